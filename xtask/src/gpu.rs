@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples_of_kernels_are_programs() -> Result<()> {
+    fn kernel_examples_are_programs() -> Result<()> {
         let names = kernel_examples()?;
         assert!(
             names.contains(&"curium-example-saxpy".to_owned()),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn name_of_a_program_has_no_hash() {
+    fn program_name_has_no_hash() {
         assert_eq!(
             name(Path::new("/t/deps/contract-8063822a6a462ca2")),
             "contract"
@@ -260,8 +260,9 @@ mod tests {
             .collect()
     }
 
+    /// Programs that require sources or arguments are not in the bundle.
     #[test]
-    fn programs_that_need_sources_or_arguments_are_left_out() {
+    fn special_programs_are_left_out() {
         let need_sources = programs_with("tests", "CARGO_MANIFEST_DIR", "source is not here");
         assert!(
             need_sources.iter().any(|name| name == "book"),
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn script_runs_ranks_of_nccl_and_nothing_else_on_request() {
+    fn script_runs_only_nccl_on_request() {
         let tests =
             "test \"$*\" = nccl:: && echo 'test result: ok. 2 passed; 0 failed; 0 ignored; done'";
         let programs = [
@@ -445,8 +446,9 @@ mod tests {
         assert_eq!(list, "cuCtxGetId\ncuInit\n");
     }
 
+    /// The script fails if a test fails or crashes, or if the demo fails.
     #[test]
-    fn script_fails_when_a_test_fails_or_dies_or_the_demo_does() {
+    fn script_fails_with_any_failure() {
         let failing = "echo 'test result: FAILED. 3 passed; 2 failed; 0 ignored'; exit 101";
         let dying = "echo 'test result: ok. 3 passed; 0 failed; 0 ignored'; kill -SEGV $$";
         for (program, body, failed) in [

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn kernel_that_does_not_compile_is_an_error_with_the_compilers_log() {
+    fn invalid_kernel_is_an_error_with_the_log() {
         let error = nvrtc().compile(
             "bad.cu",
             "__global__ void bad() { nonsense; }",
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn options_line_of_a_kernel_reaches_the_compiler() {
+    fn options_line_reaches_the_compiler() {
         let folder = tempfile::tempdir().expect("a folder can be created");
         let path = folder.path().join("product.cu");
         let body = "extern \"C\" __global__ void product(float* x) { *x = *x * x[1] + x[2]; }\n";
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn kernel_includes_files_of_its_folder() {
+    fn kernel_includes_local_files() {
         let folder = tempfile::tempdir().expect("a folder can be created");
         let path = folder.path().join("main.cu");
         fs::write(
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn kernel_that_names_an_architecture_is_compiled_for_it() {
+    fn kernel_is_compiled_for_its_architecture() {
         let folder = tempfile::tempdir().expect("a folder can be created");
         let path = folder.path().join("newer.cu");
         fs::write(
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn committed_kernels_are_accepted_by_the_oldest_driver() {
+    fn oldest_driver_accepts_the_kernels() {
         for (path, text) in render(&nvrtc()).expect("the kernels compile") {
             if path.extension().is_some_and(|extension| extension == "ptx") {
                 assert!(text.contains("\n.version 7.8\n"), "{}", path.display());

@@ -127,7 +127,7 @@ struct Folder {
     /// The folder in the repository.
     sources: PathBuf,
     /// The output folder, below cargo's target folder.
-    made: PathBuf,
+    built: PathBuf,
     /// The folder of the simulator's `libcuda.so.1`.
     driver: PathBuf,
     /// The packages in Python.
@@ -142,7 +142,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let target = cargo::target_folder()?;
     let folder = |environment| Folder {
         sources: crate::root().join("outside"),
-        made: target.join("outside"),
+        built: target.join("outside"),
         driver: target.join("sim"),
         environment,
         resume: options.resume,
@@ -223,7 +223,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Program>> {
 impl Folder {
     /// Compiles the kernels with NVRTC, and returns the path of the PTX.
     fn ptx(&self) -> Result<PathBuf> {
-        let path = self.made.join("kernels.ptx");
+        let path = self.built.join("kernels.ptx");
         run_all(python::command(self, "bindings.py")?.arg(&path))?;
         Ok(path)
     }
@@ -255,25 +255,23 @@ mod tests {
 
     #[test]
     fn all_programs_are_run_unless_some_are_named() {
-        let names = |chosen: Vec<&Program>| {
-            chosen
-                .iter()
-                .map(|program| program.name)
-                .collect::<Vec<_>>()
-        };
         assert_eq!(
-            names(chosen(&[]).expect("all are known")).len(),
+            names(&chosen(&[]).expect("all are known")).len(),
             PROGRAMS.len()
         );
         assert_eq!(
-            names(chosen(&["cust".to_owned()]).expect("it is known")),
+            names(&chosen(&["cust".to_owned()]).expect("it is known")),
             ["cust"]
         );
         assert!(chosen(&["mystery".to_owned()]).is_err());
     }
 
+    fn names(chosen: &[&Program]) -> Vec<&'static str> {
+        chosen.iter().map(|program| program.name).collect()
+    }
+
     #[test]
-    fn each_program_has_its_expectation_and_each_expectation_its_program() {
+    fn programs_and_expectations_match() {
         let expected = expected::read(&crate::root().join("outside")).expect("the file is correct");
         assert_eq!(expected.len(), PROGRAMS.len());
         for program in &PROGRAMS {

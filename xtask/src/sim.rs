@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn exports_are_those_of_the_version_and_before() {
+    fn exports_end_at_the_version() {
         let functions = listed(LIST).expect("the list is correct");
         let exports = |text| exports(&functions, version(text)).expect("at least one exists");
         assert_eq!(
@@ -236,14 +236,15 @@ mod tests {
         assert_eq!(exports("12.5"), format!("{{ global:\n{newer}"));
     }
 
+    /// A version older than every function and a line without a version are errors.
     #[test]
-    fn version_before_all_functions_and_line_without_version_are_errors() {
+    fn list_without_functions_is_an_error() {
         assert!(exports(&listed(LIST).expect("the list is correct"), version("1.0")).is_err());
         assert!(listed("fn cuInit(Flags: u32) -> R;").is_err());
     }
 
     #[test]
-    fn generated_list_has_the_functions_of_each_version() {
+    fn generated_list_grows_with_versions() {
         let functions = functions().expect("the list exists and is correct");
         let count = |text| {
             exports(&functions, version(text))

@@ -85,8 +85,9 @@ mod tests {
         (folder, path)
     }
 
+    /// One changed byte suffices; the message ends with the command.
     #[test]
-    fn file_that_differs_by_one_byte_is_stale_and_the_message_ends_with_the_command() {
+    fn changed_file_is_stale() {
         let (_folder, path) = file("one\ntwx\nthree\n");
         let error = check(
             &BTreeMap::from([(path, "one\ntwo\nthree\n".to_owned())]),

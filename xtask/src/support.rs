@@ -152,7 +152,7 @@ fn status(
         return Some(Status::Superseded(newer));
     }
     reasons
-        .of(name)
+        .find(name)
         .map(|(section, reason)| Status::Left(section, reason.to_owned()))
 }
 
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn newest_form_of_a_function_is_found_and_has_none_itself() {
+    fn newest_function_form_is_found() {
         let names = names(&[
             "cuCtxCreate",
             "cuCtxCreate_v2",
@@ -217,8 +217,9 @@ mod tests {
         assert_eq!(newer("cuCtxCreate_v4", &names), None);
     }
 
+    /// A function needs a wrapper, a newer form or a reason.
     #[test]
-    fn function_without_wrapping_newer_form_or_reason_has_no_status() {
+    fn unlisted_function_has_no_status() {
         let reasons = Reasons::parse("").expect("nothing can be wrong");
         let names = names(&["cuOld", "cuOld_v2"]);
         assert_eq!(

@@ -190,15 +190,12 @@ fn run_tests(emulator: &Emulator, options: &Options, kind: Kind) -> Vec<Row> {
         Err(error) => return vec![Row::failed(emulator.target, &kind.name(), error)],
     };
     // Tests are built in the folder `deps`. Programs and shared libraries are beside it.
-    let is_test = |artifact: &&Artifact| {
-        artifact
-            .file
-            .parent()
-            .is_some_and(|folder| folder.ends_with("deps"))
-    };
     let named = built
         .iter()
-        .filter(is_test)
+        .filter(|artifact| {
+            let folder = artifact.file.parent();
+            folder.is_some_and(|folder| folder.ends_with("deps"))
+        })
         .map(|artifact| (artifact, name(artifact)));
     let chosen = named.filter(|(_, name)| kind.contains(name));
     chosen
@@ -348,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_test_of_the_program_is_listed() {
+    fn every_program_test_is_listed() {
         let files = std::fs::read_dir(crate::root().join("crates/cli/tests"))
             .expect("the folder is readable");
         let paths = files.map(|file| file.expect("the folder is readable").path());
@@ -361,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn unit_tests_of_the_simulator_are_its_own_kind() {
+    fn simulator_unit_tests_are_a_kind() {
         for library in SIMULATOR_LIBRARIES {
             assert!(
                 Kind::Simulator.contains(library) && !Kind::Unit.contains(library),

@@ -181,7 +181,7 @@ fn changed_define_is_named() {
 }
 
 #[test]
-fn header_of_an_older_version_makes_its_unneeded_entries_stale() {
+fn older_header_makes_entries_stale() {
     let output = check_changed("#define CUDA_VERSION 13050", "#define CUDA_VERSION 11080");
     assert_names(
         &output,
@@ -203,16 +203,18 @@ fn missing_header_is_an_error_that_names_it() {
     );
 }
 
+/// The error lists the pinned versions.
 #[test]
-fn version_that_is_not_pinned_is_an_error_that_lists_the_pinned_ones() {
+fn unpinned_version_is_an_error() {
     assert_names(
         &xtask(&["bindings", "check", "--cuda", "9.9"]),
         "CUDA 9.9 is not pinned; known are 11.8, 12.0",
     );
 }
 
+/// One changed byte suffices; the message ends with the command.
 #[test]
-fn generated_file_with_one_changed_byte_is_stale_and_the_message_ends_with_the_command() {
+fn changed_generated_file_is_stale() {
     let output = check_files(
         &changed_files(
             "types.rs",

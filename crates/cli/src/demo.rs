@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_outside_the_limits_are_rejected_with_the_limits() {
+    fn sizes_outside_the_limits_are_rejected() {
         for arguments in [
             ["--width", "0"],
             ["--height", "65536"],

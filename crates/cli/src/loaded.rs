@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn library_is_found_by_the_beginning_of_its_name_alone() {
+    fn library_is_found_by_prefix() {
         let maps = "\
 7f00-7f01 r-xp 00000000 08:01 1  /usr/lib/libcudart.so.12\n\
 7f02-7f03 rw-p 00000000 00:00 0\n\

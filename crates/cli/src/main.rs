@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_of_the_arguments_are_consistent() {
+    fn argument_definitions_are_consistent() {
         Cli::command().debug_assert();
     }
 
@@ -120,8 +120,9 @@ mod tests {
         }
     }
 
+    /// The description fits into one line of a terminal.
     #[test]
-    fn every_command_is_described_in_one_line_of_a_terminal_and_lists_its_exit_codes() {
+    fn every_command_lists_its_exit_codes() {
         for command in Cli::command().get_subcommands() {
             let name = command.get_name();
             let about = command

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reason_is_one_line_of_any_error() {
+    fn reason_is_one_line() {
         let reason = Reason::NoGpu(Error::msg(
             "cuInit: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE = 100)\nand a log",
         ));

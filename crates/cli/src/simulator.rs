@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn library_of_another_name_is_refused() {
+    fn library_with_another_name_is_refused() {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         let error = library(Some(&manifest))
             .expect_err("this is no driver")

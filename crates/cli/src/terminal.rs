@@ -76,8 +76,9 @@ impl Colors {
 mod tests {
     use super::*;
 
+    /// `NO_COLOR` has no effect if it is empty or if colors are requested.
     #[test]
-    fn no_color_is_honored_unless_it_is_empty_or_colors_are_requested() {
+    fn no_color_is_honored() {
         let set = Some(OsStr::new("1"));
         assert_eq!(ColorChoice::Auto.decide(None, true), Colors(true));
         assert_eq!(

@@ -24,7 +24,7 @@ fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn table_notes_that_simulated_times_are_not_those_of_hardware() {
+fn table_warns_of_simulated_times() {
     let (code, stdout, stderr) = bench(&["launch/", "--rounds", "2"]);
     assert_eq!(code, Some(0), "{stderr}");
     for said in [
@@ -60,7 +60,7 @@ fn pictures_show_measured_values_only() {
 }
 
 #[test]
-fn memory_is_measured_as_a_whole_and_written_as_tables() {
+fn memory_filter_writes_tables() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let path = folder.path().join("memory.md");
     let (code, stdout, stderr) = bench(&[

@@ -33,7 +33,7 @@ fn empty_cache_is_shown_with_its_folder() {
 }
 
 #[test]
-fn cleared_cache_holds_nothing_and_leaves_other_files_alone() {
+fn cleared_cache_leaves_other_files_alone() {
     let parent = tempfile::tempdir().expect("a folder can be created");
     let folder = parent.path().join("cache");
     fs::DirBuilder::new()
@@ -49,7 +49,7 @@ fn cleared_cache_holds_nothing_and_leaves_other_files_alone() {
 }
 
 #[test]
-fn cache_that_other_users_can_write_is_an_error_with_a_hint() {
+fn cache_writable_by_others_is_an_error() {
     let parent = tempfile::tempdir().expect("a folder can be created");
     let folder = parent.path().join("cache");
     fs::create_dir(&folder).expect("the folder is writable");

@@ -3,7 +3,7 @@
 mod program;
 
 #[test]
-fn completions_of_every_shell_name_every_command() {
+fn completions_name_every_command() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let output = program::curium().args(["completions", shell]).output();
         let script = String::from_utf8(output.expect("the program was built").stdout)

@@ -92,7 +92,7 @@ fn escape_time(c_x: f64, c_y: f64, limit: u32) -> u32 {
 }
 
 #[test]
-fn simulated_picture_in_several_launches_shows_the_set() {
+fn simulated_picture_shows_the_set() {
     let folder = Folder::new();
     // The width of a pixel is a power of two, so every coordinate is exact.
     let region = [
@@ -146,7 +146,7 @@ fn simulated_picture_in_several_launches_shows_the_set() {
 }
 
 #[test]
-fn gpu_without_a_driver_is_an_error_that_names_each_path_once() {
+fn gpu_without_a_driver_is_an_error() {
     let folder = Folder::new();
     let outcome = folder.demo(&["--device", "gpu"]);
     assert_eq!(outcome.code, Some(1));
@@ -167,7 +167,7 @@ fn gpu_without_a_driver_is_an_error_that_names_each_path_once() {
 }
 
 #[test]
-fn auto_without_a_driver_falls_back_and_reports_the_reason() {
+fn auto_without_a_driver_falls_back() {
     let folder = Folder::new();
     let small = ["--width", "64", "--height", "48", "--iterations", "100"];
     let outcome = folder.demo(&small);
@@ -224,8 +224,9 @@ fn picture_without_a_check_is_marked_unchecked() {
     assert_eq!((colors.len(), width), (15, 5));
 }
 
+/// A file that cannot be written is an error before anything is computed.
 #[test]
-fn file_that_cannot_be_written_is_refused_before_anything_is_computed() {
+fn unwritable_file_is_refused_first() {
     let folder = Folder::new();
     let huge = [
         "--device",

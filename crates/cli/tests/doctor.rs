@@ -43,7 +43,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn doctor_of_a_machine_without_a_driver_explains_it_and_exits_with_3() {
+fn doctor_without_a_driver_exits_with_3() {
     let folder = folder();
     let outcome = curium(folder.path(), &["doctor"], &[]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(3), ""));
@@ -74,16 +74,16 @@ fn doctor_runs_a_kernel_on_every_simulated_device() {
 }
 
 #[test]
-fn saved_machine_has_the_same_findings_on_another_machine() {
+fn saved_machine_has_the_same_findings() {
     let folder = folder();
-    let here = curium(folder.path(), &["doctor", "--save", "machine.json"], &[]);
+    let saved = curium(folder.path(), &["doctor", "--save", "machine.json"], &[]);
     let elsewhere = curium(
         folder.path(),
         &["doctor", "--from", "machine.json"],
         &[("CURIUM_DRIVER_PATH", "")],
     );
     assert_eq!(
-        (here.code, &here.stdout),
+        (saved.code, &saved.stdout),
         (elsewhere.code, &elsewhere.stdout)
     );
     fs::write(folder.path().join("other.json"), "{}").expect("the folder is writable");
@@ -137,12 +137,15 @@ fn ptx_that_a_driver_is_too_old_for_is_found() {
 #[test]
 fn ptx_is_read_up_to_its_header() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
-    let doctor = |file| ["doctor", "--device", "sim", "--ptx", file];
     fs::write(
         folder.path().join("comment.ptx"),
         b"// Gr\xfc\xdfe\n.version 8.0\n.target sm_75\n",
     )?;
-    let outcome = curium(folder.path(), &doctor("comment.ptx"), &[]);
+    let outcome = curium(
+        folder.path(),
+        &["doctor", "--device", "sim", "--ptx", "comment.ptx"],
+        &[],
+    );
     assert!(
         outcome
             .stdout
@@ -152,7 +155,11 @@ fn ptx_is_read_up_to_its_header() -> Result<(), Box<dyn std::error::Error>> {
         outcome.stderr
     );
     if cfg!(target_os = "linux") {
-        let outcome = curium(folder.path(), &doctor("/dev/zero"), &[]);
+        let outcome = curium(
+            folder.path(),
+            &["doctor", "--device", "sim", "--ptx", "/dev/zero"],
+            &[],
+        );
         assert_eq!(outcome.code, Some(1), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("is not PTX"), "{}", outcome.stderr);
     }
@@ -185,7 +192,7 @@ fn closed_output_changes_no_exit_code() -> std::io::Result<()> {
 }
 
 #[test]
-fn ptx_of_an_unknown_version_is_no_success() -> std::io::Result<()> {
+fn ptx_with_an_unknown_version_is_no_success() -> std::io::Result<()> {
     let folder = folder();
     let doctor = ["doctor", "--device", "sim", "--ptx", "new.ptx"];
     for (version, code, text) in [
@@ -209,22 +216,20 @@ fn ptx_of_an_unknown_version_is_no_success() -> std::io::Result<()> {
 #[test]
 fn colors_follow_the_option_and_the_environment() {
     let folder = folder();
-    let doctor = |arguments: &[&str], variables: &[(&str, &str)]| {
-        curium(
-            folder.path(),
-            &[&["doctor", "--device", "sim"], arguments].concat(),
-            variables,
-        )
-        .stdout
-        .contains('\x1b')
-    };
-    assert!(!doctor(&[], &[]), "a pipe is no terminal");
-    assert!(doctor(&["--color", "always"], &[("NO_COLOR", "1")]));
-    assert!(!doctor(&["--color", "never"], &[]));
+    let doctor = ["doctor", "--device", "sim"];
+    for (arguments, variables, is_colored) in [
+        (&[][..], &[][..], false), // a pipe is no terminal
+        (&["--color", "always"], &[("NO_COLOR", "1")], true),
+        (&["--color", "never"], &[], false),
+    ] {
+        let arguments = [&doctor, arguments].concat();
+        let outcome = curium(folder.path(), &arguments, variables);
+        assert_eq!(outcome.stdout.contains('\x1b'), is_colored, "{arguments:?}");
+    }
 }
 
 #[test]
-fn command_that_does_not_exist_is_a_wrong_command_line() {
+fn unknown_command_is_a_wrong_command_line() {
     let outcome = curium(folder().path(), &["benchmark"], &[]);
     assert_eq!(outcome.code, Some(2));
     assert!(

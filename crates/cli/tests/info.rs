@@ -27,7 +27,7 @@ fn info(arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String,
 }
 
 #[test]
-fn info_shows_the_devices_and_what_an_older_driver_lacks() {
+fn info_shows_devices_and_missing_functions() {
     let variables = [
         ("CURIUM_SIM_DEVICES", "2"),
         ("CURIUM_SIM_DRIVER_VERSION", "12.4"),
@@ -59,7 +59,7 @@ fn info_shows_the_devices_and_what_an_older_driver_lacks() {
 }
 
 #[test]
-fn info_without_a_gpu_falls_back_unless_one_is_requested() {
+fn info_without_a_gpu_falls_back() {
     let (code, _, stderr) = info(&[], &[]);
     assert_eq!((code, stderr.lines().count()), (Some(0), 1));
     assert!(

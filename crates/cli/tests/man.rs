@@ -13,7 +13,7 @@ fn man(arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn page_of_the_program_names_its_commands() {
+fn program_page_names_its_commands() {
     let output = man(&[]);
     let page = String::from_utf8(output.stdout).expect("the program writes UTF-8");
     assert!(
@@ -39,7 +39,7 @@ fn page_of_the_program_names_its_commands() {
 }
 
 #[test]
-fn folder_gets_a_page_for_every_command_with_its_exit_codes() {
+fn folder_gets_a_page_for_every_command() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let to = folder.path().join("man1");
     assert!(

@@ -34,7 +34,7 @@ fn run(arguments: &[&str], script: &str) -> (Option<i32>, Vec<String>, String) {
 }
 
 #[test]
-fn every_rank_has_its_own_number_and_the_same_rendezvous() {
+fn ranks_share_a_rendezvous() {
     let script = "echo $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE; echo $MASTER_ADDR $MASTER_PORT $CURIUM_TOKEN >&2";
     let (code, lines, errors) = run(&["--ranks", "3"], script);
     assert_eq!(code, Some(0), "{errors}");
@@ -66,8 +66,9 @@ fn every_rank_has_its_own_number_and_the_same_rendezvous() {
     );
 }
 
+/// The exit code is that of the failed rank.
 #[test]
-fn rank_that_fails_ends_the_others_and_gives_its_exit_code() {
+fn failed_rank_ends_the_others() {
     let start = Instant::now();
     let script = "if [ $RANK = 2 ]; then exit 7; fi; echo begun; exec sleep 100";
     let (code, lines, errors) = run(&["-n", "4", "--grace", "100"], script);
@@ -87,8 +88,9 @@ fn rank_that_fails_ends_the_others_and_gives_its_exit_code() {
     );
 }
 
+/// A rank that ignores the request to terminate is killed after the grace period.
 #[test]
-fn rank_that_ignores_the_request_to_terminate_is_killed_after_the_grace_period() {
+fn stubborn_rank_is_killed() {
     let start = Instant::now();
     let script =
         "if [ $RANK = 1 ]; then sleep 0.3; exit 3; fi; trap '' TERM; while :; do sleep 0.1; done";
@@ -135,8 +137,9 @@ fn request_to_terminate_ends_every_rank() {
     assert_eq!(lines, ["[0] begun", "[0] ended", "[1] begun", "[1] ended"]);
 }
 
+/// The ranks load the simulator's libraries.
 #[test]
-fn simulated_ranks_get_the_simulators_libraries_and_a_device_for_each_rank() {
+fn simulated_ranks_get_a_device_each() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let file = |name| {
         let path = folder.path().join(name);
@@ -172,7 +175,7 @@ fn program_that_cannot_be_started_is_named() {
 }
 
 #[test]
-fn number_of_ranks_is_positive() {
+fn rank_count_is_positive() {
     let output = program::curium()
         .args(["run", "-n", "0", "--", "true"])
         .output()
@@ -496,7 +499,7 @@ fn interrupt_ends_the_start() -> Result<(), Box<dyn Error>> {
 /// A rank that has changed its user cannot be killed by others than the superuser. All others are killed nevertheless.
 #[cfg(target_os = "linux")]
 #[test]
-fn rank_of_another_user_saves_no_other_rank() -> Result<(), Box<dyn Error>> {
+fn another_users_rank_saves_no_rank() -> Result<(), Box<dyn Error>> {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     let is_root = Command::new("id").arg("-u").output()?.stdout == b"0\n";
@@ -536,7 +539,7 @@ fn rank_of_another_user_saves_no_other_rank() -> Result<(), Box<dyn Error>> {
 /// Input from a terminal reaches rank 0, although another process group has the terminal.
 #[cfg(target_os = "linux")]
 #[test]
-fn input_of_a_terminal_reaches_rank_0() -> Result<(), Box<dyn Error>> {
+fn terminal_input_reaches_rank_0() -> Result<(), Box<dyn Error>> {
     use std::io::Write as _;
     let words = program::words(env!("CARGO_BIN_EXE_curium")).join(" ");
     let line = format!("{words} run -n 2 -- sh -c 'read line; echo \"got <$line>\"'");

@@ -29,7 +29,7 @@ fn trace_curium(folder: &Path, options: &[&str], arguments: &[&str]) -> (Option<
 }
 
 #[test]
-fn program_that_uses_curium_is_traced_with_its_exit_code() {
+fn traced_program_keeps_its_exit_code() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let demo = ["demo", "--device", "sim", "--width", "8", "--height", "8"];
     let (code, stderr) = trace_curium(folder.path(), &["--device", "gpu", "-o", "t.json"], &demo);
@@ -41,23 +41,17 @@ fn program_that_uses_curium_is_traced_with_its_exit_code() {
     let text = fs::read_to_string(folder.path().join("t.json")).expect("the trace was written");
     let events: Vec<serde_json::Value> =
         serde_json::from_str(&text).expect("the trace is a closed list");
-    let time = |event: &serde_json::Value| {
-        event["ts"]
-            .as_f64()
-            .zip(event["dur"].as_f64())
-            .expect("an event has times")
-    };
-    assert!(
-        events
-            .iter()
-            .map(time)
-            .all(|(begin, duration)| begin > 0.0 && duration >= 0.0)
-    );
-    let has = |name: &str| events.iter().any(|event| event["name"] == name);
-    assert!(
-        has("cuInit") && has("cuLaunchKernel") && has("cuMemcpyDtoHAsync_v2"),
-        "{text}"
-    );
+    for event in &events {
+        let begin = event["ts"].as_f64().expect("an event has a time");
+        let duration = event["dur"].as_f64().expect("an event has a duration");
+        assert!(begin > 0.0 && duration >= 0.0, "{event}");
+    }
+    for name in ["cuInit", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2"] {
+        assert!(
+            events.iter().any(|event| event["name"] == name),
+            "{name}: {text}"
+        );
+    }
 
     let (code, _) = trace_curium(
         folder.path(),
@@ -113,7 +107,7 @@ fn program_or_simulator_that_is_not_there_is_named() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn simulator_that_is_not_in_the_folder_of_the_program_is_built() {
+fn missing_simulator_is_built() {
     use std::os::unix::fs::PermissionsExt as _;
     use std::process::Command;
 

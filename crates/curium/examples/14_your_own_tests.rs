@@ -24,19 +24,21 @@ fn sums(device: &Device, x: &[f32], y: &[f32]) -> Result<Vec<f32>> {
     sum.to_vec()
 }
 
-fn sums_are_right(device: Device) -> Result<()> {
-    assert_eq!(sums(&device, &[1.0, 2.0], &[10.0, 20.0])?, [11.0, 22.0]);
+fn sums_are_right(device: &Device) -> Result<()> {
+    assert_eq!(sums(device, &[1.0, 2.0], &[10.0, 20.0])?, [11.0, 22.0]);
     Ok(())
 }
 
 fn main() -> Result<()> {
     // A missing wait that is harmless in one order fails in another.
     for seed in 0..20 {
-        curium_sim::test_with(Config::new().with_seed(seed), sums_are_right)?;
+        curium_sim::test_with(Config::new().with_seed(seed), |device| {
+            sums_are_right(&device)
+        })?;
     }
     curium_sim::test_with(
         Config::new().with_driver_version(CudaVersion::new(12, 0)),
-        sums_are_right,
+        |device| sums_are_right(&device),
     )?;
     println!("20 orders of work and a driver for CUDA 12.0 gave the same");
     Ok(())

@@ -39,7 +39,7 @@ fn built() -> PathBuf {
 }
 
 #[test]
-fn each_example_runs_on_the_simulator_and_prints_its_result() {
+fn each_example_prints_its_result() {
     for (name, said) in SAID {
         let program = built().join(name);
         let is_off = match name {
@@ -69,7 +69,7 @@ fn each_example_runs_on_the_simulator_and_prints_its_result() {
 }
 
 #[test]
-fn every_file_of_the_folder_is_run() {
+fn every_example_is_run() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let files = fs::read_dir(folder)
         .expect("the examples are there")

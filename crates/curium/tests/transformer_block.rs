@@ -116,7 +116,7 @@ fn output_and_gradients_agree_with_the_reference() {
 }
 
 #[test]
-fn gradients_of_two_ranks_are_averaged() {
+fn gradients_are_averaged_across_ranks() {
     let driver = driver(2).expect("the simulator starts");
     let contexts = [0, 1].map(|device| {
         driver
@@ -158,7 +158,7 @@ fn sequences_that_end_within_a_tile_agree() {
 }
 
 #[test]
-fn heads_of_several_samples_agree_with_the_reference() {
+fn batches_agree_with_the_reference() {
     assert_agrees(
         Shape {
             batch: 3,

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn value_is_divided_into_the_largest_words_that_its_alignment_allows() {
+    fn words_are_as_large_as_the_alignment_allows() {
         assert_eq!(words(&1_u32.to_ne_bytes(), 8), [Word::Full(1)]);
         assert_eq!(words(&[1, 1, 1, 1], 2), [Word::Half(0x0101); 2]);
         assert_eq!(words(&[1, 2, 3, 4], 1), [1, 2, 3, 4].map(Word::Byte));

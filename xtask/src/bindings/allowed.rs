@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn difference_of_another_kind_or_name_is_not_allowed() {
+    fn other_difference_is_not_allowed() {
         let list = Allowed::parse(LIST).expect("the list is valid");
         let differences = vec![
             difference(Kind::Alignment, "CUpair_st"),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn entry_that_a_version_does_not_need_is_stale_there_only() {
+    fn unneeded_entry_is_stale_for_that_version() {
         let list = Allowed::parse(LIST).expect("the list is valid");
         let stale = list.judge(RELEASE, Vec::new()).stale;
         assert_eq!(

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use super::allowed::Allowed;
 use super::difference::{Difference, compare};
 use super::generate::{FIRST_LINE, render_signature, render_types, rustfmt};
-use super::header::{Clang, Header, declarations_of};
+use super::header::{Clang, Header, library_declarations};
 use super::surface::{Surface, Versions};
 use crate::package::{CudaVersion, Pins};
 use crate::stale;
@@ -263,7 +263,7 @@ impl Library {
                 )
             }
         };
-        let text = without_versions(&declarations_of(clang, &path, &folders, self.items)?);
+        let text = without_versions(&library_declarations(clang, &path, &folders, self.items)?);
         let mut header =
             Header::read(text).with_context(|| format!("{} {}", self.name, cuda.version))?;
         let functions = std::mem::take(&mut header.surface.functions);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn function_is_dated_by_the_first_version_that_has_it_and_the_last() {
+    fn functions_have_first_and_last_versions() {
         let header = |text: &str| Header::read(text.to_owned()).expect("it is Rust");
         let headers = BTreeMap::from([
             (
@@ -408,23 +408,30 @@ mod tests {
                 header("unsafe extern \"C\" { pub fn old() -> u32; pub fn new() -> u32; }"),
             ),
         ]);
-        let text = |name| Versions::find(name, &headers).to_string();
-        assert_eq!(
-            [text("old"), text("new"), text("gone")],
-            ["11080", "13000", "11080 ..= 12000"]
-        );
+        for (name, versions) in [
+            ("old", "11080"),
+            ("new", "13000"),
+            ("gone", "11080 ..= 12000"),
+        ] {
+            assert_eq!(
+                Versions::find(name, &headers).to_string(),
+                versions,
+                "{name}"
+            );
+        }
     }
 
     #[test]
-    fn function_belongs_to_the_list_index_its_prefix() {
+    fn function_belongs_to_the_list_with_its_prefix() {
         let cublas = LIBRARIES
             .iter()
             .find(|library| library.name == "cublas")
             .expect("it is listed");
-        let file = |name| cublas.lists[cublas.list_index(name)].file;
-        assert_eq!(
-            (file("cublasLtCreate"), file("cublasCreate_v2")),
-            ("lt_functions.rs", "functions.rs")
-        );
+        for (name, file) in [
+            ("cublasLtCreate", "lt_functions.rs"),
+            ("cublasCreate_v2", "functions.rs"),
+        ] {
+            assert_eq!(cublas.lists[cublas.list_index(name)].file, file, "{name}");
+        }
     }
 }

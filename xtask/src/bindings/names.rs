@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn enums_write_the_first_name_of_each_value() {
+    fn enums_write_first_names() {
         let mut file: syn::File = syn::parse_quote! {
             impl tag_enum { pub const A: tag_enum = tag_enum(1); pub const B: tag_enum = tag_enum(1); pub const C: tag_enum = tag_enum(2); }
             #[repr(transparent)]

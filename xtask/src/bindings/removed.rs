@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn removed_constant_names_the_last_version_that_had_it() {
+    fn removed_constant_names_its_last_version() {
         let old = "impl CUkind_enum { pub const CU_KIND_OLD: CUkind_enum = CUkind_enum(7); }";
         let text =
             render_versions(&[(11080, old), (12000, old), (12010, "")], "").expect("it renders");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn constant_that_is_still_there_with_another_value_is_not_removed() {
+    fn changed_constant_is_not_removed() {
         let old = [(11080, "pub const CUDA_VERSION: u32 = 11080;")];
         let text =
             render_versions(&old, "pub const CUDA_VERSION: u32 = 13050;").expect("it renders");

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn renamed_record_with_another_field_type_is_not_the_same() {
+    fn renamed_record_with_other_fields_differs() {
         assert!(!same(
             &node("old_st", "u64"),
             &node("new_st", "i64"),

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn function_of_the_list_is_read_with_its_version() {
+    fn listed_function_has_its_version() {
         let line = "fn cuPairGet(pair: *mut $crate::CUpair_st) -> $crate::CUkind = 12040;";
         let (signature, versions) = read_function(line).expect("it is a line of the list");
         assert_eq!(
@@ -362,8 +362,9 @@ mod tests {
         );
     }
 
+    /// A function that newer versions lack has the last version that has it.
     #[test]
-    fn function_that_newer_versions_lack_is_read_with_the_last_that_has_it() {
+    fn removed_function_has_its_last_version() {
         let versions = read_function("fn cuOld() -> CUkind = 11080 ..= 12040;")
             .expect("it is a line of the list")
             .1;

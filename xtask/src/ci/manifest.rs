@@ -100,8 +100,9 @@ mod tests {
         Manifest::parse(PathBuf::new(), text.to_owned()).expect("it is a manifest")
     }
 
+    /// The documentation is read from the table of features, not from that of dependencies.
     #[test]
-    fn feature_of_the_name_of_a_dependency_is_documented_where_it_is_declared() {
+    fn feature_named_like_a_dependency_is_documented() {
         let text = "[package]\nname = \"a\"\n[features]\n## Halves.\nhalf = [\"dep:half\"]\n\n[dependencies]\nhalf = \"2\"\n";
         let manifest = Manifest::parse(PathBuf::new(), text.to_owned()).expect("it is a manifest");
         assert_eq!(manifest.features(), [("half", "Halves.".to_owned())]);

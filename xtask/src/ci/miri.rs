@@ -111,28 +111,27 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     if !is_installed {
         return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
     }
-    let unit = |flags| tests(flags, PACKAGES);
     run_and_show(
-        unit(ISOLATED)
+        tests(ISOLATED, PACKAGES)
             .args(skipping(TOO_LONG))
             .args(skipping(WITH_FILES)),
     )?;
-    run_and_show(unit(NOT_ISOLATED).args(WITH_FILES))?;
+    run_and_show(tests(NOT_ISOLATED, PACKAGES).args(WITH_FILES))?;
     // The loader of `sys` searches folders.
-    let mut of_sys = tests(
+    let mut sys = tests(
         NOT_ISOLATED,
         &["-p", "curium-sys", "--all-features", "--lib"],
     );
-    run_and_show(of_sys.args(skipping(TOO_LONG)))?;
-    let contract = |flags| tests(flags, &["-p", "curium-tests", "--test", "contract"]);
+    run_and_show(sys.args(skipping(TOO_LONG)))?;
+    let contract = ["-p", "curium-tests", "--test", "contract"];
     run_and_show(
-        contract(ISOLATED)
+        tests(ISOLATED, &contract)
             .args(CONTRACT)
             .args(skipping(CONTRACT_TOO_LONG)),
     )?;
     if options.thorough {
         run_and_show(
-            contract(NOT_ISOLATED)
+            tests(NOT_ISOLATED, &contract)
                 .args(CONTRACT_THOROUGH)
                 .args(skipping(CONTRACT_TOO_LONG)),
         )?;

@@ -132,19 +132,21 @@ fn chosen<'a>(pins: &'a Pins, versions: &[Version]) -> Result<Vec<&'a CudaVersio
 mod tests {
     use super::*;
 
+    /// The oldest, one in between and the newest version run unless others are chosen.
     #[test]
-    fn oldest_one_between_and_newest_are_run_unless_others_are_chosen() {
+    fn three_versions_run_by_default() {
         let pins = Pins::read().expect("the pins are valid");
-        let versions = |chosen: &[Version]| {
-            let chosen = super::chosen(&pins, chosen)?;
-            Ok::<_, anyhow::Error>(chosen.iter().map(|nvrtc| nvrtc.version).collect::<Vec<_>>())
-        };
         let newest = pins.newest().expect("there is one").version;
         assert_eq!(
-            versions(&[]).expect("all are pinned"),
+            versions(&pins, &[]).expect("all are pinned"),
             [VERSIONS[0], VERSIONS[1], newest]
         );
-        assert_eq!(versions(&[newest]).expect("it is pinned"), [newest]);
-        versions(&[Version::from_raw(10000)]).expect_err("it is not pinned");
+        assert_eq!(versions(&pins, &[newest]).expect("it is pinned"), [newest]);
+        versions(&pins, &[Version::from_raw(10000)]).expect_err("it is not pinned");
+    }
+
+    fn versions(pins: &Pins, wanted: &[Version]) -> Result<Vec<Version>> {
+        let chosen = chosen(pins, wanted)?;
+        Ok(chosen.iter().map(|nvrtc| nvrtc.version).collect())
     }
 }

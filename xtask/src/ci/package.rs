@@ -150,8 +150,9 @@ mod tests {
         assert_eq!(lacking(&packed), ["the package lacks LICENSE-APACHE"]);
     }
 
+    /// Features are documented in the manifest and in the crate's documentation.
     #[test]
-    fn feature_is_documented_in_the_manifest_and_in_the_crate() {
+    fn feature_is_documented_twice() {
         let manifest = manifest("[package]\nname = \"a\"\n[features]\n## Good.\nb = []\nc = []\n");
         let library = "//! # Features\n//!\n//! - `b`: good.\n//!\n//! # Example\n//! `c`\n";
         let faults = undocumented(&manifest, library);

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn documentation_of_each_library_is_built_for_its_platforms() {
+    fn documentation_covers_every_platform() {
         for manifest in Manifest::all().expect("the manifests are readable") {
             let listed = manifest
                 .at(&["package", "metadata", "docs", "rs", "targets"])
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_published_crate_but_the_programs_is_a_library() {
+    fn published_crates_are_libraries_or_programs() {
         let manifests = Manifest::all().expect("the manifests are readable");
         let others = ["curium-cli", "curium-cudart"];
         let mut expected: Vec<_> = manifests

@@ -56,7 +56,7 @@ fn cupy(folder: &Folder, mut python: Command) -> Result<Command> {
         .env("CUPY_COMPILE_WITH_PTX", "1")
         .env("CUDA_PATH", nvidia.join("cuda_runtime"));
     python
-        .env("CUPY_CACHE_DIR", folder.made.join("cupy-kernels"))
+        .env("CUPY_CACHE_DIR", folder.built.join("cupy-kernels"))
         .envs([DEVICES]);
     Ok(python)
 }

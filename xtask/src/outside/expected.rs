@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_tests_are_read_and_others_are_not() {
+    fn only_test_lines_are_read() {
         let outcomes = Outcomes::read(TEXT);
         assert_eq!(
             outcomes.passed,
@@ -149,8 +149,9 @@ mod tests {
         assert_eq!(outcomes.ignored, 1);
     }
 
+    /// Outcomes match only if no other test fails and enough tests pass.
     #[test]
-    fn outcomes_are_as_expected_only_if_no_other_test_fails_and_enough_pass() {
+    fn unexpected_outcomes_are_detected() {
         let outcomes = Outcomes::read(TEXT);
         assert_eq!(
             expected(2, "d = \"why\"")

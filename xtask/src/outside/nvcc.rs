@@ -59,9 +59,9 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
 
 /// Compiles and runs a program, and returns why it failed.
 fn run_program(folder: &Folder, name: &str) -> Result<Option<String>> {
-    let made = folder.made.join("nvcc");
-    fs::create_dir_all(&made)?;
-    let program = made.join(name);
+    let programs = folder.built.join("nvcc");
+    fs::create_dir_all(&programs)?;
+    let program = programs.join(name);
     let output = compiler(folder, name, &program)?
         .output()
         .context("nvcc cannot be run")?;
@@ -71,7 +71,7 @@ fn run_program(folder: &Folder, name: &str) -> Result<Option<String>> {
         ));
     }
     let mut command = Command::new(&program);
-    command.current_dir(&made);
+    command.current_dir(&programs);
     with_driver(&mut command, folder, &[])?;
     let status = ended(&mut command)?;
     Ok(match status {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_of_the_quick_form_are_there() {
+    fn quick_programs_exist() {
         for name in QUICK {
             assert!(
                 crate::root()

@@ -46,7 +46,7 @@ fn build(folder: &Folder) -> Result<()> {
         return Ok(());
     }
     println!("PyCUDA is built, which takes some minutes");
-    let libraries = folder.made.join("pycuda/lib");
+    let libraries = folder.built.join("pycuda/lib");
     fs::create_dir_all(&libraries)?;
     fs::copy(
         folder.driver.join("libcuda.so.1"),
@@ -76,7 +76,7 @@ fn build(folder: &Folder) -> Result<()> {
 /// Sets where PyCUDA finds nvcc and libraries, and where it keeps compiled kernels.
 fn pycuda(folder: &Folder, mut python: Command) -> Result<Command> {
     let toolkit = toolkit(folder)?;
-    let cache = folder.made.join("pycuda/kernels");
+    let cache = folder.built.join("pycuda/kernels");
     fs::create_dir_all(&cache)?;
     with_driver(&mut python, folder, &[&toolkit.join("lib")])?;
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -54,7 +54,9 @@ fn test_part(
     suite: &Suite,
     part: [usize; 2],
 ) -> Result<String> {
-    let path = folder.made.join(format!("{}.{}", expected.name(), part[0]));
+    let path = folder
+        .built
+        .join(format!("{}.{}", expected.name(), part[0]));
     let earlier = if folder.resume {
         fs::read_to_string(&path).unwrap_or_default()
     } else {
@@ -120,7 +122,7 @@ fn pytest(
     python.args(suite.files.iter().map(|file| suite.root.join(file)));
     python
         .env("OUTSIDE_PART", format!("{part}/{parts}"))
-        .current_dir(&folder.made);
+        .current_dir(&folder.built);
     Ok(python)
 }
 

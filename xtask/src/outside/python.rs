@@ -104,12 +104,12 @@ pub(super) fn sources(
     name: &str,
     version: &str,
 ) -> Result<PathBuf> {
-    let unpacked = folder.made.join(format!("{name}-{version}"));
+    let unpacked = folder.built.join(format!("{name}-{version}"));
     if unpacked.is_dir() {
         return Ok(unpacked);
     }
     let work = folder
-        .made
+        .built
         .join(format!("{name}-{version}.{}", std::process::id()));
     let mut pip = pip(folder);
     pip.args([
@@ -161,7 +161,7 @@ pub(super) fn nvrtc(folder: &Folder) -> Result<PathBuf> {
 }
 
 pub(super) fn environment(folder: &Folder) -> PathBuf {
-    folder.made.join(folder.environment.name)
+    folder.built.join(folder.environment.name)
 }
 
 /// Returns the folder of the packages in an environment.

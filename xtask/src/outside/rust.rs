@@ -64,7 +64,7 @@ fn test(folder: &Folder, expected: &Expected, name: &str, options: &[&str]) -> R
 
 /// Copies the sources of a crate, which cargo has fetched and verified, because tests cannot be built in the registry.
 fn copied(folder: &Folder, name: &str, version: &str) -> Result<PathBuf> {
-    let to = folder.made.join(format!("{name}-{version}"));
+    let to = folder.built.join(format!("{name}-{version}"));
     if to.is_dir() {
         return Ok(to);
     }
@@ -91,7 +91,7 @@ fn copied(folder: &Folder, name: &str, version: &str) -> Result<PathBuf> {
         + 1;
     let from = Path::new(&text[start..end + manifest.len() - 1]).with_file_name("");
     let work = folder
-        .made
+        .built
         .join(format!("{name}-{version}.{}", std::process::id()));
     copy_folder(&from, &work)?;
     // Makes the copy a workspace of its own, separate from the enclosing one.
@@ -118,7 +118,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
 
 /// Returns a cargo command in a folder that finds the driver at link time and at run time.
 fn cargo_with_driver(folder: &Folder, target: &Path) -> Result<Command> {
-    let toolkit = folder.made.join("toolkit");
+    let toolkit = folder.built.join("toolkit");
     let library = toolkit.join("lib64/libcuda.so");
     fs::create_dir_all(library.with_file_name(""))?;
     fs::copy(folder.driver.join("libcuda.so.1"), &library)
@@ -127,7 +127,7 @@ fn cargo_with_driver(folder: &Folder, target: &Path) -> Result<Command> {
     cargo
         .current_dir(target)
         .env("CUDA_LIBRARY_PATH", toolkit)
-        .env("CARGO_TARGET_DIR", folder.made.join("target"));
+        .env("CARGO_TARGET_DIR", folder.built.join("target"));
     with_driver(&mut cargo, folder, &[&python::nvrtc(folder)?])?;
     Ok(cargo)
 }

@@ -107,7 +107,7 @@ fn tinygrad(folder: &Folder, renderer: Renderer, mut python: Command) -> Result<
         .env("NVRTC_PATH", nvrtc);
     python
         .env("CC", folder.sources.join("tinygrad/cc.sh"))
-        .env("CACHEDB", folder.made.join("tinygrad.db"));
+        .env("CACHEDB", folder.built.join("tinygrad.db"));
     python.env("CUDA", "1").env(
         "CUDA_PTX",
         if matches!(renderer, Renderer::Ptx) {
@@ -121,7 +121,7 @@ fn tinygrad(folder: &Folder, renderer: Renderer, mut python: Command) -> Result<
 
 /// Makes the folder in which tinygrad looks for the driver and for headers.
 fn toolkit(folder: &Folder) -> Result<PathBuf> {
-    let toolkit = folder.made.join("tinygrad-cuda");
+    let toolkit = folder.built.join("tinygrad-cuda");
     fs::create_dir_all(&toolkit)?;
     let headers = python::packages(folder)?.join("nvidia/cuda_runtime/include");
     for (target, name) in [

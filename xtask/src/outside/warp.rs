@@ -73,7 +73,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
 
 /// Builds the native library into the package if it is not the one that was built before.
 fn build(folder: &Folder) -> Result<()> {
-    let built = folder.made.join("warp/warp.so");
+    let built = folder.built.join("warp/warp.so");
     let installed = python::packages(folder)?.join("warp/bin/warp.so");
     if fs::metadata(&built).is_ok_and(|built| {
         fs::metadata(&installed).is_ok_and(|installed| installed.len() == built.len())
@@ -82,12 +82,12 @@ fn build(folder: &Folder) -> Result<()> {
     }
     println!("Warp's native library is built, which takes some minutes");
     let mut build = python::command(folder, "build_warp.py")?;
-    run_all(build.arg(&folder.driver).arg(folder.made.join("warp")))
+    run_all(build.arg(&folder.driver).arg(folder.built.join("warp")))
 }
 
 /// Sets where Warp finds its libraries, and where it keeps compiled kernels.
 fn warp(folder: &Folder, mut python: Command) -> Result<Command> {
     with_driver(&mut python, folder, &[&python::nvrtc(folder)?])?;
-    python.env("WARP_CACHE_PATH", folder.made.join("warp/kernels"));
+    python.env("WARP_CACHE_PATH", folder.built.join("warp/kernels"));
     Ok(python)
 }

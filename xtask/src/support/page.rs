@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn row_names_the_wrapper_of_a_function() {
+    fn row_names_the_wrapper() {
         let wrapping = Wrapping {
             item: "Stream::one".to_owned(),
             path: "crates/driver/src/stream.rs".to_owned(),

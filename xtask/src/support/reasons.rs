@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_beginnings_have_the_reason_of_their_row() {
+    fn rows_give_reasons_to_names_and_prefixes() {
         let reasons = Reasons::parse(PAGE).expect("the page is valid");
         assert_eq!(
             reasons.find("cuGone"),
@@ -199,8 +199,9 @@ mod tests {
         assert_eq!(reasons.find("cuGoneSet"), None);
     }
 
+    /// An entry is stale if its function is wrapped or does not exist.
     #[test]
-    fn entry_of_a_function_that_is_wrapped_or_does_not_exist_is_stale() {
+    fn entry_without_a_purpose_is_stale() {
         let reasons = Reasons::parse(PAGE).expect("the page is valid");
         let all = names(&["cuOldA", "cuOldB", "cuNextA", "cuNextB", "cuGraphA"]);
         let stale = reasons.stale(&all, &names(&["cuOldA", "cuNextA"]));

@@ -139,7 +139,7 @@ impl Scan<'_> {
                 self.aliased
                     .entry(name.clone())
                     .or_default()
-                    .insert(here.clone());
+                    .insert(item.clone());
             }
             self.documented.entry(name).or_default().insert(item);
         }
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn call_is_found_in_its_method_and_in_macros_and_closures() {
+    fn calls_are_found_in_macros_and_closures() {
         // The block of this source is parsed, never run: SAFETY does not apply.
         let calls = scan(
             "impl Stream { fn wait(&self) { unsafe { call!(self.driver(), cuOne(a, b)) } } } \
@@ -326,8 +326,9 @@ mod tests {
         assert_eq!(items(&calls, "cuThree"), ["table"]);
     }
 
+    /// A public item that documents the function stands for the private function that calls it.
     #[test]
-    fn public_item_that_names_the_function_represents_the_private_one_that_calls_it() {
+    fn public_item_represents_the_private_caller() {
         let calls = scan(
             "impl Stream { /// Ends it.\n///\n/// CUDA: `cuOne`, since 12.0.\n pub fn close(self) { self.end() } \
              fn end(&self) { call!(d, cuOne()) } }",
@@ -335,8 +336,9 @@ mod tests {
         assert_eq!(items(&calls, "cuOne"), ["Stream::close"]);
     }
 
+    /// Items with the function's name as an alias come before other callers.
     #[test]
-    fn items_with_the_functions_name_as_an_alias_come_before_others_that_call_it() {
+    fn aliased_items_come_first() {
         let calls = scan(
             "/// CUDA: `cuTwo_v2`.\n#[doc(alias = \"cuTwo\")]\npub fn two() { call!(d, cuTwo_v2()) } \
              /// CUDA: `cuOne`, `cuTwo_v2`.\n#[doc(alias = \"cuOne\")]\npub fn both() { call!(d, cuOne()); two() }",
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn function_that_is_only_documented_or_only_tested_is_not_wrapped() {
+    fn documented_function_is_not_wrapped() {
         let calls = scan(
             "/// CUDA: `cuOne`.\npub fn one() {} #[cfg(test)] mod tests { fn two() { call!(d, cuTwo()) } }",
         );
@@ -354,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_the_simulator_are_its_drivers_own_methods_and_those_of_macros() {
+    fn simulated_functions_include_those_of_macros() {
         let text = "impl Driver { fn cuOne(&self) {} fn other(&self) {} } impl Unsupported for Driver { fn cuTwo(&self) {} } \
              macro_rules! make { ($name:ident) => { impl Driver { fn cuThree(&self) {} } } } make! { cuFour }";
         let file = syn::parse_file(text).expect("it is Rust");

@@ -37,7 +37,7 @@ pub(crate) fn simulator_sources() -> Result<Vec<Source>> {
 
 /// Returns the Rust files below `folder`, in the order of their names.
 fn sources(folder: &str) -> Result<Vec<Source>> {
-    let mut sources = Vec::new();
+    let mut files = Vec::new();
     let path = crate::root().join(folder);
     let mut entries = fs::read_dir(&path)
         .with_context(|| folder.to_owned())?
@@ -46,12 +46,12 @@ fn sources(folder: &str) -> Result<Vec<Source>> {
     for entry in entries {
         let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
         if entry.file_type()?.is_dir() {
-            sources.extend(sources(&name)?);
+            files.extend(sources(&name)?);
         } else if name.ends_with(".rs") {
-            sources.push(parse(&name, &entry.path())?);
+            files.push(parse(&name, &entry.path())?);
         }
     }
-    Ok(sources)
+    Ok(files)
 }
 
 fn parse(name: &str, path: &Path) -> Result<Source> {

@@ -188,10 +188,10 @@ fn range(lines: &[Line], values: impl Fn(&(f64, f64, [f64; 2])) -> [f64; 2]) -> 
         low = low.min(value);
         high = high.max(value);
     }
-    include_power_of_ten(low / 1.3, high * 1.3)
+    include_decade(low / 1.3, high * 1.3)
 }
 
-fn include_power_of_ten(low: f64, high: f64) -> (f64, f64) {
+fn include_decade(low: f64, high: f64) -> (f64, f64) {
     let power = 10_f64.powf(low.log10().ceil());
     if power > high {
         (power / 10.0, high)
@@ -218,9 +218,9 @@ mod tests {
 
     #[test]
     fn axis_has_a_label() {
-        assert_eq!(include_power_of_ten(1_400.0, 5_000.0), (1_000.0, 5_000.0));
-        assert_eq!(include_power_of_ten(1_400.0, 10_000.0), (1_400.0, 10_000.0));
-        assert_eq!(include_power_of_ten(0.7, 3.0), (0.7, 3.0));
+        assert_eq!(include_decade(1_400.0, 5_000.0), (1_000.0, 5_000.0));
+        assert_eq!(include_decade(1_400.0, 10_000.0), (1_400.0, 10_000.0));
+        assert_eq!(include_decade(0.7, 3.0), (0.7, 3.0));
     }
 
     #[test]

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn picture_has_the_color_of_every_count() {
+    fn picture_has_a_color_per_count() {
         let folder = tempfile::tempdir().expect("a folder can be created");
         let path = folder.path().join("picture.png");
         fs::write(&path, [0; 4096]).expect("the folder is writable");

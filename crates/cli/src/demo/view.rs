@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn points_outside_leave_at_once_and_points_inside_never() {
+    fn points_outside_escape_and_points_inside_do_not() {
         let view = view();
         assert_eq!(view.iterations_at(0, 0), 1, "-2.5 + 1.5625i");
         assert_eq!(view.iterations_at(32, 25), 200, "-0.5");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn bands_cover_every_row_once_and_show_the_same_points() {
+    fn bands_cover_every_row_once() {
         let view = view();
         for pixels in [1, 64, 200, 1000, 3200, usize::MAX] {
             let bands = view.bands(pixels);
@@ -121,8 +121,9 @@ mod tests {
         }
     }
 
+    /// A band has at least one row.
     #[test]
-    fn band_has_at_most_the_requested_pixels_and_at_least_a_row() {
+    fn band_has_at_most_the_requested_pixels() {
         assert_eq!(view().bands(200).len(), 17);
         assert_eq!(view().bands(1).len(), 50);
         assert_eq!(view().bands(usize::MAX), [view()]);

@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_of_the_module_is_found_in_both_forms_of_its_file() {
+    fn module_version_in_both_file_formats() {
         for (text, expected) in [
             (
                 "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024",
@@ -294,8 +294,9 @@ mod tests {
         assert_eq!(Environment::default().module_version(), None);
     }
 
+    /// The version is that of the file, not of the link.
     #[test]
-    fn version_of_the_library_is_that_of_its_file_and_not_of_its_link() {
+    fn library_version_is_in_the_file_name() {
         fn with(path: &str) -> Environment {
             Environment {
                 library: Library::Loaded {

@@ -126,9 +126,6 @@ fn version_text(library: &LibraryReport, of: &str) -> String {
 }
 
 fn summary(device: &DeviceReport) -> Table {
-    let attribute = |name| device.attribute(name);
-    let bytes = |name| size(u64::try_from(attribute(name)).unwrap_or_default());
-    let yes = |name| if attribute(name) == 0 { "no" } else { "yes" };
     let mut table = framed();
     table.add_rows([
         [
@@ -138,47 +135,68 @@ fn summary(device: &DeviceReport) -> Table {
         ["memory".to_owned(), size(device.memory_bytes)],
         [
             "multiprocessors".to_owned(),
-            attribute("MULTIPROCESSOR_COUNT").to_string(),
+            device.attribute("MULTIPROCESSOR_COUNT").to_string(),
         ],
         [
             "clock".to_owned(),
-            format!("{} MHz", attribute("CLOCK_RATE") / 1000),
+            format!("{} MHz", device.attribute("CLOCK_RATE") / 1000),
         ],
         [
             "memory bus".to_owned(),
-            format!("{} bits", attribute("GLOBAL_MEMORY_BUS_WIDTH")),
+            format!("{} bits", device.attribute("GLOBAL_MEMORY_BUS_WIDTH")),
         ],
-        ["L2 cache".to_owned(), bytes("L2_CACHE_SIZE")],
+        [
+            "L2 cache".to_owned(),
+            size_attribute(device, "L2_CACHE_SIZE"),
+        ],
         [
             "shared memory per block".to_owned(),
-            bytes("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+            size_attribute(device, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         ],
         [
             "registers per block".to_owned(),
-            attribute("MAX_REGISTERS_PER_BLOCK").to_string(),
+            device.attribute("MAX_REGISTERS_PER_BLOCK").to_string(),
         ],
         [
             "threads per block".to_owned(),
-            attribute("MAX_THREADS_PER_BLOCK").to_string(),
+            device.attribute("MAX_THREADS_PER_BLOCK").to_string(),
         ],
         [
             "asynchronous copy engines".to_owned(),
-            attribute("ASYNC_ENGINE_COUNT").to_string(),
+            device.attribute("ASYNC_ENGINE_COUNT").to_string(),
         ],
         [
             "stream-ordered pools".to_owned(),
-            yes("MEMORY_POOLS_SUPPORTED").to_owned(),
+            flag_attribute(device, "MEMORY_POOLS_SUPPORTED").to_owned(),
         ],
         [
             "managed memory, concurrent".to_owned(),
-            yes("CONCURRENT_MANAGED_ACCESS").to_owned(),
+            flag_attribute(device, "CONCURRENT_MANAGED_ACCESS").to_owned(),
         ],
-        ["clusters".to_owned(), yes("CLUSTER_LAUNCH").to_owned()],
-        ["ECC".to_owned(), yes("ECC_ENABLED").to_owned()],
+        [
+            "clusters".to_owned(),
+            flag_attribute(device, "CLUSTER_LAUNCH").to_owned(),
+        ],
+        [
+            "ECC".to_owned(),
+            flag_attribute(device, "ECC_ENABLED").to_owned(),
+        ],
         ["PCI".to_owned(), device.pci_bus_id.clone()],
         ["UUID".to_owned(), device.uuid.clone()],
     ]);
     table
+}
+
+fn size_attribute(device: &DeviceReport, name: &str) -> String {
+    size(u64::try_from(device.attribute(name)).unwrap_or_default())
+}
+
+fn flag_attribute(device: &DeviceReport, name: &str) -> &'static str {
+    if device.attribute(name) == 0 {
+        "no"
+    } else {
+        "yes"
+    }
 }
 
 fn attributes(device: &DeviceReport) -> Table {
@@ -199,14 +217,13 @@ fn topology(links: &[LinkReport], devices: usize) -> Table {
     header.extend((0..devices).map(|to| to.to_string()));
     table.set_header(header);
     for from in 0..devices {
-        let cell = |to| {
+        let mut row = vec![from.to_string()];
+        row.extend((0..devices).map(|to| {
             links
                 .iter()
                 .find(|link| (link.from, link.to) == (from, to))
                 .map_or("-".to_owned(), link_text)
-        };
-        let mut row = vec![from.to_string()];
-        row.extend((0..devices).map(cell));
+        }));
         table.add_row(row);
     }
     table

@@ -156,8 +156,9 @@ fn copy_lines(
 mod tests {
     use super::*;
 
+    /// The last line is completed.
     #[test]
-    fn every_line_has_the_rank_in_front_and_the_last_one_is_completed() {
+    fn every_line_begins_with_the_rank() {
         let mut written = Vec::new();
         let mut source = BufReader::new(b"one\n\ntwo \xff\nthree".as_slice());
         copy_lines(3, &mut source, &mut written).expect("a vector");

@@ -152,8 +152,9 @@ mod tests {
         assert_eq!(list.len(), 2);
     }
 
+    /// Text that is no trace is an error.
     #[test]
-    fn trace_without_events_is_empty_and_another_text_is_an_error() {
+    fn trace_without_events_is_empty() {
         assert!(closed("[\n").0.expect("this is a trace").is_empty());
         assert!(closed("hello\nworld\n").0.is_err());
     }

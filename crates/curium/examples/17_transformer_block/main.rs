@@ -77,7 +77,7 @@ fn main() -> Result<()> {
         .capture(&context, true)?
         .instantiate()?
         .launch(&stream)?;
-    compare(&block, &Reference::of_rank(shape, rank, ranks))
+    compare(&block, &Reference::averaged(shape, rank, ranks))
 }
 
 /// Compares all results with the reference.

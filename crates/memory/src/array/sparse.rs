@@ -1,8 +1,8 @@
 //! Sparse arrays.
 
 use curium_driver::sys::{
-    CUDA_ARRAY_SPARSE_PROPERTIES, CUarrayMapInfo, CUarraySparseSubresourceType, CUmemHandleType,
-    CUmemOperationType, CUresourcetype,
+    CUDA_ARRAY_SPARSE_PROPERTIES, CUarray, CUarrayMapInfo, CUarraySparseSubresourceType,
+    CUmemHandleType, CUmemOperationType, CUmipmappedArray, CUresourcetype,
 };
 use curium_driver::{Error, Result, Stream, call};
 
@@ -86,12 +86,7 @@ impl<T> Array<T> {
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
         self.uses().write(MAP_TILES, stream, || {
             // SAFETY: the array is live, and the caller guarantees that the memory is.
-            unsafe {
-                map(stream, tiles, |info: &mut CUarrayMapInfo| {
-                    info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_ARRAY;
-                    info.resource.array = self.as_raw();
-                })
-            }
+            unsafe { map(stream, tiles, Resource::Array(self.as_raw())) }
         })
     }
 }
@@ -132,12 +127,7 @@ impl<T> MipmappedArray<T> {
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
         self.uses().write(MAP_TILES, stream, || {
             // SAFETY: the array is live, and the caller guarantees that the memory is.
-            unsafe {
-                map(stream, tiles, |info: &mut CUarrayMapInfo| {
-                    info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-                    info.resource.mipmap = self.as_raw();
-                })
-            }
+            unsafe { map(stream, tiles, Resource::Mipmapped(self.as_raw())) }
         })
     }
 }
@@ -170,10 +160,8 @@ impl TileMapping<'_> {
         info.subresource.sparseLevel.level = self.level;
         info.subresource.sparseLevel.layer = self.layer;
         let [x, y, z] = self.origin;
-        (
-            info.subresource.sparseLevel.offsetX,
-            info.subresource.sparseLevel.offsetY,
-        ) = (x, y);
+        info.subresource.sparseLevel.offsetX = x;
+        info.subresource.sparseLevel.offsetY = y;
         info.subresource.sparseLevel.offsetZ = z;
         let [width, height, depth] = self.extent;
         info.subresource.sparseLevel.extentWidth = width;
@@ -188,16 +176,19 @@ impl TileMapping<'_> {
     }
 }
 
-/// Maps tiles of the array that `resource` writes to the driver's parameters.
+/// A sparse array.
+#[derive(Clone, Copy)]
+enum Resource {
+    Array(CUarray),
+    Mipmapped(CUmipmappedArray),
+}
+
+/// Maps tiles of a sparse array.
 ///
 /// # Safety
 ///
 /// The array is live, and the memory outlives its mapping.
-unsafe fn map(
-    stream: &Stream,
-    tiles: &[TileMapping<'_>],
-    resource: impl Fn(&mut CUarrayMapInfo),
-) -> Result<()> {
+unsafe fn map(stream: &Stream, tiles: &[TileMapping<'_>], resource: Resource) -> Result<()> {
     stream.expect_running(MAP_TILES)?;
     let count = u32::try_from(tiles.len()).ok().filter(|count| *count != 0);
     let count =
@@ -209,7 +200,16 @@ unsafe fn map(
         .unwrap_or(1);
     for info in &mut infos {
         info.deviceBitMask = mask;
-        resource(info);
+        match resource {
+            Resource::Array(array) => {
+                info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_ARRAY;
+                info.resource.array = array;
+            }
+            Resource::Mipmapped(mipmap) => {
+                info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+                info.resource.mipmap = mipmap;
+            }
+        }
     }
     // SAFETY: `infos` has as many entries as are passed, and the caller guarantees their contents.
     unsafe {

@@ -232,8 +232,9 @@ mod tests {
         assert!(locks.iter().all(|lock| unsafe { lock.own() }.is_some()));
     }
 
+    /// Increments by the owner and by claimants are all counted.
     #[test]
-    fn changes_of_the_owner_and_of_claimants_are_all_counted() {
+    fn no_change_is_lost() {
         for is_fenced_by_claimants in [barrier::is_available(), false] {
             let lock = BiasedLock {
                 is_fenced_by_claimants,
@@ -391,8 +392,9 @@ mod tests {
         }
     }
 
+    /// Without the barrier, some order of the steps has two users.
     #[test]
-    fn no_order_of_the_steps_has_two_users_and_one_has_without_the_barrier() {
+    fn barrier_prevents_two_users() {
         assert!(!Model::can_have_two_users(true));
         assert!(Model::can_have_two_users(false), "the model finds the race");
     }

@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbors_of_one_stream_are_joined() {
+    fn neighbors_on_a_stream_are_joined() {
         let mut heap = heap();
         let blocks: Vec<u64> = (0..4)
             .map(|_| heap.take_range(A, 0x200, 0x200).expect("there is room"))
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_another_stream_is_not_reused() {
+    fn memory_is_not_reused_across_streams() {
         let mut heap = heap();
         let all = heap.take_range(A, 0x1000, 0x200).expect("there is room");
         heap.free_range(A, all, 0x1000);
@@ -501,8 +501,9 @@ mod tests {
         }
     }
 
+    /// A segment is removed only if it is available to every stream.
     #[test]
-    fn segment_is_removed_only_if_it_is_available_to_every_stream() {
+    fn segment_in_use_is_not_removed() {
         let mut heap = heap();
         heap.add_segment(segment(0x2000, 0x800));
         let block = heap.take_range(A, 0x800, 0x200).expect("there is room");

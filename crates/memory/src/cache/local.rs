@@ -217,8 +217,9 @@ mod tests {
         (heap, block)
     }
 
+    /// No block moves between caches while they are counted.
     #[test]
-    fn usage_holds_every_cache_while_it_counts_so_that_no_block_moves_meanwhile() {
+    fn usage_locks_every_cache_while_it_counts() {
         let (heap, block) = single_block_heap();
         let first = LocalCache::add(&heap, STREAM).expect("the thread does not exit");
         LocalCache::free(&heap, STREAM, block, BYTES).expect("the cache has room");
@@ -246,8 +247,9 @@ mod tests {
         });
     }
 
+    /// The blocks of its cache are found when the heap is unlocked.
     #[test]
-    fn thread_exits_while_the_heap_is_locked_for_ever_and_its_blocks_are_found_later() {
+    fn thread_exits_while_the_heap_is_locked() {
         let (heap, block) = single_block_heap();
         let ((exit, may_exit), (added, has_added)) = (channel::<()>(), channel());
         let shared = Arc::clone(&heap);

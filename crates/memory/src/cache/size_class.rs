@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn size_beyond_the_classes_is_rounded_to_large_granules() {
+    fn large_size_is_rounded_to_large_granules() {
         assert_eq!(
             BlockSize::from_bytes(MAX_CLASS_BYTES as usize + 1),
             BlockSize::Large(MAX_CLASS_BYTES + LARGE_GRANULE)
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_of_two_are_not_rounded() {
+    fn exact_powers_are_not_rounded() {
         for log in 9..40 {
             assert_eq!(BlockSize::from_bytes(1 << log).bytes(), 1 << log);
         }

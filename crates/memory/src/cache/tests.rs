@@ -202,7 +202,7 @@ impl Model {
 }
 
 #[test]
-fn heap_agrees_with_a_model_of_every_granule() {
+fn heap_agrees_with_a_granule_model() {
     let (seeds, steps) = if cfg!(miri) { (1, 100) } else { (40, 1500) };
     for seed in 0..seeds {
         let mut numbers = Numbers(fastrand::Rng::with_seed(seed));
@@ -276,7 +276,7 @@ fn thread_cache_and_heap_leak_no_block() {
 }
 
 #[test]
-fn class_of_every_index_is_itself() {
+fn classes_have_their_indices() {
     assert!(
         SizeClass::all()
             .enumerate()

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn full_cache_gives_up_the_older_half_of_a_class() {
+    fn full_cache_spills_older_blocks() {
         let mut cache = ThreadCache::default();
         let size = BlockSize::from_bytes(1 << 20);
         let BlockSize::Class(class) = size else {

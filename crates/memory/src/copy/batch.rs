@@ -279,7 +279,8 @@ impl Lines {
         let mut failed = usize::MAX;
         let failed_index = &raw mut failed;
         let result = stream.context().entered(|driver| {
-            // SAFETY: as in `call`, and `failed_index` is a valid pointer.
+            // SAFETY: the arrays have `count` entries, both operands of each copy have its size and are live on this stream,
+            // which has waited for conflicting accesses, and `failed_index` is a valid pointer.
             unsafe {
                 call!(
                     driver,

@@ -76,11 +76,13 @@ pub(crate) fn copy_with(
     transfer(operation, stream, &to, &from, || {
         if is_single {
             return spanning::enqueue(stream, || {
-                // SAFETY: as in `copy`; the attributes outlive the call and request stream order.
+                // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
+                // accesses; the attributes outlive the call and request stream order.
                 unsafe { with_attributes(stream, &to, &from, attributes) }
             });
         }
-        // SAFETY: as in `copy`; the attributes outlive the call and request stream order.
+        // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
+        // accesses; the attributes outlive the call and request stream order.
         unsafe { single_copy_batch(stream, &to, &from, attributes) }
     })
 }

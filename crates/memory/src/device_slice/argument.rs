@@ -24,7 +24,7 @@ impl<'a, T> WholeMut<'a, T> {
 /// Implements kernel arguments for `&B` and `&mut B` through a value that borrows the buffer.
 macro_rules! argument_as {
     ([$($generics:tt)*] $buffer:ty: |$this:ident| $shared:expr, $exclusive:expr) => {
-        // SAFETY: as for the value created from the buffer, which borrows it in the same way.
+        // SAFETY: the pointer is that of a view, which borrows the buffer in the same way.
         unsafe impl<$($generics)*> curium_driver::Argument<&[T]> for &$buffer {
             #[inline]
             unsafe fn bind(
@@ -32,19 +32,19 @@ macro_rules! argument_as {
                 guard: &mut curium_driver::hazard::AccessGuard<'_>,
             ) -> curium_driver::Result<curium_driver::sys::CUdeviceptr> {
                 let $this = &**self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: if a kernel is enqueued with the value, the caller calls `launched` before any other use.
                 unsafe { curium_driver::Argument::<&[T]>::bind(&mut $shared, guard) }
             }
 
             #[inline]
             unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
                 let $this = &**self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller guarantees that `bind` succeeded with this guard, and that nothing used the argument since.
                 unsafe { curium_driver::Argument::<&[T]>::launched(&mut $shared, guard) };
             }
         }
 
-        // SAFETY: as for the value created from the buffer, which borrows it in the same way.
+        // SAFETY: the pointer is that of a view, which borrows the buffer in the same way.
         unsafe impl<$($generics)*> curium_driver::Argument<&mut [T]> for &mut $buffer {
             #[inline]
             unsafe fn bind(
@@ -52,14 +52,14 @@ macro_rules! argument_as {
                 guard: &mut curium_driver::hazard::AccessGuard<'_>,
             ) -> curium_driver::Result<curium_driver::sys::CUdeviceptr> {
                 let $this = &mut **self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: if a kernel is enqueued with the value, the caller calls `launched` before any other use.
                 unsafe { curium_driver::Argument::<&mut [T]>::bind(&mut $exclusive, guard) }
             }
 
             #[inline]
             unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
                 let $this = &mut **self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller guarantees that `bind` succeeded with this guard, and that nothing used the argument since.
                 unsafe { curium_driver::Argument::<&mut [T]>::launched(&mut $exclusive, guard) };
             }
         }
@@ -119,32 +119,32 @@ unsafe impl<T> Argument<&mut [T]> for DeviceSliceMut<'_, T> {
     }
 }
 
-// SAFETY: as for the view itself, which is borrowed exclusively.
+// SAFETY: the pointer is that of the view, which is borrowed exclusively.
 unsafe impl<T> Argument<&mut [T]> for &mut DeviceSliceMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: if a kernel is enqueued with the value, the caller calls `launched` before any other use.
         unsafe { Argument::<&mut [T]>::bind(*self, guard) }
     }
 
     #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller guarantees that `bind` succeeded with this guard, and that nothing used the argument since.
         unsafe { Argument::<&mut [T]>::launched(*self, guard) };
     }
 }
 
-// SAFETY: as for a shared view, which this shared borrow is.
+// SAFETY: the pointer is that of a shared view, which this shared borrow is.
 unsafe impl<T> Argument<&[T]> for &DeviceSliceMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: if a kernel is enqueued with the value, the caller calls `launched` before any other use.
         unsafe { Argument::<&[T]>::bind(&mut self.as_slice(), guard) }
     }
 
     #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller guarantees that `bind` succeeded with this guard, and that nothing used the argument since.
         unsafe { Argument::<&[T]>::launched(&mut self.as_slice(), guard) };
     }
 }

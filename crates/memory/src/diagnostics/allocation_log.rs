@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn line_that_cannot_be_read_is_an_error_with_its_number() {
+    fn invalid_line_is_an_error_with_its_number() {
         let cases = [
             ("", "line 1 of the allocation log: expected the header"),
             ("curium allocation log 2\n", "line 1 of"),

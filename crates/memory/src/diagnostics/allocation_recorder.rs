@@ -355,7 +355,8 @@ unsafe impl<R: Resource> Resource for AllocationRecorder<R> {
         let figures = (pointer.as_raw(), bytes, alignment);
         // Recorded first: once the memory is free, another thread may allocate the same address.
         self.record(EventKind::Free, stream, figures, None);
-        // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
+        // SAFETY: the inner resource allocated the memory with this size and alignment, and the caller guarantees that only
+        // earlier work on `stream` uses it.
         let freed = unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) };
         freed.inspect_err(|_| self.record(EventKind::Allocate, stream, figures, None))
     }

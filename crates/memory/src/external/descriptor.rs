@@ -87,8 +87,9 @@ mod tests {
         Error::argument("import", "it fails")
     }
 
+    /// Some drivers close the descriptor when the import fails, and others do not.
     #[test]
-    fn descriptor_is_closed_once_whether_the_driver_closes_it_when_it_fails_or_not() {
+    fn descriptor_is_closed_once() {
         if COMPARE.is_none() {
             return;
         }
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptor_that_the_driver_took_over_is_the_drivers() {
+    fn imported_descriptor_belongs_to_the_driver() {
         let file = OwnedFd::from(File::open("/dev/null").expect("it is there"));
         let other = file.try_clone().expect("there are descriptors");
         let taken = import_with_duplicate("import", other, Ok).expect("it is taken");

@@ -174,7 +174,8 @@ unsafe impl Resource for CachingResource {
         let id = StreamId(stream.identity());
         match LocalCache::free(self.allocator.heap(), id, pointer.as_raw(), bytes) {
             Some(()) => Ok(()),
-            // SAFETY: the caller upholds the contract, and the block was not freed.
+            // SAFETY: the memory came from this resource, only earlier work on `stream` uses it, as the caller guarantees, and
+            // the block was not freed.
             None => unsafe { self.allocator.deallocate(stream, pointer, bytes, alignment) },
         }
     }

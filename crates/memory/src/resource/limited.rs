@@ -90,7 +90,8 @@ unsafe impl<R: Resource> Resource for LimitedResource<R> {
         bytes: usize,
         alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller upholds the contract of the inner resource, where the memory came from.
+        // SAFETY: the inner resource allocated the memory with this size and alignment, and the caller guarantees that only
+        // earlier work on `stream` uses it.
         unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) }?;
         self.discharge(bytes);
         Ok(())

@@ -56,7 +56,7 @@ unsafe impl Resource for StreamOrdered {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller upholds the same contract, and the memory came from a pool.
+        // SAFETY: the memory came from a pool, and the caller guarantees that only earlier work on `stream` uses it.
         unsafe { free_in_order(stream, pointer) }
     }
 

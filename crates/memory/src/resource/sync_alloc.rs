@@ -51,7 +51,7 @@ unsafe impl Resource for SyncAlloc {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller upholds the same contract, and the memory came from here.
+        // SAFETY: this resource allocated the memory, and the caller guarantees that only earlier work on `stream` uses it.
         unsafe { free_after(stream, pointer) }
     }
 

@@ -316,8 +316,9 @@ mod tests {
         }
     }
 
+    /// In a copy to the host, a slot is also waited for before its first use.
     #[test]
-    fn slot_is_waited_for_before_its_second_use_and_in_a_copy_to_the_host_before_its_first() {
+    fn slots_are_waited_for_before_reuse() {
         let size = Size {
             tile: 1,
             tiles: 5,

@@ -347,8 +347,9 @@ mod tests {
             .expect("there is a device")
     }
 
+    /// Small buffers have eight slots; buffers of a few bytes have one slot per byte.
     #[test]
-    fn small_staging_buffers_have_eight_slots_and_those_of_few_bytes_one_per_byte() {
+    fn small_staging_buffers_have_fewer_slots() {
         let context = context();
         for (bytes, slots) in [(1, 1), (7, 7), (4096, 8), (8 << 20, 64)] {
             let ring = Ring::new(&context, bytes, 0).expect("a staging buffer can be created");

@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn enumerators_are_those_of_c() {
+    fn enumerators_match_c() {
         use TensorDataType as Type;
         assert_eq!(
             Type::Float16.to_raw(),

@@ -208,7 +208,8 @@ impl Batch {
         let sizes = self.sizes.as_mut_ptr();
         let locations = self.locations.as_mut_ptr();
         let firsts = self.firsts.as_mut_ptr();
-        // SAFETY: as in `discard`, and each range has its location.
+        // SAFETY: all arrays have `count` entries, each range has its location, and the ranges are managed memory that is
+        // live until the work has completed.
         unsafe {
             call!(
                 stream.driver(),

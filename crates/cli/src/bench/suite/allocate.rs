@@ -191,11 +191,12 @@ impl Case<'_> {
         } else {
             self.plan.replaced
         };
-        let run = |implementation, count| match implementation {
-            Implementation::C => c.replace(count),
-            Implementation::Curium => curium.replace(count),
-        };
-        let mut comparison = self.measurement([count; 2], run).compare()?;
+        let measurement =
+            self.measurement([count; 2], |implementation, count| match implementation {
+                Implementation::C => c.replace(count),
+                Implementation::Curium => curium.replace(count),
+            });
+        let mut comparison = measurement.compare()?;
         let frees = count * (comparison.c.count() + 1);
         comparison.note = Some(self.fragmentation(source, &pool, frees)?);
         drop(c);

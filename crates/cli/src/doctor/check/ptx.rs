@@ -16,7 +16,7 @@ pub(super) fn check(environment: &Environment) -> Vec<Finding> {
     let mut findings: Vec<_> = parse_cuda(version)
         .and_then(CudaVersion::newest_ptx)
         .into_iter()
-        .map(|newest| takes(version, newest))
+        .map(|newest| newest_accepted(version, newest))
         .collect();
     findings.extend(
         environment
@@ -36,7 +36,8 @@ pub(super) fn check(environment: &Environment) -> Vec<Finding> {
     findings
 }
 
-fn takes(cuda: &str, (major, minor): (u32, u32)) -> Finding {
+fn newest_accepted(cuda: &str, version: (u32, u32)) -> Finding {
+    let (major, minor) = version;
     Finding::note(
         CHECK,
         format!("a driver for CUDA {cuda} accepts PTX up to version {major}.{minor}"),

@@ -8,9 +8,8 @@ pub(super) fn notes(environment: &Environment) -> Vec<Finding> {
     if matches!(environment.library, Library::Failed(_)) {
         return Vec::new();
     }
-    let is = |name, value| environment.variable(name) == Some(value);
     let mut findings = Vec::new();
-    if is("CUDA_LAUNCH_BLOCKING", "1") {
+    if environment.variable("CUDA_LAUNCH_BLOCKING") == Some("1") {
         let what = "CUDA_LAUNCH_BLOCKING is 1: every launch blocks until its kernel is complete";
         findings.push(Finding::warning(
             "setting",
@@ -18,15 +17,15 @@ pub(super) fn notes(environment: &Environment) -> Vec<Finding> {
             ["unset it unless you are searching for a failing kernel"],
         ));
     }
-    if is("CUDA_CACHE_DISABLE", "1") {
+    if environment.variable("CUDA_CACHE_DISABLE") == Some("1") {
         let what = "CUDA_CACHE_DISABLE is 1: PTX is compiled at every start of a program";
         findings.push(Finding::warning("setting", what, ["unset it"]));
     }
-    if is("CUDA_DISABLE_PTX_JIT", "1") {
+    if environment.variable("CUDA_DISABLE_PTX_JIT") == Some("1") {
         let what = "CUDA_DISABLE_PTX_JIT is 1: PTX is not compiled, so only cubins for this architecture load";
         findings.push(Finding::warning("setting", what, ["unset it"]));
     }
-    if is("CUDA_MODULE_LOADING", "EAGER") {
+    if environment.variable("CUDA_MODULE_LOADING") == Some("EAGER") {
         findings.push(Finding::note(
             "setting",
             "CUDA_MODULE_LOADING is EAGER: every kernel of a module is loaded at once",

@@ -173,15 +173,17 @@ fn gpu_that_nouveau_drives_needs_the_other_driver() {
     assert_failure(&environment, "nouveau", "nouveau", "blacklist");
 }
 
+/// Advises to use the simulator.
 #[test]
-fn machine_without_a_gpu_is_advised_to_use_the_simulator() {
+fn machine_without_a_gpu() {
     let mut environment = bare();
     put(&mut environment, "nvidia-pci-gpus", names(&[]));
     assert_failure(&environment, "hardware", "no NVIDIA GPU", "--device sim");
 }
 
+/// Advises to install a driver.
 #[test]
-fn machine_whose_bus_cannot_be_read_is_advised_to_install_a_driver() {
+fn unreadable_pci_bus() {
     let mut environment = bare();
     environment.files.remove("nvidia-pci-gpus");
     assert_failure(
@@ -192,8 +194,9 @@ fn machine_whose_bus_cannot_be_read_is_advised_to_install_a_driver() {
     );
 }
 
+/// Names the version of the library to install.
 #[test]
-fn kernel_module_without_its_library_is_advised_of_the_version() {
+fn kernel_module_without_its_library() {
     let environment = Environment {
         library: bare().library,
         start: None,
@@ -209,7 +212,7 @@ fn kernel_module_without_its_library_is_advised_of_the_version() {
 }
 
 #[test]
-fn stub_of_the_toolkit_is_no_driver() {
+fn toolkit_stub_is_no_driver() {
     let stub = failed(
         "libcuda.so",
         Rejection::Stub,
@@ -269,8 +272,9 @@ fn library_that_the_loader_does_not_find_is_named() {
     );
 }
 
+/// Advises to reinstall the driver.
 #[test]
-fn library_that_lacks_another_is_to_be_installed_again() {
+fn library_with_a_missing_dependency() {
     let reason =
         "libnvidia-ptxjitcompiler.so.1: cannot open shared object file: No such file or directory";
     let library = failed("/usr/lib/libcuda.so.1", Rejection::Unloadable, reason);
@@ -297,8 +301,9 @@ fn library_for_another_processor_is_detected() {
     );
 }
 
+/// Advises for each container engine.
 #[test]
-fn container_without_the_toolkit_is_advised_for_each_engine() {
+fn container_without_the_toolkit() {
     for mark in ["/.dockerenv", "/run/.containerenv"] {
         let mut environment = bare();
         put(&mut environment, mark, Entry::Present);
@@ -317,8 +322,9 @@ fn container_without_the_toolkit_is_advised_for_each_engine() {
     }
 }
 
+/// Advises both the container toolkit and the simulator.
 #[test]
-fn container_on_a_machine_without_a_gpu_is_advised_of_both() {
+fn container_without_a_gpu() {
     let mut environment = bare();
     put(&mut environment, "/.dockerenv", Entry::Present);
     put(&mut environment, "nvidia-pci-gpus", names(&[]));
@@ -331,7 +337,7 @@ fn container_on_a_machine_without_a_gpu_is_advised_of_both() {
 }
 
 #[test]
-fn container_without_the_compute_capability_is_advised() {
+fn container_without_the_compute_capability() {
     let mut environment = bare();
     put(&mut environment, "/.dockerenv", Entry::Present);
     set(
@@ -343,7 +349,7 @@ fn container_without_the_compute_capability_is_advised() {
 }
 
 #[test]
-fn container_with_the_library_and_no_node_was_given_no_gpu() {
+fn container_with_the_library_but_no_device_node() {
     let mut environment = no_device();
     put(&mut environment, "/.dockerenv", Entry::Present);
     environment
@@ -378,7 +384,7 @@ fn nodes_that_the_user_may_not_open_are_named() {
 }
 
 #[test]
-fn device_nodes_that_the_container_forbids_are_detected() {
+fn device_nodes_forbidden_by_the_container() {
     let mut environment = no_device();
     put(&mut environment, "/.dockerenv", Entry::Present);
     put(
@@ -395,7 +401,7 @@ fn device_nodes_that_the_container_forbids_are_detected() {
 }
 
 #[test]
-fn absent_node_of_unified_memory_is_made_by_a_command() {
+fn missing_unified_memory_node() {
     let mut environment = not_starting(999);
     environment.files.remove("/dev/nvidia-uvm");
     assert_failure(
@@ -407,7 +413,7 @@ fn absent_node_of_unified_memory_is_made_by_a_command() {
 }
 
 #[test]
-fn wsl_without_a_gpu_node_is_of_the_first_version() {
+fn wsl_1_has_no_gpu_node() {
     let mut environment = bare();
     put(
         &mut environment,
@@ -418,7 +424,7 @@ fn wsl_without_a_gpu_node_is_of_the_first_version() {
 }
 
 #[test]
-fn wsl_without_the_library_needs_the_driver_of_windows() {
+fn wsl_without_the_library() {
     let mut environment = bare();
     put(
         &mut environment,
@@ -433,7 +439,7 @@ fn wsl_without_the_library_needs_the_driver_of_windows() {
 }
 
 #[test]
-fn jetson_and_nixos_have_packages_of_their_own() {
+fn jetson_and_nixos_have_special_packages() {
     let mut environment = bare();
     put(
         &mut environment,
@@ -556,7 +562,7 @@ fn instance_in_use_is_a_note() {
 }
 
 #[test]
-fn library_and_module_of_different_versions_are_both_named() {
+fn library_and_module_mismatch_names_both() {
     let environment = Environment {
         library: loaded("12.9", "/usr/lib/libcuda.so.575.57.08"),
         ..not_starting(803)
@@ -569,8 +575,9 @@ fn library_and_module_of_different_versions_are_both_named() {
     );
 }
 
+/// Advises to remove the compatibility package.
 #[test]
-fn forward_compatibility_where_it_does_not_work_is_to_be_removed() {
+fn unsupported_forward_compatibility() {
     let path = "/usr/local/cuda-13.0/compat/libcuda.so.580.65.06";
     for code in [803, 804] {
         let environment = Environment {
@@ -605,14 +612,14 @@ fn machine_with_switches_needs_the_fabric_manager() {
 }
 
 #[test]
-fn service_that_cannot_be_reached_is_to_be_started_or_left() {
+fn unreachable_mps_service() {
     let mut environment = not_starting(805);
     set(&mut environment, "CUDA_MPS_PIPE_DIRECTORY", "/run/mps");
     assert_failure(&environment, "mps", "MPS", "/run/mps");
 }
 
 #[test]
-fn unexplained_failure_is_shown_with_the_drivers_message() {
+fn unexplained_failure_has_the_drivers_message() {
     let environment = not_starting(999);
     assert_failure(&environment, "start", "does not initialize", "dmesg");
     assert!(
@@ -645,7 +652,7 @@ fn device_that_fails_is_explained_by_its_code() {
 }
 
 #[test]
-fn one_device_of_two_that_fails_is_a_failure() {
+fn one_failing_device_is_a_failure() {
     let devices = vec![
         device("A", "9.0", Ok(1)),
         device("B", "9.0", Err(failure(46))),
@@ -662,7 +669,7 @@ fn one_device_of_two_that_fails_is_a_failure() {
 }
 
 #[test]
-fn compiler_that_is_newer_than_the_driver_is_a_warning() {
+fn nvrtc_newer_than_the_driver_is_a_warning() {
     let environment = Environment {
         nvrtc: Some("13.0".to_owned()),
         ..healthy()
@@ -685,29 +692,22 @@ fn compiler_that_is_newer_than_the_driver_is_a_warning() {
 
 #[test]
 fn ptx_that_is_too_new_for_the_driver_is_a_failure() {
-    let with = |version, target: &str| Environment {
-        ptx: Some(Header {
-            version,
-            target: target.to_owned(),
-        }),
-        ..healthy()
-    };
     assert_failure(
-        &with((8, 8), "sm_90"),
+        &with_ptx((8, 8), "sm_90"),
         "ptx",
         "driver for CUDA 12.8 is too old",
         "one for CUDA 12.9",
     );
     assert_failure(
-        &with((8, 7), "sm_100"),
+        &with_ptx((8, 7), "sm_100"),
         "ptx",
         "NVIDIA H100 has compute capability 9.0",
         "compute_90",
     );
-    assert_failure(&with((8, 7), "sm_80a"), "ptx", "sm_80a", "without it");
+    assert_failure(&with_ptx((8, 7), "sm_80a"), "ptx", "sm_80a", "without it");
     for target in ["sm_90a", "sm_90", "sm_52"] {
         assert_eq!(
-            finding(&with((8, 7), target), "ptx").severity,
+            finding(&with_ptx((8, 7), target), "ptx").severity,
             Severity::Note
         );
     }
@@ -716,42 +716,22 @@ fn ptx_that_is_too_new_for_the_driver_is_a_failure() {
 /// The newest driver that is known accepts its own PTX and no newer one; of newer drivers, newer PTX is unknown.
 #[test]
 fn newest_driver_accepts_its_own_ptx_only() {
-    let with = |driver: &str, version| Environment {
-        library: loaded(driver, "/usr/lib/x86_64-linux-gnu/libcuda.so.600.1.1"),
-        ptx: Some(Header {
-            version,
-            target: "sm_90".to_owned(),
-        }),
-        ..healthy()
-    };
-    let has = |environment: &Environment, severity, text: &str| {
-        let findings = findings(environment);
-        assert!(
-            findings
-                .iter()
-                .any(|finding| finding.severity == severity && finding.what.contains(text)),
-            "{findings:#?}"
-        );
-    };
     let accepts = "the driver accepts this version";
-    has(&with("13.5", (9, 5)), Severity::Good, accepts);
-    has(&with("13.6", (9, 5)), Severity::Good, accepts);
-    has(
-        &with("13.5", (9, 5)),
-        Severity::Note,
-        "accepts PTX up to version 9.5",
-    );
+    let limit = "accepts PTX up to version 9.5";
+    assert_ptx_finding("13.5", (9, 5), Severity::Good, accepts);
+    assert_ptx_finding("13.6", (9, 5), Severity::Good, accepts);
+    assert_ptx_finding("13.5", (9, 5), Severity::Note, limit);
     for version in [(9, 6), (9, 9), (10, 0)] {
         assert_failure(
-            &with("13.5", version),
+            &with_driver_and_ptx("13.5", version),
             "ptx",
             "driver for CUDA 13.5 is too old",
             "a newer CUDA",
         );
-        has(&with("13.6", version), Severity::Note, "unknown whether");
+        assert_ptx_finding("13.6", version, Severity::Note, "unknown whether");
     }
     assert_failure(
-        &with("13.4", (9, 5)),
+        &with_driver_and_ptx("13.4", (9, 5)),
         "ptx",
         "driver for CUDA 13.4 is too old",
         "CUDA 13.5",
@@ -763,4 +743,33 @@ fn settings_that_slow_programs_down_are_warnings() {
     let mut environment = healthy();
     set(&mut environment, "CUDA_LAUNCH_BLOCKING", "1");
     assert_eq!(finding(&environment, "setting").severity, Severity::Warning);
+}
+
+/// Returns a working machine with a PTX file to check.
+fn with_ptx(version: (u32, u32), target: &str) -> Environment {
+    Environment {
+        ptx: Some(Header {
+            version,
+            target: target.to_owned(),
+        }),
+        ..healthy()
+    }
+}
+
+#[track_caller]
+fn assert_ptx_finding(driver: &str, version: (u32, u32), severity: Severity, text: &str) {
+    let findings = findings(&with_driver_and_ptx(driver, version));
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding.severity == severity && finding.what.contains(text)),
+        "{findings:#?}"
+    );
+}
+
+fn with_driver_and_ptx(driver: &str, version: (u32, u32)) -> Environment {
+    Environment {
+        library: loaded(driver, "/usr/lib/x86_64-linux-gnu/libcuda.so.600.1.1"),
+        ..with_ptx(version, "sm_90")
+    }
 }

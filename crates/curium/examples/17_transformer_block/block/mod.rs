@@ -156,7 +156,9 @@ impl Block {
             workspace: DeviceBuffer::uninit(stream, products.workspace_bytes.max(1))?,
             output: Buffer::uninit(stream, input_len)?,
             input_gradient: Buffer::uninit(stream, input_len)?,
-            parameter_gradients: shape.lengths().try_map(|count| elements(*count))?,
+            parameter_gradients: shape
+                .lengths()
+                .try_map(|count| Buffer::uninit(stream, *count))?,
             kernels,
             attention: Attention::load(stream, shape)?,
             products,

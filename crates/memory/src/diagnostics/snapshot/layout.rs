@@ -89,7 +89,7 @@ pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
         match event.kind {
             EventKind::AllocateSegment | EventKind::MapSegment => segments.push(span),
             EventKind::FreeSegment | EventKind::UnmapSegment => {
-                segments.retain(|other| *other != span)
+                segments.retain(|other| *other != span);
             }
             _ => {}
         }

@@ -73,13 +73,13 @@ unsafe extern "C" fn allocate<R: Resource>(
         if address.is_null() {
             return CUresult::CUDA_ERROR_INVALID_VALUE;
         }
-        // SAFETY: the caller passes the context of a table of an `R` that was not released.
+        // SAFETY: `context` belongs to a table of an `R` that was not released, as the table requires of its callers.
         let exported = unsafe { &*context.cast::<Exported<R>>() };
         let allocated = exported
             .stream(stream)
             .and_then(|stream| exported.resource.allocate(&stream, bytes, alignment));
         if let Ok(pointer) = &allocated {
-            // SAFETY: the caller passes a pointer that is valid for writes.
+            // SAFETY: `address` is valid for writes, as the table requires of its callers.
             unsafe { address.write(pointer.as_raw()) };
         }
         code(allocated.map(drop))
@@ -100,11 +100,12 @@ unsafe extern "C" fn deallocate<R: Resource>(
     alignment: usize,
 ) -> CUresult {
     contain_callback("a memory resource", CUresult::CUDA_ERROR_UNKNOWN, || {
-        // SAFETY: the caller passes the context of a table of an `R` that was not released.
+        // SAFETY: `context` belongs to a table of an `R` that was not released, as the table requires of its callers.
         let exported = unsafe { &*context.cast::<Exported<R>>() };
         let pointer = DevicePointer::from_raw(address);
         code(exported.stream(stream).and_then(|stream| {
-            // SAFETY: the caller upholds the contract of the resource, where the memory came from.
+            // SAFETY: the memory came from this resource, and only earlier work on `stream` uses it, as the table
+            // requires of its callers.
             unsafe {
                 exported
                     .resource

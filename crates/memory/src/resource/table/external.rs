@@ -23,7 +23,8 @@ pub struct ExternalResource {
 // SAFETY: the caller of `from_table` guarantees that any thread may call the functions with the context, which no other
 // code uses.
 unsafe impl Send for ExternalResource {}
-// SAFETY: as for `Send`, also for concurrent calls.
+// SAFETY: the caller of `from_table` guarantees that any thread may call the functions with the context, also
+// concurrently.
 unsafe impl Sync for ExternalResource {}
 
 impl ExternalResource {
@@ -99,7 +100,8 @@ unsafe impl Resource for ExternalResource {
         let context = self.table.context;
         let address = pointer.as_raw();
         self.keep(stream);
-        // SAFETY: the caller upholds the contract of the function, and the memory came from the table.
+        // SAFETY: the table allocated the memory with this size and alignment, and the caller guarantees that only earlier
+        // work on `stream` uses it.
         match unsafe { (self.deallocate)(context, stream.as_raw(), address, bytes, alignment) } {
             CUresult::CUDA_SUCCESS => Ok(()),
             code => Err(failed("ExternalResource::deallocate", code, bytes)),

@@ -28,7 +28,7 @@ fn about(library: OptionalLibrary, cuda: &str) -> Finding {
 }
 
 #[test]
-fn library_that_is_found_is_named_with_its_version_and_its_file() {
+fn library_has_its_version_and_file() {
     let finding = about(
         library(
             "cuBLAS",
@@ -52,8 +52,9 @@ fn library_that_is_found_is_named_with_its_version_and_its_file() {
     );
 }
 
+/// The package depends on the CUDA version of the driver.
 #[test]
-fn library_that_is_missing_is_a_note_with_the_package_for_the_driver() {
+fn missing_library_is_a_note_with_the_package() {
     for (name, cuda, package) in [
         ("cuBLAS", "13.0", "`pip install nvidia-cublas`"),
         ("cuBLASLt", "12.8", "`pip install nvidia-cublas-cu12`"),
@@ -76,7 +77,7 @@ fn library_that_is_missing_is_a_note_with_the_package_for_the_driver() {
 }
 
 #[test]
-fn library_that_does_not_load_is_a_note_with_the_reason() {
+fn unloadable_library_is_a_note_with_the_reason() {
     let finding = about(
         library(
             "cuFFT",
@@ -92,8 +93,9 @@ fn library_that_does_not_load_is_a_note_with_the_reason() {
     );
 }
 
+/// The warning names the package for the driver's CUDA version.
 #[test]
-fn library_for_a_newer_cuda_than_the_driver_is_a_warning_with_the_package_for_it() {
+fn library_for_a_newer_cuda_is_a_warning() {
     let finding = about(library("cuBLAS", Some("13.1.0"), None, &[]), "12.8");
     assert_eq!(finding.severity, Severity::Warning, "{finding:#?}");
     assert!(
@@ -110,7 +112,7 @@ fn library_for_a_newer_cuda_than_the_driver_is_a_warning_with_the_package_for_it
 }
 
 #[test]
-fn machine_without_a_driver_gets_the_package_of_each_version() {
+fn package_per_version_without_a_driver() {
     let environment = Environment {
         libraries: vec![library("cuRAND", None, None, &[])],
         ..bare()

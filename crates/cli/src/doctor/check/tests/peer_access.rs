@@ -14,8 +14,9 @@ fn without_peer_access(version: &str) -> Environment {
     }
 }
 
+/// The warning names the variable that overrides the check.
 #[test]
-fn peer_access_that_the_iommu_may_block_is_a_warning_that_names_the_override() {
+fn blocked_peer_access_is_a_warning() {
     let mut environment = without_peer_access("13.5");
     put(&mut environment, "/sys/class/iommu", names(&["dmar0"]));
     let warning = finding(&environment, "peer-access");
@@ -31,8 +32,9 @@ fn peer_access_that_the_iommu_may_block_is_a_warning_that_names_the_override() {
     );
 }
 
+/// With an older driver or without an IOMMU, denied peer access is no warning.
 #[test]
-fn peer_access_that_an_older_driver_or_a_machine_without_iommu_denies_is_a_note() {
+fn denied_peer_access_is_a_note() {
     let mut older = without_peer_access("13.4");
     put(&mut older, "/sys/class/iommu", names(&["dmar0"]));
     let mut off = without_peer_access("13.5");
@@ -47,8 +49,9 @@ fn peer_access_that_an_older_driver_or_a_machine_without_iommu_denies_is_a_note(
     }
 }
 
+/// With one device, the override is not reported.
 #[test]
-fn override_of_the_peer_access_check_is_a_note_if_there_are_several_devices() {
+fn peer_access_override_is_a_note() {
     let mut environment = without_peer_access("13.5");
     set(
         &mut environment,
