@@ -158,8 +158,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.workflow {
         return workflow::write();
     }
-    let (parallel, others): (Vec<_>, Vec<_>) =
-        chosen(options)?.into_iter().partition(|step| step.is_parallel);
+    let (parallel, others): (Vec<_>, Vec<_>) = chosen(options)?
+        .into_iter()
+        .partition(|step| step.is_parallel);
     let ran = thread::scope(|scope| {
         let parallel: Vec<_> = parallel
             .into_iter()

@@ -36,9 +36,9 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
 }
 
 fn interpreter(folder: &Folder) -> Result<Command> {
-    let mut python = python::interpreter_of(folder)?;
+    let mut python = python::simulated_interpreter(folder)?;
     python
         .envs(CHECKS)
-        .env("TRITON_CACHE_DIR", folder.made.join("triton-kernels"));
+        .env("TRITON_CACHE_DIR", folder.built.join("triton-kernels"));
     Ok(python)
 }
