@@ -8,7 +8,7 @@
 //! -->
 //! ```
 //!
-//! and ends at `<!-- end of table -->`. The first line of each file of measurements says where and when they were made.
+//! and ends at `<!-- end of table -->`. The first line of each file of measurements records where and when they were measured.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -91,7 +91,7 @@ mod tests {
         let (_folder, path) = file("one\ntwx\nthree\n");
         let error = check(
             &BTreeMap::from([(path, "one\ntwo\nthree\n".to_owned())]),
-            "cargo xtask mend",
+            "cargo xtask generate",
         );
         let message = error.expect_err("a byte differs").to_string();
         assert!(
@@ -99,7 +99,7 @@ mod tests {
             "{message}"
         );
         assert!(
-            message.ends_with("run `cargo xtask mend` and commit the result"),
+            message.ends_with("run `cargo xtask generate` and commit the result"),
             "{message}"
         );
     }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn file_without_its_last_byte_is_stale() {
         let (_folder, path) = file("one");
-        check(&BTreeMap::from([(path, "one\n".to_owned())]), "mend")
+        check(&BTreeMap::from([(path, "one\n".to_owned())]), "generate")
             .expect_err("a byte is missing");
     }
 
@@ -115,7 +115,7 @@ mod tests {
     fn missing_file_is_an_error() {
         let (folder, _) = file("");
         let missing = folder.path().join("missing.rs");
-        let error = check(&BTreeMap::from([(missing, String::new())]), "mend")
+        let error = check(&BTreeMap::from([(missing, String::new())]), "generate")
             .expect_err("there is no file");
         assert!(error.to_string().contains("cannot be read"), "{error}");
     }
@@ -125,6 +125,6 @@ mod tests {
         let (folder, _) = file("");
         let files = BTreeMap::from([(folder.path().join("new/file.rs"), "text\n".to_owned())]);
         write(&files).expect("the folder is writable");
-        check(&files, "mend").expect("the file was just written");
+        check(&files, "generate").expect("the file was just written");
     }
 }

@@ -1,6 +1,5 @@
 //! Growable vectors in device memory.
 
-mod access;
 mod copy;
 mod segments;
 
@@ -10,7 +9,7 @@ use std::mem::ManuallyDrop;
 
 use crate::NoUninit;
 use curium_driver::extend::{dropping, leak, report, with_relaxed_capture_mode_if_possible};
-use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
+use curium_driver::{Device, DevicePointer, Error, Result, Returned, Stream};
 
 use self::segments::Segments;
 use crate::capture_advice::GROW_BEFORE;
@@ -367,11 +366,36 @@ impl<T> DeviceVec<T> {
         self.len = self.len.min(self.capacity());
         result
     }
+
+    /// Enables access by `device` to the current and future elements, if the devices are peers.
+    ///
+    /// CUDA: `cuDeviceCanAccessPeer`, `cuMemSetAccess`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the device cannot access the memory, or belongs to another driver.
+    #[doc(alias = "cuMemSetAccess")]
+    pub fn enable_access(&mut self, device: &Device) -> Result<()> {
+        const OPERATION: &str = "DeviceVec::enable_access";
+        self.stream()
+            .driver()
+            .expect_same(device.driver(), OPERATION)?;
+        let owner = self.stream().device();
+        if owner.as_raw() == device.as_raw() || self.segments.is_reached_by(device) {
+            return Ok(());
+        }
+        if !device.can_access_peer(owner)? {
+            let owner = owner.as_raw();
+            let other = device.as_raw();
+            let reason =
+                format!("device {other} cannot use memory on device {owner}: copy the elements");
+            return Err(Error::argument(OPERATION, reason));
+        }
+        self.segments.allow(device)?;
+        self.tracked.grant_access(device);
+        Ok(())
+    }
 }
-
-buffer_views!([T] DeviceVec<T>);
-
-argument_as!([T] DeviceVec<T>: |vector| vector.as_slice(), WholeMut::new(vector.as_pointer(), &mut vector.tracked));
 
 impl<T> fmt::Debug for DeviceVec<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

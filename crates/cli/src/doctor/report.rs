@@ -82,12 +82,12 @@ mod tests {
     fn failure_decides_and_its_fixes_follow_it() {
         let text = shown(vec![
             Finding::good("a", "fine"),
-            Finding::failure("b", "broken\nbadly", ["mend it", "or not"]),
+            Finding::failure("b", "broken\nbadly", ["fix it", "or not"]),
         ]);
         let expected = "      ok fine
  failure broken
              badly
-           - mend it
+           - fix it
            - or not
 
 CUDA does not work here
@@ -97,6 +97,6 @@ CUDA does not work here
 
     #[test]
     fn warnings_do_not_keep_cuda_from_working() {
-        assert!(shown(vec![Finding::warning("a", "odd", ["mend it"])]).contains("CUDA works here"));
+        assert!(shown(vec![Finding::warning("a", "odd", ["fix it"])]).contains("CUDA works here"));
     }
 }

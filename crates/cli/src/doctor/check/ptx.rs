@@ -81,7 +81,7 @@ fn file(driver: &str, header: &Header) -> Finding {
         return Finding::note(
             CHECK,
             format!(
-                "{name}: unknown whether a driver for CUDA {driver} accepts this version (CUDA {} is the newest that this program knows)",
+                "{name}: unknown whether a driver for CUDA {driver} accepts this version (the newest known version is CUDA {})",
                 CudaVersion::NEWEST_KNOWN
             ),
         );

@@ -148,7 +148,7 @@ fn finding(environment: &Environment, check: &str) -> Finding {
 }
 
 #[test]
-fn healthy_machine_has_nothing_to_mend() {
+fn healthy_machine_needs_no_fix() {
     let findings = findings(&healthy());
     assert!(
         findings.iter().all(|finding| finding.fixes.is_empty()),
