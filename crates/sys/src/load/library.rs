@@ -67,7 +67,8 @@ macro_rules! toolkit_packages {
 /// `unsafe` stands for the precondition of the loader: the description is correct, and the table declares the signatures of the library's
 /// functions. The error type converts from boxes of `LoadError`, of [`CallError`](crate::load::CallError) with the status type and of
 /// [`MissingFunction`](crate::load::MissingFunction), so that it can be as short as two words. `version` is a function from the table to a
-/// `Result` with the [`LibraryVersion`](crate::load::LibraryVersion). A library whose functions are numbered by its own releases adds
+/// `Result` with the [`LibraryVersion`](crate::load::LibraryVersion), or the library's function for its properties with the type of a property:
+/// `curandGetProperty(libraryPropertyType_t)`. A library whose functions are numbered by its own releases adds
 /// `versions_of: "NAME"`, and one with other codes that are no errors, or with messages, adds `check: function` from the table, the name of
 /// a function and the code to a `Result`.
 ///
@@ -131,6 +132,35 @@ macro_rules! toolkit_packages {
 /// ```
 #[macro_export]
 macro_rules! declare_library {
+    // The version is that of a function `GetProperty`, which takes the property as this type.
+    (
+        $(#[$attribute:meta])*
+        pub struct $library:ident {
+            description: unsafe { $description:path },
+            functions: $api:ty,
+            version: $get_property:ident($property:ident),
+            success: $status:ident::$success:ident,
+            error: $error:ty,
+        }
+    ) => {
+        $crate::declare_library! {
+            $(#[$attribute])*
+            pub struct $library {
+                description: unsafe { $description },
+                functions: $api,
+                version: version,
+                success: $status::$success,
+                error: $error,
+            }
+        }
+
+        fn version(api: &$api) -> ::std::result::Result<$crate::load::LibraryVersion, $error> {
+            $crate::load::LibraryVersion::from_properties(|property, value| {
+                // SAFETY: `value` is valid for writes.
+                unsafe { $crate::call!(api, $get_property($property(property), value)) }
+            })
+        }
+    };
     (
         $(#[$attribute:meta])*
         pub struct $library:ident {
