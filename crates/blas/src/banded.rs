@@ -1,8 +1,8 @@
 //! Views of banded matrices in device memory.
 
+use std::ffi::c_void;
 use std::fmt;
 
-use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, DeviceSlice};
 
 use crate::error::Result;
@@ -30,16 +30,16 @@ impl BandLayout {
     /// Creates the layout of a matrix by columns, one after the other.
     #[must_use]
     pub const fn column_major(rows: usize, columns: usize, lower: usize, upper: usize) -> Self {
-        Self::of_matrix(MatrixLayout::column_major(rows, columns), lower, upper)
+        Self::with_diagonals(MatrixLayout::column_major(rows, columns), lower, upper)
     }
 
     /// Creates the layout of a matrix by rows, one after the other.
     #[must_use]
     pub const fn row_major(rows: usize, columns: usize, lower: usize, upper: usize) -> Self {
-        Self::of_matrix(MatrixLayout::row_major(rows, columns), lower, upper)
+        Self::with_diagonals(MatrixLayout::row_major(rows, columns), lower, upper)
     }
 
-    const fn of_matrix(matrix: MatrixLayout, lower: usize, upper: usize) -> Self {
+    const fn with_diagonals(matrix: MatrixLayout, lower: usize, upper: usize) -> Self {
         let layout = Self {
             matrix,
             lower,
@@ -106,7 +106,8 @@ pub(crate) struct BandTriangle {
     pub(crate) fill: cublasFillMode_t,
     /// The number of diagonals beside the main one.
     pub(crate) diagonals: usize,
-    pub(crate) address: CUdeviceptr,
+    /// The address of the first element as C's pointer.
+    pub(crate) pointer: *mut c_void,
 }
 
 impl<'a, T> Banded<'a, T> {
@@ -191,18 +192,19 @@ impl<'a, T> Banded<'a, T> {
 
     /// Returns one triangle of the matrix. In memory, the lower one begins after the diagonals above the main one.
     pub(crate) fn triangle(&self, triangle: Triangle) -> BandTriangle {
-        let (fill, (lower, upper)) = (triangle.of(self.stored), self.diagonals);
+        let fill = triangle.fill_mode(self.stored);
+        let (lower, upper) = self.diagonals;
         if fill == cublasFillMode_t::CUBLAS_FILL_MODE_UPPER {
             BandTriangle {
                 fill,
                 diagonals: upper,
-                address: self.address(),
+                pointer: self.as_ptr(),
             }
         } else {
             BandTriangle {
                 fill,
                 diagonals: lower,
-                address: self.address() + (upper * size_of::<T>()) as CUdeviceptr,
+                pointer: self.as_ptr().cast::<T>().wrapping_add(upper).cast(),
             }
         }
     }

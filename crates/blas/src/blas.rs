@@ -13,7 +13,7 @@ use curium_memory::{DeviceBuffer, LibraryMemory};
 pub use self::mode::MathMode;
 use self::pointer_staging::PointerStaging;
 use crate::error::Result;
-use crate::handle::{Handle, entered};
+use crate::handle::Handle;
 use crate::library::CuBlas;
 use crate::operand::OperandList;
 use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
@@ -45,7 +45,8 @@ use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
 /// let a = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0, 4.0])?;
 /// let b = DeviceBuffer::from_slice(&stream, &[5.0_f32, 6.0, 7.0, 8.0])?;
 /// let mut c = DeviceBuffer::zeroed(&stream, 4)?;
-/// let (a, b) = (Matrix::row_major(&a, 2, 2)?, Matrix::row_major(&b, 2, 2)?);
+/// let a = Matrix::row_major(&a, 2, 2)?;
+/// let b = Matrix::row_major(&b, 2, 2)?;
 /// blas.gemm(1.0, a, b, 0.0, &mut MatrixMut::row_major(&mut c, 2, 2)?)?;
 /// assert_eq!(c.to_vec()?, [19.0, 22.0, 43.0, 50.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -95,31 +96,25 @@ impl Blas {
     }
 
     fn on(handle: Handle, stream: &Stream) -> Result<Self> {
-        let (api, raw) = (handle.library().api(), stream.as_raw().cast());
+        let api = handle.library().api();
+        let raw = stream.as_raw().cast();
+        let _entered = stream.context().enter()?;
         // SAFETY: the handle and the stream are live, and their context is current.
-        entered(handle.context(), || unsafe {
-            call!(api, cublasSetStream_v2(handle.raw(), raw))
-        })?;
-        let (stream, pointer_mode) = (
-            stream.clone(),
-            cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST,
-        );
+        unsafe { call!(api, cublasSetStream_v2(handle.raw(), raw)) }?;
+        let pointer_mode = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
         // A handle of other code may be in the other mode.
         // SAFETY: the handle is live, and its context is current.
-        entered(handle.context(), || unsafe {
-            call!(api, cublasSetPointerMode_v2(handle.raw(), pointer_mode))
-        })?;
-        let (handle, pointer_staging) = (Arc::new(handle), PointerStaging::default());
+        unsafe { call!(api, cublasSetPointerMode_v2(handle.raw(), pointer_mode)) }?;
+        let handle = Arc::new(handle);
         // Destroying a handle synchronizes the device, which invalidates a capture.
-        AccessGuard::new(&stream)?.keep(&handle);
-        let default_workspace = LibraryMemory::opaque(&stream);
+        AccessGuard::new(stream)?.keep(&handle);
         Ok(Self {
             handle,
-            stream,
+            stream: stream.clone(),
             workspace: None,
-            default_workspace,
+            default_workspace: LibraryMemory::opaque(stream),
             pointer_mode,
-            pointer_staging,
+            pointer_staging: PointerStaging::default(),
         })
     }
 
@@ -181,9 +176,8 @@ impl Blas {
         &mut self,
         set: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
     ) -> Result<()> {
-        entered(self.handle.context(), || {
-            set(self.handle.library().api(), self.handle.raw())
-        })
+        let _entered = self.handle.context().enter()?;
+        set(self.handle.library().api(), self.handle.raw())
     }
 
     #[inline]
@@ -244,9 +238,8 @@ impl Blas {
         let guard = AccessGuard::new(stream)?;
         guard.keep(handle);
         ordered(guard, workspace, operands, || {
-            entered(handle.context(), || {
-                call(handle.library().api(), handle.raw())
-            })
+            let _entered = handle.context().enter()?;
+            call(handle.library().api(), handle.raw())
         })
     }
 
@@ -269,9 +262,8 @@ impl Blas {
         } = self;
         let workspace = workspace.as_mut().unwrap_or(default_workspace);
         ordered(AccessGuard::blocking(stream)?, workspace, operands, || {
-            entered(handle.context(), || {
-                call(handle.library().api(), handle.raw())
-            })
+            let _entered = handle.context().enter()?;
+            call(handle.library().api(), handle.raw())
         })
     }
 }

@@ -20,16 +20,15 @@ pub(crate) struct Handle {
 
 // SAFETY: a handle may be used by any thread, by one at a time: calls are made through `Blas`, which is borrowed exclusively.
 unsafe impl Send for Handle {}
-// SAFETY: as above; a shared handle is only kept.
+// SAFETY: a shared handle is never passed to the library.
 unsafe impl Sync for Handle {}
 
 impl Handle {
     pub(crate) fn create(library: &CuBlas, context: &Context) -> Result<Self> {
         let mut raw = ptr::null_mut();
+        let _entered = context.enter()?;
         // SAFETY: `raw` is valid for writes, and the context is current.
-        entered(context, || unsafe {
-            call!(library.api(), cublasCreate_v2(&raw mut raw))
-        })?;
+        unsafe { call!(library.api(), cublasCreate_v2(&raw mut raw)) }?;
         Ok(Self::new(raw, library, context))
     }
 
@@ -60,17 +59,9 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         release_handle("Blas::drop", || {
+            let _entered = self.context.enter()?;
             // SAFETY: the handle is live, its context is current, and nothing else uses it.
-            entered(&self.context, || unsafe {
-                call!(self.library.api(), cublasDestroy_v2(self.raw))
-            })
+            unsafe { call!(self.library.api(), cublasDestroy_v2(self.raw)) }
         });
     }
-}
-
-/// Calls the library with the handle's context current.
-#[inline]
-pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    let _entered = context.enter()?;
-    operation()
 }

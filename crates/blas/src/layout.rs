@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn span_ends_with_the_last_element_and_not_with_its_column() {
+    fn span_ends_with_the_last_element() {
         assert_eq!(
             MatrixLayout::column_major(3, 4)
                 .with_leading_dimension(10)
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn matrix_that_does_not_fit_is_an_error_with_its_shape() {
+    fn matrix_larger_than_its_memory_is_an_error() {
         let layout = MatrixLayout::column_major(3, 4);
         assert_eq!(layout.check("test", 12).expect("it fits exactly"), 12);
         let text = layout

@@ -2,15 +2,15 @@
 
 mod rotation;
 
-use curium_driver::sys::CUdeviceptr;
+use std::ffi::c_void;
 
+use crate::Blas;
 use crate::element::Element;
 use crate::error::{Error, Result, ShapeError};
 use crate::operand::sealed::Factor;
 use crate::operand::{Aligned, ScalarArgument};
-use crate::sys::cublasPointerMode_t;
+use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
 use crate::vector::{Vector, VectorMut};
-use crate::{Blas, address, address_mut};
 
 pub use self::rotation::{ModifiedRotation, Rotation};
 
@@ -30,7 +30,7 @@ impl Blas {
     pub fn axpy<T: Element>(
         &mut self,
         alpha: impl ScalarArgument<T>,
-        x: Vector<'_, T>,
+        mut x: Vector<'_, T>,
         y: &mut VectorMut<'_, T>,
     ) -> Result<()> {
         const OPERATION: &str = "Blas::axpy";
@@ -38,23 +38,17 @@ impl Blas {
         if x.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut x) = (Aligned(alpha), x);
-        let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
-        let (n, from, to, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        let mut alpha = Aligned(alpha);
+        let alpha_ptr = alpha.pointer();
+        let mode = pointer_mode(&alpha);
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
         self.enqueue(OPERATION, mode, (&mut alpha, &mut x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the factor is where the mode requires.
-            unsafe {
-                T::axpy(
-                    api,
-                    raw,
-                    n,
-                    factor,
-                    address(from),
-                    steps.0,
-                    address_mut(to),
-                    steps.1,
-                )
-            }
+            unsafe { T::axpy(api, raw, n, alpha_ptr, x_ptr, incx, y_ptr, incy) }
         })
     }
 
@@ -75,16 +69,14 @@ impl Blas {
             return Ok(());
         }
         let mut alpha = Aligned(alpha);
-        let (factor, mode, n, at, step) = (
-            alpha.pointer(),
-            mode_of(&alpha),
-            x.len(),
-            x.address(),
-            x.stride(),
-        );
+        let alpha_ptr = alpha.pointer();
+        let mode = pointer_mode(&alpha);
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let incx = x.stride();
         self.enqueue("Blas::scal", mode, (&mut alpha, x), |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
-            unsafe { T::scal(api, raw, n, factor, address_mut(at), step) }
+            unsafe { T::scal(api, raw, n, alpha_ptr, x_ptr, incx) }
         })
     }
 
@@ -105,16 +97,14 @@ impl Blas {
             return Ok(());
         }
         let mut alpha = Aligned(alpha);
-        let (factor, mode, n, at, step) = (
-            alpha.pointer(),
-            mode_of(&alpha),
-            x.len(),
-            x.address(),
-            x.stride(),
-        );
+        let alpha_ptr = alpha.pointer();
+        let mode = pointer_mode(&alpha);
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let incx = x.stride();
         self.enqueue("Blas::scal_real", mode, (&mut alpha, x), |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
-            unsafe { T::scal_real(api, raw, n, factor, address_mut(at), step) }
+            unsafe { T::scal_real(api, raw, n, alpha_ptr, x_ptr, incx) }
         })
     }
 
@@ -126,27 +116,24 @@ impl Blas {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the lengths differ.
     #[doc(alias = "cublasScopy")]
-    pub fn copy<T: Element>(&mut self, x: Vector<'_, T>, y: &mut VectorMut<'_, T>) -> Result<()> {
+    pub fn copy<T: Element>(
+        &mut self,
+        mut x: Vector<'_, T>,
+        y: &mut VectorMut<'_, T>,
+    ) -> Result<()> {
         const OPERATION: &str = "Blas::copy";
         same_len(OPERATION, x.len(), y.len())?;
         if x.is_empty() {
             return Ok(());
         }
-        let mut x = x;
-        let (n, from, to, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
         self.enqueue(OPERATION, HOST, (&mut x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory.
-            unsafe {
-                T::copy(
-                    api,
-                    raw,
-                    n,
-                    address(from),
-                    steps.0,
-                    address_mut(to),
-                    steps.1,
-                )
-            }
+            unsafe { T::copy(api, raw, n, x_ptr, incx, y_ptr, incy) }
         })
     }
 
@@ -168,20 +155,14 @@ impl Blas {
         if x.is_empty() {
             return Ok(());
         }
-        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory.
-            unsafe {
-                T::swap(
-                    api,
-                    raw,
-                    n,
-                    address_mut(one),
-                    steps.0,
-                    address_mut(other),
-                    steps.1,
-                )
-            }
+            unsafe { T::swap(api, raw, n, x_ptr, incx, y_ptr, incy) }
         })
     }
 
@@ -194,29 +175,22 @@ impl Blas {
     /// [`Error::Shape`](crate::Error::Shape) if the lengths differ; an argument error while the thread captures.
     #[doc(alias = "cublasSdot")]
     #[doc(alias = "cublasCdotu")]
-    pub fn dot<T: Element>(&mut self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
+    pub fn dot<T: Element>(&mut self, mut x: Vector<'_, T>, mut y: Vector<'_, T>) -> Result<T> {
         const OPERATION: &str = "Blas::dot";
         same_len(OPERATION, x.len(), y.len())?;
-        let (mut x, mut y, mut result) = (x, y, Aligned(T::ZERO));
+        let mut result = Aligned(T::ZERO);
         if x.is_empty() {
             return Ok(result.0);
         }
-        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
-        let place = (&raw mut result.0).cast();
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
+        let result_ptr = (&raw mut result.0).cast();
         self.compute(OPERATION, (&mut x, &mut y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
-            unsafe {
-                T::dot(
-                    api,
-                    raw,
-                    n,
-                    address(one),
-                    steps.0,
-                    address(other),
-                    steps.1,
-                    place,
-                )
-            }
+            unsafe { T::dot(api, raw, n, x_ptr, incx, y_ptr, incy, result_ptr) }
         })?;
         Ok(result.0)
     }
@@ -229,29 +203,26 @@ impl Blas {
     ///
     /// As for [`Blas::dot`].
     #[doc(alias = "cublasCdotc")]
-    pub fn dot_conjugated<T: Element>(&mut self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
+    pub fn dot_conjugated<T: Element>(
+        &mut self,
+        mut x: Vector<'_, T>,
+        mut y: Vector<'_, T>,
+    ) -> Result<T> {
         const OPERATION: &str = "Blas::dot_conjugated";
         same_len(OPERATION, x.len(), y.len())?;
-        let (mut x, mut y, mut result) = (x, y, Aligned(T::ZERO));
+        let mut result = Aligned(T::ZERO);
         if x.is_empty() {
             return Ok(result.0);
         }
-        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
-        let place = (&raw mut result.0).cast();
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
+        let result_ptr = (&raw mut result.0).cast();
         self.compute(OPERATION, (&mut x, &mut y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
-            unsafe {
-                T::dot_conjugated(
-                    api,
-                    raw,
-                    n,
-                    address(one),
-                    steps.0,
-                    address(other),
-                    steps.1,
-                    place,
-                )
-            }
+            unsafe { T::dot_conjugated(api, raw, n, x_ptr, incx, y_ptr, incy, result_ptr) }
         })?;
         Ok(result.0)
     }
@@ -264,15 +235,18 @@ impl Blas {
     ///
     /// An argument error while the thread captures.
     #[doc(alias = "cublasSnrm2")]
-    pub fn nrm2<T: Element>(&mut self, x: Vector<'_, T>) -> Result<T::Real> {
-        let (mut x, mut result) = (x, T::Real::ZERO);
+    pub fn nrm2<T: Element>(&mut self, mut x: Vector<'_, T>) -> Result<T::Real> {
+        let mut result = T::Real::ZERO;
         if x.is_empty() {
             return Ok(result);
         }
-        let (n, at, step, place) = (x.len(), x.address(), x.stride(), (&raw mut result).cast());
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let incx = x.stride();
+        let result_ptr = (&raw mut result).cast();
         self.compute("Blas::nrm2", (&mut x,), |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
-            unsafe { T::nrm2(api, raw, n, address(at), step, place) }
+            unsafe { T::nrm2(api, raw, n, x_ptr, incx, result_ptr) }
         })?;
         Ok(result)
     }
@@ -285,15 +259,18 @@ impl Blas {
     ///
     /// An argument error while the thread captures.
     #[doc(alias = "cublasSasum")]
-    pub fn asum<T: Element>(&mut self, x: Vector<'_, T>) -> Result<T::Real> {
-        let (mut x, mut result) = (x, T::Real::ZERO);
+    pub fn asum<T: Element>(&mut self, mut x: Vector<'_, T>) -> Result<T::Real> {
+        let mut result = T::Real::ZERO;
         if x.is_empty() {
             return Ok(result);
         }
-        let (n, at, step, place) = (x.len(), x.address(), x.stride(), (&raw mut result).cast());
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let incx = x.stride();
+        let result_ptr = (&raw mut result).cast();
         self.compute("Blas::asum", (&mut x,), |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
-            unsafe { T::asum(api, raw, n, address(at), step, place) }
+            unsafe { T::asum(api, raw, n, x_ptr, incx, result_ptr) }
         })?;
         Ok(result)
     }
@@ -308,10 +285,7 @@ impl Blas {
     /// An argument error while the thread captures.
     #[doc(alias = "cublasIsamax")]
     pub fn index_of_max<T: Element>(&mut self, x: Vector<'_, T>) -> Result<Option<usize>> {
-        self.index_of("Blas::index_of_max", x, |api, raw, n, at, step, place| {
-            // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
-            unsafe { T::amax(api, raw, n, address(at), step, place) }
-        })
+        self.extreme_index("Blas::index_of_max", x, T::amax)
     }
 
     /// Returns the index, counted from 0, of the first element with the least absolute value, |re| + |im| for complex elements; `None` for
@@ -324,44 +298,41 @@ impl Blas {
     /// An argument error while the thread captures.
     #[doc(alias = "cublasIsamin")]
     pub fn index_of_min<T: Element>(&mut self, x: Vector<'_, T>) -> Result<Option<usize>> {
-        self.index_of("Blas::index_of_min", x, |api, raw, n, at, step, place| {
-            // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
-            unsafe { T::amin(api, raw, n, address(at), step, place) }
-        })
+        self.extreme_index("Blas::index_of_min", x, T::amin)
     }
 
-    /// Returns an index that the library counts from 1, as 32 or 64 bits.
-    fn index_of<T: Element>(
+    /// Returns the index that an `amax` or `amin` function computes. The library counts it from 1, as 32 or 64 bits.
+    fn extreme_index<T: Element>(
         &mut self,
         operation: &'static str,
-        x: Vector<'_, T>,
-        call: impl FnOnce(
-            &crate::sys::Api,
-            crate::sys::cublasHandle_t,
-            usize,
-            CUdeviceptr,
-            usize,
-            *mut std::ffi::c_void,
-        ) -> Result<()>,
+        mut x: Vector<'_, T>,
+        function: IndexFunction,
     ) -> Result<Option<usize>> {
-        let mut x = x;
         if x.is_empty() {
             return Ok(None);
         }
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let incx = x.stride();
         // A result of 32 bits leaves the upper half, the second on every platform of CUDA, at 0.
-        let (n, at, step, mut found) = (x.len(), x.address(), x.stride(), 0_u64);
-        let place = (&raw mut found).cast();
+        let mut index = 0_u64;
+        let result_ptr = (&raw mut index).cast();
         self.compute(operation, (&mut x,), |api, raw| {
-            call(api, raw, n, at, step, place)
+            // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
+            unsafe { function(api, raw, n, x_ptr, incx, result_ptr) }
         })?;
-        Ok(usize::try_from(found)
+        Ok(usize::try_from(index)
             .ok()
-            .and_then(|found| found.checked_sub(1)))
+            .and_then(|index| index.checked_sub(1)))
     }
 }
 
-/// Returns the place of a factor.
-pub(crate) fn mode_of<S: Factor>(_: &S) -> cublasPointerMode_t {
+/// The signature of `Routines::amax` and `Routines::amin`.
+type IndexFunction =
+    unsafe fn(&Api, cublasHandle_t, usize, *const c_void, usize, *mut c_void) -> Result<()>;
+
+/// Returns the pointer mode in which cuBLAS reads a scalar.
+pub(crate) fn pointer_mode<S: Factor>(_: &S) -> cublasPointerMode_t {
     S::MODE
 }
 

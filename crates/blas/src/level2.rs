@@ -3,9 +3,10 @@
 mod banded;
 mod packed;
 
+use crate::Blas;
 use crate::element::Element;
 use crate::error::{Error, Result, ShapeError};
-use crate::level1::mode_of;
+use crate::level1::pointer_mode;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::operand::sealed::Factor as _;
 use crate::operand::{Aligned, ScalarArgument};
@@ -13,7 +14,6 @@ use crate::stored::Stored;
 use crate::sys::{cublasOperation_t, cublasPointerMode_t};
 use crate::triangle::{Diagonal, Triangle};
 use crate::vector::{Vector, VectorMut};
-use crate::{Blas, address, address_mut};
 
 impl Blas {
     /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y`.
@@ -27,8 +27,8 @@ impl Blas {
     pub fn gemv<T: Element, S: ScalarArgument<T>>(
         &mut self,
         alpha: S,
-        a: Matrix<'_, T>,
-        x: Vector<'_, T>,
+        mut a: Matrix<'_, T>,
+        mut x: Vector<'_, T>,
         beta: S,
         y: &mut VectorMut<'_, T>,
     ) -> Result<()> {
@@ -37,27 +37,31 @@ impl Blas {
         if y.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut a, mut x, mut beta) = (Aligned(alpha), a, x, Aligned(beta));
-        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-        let (transform, stored) = (operation_of(OPERATION, a.stored)?, a.stored);
-        let (m, n, lda) = (stored.length, stored.count, stored.leading_dimension);
-        let (at, from, to, steps) = (
-            a.address(),
-            x.address(),
-            y.address(),
-            (x.stride(), y.stride()),
-        );
+        let mut alpha = Aligned(alpha);
+        let mut beta = Aligned(beta);
+        let alpha_ptr = alpha.pointer();
+        let beta_ptr = beta.pointer();
+        let mode = pointer_mode(&alpha);
+        let transform = transpose_operation(OPERATION, a.stored)?;
+        let stored = a.stored;
+        let m = stored.length;
+        let n = stored.count;
+        let lda = stored.leading_dimension;
+        let a_ptr = a.as_ptr();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
         self.enqueue(
             OPERATION,
             mode,
             (&mut alpha, &mut beta, &mut a, &mut x, y),
             |api, raw| {
-                let (a, x, y) = (address(at), address(from), address_mut(to));
                 // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                 unsafe {
                     T::gemv(
-                        api, raw, transform, m, n, factors.0, a, lda, x, steps.0, factors.1, y,
-                        steps.1,
+                        api, raw, transform, m, n, alpha_ptr, a_ptr, lda, x_ptr, incx, beta_ptr,
+                        y_ptr, incy,
                     )
                 }
             },
@@ -85,26 +89,33 @@ impl Blas {
         if a.stored.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut x, mut y) = (Aligned(alpha), x, y);
-        if a.stored.is_transposed {
-            std::mem::swap(&mut x, &mut y);
-        }
-        let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
-        let (m, n, lda, at) = (
-            a.stored.length,
-            a.stored.count,
-            a.stored.leading_dimension,
-            a.address(),
-        );
-        let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
+        let mut alpha = Aligned(alpha);
+        let (mut x, mut y) = if a.stored.is_transposed {
+            (y, x)
+        } else {
+            (x, y)
+        };
+        let alpha_ptr = alpha.pointer();
+        let mode = pointer_mode(&alpha);
+        let m = a.stored.length;
+        let n = a.stored.count;
+        let lda = a.stored.leading_dimension;
+        let a_ptr = a.as_ptr();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
         self.enqueue(
             OPERATION,
             mode,
             (&mut alpha, &mut x, &mut y, a),
             |api, raw| {
-                let (x, y, a) = (address(one), address(other), address_mut(at));
                 // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
-                unsafe { T::ger(api, raw, m, n, factor, x, steps.0, y, steps.1, a, lda) }
+                unsafe {
+                    T::ger(
+                        api, raw, m, n, alpha_ptr, x_ptr, incx, y_ptr, incy, a_ptr, lda,
+                    )
+                }
             },
         )
     }
@@ -120,8 +131,8 @@ impl Blas {
     pub fn ger_conjugated<T: Element>(
         &mut self,
         alpha: impl ScalarArgument<T>,
-        x: Vector<'_, T>,
-        y: Vector<'_, T>,
+        mut x: Vector<'_, T>,
+        mut y: Vector<'_, T>,
         a: &mut MatrixMut<'_, T>,
     ) -> Result<()> {
         const OPERATION: &str = "Blas::ger_conjugated";
@@ -135,23 +146,28 @@ impl Blas {
         if a.stored.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut x, mut y) = (Aligned(alpha), x, y);
-        let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
-        let (m, n, lda, at) = (
-            a.stored.length,
-            a.stored.count,
-            a.stored.leading_dimension,
-            a.address(),
-        );
-        let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
+        let mut alpha = Aligned(alpha);
+        let alpha_ptr = alpha.pointer();
+        let mode = pointer_mode(&alpha);
+        let m = a.stored.length;
+        let n = a.stored.count;
+        let lda = a.stored.leading_dimension;
+        let a_ptr = a.as_ptr();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
         self.enqueue(
             OPERATION,
             mode,
             (&mut alpha, &mut x, &mut y, a),
             |api, raw| {
-                let (x, y, a) = (address(one), address(other), address_mut(at));
                 // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
-                unsafe { T::ger_conjugated(api, raw, m, n, factor, x, steps.0, y, steps.1, a, lda) }
+                unsafe {
+                    T::ger_conjugated(
+                        api, raw, m, n, alpha_ptr, x_ptr, incx, y_ptr, incy, a_ptr, lda,
+                    )
+                }
             },
         )
     }
@@ -172,8 +188,8 @@ macro_rules! product {
                 &mut self,
                 alpha: S,
                 triangle: Triangle,
-                a: Matrix<'_, T>,
-                x: Vector<'_, T>,
+                mut a: Matrix<'_, T>,
+                mut x: Vector<'_, T>,
                 beta: S,
                 y: &mut VectorMut<'_, T>,
             ) -> Result<()> {
@@ -185,14 +201,22 @@ macro_rules! product {
                 if y.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut a, mut x, mut beta) = (Aligned(alpha), a, x, Aligned(beta));
-                let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-                let (fill, n, lda) = (triangle.of(a.stored), a.stored.count, a.stored.leading_dimension);
-                let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
+                let mut alpha = Aligned(alpha);
+                let mut beta = Aligned(beta);
+                let alpha_ptr = alpha.pointer();
+                let beta_ptr = beta.pointer();
+                let mode = pointer_mode(&alpha);
+                let fill = triangle.fill_mode(a.stored);
+                let n = a.stored.count;
+                let lda = a.stored.leading_dimension;
+                let a_ptr = a.as_ptr();
+                let x_ptr = x.as_ptr();
+                let y_ptr = y.as_ptr();
+                let incx = x.stride();
+                let incy = y.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
-                    let (a, x, y) = (address(at), address(from), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
-                    unsafe { T::$name(api, raw, fill, n, factors.0, a, lda, x, steps.0, factors.1, y, steps.1) }
+                    unsafe { T::$name(api, raw, fill, n, alpha_ptr, a_ptr, lda, x_ptr, incx, beta_ptr, y_ptr, incy) }
                 })
             }
         }
@@ -229,7 +253,7 @@ macro_rules! update {
             pub fn $name<T: Element>(
                 &mut self,
                 alpha: impl ScalarArgument<$factor>,
-                x: Vector<'_, T>,
+                mut x: Vector<'_, T>,
                 triangle: Triangle,
                 a: &mut MatrixMut<'_, T>,
             ) -> Result<()> {
@@ -241,13 +265,18 @@ macro_rules! update {
                 if x.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut x) = (Aligned(alpha), x);
-                let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
-                let (fill, n, lda, at) = (triangle.of(a.stored), x.len(), a.stored.leading_dimension, a.address());
-                let (from, step) = (x.address(), x.stride());
+                let mut alpha = Aligned(alpha);
+                let alpha_ptr = alpha.pointer();
+                let mode = pointer_mode(&alpha);
+                let fill = triangle.fill_mode(a.stored);
+                let n = x.len();
+                let lda = a.stored.leading_dimension;
+                let a_ptr = a.as_ptr();
+                let x_ptr = x.as_ptr();
+                let incx = x.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut x, a), |api, raw| {
                     // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
-                    unsafe { T::$name(api, raw, fill, n, factor, address(from), step, address_mut(at), lda) }
+                    unsafe { T::$name(api, raw, fill, n, alpha_ptr, x_ptr, incx, a_ptr, lda) }
                 })
             }
         }
@@ -284,8 +313,8 @@ macro_rules! update_by_two {
             pub fn $name<T: Element>(
                 &mut self,
                 alpha: impl ScalarArgument<T>,
-                x: Vector<'_, T>,
-                y: Vector<'_, T>,
+                mut x: Vector<'_, T>,
+                mut y: Vector<'_, T>,
                 triangle: Triangle,
                 a: &mut MatrixMut<'_, T>,
             ) -> Result<()> {
@@ -297,14 +326,20 @@ macro_rules! update_by_two {
                 if x.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut x, mut y) = (Aligned(alpha), x, y);
-                let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
-                let (fill, n, lda, at) = (triangle.of(a.stored), x.len(), a.stored.leading_dimension, a.address());
-                let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
+                let mut alpha = Aligned(alpha);
+                let alpha_ptr = alpha.pointer();
+                let mode = pointer_mode(&alpha);
+                let fill = triangle.fill_mode(a.stored);
+                let n = x.len();
+                let lda = a.stored.leading_dimension;
+                let a_ptr = a.as_ptr();
+                let x_ptr = x.as_ptr();
+                let y_ptr = y.as_ptr();
+                let incx = x.stride();
+                let incy = y.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut x, &mut y, a), |api, raw| {
-                    let (x, y, a) = (address(one), address(other), address_mut(at));
                     // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
-                    unsafe { T::$name(api, raw, fill, n, factor, x, steps.0, y, steps.1, a, lda) }
+                    unsafe { T::$name(api, raw, fill, n, alpha_ptr, x_ptr, incx, y_ptr, incy, a_ptr, lda) }
                 })
             }
         }
@@ -342,24 +377,26 @@ macro_rules! triangular {
                 &mut self,
                 triangle: Triangle,
                 diagonal: Diagonal,
-                a: Matrix<'_, T>,
+                mut a: Matrix<'_, T>,
                 x: &mut VectorMut<'_, T>,
             ) -> Result<()> {
                 square($operation, a.stored)?;
                 agree($operation, a.stored, x.len(), x.len())?;
-                let transform = operation_of($operation, a.stored)?;
+                let transform = transpose_operation($operation, a.stored)?;
                 if x.is_empty() {
                     return Ok(());
                 }
-                let mut a = a;
-                let (fill, diagonal, n, lda) =
-                    (triangle.of(a.stored), diagonal.to_raw(), x.len(), a.stored.leading_dimension);
-                let (at, to, step) = (a.address(), x.address(), x.stride());
+                let fill = triangle.fill_mode(a.stored);
+                let diagonal = diagonal.to_raw();
+                let n = x.len();
+                let lda = a.stored.leading_dimension;
+                let a_ptr = a.as_ptr();
+                let x_ptr = x.as_ptr();
+                let incx = x.stride();
                 let mode = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
                 self.enqueue($operation, mode, (&mut a, x), |api, raw| {
-                    let (a, x) = (address(at), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory.
-                    unsafe { T::$name(api, raw, fill, transform, diagonal, n, a, lda, x, step) }
+                    unsafe { T::$name(api, raw, fill, transform, diagonal, n, a_ptr, lda, x_ptr, incx) }
                 })
             }
         }
@@ -393,7 +430,10 @@ pub(crate) fn is_hermitian_as_stored(stored: Stored) -> bool {
 }
 
 #[inline]
-pub(crate) fn operation_of(operation: &'static str, stored: Stored) -> Result<cublasOperation_t> {
+pub(crate) fn transpose_operation(
+    operation: &'static str,
+    stored: Stored,
+) -> Result<cublasOperation_t> {
     stored
         .operation()
         .ok_or_else(|| unsupported(operation, stored))
@@ -429,7 +469,7 @@ pub(crate) fn square(operation: &'static str, stored: Stored) -> Result<()> {
 
 /// Checks the lengths of the factor and of the product of a matrix.
 fn agree(operation: &'static str, a: Stored, columns: usize, rows: usize) -> Result<()> {
-    if (a.rows(), a.columns()) == (rows, columns) {
+    if a.shape() == (rows, columns) {
         return Ok(());
     }
     let problem = format!(

@@ -82,12 +82,7 @@ pub use self::packed::{Packed, PackedMut};
 pub use self::triangle::{Diagonal, Side, Triangle};
 pub use self::vector::{Vector, VectorMut};
 
-/// Returns device memory as C's pointer.
-fn address(device: curium_driver::sys::CUdeviceptr) -> *const std::ffi::c_void {
-    std::ptr::without_provenance(device as usize)
-}
-
-/// Returns device memory that is written as C's pointer.
-fn address_mut(device: curium_driver::sys::CUdeviceptr) -> *mut std::ffi::c_void {
-    std::ptr::without_provenance_mut(device as usize)
+/// Returns a device address as C's pointer.
+fn device_pointer(address: curium_driver::sys::CUdeviceptr) -> *mut std::ffi::c_void {
+    std::ptr::without_provenance_mut(address as usize)
 }

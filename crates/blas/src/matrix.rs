@@ -45,7 +45,7 @@ impl<'a, T> Matrix<'a, T> {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of bounds.
     pub fn new(memory: &'a impl AsDeviceSlice<Element = T>, layout: MatrixLayout) -> Result<Self> {
-        Self::of_slice(memory.as_device_slice(), layout)
+        Self::from_slice(memory.as_device_slice(), layout)
     }
 
     /// Creates a view of a matrix by columns, one after the other.
@@ -74,7 +74,7 @@ impl<'a, T> Matrix<'a, T> {
         Self::new(memory, MatrixLayout::row_major(rows, columns))
     }
 
-    fn of_slice(slice: DeviceSlice<'a, T>, layout: MatrixLayout) -> Result<Self> {
+    fn from_slice(slice: DeviceSlice<'a, T>, layout: MatrixLayout) -> Result<Self> {
         layout.check("Matrix::new", slice.len())?;
         Ok(Self {
             slice,

@@ -89,7 +89,7 @@ macro_rules! operand_list {
             #[inline]
             unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
                 $(
-                    // SAFETY: the caller upholds the same conditions.
+                    // SAFETY: the caller calls `launched` if the operation is enqueued.
                     unsafe { self.$index.bind(guard) }?;
                 )*
                 Ok(())
@@ -98,7 +98,7 @@ macro_rules! operand_list {
             #[inline]
             unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
                 $(
-                    // SAFETY: the caller upholds the same conditions.
+                    // SAFETY: the caller's `bind` succeeded with this guard.
                     unsafe { self.$index.launched(guard) };
                 )*
             }
@@ -116,6 +116,20 @@ operand_list!(A 0 B 1 C 2 D 3 E 4 F 5);
 /// Implements [`Operand`] for a view with a field `slice`.
 macro_rules! operand {
     ($view:ident, $memory:ty) => {
+        impl<T> $view<'_, T> {
+            /// Returns the device address of the first element.
+            #[inline]
+            pub(crate) fn address(&self) -> curium_driver::sys::CUdeviceptr {
+                self.slice.as_pointer().as_raw()
+            }
+
+            /// Returns the device address of the first element as C's pointer.
+            #[inline]
+            pub(crate) fn as_ptr(&self) -> *mut std::ffi::c_void {
+                $crate::device_pointer(self.address())
+            }
+        }
+
         impl<T> $crate::operand::sealed::Operand for $view<'_, T> {
             #[inline]
             unsafe fn bind(
@@ -135,7 +149,7 @@ macro_rules! operand {
 
             #[inline]
             fn check_alignment(&self, operation: &'static str) -> $crate::error::Result<()> {
-                $crate::operand::expect_alignment::<T>(operation, self.slice.as_pointer().as_raw())
+                $crate::operand::expect_alignment::<T>(operation, self.address())
             }
         }
     };
@@ -164,18 +178,18 @@ fn misaligned<T>(operation: &'static str, address: CUdeviceptr) -> Error {
 }
 
 /// The operands of a batch.
-pub(crate) struct Each<'a, O>(pub(crate) &'a mut [O]);
+pub(crate) struct OperandSlice<'a, O>(pub(crate) &'a mut [O]);
 
-impl<O: Operand> Operand for Each<'_, O> {
+impl<O: Operand> Operand for OperandSlice<'_, O> {
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
-        // SAFETY: the caller upholds the same conditions.
+        // SAFETY: the caller calls `launched` if the operation is enqueued.
         self.0
             .iter_mut()
             .try_for_each(|operand| unsafe { operand.bind(guard) })
     }
 
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller upholds the same conditions.
+        // SAFETY: the caller's `bind` succeeded with this guard.
         self.0
             .iter_mut()
             .for_each(|operand| unsafe { operand.launched(guard) });
@@ -224,11 +238,7 @@ impl<T> Copy for DeviceScalar<'_, T> {}
 
 impl<T> std::fmt::Debug for DeviceScalar<'_, T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            formatter,
-            "DeviceScalar({:#x})",
-            self.slice.as_pointer().as_raw()
-        )
+        write!(formatter, "DeviceScalar({:#x})", self.address())
     }
 }
 
@@ -258,12 +268,12 @@ pub(crate) struct Aligned<T>(pub(crate) T);
 
 impl<T: Operand> Operand for Aligned<T> {
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
-        // SAFETY: the caller upholds the same conditions.
+        // SAFETY: the caller calls `launched` if the operation is enqueued.
         unsafe { self.0.bind(guard) }
     }
 
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller upholds the same conditions.
+        // SAFETY: the caller's `bind` succeeded with this guard.
         unsafe { self.0.launched(guard) };
     }
 
@@ -309,6 +319,6 @@ impl<T> sealed::Factor for DeviceScalar<'_, T> {
     const MODE: cublasPointerMode_t = cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE;
 
     fn pointer(&self) -> *const c_void {
-        std::ptr::without_provenance(self.slice.as_pointer().as_raw() as usize)
+        self.as_ptr()
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
 use crate::error::{Result, ShapeError};
@@ -153,10 +152,6 @@ macro_rules! packed {
                 self.stored.is_transposed ^= true;
                 self.triangle = self.triangle.flipped();
                 self
-            }
-
-            pub(crate) fn address(&self) -> CUdeviceptr {
-                self.slice.as_pointer().as_raw()
             }
         }
 

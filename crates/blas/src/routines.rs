@@ -108,10 +108,10 @@ macro_rules! implement {
                 #[inline]
                 unsafe fn $name(api: &Api, handle: cublasHandle_t, $($parameter: kind!($kind)),*) -> Result<()> {
                     if true $(&& is_narrow!($kind $parameter))* {
-                        // SAFETY: the caller upholds the contract, and every size fits.
+                        // SAFETY: the contract of this method is that of the C function, and every size fits.
                         return unsafe { call!(api, $narrow(handle, $(pass!($kind $parameter)),*)) };
                     }
-                    // SAFETY: the caller upholds the contract.
+                    // SAFETY: the contract of this method is that of the C function.
                     unsafe { call!(api, $wide(handle, $(pass!($kind $parameter)),*)) }
                 }
             )*

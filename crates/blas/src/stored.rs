@@ -50,6 +50,11 @@ impl Stored {
         }
     }
 
+    /// Returns the numbers of rows and columns of the view.
+    pub(crate) fn shape(self) -> (usize, usize) {
+        (self.rows(), self.columns())
+    }
+
     #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self.length == 0 || self.count == 0

@@ -40,7 +40,7 @@ impl Triangle {
     }
 
     /// Returns the triangle of the stored matrix that is this one of the view.
-    pub(crate) fn of(self, stored: Stored) -> cublasFillMode_t {
+    pub(crate) fn fill_mode(self, stored: Stored) -> cublasFillMode_t {
         match (self, stored.is_transposed) {
             (Self::Upper, false) | (Self::Lower, true) => cublasFillMode_t::CUBLAS_FILL_MODE_UPPER,
             (Self::Lower, false) | (Self::Upper, true) => cublasFillMode_t::CUBLAS_FILL_MODE_LOWER,
@@ -59,7 +59,7 @@ impl Diagonal {
 
 impl Side {
     /// Returns the side if the result is computed as it is stored: a transposed product has its factors in the other order.
-    pub(crate) fn of(self, result: Stored) -> cublasSideMode_t {
+    pub(crate) fn side_mode(self, result: Stored) -> cublasSideMode_t {
         match (self, result.is_transposed) {
             (Self::Left, false) | (Self::Right, true) => cublasSideMode_t::CUBLAS_SIDE_LEFT,
             (Self::Right, false) | (Self::Left, true) => cublasSideMode_t::CUBLAS_SIDE_RIGHT,

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
 use crate::error::{Result, ShapeError};
@@ -48,10 +47,6 @@ impl<'a, T> Vector<'a, T> {
         check("Vector::strided", slice.len(), len, stride)?;
         Ok(Self { slice, len, stride })
     }
-
-    pub(crate) fn address(&self) -> CUdeviceptr {
-        self.slice.as_pointer().as_raw()
-    }
 }
 
 impl<'a, T> VectorMut<'a, T> {
@@ -79,10 +74,6 @@ impl<'a, T> VectorMut<'a, T> {
         let slice = memory.as_device_slice_mut();
         check("VectorMut::strided", slice.len(), len, stride)?;
         Ok(Self { slice, len, stride })
-    }
-
-    pub(crate) fn address(&self) -> CUdeviceptr {
-        self.slice.as_pointer().as_raw()
     }
 }
 

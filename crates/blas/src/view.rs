@@ -22,10 +22,6 @@ macro_rules! matrix_view {
                 self.stored.is_transposed ^= true;
                 self
             }
-
-            pub(crate) fn address(&self) -> curium_driver::sys::CUdeviceptr {
-                self.slice.as_pointer().as_raw()
-            }
         }
     };
 }

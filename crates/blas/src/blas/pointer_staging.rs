@@ -17,10 +17,10 @@ pub(super) struct PointerStaging {
 }
 
 /// The maximum number of copies in progress. If it is reached, the host waits for the oldest copy.
-const MOST_COPIES: usize = 8;
+const MAX_COPIES: usize = 8;
 
 /// The minimum capacity of an allocation, in pointers.
-const LEAST_POINTERS: usize = 64;
+const MIN_POINTERS: usize = 64;
 
 impl PointerStaging {
     /// Allocates device memory on `stream` and enqueues a copy of `addresses` to it. Waits only if many earlier copies have not completed.
@@ -45,7 +45,7 @@ impl PointerStaging {
 
     /// Returns pinned memory for at least `len` pointers: that of a copy that has completed, if it suffices.
     fn memory_for(&mut self, stream: &Stream, len: usize) -> Result<PinnedBuffer<u64>> {
-        let is_full = self.copies.len() >= MOST_COPIES;
+        let is_full = self.copies.len() >= MAX_COPIES;
         if let Some(first) = self.copies.front()
             && (is_full || first.is_finished()?)
             && let Some(first) = self.copies.pop_front()
@@ -55,7 +55,7 @@ impl PointerStaging {
                 return Ok(host);
             }
         }
-        let len = len.next_power_of_two().max(LEAST_POINTERS);
+        let len = len.next_power_of_two().max(MIN_POINTERS);
         Ok(PinnedBuffer::zeroed(
             stream.context(),
             len,

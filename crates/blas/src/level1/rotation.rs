@@ -1,12 +1,12 @@
 //! Rotations of points, whose coordinates are the elements of two vectors.
 
 use super::{HOST, same_len};
+use crate::Blas;
 use crate::element::{Element, RealElement};
 use crate::error::Result;
 use crate::operand::Aligned;
 use crate::operand::sealed::Factor as _;
 use crate::vector::VectorMut;
-use crate::{Blas, address_mut};
 
 /// A Givens rotation, as [`Blas::rotg`] computes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,24 +111,18 @@ impl Blas {
         if x.is_empty() {
             return Ok(());
         }
-        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
-        let (cosine, sine) = (Aligned(cosine), Aligned(sine));
-        let (cosine, sine) = (cosine.pointer(), sine.pointer());
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
+        let cosine = Aligned(cosine);
+        let sine = Aligned(sine);
+        let cosine = cosine.pointer();
+        let sine = sine.pointer();
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
-            unsafe {
-                T::rot(
-                    api,
-                    raw,
-                    n,
-                    address_mut(one),
-                    steps.0,
-                    address_mut(other),
-                    steps.1,
-                    cosine,
-                    sine,
-                )
-            }
+            unsafe { T::rot(api, raw, n, x_ptr, incx, y_ptr, incy, cosine, sine) }
         })
     }
 
@@ -153,23 +147,16 @@ impl Blas {
         if x.is_empty() {
             return Ok(());
         }
-        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
-        let (cosine, sine) = (cosine.pointer(), sine.pointer());
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
+        let cosine = cosine.pointer();
+        let sine = sine.pointer();
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
-            unsafe {
-                T::rot_real(
-                    api,
-                    raw,
-                    n,
-                    address_mut(one),
-                    steps.0,
-                    address_mut(other),
-                    steps.1,
-                    cosine,
-                    sine,
-                )
-            }
+            unsafe { T::rot_real(api, raw, n, x_ptr, incx, y_ptr, incy, cosine, sine) }
         })
     }
 
@@ -182,14 +169,14 @@ impl Blas {
     /// An error of the library.
     #[doc(alias = "cublasSrotg")]
     pub fn rotg<T: Element>(&mut self, a: T, b: T) -> Result<Rotation<T>> {
-        let (mut a, mut b, mut cosine, mut sine) = (
-            Aligned(a),
-            Aligned(b),
-            Aligned(T::Real::ZERO),
-            Aligned(T::ZERO),
-        );
-        let (first, second) = ((&raw mut a.0).cast(), (&raw mut b.0).cast());
-        let (to_cosine, to_sine) = ((&raw mut cosine.0).cast(), (&raw mut sine.0).cast());
+        let mut a = Aligned(a);
+        let mut b = Aligned(b);
+        let mut cosine = Aligned(T::Real::ZERO);
+        let mut sine = Aligned(T::ZERO);
+        let first = (&raw mut a.0).cast();
+        let second = (&raw mut b.0).cast();
+        let to_cosine = (&raw mut cosine.0).cast();
+        let to_sine = (&raw mut sine.0).cast();
         self.set_pointer_mode(HOST)?;
         // SAFETY: the coordinates and the results are on this stack.
         self.configure(|api, raw| unsafe { T::rotg(api, raw, first, second, to_cosine, to_sine) })?;
@@ -219,23 +206,16 @@ impl Blas {
         if x.is_empty() {
             return Ok(());
         }
-        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        let n = x.len();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
         let parameters = rotation.to_parameters();
         let parameters = (&raw const parameters).cast();
         self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the five parameters are on this stack.
-            unsafe {
-                T::rotm(
-                    api,
-                    raw,
-                    n,
-                    address_mut(one),
-                    steps.0,
-                    address_mut(other),
-                    steps.1,
-                    parameters,
-                )
-            }
+            unsafe { T::rotm(api, raw, n, x_ptr, incx, y_ptr, incy, parameters) }
         })
     }
 
@@ -255,13 +235,12 @@ impl Blas {
         x1: &mut T,
         y1: T,
     ) -> Result<ModifiedRotation<T>> {
-        let (d1, d2, x1) = (
-            (&raw mut *d1).cast(),
-            (&raw mut *d2).cast(),
-            (&raw mut *x1).cast(),
-        );
+        let d1 = (&raw mut *d1).cast();
+        let d2 = (&raw mut *d2).cast();
+        let x1 = (&raw mut *x1).cast();
         let mut parameters = [T::ZERO; 5];
-        let (y1, to) = (y1.pointer(), (&raw mut parameters).cast());
+        let y1 = y1.pointer();
+        let to = (&raw mut parameters).cast();
         self.set_pointer_mode(HOST)?;
         // SAFETY: the scale factors and the coordinates are valid for reads and writes, and the five parameters are on this stack.
         self.configure(|api, raw| unsafe { T::rotmg(api, raw, d1, d2, x1, y1, to) })?;

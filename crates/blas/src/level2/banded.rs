@@ -1,16 +1,16 @@
 //! Operations on a banded matrix and vectors.
 
-use super::{agree, is_hermitian_as_stored, operation_of, square, unsupported};
+use super::{agree, is_hermitian_as_stored, square, transpose_operation, unsupported};
+use crate::Blas;
 use crate::banded::{BandTriangle, Banded};
 use crate::element::{Element, RealElement};
 use crate::error::Result;
-use crate::level1::mode_of;
+use crate::level1::pointer_mode;
 use crate::operand::sealed::Factor as _;
 use crate::operand::{Aligned, ScalarArgument};
 use crate::sys::cublasPointerMode_t;
 use crate::triangle::{Diagonal, Triangle};
 use crate::vector::{Vector, VectorMut};
-use crate::{Blas, address, address_mut};
 
 impl Blas {
     /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y` for a banded matrix.
@@ -24,8 +24,8 @@ impl Blas {
     pub fn gbmv<T: Element, S: ScalarArgument<T>>(
         &mut self,
         alpha: S,
-        a: Banded<'_, T>,
-        x: Vector<'_, T>,
+        mut a: Banded<'_, T>,
+        mut x: Vector<'_, T>,
         beta: S,
         y: &mut VectorMut<'_, T>,
     ) -> Result<()> {
@@ -34,121 +34,103 @@ impl Blas {
         if y.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut a, mut x, mut beta) = (Aligned(alpha), a, x, Aligned(beta));
-        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-        let (transform, stored, (kl, ku)) =
-            (operation_of(OPERATION, a.stored)?, a.stored, a.diagonals);
-        let (m, n, lda) = (stored.length, stored.count, stored.leading_dimension);
-        let (at, from, to, steps) = (
-            a.address(),
-            x.address(),
-            y.address(),
-            (x.stride(), y.stride()),
-        );
+        let mut alpha = Aligned(alpha);
+        let mut beta = Aligned(beta);
+        let alpha_ptr = alpha.pointer();
+        let beta_ptr = beta.pointer();
+        let mode = pointer_mode(&alpha);
+        let transform = transpose_operation(OPERATION, a.stored)?;
+        let stored = a.stored;
+        let (kl, ku) = a.diagonals;
+        let m = stored.length;
+        let n = stored.count;
+        let lda = stored.leading_dimension;
+        let a_ptr = a.as_ptr();
+        let x_ptr = x.as_ptr();
+        let y_ptr = y.as_ptr();
+        let incx = x.stride();
+        let incy = y.stride();
         self.enqueue(
             OPERATION,
             mode,
             (&mut alpha, &mut beta, &mut a, &mut x, y),
             |api, raw| {
-                let (a, x, y) = (address(at), address(from), address_mut(to));
                 // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                 unsafe {
                     T::gbmv(
-                        api, raw, transform, m, n, kl, ku, factors.0, a, lda, x, steps.0,
-                        factors.1, y, steps.1,
+                        api, raw, transform, m, n, kl, ku, alpha_ptr, a_ptr, lda, x_ptr, incx,
+                        beta_ptr, y_ptr, incy,
                     )
                 }
             },
         )
     }
+}
 
+/// Declares the products of a symmetric or Hermitian banded matrix, of which one triangle is accessed, and a vector.
+macro_rules! product {
+    ($(#[$doc:meta])* $name:ident for $element:ident, $operation:literal) => {
+        impl Blas {
+            $(#[$doc])*
+            ///
+            /// Only one triangle of the matrix is accessed.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the order and conjugation of
+            /// the matrix.
+            pub fn $name<T: $element, S: ScalarArgument<T>>(
+                &mut self,
+                alpha: S,
+                triangle: Triangle,
+                mut a: Banded<'_, T>,
+                mut x: Vector<'_, T>,
+                beta: S,
+                y: &mut VectorMut<'_, T>,
+            ) -> Result<()> {
+                square($operation, a.stored)?;
+                agree($operation, a.stored, x.len(), y.len())?;
+                if T::IS_COMPLEX && !is_hermitian_as_stored(a.stored) {
+                    return Err(unsupported($operation, a.stored));
+                }
+                if y.is_empty() {
+                    return Ok(());
+                }
+                let mut alpha = Aligned(alpha);
+                let mut beta = Aligned(beta);
+                let alpha_ptr = alpha.pointer();
+                let beta_ptr = beta.pointer();
+                let mode = pointer_mode(&alpha);
+                let BandTriangle { fill, diagonals: k, pointer: a_ptr } = a.triangle(triangle);
+                let n = a.stored.count;
+                let lda = a.stored.leading_dimension;
+                let x_ptr = x.as_ptr();
+                let y_ptr = y.as_ptr();
+                let incx = x.stride();
+                let incy = y.stride();
+                self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
+                    // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
+                    unsafe { T::hbmv(api, raw, fill, n, k, alpha_ptr, a_ptr, lda, x_ptr, incx, beta_ptr, y_ptr, incy) }
+                })
+            }
+        }
+    };
+}
+
+product! {
     /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y` for a Hermitian banded matrix, or a symmetric one of real elements.
     ///
-    /// Only one triangle of the matrix is accessed.
-    ///
     /// CUDA: `cublas<t>hbmv`, `cublas<t>sbmv`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if cuBLAS does not support the order and conjugation of the
-    /// matrix.
     #[doc(alias = "cublasChbmv")]
-    pub fn hbmv<T: Element, S: ScalarArgument<T>>(
-        &mut self,
-        alpha: S,
-        triangle: Triangle,
-        a: Banded<'_, T>,
-        x: Vector<'_, T>,
-        beta: S,
-        y: &mut VectorMut<'_, T>,
-    ) -> Result<()> {
-        self.product_with_half("Blas::hbmv", (alpha, beta), triangle, a, x, y)
-    }
+    hbmv for Element, "Blas::hbmv"
+}
 
+product! {
     /// Computes `y` = `alpha` · `a` · `x` + `beta` · `y` for a symmetric banded matrix.
     ///
-    /// Only one triangle of the matrix is accessed.
-    ///
     /// CUDA: `cublas<t>sbmv`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree.
     #[doc(alias = "cublasSsbmv")]
-    pub fn sbmv<T: RealElement, S: ScalarArgument<T>>(
-        &mut self,
-        alpha: S,
-        triangle: Triangle,
-        a: Banded<'_, T>,
-        x: Vector<'_, T>,
-        beta: S,
-        y: &mut VectorMut<'_, T>,
-    ) -> Result<()> {
-        self.product_with_half("Blas::sbmv", (alpha, beta), triangle, a, x, y)
-    }
-
-    /// Computes the product of a matrix that one of its triangles determines.
-    fn product_with_half<T: Element, S: ScalarArgument<T>>(
-        &mut self,
-        operation: &'static str,
-        (alpha, beta): (S, S),
-        triangle: Triangle,
-        a: Banded<'_, T>,
-        x: Vector<'_, T>,
-        y: &mut VectorMut<'_, T>,
-    ) -> Result<()> {
-        square(operation, a.stored)?;
-        agree(operation, a.stored, x.len(), y.len())?;
-        if T::IS_COMPLEX && !is_hermitian_as_stored(a.stored) {
-            return Err(unsupported(operation, a.stored));
-        }
-        if y.is_empty() {
-            return Ok(());
-        }
-        let (mut alpha, mut a, mut x, mut beta) = (Aligned(alpha), a, x, Aligned(beta));
-        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-        let BandTriangle {
-            fill,
-            diagonals: k,
-            address: at,
-        } = a.triangle(triangle);
-        let (n, lda) = (a.stored.count, a.stored.leading_dimension);
-        let (from, to, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(
-            operation,
-            mode,
-            (&mut alpha, &mut beta, &mut a, &mut x, y),
-            |api, raw| {
-                let (a, x, y) = (address(at), address(from), address_mut(to));
-                // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
-                unsafe {
-                    T::hbmv(
-                        api, raw, fill, n, k, factors.0, a, lda, x, steps.0, factors.1, y, steps.1,
-                    )
-                }
-            },
-        )
-    }
+    sbmv for RealElement, "Blas::sbmv"
 }
 
 /// Declares the operations of a triangular banded matrix on a vector in place.
@@ -167,24 +149,25 @@ macro_rules! triangular {
                 &mut self,
                 triangle: Triangle,
                 diagonal: Diagonal,
-                a: Banded<'_, T>,
+                mut a: Banded<'_, T>,
                 x: &mut VectorMut<'_, T>,
             ) -> Result<()> {
                 square($operation, a.stored)?;
                 agree($operation, a.stored, x.len(), x.len())?;
-                let transform = operation_of($operation, a.stored)?;
+                let transform = transpose_operation($operation, a.stored)?;
                 if x.is_empty() {
                     return Ok(());
                 }
-                let mut a = a;
-                let BandTriangle { fill, diagonals: k, address: at } = a.triangle(triangle);
-                let (diagonal, n, lda) = (diagonal.to_raw(), x.len(), a.stored.leading_dimension);
-                let (to, step) = (x.address(), x.stride());
+                let BandTriangle { fill, diagonals: k, pointer: a_ptr } = a.triangle(triangle);
+                let diagonal = diagonal.to_raw();
+                let n = x.len();
+                let lda = a.stored.leading_dimension;
+                let x_ptr = x.as_ptr();
+                let incx = x.stride();
                 let mode = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
                 self.enqueue($operation, mode, (&mut a, x), |api, raw| {
-                    let (a, x) = (address(at), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory.
-                    unsafe { T::$name(api, raw, fill, transform, diagonal, n, k, a, lda, x, step) }
+                    unsafe { T::$name(api, raw, fill, transform, diagonal, n, k, a_ptr, lda, x_ptr, incx) }
                 })
             }
         }

@@ -1,16 +1,16 @@
 //! Operations on a packed matrix and vectors.
 
-use super::{agree, is_hermitian_as_stored, operation_of, unsupported};
+use super::{agree, is_hermitian_as_stored, transpose_operation, unsupported};
+use crate::Blas;
 use crate::element::{Element, RealElement};
 use crate::error::Result;
-use crate::level1::mode_of;
+use crate::level1::pointer_mode;
 use crate::operand::sealed::Factor as _;
 use crate::operand::{Aligned, ScalarArgument};
 use crate::packed::{Packed, PackedMut};
 use crate::sys::cublasPointerMode_t;
 use crate::triangle::Diagonal;
 use crate::vector::{Vector, VectorMut};
-use crate::{Blas, address, address_mut};
 
 /// Declares the products of a packed symmetric or Hermitian matrix and a vector.
 macro_rules! product {
@@ -25,8 +25,8 @@ macro_rules! product {
             pub fn $name<T: $element, S: ScalarArgument<T>>(
                 &mut self,
                 alpha: S,
-                a: Packed<'_, T>,
-                x: Vector<'_, T>,
+                mut a: Packed<'_, T>,
+                mut x: Vector<'_, T>,
                 beta: S,
                 y: &mut VectorMut<'_, T>,
             ) -> Result<()> {
@@ -37,14 +37,21 @@ macro_rules! product {
                 if y.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut a, mut x, mut beta) = (Aligned(alpha), a, x, Aligned(beta));
-                let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-                let (fill, n) = (a.triangle.of(a.stored), a.stored.count);
-                let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
+                let mut alpha = Aligned(alpha);
+                let mut beta = Aligned(beta);
+                let alpha_ptr = alpha.pointer();
+                let beta_ptr = beta.pointer();
+                let mode = pointer_mode(&alpha);
+                let fill = a.triangle.fill_mode(a.stored);
+                let n = a.stored.count;
+                let a_ptr = a.as_ptr();
+                let x_ptr = x.as_ptr();
+                let y_ptr = y.as_ptr();
+                let incx = x.stride();
+                let incy = y.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
-                    let (a, x, y) = (address(at), address(from), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
-                    unsafe { T::hpmv(api, raw, fill, n, factors.0, a, x, steps.0, factors.1, y, steps.1) }
+                    unsafe { T::hpmv(api, raw, fill, n, alpha_ptr, a_ptr, x_ptr, incx, beta_ptr, y_ptr, incy) }
                 })
             }
         }
@@ -79,7 +86,7 @@ macro_rules! update {
             pub fn $name<T: $element>(
                 &mut self,
                 alpha: impl ScalarArgument<T::Real>,
-                x: Vector<'_, T>,
+                mut x: Vector<'_, T>,
                 a: &mut PackedMut<'_, T>,
             ) -> Result<()> {
                 agree($operation, a.stored, x.len(), x.len())?;
@@ -89,13 +96,17 @@ macro_rules! update {
                 if x.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut x) = (Aligned(alpha), x);
-                let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
-                let (fill, n, at, from, step) =
-                    (a.triangle.of(a.stored), x.len(), a.address(), x.address(), x.stride());
+                let mut alpha = Aligned(alpha);
+                let alpha_ptr = alpha.pointer();
+                let mode = pointer_mode(&alpha);
+                let fill = a.triangle.fill_mode(a.stored);
+                let n = x.len();
+                let a_ptr = a.as_ptr();
+                let x_ptr = x.as_ptr();
+                let incx = x.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut x, a), |api, raw| {
                     // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
-                    unsafe { T::hpr(api, raw, fill, n, factor, address(from), step, address_mut(at)) }
+                    unsafe { T::hpr(api, raw, fill, n, alpha_ptr, x_ptr, incx, a_ptr) }
                 })
             }
         }
@@ -130,8 +141,8 @@ macro_rules! update_by_two {
             pub fn $name<T: $element>(
                 &mut self,
                 alpha: impl ScalarArgument<T>,
-                x: Vector<'_, T>,
-                y: Vector<'_, T>,
+                mut x: Vector<'_, T>,
+                mut y: Vector<'_, T>,
                 a: &mut PackedMut<'_, T>,
             ) -> Result<()> {
                 agree($operation, a.stored, x.len(), y.len())?;
@@ -141,14 +152,19 @@ macro_rules! update_by_two {
                 if x.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut x, mut y) = (Aligned(alpha), x, y);
-                let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
-                let (fill, n, at) = (a.triangle.of(a.stored), x.len(), a.address());
-                let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
+                let mut alpha = Aligned(alpha);
+                let alpha_ptr = alpha.pointer();
+                let mode = pointer_mode(&alpha);
+                let fill = a.triangle.fill_mode(a.stored);
+                let n = x.len();
+                let a_ptr = a.as_ptr();
+                let x_ptr = x.as_ptr();
+                let y_ptr = y.as_ptr();
+                let incx = x.stride();
+                let incy = y.stride();
                 self.enqueue($operation, mode, (&mut alpha, &mut x, &mut y, a), |api, raw| {
-                    let (x, y, a) = (address(one), address(other), address_mut(at));
                     // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
-                    unsafe { T::hpr2(api, raw, fill, n, factor, x, steps.0, y, steps.1, a) }
+                    unsafe { T::hpr2(api, raw, fill, n, alpha_ptr, x_ptr, incx, y_ptr, incy, a_ptr) }
                 })
             }
         }
@@ -185,22 +201,24 @@ macro_rules! triangular {
             pub fn $name<T: Element>(
                 &mut self,
                 diagonal: Diagonal,
-                a: Packed<'_, T>,
+                mut a: Packed<'_, T>,
                 x: &mut VectorMut<'_, T>,
             ) -> Result<()> {
                 agree($operation, a.stored, x.len(), x.len())?;
-                let transform = operation_of($operation, a.stored)?;
+                let transform = transpose_operation($operation, a.stored)?;
                 if x.is_empty() {
                     return Ok(());
                 }
-                let mut a = a;
-                let (fill, diagonal, n) = (a.triangle.of(a.stored), diagonal.to_raw(), x.len());
-                let (at, to, step) = (a.address(), x.address(), x.stride());
+                let fill = a.triangle.fill_mode(a.stored);
+                let diagonal = diagonal.to_raw();
+                let n = x.len();
+                let a_ptr = a.as_ptr();
+                let x_ptr = x.as_ptr();
+                let incx = x.stride();
                 let mode = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
                 self.enqueue($operation, mode, (&mut a, x), |api, raw| {
-                    let (a, x) = (address(at), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory.
-                    unsafe { T::$name(api, raw, fill, transform, diagonal, n, a, x, step) }
+                    unsafe { T::$name(api, raw, fill, transform, diagonal, n, a_ptr, x_ptr, incx) }
                 })
             }
         }

@@ -1,22 +1,25 @@
 //! Operations on batches of matrices anywhere in memory.
 
+use std::ffi::c_void;
+
 use curium_driver::sys::{CUdeviceptr, call};
+use curium_memory::DeviceBuffer;
 
 use super::product::{Product, as_stored};
 use super::product_agrees;
 use super::triangular::fits;
 use crate::element::Element;
 use crate::error::{Result, ShapeError};
-use crate::level1::mode_of;
-use crate::level2::operation_of;
+use crate::level1::pointer_mode;
+use crate::level2::transpose_operation;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::operand::sealed::Factor as _;
-use crate::operand::{Aligned, Each, ScalarArgument};
+use crate::operand::{Aligned, OperandSlice, ScalarArgument};
 use crate::stored::Stored;
 use crate::sys::cublasMath_t;
 use crate::triangle::{Diagonal, Side, Triangle};
 use crate::vector::Vector;
-use crate::{Blas, address};
+use crate::{Blas, device_pointer};
 
 impl Blas {
     /// Computes the products of batches of matrices anywhere in memory: `c` = `alpha` · `a` · `b` + `beta` · `c` for each index.
@@ -40,44 +43,64 @@ impl Blas {
         c: &mut [MatrixMut<'_, T>],
     ) -> Result<()> {
         const OPERATION: &str = "Blas::gemm_batched";
-        let Some((of_a, of_b, of_c)) = layouts(OPERATION, a, b, c)? else {
+        let Some((a_layout, b_layout, c_layout)) = layouts(OPERATION, a, b, c)? else {
             return Ok(());
         };
-        product_agrees(OPERATION, of_a, of_b, of_c)?;
-        if of_c.is_empty() {
+        product_agrees(OPERATION, a_layout, b_layout, c_layout)?;
+        if c_layout.is_empty() {
             return Ok(());
         }
         let (mut a, mut b): (Vec<_>, Vec<_>) = a
             .iter()
             .zip(b)
-            .map(|(a, b)| as_stored(*a, *b, of_c))
+            .map(|(a, b)| as_stored(*a, *b, c_layout))
             .unzip();
-        let product = Product::new(OPERATION, a[0].stored, b[0].stored, of_c)?;
+        let product = Product::new(OPERATION, a[0].stored, b[0].stored, c_layout)?;
         let Product {
-            operations: (on_a, on_b),
-            sizes: (m, n, k),
-            leading: (lda, ldb, ldc),
+            op_a,
+            op_b,
+            m,
+            n,
+            k,
+            lda,
+            ldb,
+            ldc,
         } = product;
         let addresses = addresses(&a, &b, c);
         self.expect_vector_alignment::<T>(OPERATION, &addresses)?;
-        let (mut alpha, mut beta, count) = (Aligned(alpha), Aligned(beta), c.len());
-        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
+        let mut alpha = Aligned(alpha);
+        let mut beta = Aligned(beta);
+        let count = c.len();
+        let alpha_ptr = alpha.pointer();
+        let beta_ptr = beta.pointer();
+        let mode = pointer_mode(&alpha);
         let pointers = self.pointers(OPERATION, &addresses)?;
-        let [left, right, to] = arrays(pointers.as_pointer().as_raw(), count);
-        let (mut pointers, mut a, mut b, mut c) =
-            (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
+        let [a_ptrs, b_ptrs, c_ptrs] = arrays(&pointers, count);
+        let mut pointers = Vector::new(&pointers);
+        let mut a = OperandSlice(&mut a);
+        let mut b = OperandSlice(&mut b);
+        let mut c = OperandSlice(c);
         let operands = (&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c);
         self.enqueue(OPERATION, mode, operands, |api, raw| {
-            let (a, b, c) = (
-                address(left).cast(),
-                address(right).cast(),
-                address(to).cast(),
-            );
             // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
             // the factors are where the mode requires.
             unsafe {
                 T::gemm_batched(
-                    api, raw, on_a, on_b, m, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc,
+                    api,
+                    raw,
+                    op_a,
+                    op_b,
+                    m,
+                    n,
+                    k,
+                    alpha_ptr,
+                    a_ptrs.cast(),
+                    lda,
+                    b_ptrs.cast(),
+                    ldb,
+                    beta_ptr,
+                    c_ptrs,
+                    ldc,
                     count,
                 )
             }
@@ -108,12 +131,12 @@ impl Blas {
     ) -> Result<()> {
         const OPERATION: &str = "Blas::trsm_batched";
         same_count(OPERATION, &[("a", a.len()), ("b", b.len())])?;
-        let of_a = common(OPERATION, "a", a.iter().map(|matrix| matrix.stored))?;
+        let a_layout = common(OPERATION, "a", a.iter().map(|matrix| matrix.stored))?;
         let result = common(OPERATION, "b", b.iter().map(|matrix| matrix.stored))?;
-        let Some((of_a, result)) = of_a.zip(result) else {
+        let Some((a_layout, result)) = a_layout.zip(result) else {
             return Ok(());
         };
-        fits(OPERATION, side, of_a, result)?;
+        fits(OPERATION, side, a_layout, result)?;
         if result.is_empty() {
             return Ok(());
         }
@@ -121,35 +144,51 @@ impl Blas {
         if result.is_transposed {
             a.iter_mut().for_each(|a| *a = a.transposed());
         }
-        let (stored, count) = (a[0].stored, b.len());
+        let stored = a[0].stored;
+        let count = b.len();
         let triangle = if result.is_transposed {
             triangle.flipped()
         } else {
             triangle
         };
-        let (side, fill, diagonal) = (side.of(result), triangle.of(stored), diagonal.to_raw());
-        let (transform, m, n) = (
-            operation_of(OPERATION, stored)?,
-            result.length,
-            result.count,
-        );
-        let (lda, ldb) = (stored.leading_dimension, result.leading_dimension);
+        let side = side.side_mode(result);
+        let fill = triangle.fill_mode(stored);
+        let diagonal = diagonal.to_raw();
+        let transform = transpose_operation(OPERATION, stored)?;
+        let m = result.length;
+        let n = result.count;
+        let lda = stored.leading_dimension;
+        let ldb = result.leading_dimension;
         let mut alpha = Aligned(alpha);
-        let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
+        let alpha_ptr = alpha.pointer();
+        let mode = pointer_mode(&alpha);
         let pointers = self.pointers(OPERATION, &addresses(&a, &[], b))?;
-        let [from, to] = arrays(pointers.as_pointer().as_raw(), count);
-        let (mut pointers, mut a, mut b) = (Vector::new(&pointers), Each(&mut a), Each(b));
+        let [a_ptrs, b_ptrs] = arrays(&pointers, count);
+        let mut pointers = Vector::new(&pointers);
+        let mut a = OperandSlice(&mut a);
+        let mut b = OperandSlice(b);
         self.enqueue(
             OPERATION,
             mode,
             (&mut alpha, &mut pointers, &mut a, &mut b),
             |api, raw| {
-                let (a, b) = (address(from).cast(), address(to).cast());
                 // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
                 // the factor is where the mode requires.
                 unsafe {
                     T::trsm_batched(
-                        api, raw, side, fill, transform, diagonal, m, n, factor, a, lda, b, ldb,
+                        api,
+                        raw,
+                        side,
+                        fill,
+                        transform,
+                        diagonal,
+                        m,
+                        n,
+                        alpha_ptr,
+                        a_ptrs.cast(),
+                        lda,
+                        b_ptrs,
+                        ldb,
                         count,
                     )
                 }
@@ -171,7 +210,7 @@ impl Blas {
             return Ok(());
         }
         let mut mode = cublasMath_t::CUBLAS_DEFAULT_MATH;
-        // SAFETY: the handle is live, its context is current, and the place is valid for writes.
+        // SAFETY: the handle is live, its context is current, and `mode` is valid for writes.
         self.configure(|api, raw| unsafe { call!(api, cublasGetMathMode(raw, &raw mut mode)) })?;
         if mode == cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH {
             vector_alignment(operation, addresses)
@@ -222,12 +261,12 @@ fn common(
     let Some(first) = all.next() else {
         return Ok(None);
     };
-    let Some(place) = all.position(|other| other != first) else {
+    let Some(index) = all.position(|other| other != first) else {
         return Ok(Some(first));
     };
     let problem = format!(
         "matrix {} of {name} has another layout than matrix 0 ({first})",
-        place + 1
+        index + 1
     );
     Err(ShapeError::refused(operation, problem))
 }
@@ -256,7 +295,11 @@ pub(super) fn addresses<T, C>(
     factors.chain(c.iter().map(MatrixMut::address)).collect()
 }
 
-/// Returns the addresses of consecutive arrays of `count` pointers. The first is at `address`.
-pub(super) fn arrays<const N: usize>(address: CUdeviceptr, count: usize) -> [CUdeviceptr; N] {
-    std::array::from_fn(|index| address + (index * count * size_of::<CUdeviceptr>()) as CUdeviceptr)
+/// Returns the addresses of consecutive arrays of `count` pointers each.
+pub(super) fn arrays<const N: usize>(
+    pointers: &DeviceBuffer<u64>,
+    count: usize,
+) -> [*mut *mut c_void; N] {
+    let first: *mut *mut c_void = device_pointer(pointers.as_pointer().as_raw()).cast();
+    std::array::from_fn(|index| first.wrapping_add(index * count))
 }

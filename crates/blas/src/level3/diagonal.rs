@@ -2,13 +2,13 @@
 
 use super::same_order;
 use super::triangular::same_shape;
+use crate::Blas;
 use crate::element::Element;
 use crate::error::{Result, ShapeError};
 use crate::matrix::{Matrix, MatrixMut};
 use crate::sys::cublasPointerMode_t;
 use crate::triangle::Side;
 use crate::vector::Vector;
-use crate::{Blas, address, address_mut};
 
 impl Blas {
     /// Computes `c` = diagonal(`x`) · `a`, which scales rows, or `a` · diagonal(`x`) if the side is the right one, which scales columns.
@@ -22,8 +22,8 @@ impl Blas {
     pub fn dgmm<T: Element>(
         &mut self,
         side: Side,
-        a: Matrix<'_, T>,
-        x: Vector<'_, T>,
+        mut a: Matrix<'_, T>,
+        mut x: Vector<'_, T>,
         c: &mut MatrixMut<'_, T>,
     ) -> Result<()> {
         const OPERATION: &str = "Blas::dgmm";
@@ -45,15 +45,20 @@ impl Blas {
         if c.stored.is_empty() {
             return Ok(());
         }
-        let (mut a, mut x, result) = (a, x, c.stored);
-        let (side, m, n, step) = (side.of(result), result.length, result.count, x.stride());
-        let (lda, ldc) = (a.stored.leading_dimension, result.leading_dimension);
-        let (from, diagonal, to) = (a.address(), x.address(), c.address());
+        let result = c.stored;
+        let side = side.side_mode(result);
+        let m = result.length;
+        let n = result.count;
+        let incx = x.stride();
+        let lda = a.stored.leading_dimension;
+        let ldc = result.leading_dimension;
+        let a_ptr = a.as_ptr();
+        let x_ptr = x.as_ptr();
+        let c_ptr = c.as_ptr();
         let mode = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
         self.enqueue(OPERATION, mode, (&mut a, &mut x, c), |api, raw| {
-            let (a, x, c) = (address(from), address(diagonal), address_mut(to));
             // SAFETY: the operands have these shapes in live memory.
-            unsafe { T::dgmm(api, raw, side, m, n, a, lda, x, step, c, ldc) }
+            unsafe { T::dgmm(api, raw, side, m, n, a_ptr, lda, x_ptr, incx, c_ptr, ldc) }
         })
     }
 }

@@ -6,12 +6,12 @@ use curium_driver::sys::call;
 use super::batched::{addresses, arrays, layouts, vector_alignment};
 use super::product::{Product, as_stored};
 use super::product_agrees;
+use crate::Blas;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixMut};
-use crate::operand::Each;
-use crate::sys::{cublasComputeType_t, cublasPointerMode_t, cudaDataType_t};
+use crate::operand::OperandSlice;
+use crate::sys::{cublasComputeType_t, cublasOperation_t, cublasPointerMode_t, cudaDataType_t};
 use crate::vector::Vector;
-use crate::{Blas, address};
 
 /// A type of elements with grouped products: `f32`, `f64`, and `half::f16` and `half::bf16` (feature `half`). It cannot be
 /// implemented for other types.
@@ -76,73 +76,50 @@ pub struct GemmGroup<'g, 'm, T: Grouped> {
     pub c: &'g mut [MatrixMut<'m, T>],
 }
 
-/// The parameters of all groups, as cuBLAS takes them.
-struct Parameters<'m, T: Grouped> {
-    operations: (
-        Vec<crate::sys::cublasOperation_t>,
-        Vec<crate::sys::cublasOperation_t>,
-    ),
-    sizes: [Vec<i64>; 3],
-    leading: [Vec<i64>; 3],
-    factors: (Vec<T::Scale>, Vec<T::Scale>),
+/// The parameters of all groups, as cuBLAS takes them: an element of each array for each group.
+struct Parameters<T: Grouped> {
+    op_a: Vec<cublasOperation_t>,
+    op_b: Vec<cublasOperation_t>,
+    m: Vec<i64>,
+    n: Vec<i64>,
+    k: Vec<i64>,
+    lda: Vec<i64>,
+    ldb: Vec<i64>,
+    ldc: Vec<i64>,
+    alpha: Vec<T::Scale>,
+    beta: Vec<T::Scale>,
     counts: Vec<i64>,
-    a: Vec<Matrix<'m, T>>,
-    b: Vec<Matrix<'m, T>>,
 }
 
-impl<'m, T: Grouped> Parameters<'m, T> {
+impl<T: Grouped> Parameters<T> {
     fn new() -> Self {
-        let (operations, factors) = Default::default();
-        let (sizes, leading, counts) = Default::default();
         Self {
-            operations,
-            sizes,
-            leading,
-            factors,
-            counts,
-            a: Vec::new(),
-            b: Vec::new(),
+            op_a: Vec::new(),
+            op_b: Vec::new(),
+            m: Vec::new(),
+            n: Vec::new(),
+            k: Vec::new(),
+            lda: Vec::new(),
+            ldb: Vec::new(),
+            ldc: Vec::new(),
+            alpha: Vec::new(),
+            beta: Vec::new(),
+            counts: Vec::new(),
         }
     }
 
-    /// Adds a group, unless it is empty. Returns `true` if it was added.
-    fn add(&mut self, operation: &'static str, group: &GemmGroup<'_, 'm, T>) -> Result<bool> {
-        let Some((a, b, c)) = layouts(operation, group.a, group.b, group.c)? else {
-            return Ok(false);
-        };
-        product_agrees(operation, a, b, c)?;
-        if c.is_empty() {
-            return Ok(false);
-        }
-        let (a, b): (Vec<_>, Vec<_>) = group
-            .a
-            .iter()
-            .zip(group.b)
-            .map(|(a, b)| as_stored(*a, *b, c))
-            .unzip();
-        let Product {
-            operations,
-            sizes,
-            leading,
-        } = Product::new(operation, a[0].stored, b[0].stored, c)?;
-        self.operations.0.push(operations.0);
-        self.operations.1.push(operations.1);
-        for (all, size) in self.sizes.iter_mut().zip([sizes.0, sizes.1, sizes.2]) {
-            all.push(size as i64);
-        }
-        for (all, size) in self
-            .leading
-            .iter_mut()
-            .zip([leading.0, leading.1, leading.2])
-        {
-            all.push(size as i64);
-        }
-        self.factors.0.push(group.alpha);
-        self.factors.1.push(group.beta);
-        self.counts.push(a.len() as i64);
-        self.a.extend(a);
-        self.b.extend(b);
-        Ok(true)
+    fn push(&mut self, product: &Product, alpha: T::Scale, beta: T::Scale, count: usize) {
+        self.op_a.push(product.op_a);
+        self.op_b.push(product.op_b);
+        self.m.push(product.m as i64);
+        self.n.push(product.n as i64);
+        self.k.push(product.k as i64);
+        self.lda.push(product.lda as i64);
+        self.ldb.push(product.ldb as i64);
+        self.ldc.push(product.ldc as i64);
+        self.alpha.push(alpha);
+        self.beta.push(beta);
+        self.counts.push(count as i64);
     }
 }
 
@@ -159,50 +136,52 @@ impl Blas {
     #[doc(alias = "cublasSgemmGroupedBatched")]
     pub fn gemm_grouped<T: Grouped>(&mut self, groups: &mut [GemmGroup<'_, '_, T>]) -> Result<()> {
         const OPERATION: &str = "Blas::gemm_grouped";
-        let mut parameters = Parameters::new();
+        let mut parameters = Parameters::<T>::new();
+        let mut a = Vec::new();
+        let mut b = Vec::new();
         let mut results = Vec::with_capacity(groups.len());
         for group in groups {
-            if parameters.add(OPERATION, group)? {
-                results.push(Each(&mut *group.c));
+            let Some((a_layout, b_layout, c_layout)) =
+                layouts(OPERATION, group.a, group.b, group.c)?
+            else {
+                continue;
+            };
+            product_agrees(OPERATION, a_layout, b_layout, c_layout)?;
+            if c_layout.is_empty() {
+                continue;
             }
+            let first = a.len();
+            for (group_a, group_b) in group.a.iter().zip(group.b) {
+                let (stored_a, stored_b) = as_stored(*group_a, *group_b, c_layout);
+                a.push(stored_a);
+                b.push(stored_b);
+            }
+            let product = Product::new(OPERATION, a[first].stored, b[first].stored, c_layout)?;
+            parameters.push(&product, group.alpha, group.beta, group.a.len());
+            results.push(OperandSlice(&mut *group.c));
         }
-        let Parameters {
-            operations,
-            sizes,
-            leading,
-            factors,
-            counts,
-            mut a,
-            mut b,
-        } = parameters;
         if a.is_empty() {
             return Ok(());
         }
         let mut addresses = addresses::<T, T>(&a, &b, &[]);
-        addresses.extend(
-            results
-                .iter()
-                .flat_map(|Each(matrices)| matrices.iter().map(MatrixMut::address)),
-        );
+        for OperandSlice(matrices) in &results {
+            addresses.extend(matrices.iter().map(MatrixMut::address));
+        }
         if T::IS_VECTORIZED {
             vector_alignment(OPERATION, &addresses)?;
         }
         let pointers = self.pointers(OPERATION, &addresses)?;
-        let [left, right, to] = arrays(pointers.as_pointer().as_raw(), a.len());
-        let (mut pointers, mut a, mut b) = (Vector::new(&pointers), Each(&mut a), Each(&mut b));
-        let mut results = Each(&mut results);
+        let [a_ptrs, b_ptrs, c_ptrs] = arrays(&pointers, a.len());
+        let mut pointers = Vector::new(&pointers);
+        let mut a = OperandSlice(&mut a);
+        let mut b = OperandSlice(&mut b);
+        let mut results = OperandSlice(&mut results);
         let operands = (&mut pointers, &mut a, &mut b, &mut results);
         self.enqueue(
             OPERATION,
             cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST,
             operands,
             |api, raw| {
-                let (a, b, c) = (
-                    address(left).cast(),
-                    address(right).cast(),
-                    address(to).cast(),
-                );
-                let ([m, n, k], [lda, ldb, ldc], of) = (&sizes, &leading, T::TYPE);
                 // SAFETY: each array on the host has an element for each group. The arrays of pointers have one for each matrix, which has the
                 // shape of its group in live memory. Results do not overlap.
                 unsafe {
@@ -210,24 +189,24 @@ impl Blas {
                         api,
                         cublasGemmGroupedBatchedEx_64(
                             raw,
-                            operations.0.as_ptr(),
-                            operations.1.as_ptr(),
-                            m.as_ptr(),
-                            n.as_ptr(),
-                            k.as_ptr(),
-                            factors.0.as_ptr().cast(),
-                            a,
-                            of,
-                            lda.as_ptr(),
-                            b,
-                            of,
-                            ldb.as_ptr(),
-                            factors.1.as_ptr().cast(),
-                            c,
-                            of,
-                            ldc.as_ptr(),
-                            counts.len() as i64,
-                            counts.as_ptr(),
+                            parameters.op_a.as_ptr(),
+                            parameters.op_b.as_ptr(),
+                            parameters.m.as_ptr(),
+                            parameters.n.as_ptr(),
+                            parameters.k.as_ptr(),
+                            parameters.alpha.as_ptr().cast(),
+                            a_ptrs.cast(),
+                            T::TYPE,
+                            parameters.lda.as_ptr(),
+                            b_ptrs.cast(),
+                            T::TYPE,
+                            parameters.ldb.as_ptr(),
+                            parameters.beta.as_ptr().cast(),
+                            c_ptrs,
+                            T::TYPE,
+                            parameters.ldc.as_ptr(),
+                            parameters.counts.len() as i64,
+                            parameters.counts.as_ptr(),
                             T::COMPUTE,
                         )
                     )

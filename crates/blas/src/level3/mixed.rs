@@ -3,20 +3,20 @@
 use std::ffi::c_void;
 
 use bytemuck::Pod;
-use curium_driver::sys::{CUdeviceptr, call};
+use curium_driver::sys::call;
 
 use super::batched::{addresses, arrays, layouts, vector_alignment};
 use super::product::{Product, as_stored};
 use super::product_agrees;
+use crate::Blas;
 use crate::error::{Result, ShapeError};
-use crate::level1::mode_of;
+use crate::level1::pointer_mode;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::operand::sealed::Factor as _;
-use crate::operand::{Aligned, Each, ScalarArgument};
+use crate::operand::{Aligned, OperandSlice, ScalarArgument};
 use crate::stored::Stored;
 use crate::sys::{Api, cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cudaDataType_t};
 use crate::vector::Vector;
-use crate::{Blas, address, address_mut};
 
 /// A type of matrices whose products have elements of type `C`: `half::f16` and `half::bf16` in themselves and in `f32` (feature `half`),
 /// and `i8` in `i32`. It cannot be implemented for other types.
@@ -99,16 +99,21 @@ impl Blas {
         }
         let (mut a, mut b) = as_stored(a, b, c.stored);
         let product = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
-        let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
-        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-        let addresses = [a.address(), b.address(), c.address()];
+        let mut alpha = Aligned(alpha);
+        let mut beta = Aligned(beta);
+        let factors = Factors {
+            alpha: alpha.pointer(),
+            beta: beta.pointer(),
+        };
+        let mode = pointer_mode(&alpha);
+        let matrices = [a.as_ptr(), b.as_ptr(), c.as_ptr()];
         self.enqueue(
             OPERATION,
             mode,
             (&mut alpha, &mut beta, &mut a, &mut b, c),
             |api, raw| {
                 // SAFETY: the operands have these shapes and types in live memory, and the factors are where the mode requires.
-                unsafe { multiply::<T, C>(api, raw, &product, factors, addresses, None) }
+                unsafe { multiply::<T, C>(api, raw, &product, factors, matrices, None) }
             },
         )
     }
@@ -134,31 +139,39 @@ impl Blas {
         c: &mut [MatrixMut<'_, C>],
     ) -> Result<()> {
         const OPERATION: &str = "Blas::gemm_mixed_batched";
-        let Some((of_a, of_b, of_c)) = layouts(OPERATION, a, b, c)? else {
+        let Some((a_layout, b_layout, c_layout)) = layouts(OPERATION, a, b, c)? else {
             return Ok(());
         };
-        product_agrees(OPERATION, of_a, of_b, of_c)?;
-        for stored in [of_a, of_b] {
+        product_agrees(OPERATION, a_layout, b_layout, c_layout)?;
+        for stored in [a_layout, b_layout] {
             granular(OPERATION, stored, T::GRANULARITY)?;
         }
-        if of_c.is_empty() {
+        if c_layout.is_empty() {
             return Ok(());
         }
         let (mut a, mut b): (Vec<_>, Vec<_>) = a
             .iter()
             .zip(b)
-            .map(|(a, b)| as_stored(*a, *b, of_c))
+            .map(|(a, b)| as_stored(*a, *b, c_layout))
             .unzip();
-        let product = Product::new(OPERATION, a[0].stored, b[0].stored, of_c)?;
+        let product = Product::new(OPERATION, a[0].stored, b[0].stored, c_layout)?;
         let addresses = addresses(&a, &b, c);
         // cuBLAS chooses an algorithm before it reads the addresses.
         vector_alignment(OPERATION, &addresses)?;
-        let (mut alpha, mut beta, count) = (Aligned(alpha), Aligned(beta), c.len());
-        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
+        let mut alpha = Aligned(alpha);
+        let mut beta = Aligned(beta);
+        let count = c.len();
+        let factors = Factors {
+            alpha: alpha.pointer(),
+            beta: beta.pointer(),
+        };
+        let mode = pointer_mode(&alpha);
         let pointers = self.pointers(OPERATION, &addresses)?;
-        let arrays = arrays(pointers.as_pointer().as_raw(), count);
-        let (mut pointers, mut a, mut b, mut c) =
-            (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
+        let arrays = arrays(&pointers, count).map(<*mut *mut c_void>::cast);
+        let mut pointers = Vector::new(&pointers);
+        let mut a = OperandSlice(&mut a);
+        let mut b = OperandSlice(&mut b);
+        let mut c = OperandSlice(c);
         let operands = (&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c);
         self.enqueue(OPERATION, mode, operands, |api, raw| {
             // SAFETY: each array has `count` pointers to matrices of these shapes and types in live memory, of which the results do not
@@ -168,7 +181,13 @@ impl Blas {
     }
 }
 
-/// Enqueues the product of the matrices at the addresses, or those of the matrices that `count` pointers at each address refer to.
+/// The addresses of the scalars of a product, in the memory that the pointer mode requires.
+struct Factors {
+    alpha: *const c_void,
+    beta: *const c_void,
+}
+
+/// Enqueues the product of the matrices at `a`, `b` and `c`, or the products of `count` matrices to which arrays at these addresses point.
 ///
 /// # Safety
 ///
@@ -178,31 +197,33 @@ unsafe fn multiply<T: Mixed<C>, C: Pod>(
     api: &Api,
     raw: cublasHandle_t,
     product: &Product,
-    (alpha, beta): (*const c_void, *const c_void),
-    [a, b, c]: [CUdeviceptr; 3],
+    Factors { alpha, beta }: Factors,
+    [a, b, c]: [*mut c_void; 3],
     count: Option<usize>,
 ) -> Result<()> {
     let &Product {
-        operations: (on_a, on_b),
-        sizes: (m, n, k),
-        leading: (lda, ldb, ldc),
+        op_a,
+        op_b,
+        m,
+        n,
+        k,
+        lda,
+        ldb,
+        ldc,
     } = product;
-    let (a, b, c) = (address(a), address(b), address_mut(c));
-    let (of, result, compute, algorithm) = (
-        T::TYPE,
-        T::RESULT,
-        T::COMPUTE,
-        cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
-    );
+    let factor_type = T::TYPE;
+    let result_type = T::RESULT;
+    let compute = T::COMPUTE;
+    let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
     macro_rules! gemm {
         ($function:ident$(, $count:ident)?) => {
-            // SAFETY: the caller upholds the contract of the function, and the sizes are in the range of its parameters.
+            // SAFETY: the operands are those of the contract of `multiply`, and the sizes are in the range of the parameters.
             unsafe {
                 call!(
                     api,
                     $function(
-                        raw, on_a, on_b, m as _, n as _, k as _, alpha, a.cast(), of, lda as _, b.cast(), of, ldb as _,
-                        beta, c.cast(), result, ldc as _, $($count as _,)? compute, algorithm,
+                        raw, op_a, op_b, m as _, n as _, k as _, alpha, a.cast(), factor_type, lda as _, b.cast(), factor_type, ldb as _,
+                        beta, c.cast(), result_type, ldc as _, $($count as _,)? compute, algorithm,
                     )
                 )
             }

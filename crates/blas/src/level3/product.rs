@@ -1,16 +1,16 @@
 //! Products of general matrices, and their sums.
 
 use super::product_agrees;
+use crate::Blas;
 use crate::element::Element;
 use crate::error::{Result, ShapeError};
-use crate::level1::mode_of;
-use crate::level2::operation_of;
+use crate::level1::pointer_mode;
+use crate::level2::transpose_operation;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::operand::sealed::Factor as _;
 use crate::operand::{Aligned, ScalarArgument};
 use crate::stored::Stored;
 use crate::sys::cublasOperation_t;
-use crate::{Blas, address, address_mut};
 
 /// The batches of a product: matrices of equal shapes at equal distances in elements.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,24 +27,28 @@ pub struct Batches {
 
 /// A product as cuBLAS computes it: the result is not transposed.
 pub(super) struct Product {
-    pub(super) operations: (cublasOperation_t, cublasOperation_t),
-    pub(super) sizes: (usize, usize, usize),
-    pub(super) leading: (usize, usize, usize),
+    pub(super) op_a: cublasOperation_t,
+    pub(super) op_b: cublasOperation_t,
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) k: usize,
+    pub(super) lda: usize,
+    pub(super) ldb: usize,
+    pub(super) ldc: usize,
 }
 
 impl Product {
     #[inline]
     pub(super) fn new(operation: &'static str, a: Stored, b: Stored, c: Stored) -> Result<Self> {
-        let operations = (operation_of(operation, a)?, operation_of(operation, b)?);
-        let leading = (
-            a.leading_dimension,
-            b.leading_dimension,
-            c.leading_dimension,
-        );
         Ok(Self {
-            operations,
-            sizes: (c.length, c.count, a.columns()),
-            leading,
+            op_a: transpose_operation(operation, a)?,
+            op_b: transpose_operation(operation, b)?,
+            m: c.length,
+            n: c.count,
+            k: a.columns(),
+            lda: a.leading_dimension,
+            ldb: b.leading_dimension,
+            ldc: c.leading_dimension,
         })
     }
 }
@@ -76,25 +80,33 @@ impl Blas {
         }
         let (mut a, mut b) = as_stored(a, b, c.stored);
         let Product {
-            operations,
-            sizes: (m, n, k),
-            leading,
+            op_a,
+            op_b,
+            m,
+            n,
+            k,
+            lda,
+            ldb,
+            ldc,
         } = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
-        let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
-        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-        let (left, right, to) = (a.address(), b.address(), c.address());
+        let mut alpha = Aligned(alpha);
+        let mut beta = Aligned(beta);
+        let alpha_ptr = alpha.pointer();
+        let beta_ptr = beta.pointer();
+        let mode = pointer_mode(&alpha);
+        let a_ptr = a.as_ptr();
+        let b_ptr = b.as_ptr();
+        let c_ptr = c.as_ptr();
         self.enqueue(
             OPERATION,
             mode,
             (&mut alpha, &mut beta, &mut a, &mut b, c),
             |api, raw| {
-                let (a, b, c, (lda, ldb, ldc)) =
-                    (address(left), address(right), address_mut(to), leading);
-                let (on_a, on_b) = operations;
                 // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                 unsafe {
                     T::gemm(
-                        api, raw, on_a, on_b, m, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc,
+                        api, raw, op_a, op_b, m, n, k, alpha_ptr, a_ptr, lda, b_ptr, ldb, beta_ptr,
+                        c_ptr, ldc,
                     )
                 }
             },
@@ -144,7 +156,7 @@ impl Blas {
             ("b", b.stored, stride_b, b.available()),
             ("c", c.stored, stride_c, c.available()),
         ] {
-            in_memory(OPERATION, name, (stored, stride, count), available)?;
+            in_memory(OPERATION, name, stored, stride, count, available)?;
         }
         let is_transposed = c.stored.is_transposed;
         let (mut a, mut b) = as_stored(a, b, c.stored);
@@ -154,26 +166,33 @@ impl Blas {
             (stride_a, stride_b)
         };
         let Product {
-            operations,
-            sizes: (m, n, k),
-            leading,
+            op_a,
+            op_b,
+            m,
+            n,
+            k,
+            lda,
+            ldb,
+            ldc,
         } = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
-        let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
-        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-        let (left, right, to) = (a.address(), b.address(), c.address());
+        let mut alpha = Aligned(alpha);
+        let mut beta = Aligned(beta);
+        let alpha_ptr = alpha.pointer();
+        let beta_ptr = beta.pointer();
+        let mode = pointer_mode(&alpha);
+        let a_ptr = a.as_ptr();
+        let b_ptr = b.as_ptr();
+        let c_ptr = c.as_ptr();
         self.enqueue(
             OPERATION,
             mode,
             (&mut alpha, &mut beta, &mut a, &mut b, c),
             |api, raw| {
-                let (a, b, c, (lda, ldb, ldc)) =
-                    (address(left), address(right), address_mut(to), leading);
-                let (on_a, on_b) = operations;
                 // SAFETY: every matrix has this shape in live memory, and the factors are where the mode requires.
                 unsafe {
                     T::gemm_strided_batched(
-                        api, raw, on_a, on_b, m, n, k, factors.0, a, lda, stride_a, b, ldb,
-                        stride_b, factors.1, c, ldc, stride_c, count,
+                        api, raw, op_a, op_b, m, n, k, alpha_ptr, a_ptr, lda, stride_a, b_ptr, ldb,
+                        stride_b, beta_ptr, c_ptr, ldc, stride_c, count,
                     )
                 }
             },
@@ -191,14 +210,13 @@ impl Blas {
     pub fn geam<T: Element, S: ScalarArgument<T>>(
         &mut self,
         alpha: S,
-        a: Matrix<'_, T>,
+        mut a: Matrix<'_, T>,
         beta: S,
-        b: Matrix<'_, T>,
+        mut b: Matrix<'_, T>,
         c: &mut MatrixMut<'_, T>,
     ) -> Result<()> {
         const OPERATION: &str = "Blas::geam";
-        let shape = |stored: Stored| (stored.rows(), stored.columns());
-        if shape(a.stored) != shape(c.stored) || shape(b.stored) != shape(c.stored) {
+        if a.stored.shape() != c.stored.shape() || b.stored.shape() != c.stored.shape() {
             let problem = format!(
                 "the shapes differ (a is {}, b is {}, c is {})",
                 a.stored, b.stored, c.stored
@@ -208,28 +226,35 @@ impl Blas {
         if c.stored.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut beta, mut a, mut b) = (Aligned(alpha), Aligned(beta), a, b);
+        let mut alpha = Aligned(alpha);
+        let mut beta = Aligned(beta);
         if c.stored.is_transposed {
             (a, b) = (a.transposed(), b.transposed());
         }
-        let (on_a, on_b) = (
-            operation_of(OPERATION, a.stored)?,
-            operation_of(OPERATION, b.stored)?,
-        );
-        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-        let (one, other, to, result) = (a.address(), b.address(), c.address(), c.stored);
-        let (m, n, ldc) = (result.length, result.count, result.leading_dimension);
-        let (lda, ldb) = (a.stored.leading_dimension, b.stored.leading_dimension);
+        let op_a = transpose_operation(OPERATION, a.stored)?;
+        let op_b = transpose_operation(OPERATION, b.stored)?;
+        let alpha_ptr = alpha.pointer();
+        let beta_ptr = beta.pointer();
+        let mode = pointer_mode(&alpha);
+        let a_ptr = a.as_ptr();
+        let b_ptr = b.as_ptr();
+        let c_ptr = c.as_ptr();
+        let result = c.stored;
+        let m = result.length;
+        let n = result.count;
+        let ldc = result.leading_dimension;
+        let lda = a.stored.leading_dimension;
+        let ldb = b.stored.leading_dimension;
         self.enqueue(
             OPERATION,
             mode,
             (&mut alpha, &mut beta, &mut a, &mut b, c),
             |api, raw| {
-                let (a, b, c) = (address(one), address(other), address_mut(to));
                 // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                 unsafe {
                     T::geam(
-                        api, raw, on_a, on_b, m, n, factors.0, a, lda, factors.1, b, ldb, c, ldc,
+                        api, raw, op_a, op_b, m, n, alpha_ptr, a_ptr, lda, beta_ptr, b_ptr, ldb,
+                        c_ptr, ldc,
                     )
                 }
             },
@@ -253,7 +278,9 @@ pub(super) fn as_stored<'a, T>(
 fn in_memory(
     operation: &'static str,
     name: &str,
-    (stored, stride, count): (Stored, usize, usize),
+    stored: Stored,
+    stride: usize,
+    count: usize,
     available: usize,
 ) -> Result<()> {
     let end = stride

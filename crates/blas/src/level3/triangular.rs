@@ -1,16 +1,16 @@
 //! Products with triangular matrices, and their solutions.
 
 use super::same_order;
+use crate::Blas;
 use crate::element::Element;
 use crate::error::{Result, ShapeError};
-use crate::level1::mode_of;
-use crate::level2::{operation_of, square};
+use crate::level1::pointer_mode;
+use crate::level2::{square, transpose_operation};
 use crate::matrix::{Matrix, MatrixMut};
 use crate::operand::sealed::Factor as _;
 use crate::operand::{Aligned, ScalarArgument};
 use crate::stored::Stored;
 use crate::triangle::{Diagonal, Side, Triangle};
-use crate::{Blas, address, address_mut};
 
 impl Blas {
     /// Computes `c` = `alpha` · `a` · `b` for a triangular matrix `a`, or `alpha` · `b` · `a` if its side is the right one.
@@ -32,7 +32,7 @@ impl Blas {
         triangle: Triangle,
         diagonal: Diagonal,
         a: Matrix<'_, T>,
-        b: Matrix<'_, T>,
+        mut b: Matrix<'_, T>,
         c: &mut MatrixMut<'_, T>,
     ) -> Result<()> {
         const OPERATION: &str = "Blas::trmm";
@@ -42,41 +42,42 @@ impl Blas {
         if c.stored.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut b, result) = (Aligned(alpha), b, c.stored);
+        let mut alpha = Aligned(alpha);
+        let result = c.stored;
         let mut a = if result.is_transposed {
             a.transposed()
         } else {
             a
         };
-        let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
+        let alpha_ptr = alpha.pointer();
+        let mode = pointer_mode(&alpha);
         let triangle = if result.is_transposed {
             triangle.flipped()
         } else {
             triangle
         };
-        let (side, fill, diagonal) = (side.of(result), triangle.of(a.stored), diagonal.to_raw());
-        let (transform, m, n) = (
-            operation_of(OPERATION, a.stored)?,
-            result.length,
-            result.count,
-        );
-        let (lda, ldb, ldc) = (
-            a.stored.leading_dimension,
-            b.stored.leading_dimension,
-            result.leading_dimension,
-        );
-        let (left, right, to) = (a.address(), b.address(), c.address());
+        let side = side.side_mode(result);
+        let fill = triangle.fill_mode(a.stored);
+        let diagonal = diagonal.to_raw();
+        let transform = transpose_operation(OPERATION, a.stored)?;
+        let m = result.length;
+        let n = result.count;
+        let lda = a.stored.leading_dimension;
+        let ldb = b.stored.leading_dimension;
+        let ldc = result.leading_dimension;
+        let a_ptr = a.as_ptr();
+        let b_ptr = b.as_ptr();
+        let c_ptr = c.as_ptr();
         self.enqueue(
             OPERATION,
             mode,
             (&mut alpha, &mut a, &mut b, c),
             |api, raw| {
-                let (a, b, c) = (address(left), address(right), address_mut(to));
                 // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
                 unsafe {
                     T::trmm(
-                        api, raw, side, fill, transform, diagonal, m, n, factor, a, lda, b, ldb, c,
-                        ldc,
+                        api, raw, side, fill, transform, diagonal, m, n, alpha_ptr, a_ptr, lda,
+                        b_ptr, ldb, c_ptr, ldc,
                     )
                 }
             },
@@ -106,36 +107,36 @@ impl Blas {
         if b.stored.is_empty() {
             return Ok(());
         }
-        let (mut alpha, result) = (Aligned(alpha), b.stored);
+        let mut alpha = Aligned(alpha);
+        let result = b.stored;
         let mut a = if result.is_transposed {
             a.transposed()
         } else {
             a
         };
-        let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
+        let alpha_ptr = alpha.pointer();
+        let mode = pointer_mode(&alpha);
         let triangle = if result.is_transposed {
             triangle.flipped()
         } else {
             triangle
         };
-        let (side, fill, diagonal) = (side.of(result), triangle.of(a.stored), diagonal.to_raw());
-        let (transform, m, n) = (
-            operation_of(OPERATION, a.stored)?,
-            result.length,
-            result.count,
-        );
-        let (lda, ldb, at, to) = (
-            a.stored.leading_dimension,
-            result.leading_dimension,
-            a.address(),
-            b.address(),
-        );
+        let side = side.side_mode(result);
+        let fill = triangle.fill_mode(a.stored);
+        let diagonal = diagonal.to_raw();
+        let transform = transpose_operation(OPERATION, a.stored)?;
+        let m = result.length;
+        let n = result.count;
+        let lda = a.stored.leading_dimension;
+        let ldb = result.leading_dimension;
+        let a_ptr = a.as_ptr();
+        let b_ptr = b.as_ptr();
         self.enqueue(OPERATION, mode, (&mut alpha, &mut a, b), |api, raw| {
-            let (a, b) = (address(at), address_mut(to));
             // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
             unsafe {
                 T::trsm(
-                    api, raw, side, fill, transform, diagonal, m, n, factor, a, lda, b, ldb,
+                    api, raw, side, fill, transform, diagonal, m, n, alpha_ptr, a_ptr, lda, b_ptr,
+                    ldb,
                 )
             }
         })
@@ -160,7 +161,7 @@ pub(super) fn fits(operation: &'static str, side: Side, a: Stored, b: Stored) ->
 }
 
 pub(super) fn same_shape(operation: &'static str, b: Stored, c: Stored) -> Result<()> {
-    if (b.rows(), b.columns()) == (c.rows(), c.columns()) {
+    if b.shape() == c.shape() {
         return Ok(());
     }
     Err(ShapeError::refused(

@@ -2,9 +2,10 @@
 
 use super::same_order;
 use super::triangular::{fits, same_shape};
+use crate::Blas;
 use crate::element::Element;
 use crate::error::{Result, ShapeError};
-use crate::level1::mode_of;
+use crate::level1::pointer_mode;
 use crate::level2::{is_hermitian_as_stored, is_symmetric_as_stored, square, unsupported};
 use crate::matrix::{Matrix, MatrixMut};
 use crate::operand::sealed::Factor as _;
@@ -12,7 +13,6 @@ use crate::operand::{Aligned, ScalarArgument};
 use crate::stored::Stored;
 use crate::sys::cublasOperation_t;
 use crate::triangle::{Side, Triangle};
-use crate::{Blas, address, address_mut};
 
 /// Declares the products of a symmetric or Hermitian matrix, of which one triangle is accessed, and a general matrix.
 macro_rules! product {
@@ -32,14 +32,16 @@ macro_rules! product {
                 side: Side,
                 triangle: Triangle,
                 a: Matrix<'_, T>,
-                b: Matrix<'_, T>,
+                mut b: Matrix<'_, T>,
                 beta: S,
                 c: &mut MatrixMut<'_, T>,
             ) -> Result<()> {
                 fits($operation, side, a.stored, b.stored)?;
                 same_shape($operation, b.stored, c.stored)?;
                 same_order($operation, b.stored, c.stored)?;
-                let (mut alpha, mut b, mut beta, result) = (Aligned(alpha), b, Aligned(beta), c.stored);
+                let mut alpha = Aligned(alpha);
+                let mut beta = Aligned(beta);
+                let result = c.stored;
                 let mut a = if result.is_transposed { a.transposed() } else { a };
                 if T::IS_COMPLEX && !$is_expressible(a.stored) {
                     return Err(unsupported($operation, a.stored));
@@ -47,15 +49,23 @@ macro_rules! product {
                 if result.is_empty() {
                     return Ok(());
                 }
-                let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
+                let alpha_ptr = alpha.pointer();
+                let beta_ptr = beta.pointer();
+                let mode = pointer_mode(&alpha);
                 let triangle = if result.is_transposed { triangle.flipped() } else { triangle };
-                let (side, fill, m, n) = (side.of(result), triangle.of(a.stored), result.length, result.count);
-                let (lda, ldb, ldc) = (a.stored.leading_dimension, b.stored.leading_dimension, result.leading_dimension);
-                let (one, other, to) = (a.address(), b.address(), c.address());
+                let side = side.side_mode(result);
+                let fill = triangle.fill_mode(a.stored);
+                let m = result.length;
+                let n = result.count;
+                let lda = a.stored.leading_dimension;
+                let ldb = b.stored.leading_dimension;
+                let ldc = result.leading_dimension;
+                let a_ptr = a.as_ptr();
+                let b_ptr = b.as_ptr();
+                let c_ptr = c.as_ptr();
                 self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
-                    let (a, b, c) = (address(one), address(other), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
-                    unsafe { T::$name(api, raw, side, fill, m, n, factors.0, a, lda, b, ldb, factors.1, c, ldc) }
+                    unsafe { T::$name(api, raw, side, fill, m, n, alpha_ptr, a_ptr, lda, b_ptr, ldb, beta_ptr, c_ptr, ldc) }
                 })
             }
         }
@@ -92,7 +102,7 @@ macro_rules! update {
             pub fn $name<T: Element, S: ScalarArgument<$factor>>(
                 &mut self,
                 alpha: S,
-                a: Matrix<'_, T>,
+                mut a: Matrix<'_, T>,
                 beta: S,
                 triangle: Triangle,
                 c: &mut MatrixMut<'_, T>,
@@ -103,15 +113,21 @@ macro_rules! update {
                 if c.stored.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut a, mut beta) = (Aligned(alpha), a, Aligned(beta));
-                let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-                let (fill, n, k) = (triangle.of(c.stored), c.stored.count, a.stored.columns());
-                let (lda, ldc, from, to) =
-                    (a.stored.leading_dimension, c.stored.leading_dimension, a.address(), c.address());
+                let mut alpha = Aligned(alpha);
+                let mut beta = Aligned(beta);
+                let alpha_ptr = alpha.pointer();
+                let beta_ptr = beta.pointer();
+                let mode = pointer_mode(&alpha);
+                let fill = triangle.fill_mode(c.stored);
+                let n = c.stored.count;
+                let k = a.stored.columns();
+                let lda = a.stored.leading_dimension;
+                let ldc = c.stored.leading_dimension;
+                let a_ptr = a.as_ptr();
+                let c_ptr = c.as_ptr();
                 self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, c), |api, raw| {
-                    let (a, c) = (address(from), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
-                    unsafe { T::$name(api, raw, fill, transform, n, k, factors.0, a, lda, factors.1, c, ldc) }
+                    unsafe { T::$name(api, raw, fill, transform, n, k, alpha_ptr, a_ptr, lda, beta_ptr, c_ptr, ldc) }
                 })
             }
         }
@@ -148,8 +164,8 @@ macro_rules! update_by_two {
             pub fn $name<T: Element>(
                 &mut self,
                 alpha: T,
-                a: Matrix<'_, T>,
-                b: Matrix<'_, T>,
+                mut a: Matrix<'_, T>,
+                mut b: Matrix<'_, T>,
                 beta: $factor,
                 triangle: Triangle,
                 c: &mut MatrixMut<'_, T>,
@@ -168,15 +184,21 @@ macro_rules! update_by_two {
                 if c.stored.is_empty() {
                     return Ok(());
                 }
-                let (mut a, mut b) = (a, b);
-                let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-                let (fill, n, k, ldc) = (triangle.of(c.stored), c.stored.count, a.stored.columns(), c.stored.leading_dimension);
-                let (lda, ldb) = (a.stored.leading_dimension, b.stored.leading_dimension);
-                let (one, other, to) = (a.address(), b.address(), c.address());
+                let alpha_ptr = alpha.pointer();
+                let beta_ptr = beta.pointer();
+                let mode = pointer_mode(&alpha);
+                let fill = triangle.fill_mode(c.stored);
+                let n = c.stored.count;
+                let k = a.stored.columns();
+                let ldc = c.stored.leading_dimension;
+                let lda = a.stored.leading_dimension;
+                let ldb = b.stored.leading_dimension;
+                let a_ptr = a.as_ptr();
+                let b_ptr = b.as_ptr();
+                let c_ptr = c.as_ptr();
                 self.enqueue($operation, mode, (&mut a, &mut b, c), |api, raw| {
-                    let (a, b, c) = (address(one), address(other), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory, and the factors are on the host.
-                    unsafe { T::$name(api, raw, fill, transform, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc) }
+                    unsafe { T::$name(api, raw, fill, transform, n, k, alpha_ptr, a_ptr, lda, b_ptr, ldb, beta_ptr, c_ptr, ldc) }
                 })
             }
         }

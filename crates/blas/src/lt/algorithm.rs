@@ -39,18 +39,20 @@ impl Algorithm {
     }
 
     fn new(lt: &BlasLt, result: &cublasLtMatmulHeuristicResult_t) -> Self {
-        let (mut id, mut written) = (0_u32, 0);
-        let (attribute, place) = (Configuration::CUBLASLT_ALGO_CONFIG_ID, (&raw mut id).cast());
+        let mut id = 0_u32;
+        let mut written = 0;
+        let attribute = Configuration::CUBLASLT_ALGO_CONFIG_ID;
+        let value = (&raw mut id).cast();
         let api = lt.library().api();
         // The number is for reports; without it, the algorithm works.
-        // SAFETY: the places are valid for writes, and the algorithm is one of the library.
+        // SAFETY: both outputs are valid for writes, and the algorithm is one of the library.
         let _ = unsafe {
             call!(
                 api,
                 cublasLtMatmulAlgoConfigGetAttribute(
                     &raw const result.algo,
                     attribute,
-                    place,
+                    value,
                     4,
                     &raw mut written
                 )
@@ -73,7 +75,7 @@ impl Algorithm {
     ) -> Result<Vec<Self>> {
         let limits = Limits::new(lt.library(), workspace_limit, matmul.alignment())?;
         let mut results = vec![cublasLtMatmulHeuristicResult_t::default(); count];
-        let mut found = 0;
+        let mut returned = 0;
         let Descriptors {
             operation,
             a,
@@ -83,8 +85,7 @@ impl Algorithm {
             ..
         } = descriptors;
         let searched = lt.entered(|api, raw| {
-            let (place, wanted) = (results.as_mut_ptr(), count as i32);
-            // SAFETY: the descriptors are live, and the results have `count` places.
+            // SAFETY: the descriptors are live, and `results` is valid for writes of `count` elements.
             unsafe {
                 call!(
                     api,
@@ -96,9 +97,9 @@ impl Algorithm {
                         c.raw(),
                         d.raw(),
                         limits.raw(),
-                        wanted,
-                        place,
-                        &raw mut found,
+                        count as i32,
+                        results.as_mut_ptr(),
+                        &raw mut returned,
                     )
                 )
             }
@@ -111,20 +112,19 @@ impl Algorithm {
             }
             other => other?,
         }
-        let is_usable = |result: &&cublasLtMatmulHeuristicResult_t| {
-            result.state == cublasStatus_t::CUBLAS_STATUS_SUCCESS
-                && result.workspaceSize <= workspace_limit
-        };
-        results.truncate(usize::try_from(found).unwrap_or_default());
+        results.truncate(usize::try_from(returned).unwrap_or_default());
         Ok(results
             .iter()
-            .filter(is_usable)
+            .filter(|result| {
+                result.state == cublasStatus_t::CUBLAS_STATUS_SUCCESS
+                    && result.workspaceSize <= workspace_limit
+            })
             .map(|result| Self::new(lt, result))
             .collect())
     }
 
-    /// Checks an algorithm that was found earlier, and returns it with the workspace that it requires here; `None` if the library or the
-    /// device does not support it.
+    /// Checks an algorithm of an earlier search, and returns it with the workspace that it requires; `None` if the library or the device
+    /// does not support it.
     ///
     /// # Safety
     ///
@@ -134,10 +134,8 @@ impl Algorithm {
         descriptors: &Descriptors,
         raw: [u64; 8],
     ) -> Result<Option<Self>> {
-        let (algorithm, mut result) = (
-            cublasLtMatmulAlgo_t { data: raw },
-            cublasLtMatmulHeuristicResult_t::default(),
-        );
+        let algorithm = cublasLtMatmulAlgo_t { data: raw };
+        let mut result = cublasLtMatmulHeuristicResult_t::default();
         let Descriptors {
             operation,
             a,

@@ -59,7 +59,7 @@ impl Compute {
     }
 
     /// Returns the arithmetic for factors of a type.
-    pub(super) const fn of(factor: ElementType) -> Self {
+    pub(super) const fn for_factor(factor: ElementType) -> Self {
         match factor {
             ElementType::F64 => Self::F64,
             ElementType::I8 => Self::I32,
@@ -79,7 +79,8 @@ impl Compute {
     /// Returns `true` if cuBLASLt multiplies factors of these types to results of a type, with an addend of another.
     pub(super) fn supports(
         self,
-        (a, b): (ElementType, ElementType),
+        a: ElementType,
+        b: ElementType,
         c: ElementType,
         d: ElementType,
     ) -> bool {

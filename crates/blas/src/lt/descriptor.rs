@@ -37,9 +37,8 @@ macro_rules! descriptor {
             }
 
             fn set<T: Copy>(&mut self, attribute: $of, value: T) -> Result<()> {
-                let place = (&raw const value).cast::<c_void>();
                 // SAFETY: the descriptor is live and borrowed exclusively, and the value has the type of the attribute.
-                unsafe { call!(self.library.api(), $set(self.raw, attribute, place, size_of::<T>())) }
+                unsafe { call!(self.library.api(), $set(self.raw, attribute, (&raw const value).cast::<c_void>(), size_of::<T>())) }
             }
         }
 
@@ -103,7 +102,9 @@ impl Layout {
             ..
         } = stored;
         let mut raw = ptr::null_mut();
-        let (rows, columns, leading) = (length as u64, count as u64, leading_dimension as i64);
+        let rows = length as u64;
+        let columns = count as u64;
+        let leading = leading_dimension as i64;
         // SAFETY: `raw` is valid for writes.
         unsafe {
             call!(
@@ -132,7 +133,8 @@ impl Layout {
 impl Operation {
     fn new(library: &CuBlasLt, matmul: &Matmul, problem: &Problem) -> Result<Self> {
         let mut raw = ptr::null_mut();
-        let (compute, scale) = (matmul.compute().to_raw(), matmul.scale_type().to_raw());
+        let compute = matmul.compute().to_raw();
+        let scale = matmul.scale_type().to_raw();
         // SAFETY: `raw` is valid for writes.
         unsafe {
             call!(
@@ -227,7 +229,9 @@ impl Limits {
 impl Descriptors {
     /// Creates the descriptors of a checked description.
     pub(super) fn new(lt: &BlasLt, matmul: &Matmul) -> Result<Self> {
-        let (library, problem, count) = (lt.library(), matmul.problem(), matmul.batch_count());
+        let library = lt.library();
+        let problem = matmul.problem();
+        let count = matmul.batch_count();
         let mut descriptors = Self {
             operation: Operation::new(library, matmul, &problem)?,
             a: Layout::new(library, problem.a, count)?,

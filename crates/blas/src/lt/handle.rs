@@ -9,7 +9,6 @@ use curium_driver::{ComputeCapability, Context};
 
 use super::CuBlasLt;
 use crate::error::Result;
-use crate::handle::entered;
 use crate::sys::cublasLtHandle_t;
 use crate::sys::lt::Api;
 use curium_driver::sys::call;
@@ -23,12 +22,21 @@ struct Handle {
     library: CuBlasLt,
     context: Context,
     capability: ComputeCapability,
-    owns: bool,
+    ownership: Ownership,
+}
+
+/// The owner of a raw handle.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Ownership {
+    /// The handle is destroyed when the last clone is dropped.
+    Owned,
+    /// Other code destroys the handle.
+    Borrowed,
 }
 
 // SAFETY: the functions of cuBLASLt may be called by any thread, also with one handle: it has no settings.
 unsafe impl Send for Handle {}
-// SAFETY: as above.
+// SAFETY: threads may call the functions with one handle at the same time.
 unsafe impl Sync for Handle {}
 
 impl BlasLt {
@@ -43,11 +51,16 @@ impl BlasLt {
     pub fn new(library: &CuBlasLt, context: &Context) -> Result<Self> {
         let capability = context.device().compute_capability()?;
         let mut raw = ptr::null_mut();
+        let _entered = context.enter()?;
         // SAFETY: `raw` is valid for writes, and the context is current.
-        entered(context, || unsafe {
-            call!(library.api(), cublasLtCreate(&raw mut raw))
-        })?;
-        Ok(Self::with(raw, library, context, capability, true))
+        unsafe { call!(library.api(), cublasLtCreate(&raw mut raw)) }?;
+        Ok(Self::with(
+            raw,
+            library,
+            context,
+            capability,
+            Ownership::Owned,
+        ))
     }
 
     /// Takes ownership of a handle that other code created in `context`.
@@ -69,7 +82,7 @@ impl BlasLt {
             library,
             context,
             context.device().compute_capability()?,
-            true,
+            Ownership::Owned,
         ))
     }
 
@@ -93,7 +106,7 @@ impl BlasLt {
             library,
             context,
             context.device().compute_capability()?,
-            false,
+            Ownership::Borrowed,
         ))
     }
 
@@ -102,14 +115,14 @@ impl BlasLt {
         library: &CuBlasLt,
         context: &Context,
         capability: ComputeCapability,
-        owns: bool,
+        ownership: Ownership,
     ) -> Self {
         Self(Arc::new(Handle {
             raw,
             library: library.clone(),
             context: context.clone(),
             capability,
-            owns,
+            ownership,
         }))
     }
 
@@ -141,9 +154,8 @@ impl BlasLt {
         &self,
         operation: impl FnOnce(&Api, cublasLtHandle_t) -> Result<T>,
     ) -> Result<T> {
-        entered(&self.0.context, || {
-            operation(self.0.library.api(), self.0.raw)
-        })
+        let _entered = self.0.context.enter()?;
+        operation(self.0.library.api(), self.0.raw)
     }
 
     /// Makes the graph of a capture keep the handle.
@@ -165,14 +177,13 @@ impl fmt::Debug for BlasLt {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if !self.owns {
+        if self.ownership == Ownership::Borrowed {
             return;
         }
         release_handle("BlasLt::drop", || {
+            let _entered = self.context.enter()?;
             // SAFETY: the handle is live, its context is current, and nothing else uses it.
-            entered(&self.context, || unsafe {
-                call!(self.library.api(), cublasLtDestroy(self.raw))
-            })
+            unsafe { call!(self.library.api(), cublasLtDestroy(self.raw)) }
         });
     }
 }

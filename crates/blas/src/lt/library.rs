@@ -1,9 +1,9 @@
 //! cuBLASLt, loaded.
 
-use curium_driver::sys::load::{LibraryDescription, LibraryVersion};
-use curium_driver::sys::{call, declare_library, toolkit_packages};
+use curium_driver::sys::load::LibraryDescription;
+use curium_driver::sys::{declare_library, toolkit_packages};
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::sys::lt::Api;
 use crate::sys::{cublasStatus_t, libraryPropertyType_t};
 
@@ -39,20 +39,8 @@ declare_library! {
         // SAFETY: these are the names under which cuBLASLt is installed, and the table declares its functions.
         description: unsafe { LIBRARY },
         functions: Api,
-        version: version,
+        version: cublasLtGetProperty(libraryPropertyType_t),
         success: cublasStatus_t::CUBLAS_STATUS_SUCCESS,
         error: Error,
     }
-}
-
-fn version(api: &Api) -> Result<LibraryVersion> {
-    LibraryVersion::from_properties(|property, value| {
-        // SAFETY: `value` is valid for writes.
-        unsafe {
-            call!(
-                api,
-                cublasLtGetProperty(libraryPropertyType_t(property), value)
-            )
-        }
-    })
 }

@@ -83,7 +83,7 @@ impl Matmul {
             c: None,
             d,
             batch_count: 1,
-            compute: Compute::of(a.element),
+            compute: Compute::for_factor(a.element),
             has_device_factors: false,
             epilogue: Epilogue::None,
             bias: None,
@@ -273,7 +273,9 @@ impl Matmul {
 
     /// Returns the product of matrices by columns whose result is not transposed.
     pub(super) fn problem(&self) -> Problem {
-        let (a, b, d) = (self.a.stored(), self.b.stored(), self.d.stored());
+        let a = self.a.stored();
+        let b = self.b.stored();
+        let d = self.d.stored();
         let c = self.c.map_or(
             StoredMatrix {
                 element: self.c_type(),
@@ -360,23 +362,17 @@ impl Matmul {
     /// Returns the memory that the product requires, but for the workspace. The layouts are checked.
     pub(super) fn requirements(&self) -> ByRole<Option<Requirement>> {
         let mut all = ByRole([None; Role::ALL.len()]);
-        let matrix = |matrix: TypedLayout, access| {
-            let last = matrix.stride * self.batch_count.saturating_sub(1);
-            let len = last + matrix.stored().stored.span();
-            Requirement::new(matrix.element, len, access, self.alignment)
-        };
-        let number =
-            |element: ElementType, access| Requirement::new(element, 1, access, element.bytes());
-        all[Role::A] = Some(matrix(self.a, Use::Read));
-        all[Role::B] = Some(matrix(self.b, Use::Read));
-        all[Role::C] = self.c.map(|c| matrix(c, Use::Read));
-        all[Role::D] = Some(matrix(self.d, Use::Write));
+        all[Role::A] = Some(self.matrix_requirement(self.a, Use::Read));
+        all[Role::B] = Some(self.matrix_requirement(self.b, Use::Read));
+        all[Role::C] = self.c.map(|c| self.matrix_requirement(c, Use::Read));
+        all[Role::D] = Some(self.matrix_requirement(self.d, Use::Write));
         if self.has_device_factors {
-            all[Role::Alpha] = Some(number(self.scale_type(), Use::Read));
+            all[Role::Alpha] = Some(Requirement::scalar(self.scale_type(), Use::Read));
             all[Role::Beta] = all[Role::Alpha];
         }
-        let bias = |(access, element, len)| Requirement::new(element, len, access, ALIGNMENT);
-        all[Role::Bias] = self.bias().map(bias);
+        all[Role::Bias] = self
+            .bias()
+            .map(|(access, element, len)| Requirement::new(element, len, access, ALIGNMENT));
         all[Role::Auxiliary] = self.auxiliary();
         for (scale, role, access) in [
             (Scales::A, Role::ScaleA, Use::Read),
@@ -388,9 +384,16 @@ impl Matmul {
             all[role] = self
                 .scales
                 .contains(scale)
-                .then(|| number(ElementType::F32, access));
+                .then(|| Requirement::scalar(ElementType::F32, access));
         }
         all
+    }
+
+    /// Returns the memory that all matrices of a batch require.
+    fn matrix_requirement(&self, matrix: TypedLayout, access: Use) -> Requirement {
+        let last = matrix.stride * self.batch_count.saturating_sub(1);
+        let len = last + matrix.stored().stored.span();
+        Requirement::new(matrix.element, len, access, self.alignment)
     }
 }
 

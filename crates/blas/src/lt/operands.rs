@@ -171,25 +171,26 @@ impl<'a> Operands<'a> {
     }
 
     /// Creates operands of bytes that are taken for the elements that the plan requires.
-    pub(super) fn of_bytes(
+    pub(super) fn from_byte_buffers(
         buffers: impl Iterator<Item = (Role, Option<Requirement>, &'a mut DeviceBuffer<u8>)>,
     ) -> Self {
         let mut operands = Self::empty();
         for (role, requirement, buffer) in buffers {
-            let (element, access) = requirement.map_or((ElementType::U8, Use::Write), |known| {
-                (known.element, known.access)
-            });
+            let (element, access) = requirement
+                .map_or((ElementType::U8, Use::Write), |requirement| {
+                    (requirement.element, requirement.access)
+                });
             let memory = match access {
                 Use::Read => Memory::Read(buffer.as_slice()),
                 Use::Write => Memory::Write(buffer.as_slice_mut()),
             };
-            operands.put(role, Slot { memory, element });
+            operands.insert(role, Slot { memory, element });
         }
         operands
     }
 
     #[inline]
-    fn put(&mut self, role: Role, slot: Slot<'a>) {
+    fn insert(&mut self, role: Role, slot: Slot<'a>) {
         self.slots[role] = Some(slot);
         self.set.insert(role);
     }
@@ -201,7 +202,7 @@ impl<'a> Operands<'a> {
         memory: &'a impl AsDeviceSlice<Element = T>,
     ) -> Self {
         let memory = Memory::Read(memory.as_device_slice().as_bytes());
-        self.put(
+        self.insert(
             role,
             Slot {
                 memory,
@@ -218,7 +219,7 @@ impl<'a> Operands<'a> {
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
     ) -> Self {
         let memory = Memory::Write(memory.as_device_slice_mut().into_bytes());
-        self.put(
+        self.insert(
             role,
             Slot {
                 memory,
@@ -236,12 +237,15 @@ impl<'a> Operands<'a> {
         requirements: &ByRole<Option<Requirement>>,
         required: Roles,
     ) -> Result<()> {
-        let fits = |role| match (&requirements[role], &self.slots[role]) {
-            (Some(requirement), Some(slot)) => slot.fits(requirement),
-            _ => false,
-        };
-        // A workspace that is shared with other plans may be there.
-        if self.set.without(Role::Workspace).is_subset_of(required) && required.iter().all(fits) {
+        let is_satisfied =
+            required
+                .iter()
+                .all(|role| match (&requirements[role], &self.slots[role]) {
+                    (Some(requirement), Some(slot)) => slot.satisfies(requirement),
+                    _ => false,
+                });
+        // A workspace that is shared with other plans may be present.
+        if is_satisfied && self.set.without(Role::Workspace).is_subset(required) {
             return Ok(());
         }
         self.explain(operation, requirements, required)
@@ -292,7 +296,7 @@ impl<'a> Operands<'a> {
     ) -> curium_driver::Result<()> {
         for role in roles.iter() {
             if let Some(slot) = &mut self.slots[role] {
-                // SAFETY: the caller upholds the same conditions.
+                // SAFETY: the caller calls `launched` with these roles if the product is enqueued.
                 unsafe { slot.memory.bind(guard) }?;
             }
         }
@@ -308,7 +312,7 @@ impl<'a> Operands<'a> {
     pub(super) unsafe fn launched(&mut self, roles: Roles, guard: &mut AccessGuard<'_>) {
         for role in roles.iter() {
             if let Some(slot) = &mut self.slots[role] {
-                // SAFETY: the caller upholds the same conditions.
+                // SAFETY: the caller's `bind` succeeded with this guard and these roles.
                 unsafe { slot.memory.launched(guard) };
             }
         }
@@ -318,7 +322,7 @@ impl<'a> Operands<'a> {
 impl Slot<'_> {
     /// Returns `true` if the memory is what the plan requires. Alignments are powers of two.
     #[inline]
-    fn fits(&self, requirement: &Requirement) -> bool {
+    fn satisfies(&self, requirement: &Requirement) -> bool {
         let Requirement {
             element,
             bytes,
@@ -338,7 +342,8 @@ impl Slot<'_> {
             alignment,
             ..
         } = *requirement;
-        let (name, len) = (role.name(), requirement.len());
+        let name = role.name();
+        let len = requirement.len();
         if self.element != element {
             return Some(format!(
                 "{name} consists of {}, the plan's of {element}",
@@ -421,7 +426,7 @@ impl Operand for Memory<'_> {
             // SAFETY: the caller calls `launched` after the operation was enqueued.
             Self::Read(memory) => unsafe { Argument::<&[u8]>::bind(memory, guard) }.map(|_| ()),
             Self::Write(memory) => {
-                // SAFETY: as above.
+                // SAFETY: the caller calls `launched` after the operation was enqueued.
                 unsafe { Argument::<&mut [u8]>::bind(memory, guard) }.map(|_| ())
             }
         }
@@ -432,7 +437,7 @@ impl Operand for Memory<'_> {
         match self {
             // SAFETY: `bind` succeeded with this guard.
             Self::Read(memory) => unsafe { Argument::<&[u8]>::launched(memory, guard) },
-            // SAFETY: as above.
+            // SAFETY: `bind` succeeded with this guard.
             Self::Write(memory) => unsafe { Argument::<&mut [u8]>::launched(memory, guard) },
         }
     }

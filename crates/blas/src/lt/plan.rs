@@ -99,8 +99,7 @@ impl MatmulPlan {
     /// algorithm; an error while the thread captures.
     #[doc(alias = "cublasLtMatmulAlgoGetHeuristic")]
     pub fn new(lt: &BlasLt, matmul: &Matmul, options: PlanOptions) -> Result<Self> {
-        let found = Self::candidates(lt, matmul, options, 1)?;
-        found
+        Self::candidates(lt, matmul, options, 1)?
             .into_iter()
             .next()
             .ok_or_else(|| no_algorithm(NEW, lt, matmul, options))
@@ -132,7 +131,7 @@ impl MatmulPlan {
             matmul,
             &descriptors,
             limit,
-            count.clamp(1, MOST_CANDIDATES),
+            count.clamp(1, MAX_CANDIDATES),
         )?;
         let mut plans = Vec::with_capacity(algorithms.len());
         for algorithm in algorithms {
@@ -215,8 +214,8 @@ impl MatmulPlan {
     }
 }
 
-/// The greatest number of algorithms that a search returns.
-const MOST_CANDIDATES: usize = 1 << 10;
+/// The maximum number of algorithms that a search returns.
+const MAX_CANDIDATES: usize = 1 << 10;
 
 #[cold]
 pub(super) fn no_algorithm(
@@ -225,7 +224,8 @@ pub(super) fn no_algorithm(
     matmul: &Matmul,
     options: PlanOptions,
 ) -> crate::Error {
-    let (library, limit) = (lt.library(), options.workspace_limit_for(lt));
+    let library = lt.library();
+    let limit = options.workspace_limit_for(lt);
     let problem = format!(
         "{library:?} has no algorithm ({matmul}, alignment {}, workspace of at most {limit} bytes)",
         matmul.alignment()

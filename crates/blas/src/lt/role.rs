@@ -35,6 +35,11 @@ pub(super) struct Requirement {
 
 impl Requirement {
     /// `len` is the number of elements from the first to the last.
+    /// Returns the requirement of one element.
+    pub(super) fn scalar(element: ElementType, access: Use) -> Self {
+        Self::new(element, 1, access, element.bytes())
+    }
+
     pub(super) fn new(element: ElementType, len: usize, access: Use, alignment: usize) -> Self {
         Self {
             element,
@@ -83,17 +88,17 @@ impl Roles {
     }
 
     #[inline]
-    pub(super) fn is_subset_of(self, other: Self) -> bool {
+    pub(super) fn is_subset(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }
 
     /// Returns the roles in their order.
     #[inline]
     pub(super) fn iter(self) -> impl Iterator<Item = Role> {
-        let mut left = self.0;
+        let mut remaining = self.0;
         std::iter::from_fn(move || {
-            let role = *Role::ALL.get(left.trailing_zeros() as usize)?;
-            left &= left - 1;
+            let role = *Role::ALL.get(remaining.trailing_zeros() as usize)?;
+            remaining &= remaining - 1;
             Some(role)
         })
     }
@@ -177,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn set_of_roles_has_each_once_and_in_order() {
+    fn roles_are_unique_and_ordered() {
         let some: Roles = [Role::Workspace, Role::A, Role::D, Role::A]
             .into_iter()
             .collect();

@@ -157,7 +157,7 @@ impl Tuner {
     fn key(&self, lt: &BlasLt, matmul: &Matmul) -> Result<CacheKey> {
         let device = lt.context().device();
         let count = device.attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)?;
-        let target = Target::of(lt).numbers().map(u64::to_le_bytes).concat();
+        let target = Target::current(lt).numbers().map(u64::to_le_bytes).concat();
         let limit = self.options.workspace_limit_for(lt) as u64;
         // SAFETY: only this function creates keys of this kind, and `plan` stores plans under them.
         let key = unsafe { CacheKey::of_code("cublaslt") }
@@ -194,7 +194,7 @@ impl Tuner {
         let runs = MEASURED
             .as_nanos()
             .div_ceil(shortest.as_nanos().max(1))
-            .clamp(1, u128::from(MOST_RUNS)) as u32;
+            .clamp(1, u128::from(MAX_RUNS)) as u32;
         let mut times = vec![Vec::with_capacity(self.repetitions.max(1)); plans.len()];
         for _ in 0..self.repetitions.max(1) {
             for (plan, times) in plans.iter_mut().zip(&mut times) {
@@ -217,7 +217,7 @@ impl Tuner {
 const MEASURED: Duration = Duration::from_millis(1);
 
 /// The maximum number of runs in a measurement.
-const MOST_RUNS: u32 = 100;
+const MAX_RUNS: u32 = 100;
 
 /// The first algorithm is kept unless another takes less than this percentage of its time.
 const GAIN: u128 = 99;
@@ -229,10 +229,12 @@ fn time(
     memory: &mut Scratch,
     runs: u32,
 ) -> Result<Duration> {
-    let event = || Event::new(stream.context(), EventFlags::empty());
-    let (begin, end) = (event()?, event()?);
+    let begin = Event::new(stream.context(), EventFlags::empty())?;
+    let end = Event::new(stream.context(), EventFlags::empty())?;
     begin.record(stream)?;
-    (0..runs).try_for_each(|_| plan.execute(stream, memory.operands()))?;
+    for _ in 0..runs {
+        plan.execute(stream, memory.operands())?;
+    }
     end.record(stream)?;
     end.synchronize()?;
     Ok(end.elapsed_since(&begin)? / runs)
@@ -245,12 +247,16 @@ fn median(times: &mut [Duration]) -> Duration {
 
 /// Returns the index of the selected algorithm: the first one, unless another is faster by more than the error of a measurement.
 fn selected(times: &[Duration]) -> usize {
-    let fastest = (0..times.len())
-        .min_by_key(|index| times[*index])
-        .unwrap_or(0);
-    let nanoseconds = |index: usize| times.get(index).map_or(0, Duration::as_nanos);
-    if nanoseconds(fastest) * 100 < nanoseconds(0) * GAIN {
-        fastest
+    let Some(first) = times.first() else {
+        return 0;
+    };
+    let (index, fastest) = times
+        .iter()
+        .enumerate()
+        .min_by_key(|(_, time)| **time)
+        .unwrap_or((0, first));
+    if fastest.as_nanos() * 100 < first.as_nanos() * GAIN {
+        index
     } else {
         0
     }
@@ -266,18 +272,18 @@ impl Scratch {
     /// Allocates memory for any of these plans of one product.
     fn new(stream: &Stream, matmul: Matmul, plans: &[MatmulPlan]) -> Result<Self> {
         let requirements = matmul.requirements();
-        let bytes = |role| match (role, requirements[role]) {
+        let sizes = Role::ALL.map(|role| match (role, requirements[role]) {
             (Role::Workspace, _) => plans.iter().map(MatmulPlan::workspace_bytes).max(),
             (_, Some(requirement)) => Some(requirement.bytes),
             (_, None) => None,
-        };
-        let largest = Role::ALL.into_iter().filter_map(bytes).max().unwrap_or(0);
+        });
+        let largest = sizes.into_iter().flatten().max().unwrap_or(0);
         let numbers = DeviceBuffer::from_slice(stream, &numbers(largest.clamp(1, NUMBERS)))?;
         let mut buffers = ByRole([const { None }; Role::ALL.len()]);
-        for role in Role::ALL {
-            buffers[role] = bytes(role)
-                .map(|bytes| repeated(stream, &numbers, bytes.max(1)))
-                .transpose()?;
+        for (role, size) in Role::ALL.into_iter().zip(sizes) {
+            if let Some(bytes) = size {
+                buffers[role] = Some(repeated(stream, &numbers, bytes.max(1))?);
+            }
         }
         Ok(Self { buffers, matmul })
     }
@@ -285,9 +291,9 @@ impl Scratch {
     fn operands(&mut self) -> Operands<'_> {
         let requirements = self.matmul.requirements();
         let buffers = self.buffers.0.iter_mut().zip(requirements.0).zip(Role::ALL);
-        Operands::of_bytes(
-            buffers.filter_map(|((buffer, known), role)| Some((role, known, buffer.as_mut()?))),
-        )
+        Operands::from_byte_buffers(buffers.filter_map(|((buffer, requirement), role)| {
+            Some((role, requirement, buffer.as_mut()?))
+        }))
     }
 }
 
@@ -321,24 +327,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_algorithm_is_kept_unless_another_is_faster_by_more_than_one_percent() {
-        let measured = |times: &[u64]| {
-            selected(
-                &times
-                    .iter()
-                    .copied()
-                    .map(Duration::from_micros)
-                    .collect::<Vec<_>>(),
-            )
-        };
-        assert_eq!(measured(&[]), 0);
-        assert_eq!(measured(&[1000, 995, 990]), 0);
-        assert_eq!(measured(&[1000, 995, 989]), 2);
-        assert_eq!(measured(&[1000, 1200, 800, 900]), 2);
+    fn another_algorithm_must_gain_one_percent() {
+        assert_eq!(selected(&[]), 0);
+        for (micros, index) in [
+            ([1000, 995, 990], 0),
+            ([1000, 995, 989], 2),
+            ([1000, 1200, 800], 2),
+        ] {
+            assert_eq!(selected(&micros.map(Duration::from_micros)), index);
+        }
     }
 
     #[test]
-    fn median_of_unsorted_times_is_the_middle_one() {
+    fn median_sorts_the_times() {
         assert_eq!(
             median(&mut [5, 1, 9, 3, 7].map(Duration::from_secs)),
             Duration::from_secs(5)

@@ -26,12 +26,12 @@ impl TypedLayout {
     /// Creates the layout of a matrix of `T`.
     #[must_use]
     pub const fn new<T: MatmulElement>(layout: MatrixLayout) -> Self {
-        Self::of(T::TYPE, layout)
+        Self::with_element(T::TYPE, layout)
     }
 
     /// Creates the layout of a matrix of a type that is known at run time.
     #[must_use]
-    pub const fn of(element: ElementType, layout: MatrixLayout) -> Self {
+    pub const fn with_element(element: ElementType, layout: MatrixLayout) -> Self {
         Self {
             element,
             layout,
@@ -62,6 +62,11 @@ impl TypedLayout {
     #[must_use]
     pub const fn stride(&self) -> usize {
         self.stride
+    }
+
+    /// Returns the numbers of rows and columns.
+    pub(super) fn shape(self) -> (usize, usize) {
+        (self.layout.rows(), self.layout.columns())
     }
 
     pub(super) fn stored(self) -> StoredMatrix {

@@ -37,13 +37,11 @@ impl Matmul {
     }
 
     fn check_types(&self, capability: ComputeCapability) -> Result<()> {
-        let (a, b, c, d) = (
-            self.a.element,
-            self.b.element,
-            self.c_type(),
-            self.d.element,
-        );
-        if !self.compute.supports((a, b), c, d) {
+        let a = self.a.element;
+        let b = self.b.element;
+        let c = self.c_type();
+        let d = self.d.element;
+        if !self.compute.supports(a, b, c, d) {
             let problem = format!(
                 "unsupported by cuBLASLt (a is {a}, b is {b}, c is {c}, d is {d}, computed in {})",
                 self.compute
@@ -101,9 +99,12 @@ impl Matmul {
                 )));
             }
         }
-        let shape = |matrix: TypedLayout| (matrix.layout.rows(), matrix.layout.columns());
-        let ((m, k), (inner, n), d) = (shape(self.a), shape(self.b), shape(self.d));
-        if (k, m, n) != (inner, d.0, d.1) || self.c.is_some_and(|c| shape(c) != d) {
+        let (m, k) = self.a.shape();
+        let (inner, n) = self.b.shape();
+        if k != inner
+            || self.d.shape() != (m, n)
+            || self.c.is_some_and(|c| c.shape() != self.d.shape())
+        {
             return Err(refused(format!("the shapes do not agree ({self})")));
         }
         if self
@@ -122,7 +123,8 @@ impl Matmul {
         if i32::try_from(self.batch_count).is_err() {
             return Err(refused(format!("too many products ({})", self.batch_count)));
         }
-        let (stored, stride) = (Stored::new(self.d.layout), self.d.stride);
+        let stored = Stored::new(self.d.layout);
+        let stride = self.d.stride;
         if self.batch_count > 1
             && stored.span() > stride
             && !interleave(stored, stride, self.batch_count)
@@ -156,10 +158,8 @@ impl Matmul {
         } else {
             INPUT_GRANULARITY
         };
-        let (leading, length) = (
-            self.auxiliary_leading_dimension(),
-            self.problem().d.stored.length,
-        );
+        let leading = self.auxiliary_leading_dimension();
+        let length = self.problem().d.stored.length;
         if leading >= length && leading.is_multiple_of(granularity) {
             return Ok(());
         }
@@ -177,7 +177,8 @@ impl Matmul {
                 self.epilogue
             )));
         }
-        let (m, k) = (problem.d.stored.length, problem.a.stored.columns());
+        let m = problem.d.stored.length;
+        let k = problem.a.stored.columns();
         let sizes = [
             ("number of consecutive elements of the result", m),
             ("inner dimension", k),
@@ -218,7 +219,8 @@ fn interleave(stored: Stored, stride: usize, count: usize) -> bool {
 
 /// Checks the rules of cuBLASLt for 8-bit floats.
 fn check_fp8(problem: &Problem, capability: ComputeCapability) -> Result<()> {
-    let (m, k) = (problem.d.stored.length, problem.a.stored.columns());
+    let m = problem.d.stored.length;
+    let k = problem.a.stored.columns();
     for (what, size) in [
         ("number of consecutive elements of the result", m),
         ("inner dimension", k),

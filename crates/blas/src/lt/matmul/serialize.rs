@@ -61,7 +61,8 @@ impl TypedLayout {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let element = element(reader.number()?)?;
         let is_row_major = reader.flag()?;
-        let (rows, columns) = (reader.size()?, reader.size()?);
+        let rows = reader.size()?;
+        let columns = reader.size()?;
         let layout = if is_row_major {
             MatrixLayout::row_major(rows, columns)
         } else {
@@ -105,11 +106,9 @@ impl Matmul {
 
     /// Reads a description; `None` for other bytes.
     pub(in crate::lt) fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let (a, b, d) = (
-            TypedLayout::read(reader)?,
-            TypedLayout::read(reader)?,
-            TypedLayout::read(reader)?,
-        );
+        let a = TypedLayout::read(reader)?;
+        let b = TypedLayout::read(reader)?;
+        let d = TypedLayout::read(reader)?;
         let c = if reader.flag()? {
             Some(TypedLayout::read(reader)?)
         } else {

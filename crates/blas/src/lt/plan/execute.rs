@@ -6,12 +6,12 @@ use curium_driver::Stream;
 use curium_driver::hazard::AccessGuard;
 
 use super::MatmulPlan;
+use crate::device_pointer;
 use crate::error::{Result, ShapeError};
 use crate::lt::descriptor::Descriptors;
 use crate::lt::operands::Factors;
 use crate::lt::role::Role;
 use crate::lt::{ElementType, Operands};
-use crate::{address, address_mut};
 use curium_driver::sys::call;
 
 const OPERATION: &str = "MatmulPlan::execute";
@@ -22,7 +22,7 @@ const OPERATION: &str = "MatmulPlan::execute";
 struct Factor([u8; 8]);
 
 impl Factor {
-    const fn of_f32(value: f32) -> Self {
+    const fn from_f32(value: f32) -> Self {
         let [a, b, c, d] = value.to_ne_bytes();
         Self([a, b, c, d, 0, 0, 0, 0])
     }
@@ -52,15 +52,16 @@ impl MatmulPlan {
         }
         let (alpha, beta) = match self.matmul.has_device_factors() {
             true => (
-                address(operands.address(Role::Alpha)),
-                address(operands.address(Role::Beta)),
+                device_pointer(operands.address(Role::Alpha)).cast_const(),
+                device_pointer(operands.address(Role::Beta)).cast_const(),
             ),
             false => (
                 (&raw const factors.0).cast::<c_void>(),
                 (&raw const factors.1).cast(),
             ),
         };
-        let (mut first, mut second) = (Role::A, Role::B);
+        let mut first = Role::A;
+        let mut second = Role::B;
         if descriptors.is_transposed {
             std::mem::swap(&mut first, &mut second);
         }
@@ -69,24 +70,19 @@ impl MatmulPlan {
         } else {
             Role::C
         };
-        let (a, b, c) = (
-            operands.address(first),
-            operands.address(second),
-            operands.address(c),
-        );
-        let (d, workspace) = (operands.address(Role::D), operands.address(Role::Workspace));
-        let (raw, bytes, on) = (
-            algorithm.as_raw(),
-            algorithm.workspace_bytes,
-            stream.as_raw().cast(),
-        );
-        let workspace = if bytes == 0 { 0 } else { workspace };
+        let a = operands.address(first);
+        let b = operands.address(second);
+        let c = operands.address(c);
+        let d = operands.address(Role::D);
+        let workspace = operands.address(Role::Workspace);
+        let workspace_bytes = algorithm.workspace_bytes;
+        let workspace = if workspace_bytes == 0 { 0 } else { workspace };
         let Descriptors {
             operation,
-            a: of_a,
-            b: of_b,
-            c: of_c,
-            d: of_d,
+            a: a_layout,
+            b: b_layout,
+            c: c_layout,
+            d: d_layout,
             ..
         } = descriptors;
         let lt = &self.lt;
@@ -103,19 +99,19 @@ impl MatmulPlan {
                     lt.as_raw(),
                     operation.raw(),
                     alpha,
-                    address(a),
-                    of_a.raw(),
-                    address(b),
-                    of_b.raw(),
+                    device_pointer(a),
+                    a_layout.raw(),
+                    device_pointer(b),
+                    b_layout.raw(),
                     beta,
-                    address(c),
-                    of_c.raw(),
-                    address_mut(d),
-                    of_d.raw(),
-                    raw,
-                    address_mut(workspace),
-                    bytes,
-                    on,
+                    device_pointer(c),
+                    c_layout.raw(),
+                    device_pointer(d),
+                    d_layout.raw(),
+                    algorithm.as_raw(),
+                    device_pointer(workspace),
+                    workspace_bytes,
+                    stream.as_raw().cast(),
                 )
             )
         };
@@ -142,7 +138,7 @@ impl MatmulPlan {
     fn factors(&self, factors: Factors) -> Result<(Factor, Factor)> {
         let ty = self.matmul.scale_type();
         if factors == Factors::UNIT && ty == ElementType::F32 {
-            return Ok((Factor::of_f32(1.0), Factor::of_f32(0.0)));
+            return Ok((Factor::from_f32(1.0), Factor::from_f32(0.0)));
         }
         self.other_factors(factors, ty)
     }
@@ -178,7 +174,7 @@ fn factor(value: f64, ty: ElementType) -> Result<Factor> {
                 format!("the factor is not an i32 ({value})"),
             ));
         }
-        _ => return Ok(Factor::of_f32(value as f32)),
+        _ => return Ok(Factor::from_f32(value as f32)),
     }
     Ok(Factor(bytes))
 }

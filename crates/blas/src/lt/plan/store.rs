@@ -1,5 +1,7 @@
 //! Plans as bytes, for later runs of a program.
 
+use std::fmt;
+
 use super::MatmulPlan;
 use crate::error::{PlanError, Result};
 use crate::lt::descriptor::Descriptors;
@@ -17,8 +19,9 @@ const FORMAT: u64 = 1;
 pub(in crate::lt) struct Target([u64; 5]);
 
 impl Target {
-    pub(in crate::lt) fn of(lt: &BlasLt) -> Self {
-        let (version, capability) = (lt.library().version(), lt.capability());
+    pub(in crate::lt) fn current(lt: &BlasLt) -> Self {
+        let version = lt.library().version();
+        let capability = lt.capability();
         Self(
             [
                 version.major,
@@ -41,7 +44,7 @@ impl MatmulPlan {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut numbers = vec![MAGIC, FORMAT];
-        numbers.extend(Target::of(&self.lt).numbers());
+        numbers.extend(Target::current(&self.lt).numbers());
         numbers.push(self.prepared.is_some().into());
         if let Some(algorithm) = self.algorithm() {
             numbers.extend(algorithm.raw);
@@ -68,44 +71,34 @@ impl MatmulPlan {
     #[doc(alias = "cublasLtMatmulAlgoCheck")]
     pub unsafe fn from_bytes(lt: &BlasLt, bytes: &[u8]) -> Result<Self> {
         curium_driver::extend::refuse_wait(OPERATION)?;
-        let damaged = || {
-            PlanError::refused(
-                OPERATION,
-                format!("not a serialized plan ({} bytes)", bytes.len()),
-            )
-        };
-        let (record, sum) = bytes.split_last_chunk().ok_or_else(damaged)?;
+        let len = bytes.len();
+        let (record, sum) = bytes.split_last_chunk().ok_or_else(|| damaged(len))?;
         if checksum(record) != u64::from_le_bytes(*sum) {
-            return Err(damaged());
+            return Err(damaged(len));
         }
         let mut reader = Reader(record);
         if (reader.number(), reader.number()) != (Some(MAGIC), Some(FORMAT)) {
-            return Err(damaged());
+            return Err(damaged(len));
         }
-        let target = target(&mut reader).ok_or_else(damaged)?;
-        if target != Target::of(lt) {
-            return Err(other_target(target, Target::of(lt)));
+        let target = target(&mut reader).ok_or_else(|| damaged(len))?;
+        if target != Target::current(lt) {
+            return Err(other_target(target, Target::current(lt)));
         }
-        let algorithm = algorithm(&mut reader).ok_or_else(damaged)?;
-        let matmul = Matmul::read(&mut reader).ok_or_else(damaged)?;
+        let algorithm = algorithm(&mut reader).ok_or_else(|| damaged(len))?;
+        let matmul = Matmul::read(&mut reader).ok_or_else(|| damaged(len))?;
         matmul.check(lt.capability())?;
         let Some(raw) = algorithm else {
             return Ok(Self::with(lt, &matmul, None));
         };
         let descriptors = Descriptors::new(lt, &matmul)?;
         // SAFETY: the caller guarantees that the bytes are those of a plan, and the version is that of the library.
-        let found = unsafe { Algorithm::check(lt, &descriptors, raw) }?;
-        let problem = || {
-            PlanError::refused(
+        let Some(algorithm) = unsafe { Algorithm::check(lt, &descriptors, raw) }? else {
+            return Err(PlanError::refused(
                 OPERATION,
                 format!("the library does not support the algorithm ({matmul})"),
-            )
+            ));
         };
-        Ok(Self::with(
-            lt,
-            &matmul,
-            Some((descriptors, found.ok_or_else(problem)?)),
-        ))
+        Ok(Self::with(lt, &matmul, Some((descriptors, algorithm))))
     }
 }
 
@@ -129,16 +122,24 @@ fn algorithm(reader: &mut Reader<'_>) -> Option<Option<[u64; 8]>> {
     Some(Some(raw))
 }
 
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [major, minor, patch, capability_major, capability_minor] = self.0;
+        write!(
+            formatter,
+            "cuBLASLt {major}.{minor}.{patch} and compute capability {capability_major}.{capability_minor}"
+        )
+    }
+}
+
 #[cold]
-fn other_target(stored: Target, here: Target) -> crate::Error {
-    let text = |Target([major, minor, patch, capability, of]): Target| {
-        format!("cuBLASLt {major}.{minor}.{patch} and compute capability {capability}.{of}")
-    };
-    let problem = format!(
-        "the plan is for {}, this is {}; create a new plan",
-        text(stored),
-        text(here)
-    );
+fn damaged(len: usize) -> crate::Error {
+    PlanError::refused(OPERATION, format!("not a serialized plan ({len} bytes)"))
+}
+
+#[cold]
+fn other_target(stored: Target, current: Target) -> crate::Error {
+    let problem = format!("the plan is for {stored}, this is {current}; create a new plan");
     PlanError::refused(OPERATION, problem)
 }
 
