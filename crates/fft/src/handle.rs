@@ -20,13 +20,12 @@ impl Handle {
     /// Creates a plan without a workspace of its own.
     pub(crate) fn create(library: &CuFft, context: &Context) -> Result<Self> {
         let mut raw = 0;
+        let _entered = context.enter()?;
         // SAFETY: `raw` is valid for writes, and the context is current.
-        entered(context, || unsafe {
-            call!(library.api(), cufftCreate(&raw mut raw))
-        })?;
+        unsafe { call!(library.api(), cufftCreate(&raw mut raw)) }?;
         let handle = Self::new(raw, library, context);
         // SAFETY: the plan is live, and its context is current.
-        handle.entered(|| unsafe { call!(library.api(), cufftSetAutoAllocation(raw, 0)) })?;
+        unsafe { call!(library.api(), cufftSetAutoAllocation(raw, 0)) }?;
         Ok(handle)
     }
 
@@ -49,7 +48,8 @@ impl Handle {
     /// Calls the library with the context of the plan current.
     #[inline]
     pub(crate) fn entered<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-        entered(&self.context, operation)
+        let _entered = self.context.enter()?;
+        operation()
     }
 
     /// As [`Self::entered`], for calls that allocate memory, which a capture forbids in any other than the relaxed mode.
@@ -65,10 +65,4 @@ impl Drop for Handle {
             self.entered(|| unsafe { call!(self.library.api(), cufftDestroy(self.raw)) })
         });
     }
-}
-
-#[inline]
-fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    let _entered = context.enter()?;
-    operation()
 }

@@ -35,14 +35,53 @@ pub(crate) struct Side {
     span: usize,
 }
 
+/// The elements of one side of a transform.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Elements {
+    Complex,
+    /// The complex side of a real transform, which has n / 2 + 1 elements in the last dimension.
+    HalfComplex,
+    Real,
+}
+
+impl Elements {
+    /// Returns the layout of a side with these elements. By default they are packed, and the real rows of a transform in place are padded to
+    /// the length of the complex ones.
+    fn side(
+        self,
+        operation: &'static str,
+        name: &str,
+        shape: &Shape,
+        embedding: Option<&Embedding>,
+    ) -> Result<Side> {
+        let mut lengths = shape.lengths.clone();
+        if self == Self::HalfComplex
+            && let Some(last) = lengths.last_mut()
+        {
+            *last = *last / 2 + 1;
+        }
+        let embedding = embedding.cloned().unwrap_or_else(|| {
+            let mut padded = lengths.clone();
+            if self == Self::Real
+                && shape.is_in_place
+                && let Some(last) = padded.last_mut()
+            {
+                *last = (*last / 2 + 1).saturating_mul(2);
+            }
+            Embedding {
+                lengths: padded,
+                stride: 1,
+                distance: None,
+            }
+        });
+        Side::new(operation, name, lengths, &embedding, shape.batches)
+    }
+}
+
 impl Layout {
     pub(crate) fn new(operation: &'static str, form: Form, shape: &Shape) -> Result<Self> {
         let Shape {
-            lengths,
-            batches,
-            input,
-            output,
-            is_in_place,
+            lengths, batches, ..
         } = shape;
         if lengths.contains(&0) || *batches == 0 {
             return Err(refused(
@@ -50,16 +89,13 @@ impl Layout {
                 format!("nothing to transform ({lengths:?}, {batches} batches)"),
             ));
         }
-        let side = |name, is_real: bool, embedding: &Option<Embedding>| {
-            let lengths = lengths_of_side(lengths, form, is_real);
-            let is_padded = *is_in_place && form != Form::ComplexToComplex && is_real;
-            let embedding = embedding
-                .clone()
-                .unwrap_or_else(|| packed(&lengths, is_padded));
-            Side::new(operation, name, lengths, &embedding, *batches)
+        let (input, output) = match form {
+            Form::ComplexToComplex => (Elements::Complex, Elements::Complex),
+            Form::RealToComplex => (Elements::Real, Elements::HalfComplex),
+            Form::ComplexToReal => (Elements::HalfComplex, Elements::Real),
         };
-        let input = side("input", form == Form::RealToComplex, input)?;
-        let output = side("output", form == Form::ComplexToReal, output)?;
+        let input = input.side(operation, "input", shape, shape.input.as_ref())?;
+        let output = output.side(operation, "output", shape, shape.output.as_ref())?;
         if output.overlaps(*batches) {
             return Err(refused(
                 operation,
@@ -131,42 +167,49 @@ impl Side {
         let Embedding {
             lengths: outer,
             stride,
-            distance,
+            ..
         } = embedding;
-        let fits = outer.len() == lengths.len()
+        let is_embedded = outer.len() == lengths.len()
             && lengths
                 .iter()
                 .zip(outer)
                 .skip(1)
                 .all(|(length, outer)| length <= outer);
-        if !fits || *stride == 0 {
+        if !is_embedded || *stride == 0 {
             let problem = format!(
                 "{name} does not fit its layout ({lengths:?} in {outer:?}, stride {stride})"
             );
             return Err(refused(operation, problem));
         }
-        let too_large = || {
-            let problem =
-                format!("{name} too large ({outer:?}, stride {stride}, {batches} batches)");
-            refused(operation, problem)
+        Self::embedded(lengths, embedding, batches).ok_or_else(|| {
+            refused(
+                operation,
+                format!("{name} too large ({outer:?}, stride {stride}, {batches} batches)"),
+            )
+        })
+    }
+
+    /// Returns the layout of a side in an embedding; `None` if a number exceeds `usize` or C's type.
+    fn embedded(lengths: Vec<usize>, embedding: &Embedding, batches: usize) -> Option<Self> {
+        let outer = &embedding.lengths;
+        let steps = steps(outer, embedding.stride)?;
+        let distance = match embedding.distance {
+            Some(distance) => distance,
+            None => steps[0].checked_mul(outer[0])?,
         };
-        let steps = steps(outer, *stride).ok_or_else(too_large)?;
-        let distance = match distance {
-            Some(distance) => *distance,
-            None => steps[0].checked_mul(outer[0]).ok_or_else(too_large)?,
-        };
-        let span = span(&lengths, &steps, distance, batches).ok_or_else(too_large)?;
-        let numbers = outer.iter().chain(&steps).chain([&distance, &span]);
-        if numbers
-            .into_iter()
-            .any(|number| c_longlong::try_from(*number).is_err())
-        {
-            return Err(too_large());
+        let span = span(&lengths, &steps, distance, batches)?;
+        let is_representable = outer
+            .iter()
+            .chain(&steps)
+            .chain([&distance, &span])
+            .all(|number| c_longlong::try_from(*number).is_ok());
+        if !is_representable {
+            return None;
         }
-        Ok(Self {
+        Some(Self {
             lengths,
             embedding: outer.clone(),
-            stride: *stride,
+            stride: embedding.stride,
             steps,
             distance,
             span,
@@ -246,30 +289,6 @@ impl fmt::Display for Side {
     }
 }
 
-/// Returns the lengths of one side. The complex side of a real transform has n / 2 + 1 elements in the last dimension.
-fn lengths_of_side(lengths: &[usize], form: Form, is_real: bool) -> Vec<usize> {
-    let mut lengths = lengths.to_vec();
-    if let (true, Some(last)) = (
-        form != Form::ComplexToComplex && !is_real,
-        lengths.last_mut(),
-    ) {
-        *last = *last / 2 + 1;
-    }
-    lengths
-}
-
-fn packed(lengths: &[usize], is_padded: bool) -> Embedding {
-    let mut lengths = lengths.to_vec();
-    if let (true, Some(last)) = (is_padded, lengths.last_mut()) {
-        *last = (*last / 2 + 1).saturating_mul(2);
-    }
-    Embedding {
-        lengths,
-        stride: 1,
-        distance: None,
-    }
-}
-
 /// Returns the distance between the elements of each dimension; `None` if one exceeds `usize`.
 fn steps(embedding: &[usize], stride: usize) -> Option<Vec<usize>> {
     let mut steps = vec![stride; embedding.len()];
@@ -336,13 +355,27 @@ mod tests {
             usize::MAX / 2 + 1,
             usize::MAX,
         ];
-        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut draw = || {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            NUMBERS[(random >> 32) as usize % NUMBERS.len()]
-        };
+        struct Random(u64);
+
+        impl Random {
+            fn number(&mut self) -> usize {
+                self.0 ^= self.0 << 13;
+                self.0 ^= self.0 >> 7;
+                self.0 ^= self.0 << 17;
+                NUMBERS[(self.0 >> 32) as usize % NUMBERS.len()]
+            }
+
+            fn embedding(&mut self) -> Embedding {
+                let embedding =
+                    Embedding::new([self.number(), self.number()]).with_stride(self.number());
+                match self.number() {
+                    1 | 2 => embedding,
+                    distance => embedding.with_distance(distance),
+                }
+            }
+        }
+
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
         let forms = [
             Form::ComplexToComplex,
             Form::RealToComplex,
@@ -350,23 +383,17 @@ mod tests {
         ];
         let mut accepted = 0;
         for round in 0..200_000 {
-            let mut embedding = || {
-                let embedding = Embedding::new([draw(), draw()]).with_stride(draw());
-                match draw() {
-                    1 | 2 => embedding,
-                    distance => embedding.with_distance(distance),
-                }
-            };
-            let input = embedding();
-            let output = embedding();
-            let mut shape = Shape::new([draw(), draw()]).with_batches(draw());
-            if draw() > 2 {
+            let input = random.embedding();
+            let output = random.embedding();
+            let mut shape =
+                Shape::new([random.number(), random.number()]).with_batches(random.number());
+            if random.number() > 2 {
                 shape = shape.with_input(input);
             }
-            if draw() > 2 {
+            if random.number() > 2 {
                 shape = shape.with_output(output);
             }
-            if draw() > 2 {
+            if random.number() > 2 {
                 shape = shape.in_place();
             }
             let form = forms[round % forms.len()];
@@ -386,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_that_overlap_are_refused_and_interleaved_ones_are_not() {
+    fn overlapping_outputs_are_refused() {
         let interleaved = Embedding::new([100]).with_stride(30).with_distance(1);
         let shape = Shape::new([100])
             .with_batches(30)

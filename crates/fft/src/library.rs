@@ -1,9 +1,9 @@
 //! cuFFT, loaded.
 
-use curium_driver::sys::load::{LibraryDescription, LibraryVersion};
-use curium_driver::sys::{call, declare_library, toolkit_packages};
+use curium_driver::sys::load::LibraryDescription;
+use curium_driver::sys::{declare_library, toolkit_packages};
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::sys::{Api, cufftResult, libraryPropertyType_t};
 
 static LIBRARY: LibraryDescription = LibraryDescription {
@@ -30,20 +30,8 @@ declare_library! {
         // SAFETY: these are the names under which cuFFT is installed, and the table declares its functions.
         description: unsafe { LIBRARY },
         functions: Api,
-        version: version,
+        version: cufftGetProperty(libraryPropertyType_t),
         success: cufftResult::CUFFT_SUCCESS,
         error: Error,
     }
-}
-
-fn version(api: &Api) -> Result<LibraryVersion> {
-    LibraryVersion::from_properties(|property, value| {
-        // SAFETY: `value` is valid for writes.
-        unsafe {
-            call!(
-                api,
-                cufftGetProperty(libraryPropertyType_t(property), value)
-            )
-        }
-    })
 }

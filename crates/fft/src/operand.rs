@@ -29,12 +29,12 @@ macro_rules! operand {
                 &mut self,
                 guard: &mut AccessGuard<'_>,
             ) -> curium_driver::Result<CUdeviceptr> {
-                // SAFETY: the caller upholds the same conditions.
+                // SAFETY: the caller calls `launched` if the transform is enqueued.
                 unsafe { Argument::<$argument>::bind(self, guard) }
             }
 
             unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-                // SAFETY: the caller upholds the same conditions.
+                // SAFETY: the caller's `bind` succeeded with this guard.
                 unsafe { Argument::<$argument>::launched(self, guard) };
             }
         }

@@ -14,7 +14,7 @@ use curium_memory::LibraryMemory;
 use crate::element::Transform;
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::layout::{Layout, Side};
+use crate::layout::Layout;
 use crate::library::CuFft;
 use crate::shape::Shape;
 use crate::sys::cufftHandle;
@@ -129,14 +129,13 @@ impl<I: Transform<O>, O> Plan<I, O> {
         handle.entered(|| unsafe {
             call!(handle.library().api(), cufftSetStream(handle.raw(), raw))
         })?;
-        let (handle, stream) = (Arc::new(handle), stream.clone());
+        let handle = Arc::new(handle);
         // Destroying a plan frees memory, which may invalidate a capture.
-        AccessGuard::new(&stream)?.keep(&handle);
-        let workspace = LibraryMemory::opaque(&stream);
+        AccessGuard::new(stream)?.keep(&handle);
         Ok(Self {
             handle,
-            stream,
-            workspace,
+            stream: stream.clone(),
+            workspace: LibraryMemory::opaque(stream),
             layout,
             _types: PhantomData,
         })
@@ -145,11 +144,12 @@ impl<I: Transform<O>, O> Plan<I, O> {
     fn set_workspace(&mut self, bytes: usize) -> Result<()> {
         let workspace = LibraryMemory::allocate(&self.stream, bytes)?;
         let address = workspace.as_pointer().map_or(0, DevicePointer::as_raw);
-        let address = std::ptr::without_provenance_mut(address as usize);
-        let (api, raw) = (self.handle.library().api(), self.handle.raw());
+        let pointer = std::ptr::without_provenance_mut(address as usize);
+        let api = self.handle.library().api();
+        let raw = self.handle.raw();
         self.handle.entered(|| {
             // SAFETY: the plan is live, and the memory lives as long as the plan uses it.
-            unsafe { call!(api, cufftSetWorkArea(raw, address)) }
+            unsafe { call!(api, cufftSetWorkArea(raw, pointer)) }
         })?;
         self.workspace = workspace;
         Ok(())
@@ -202,12 +202,10 @@ fn make(
     [input, output, execution]: [crate::sys::cudaDataType; 3],
 ) -> Result<usize> {
     let mut lengths: Vec<_> = layout.lengths.iter().map(|length| *length as i64).collect();
-    let arrays = |side: &Side| (side.embedding(), side.stride(), side.distance());
-    let (mut inner, input_stride, input_distance) = arrays(&layout.input);
-    let (mut outer, output_stride, output_distance) = arrays(&layout.output);
-    let (rank, batches, mut bytes) = (lengths.len() as c_int, layout.batches as i64, 0);
-    let (lengths, inner, outer) = (lengths.as_mut_ptr(), inner.as_mut_ptr(), outer.as_mut_ptr());
-    let (api, raw) = (handle.library().api(), handle.raw());
+    let mut input_embedding = layout.input.embedding();
+    let mut output_embedding = layout.output.embedding();
+    let mut bytes = 0;
+    let api = handle.library().api();
     handle.entered_relaxed(|| {
         // SAFETY: the plan is live, its context is current, the arrays have one element for each dimension, and `bytes` is valid for
         // writes.
@@ -215,18 +213,18 @@ fn make(
             call!(
                 api,
                 cufftXtMakePlanMany(
-                    raw,
-                    rank,
-                    lengths,
-                    inner,
-                    input_stride,
-                    input_distance,
+                    handle.raw(),
+                    lengths.len() as c_int,
+                    lengths.as_mut_ptr(),
+                    input_embedding.as_mut_ptr(),
+                    layout.input.stride(),
+                    layout.input.distance(),
                     input,
-                    outer,
-                    output_stride,
-                    output_distance,
+                    output_embedding.as_mut_ptr(),
+                    layout.output.stride(),
+                    layout.output.distance(),
                     output,
-                    batches,
+                    layout.batches as i64,
                     &raw mut bytes,
                     execution
                 )

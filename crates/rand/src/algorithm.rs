@@ -109,7 +109,7 @@ pub(crate) mod sealed {
             output: *mut Self,
             len: usize,
         ) -> Result<()> {
-            // SAFETY: the caller upholds the same conditions.
+            // SAFETY: the generator and the output are those of the contract of this method.
             unsafe { call!(api, curandGenerate(generator, output, len)) }
         }
     }
@@ -121,7 +121,7 @@ pub(crate) mod sealed {
             output: *mut Self,
             len: usize,
         ) -> Result<()> {
-            // SAFETY: the caller upholds the same conditions.
+            // SAFETY: the generator and the output are those of the contract of this method.
             unsafe { call!(api, curandGenerateLongLong(generator, output, len)) }
         }
     }

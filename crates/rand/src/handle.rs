@@ -27,19 +27,21 @@ pub(crate) struct Handle<A> {
 
 // SAFETY: a generator may be used by any thread, by one at a time: calls are made through an owner that is borrowed exclusively.
 unsafe impl<A> Send for Handle<A> {}
-// SAFETY: as above; a shared handle is only kept.
+// SAFETY: a shared handle is never passed to the library.
 unsafe impl<A> Sync for Handle<A> {}
 
 impl<A: Algorithm> Handle<A> {
     /// Creates a generator on the device of `context`, or on the host.
     pub(crate) fn create(library: &CuRand, context: Option<&Context>) -> Result<Self> {
-        let (api, kind) = (library.api(), A::to_raw());
+        let api = library.api();
+        let kind = A::to_raw();
         let mut raw = ptr::null_mut();
         match context {
-            // SAFETY: `raw` is valid for writes, and the context is current.
-            Some(context) => entered(context, || unsafe {
-                call!(api, curandCreateGenerator(&raw mut raw, kind))
-            })?,
+            Some(context) => {
+                let _entered = context.enter()?;
+                // SAFETY: `raw` is valid for writes, and the context is current.
+                unsafe { call!(api, curandCreateGenerator(&raw mut raw, kind)) }?;
+            }
             // SAFETY: `raw` is valid for writes.
             None => unsafe { call!(api, curandCreateGeneratorHost(&raw mut raw, kind)) }?,
         }
@@ -154,11 +156,4 @@ impl<A> fmt::Debug for Handle<A> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:p}", self.raw)
     }
-}
-
-/// Calls the library with a context current.
-#[inline]
-pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    let _entered = context.enter()?;
-    operation()
 }

@@ -1,9 +1,9 @@
 //! cuRAND, loaded.
 
-use curium_driver::sys::load::{LibraryDescription, LibraryVersion};
-use curium_driver::sys::{call, declare_library, toolkit_packages};
+use curium_driver::sys::load::LibraryDescription;
+use curium_driver::sys::{declare_library, toolkit_packages};
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::sys::{Api, curandStatus_t, libraryPropertyType_t};
 
 static LIBRARY: LibraryDescription = LibraryDescription {
@@ -30,20 +30,8 @@ declare_library! {
         // SAFETY: these are the names under which cuRAND is installed, and the table declares its functions.
         description: unsafe { LIBRARY },
         functions: Api,
-        version: version,
+        version: curandGetProperty(libraryPropertyType_t),
         success: curandStatus_t::CURAND_STATUS_SUCCESS,
         error: Error,
     }
-}
-
-fn version(api: &Api) -> Result<LibraryVersion> {
-    LibraryVersion::from_properties(|property, value| {
-        // SAFETY: `value` is valid for writes.
-        unsafe {
-            call!(
-                api,
-                curandGetProperty(libraryPropertyType_t(property), value)
-            )
-        }
-    })
 }

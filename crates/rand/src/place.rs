@@ -45,12 +45,12 @@ impl sealed::Place for Device {
     fn configure<K: Send + Sync + 'static>(
         &mut self,
         operation: &'static str,
-        kept: &Arc<K>,
+        handle: &Arc<K>,
         call: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.stream.expect_running(operation)?;
         // The library may allocate the state again, and the nodes of a graph contain its address.
-        if Arc::strong_count(kept) > 1 {
+        if Arc::strong_count(handle) > 1 {
             let problem = "a graph uses the state of the generator; drop the graph first, or create another generator";
             return Err(ArgumentError::refused(operation, problem));
         }
@@ -69,7 +69,7 @@ impl sealed::Place for Host {
     fn configure<K: Send + Sync + 'static>(
         &mut self,
         _operation: &'static str,
-        _kept: &Arc<K>,
+        _handle: &Arc<K>,
         call: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         call()
@@ -87,7 +87,7 @@ impl<M: AsDeviceSliceMut> sealed::Output<Device, M::Element> for M {
         &mut self,
         operation: &'static str,
         place: &mut Device,
-        kept: &Arc<K>,
+        handle: &Arc<K>,
         check: impl FnOnce(usize) -> Result<()>,
         call: impl FnOnce(*mut M::Element, usize) -> Result<()>,
     ) -> Result<()> {
@@ -103,16 +103,16 @@ impl<M: AsDeviceSliceMut> sealed::Output<Device, M::Element> for M {
             return Ok(());
         }
         let mut guard = AccessGuard::new(&place.stream)?;
-        guard.keep(kept);
+        guard.keep(handle);
         // SAFETY: `launched` follows the call.
         unsafe { place.state.bind(&mut guard) }?;
-        // SAFETY: as above.
+        // SAFETY: `launched` follows the call.
         let address = unsafe { Argument::<&mut [M::Element]>::bind(&mut slice, &mut guard) }?;
         let called = call(std::ptr::without_provenance_mut(address as usize), len);
         // A failure may come after some work was enqueued.
         // SAFETY: `bind` succeeded with this guard.
         unsafe { place.state.launched(&mut guard) };
-        // SAFETY: as above.
+        // SAFETY: `bind` succeeded with this guard.
         unsafe { Argument::<&mut [M::Element]>::launched(&mut slice, &mut guard) };
         called
     }
@@ -127,7 +127,7 @@ impl<T> sealed::Output<Host, T> for [T] {
         &mut self,
         _operation: &'static str,
         _place: &mut Host,
-        _kept: &Arc<K>,
+        _handle: &Arc<K>,
         check: impl FnOnce(usize) -> Result<()>,
         call: impl FnOnce(*mut T, usize) -> Result<()>,
     ) -> Result<()> {
@@ -149,7 +149,7 @@ pub(crate) mod sealed {
         fn configure<K: Send + Sync + 'static>(
             &mut self,
             operation: &'static str,
-            kept: &Arc<K>,
+            handle: &Arc<K>,
             call: impl FnOnce() -> Result<()>,
         ) -> Result<()>;
     }
@@ -157,12 +157,12 @@ pub(crate) mod sealed {
     /// Memory at a location.
     pub trait Output<P, T> {
         /// Passes the number of elements to `check`, and the address and this number to `call`, unless it is 0. The call is made between
-        /// the waits for the accesses to the memory and to the state, and the records of these. A graph that captures the call keeps `kept`.
+        /// the waits for the accesses to the memory and to the state, and the records of these. A graph that captures the call keeps `handle`.
         fn fill<K: Send + Sync + 'static>(
             &mut self,
             operation: &'static str,
             place: &mut P,
-            kept: &Arc<K>,
+            handle: &Arc<K>,
             check: impl FnOnce(usize) -> Result<()>,
             call: impl FnOnce(*mut T, usize) -> Result<()>,
         ) -> Result<()>;

@@ -52,16 +52,16 @@ pub(crate) mod sealed {
                     len: usize,
                     distribution: Distribution<Self>,
                 ) -> Result<()> {
-                    match distribution {
-                        // SAFETY: the caller upholds the same conditions.
-                        Distribution::Uniform => unsafe { call!(api, $uniform(raw, output, len)) },
-                        Distribution::Normal(mean, deviation) => {
-                            // SAFETY: as above.
-                            unsafe { call!(api, $normal(raw, output, len, mean, deviation)) }
-                        }
-                        Distribution::LogNormal(mean, deviation) => {
-                            // SAFETY: as above.
-                            unsafe { call!(api, $log_normal(raw, output, len, mean, deviation)) }
+                    // SAFETY: the generator and the output are those of the contract of this method.
+                    unsafe {
+                        match distribution {
+                            Distribution::Uniform => call!(api, $uniform(raw, output, len)),
+                            Distribution::Normal(mean, deviation) => {
+                                call!(api, $normal(raw, output, len, mean, deviation))
+                            }
+                            Distribution::LogNormal(mean, deviation) => {
+                                call!(api, $log_normal(raw, output, len, mean, deviation))
+                            }
                         }
                     }
                 }

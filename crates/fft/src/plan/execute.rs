@@ -34,7 +34,7 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
         input: &impl AsDeviceSlice<Element = Complex<R>>,
         output: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
     ) -> Result<()> {
-        self.between("Plan::forward", FORWARD, input, output)
+        self.execute("Plan::forward", FORWARD, input, output)
     }
 
     /// Transforms `input` to `output` with the inverse transform.
@@ -49,7 +49,7 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
         input: &impl AsDeviceSlice<Element = Complex<R>>,
         output: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
     ) -> Result<()> {
-        self.between("Plan::inverse", INVERSE, input, output)
+        self.execute("Plan::inverse", INVERSE, input, output)
     }
 
     /// Transforms `data` in place.
@@ -64,7 +64,7 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
         &mut self,
         data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
     ) -> Result<()> {
-        self.inside("Plan::forward_in_place", FORWARD, data)
+        self.execute_in_place("Plan::forward_in_place", FORWARD, data)
     }
 
     /// Transforms `data` in place with the inverse transform.
@@ -78,7 +78,7 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
         &mut self,
         data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
     ) -> Result<()> {
-        self.inside("Plan::inverse_in_place", INVERSE, data)
+        self.execute_in_place("Plan::inverse_in_place", INVERSE, data)
     }
 }
 
@@ -98,7 +98,7 @@ impl<R: Real> Plan<R, Complex<R>> {
         input: &impl AsDeviceSlice<Element = R>,
         output: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
     ) -> Result<()> {
-        self.between("Plan::forward", FORWARD, input, output)
+        self.execute("Plan::forward", FORWARD, input, output)
     }
 
     /// Transforms real numbers to complex ones in place. The plan is made with [`Shape::in_place`](crate::Shape::in_place): rows of real
@@ -114,7 +114,7 @@ impl<R: Real> Plan<R, Complex<R>> {
         &mut self,
         data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
     ) -> Result<()> {
-        self.inside("Plan::forward_in_place", FORWARD, data)
+        self.execute_in_place("Plan::forward_in_place", FORWARD, data)
     }
 }
 
@@ -136,7 +136,8 @@ impl<R: Real> Plan<Complex<R>, R> {
         output: &mut impl AsDeviceSliceMut<Element = R>,
     ) -> Result<()> {
         const OPERATION: &str = "Plan::inverse";
-        let (mut input, mut output) = (input.as_device_slice_mut(), output.as_device_slice_mut());
+        let mut input = input.as_device_slice_mut();
+        let mut output = output.as_device_slice_mut();
         expect_len(OPERATION, "input", self.input_len(), input.len())?;
         expect_len(OPERATION, "output", self.output_len(), output.len())?;
         expect_aligned(
@@ -167,20 +168,21 @@ impl<R: Real> Plan<Complex<R>, R> {
         &mut self,
         data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
     ) -> Result<()> {
-        self.inside("Plan::inverse_in_place", INVERSE, data)
+        self.execute_in_place("Plan::inverse_in_place", INVERSE, data)
     }
 }
 
 impl<I, O> Plan<I, O> {
     #[inline(always)]
-    fn between(
+    fn execute(
         &mut self,
         operation: &'static str,
         direction: c_int,
         input: &impl AsDeviceSlice<Element = I>,
         output: &mut impl AsDeviceSliceMut<Element = O>,
     ) -> Result<()> {
-        let (mut input, mut output) = (input.as_device_slice(), output.as_device_slice_mut());
+        let mut input = input.as_device_slice();
+        let mut output = output.as_device_slice_mut();
         expect_len(operation, "input", self.input_len(), input.len())?;
         expect_len(operation, "output", self.output_len(), output.len())?;
         for (name, address) in [
@@ -194,7 +196,7 @@ impl<I, O> Plan<I, O> {
     }
 
     #[inline(always)]
-    fn inside<T>(
+    fn execute_in_place<T>(
         &mut self,
         operation: &'static str,
         direction: c_int,
@@ -238,53 +240,55 @@ impl<I, O> Plan<I, O> {
         guard.keep(handle);
         // SAFETY: `launched` follows the call.
         unsafe { workspace.bind(&mut guard) }?;
-        // SAFETY: as above.
-        let from = unsafe { input.bind(&mut guard) }?;
-        let to = match &mut output {
-            // SAFETY: as above.
-            Some(output) => unsafe { output.bind(&mut guard) }?,
-            None => from,
+        // SAFETY: `launched` follows the call.
+        let input_ptr = device_pointer(unsafe { input.bind(&mut guard) }?);
+        let output_ptr = match &mut output {
+            // SAFETY: `launched` follows the call.
+            Some(output) => device_pointer(unsafe { output.bind(&mut guard) }?),
+            None => input_ptr,
         };
-        let (api, raw, from, to) = (
-            handle.library().api(),
-            handle.raw(),
-            address(from),
-            address(to),
-        );
+        let api = handle.library().api();
+        let raw = handle.raw();
         // SAFETY: the plan is live, its context is current, and the memory has the lengths that its layout needs.
-        let called =
-            handle.entered(|| unsafe { call!(api, cufftXtExec(raw, from, to, direction)) });
+        let called = handle
+            .entered(|| unsafe { call!(api, cufftXtExec(raw, input_ptr, output_ptr, direction)) });
         // A failure may come after some work was enqueued.
         // SAFETY: `bind` succeeded with this guard.
         unsafe { workspace.launched(&mut guard) };
-        // SAFETY: as above.
+        // SAFETY: `bind` succeeded with this guard.
         unsafe { input.launched(&mut guard) };
         if let Some(output) = output {
-            // SAFETY: as above.
+            // SAFETY: `bind` succeeded with this guard.
             unsafe { output.launched(&mut guard) };
         }
         called
     }
 }
 
-fn address(device: CUdeviceptr) -> *mut c_void {
-    std::ptr::without_provenance_mut(device as usize)
+/// Returns a device address as C's pointer.
+fn device_pointer(address: CUdeviceptr) -> *mut c_void {
+    std::ptr::without_provenance_mut(address as usize)
 }
 
 #[inline]
-fn expect_len(operation: &'static str, name: &str, needed: usize, found: usize) -> Result<()> {
-    if found >= needed {
+fn expect_len(
+    operation: &'static str,
+    name: &str,
+    required: usize,
+    available: usize,
+) -> Result<()> {
+    if available >= required {
         Ok(())
     } else {
-        Err(too_short(operation, name, needed, found))
+        Err(too_short(operation, name, required, available))
     }
 }
 
 #[cold]
-fn too_short(operation: &'static str, name: &str, needed: usize, found: usize) -> Error {
+fn too_short(operation: &'static str, name: &str, required: usize, available: usize) -> Error {
     ShapeError::refused(
         operation,
-        format!("{name} too short ({found} elements, the plan needs {needed})"),
+        format!("{name} too short ({available} elements, the plan needs {required})"),
     )
 }
 

@@ -120,7 +120,8 @@ impl<A: Algorithm> Generator<A> {
     #[doc(alias = "curandSetStream")]
     pub fn set_stream(&mut self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "Generator::set_stream";
-        let (old, new) = (self.place.stream.context(), stream.context());
+        let old = self.place.stream.context();
+        let new = stream.context();
         if old.as_raw() != new.as_raw() {
             let problem = format!(
                 "the stream belongs to another context ({:p} instead of {:p})",

@@ -11,7 +11,7 @@ use crate::real::{Distribution, Real};
 use crate::sys::{Api, curandGenerator_t};
 
 /// The largest mean of a Poisson distribution.
-const LARGEST_POISSON_MEAN: f64 = 400_000.0;
+const MAX_POISSON_MEAN: f64 = 400_000.0;
 
 impl<A: Algorithm, P: Place> Generator<A, P> {
     /// Fills `output` with raw numbers, in which every bit is random.
@@ -109,10 +109,9 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
         mean: f64,
     ) -> Result<()> {
         const OPERATION: &str = "Generator::poisson";
-        if !(mean > 0.0 && mean <= LARGEST_POISSON_MEAN) {
-            let problem = format!(
-                "unsupported mean ({mean}, allowed: positive, at most {LARGEST_POISSON_MEAN})"
-            );
+        if !(mean > 0.0 && mean <= MAX_POISSON_MEAN) {
+            let problem =
+                format!("unsupported mean ({mean}, allowed: positive, at most {MAX_POISSON_MEAN})");
             return Err(ArgumentError::refused(OPERATION, problem));
         }
         self.fill(
@@ -196,7 +195,8 @@ fn check_normal<A: Algorithm, T: Real>(
     mean: T,
     deviation: T,
 ) -> Result<()> {
-    let (mean, deviation): (f64, f64) = (mean.into(), deviation.into());
+    let mean: f64 = mean.into();
+    let deviation: f64 = deviation.into();
     if !mean.is_finite() || !deviation.is_finite() || deviation < 0.0 {
         let problem =
             format!("invalid normal distribution (mean {mean}, standard deviation {deviation})");
