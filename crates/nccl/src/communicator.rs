@@ -11,7 +11,7 @@ mod outstanding;
 mod registration;
 pub(crate) mod shared;
 mod split;
-pub(crate) mod using;
+pub(crate) mod use_guard;
 mod wake;
 mod watch;
 
@@ -28,12 +28,12 @@ pub use self::connecting::Connecting;
 pub use self::finalize::Finalizing;
 pub use self::options::CommunicatorOptions;
 pub use self::registration::RegisteredBuffer;
-use self::shared::{LIVE, Shared, entered};
-use self::using::Using;
+use self::shared::{LIVE, Ownership, Shared, entered};
+use self::use_guard::UseGuard;
 use crate::error::{ArgumentError, Result};
 use crate::group;
 use crate::library::Nccl;
-use crate::operation::{Call, Operation, Place};
+use crate::operation::{Call, GroupState, Membership, Operation};
 use crate::sys::ncclComm_t;
 
 /// One rank of a communicator: a device among those that exchange data.
@@ -105,9 +105,13 @@ impl Communicator {
     /// An error of NCCL.
     pub unsafe fn borrow_raw(library: &Nccl, context: &Context, raw: ncclComm_t) -> Result<Self> {
         // SAFETY: the caller guarantees that the communicator is live.
-        let place = unsafe { create::place(library.api(), raw) }?;
+        let membership = unsafe { create::membership(library.api(), raw) }?;
         Ok(Self::from_shared(Shared::new(
-            raw, library, context, place, false,
+            raw,
+            library,
+            context,
+            membership,
+            Ownership::Borrowed,
         )))
     }
 
@@ -115,14 +119,14 @@ impl Communicator {
     #[doc(alias = "ncclCommUserRank")]
     #[must_use]
     pub fn rank(&self) -> usize {
-        self.place().rank
+        self.membership().rank
     }
 
     /// Returns the number of ranks.
     #[doc(alias = "ncclCommCount")]
     #[must_use]
     pub fn size(&self) -> usize {
-        self.place().size
+        self.membership().size
     }
 
     /// Returns the context of the device.
@@ -146,12 +150,16 @@ impl Communicator {
     pub fn as_raw(&mut self) -> Result<ncclComm_t> {
         match self.shared.stage.load(Acquire) {
             LIVE => Ok(self.shared.raw),
-            stage => Err(using::ended(&self.shared, "Communicator::as_raw", stage)),
+            stage => Err(use_guard::ended(
+                &self.shared,
+                "Communicator::as_raw",
+                stage,
+            )),
         }
     }
 
-    pub(crate) fn place(&self) -> Place {
-        self.shared.place
+    pub(crate) fn membership(&self) -> Membership {
+        self.shared.membership
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -177,25 +185,24 @@ impl Communicator {
         self.expect_device(name, stream)?;
         stream.expect_captured(name, PASS_THE_SCOPE)?;
         operation.form.expect_element(self.library())?;
-        let (form, place) = (operation.form, self.place());
-        let count = form.count(place, false)?;
+        let form = operation.form;
+        let membership = self.membership();
+        let count = form.count(membership, GroupState::Ungrouped)?;
         let shared = &*self.shared;
         let (enqueued, is_captured) = {
-            let using = Using::begin(shared, name)?;
+            let use_guard = UseGuard::acquire(shared, name)?;
             let mut guard = AccessGuard::new(stream)?;
             self.shared.keep(&guard, &operation.operands);
             // SAFETY: `launched` follows the call.
             unsafe { operation.operands.bind(&mut guard) }?;
-            let (communicator, stream, addresses) = (
-                using.raw(),
-                stream.as_raw().cast(),
-                operation.addresses(place, count),
-            );
+            let communicator = use_guard.raw();
+            let stream = stream.as_raw().cast();
+            let addresses = operation.addresses(membership, count);
             let call = Call {
                 api: shared.api(),
                 communicator,
                 stream,
-                place,
+                membership,
                 count,
                 addresses,
             };
@@ -232,9 +239,9 @@ impl Communicator {
     #[doc(alias = "ncclCommGetAsyncError")]
     pub fn synchronize(&mut self, stream: &Stream) -> Result<()> {
         group::expect_none("Communicator::synchronize")?;
-        let using = Using::begin(&*self.shared, "Communicator::synchronize")?;
+        let use_guard = UseGuard::acquire(&*self.shared, "Communicator::synchronize")?;
         let waited = self.shared.wait("Communicator::synchronize", stream);
-        drop(using);
+        drop(use_guard);
         self.shared.ended_by_timeout(waited)?;
         self.shared.outstanding().clear();
         Ok(stream.synchronize()?)
@@ -265,28 +272,33 @@ impl Communicator {
         if self.context() == stream.context() {
             Ok(())
         } else {
-            self.expect_device_of(operation, stream)
+            self.expect_same_device(operation, stream)
         }
     }
 
     /// As [`Communicator::expect_device`], for a stream of another context.
     #[cold]
-    fn expect_device_of(&self, operation: &'static str, stream: &Stream) -> Result<()> {
-        let (own, other) = (self.context().device(), stream.device());
-        own.driver().expect_same(other.driver(), operation)?;
-        if own.as_raw() == other.as_raw() {
+    fn expect_same_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
+        let device = self.context().device();
+        let stream_device = stream.device();
+        device
+            .driver()
+            .expect_same(stream_device.driver(), operation)?;
+        if device.as_raw() == stream_device.as_raw() {
             return Ok(());
         }
-        let (own, other) = (own.as_raw(), other.as_raw());
-        let problem =
-            format!("the stream belongs to another device ({other}, the communicator is on {own})");
+        let problem = format!(
+            "the stream belongs to another device ({}, the communicator is on {})",
+            stream_device.as_raw(),
+            device.as_raw()
+        );
         Err(ArgumentError::refused(operation, problem))
     }
 }
 
 impl fmt::Debug for Communicator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { rank, size } = self.place();
+        let Membership { rank, size } = self.membership();
         write!(
             formatter,
             "Communicator(rank {rank} of {size}, {:?})",

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn error_of_a_rendezvous_keeps_its_text_and_its_source() {
+    fn rendezvous_error_has_a_source() {
         let source = io::Error::new(io::ErrorKind::AddrInUse, "in use");
         let error = Error::from(RendezvousError::Listen {
             address: "10.0.0.1:80".into(),

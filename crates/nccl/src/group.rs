@@ -13,10 +13,10 @@ use smallvec::SmallVec;
 
 use crate::communicator::Communicator;
 use crate::communicator::shared::Shared;
-use crate::communicator::using::Using;
+use crate::communicator::use_guard::UseGuard;
 use crate::error::{ArgumentError, Error, Result};
 use crate::library::Nccl;
-use crate::operation::{Call, Operands, Operation};
+use crate::operation::{Call, GroupState, Operands, Operation};
 use crate::reduction::CreatedOperator;
 use curium_driver::sys::call;
 
@@ -36,7 +36,7 @@ pub struct Group<'a> {
     library: &'a Nccl,
     operations: SmallVec<[Added<'a>; INLINE]>,
     /// Each communicator of the operations once.
-    used: SmallVec<[Using<Arc<Shared>>; 1]>,
+    used: SmallVec<[UseGuard<Arc<Shared>>; 1]>,
     /// The context of the first operation, which is current until the group has ended.
     entered: Option<(CUcontext, Entered<'a>)>,
     /// The capture that the thread recorded when the group started. An operation of a group keeps its capture open, so the end of a capture
@@ -141,11 +141,9 @@ impl<'a> Group<'a> {
         stream: &'a Stream,
         mut operation: Operation<'a>,
     ) -> Result<()> {
-        let (name, place, shared) = (
-            operation.name(),
-            communicator.place(),
-            communicator.shared(),
-        );
+        let name = operation.name();
+        let membership = communicator.membership();
+        let shared = communicator.shared();
         if !self.library.is_same(&shared.library) {
             return Err(ArgumentError::refused(
                 name,
@@ -161,7 +159,7 @@ impl<'a> Group<'a> {
             ));
         }
         operation.form.expect_element(self.library)?;
-        let count = operation.form.count(place, true)?;
+        let count = operation.form.count(membership, GroupState::InGroup)?;
         let index = self.begin_use(shared, name)?;
         let _entered = self.enter(shared, stream)?;
         let raw = self.used[index].raw();
@@ -169,12 +167,13 @@ impl<'a> Group<'a> {
         shared.keep(&guard, &operation.operands);
         // SAFETY: `launched` follows the end of the group.
         unsafe { operation.operands.bind(&mut guard) }?;
-        let (stream, addresses) = (stream.as_raw().cast(), operation.addresses(place, count));
+        let stream = stream.as_raw().cast();
+        let addresses = operation.addresses(membership, count);
         let call = Call {
             api: shared.api(),
             communicator: raw,
             stream,
-            place,
+            membership,
             count,
             addresses,
         };
@@ -184,7 +183,8 @@ impl<'a> Group<'a> {
             Err(error) => (CreatedOperator::NONE, Err(error)),
         };
         // A failure may come after some work was added.
-        let (len, operands) = (operation.form.len(), operation.operands);
+        let len = operation.form.len();
+        let operands = operation.operands;
         self.operations.push(Added {
             name,
             len,
@@ -203,12 +203,13 @@ impl<'a> Group<'a> {
         if let Some(index) = self
             .used
             .iter()
-            .position(|using| Arc::ptr_eq(using.shared(), shared))
+            .position(|use_guard| Arc::ptr_eq(use_guard.shared(), shared))
         {
             self.used[index].expect_live(operation)?;
             return Ok(index);
         }
-        self.used.push(Using::begin(Arc::clone(shared), operation)?);
+        self.used
+            .push(UseGuard::acquire(Arc::clone(shared), operation)?);
         Ok(self.used.len() - 1)
     }
 
@@ -232,20 +233,19 @@ impl<'a> Group<'a> {
     fn end(&mut self) -> Result<()> {
         self.is_open = false;
         let api = self.library.api();
-        // SAFETY: the group was started on this thread, and what its operations use is borrowed or kept.
-        let end = || unsafe { call!(api, ncclGroupEnd()) };
         let ended = {
             let first = self.used.first().filter(|_| self.entered.is_none());
             // Without the context, the group ends as well.
-            let _entered = first.and_then(|using| using.shared().context.enter().ok());
-            end()
+            let _entered = first.and_then(|use_guard| use_guard.shared().context.enter().ok());
+            // SAFETY: the group was started on this thread, and what its operations use is borrowed or kept.
+            unsafe { call!(api, ncclGroupEnd()) }
         };
         self.entered = None;
         IS_OPEN.set(false);
         let waits = self
             .used
             .iter()
-            .any(|using| using.shared().timeout.is_some());
+            .any(|use_guard| use_guard.shared().timeout.is_some());
         if waits {
             self.settle(ended)
         } else {
@@ -269,7 +269,7 @@ impl<'a> Group<'a> {
         let communicators: Vec<_> = self
             .used
             .iter()
-            .map(|using| Arc::clone(using.shared()))
+            .map(|use_guard| Arc::clone(use_guard.shared()))
             .collect();
         let settled = communicators
             .iter()
@@ -304,15 +304,15 @@ impl<'a> Group<'a> {
 
 impl Added<'_> {
     /// Records the accesses of the operation, after the group has ended.
-    fn finish(&mut self, using: &Using<Arc<Shared>>) -> Result<()> {
+    fn finish(&mut self, use_guard: &UseGuard<Arc<Shared>>) -> Result<()> {
         // SAFETY: `bind` succeeded with this guard.
         unsafe { self.operands.launched(&mut self.guard) };
-        let shared = using.shared();
+        let shared = use_guard.shared();
         if shared.timeout.is_some() && !self.guard.is_captured() {
             shared.record(self.guard.stream(), self.name, self.len)?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
-        unsafe { self.operator.destroy(shared.api(), using.raw()) }
+        unsafe { self.operator.destroy(shared.api(), use_guard.raw()) }
     }
 }
 

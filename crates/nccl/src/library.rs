@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn version_is_that_of_its_code() {
+    fn version_is_decoded_and_encoded() {
         let version = decode(22809);
         assert_eq!(
             (version.to_string().as_str(), encode(version)),

@@ -8,8 +8,9 @@ use std::fmt;
 
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
+pub(crate) use self::check::GroupState;
 pub(crate) use self::enqueue::Call;
-pub(crate) use self::operands::Operands;
+pub(crate) use self::operands::{MemoryRange, Operands};
 use crate::element::Element;
 use crate::reduction::{Operator, Reduction};
 use crate::sys::ncclDataType_t;
@@ -78,7 +79,7 @@ struct Parts {
 
 /// The rank and the number of ranks of a communicator.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Membership {
     pub(crate) rank: usize,
     pub(crate) size: usize,
 }
@@ -92,7 +93,8 @@ impl<'a> Operation<'a> {
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        let (source, target) = (source.as_device_slice(), target.as_device_slice_mut());
+        let source = source.as_device_slice();
+        let target = target.as_device_slice_mut();
         Self::new(Kind::AllReduce, None, reduction, Some(source), Some(target))
     }
 
@@ -137,7 +139,8 @@ impl<'a> Operation<'a> {
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        let (source, target) = (source.as_device_slice(), target.as_device_slice_mut());
+        let source = source.as_device_slice();
+        let target = target.as_device_slice_mut();
         Self::new(
             Kind::ReduceInto,
             None,
@@ -232,7 +235,8 @@ impl<'a> Operation<'a> {
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        let (source, target) = (source.as_device_slice(), target.as_device_slice_mut());
+        let source = source.as_device_slice();
+        let target = target.as_device_slice_mut();
         Self::new(
             Kind::ReduceScatter,
             None,
@@ -398,8 +402,11 @@ impl<'a> Operation<'a> {
             source: source.map(DeviceSlice::as_bytes),
             target: target.map(DeviceSliceMut::into_bytes),
         };
-        let (name, operator, width) = (kind.name(), reduction.erased(), size_of::<T>());
-        let (parts, element) = (kind.parts(), T::TYPE);
+        let name = kind.name();
+        let operator = reduction.erased();
+        let width = size_of::<T>();
+        let parts = kind.parts();
+        let element = T::TYPE;
         Self {
             form: Form {
                 kind,

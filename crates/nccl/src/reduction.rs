@@ -92,7 +92,8 @@ impl Operator {
         let Some(factor) = &mut self.factor else {
             return Ok((self.raw, CreatedOperator::NONE));
         };
-        let (mut raw, factor) = (ncclRedOp_t(0), factor.as_mut_ptr().cast::<c_void>());
+        let mut raw = ncclRedOp_t(0);
+        let factor = factor.as_mut_ptr().cast::<c_void>();
         let residence = ncclScalarResidence_t::ncclScalarHostImmediate;
         // SAFETY: the communicator is live, `raw` is valid for writes, and the factor has the type and is read during the call.
         unsafe {
@@ -130,7 +131,7 @@ impl CreatedOperator {
     #[inline]
     pub(crate) unsafe fn destroy(self, api: &Api, communicator: ncclComm_t) -> Result<()> {
         match self.0 {
-            // SAFETY: the caller upholds the conditions.
+            // SAFETY: the caller guarantees the communicator, and that no call uses the operator any more.
             Some(raw) => unsafe { call!(api, ncclRedOpDestroy(raw, communicator)) },
             None => Ok(()),
         }

@@ -23,7 +23,7 @@ fn collectives(arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn times_of_every_operation_and_size_are_printed() {
+fn every_operation_and_size_is_printed() {
     let output = collectives(&["--device", "sim"]);
     assert!(
         output.status.success(),
@@ -35,7 +35,7 @@ fn times_of_every_operation_and_size_are_printed() {
         .lines()
         .skip(2)
         .map(|line| line.split(" |").next().unwrap_or_default());
-    let found: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().collect()).collect();
+    let printed: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().collect()).collect();
     let kinds = [
         "all_reduce",
         "reduce",
@@ -52,7 +52,7 @@ fn times_of_every_operation_and_size_are_printed() {
         .iter()
         .flat_map(|kind| [vec![*kind, "1024"], vec![*kind, "4096"]])
         .collect();
-    assert_eq!(found, expected, "{text}");
+    assert_eq!(printed, expected, "{text}");
 }
 
 #[test]

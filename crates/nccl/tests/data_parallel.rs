@@ -54,7 +54,7 @@ fn losses(ranks: usize) -> Vec<f32> {
 }
 
 #[test]
-fn losses_of_two_and_four_ranks_are_those_of_one() {
+fn losses_do_not_depend_on_the_rank_count() {
     let one = losses(1);
     assert!(one[STEPS - 1] < 0.7 * one[0], "the loss falls: {one:?}");
     for ranks in [2, 4] {
@@ -77,7 +77,7 @@ const DEATHS: &str = "CURIUM_TEST_DEATHS";
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[test]
-fn rank_that_dies_at_any_point_of_a_step_ends_the_training_of_the_other() {
+fn dead_rank_ends_the_training() {
     if let Ok(rank) = std::env::var(RANK) {
         return train_until_a_rank_dies(&rank);
     }
@@ -100,7 +100,7 @@ fn rank_that_dies_at_any_point_of_a_step_ends_the_training_of_the_other() {
 }
 
 fn start(rank: usize, port: u16, time: u64) -> Child {
-    let name = "rank_that_dies_at_any_point_of_a_step_ends_the_training_of_the_other";
+    let name = "dead_rank_ends_the_training";
     let program = std::env::current_exe().expect("the path of this program is known");
     let mut command = Command::new(program);
     command

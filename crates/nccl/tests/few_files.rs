@@ -19,10 +19,10 @@ const HOST: &str = "127.0.0.1";
 const PORT: &str = "CURIUM_TEST_RENDEZVOUS_PORT";
 
 fn rendezvous(rank: usize, port: u16) -> Result<Rendezvous> {
-    rendezvous_of(rank, 2, port)
+    rendezvous_in(2, rank, port)
 }
 
-fn rendezvous_of(rank: usize, world_size: usize, port: u16) -> Result<Rendezvous> {
+fn rendezvous_in(world_size: usize, rank: usize, port: u16) -> Result<Rendezvous> {
     Ok(Rendezvous::new(rank, world_size, HOST, port)?
         .with_token(Token::new(*b"token"))
         .with_timeout(Duration::from_secs(30)))
@@ -56,12 +56,11 @@ fn start_rank_0(port: u16, test: &str) -> Result<Rank0> {
 #[test]
 fn too_few_files_for_the_ranks_are_reported() -> Result {
     const WORLD_SIZE: usize = 100;
-    let rendezvous = |rank, port| {
-        rendezvous_of(rank, WORLD_SIZE, port)
-            .map(|rendezvous| rendezvous.with_timeout(Duration::from_secs(3)))
-    };
+    const TIMEOUT: Duration = Duration::from_secs(3);
     if let Ok(port) = env::var(PORT) {
-        let error = rendezvous(0, port.parse()?)?.broadcast(&mut [7; 4]);
+        let error = rendezvous_in(WORLD_SIZE, 0, port.parse()?)?
+            .with_timeout(TIMEOUT)
+            .broadcast(&mut [7; 4]);
         assert!(
             matches!(error, Err(RendezvousError::System { .. })),
             "{error:?}"
@@ -72,7 +71,7 @@ fn too_few_files_for_the_ranks_are_reported() -> Result {
     let mut rank_0 = start_rank_0(port, "too_few_files_for_the_ranks_are_reported")?;
     let mut ranks = Vec::new();
     for rank in 1..WORLD_SIZE {
-        let mut rendezvous = rendezvous(rank, port)?;
+        let mut rendezvous = rendezvous_in(WORLD_SIZE, rank, port)?.with_timeout(TIMEOUT);
         ranks.push(thread::spawn(move || rendezvous.broadcast(&mut [0; 4])));
     }
     for rank in ranks {

@@ -163,7 +163,7 @@ fn longest_timeout_is_no_timeout() -> Result {
 
 /// Rank 0 closes the oldest connections of strangers when new ones arrive.
 #[test]
-fn connections_of_strangers_are_bounded() -> Result {
+fn open_connections_are_bounded() -> Result {
     let address = free_address()?;
     let rank_0 = broadcast(rendezvous(0, 2, address)?);
     let mut strangers = Vec::new();

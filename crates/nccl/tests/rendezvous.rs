@@ -17,28 +17,28 @@ fn free_port() -> u16 {
         .port()
 }
 
-fn place(rank: usize, world_size: usize, port: u16) -> Rendezvous {
-    let place = Rendezvous::new(rank, world_size, HOST, port).expect("the rank is in range");
-    place
+fn rendezvous(rank: usize, world_size: usize, port: u16) -> Rendezvous {
+    Rendezvous::new(rank, world_size, HOST, port)
+        .expect("the rank is in range")
         .with_token(Token::new(*b"token"))
         .with_timeout(Duration::from_secs(20))
 }
 
-/// Broadcasts once on `place`, and returns the bytes.
-fn broadcast(mut place: Rendezvous) -> Result<[u8; 4], RendezvousError> {
-    let mut bytes = if place.rank() == 0 {
+/// Broadcasts once, and returns the bytes.
+fn broadcast(mut rendezvous: Rendezvous) -> Result<[u8; 4], RendezvousError> {
+    let mut bytes = if rendezvous.rank() == 0 {
         *b"root"
     } else {
         *b"none"
     };
-    place.broadcast(&mut bytes).map(|()| bytes)
+    rendezvous.broadcast(&mut bytes).map(|()| bytes)
 }
 
-/// Runs every place on a thread of its own.
-fn broadcast_all(places: Vec<Rendezvous>) -> Vec<Result<[u8; 4], RendezvousError>> {
-    let threads: Vec<_> = places
+/// Runs every rank on a thread of its own.
+fn broadcast_all(ranks: Vec<Rendezvous>) -> Vec<Result<[u8; 4], RendezvousError>> {
+    let threads: Vec<_> = ranks
         .into_iter()
-        .map(|place| thread::spawn(move || broadcast(place)))
+        .map(|rendezvous| thread::spawn(move || broadcast(rendezvous)))
         .collect();
     threads
         .into_iter()
@@ -47,14 +47,14 @@ fn broadcast_all(places: Vec<Rendezvous>) -> Vec<Result<[u8; 4], RendezvousError
 }
 
 #[test]
-fn every_rank_receives_the_bytes_of_rank_0_in_whichever_order_they_start() {
-    for (ranks, rank_0_is_last) in [(2, false), (16, true), (64, false)] {
+fn ranks_receive_the_bytes_in_any_start_order() {
+    for (size, rank_0_is_last) in [(2, false), (16, true), (64, false)] {
         let port = free_port();
-        let mut places: Vec<_> = (0..ranks).map(|rank| place(rank, ranks, port)).collect();
+        let mut ranks: Vec<_> = (0..size).map(|rank| rendezvous(rank, size, port)).collect();
         if rank_0_is_last {
-            places.reverse();
+            ranks.reverse();
         }
-        for result in broadcast_all(places) {
+        for result in broadcast_all(ranks) {
             assert_eq!(&result.expect("all ranks arrive"), b"root");
         }
     }
@@ -66,32 +66,32 @@ fn broadcasts_follow_each_other_on_one_port() {
     let threads: Vec<_> = (0..4)
         .map(|rank| {
             thread::spawn(move || {
-                let mut place = place(rank, 4, port);
+                let mut rendezvous = rendezvous(rank, 4, port);
                 for round in 0..50_u8 {
                     let mut bytes = if rank == 0 { [round; 128] } else { [0; 128] };
-                    place.broadcast(&mut bytes).expect("all ranks arrive");
+                    rendezvous.broadcast(&mut bytes).expect("all ranks arrive");
                     assert_eq!(bytes, [round; 128]);
                 }
             })
         })
         .collect();
-    threads
-        .into_iter()
-        .for_each(|thread| thread.join().expect("no panic"));
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
 }
 
 #[test]
 fn single_rank_needs_no_network() {
-    let place = Rendezvous::new(0, 1, "no-such-host.invalid", 1).expect("the rank is in range");
-    assert_eq!(&broadcast(place).expect("no network"), b"root");
+    let single = Rendezvous::new(0, 1, "no-such-host.invalid", 1).expect("the rank is in range");
+    assert_eq!(&broadcast(single).expect("no network"), b"root");
 }
 
 #[test]
-fn missing_ranks_are_named_on_every_rank_that_is_there() {
+fn missing_ranks_are_named_on_the_present_ranks() {
     let port = free_port();
     let timeout = Duration::from_millis(700);
-    let places = [0, 1, 4].map(|rank| place(rank, 5, port).with_timeout(timeout));
-    for result in broadcast_all(places.into()) {
+    let present = [0, 1, 4].map(|rank| rendezvous(rank, 5, port).with_timeout(timeout));
+    for result in broadcast_all(present.into()) {
         let Err(RendezvousError::MissingRanks {
             ranks,
             world_size,
@@ -107,7 +107,7 @@ fn missing_ranks_are_named_on_every_rank_that_is_there() {
 #[test]
 fn unreachable_rank_0_is_an_error_within_the_timeout() {
     let start = Instant::now();
-    let result = broadcast(place(1, 2, free_port()).with_timeout(Duration::from_millis(300)));
+    let result = broadcast(rendezvous(1, 2, free_port()).with_timeout(Duration::from_millis(300)));
     assert!(
         matches!(result, Err(RendezvousError::Unreachable { .. })),
         "{result:?}"
@@ -116,10 +116,10 @@ fn unreachable_rank_0_is_an_error_within_the_timeout() {
 }
 
 #[test]
-fn port_in_use_is_an_error_of_rank_0() {
+fn port_in_use_is_an_error() {
     let listener = TcpListener::bind((HOST, 0)).expect("a free port");
     let port = listener.local_addr().expect("an address").port();
-    let result = broadcast(place(0, 2, port));
+    let result = broadcast(rendezvous(0, 2, port));
     assert!(
         matches!(&result, Err(RendezvousError::Listen { .. })),
         "{result:?}"
@@ -127,16 +127,16 @@ fn port_in_use_is_an_error_of_rank_0() {
 }
 
 #[test]
-fn rank_with_another_token_is_rejected_and_the_right_one_is_awaited() {
+fn rank_with_another_token_is_rejected() {
     let port = free_port();
-    let rank_0 = thread::spawn(move || broadcast(place(0, 2, port)));
-    let stranger = broadcast(place(1, 2, port).with_token(Token::new(*b"other")));
+    let rank_0 = thread::spawn(move || broadcast(rendezvous(0, 2, port)));
+    let stranger = broadcast(rendezvous(1, 2, port).with_token(Token::new(*b"other")));
     assert!(
         matches!(stranger, Err(RendezvousError::TokenMismatch { .. })),
         "{stranger:?}"
     );
     assert_eq!(
-        &broadcast(place(1, 2, port)).expect("the right token"),
+        &broadcast(rendezvous(1, 2, port)).expect("the right token"),
         b"root"
     );
     rank_0.join().expect("no panic").expect("rank 1 arrived");
@@ -148,12 +148,12 @@ fn rank_0_with_another_token_is_not_believed() {
     // A rank 0 that follows the protocol without the token cannot give this rank its bytes.
     let impostor = thread::spawn(move || {
         broadcast(
-            place(0, 2, port)
+            rendezvous(0, 2, port)
                 .with_token(Token::default())
                 .with_timeout(Duration::from_secs(2)),
         )
     });
-    let result = broadcast(place(1, 2, port));
+    let result = broadcast(rendezvous(1, 2, port));
     assert!(
         matches!(result, Err(RendezvousError::TokenMismatch { .. })),
         "{result:?}"
@@ -164,8 +164,8 @@ fn rank_0_with_another_token_is_not_believed() {
 #[test]
 fn ranks_that_disagree_are_distinguished() {
     let port = free_port();
-    let rank_0 = thread::spawn(move || broadcast(place(0, 3, port)));
-    let more = broadcast(place(1, 4, port));
+    let rank_0 = thread::spawn(move || broadcast(rendezvous(0, 3, port)));
+    let more = broadcast(rendezvous(1, 4, port));
     assert!(
         matches!(
             more,
@@ -173,7 +173,7 @@ fn ranks_that_disagree_are_distinguished() {
         ),
         "{more:?}"
     );
-    let longer = place(1, 3, port).broadcast(&mut [0; 8]);
+    let longer = rendezvous(1, 3, port).broadcast(&mut [0; 8]);
     assert!(
         matches!(
             longer,
@@ -185,14 +185,14 @@ fn ranks_that_disagree_are_distinguished() {
         ),
         "{longer:?}"
     );
-    let first = thread::spawn(move || broadcast(place(1, 3, port)));
+    let first = thread::spawn(move || broadcast(rendezvous(1, 3, port)));
     thread::sleep(Duration::from_millis(200));
-    let second = broadcast(place(1, 3, port));
+    let second = broadcast(rendezvous(1, 3, port));
     assert!(
         matches!(second, Err(RendezvousError::DuplicateRank { rank: 1 })),
         "{second:?}"
     );
-    broadcast(place(2, 3, port)).expect("all ranks arrive");
+    broadcast(rendezvous(2, 3, port)).expect("all ranks arrive");
     first.join().expect("no panic").expect("all ranks arrive");
     rank_0.join().expect("no panic").expect("all ranks arrive");
 }
@@ -200,12 +200,12 @@ fn ranks_that_disagree_are_distinguished() {
 #[test]
 fn rank_that_ends_while_it_waits_can_be_started_again() {
     let port = free_port();
-    let rank_0 = thread::spawn(move || broadcast(place(0, 3, port)));
+    let rank_0 = thread::spawn(move || broadcast(rendezvous(0, 3, port)));
     // Rank 1 arrives, gives up at once, and is started again.
-    let impatient = place(1, 3, port).with_timeout(Duration::from_millis(1));
+    let impatient = rendezvous(1, 3, port).with_timeout(Duration::from_millis(1));
     drop(thread::spawn(move || broadcast(impatient)));
     thread::sleep(Duration::from_millis(100));
-    let others = [1, 2].map(|rank| thread::spawn(move || broadcast(place(rank, 3, port))));
+    let others = [1, 2].map(|rank| thread::spawn(move || broadcast(rendezvous(rank, 3, port))));
     rank_0
         .join()
         .expect("no panic")
@@ -227,9 +227,9 @@ fn rank_that_ends_while_it_waits_can_be_started_again() {
 }
 
 #[test]
-fn strangers_that_send_nothing_or_nonsense_delay_no_rank() {
+fn strangers_delay_no_rank() {
     let port = free_port();
-    let rank_0 = thread::spawn(move || broadcast(place(0, 2, port)));
+    let rank_0 = thread::spawn(move || broadcast(rendezvous(0, 2, port)));
     let mut strangers = Vec::new();
     while strangers.len() < 20 {
         match TcpStream::connect((HOST, port)) {
@@ -246,7 +246,7 @@ fn strangers_that_send_nothing_or_nonsense_delay_no_rank() {
     }
     let start = Instant::now();
     assert_eq!(
-        &broadcast(place(1, 2, port)).expect("rank 0 is there"),
+        &broadcast(rendezvous(1, 2, port)).expect("rank 0 is there"),
         b"root"
     );
     assert!(
@@ -269,7 +269,7 @@ fn program_that_speaks_another_protocol_is_reported() {
         // Reads until the rank gives up, so that it receives the answer.
         let _ = stream.read(&mut [0; 64]);
     });
-    let result = broadcast(place(1, 2, port));
+    let result = broadcast(rendezvous(1, 2, port));
     assert!(
         matches!(&result, Err(RendezvousError::OtherProtocol { .. })),
         "{result:?}"
@@ -278,7 +278,7 @@ fn program_that_speaks_another_protocol_is_reported() {
 }
 
 #[test]
-fn rank_that_is_out_of_range_is_an_error() {
+fn invalid_rank_is_an_error() {
     for (rank, world_size) in [(2, 2), (0, 0), (0, usize::MAX)] {
         let result = Rendezvous::new(rank, world_size, HOST, 1);
         assert!(

@@ -36,11 +36,10 @@ impl Call {
         root: usize,
     ) -> std::result::Result<Self, Box<dyn Error>> {
         let Operands { source, target } = operands;
-        let address = |raw| std::ptr::with_exposed_provenance_mut(raw as usize);
         Ok(Self {
             nccl: communicator.library().clone(),
-            source: address(source.as_pointer().as_raw()),
-            target: address(target.as_pointer().as_raw()),
+            source: address(source),
+            target: address(target),
             counts: (source.len(), target.len()),
             root: c_int::try_from(root)?,
             place: (
@@ -53,7 +52,11 @@ impl Call {
     }
 }
 
-/// The operations. `Call::new` has set the lengths of the memory. The memory and the stream live until the stream is synchronized, the
+fn address(buffer: &DeviceBuffer<f32>) -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(buffer.as_pointer().as_raw() as usize)
+}
+
+/// The operations. Their contract: `Call::new` has set the lengths of the memory. The memory and the stream live until the stream is synchronized, the
 /// communicator is live, and its context is current.
 impl Call {
     #[inline(always)]
@@ -66,7 +69,7 @@ impl Call {
             ..
         } = *self;
         self.checked("ncclAllReduce", |api| {
-            // SAFETY: as for every operation, above.
+            // SAFETY: this is the contract of the `impl` block.
             Some(unsafe {
                 api.ncclAllReduce?(target, target, to, ELEMENT, SUM, communicator, stream)
             })
@@ -85,7 +88,7 @@ impl Call {
             ..
         } = *self;
         self.checked("ncclReduce", |api| {
-            // SAFETY: as for every operation, above.
+            // SAFETY: this is the contract of the `impl` block.
             Some(unsafe {
                 api.ncclReduce?(source, target, to, ELEMENT, SUM, root, communicator, stream)
             })
@@ -103,7 +106,7 @@ impl Call {
             ..
         } = *self;
         self.checked("ncclBroadcast", |api| {
-            // SAFETY: as for every operation, above.
+            // SAFETY: this is the contract of the `impl` block.
             Some(unsafe {
                 api.ncclBroadcast?(target, target, to, ELEMENT, root, communicator, stream)
             })
@@ -121,7 +124,7 @@ impl Call {
             ..
         } = *self;
         self.checked("ncclAllGather", |api| {
-            // SAFETY: as for every operation, above.
+            // SAFETY: this is the contract of the `impl` block.
             Some(unsafe { api.ncclAllGather?(source, target, from, ELEMENT, communicator, stream) })
         })
     }
@@ -137,7 +140,7 @@ impl Call {
             ..
         } = *self;
         self.checked("ncclReduceScatter", |api| {
-            // SAFETY: as for every operation, above.
+            // SAFETY: this is the contract of the `impl` block.
             Some(unsafe {
                 api.ncclReduceScatter?(source, target, to, ELEMENT, SUM, communicator, stream)
             })
@@ -155,7 +158,7 @@ impl Call {
             ..
         } = *self;
         self.checked("ncclAlltoAll", |api| {
-            // SAFETY: as for every operation, above.
+            // SAFETY: this is the contract of the `impl` block.
             Some(unsafe {
                 api.ncclAlltoAll?(
                     source,
@@ -181,7 +184,7 @@ impl Call {
             ..
         } = *self;
         self.checked("ncclGather", |api| {
-            // SAFETY: as for every operation, above.
+            // SAFETY: this is the contract of the `impl` block.
             Some(unsafe {
                 api.ncclGather?(source, target, from, ELEMENT, root, communicator, stream)
             })
@@ -200,7 +203,7 @@ impl Call {
             ..
         } = *self;
         self.checked("ncclScatter", |api| {
-            // SAFETY: as for every operation, above.
+            // SAFETY: this is the contract of the `impl` block.
             Some(unsafe {
                 api.ncclScatter?(source, target, to, ELEMENT, root, communicator, stream)
             })
@@ -221,19 +224,18 @@ impl Call {
             stream,
             ..
         } = *self;
-        let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+        let next = (rank + 1) % size;
+        let previous = (rank + size - 1) % size;
         self.checked("function for groups", |api| {
-            let (start, send, receive, end) = (
-                api.ncclGroupStart?,
-                api.ncclSend?,
-                api.ncclRecv?,
-                api.ncclGroupEnd?,
-            );
+            let start = api.ncclGroupStart?;
+            let send = api.ncclSend?;
+            let receive = api.ncclRecv?;
+            let end = api.ncclGroupEnd?;
             // SAFETY: the group ends below.
             let started = unsafe { start() };
-            // SAFETY: as for every operation, above.
+            // SAFETY: this is the contract of the `impl` block.
             let sent = unsafe { send(source, from, ELEMENT, next, communicator, stream) };
-            // SAFETY: as for every operation, above.
+            // SAFETY: this is the contract of the `impl` block.
             let received = unsafe { receive(target, to, ELEMENT, previous, communicator, stream) };
             // SAFETY: the group was started above.
             let all = [started, sent, received, unsafe { end() }];

@@ -137,13 +137,12 @@ fn simulated(selection: &Selection) -> Result<(), Box<dyn Error>> {
 
 /// Measures the operations of one rank. Rank 0 prints them.
 fn measure_all(communicator: Communicator, selection: &Selection) -> Result<(), Box<dyn Error>> {
-    let (nccl, context) = (
-        communicator.library().clone(),
-        communicator.context().clone(),
-    );
+    let nccl = communicator.library().clone();
+    let context = communicator.context().clone();
     // The C functions need a current context, and Curium's then switch none.
     context.set_current()?;
-    let (stream, is_simulated) = (context.stream()?, selection.is_simulated);
+    let stream = context.stream()?;
+    let is_simulated = selection.is_simulated;
     let mut rank = Rank {
         meeting: DeviceBuffer::zeroed(&stream, 1)?,
         nccl,
@@ -178,7 +177,7 @@ fn measure_all(communicator: Communicator, selection: &Selection) -> Result<(), 
                 } else {
                     1
                 };
-                print(name, (1 << power, operations), &rounds);
+                print(name, 1 << power, operations, &rounds);
             }
         }
     }
@@ -187,14 +186,12 @@ fn measure_all(communicator: Communicator, selection: &Selection) -> Result<(), 
 
 impl Selection {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let (mut selected, mut largest) = (
-            Self {
-                is_simulated: false,
-                kinds: Vec::new(),
-                largest: 0,
-            },
-            None,
-        );
+        let mut selected = Self {
+            is_simulated: false,
+            kinds: Vec::new(),
+            largest: 0,
+        };
+        let mut largest = None;
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             if argument == "--device" {
@@ -226,18 +223,14 @@ impl Selection {
     }
 }
 
-fn print(name: &str, (bytes, operations): (u64, u64), rounds: &[[Times; 2]]) {
-    let of = |way: usize, field: fn(&Times) -> f64| {
-        median(rounds.iter().map(|round| field(&round[way])))
-    };
+fn print(name: &str, bytes: u64, operations: u64, rounds: &[[Times; 2]]) {
     let host = ratio(rounds.iter().map(|[curium, c]| curium.host / c.host));
     let bandwidth = ratio(rounds.iter().map(|[curium, c]| c.total / curium.total));
-    let rate = |way| (bytes * operations) as f64 / of(way, |times| times.total) / 1e9;
-    let (ours, theirs) = (
-        of(0, |times| times.host) * 1e9,
-        of(1, |times| times.host) * 1e9,
-    );
-    let (our_rate, their_rate) = (rate(0), rate(1));
+    let gigabytes = (bytes * operations) as f64 / 1e9;
+    let ours = median(rounds.iter().map(|[curium, _]| curium.host)) * 1e9;
+    let theirs = median(rounds.iter().map(|[_, c]| c.host)) * 1e9;
+    let our_rate = gigabytes / median(rounds.iter().map(|[curium, _]| curium.total));
+    let their_rate = gigabytes / median(rounds.iter().map(|[_, c]| c.total));
     println!(
         "{name:14} {bytes:10} | {ours:16.0} {theirs:6.0} {host} | {our_rate:14.3} {their_rate:8.3} {bandwidth}"
     );
@@ -280,12 +273,14 @@ impl Rank {
                 })
             })?;
             let replay = RefCell::new(graph.instantiate()?);
-            let curium = |rank: &mut Self| Ok(replay.borrow_mut().launch(&rank.stream)?);
-            return self.in_turns(bytes * REPLAYED, curium, |rank| {
-                c::launch(&replay.borrow(), &rank.stream)
-            });
+            return self.in_turns(
+                bytes * REPLAYED,
+                |rank| Ok(replay.borrow_mut().launch(&rank.stream)?),
+                |rank| c::launch(&replay.borrow(), &rank.stream),
+            );
         }
-        let (number, size) = (self.communicator.rank(), self.communicator.size());
+        let number = self.communicator.rank();
+        let size = self.communicator.size();
         let is_root = number == ROOT;
         let call = c::Call::new(&mut self.communicator, &self.stream, &operands, ROOT)?;
         let Operands { source, target } = &mut operands;
@@ -330,13 +325,14 @@ impl Rank {
                 in_turns!(enqueue(Operation::scatter_from(source, target)), scatter)
             }
             Kind::Scatter => in_turns!(enqueue(Operation::scatter(target, ROOT)), scatter),
-            Kind::SendReceive => {
-                let exchange = |Self {
-                                    nccl,
-                                    communicator,
-                                    stream,
-                                    ..
-                                }: &mut Self| {
+            Kind::SendReceive => self.in_turns(
+                bytes,
+                |Self {
+                     nccl,
+                     communicator,
+                     stream,
+                     ..
+                 }| {
                     Ok(nccl.group(|group| {
                         group.enqueue(
                             communicator,
@@ -349,9 +345,9 @@ impl Rank {
                             Operation::receive(target, (number + size - 1) % size),
                         )
                     })?)
-                };
-                self.in_turns(bytes, exchange, |_| call.send_and_receive())
-            }
+                },
+                |_| call.send_and_receive(),
+            ),
         }
     }
 
@@ -402,10 +398,9 @@ impl Rank {
         }
         let host = start.elapsed();
         self.stream.synchronize()?;
-        let per_call = |time: Duration| time.as_secs_f64() / calls as f64;
         Ok(Times {
-            host: per_call(host),
-            total: per_call(start.elapsed()),
+            host: host.as_secs_f64() / calls as f64,
+            total: start.elapsed().as_secs_f64() / calls as f64,
         })
     }
 
@@ -449,7 +444,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 /// Formats the median with its standard error: 0.93 interquartile ranges over the root of the number of values, for a normal distribution.
 fn ratio(values: impl Iterator<Item = f64>) -> String {
     let values = sorted(values);
-    let (count, quartile) = (values.len(), |part: usize| values[values.len() * part / 4]);
-    let error = 0.93 * (quartile(3) - quartile(1)) / (count as f64).sqrt();
-    format!("{:6.3} ± {error:5.3}", quartile(2))
+    let count = values.len();
+    let interquartile_range = values[count * 3 / 4] - values[count / 4];
+    let error = 0.93 * interquartile_range / (count as f64).sqrt();
+    format!("{:6.3} ± {error:5.3}", values[count / 2])
 }

@@ -22,10 +22,8 @@ use curium_sim::{Config, Simulator};
 use self::train::{Result, train};
 
 fn main() -> Result<()> {
-    let (steps, timeout) = (
-        number("--steps")?.unwrap_or(20),
-        number("--timeout")?.unwrap_or(60),
-    );
+    let steps = number("--steps")?.unwrap_or(20);
+    let timeout = number("--timeout")?.unwrap_or(60);
     let timeout = Duration::from_secs(timeout);
     let options = CommunicatorOptions::new().with_timeout(timeout);
     match Rendezvous::from_environment() {
@@ -109,9 +107,11 @@ fn value(option: &str) -> Option<String> {
 }
 
 fn number(option: &str) -> Result<Option<u64>> {
-    let number = |text: String| {
-        text.parse()
-            .map_err(|_| format!("{option} {text}: not a number").into())
+    let Some(text) = value(option) else {
+        return Ok(None);
     };
-    value(option).map(number).transpose()
+    let number = text
+        .parse()
+        .map_err(|_| format!("{option} {text}: not a number"))?;
+    Ok(Some(number))
 }

@@ -103,7 +103,8 @@ pub(crate) fn train(
     steps: usize,
 ) -> Result<Vec<f32>> {
     let context = communicator.context().clone();
-    let (stream, reducing) = (context.stream()?, context.stream()?);
+    let stream = context.stream()?;
+    let reducing = context.stream()?;
     let mut model = Model::new(&stream, communicator.rank(), communicator.size())?;
     let mut losses = Vec::new();
     model.step(
@@ -136,8 +137,8 @@ pub(crate) fn train(
 
 impl Model {
     fn new(stream: &Stream, rank: usize, ranks: usize) -> Result<Self> {
-        let (library, rows) = (Library::from_ptx(stream.context(), PTX)?, BATCH / ranks);
-        let zeroed = |len| DeviceBuffer::<f32>::zeroed(stream, len);
+        let library = Library::from_ptx(stream.context(), PTX)?;
+        let rows = BATCH / ranks;
         Ok(Self {
             relu: library.kernel("relu")?,
             relu_gradient: library.kernel("relu_gradient")?,
@@ -150,13 +151,13 @@ impl Model {
             })?,
             first: DeviceBuffer::from_slice(stream, &weights(INPUTS, HIDDEN))?,
             second: DeviceBuffer::from_slice(stream, &weights(HIDDEN, OUTPUTS))?,
-            sums: zeroed(rows * HIDDEN)?,
-            active: zeroed(rows * HIDDEN)?,
-            backward: zeroed(rows * HIDDEN)?,
-            difference: zeroed(rows * OUTPUTS)?,
-            first_gradient: zeroed(INPUTS * HIDDEN)?,
-            second_gradient: zeroed(HIDDEN * OUTPUTS)?,
-            loss: zeroed(1)?,
+            sums: DeviceBuffer::zeroed(stream, rows * HIDDEN)?,
+            active: DeviceBuffer::zeroed(stream, rows * HIDDEN)?,
+            backward: DeviceBuffer::zeroed(stream, rows * HIDDEN)?,
+            difference: DeviceBuffer::zeroed(stream, rows * OUTPUTS)?,
+            first_gradient: DeviceBuffer::zeroed(stream, INPUTS * HIDDEN)?,
+            second_gradient: DeviceBuffer::zeroed(stream, HIDDEN * OUTPUTS)?,
+            loss: DeviceBuffer::zeroed(stream, 1)?,
         })
     }
 
@@ -171,7 +172,8 @@ impl Model {
         stream: &Stream,
         reducing: &Stream,
     ) -> Result<()> {
-        let (rows, hidden) = (self.rows, u32::try_from(self.rows * HIDDEN)?);
+        let rows = self.rows;
+        let hidden = u32::try_from(self.rows * HIDDEN)?;
         let launch = LaunchConfig::for_elements(hidden);
 
         // Forward: the difference between output and target, divided by the number of samples.
@@ -203,7 +205,7 @@ impl Model {
         communicator.all_reduce_in_place(reducing, &mut self.second_gradient, Reduction::Sum)?;
         let mut result = MatrixMut::row_major(&mut self.backward, rows, HIDDEN)?;
         blas.gemm(1.0, differences, weights.transposed(), 0.0, &mut result)?;
-        // SAFETY: as above.
+        // SAFETY: the kernel accesses `hidden` elements, which is the length of both buffers.
         unsafe {
             self.relu_gradient
                 .launch(stream, launch, (&self.sums, &mut self.backward, hidden))
@@ -241,8 +243,7 @@ fn part(
     columns: usize,
     element: impl Fn(usize, usize) -> f32,
 ) -> Result<DeviceBuffer<f32>> {
-    let own = rank * rows..(rank + 1) * rows;
-    let elements: Vec<f32> = own
+    let elements: Vec<f32> = (rank * rows..(rank + 1) * rows)
         .flat_map(|row| (0..columns).map(move |column| (row, column)))
         .map(|(row, column)| element(row, column))
         .collect();

@@ -92,21 +92,18 @@ impl Shared {
         if !self.is_captured.load(Acquire) {
             return self.abort_unused();
         }
-        let (library, context, raw) = (
-            self.library.clone(),
-            self.context.clone(),
-            AtomicPtr::new(self.raw),
-        );
-        let abort = move || {
-            // SAFETY: the communicator is live, ended only here, and unused.
-            let aborted = entered(&context, || unsafe {
-                call!(library.api(), ncclCommAbort(raw.into_inner()))
-            });
-            report_failed_end(aborted);
-        };
+        let library = self.library.clone();
+        let context = self.context.clone();
+        let raw = AtomicPtr::new(self.raw);
         let started = thread::Builder::new()
             .name("curium-nccl-abort".to_owned())
-            .spawn(abort);
+            .spawn(move || {
+                // SAFETY: the communicator is live, ended only here, and unused.
+                let aborted = entered(&context, || unsafe {
+                    call!(library.api(), ncclCommAbort(raw.into_inner()))
+                });
+                report_failed_end(aborted);
+            });
         *self.aborting.lock() = Some(started.map_err(|error| {
             let problem =
                 format!("the communicator is not released: no thread can be started ({error})");

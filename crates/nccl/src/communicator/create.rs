@@ -8,12 +8,12 @@ use curium_driver::extend::refuse_wait;
 use curium_driver::{Context, ContextKind};
 
 use super::options::CommunicatorOptions;
-use super::shared::{Output, Shared, entered};
+use super::shared::{Output, Ownership, Shared, entered};
 use super::{Communicator, Connecting};
 use crate::error::{ArgumentError, Result};
 use crate::group;
 use crate::library::Nccl;
-use crate::operation::Place;
+use crate::operation::Membership;
 use crate::rendezvous::Exchange;
 use crate::sys::{Api, ncclComm_t, ncclConfig_t};
 use crate::unique_id::UniqueId;
@@ -41,7 +41,7 @@ impl Communicator {
             library,
             context,
             id,
-            Place { rank, size },
+            Membership { rank, size },
             CommunicatorOptions::new(),
         )
     }
@@ -65,7 +65,7 @@ impl Communicator {
             library,
             context,
             id,
-            Place { rank, size },
+            Membership { rank, size },
             options,
         )
     }
@@ -112,7 +112,7 @@ impl Communicator {
             library,
             context,
             id,
-            Place { rank, size },
+            Membership { rank, size },
             options,
             false,
         )
@@ -133,15 +133,16 @@ impl Communicator {
         let Some(first) = contexts.first() else {
             return Err(ArgumentError::refused(OPERATION, "there is no context"));
         };
-        contexts
-            .iter()
-            .try_for_each(|context| expect_usable(OPERATION, context))?;
+        for context in contexts {
+            validate_context(OPERATION, context)?;
+        }
         let size = contexts.len();
         let devices: Vec<c_int> = contexts
             .iter()
             .map(|context| context.device().as_raw())
             .collect();
-        let (mut raw, count) = (vec![ptr::null_mut(); size], number(OPERATION, size)?);
+        let mut raw = vec![ptr::null_mut(); size];
+        let count = number(OPERATION, size)?;
         // SAFETY: both lists have one element for each device.
         entered(first, || unsafe {
             call!(
@@ -158,8 +159,8 @@ impl Communicator {
                     raw,
                     library,
                     context,
-                    Place { rank, size },
-                    true,
+                    Membership { rank, size },
+                    Ownership::Owned,
                 ))
             });
         Ok(ranks.collect())
@@ -171,11 +172,19 @@ impl Communicator {
         library: &Nccl,
         context: &Context,
         id: UniqueId,
-        place: Place,
+        membership: Membership,
         options: CommunicatorOptions,
     ) -> Result<Self> {
         let is_blocking = options.timeout.is_none();
-        let shared = start_new(operation, library, context, id, place, options, is_blocking)?;
+        let shared = start_new(
+            operation,
+            library,
+            context,
+            id,
+            membership,
+            options,
+            is_blocking,
+        )?;
         shared.settle(operation)?;
         Ok(Self::from_shared(shared))
     }
@@ -187,7 +196,7 @@ fn start_new(
     library: &Nccl,
     context: &Context,
     id: UniqueId,
-    place: Place,
+    membership: Membership,
     options: CommunicatorOptions,
     is_blocking: bool,
 ) -> Result<Arc<Shared>> {
@@ -195,7 +204,7 @@ fn start_new(
         operation,
         library,
         context,
-        place,
+        membership,
         options,
         is_blocking,
         |rank, size, output, config| {
@@ -210,22 +219,20 @@ fn start_new(
     )
 }
 
-/// Starts to create a rank. Calls `create` with the rank, the number of ranks, the place of the communicator, and the configuration.
+/// Starts to create a rank. Calls `create` with the rank, the number of ranks, the output for the communicator, and the configuration.
 pub(super) fn start(
     operation: &'static str,
     library: &Nccl,
     context: &Context,
-    place: Place,
+    membership: Membership,
     options: CommunicatorOptions,
     is_blocking: bool,
     create: impl FnOnce(c_int, c_int, *mut ncclComm_t, *mut ncclConfig_t) -> Result<()>,
 ) -> Result<Arc<Shared>> {
-    expect_usable(operation, context)?;
-    let (rank, size) = in_range(operation, place)?;
-    let (output, mut config) = (
-        Output::new(),
-        options.to_raw(library.version(), is_blocking),
-    );
+    validate_context(operation, context)?;
+    let (rank, size) = in_range(operation, membership)?;
+    let output = Output::new();
+    let mut config = options.to_raw(library.version(), is_blocking);
     entered(context, || {
         create(rank, size, output.as_ptr(), &raw mut config)
     })?;
@@ -234,7 +241,7 @@ pub(super) fn start(
     } else {
         Some(options.timeout.unwrap_or(std::time::Duration::MAX))
     };
-    Shared::created(output, library, context, place, timeout)
+    Shared::created(output, library, context, membership, timeout)
 }
 
 /// Returns the rank and the number of ranks of a communicator.
@@ -242,19 +249,20 @@ pub(super) fn start(
 /// # Safety
 ///
 /// The communicator is live.
-pub(super) unsafe fn place(api: &Api, raw: ncclComm_t) -> Result<Place> {
-    let (mut rank, mut size) = (0, 0);
+pub(super) unsafe fn membership(api: &Api, raw: ncclComm_t) -> Result<Membership> {
+    let mut rank = 0;
+    let mut size = 0;
     // SAFETY: the communicator is live, and `rank` is valid for writes.
     unsafe { call!(api, ncclCommUserRank(raw, &raw mut rank)) }?;
     // SAFETY: the communicator is live, and `size` is valid for writes.
     unsafe { call!(api, ncclCommCount(raw, &raw mut size)) }?;
-    Ok(Place {
+    Ok(Membership {
         rank: rank.try_into().unwrap_or_default(),
         size: size.try_into().unwrap_or_default(),
     })
 }
 
-fn expect_usable(operation: &'static str, context: &Context) -> Result<()> {
+fn validate_context(operation: &'static str, context: &Context) -> Result<()> {
     group::expect_none(operation)?;
     refuse_wait(operation)?;
     if matches!(context.kind(), ContextKind::Primary | ContextKind::Borrowed) {
@@ -267,11 +275,9 @@ fn expect_usable(operation: &'static str, context: &Context) -> Result<()> {
 }
 
 /// Converts a rank and the number of ranks.
-fn in_range(operation: &'static str, place: Place) -> Result<(c_int, c_int)> {
-    let (rank, size) = (
-        number(operation, place.rank)?,
-        number(operation, place.size)?,
-    );
+fn in_range(operation: &'static str, membership: Membership) -> Result<(c_int, c_int)> {
+    let rank = number(operation, membership.rank)?;
+    let size = number(operation, membership.size)?;
     if rank < size {
         return Ok((rank, size));
     }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use super::using::Using;
+use super::use_guard::UseGuard;
 use super::{Communicator, wake};
 use crate::error::Result;
 use crate::group;
@@ -33,9 +33,9 @@ impl Communicator {
     pub fn finalize(&mut self) -> Result<()> {
         const OPERATION: &str = "Communicator::finalize";
         self.start_finalizing(OPERATION)?;
-        let using = Using::begin_to_end(&*self.shared, OPERATION)?;
+        let use_guard = UseGuard::acquire_for_release(&*self.shared, OPERATION)?;
         let settled = self.shared.settle(OPERATION);
-        drop(using);
+        drop(use_guard);
         self.shared.ended_by_timeout(settled)
     }
 
@@ -57,7 +57,7 @@ impl Communicator {
 
     fn start_finalizing(&mut self, operation: &'static str) -> Result<()> {
         group::expect_none(operation)?;
-        let using = Using::begin(&*self.shared, operation)?;
+        let use_guard = UseGuard::acquire(&*self.shared, operation)?;
         let started = if self.shared.is_owned() {
             self.shared.start_finalizing()
         } else {
@@ -66,7 +66,7 @@ impl Communicator {
         if started.is_ok() {
             self.shared.set_finalized();
         }
-        drop(using);
+        drop(use_guard);
         self.shared.ended_by_timeout(started)
     }
 }
@@ -77,8 +77,8 @@ impl Future for Finalizing<'_> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         const OPERATION: &str = "Communicator::start_finalize";
         let shared = &*self.communicator.shared;
-        let state = Using::begin_to_end(shared, OPERATION)
-            .and_then(|using| using.shared().is_settled_since(self.start, OPERATION));
+        let state = UseGuard::acquire_for_release(shared, OPERATION)
+            .and_then(|use_guard| use_guard.shared().is_settled_since(self.start, OPERATION));
         match shared.ended_by_timeout(state) {
             Ok(true) => Poll::Ready(Ok(())),
             Ok(false) => {

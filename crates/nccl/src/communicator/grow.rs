@@ -5,12 +5,12 @@ use std::ptr;
 use curium_driver::Context;
 
 use super::options::CommunicatorOptions;
-use super::using::Using;
+use super::use_guard::UseGuard;
 use super::{Communicator, create};
 use crate::error::{ArgumentError, Result};
 use crate::group;
 use crate::library::Nccl;
-use crate::operation::Place;
+use crate::operation::Membership;
 use crate::sys::ncclUniqueId;
 use crate::unique_id::UniqueId;
 use curium_driver::sys::call;
@@ -28,13 +28,13 @@ impl Communicator {
     pub fn growth_id(&mut self) -> Result<UniqueId> {
         const OPERATION: &str = "Communicator::growth_id";
         group::expect_none(OPERATION)?;
-        let using = Using::begin(&*self.shared, OPERATION)?;
+        let use_guard = UseGuard::acquire(&*self.shared, OPERATION)?;
         let mut id = ncclUniqueId::default();
         // SAFETY: the communicator is in use, and `id` is valid for writes.
         unsafe {
             call!(
                 self.shared.api(),
-                ncclCommGetUniqueId(using.raw(), &raw mut id)
+                ncclCommGetUniqueId(use_guard.raw(), &raw mut id)
             )
         }?;
         Ok(UniqueId::from_raw(id))
@@ -73,11 +73,11 @@ impl Communicator {
     #[doc(alias = "ncclCommGrow")]
     pub fn grow(&mut self, size: usize, id: Option<UniqueId>) -> Result<Self> {
         const OPERATION: &str = "Communicator::grow";
-        let own = self.size();
-        if size <= own {
+        let current = self.size();
+        if size <= current {
             return Err(ArgumentError::refused(
                 OPERATION,
-                format!("no new ranks ({size} ranks, of which {own} exist)"),
+                format!("no new ranks ({size} ranks, of which {current} exist)"),
             ));
         }
         let size = create::number(OPERATION, size)?;
@@ -109,13 +109,14 @@ impl Communicator {
         options: CommunicatorOptions,
     ) -> Result<Self> {
         const OPERATION: &str = "Communicator::join";
-        let (place, is_blocking, id) =
-            (Place { rank, size }, options.timeout.is_none(), id.to_raw());
+        let membership = Membership { rank, size };
+        let is_blocking = options.timeout.is_none();
+        let id = id.to_raw();
         let shared = create::start(
             OPERATION,
             library,
             context,
-            place,
+            membership,
             options,
             is_blocking,
             |rank, size, output, config| {

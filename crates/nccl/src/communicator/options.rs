@@ -79,30 +79,34 @@ impl CommunicatorOptions {
 
     /// Returns the configuration for a version of the library.
     pub(crate) fn to_raw(self, version: LibraryVersion, is_blocking: bool) -> ncclConfig_t {
-        let number = |value: Option<u32>| {
-            value.map_or(UNSET, |value| value.try_into().unwrap_or(c_int::MAX))
-        };
-        let (min, max) = (self.ctas.map(|ctas| ctas.0), self.ctas.map(|ctas| ctas.1));
+        let min = self.ctas.map(|ctas| ctas.0);
+        let max = self.ctas.map(|ctas| ctas.1);
         ncclConfig_t {
             size: size(version),
             magic: NCCL_API_MAGIC,
             version: encode(version.min(NEWEST)),
             blocking: if is_blocking { UNSET } else { 0 },
-            cgaClusterSize: number(self.cluster_size),
-            minCTAs: number(min),
-            maxCTAs: number(max),
+            cgaClusterSize: setting(self.cluster_size),
+            minCTAs: setting(min),
+            maxCTAs: setting(max),
             ..unset()
         }
     }
 }
 
+/// Converts a setting, which NCCL chooses if there is none.
+fn setting(value: Option<u32>) -> c_int {
+    value.map_or(UNSET, |value| value.try_into().unwrap_or(c_int::MAX))
+}
+
 /// Returns the size of the configuration in a version; that of the newest known for newer ones.
 fn size(version: LibraryVersion) -> usize {
-    let known = SIZES
+    let (_, size) = SIZES
         .iter()
         .rev()
-        .find(|(minor, _)| (2, *minor) <= (version.major, version.minor));
-    known.unwrap_or(&SIZES[0]).1
+        .find(|(minor, _)| (2, *minor) <= (version.major, version.minor))
+        .unwrap_or(&SIZES[0]);
+    *size
 }
 
 /// Returns a configuration in which NCCL chooses every setting.
@@ -150,13 +154,13 @@ mod tests {
     }
 
     #[test]
-    fn configuration_has_the_size_of_the_version_of_the_library() {
+    fn configuration_size_depends_on_the_version() {
         let sizes = [18, 26, 27, 28, 31, 32, 40].map(|minor| size(version(minor)));
         assert_eq!(sizes, [48, 48, 72, 80, 112, size_of::<ncclConfig_t>(), 120]);
     }
 
     #[test]
-    fn configuration_names_no_version_newer_than_its_fields() {
+    fn version_is_limited_to_the_declared_fields() {
         let options = CommunicatorOptions::new().with_ctas(1, 4);
         let raw = options.to_raw(version(40), false);
         assert_eq!(

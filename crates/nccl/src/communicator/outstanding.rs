@@ -61,7 +61,7 @@ impl Outstanding {
     }
 
     /// Describes the first operation that was called longer ago than `limit` and has not completed, with the time since its call.
-    pub(super) fn late(&mut self, limit: Duration) -> Option<(Box<str>, Duration)> {
+    pub(super) fn late(&mut self, limit: Duration) -> Option<LateOperation> {
         while let Some(first) = self.operations.front() {
             let waited = first.called.elapsed();
             if waited <= limit {
@@ -69,13 +69,25 @@ impl Outstanding {
             }
             match first.event.is_finished() {
                 Ok(true) => drop(self.operations.pop_front()),
-                Ok(false) => return Some((first.describe(), waited)),
+                Ok(false) => {
+                    return Some(LateOperation {
+                        description: first.describe(),
+                        waited,
+                    });
+                }
                 // The calls of the communicator return the error of the context.
                 Err(_) => return None,
             }
         }
         None
     }
+}
+
+/// An operation that has not completed in time.
+pub(super) struct LateOperation {
+    pub(super) description: Box<str>,
+    /// The time since its call.
+    pub(super) waited: Duration,
 }
 
 impl Recorded {

@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 
 use super::Communicator;
 use super::shared::{Output, Shared, entered};
-use super::using::Using;
+use super::use_guard::UseGuard;
 use crate::error::{ArgumentError, Error, Result, Returned};
 use crate::group;
-use crate::operation::Operands;
+use crate::operation::{MemoryRange, Operands};
 use crate::sys::{NCCL_WIN_COLL_SYMMETRIC, NCCL_WIN_REQUIRED_ALIGNMENT};
 use curium_driver::sys::call;
 
@@ -95,7 +95,7 @@ impl<B: AsDeviceSliceMut + Send + 'static> ViewedMemory<B> {
     }
 
     fn view_mut(&mut self) -> &mut DeviceSliceMut<'static, B::Element> {
-        // SAFETY: as in `view`.
+        // SAFETY: `new` has initialized it, and the owner is live.
         unsafe { self.view.assume_init_mut() }
     }
 
@@ -119,11 +119,11 @@ pub(crate) struct Registration {
 
 /// A registration in the list of its communicator.
 #[derive(Debug)]
-pub(super) struct KnownRegistration {
+pub(super) struct ListedRegistration {
     registration: Weak<Registration>,
     /// The address and the number of bytes. A search compares them without a reference to the registration, which would look like that of a
     /// graph to the thread that releases the memory.
-    range: (u64, usize),
+    range: MemoryRange,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -219,7 +219,8 @@ impl Communicator {
                 "the memory was allocated in a capture, and exists only while that graph runs",
             ));
         }
-        let (address, bytes) = (memory.as_pointer().as_raw(), memory.byte_len());
+        let address = memory.as_pointer().as_raw();
+        let bytes = memory.byte_len();
         if bytes == 0 {
             return Err(ArgumentError::refused(operation, "the memory is empty"));
         }
@@ -240,10 +241,10 @@ impl Communicator {
             memory: Mutex::new(None),
         });
         let mut registrations = self.shared.registrations.lock();
-        registrations.retain(|known| known.registration.strong_count() > 0);
-        registrations.push(KnownRegistration {
+        registrations.retain(|entry| entry.registration.strong_count() > 0);
+        registrations.push(ListedRegistration {
             registration: Arc::downgrade(&registration),
-            range: (address, bytes),
+            range: MemoryRange { address, bytes },
         });
         Ok(registration)
     }
@@ -252,17 +253,20 @@ impl Communicator {
 /// Registers memory, which is live until the registration has ended.
 fn start(shared: &Shared, kind: Kind, address: u64, bytes: usize) -> Result<Output<c_void>> {
     let operation = kind.operation();
-    let using = Using::begin(shared, operation)?;
-    let (api, raw, handle) = (shared.api(), using.raw(), Output::new());
+    let use_guard = UseGuard::acquire(shared, operation)?;
+    let api = shared.api();
+    let raw = use_guard.raw();
+    let handle = Output::new();
     let memory = std::ptr::without_provenance_mut(address as usize);
     let registered = entered(&shared.context, || match kind {
-        // SAFETY: the communicator is in use, the memory is live and of its device, and the place is valid for writes.
+        // SAFETY: the communicator is in use, the memory is live and of its device, and the output is valid for writes.
         Kind::Buffer => unsafe {
             call!(api, ncclCommRegister(raw, memory, bytes, handle.as_ptr()))
         },
         Kind::Window => {
             let flags = NCCL_WIN_COLL_SYMMETRIC.cast_signed();
-            // SAFETY: as above; the place lives until the call has completed.
+            // SAFETY: the communicator is in use, the memory is live and of its device, and the output is valid for writes until the call has
+            // completed.
             unsafe {
                 call!(
                     api,
@@ -374,7 +378,7 @@ impl Registration {
         // SAFETY: no operation is enqueued.
         unsafe { Argument::<&mut [T]>::bind(memory, &mut guard) }?;
         drop(guard);
-        let Ok(_using) = Using::begin_to_end(&*self.shared, RELEASE) else {
+        let Ok(_using) = UseGuard::acquire_for_release(&*self.shared, RELEASE) else {
             return Ok(());
         };
         self.shared.wait(RELEASE, &stream)
@@ -385,10 +389,12 @@ impl Registration {
         if self.has_ended.swap(true, Relaxed) {
             return Ok(());
         }
-        let Ok(using) = Using::begin_to_end(&*self.shared, RELEASE) else {
+        let Ok(use_guard) = UseGuard::acquire_for_release(&*self.shared, RELEASE) else {
             return Ok(());
         };
-        let (api, raw, handle) = (self.shared.api(), using.raw(), self.handle.get());
+        let api = self.shared.api();
+        let raw = use_guard.raw();
+        let handle = self.handle.get();
         // NCCL returns no handle if registrations are turned off.
         if handle.is_null() {
             return Ok(());
@@ -396,7 +402,7 @@ impl Registration {
         entered(&self.shared.context, || match self.kind {
             // SAFETY: the communicator is in use, and the handle is deregistered here once.
             Kind::Buffer => unsafe { call!(api, ncclCommDeregister(raw, handle)) },
-            // SAFETY: as above.
+            // SAFETY: the communicator is in use, and the handle is deregistered here once.
             Kind::Window => unsafe { call!(api, ncclCommWindowDeregister(raw, handle.cast())) },
         })?;
         self.shared.settle(RELEASE)
@@ -425,10 +431,9 @@ impl Registration {
     }
 }
 
-impl KnownRegistration {
-    fn overlaps(&self, (address, bytes): (u64, usize)) -> bool {
-        let (own_address, own_bytes) = self.range;
-        address < own_address + own_bytes as u64 && own_address < address + bytes as u64
+impl ListedRegistration {
+    fn overlaps(&self, other: MemoryRange) -> bool {
+        self.range.address < other.end() && other.address < self.range.end()
     }
 }
 
@@ -458,20 +463,20 @@ impl Shared {
     }
 
     #[cold]
-    fn keep_captured(self: &Arc<Self>, guard: &AccessGuard<'_>, ranges: [Option<(u64, usize)>; 2]) {
+    fn keep_captured(self: &Arc<Self>, guard: &AccessGuard<'_>, ranges: [Option<MemoryRange>; 2]) {
         guard.keep(self);
         self.set_captured();
         let used: Vec<_> = self
             .registrations
             .lock()
             .iter()
-            .filter(|known| {
+            .filter(|entry| {
                 ranges
                     .into_iter()
                     .flatten()
-                    .any(|range| known.overlaps(range))
+                    .any(|range| entry.overlaps(range))
             })
-            .filter_map(|known| known.registration.upgrade())
+            .filter_map(|entry| entry.registration.upgrade())
             .collect();
         for registration in &used {
             guard.keep(registration);

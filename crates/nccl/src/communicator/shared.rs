@@ -7,17 +7,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{ptr, thread};
 
-use curium_driver::extend::{dropping, report};
-use curium_driver::{Context, Stream, emit_event};
+use curium_driver::extend::{dropping, release_handle};
+use curium_driver::{Context, Stream};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::outstanding::Outstanding;
-use super::registration::KnownRegistration;
+use super::registration::ListedRegistration;
 use super::watch::Watch;
 use crate::error::{Error, Result, TimeoutError};
 use crate::group;
 use crate::library::{Nccl, failed};
-use crate::operation::{Call, Form, Place};
+use crate::operation::{Call, Form, Membership};
 use crate::sys::{Api, ncclComm, ncclComm_t, ncclResult_t};
 use curium_driver::sys::call;
 
@@ -34,11 +34,11 @@ pub(crate) struct Shared {
     pub(super) raw: ncclComm_t,
     pub(crate) library: Nccl,
     pub(crate) context: Context,
-    pub(crate) place: Place,
+    pub(crate) membership: Membership,
     /// The time limit of waits; with one, the communicator is non-blocking.
     pub(crate) timeout: Option<Duration>,
     /// `false` for a communicator of other code, which is neither destroyed nor aborted.
-    is_owned: bool,
+    ownership: Ownership,
     /// `true` if an operation has failed: the communicator is aborted instead of destroyed.
     has_failed: AtomicBool,
     /// The operation for which the watching thread has aborted the communicator, until a call returns the error.
@@ -58,12 +58,12 @@ pub(crate) struct Shared {
     /// The [identity](group::thread_identity) of the thread that has locked `in_use` for a call, or 0.
     pub(super) user: AtomicUsize,
     /// The memory that is registered, for captures.
-    pub(super) registrations: Mutex<Vec<KnownRegistration>>,
+    pub(super) registrations: Mutex<Vec<ListedRegistration>>,
     /// Dropped after the communicator has ended.
     _output: Option<Output>,
 }
 
-/// The place where NCCL writes a new communicator or window. A non-blocking call writes it again when it has completed.
+/// The output of a call that creates a communicator or registers memory. A non-blocking call writes it again when it has completed.
 #[derive(Debug)]
 pub(super) struct Output<T = ncclComm>(Box<AtomicPtr<T>>);
 
@@ -84,7 +84,7 @@ impl<T> Output<T> {
 // SAFETY: a communicator may be used by any thread, by one at a time: calls are made through `Communicator`, which is borrowed exclusively,
 // except for the end, which waits until no call uses it, and the queries of its state.
 unsafe impl Send for Shared {}
-// SAFETY: as above.
+// SAFETY: calls through a shared reference are ordered by `in_use`, or query the state, which NCCL allows from any thread.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -93,15 +93,16 @@ impl Shared {
         output: Output,
         library: &Nccl,
         context: &Context,
-        place: Place,
+        membership: Membership,
         timeout: Option<Duration>,
     ) -> Result<Arc<Self>> {
         let shared = Self::with_output(
             output.get(),
             library,
             context,
-            place,
-            (timeout, true),
+            membership,
+            timeout,
+            Ownership::Owned,
             Some(output),
         );
         if let Some(timeout) = timeout.filter(|timeout| *timeout < Duration::MAX) {
@@ -112,32 +113,33 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Uses a communicator, and owns it if `is_owned`.
+    /// Uses a communicator whose calls have no timeout.
     pub(crate) fn new(
         raw: ncclComm_t,
         library: &Nccl,
         context: &Context,
-        place: Place,
-        is_owned: bool,
+        membership: Membership,
+        ownership: Ownership,
     ) -> Arc<Self> {
-        Self::with_output(raw, library, context, place, (None, is_owned), None)
+        Self::with_output(raw, library, context, membership, None, ownership, None)
     }
 
     fn with_output(
         raw: ncclComm_t,
         library: &Nccl,
         context: &Context,
-        place: Place,
-        (timeout, is_owned): (Option<Duration>, bool),
+        membership: Membership,
+        timeout: Option<Duration>,
+        ownership: Ownership,
         output: Option<Output>,
     ) -> Arc<Self> {
         Arc::new(Self {
             raw,
             library: library.clone(),
             context: context.clone(),
-            place,
+            membership,
             timeout,
-            is_owned,
+            ownership,
             has_failed: AtomicBool::new(false),
             expired: Mutex::default(),
             outstanding: Arc::default(),
@@ -157,7 +159,7 @@ impl Shared {
     }
 
     pub(crate) fn is_owned(&self) -> bool {
-        self.is_owned
+        self.ownership == Ownership::Owned
     }
 
     /// Returns the state of asynchronous operations: success, in progress or an error.
@@ -176,7 +178,7 @@ impl Shared {
     /// Finishes the operations, and destroys the communicator. Does nothing if it has ended.
     pub(crate) fn destroy(&self) -> Result<()> {
         let is_finalized = self.stage.load(Acquire) == FINALIZED;
-        if !self.is_owned || !self.end() {
+        if !self.is_owned() || !self.end() {
             return Ok(());
         }
         if self.has_failed.load(Relaxed) || thread::panicking() {
@@ -215,7 +217,8 @@ impl Shared {
     ///
     /// The caller uses the communicator.
     pub(super) fn wait(&self, operation: &'static str, stream: &Stream) -> Result<()> {
-        let (start, mut pause) = (Instant::now(), Duration::from_micros(5));
+        let start = Instant::now();
+        let mut pause = Duration::from_micros(5);
         while !stream.is_finished()? {
             self.expect_not_expired(operation)?;
             self.is_settled()?;
@@ -272,7 +275,8 @@ impl Shared {
 
     #[cold]
     fn settle_within(&self, timeout: Duration, operation: &'static str) -> Result<()> {
-        let (start, mut pause) = (Instant::now(), Duration::from_micros(1));
+        let start = Instant::now();
+        let mut pause = Duration::from_micros(1);
         loop {
             match self.asynchronous()? {
                 ncclResult_t::ncclSuccess => return Ok(()),
@@ -345,7 +349,7 @@ impl Shared {
         outstanding: Box<str>,
         waited: Duration,
     ) -> Error {
-        let Place { rank, size } = self.place;
+        let Membership { rank, size } = self.membership;
         // One error is enough.
         *self.expired.lock() = None;
         Error::Timeout(Box::new(TimeoutError {
@@ -400,13 +404,16 @@ impl Drop for Shared {
 
 /// Reports that a communicator could not be destroyed or aborted.
 pub(super) fn report_failed_end(result: Result<()>) {
-    match result {
-        Ok(()) => {}
-        Err(Error::Driver(error)) => report(&error),
-        Err(error) => {
-            emit_event!(ERROR, %error, "a communicator could not be destroyed");
-        }
-    }
+    release_handle("Communicator::drop", || result);
+}
+
+/// The owner of a communicator.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Ownership {
+    /// It is destroyed with the last reference.
+    Owned,
+    /// Other code destroys it.
+    Borrowed,
 }
 
 /// Calls the library with the communicator's context current.

@@ -4,11 +4,11 @@ use std::ffi::c_int;
 use std::ptr;
 
 use super::shared::{Output, Shared, entered};
-use super::using::Using;
+use super::use_guard::UseGuard;
 use super::{Communicator, create};
 use crate::error::{ArgumentError, Result};
 use crate::group;
-use crate::operation::Place;
+use crate::operation::Membership;
 use crate::sys::{Api, NCCL_SHRINK_ABORT, NCCL_SHRINK_DEFAULT, NCCL_SPLIT_NOCOLOR, ncclComm_t};
 use curium_driver::sys::call;
 
@@ -25,16 +25,8 @@ impl Communicator {
     /// [`Error::Argument`](crate::Error::Argument) if a number is too large. An error of NCCL.
     #[doc(alias = "ncclCommSplit")]
     pub fn split(&mut self, color: Option<u32>, key: u32) -> Result<Option<Self>> {
-        let number = |value: u32| {
-            let refused = || {
-                ArgumentError::refused(
-                    "Communicator::split",
-                    format!("number out of range ({value})"),
-                )
-            };
-            c_int::try_from(value).map_err(|_| refused())
-        };
-        let (color, key) = (color.map_or(Ok(NCCL_SPLIT_NOCOLOR), number)?, number(key)?);
+        let color = color.map_or(Ok(NCCL_SPLIT_NOCOLOR), split_number)?;
+        let key = split_number(key)?;
         self.derive("Communicator::split", |api, raw, child| {
             // SAFETY: the communicator is live and used by this thread alone, and `child` is valid for writes until the call is complete.
             unsafe { call!(api, ncclCommSplit(raw, color, key, child, ptr::null_mut())) }
@@ -54,7 +46,8 @@ impl Communicator {
     #[doc(alias = "ncclCommShrink")]
     pub fn shrink(&mut self, excluded: &[usize], aborts: bool) -> Result<Self> {
         const OPERATION: &str = "Communicator::shrink";
-        let (rank, size) = (self.rank(), self.size());
+        let rank = self.rank();
+        let size = self.size();
         if let Some(wrong) = excluded.iter().find(|excluded| **excluded >= size) {
             return Err(ArgumentError::refused(
                 OPERATION,
@@ -81,7 +74,8 @@ impl Communicator {
             NCCL_SHRINK_DEFAULT
         } as c_int;
         let child = self.derive(OPERATION, |api, raw, child| {
-            // SAFETY: as for a split, and the list has `count` ranks.
+            // SAFETY: the communicator is live and used by this thread alone, the list has `count` ranks, and `child` is valid for writes until the
+            // call is complete.
             unsafe {
                 call!(
                     api,
@@ -106,21 +100,21 @@ impl Communicator {
         create: impl FnOnce(&Api, ncclComm_t, *mut ncclComm_t) -> Result<()>,
     ) -> Result<Option<Self>> {
         group::expect_none(operation)?;
-        let using = Using::begin(&*self.shared, operation)?;
+        let use_guard = UseGuard::acquire(&*self.shared, operation)?;
         let Shared {
             library,
             context,
             timeout,
             ..
-        } = &**using.shared();
+        } = &**use_guard.shared();
         let output = Output::new();
         let created = entered(context, || {
-            create(library.api(), using.raw(), output.as_ptr())
+            create(library.api(), use_guard.raw(), output.as_ptr())
         });
         if let Err(error) = created.and_then(|()| self.shared.settle(operation)) {
             // A non-blocking call may write it later.
             std::mem::forget(output);
-            drop(using);
+            drop(use_guard);
             return self.shared.ended_by_timeout(Err(error));
         }
         let raw = output.get();
@@ -128,14 +122,26 @@ impl Communicator {
             return Ok(None);
         }
         // SAFETY: NCCL has just created the communicator.
-        let place = unsafe { create::place(library.api(), raw) };
-        let known = *place.as_ref().unwrap_or(&Place { rank: 0, size: 0 });
-        let child = Shared::created(output, library, context, known, *timeout)?;
-        if let Err(error) = place {
+        let membership = unsafe { create::membership(library.api(), raw) };
+        let provisional = *membership
+            .as_ref()
+            .unwrap_or(&Membership { rank: 0, size: 0 });
+        let child = Shared::created(output, library, context, provisional, *timeout)?;
+        if let Err(error) = membership {
             // Lengths could not be checked. The drop aborts the communicator.
             child.fail();
             return Err(error);
         }
         Ok(Some(Self::from_shared(child)))
     }
+}
+
+/// Converts a color or a key.
+fn split_number(value: u32) -> Result<c_int> {
+    c_int::try_from(value).map_err(|_| {
+        ArgumentError::refused(
+            "Communicator::split",
+            format!("number out of range ({value})"),
+        )
+    })
 }

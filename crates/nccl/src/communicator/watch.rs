@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::outstanding::Outstanding;
+use super::outstanding::{LateOperation, Outstanding};
 use super::shared::{ENDED, Shared, report_failed_end};
 use crate::error::{ArgumentError, Error, Result, TimeoutError};
-use crate::operation::Place;
+use crate::operation::Membership;
 
-/// The longest time between two looks at the operations.
+/// The maximum time between two polls of the operations.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// The thread that watches the operations of a communicator. It ends when this is dropped.
@@ -33,7 +33,8 @@ impl Watch {
         timeout: Duration,
     ) -> Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
-        let (shared, ends) = (Arc::downgrade(shared), Arc::clone(&is_over));
+        let shared = Arc::downgrade(shared);
+        let ends = Arc::clone(&is_over);
         let thread = thread::Builder::new().name("curium-nccl-watch".to_owned());
         let thread = thread
             .spawn(move || watch(&shared, &outstanding, timeout, &ends))
@@ -67,8 +68,8 @@ impl Drop for Watch {
 
 impl Shared {
     /// Aborts the communicator because of an operation that does not complete. The next call, or one that is waiting, returns the error.
-    fn expire(&self, (outstanding, waited): (Box<str>, Duration)) -> Result<()> {
-        let Place { rank, size } = self.place;
+    fn expire(&self, late: LateOperation) -> Result<()> {
+        let Membership { rank, size } = self.membership;
         self.fail();
         let mut expired = self.expired.lock();
         if self.stage.swap(ENDED, AcqRel) == ENDED {
@@ -77,10 +78,10 @@ impl Shared {
         // The call that returns the error puts its own name in place of this one.
         *expired = Some(TimeoutError {
             operation: "Communicator",
-            outstanding,
+            outstanding: late.description,
             rank,
             size,
-            waited,
+            waited: late.waited,
         });
         drop(expired);
         drop(self.in_use.lock());
@@ -101,7 +102,7 @@ impl Shared {
     }
 }
 
-/// Looks at the operations from time to time, until the communicator has ended.
+/// Polls outstanding operations until the communicator is destroyed or aborted.
 fn watch(
     shared: &Weak<Shared>,
     outstanding: &Mutex<Outstanding>,
@@ -119,11 +120,14 @@ fn watch(
     }
 }
 
-/// Returns an operation that has not completed for longer than the timeout, and the time since its call.
-fn late(outstanding: &Mutex<Outstanding>, timeout: Duration) -> Option<(Box<str>, Duration)> {
+/// Returns an operation that has not completed for longer than the timeout.
+fn late(outstanding: &Mutex<Outstanding>, timeout: Duration) -> Option<LateOperation> {
     // The thread with the lock may be in a call of the driver that returns only after the operation.
     match outstanding.try_lock_for(timeout) {
         Some(mut outstanding) => outstanding.late(timeout),
-        None => Some(("the driver does not return".into(), timeout)),
+        None => Some(LateOperation {
+            description: "the driver does not return".into(),
+            waited: timeout,
+        }),
     }
 }

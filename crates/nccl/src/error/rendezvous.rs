@@ -172,10 +172,8 @@ impl fmt::Debug for RendezvousError {
 
 /// Formats ranks, the first sixteen by number.
 fn list(ranks: &[usize]) -> impl fmt::Display {
-    let (noun, shown) = (
-        if ranks.len() == 1 { "rank" } else { "ranks" },
-        ranks.len().min(16),
-    );
+    let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
+    let shown = ranks.len().min(16);
     let numbers = ranks[..shown]
         .iter()
         .map(ToString::to_string)
@@ -197,18 +195,22 @@ impl CudaError for RendezvousError {
 mod tests {
     use super::*;
 
-    #[test]
-    fn missing_ranks_are_named_and_counted() {
-        let error = |ranks| RendezvousError::MissingRanks {
+    fn missing(ranks: Vec<usize>) -> String {
+        let error = RendezvousError::MissingRanks {
             ranks,
             world_size: 64,
             waited: Duration::from_millis(1500),
         };
+        error.to_string()
+    }
+
+    #[test]
+    fn missing_ranks_are_named_and_counted() {
         assert_eq!(
-            error(vec![3]).to_string(),
+            missing(vec![3]),
             "rendezvous: rank 3 did not arrive within 1.5 s (63 of 64 ranks have arrived); see the output of the missing ranks"
         );
-        let many = error((1..21).collect()).to_string();
+        let many = missing((1..21).collect());
         assert!(
             many.contains("ranks 1, 2, 3") && many.contains("16 and 4 more did not arrive"),
             "{many}"

@@ -2,7 +2,7 @@
 
 use curium_driver::sys::load::LibraryVersion;
 
-use super::{Form, Kind, Parts, Place};
+use super::{Form, Kind, Membership, Parts};
 use crate::error::{ArgumentError, Result};
 use crate::library::Nccl;
 use crate::sys::ncclDataType_t;
@@ -14,6 +14,13 @@ const FLOAT8_SINCE: LibraryVersion = LibraryVersion {
     patch: 0,
 };
 
+/// The state of the calling thread: a transfer from a rank to itself requires a group.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum GroupState {
+    InGroup,
+    Ungrouped,
+}
+
 impl Form {
     /// Returns the number of elements as NCCL counts them.
     ///
@@ -21,31 +28,31 @@ impl Form {
     ///
     /// An argument error if the lengths or the rank do not fit the operation.
     #[inline]
-    pub(crate) fn count(self, place: Place, in_group: bool) -> Result<usize> {
+    pub(crate) fn count(self, membership: Membership, group: GroupState) -> Result<usize> {
         let (source, target) = self.lengths;
-        let (sources, targets) = self.numbers_of_parts(place);
+        let (sources, targets) = self.part_counts(membership);
         let count = if sources == 1 {
             source
         } else if targets == 1 {
             target
         } else {
-            source / place.size
+            source / membership.size
         };
-        let fits = count.checked_mul(sources) == Some(source)
+        let lengths_agree = count.checked_mul(sources) == Some(source)
             && count.checked_mul(targets) == Some(target);
         let is_peer = self.peer.is_none_or(|peer| {
-            peer < place.size && (peer != place.rank || self.may_be_own(in_group))
+            peer < membership.size && (peer != membership.rank || self.may_name_itself(group))
         });
-        if fits && is_peer {
+        if lengths_agree && is_peer {
             Ok(count)
         } else {
-            Err(self.misfit(place, is_peer))
+            Err(self.mismatch(membership, is_peer))
         }
     }
 
     /// Returns the numbers of parts in the source and in the target. In place, both are those of the memory.
     #[inline]
-    fn numbers_of_parts(self, Place { size, .. }: Place) -> (usize, usize) {
+    fn part_counts(self, Membership { size, .. }: Membership) -> (usize, usize) {
         let Self {
             parts:
                 Parts {
@@ -56,19 +63,25 @@ impl Form {
             is_single,
             ..
         } = self;
-        let parts = |has_parts: bool| if has_parts { size } else { 1 };
-        (
-            parts(in_source || is_single && in_target),
-            parts(in_target || is_single && in_source),
-        )
+        let sources = if in_source || is_single && in_target {
+            size
+        } else {
+            1
+        };
+        let targets = if in_target || is_single && in_source {
+            size
+        } else {
+            1
+        };
+        (sources, targets)
     }
 
-    /// Returns `true` if the rank that the operation names may be the own one.
+    /// Returns `true` if the operation may name the rank itself.
     #[inline]
-    fn may_be_own(self, in_group: bool) -> bool {
+    fn may_name_itself(self, group: GroupState) -> bool {
         match self.kind {
             Kind::Reduce | Kind::Gather | Kind::Scatter => false,
-            Kind::Send | Kind::Receive => in_group,
+            Kind::Send | Kind::Receive => group == GroupState::InGroup,
             _ => true,
         }
     }
@@ -86,7 +99,8 @@ impl Form {
 
     #[cold]
     fn unknown_element(self, library: &Nccl) -> crate::Error {
-        let (element, version) = (self.element, library.version());
+        let element = self.element;
+        let version = library.version();
         self.refused(format!(
             "elements of {element:?} need NCCL 2.24 (this is {version})"
         ))
@@ -94,15 +108,16 @@ impl Form {
 
     #[cold]
     #[inline(never)]
-    fn misfit(self, place: Place, is_peer: bool) -> crate::Error {
-        let (Place { rank, size }, (source, target)) = (place, self.lengths);
+    fn mismatch(self, membership: Membership, is_peer: bool) -> crate::Error {
+        let Membership { rank, size } = membership;
+        let (source, target) = self.lengths;
         match self.peer {
             Some(peer) if peer >= size => self.refused(format!("rank out of range ({peer} of {size} ranks)")),
             Some(_) if !is_peer && matches!(self.kind, Kind::Send | Kind::Receive) => {
                 self.refused(format!("transfer to the rank itself ({rank}); enqueue both ends in a group"))
             }
             Some(_) if !is_peer => self.refused(format!("this rank is the root ({rank}); call the form for the root")),
-            _ if source == target && self.numbers_of_parts(place) == (size, size) => self.refused(format!(
+            _ if source == target && self.part_counts(membership) == (size, size) => self.refused(format!(
                 "the length is not a multiple of the number of ranks ({source} elements, {size} ranks)"
             )),
             _ => self.refused(format!(

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use super::{Form, Kind, Operation, Parts, Place};
+use super::{Form, Kind, Membership, Operation, Parts};
 use crate::error::Result;
 use crate::reduction::{CreatedOperator, Operator};
 use crate::sys::{Api, cudaStream_t, ncclComm_t, ncclRedOp_t};
@@ -15,7 +15,7 @@ pub(crate) struct Call<'a> {
     pub(crate) api: &'a Api,
     pub(crate) communicator: ncclComm_t,
     pub(crate) stream: cudaStream_t,
-    pub(crate) place: Place,
+    pub(crate) membership: Membership,
     /// The number of elements.
     pub(crate) count: usize,
     /// The addresses of the source and of the target.
@@ -75,12 +75,12 @@ impl Form {
             api,
             communicator,
             stream,
-            place,
+            membership,
             count,
             addresses: (source, target),
         } = call;
         let element = self.element;
-        let peer = rank(self.peer.unwrap_or(place.rank));
+        let peer = rank(self.peer.unwrap_or(membership.rank));
         match self.kind {
             // SAFETY: both memories have `count` elements, and the rest is as the caller guarantees.
             Kind::AllReduce => unsafe {
@@ -97,7 +97,7 @@ impl Form {
                     )
                 )
             },
-            // SAFETY: as above; only the root writes.
+            // SAFETY: the source has `count` elements, and that of the root, which alone writes, has a target of as many.
             Kind::Reduce | Kind::ReduceInto => unsafe {
                 call!(
                     api,
@@ -168,7 +168,7 @@ impl Form {
             | Kind::GatherInto
             | Kind::Scatter
             | Kind::ScatterFrom => {
-                // SAFETY: as above.
+                // SAFETY: the caller guarantees the communicator, the stream and the memory.
                 unsafe { self.transfers(call) }
             }
             // SAFETY: the source has `count` elements.
@@ -194,65 +194,103 @@ impl Form {
     ///
     /// As for [`Form::call`].
     unsafe fn transfers(self, call: Call<'_>) -> Result<()> {
-        let Call {
-            api,
-            communicator,
-            stream,
-            place: Place { rank: own, size },
-            count,
-            addresses: (source, target),
-        } = call;
-        let part = count * self.width;
-        let send = |index: usize, peer: usize| {
-            let source = source.wrapping_byte_add(index * part);
-            // SAFETY: the source has this part, and the rest is as the caller guarantees.
-            unsafe {
-                call!(
-                    api,
-                    ncclSend(
-                        source,
-                        count,
-                        self.element,
-                        rank(peer),
-                        communicator,
-                        stream
-                    )
-                )
-            }
-        };
-        let receive = |index: usize, peer: usize| {
-            let target = target.wrapping_byte_add(index * part);
-            // SAFETY: the target has this part, and the rest is as the caller guarantees.
-            unsafe {
-                call!(
-                    api,
-                    ncclRecv(
-                        target,
-                        count,
-                        self.element,
-                        rank(peer),
-                        communicator,
-                        stream
-                    )
-                )
-            }
-        };
+        let Membership {
+            rank: this_rank,
+            size,
+        } = call.membership;
+        let api = call.api;
         // SAFETY: the group ends below.
         unsafe { call!(api, ncclGroupStart()) }?;
-        let enqueued = match self.kind {
-            Kind::Gather => send(0, self.peer.unwrap_or(own)),
-            Kind::Scatter => receive(0, self.peer.unwrap_or(own)),
-            Kind::GatherInto => {
-                send(0, own).and_then(|()| (0..size).try_for_each(|peer| receive(peer, peer)))
-            }
-            Kind::ScatterFrom => {
-                receive(0, own).and_then(|()| (0..size).try_for_each(|peer| send(peer, peer)))
-            }
-            _ => (0..size).try_for_each(|peer| send(peer, peer).and_then(|()| receive(peer, peer))),
-        };
+        // SAFETY: the parts are those of the memory that the caller guarantees.
+        let enqueued = unsafe { self.enqueue_transfers(&call, this_rank, size) };
         // SAFETY: the group was started above.
         let ended = unsafe { call!(api, ncclGroupEnd()) };
         enqueued.and(ended)
+    }
+
+    /// Enqueues the transfers of an operation within a group.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Form::call`].
+    unsafe fn enqueue_transfers(
+        self,
+        call: &Call<'_>,
+        this_rank: usize,
+        size: usize,
+    ) -> Result<()> {
+        let send = |part, peer| {
+            // SAFETY: each part is within the source that the caller guarantees.
+            unsafe { self.send(call, part, peer) }
+        };
+        let receive = |part, peer| {
+            // SAFETY: each part is within the target that the caller guarantees.
+            unsafe { self.receive(call, part, peer) }
+        };
+        match self.kind {
+            Kind::Gather => send(0, self.peer.unwrap_or(this_rank)),
+            Kind::Scatter => receive(0, self.peer.unwrap_or(this_rank)),
+            Kind::GatherInto => {
+                send(0, this_rank)?;
+                (0..size).try_for_each(|peer| receive(peer, peer))
+            }
+            Kind::ScatterFrom => {
+                receive(0, this_rank)?;
+                (0..size).try_for_each(|peer| send(peer, peer))
+            }
+            _ => (0..size).try_for_each(|peer| {
+                send(peer, peer)?;
+                receive(peer, peer)
+            }),
+        }
+    }
+
+    /// Sends a part of the source.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Form::call`], and the source has this part.
+    unsafe fn send(self, call: &Call<'_>, part: usize, peer: usize) -> Result<()> {
+        let (source, _) = call.addresses;
+        let source = source.wrapping_byte_add(part * call.count * self.width);
+        // SAFETY: the caller guarantees the part and the communicator.
+        unsafe {
+            call!(
+                call.api,
+                ncclSend(
+                    source,
+                    call.count,
+                    self.element,
+                    rank(peer),
+                    call.communicator,
+                    call.stream
+                )
+            )
+        }
+    }
+
+    /// Receives a part of the target.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Form::call`], and the target has this part.
+    unsafe fn receive(self, call: &Call<'_>, part: usize, peer: usize) -> Result<()> {
+        let (_, target) = call.addresses;
+        let target = target.wrapping_byte_add(part * call.count * self.width);
+        // SAFETY: the caller guarantees the part and the communicator.
+        unsafe {
+            call!(
+                call.api,
+                ncclRecv(
+                    target,
+                    call.count,
+                    self.element,
+                    rank(peer),
+                    call.communicator,
+                    call.stream
+                )
+            )
+        }
     }
 }
 
@@ -261,7 +299,7 @@ impl Operation<'_> {
     #[inline]
     pub(crate) fn addresses(
         &self,
-        Place { rank, .. }: Place,
+        Membership { rank, .. }: Membership,
         count: usize,
     ) -> (*const c_void, *mut c_void) {
         let source = self
@@ -274,13 +312,7 @@ impl Operation<'_> {
             .target
             .as_ref()
             .map(|target| target.as_pointer().as_raw());
-        let own = |has_parts: bool| {
-            if has_parts {
-                (rank * count * self.form.width) as u64
-            } else {
-                0
-            }
-        };
+        let offset = (rank * count * self.form.width) as u64;
         let Parts {
             in_source,
             in_target,
@@ -288,7 +320,10 @@ impl Operation<'_> {
         } = self.form.parts;
         let (source, target) = match (source, target) {
             (None, Some(memory)) if may_be_in_place => {
-                (memory + own(in_target), memory + own(in_source))
+                // The part of this rank, on the side that has parts.
+                let source = if in_target { memory + offset } else { memory };
+                let target = if in_source { memory + offset } else { memory };
+                (source, target)
             }
             (Some(memory), None) if may_be_in_place => (memory, memory),
             (source, target) => (source.unwrap_or(0), target.unwrap_or(0)),

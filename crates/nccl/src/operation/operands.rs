@@ -12,17 +12,30 @@ pub(crate) struct Operands<'a> {
     pub(super) target: Option<DeviceSliceMut<'a, u8>>,
 }
 
+/// A range of bytes in device memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemoryRange {
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+}
+
+impl MemoryRange {
+    pub(crate) fn end(self) -> u64 {
+        self.address + self.bytes as u64
+    }
+}
+
 impl Operands<'_> {
-    /// Returns the addresses and the numbers of bytes of the memory.
-    pub(crate) fn ranges(&self) -> [Option<(u64, usize)>; 2] {
-        let source = self
-            .source
-            .as_ref()
-            .map(|source| (source.as_pointer().as_raw(), source.len()));
-        let target = self
-            .target
-            .as_ref()
-            .map(|target| (target.as_pointer().as_raw(), target.len()));
+    /// Returns the ranges of the source and of the target.
+    pub(crate) fn ranges(&self) -> [Option<MemoryRange>; 2] {
+        let source = self.source.as_ref().map(|source| MemoryRange {
+            address: source.as_pointer().as_raw(),
+            bytes: source.len(),
+        });
+        let target = self.target.as_ref().map(|target| MemoryRange {
+            address: target.as_pointer().as_raw(),
+            bytes: target.len(),
+        });
         [source, target]
     }
 

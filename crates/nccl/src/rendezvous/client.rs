@@ -195,18 +195,20 @@ fn is_time_limit(error: &io::Error) -> bool {
 
 fn hello(rendezvous: &Rendezvous, length: usize) -> Hello {
     // Constructors limit the number of ranks, and a length that saturates equals none of rank 0.
-    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     Hello {
-        rank: number(rendezvous.rank),
-        world_size: number(rendezvous.world_size),
+        rank: u32::try_from(rendezvous.rank).unwrap_or(u32::MAX),
+        world_size: u32::try_from(rendezvous.world_size).unwrap_or(u32::MAX),
         round: rendezvous.round,
-        length: number(length),
+        length: u32::try_from(length).unwrap_or(u32::MAX),
     }
+}
+
+fn to_usize(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Returns the error for an answer of rank 0 other than the bytes.
 fn rejection(rendezvous: &Rendezvous, length: usize, reply: Reply) -> RendezvousError {
-    let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     match reply {
         Reply::WrongToken => RendezvousError::TokenMismatch {
             address: rendezvous.address(),
@@ -216,7 +218,7 @@ fn rejection(rendezvous: &Rendezvous, length: usize, reply: Reply) -> Rendezvous
         },
         Reply::WorldSize(rank_0) => RendezvousError::WorldSizeMismatch {
             own: rendezvous.world_size,
-            rank_0: index(rank_0),
+            rank_0: to_usize(rank_0),
         },
         Reply::Broadcast {
             round,
@@ -225,13 +227,13 @@ fn rejection(rendezvous: &Rendezvous, length: usize, reply: Reply) -> Rendezvous
             own_round: rendezvous.round,
             own_length: length,
             round,
-            length: index(other),
+            length: to_usize(other),
         },
         Reply::Missing {
             milliseconds,
             ranks,
         } => RendezvousError::MissingRanks {
-            ranks: ranks.into_iter().map(index).collect(),
+            ranks: ranks.into_iter().map(to_usize).collect(),
             world_size: rendezvous.world_size,
             waited: Duration::from_millis(milliseconds.into()),
         },

@@ -115,7 +115,8 @@ impl Hello {
     }
 
     fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
-        let [rank, world_size, round, length] = [0, 4, 8, 12].map(|at| number(&bytes[at..]));
+        let [rank, world_size, round, length] =
+            [0, 4, 8, 12].map(|offset| number(&bytes[offset..]));
         Self {
             rank,
             world_size,
@@ -180,22 +181,19 @@ impl Reply {
 
     /// Returns the code and the body.
     pub(super) fn to_body(&self) -> (u8, Vec<u8>) {
-        let numbers = |numbers: &[u32]| {
-            numbers
-                .iter()
-                .flat_map(|number| number.to_be_bytes())
-                .collect()
-        };
         match self {
             Self::Bytes(bytes) => (BYTES_CODE, bytes.clone()),
             Self::WrongToken => (1, Vec::new()),
             Self::DuplicateRank => (2, Vec::new()),
-            Self::WorldSize(size) => (3, numbers(&[*size])),
-            Self::Broadcast { round, length } => (4, numbers(&[*round, *length])),
+            Self::WorldSize(size) => (3, to_be_bytes(&[*size])),
+            Self::Broadcast { round, length } => (4, to_be_bytes(&[*round, *length])),
             Self::Missing {
                 milliseconds,
                 ranks,
-            } => (5, numbers(&[&[*milliseconds], ranks.as_slice()].concat())),
+            } => (
+                5,
+                to_be_bytes(&[&[*milliseconds], ranks.as_slice()].concat()),
+            ),
         }
     }
 
@@ -220,6 +218,13 @@ impl Reply {
             _ => None,
         }
     }
+}
+
+fn to_be_bytes(numbers: &[u32]) -> Vec<u8> {
+    numbers
+        .iter()
+        .flat_map(|number| number.to_be_bytes())
+        .collect()
 }
 
 /// An answer as bytes, of which some may have been sent.
@@ -335,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_with_a_changed_bit_or_of_another_session_is_not_authentic() {
+    fn changed_or_replayed_reply_is_not_authentic() {
         let mut wire = Vec::new();
         Reply::Bytes(vec![1, 2, 3])
             .write(&mut wire, &SESSION, &token())
@@ -359,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_that_announces_more_than_the_limit_allocates_nothing() {
+    fn reply_beyond_the_limit_is_rejected() {
         let wire = [[0].as_slice(), &u32::MAX.to_be_bytes()].concat();
         let error =
             Reply::read(&mut wire.as_slice(), &SESSION, &token(), 1 << 20).expect_err("too long");

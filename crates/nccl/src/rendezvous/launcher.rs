@@ -100,12 +100,24 @@ impl<'a> Variables<'a> {
             })
     }
 
+    fn port(&self, name: &'static str) -> Result<Option<u16>, RendezvousError> {
+        let expected = "a port from 1 to 65535";
+        match self.number(name, expected)? {
+            Some(0) => Err(RendezvousError::InvalidVariable {
+                variable: name,
+                value: "0".to_owned(),
+                expected,
+            }),
+            port => Ok(port),
+        }
+    }
+
     fn count(&self, name: &'static str) -> Result<Option<usize>, RendezvousError> {
         self.number(name, "a whole number")
     }
 }
 
-/// Reads the place of this process.
+/// Reads the rank of this process and the address of rank 0.
 pub(super) fn read(variables: &Variables<'_>) -> Result<Rendezvous, RendezvousError> {
     let names = LAUNCHERS
         .iter()
@@ -122,14 +134,12 @@ pub(super) fn read(variables: &Variables<'_>) -> Result<Rendezvous, RendezvousEr
     let host = host(variables, names, world_size)?;
     let port = port(variables, job.as_deref())?;
     let token = variables.text("CURIUM_TOKEN").or(job).unwrap_or_default();
-    let place = Rendezvous::new(rank, world_size, host, port)?;
+    let mut rendezvous = Rendezvous::new(rank, world_size, host, port)?;
+    rendezvous.launcher = Some(names.launcher);
     let local_rank = variables.count(names.local_rank)?.unwrap_or(0);
-    Ok(Rendezvous {
-        launcher: Some(names.launcher),
-        ..place
-    }
-    .with_local_rank(local_rank)
-    .with_token(Token::new(token.into_bytes())))
+    Ok(rendezvous
+        .with_local_rank(local_rank)
+        .with_token(Token::new(token.into_bytes())))
 }
 
 fn world_size(variables: &Variables<'_>, names: &Names) -> Result<usize, RendezvousError> {
@@ -150,12 +160,11 @@ fn host(
         return Ok(host);
     }
     if let (Launcher::Slurm, Some(list)) = (names.launcher, slurm_hosts(variables)) {
-        let invalid = || RendezvousError::InvalidVariable {
+        return slurm::first_host(&list).ok_or_else(|| RendezvousError::InvalidVariable {
             variable: "SLURM_STEP_NODELIST",
             value: list.clone(),
             expected: "a list of hosts such as `node[01-04],login1`",
-        };
-        return slurm::first_host(&list).ok_or_else(invalid);
+        });
     }
     if world_size == 1 || variables.count(names.local_size)? == Some(world_size) {
         return Ok("127.0.0.1".to_owned());
@@ -174,20 +183,11 @@ fn slurm_hosts(variables: &Variables<'_>) -> Option<String> {
 
 /// Returns the port of rank 0.
 fn port(variables: &Variables<'_>, job: Option<&str>) -> Result<u16, RendezvousError> {
-    let expected = "a port from 1 to 65535";
-    let number = |name: &'static str| match variables.number(name, expected)? {
-        Some(0) => Err(RendezvousError::InvalidVariable {
-            variable: name,
-            value: "0".to_owned(),
-            expected,
-        }),
-        port => Ok(port),
-    };
-    if let Some(port) = number("CURIUM_PORT")? {
+    if let Some(port) = variables.port("CURIUM_PORT")? {
         return Ok(port);
     }
-    let Some(port) = number("MASTER_PORT")? else {
-        return Ok(job.map_or(DEFAULT_PORT, port_of_job));
+    let Some(port) = variables.port("MASTER_PORT")? else {
+        return Ok(job.map_or(DEFAULT_PORT, job_port));
     };
     if variables.text("TORCHELASTIC_USE_AGENT_STORE").as_deref() != Some("True") {
         return Ok(port);
@@ -202,7 +202,7 @@ fn port(variables: &Variables<'_>, job: Option<&str>) -> Result<u16, RendezvousE
 
 /// Derives a port from 20000 to 29999 from the name of a job, so that jobs on one host usually have ports of their own. Systems choose the
 /// ports of outgoing connections above these.
-fn port_of_job(job: &str) -> u16 {
+fn job_port(job: &str) -> u16 {
     let digest = Sha256::digest(job.as_bytes());
     20_000 + u16::from_be_bytes([digest[0], digest[1]]) % 10_000
 }
@@ -211,27 +211,32 @@ fn port_of_job(job: &str) -> u16 {
 mod tests {
     use super::*;
 
-    fn place(variables: &[(&str, &str)]) -> Result<Rendezvous, RendezvousError> {
-        let find = |name: &str| {
+    fn read_from(variables: &[(&str, &str)]) -> Result<Rendezvous, RendezvousError> {
+        read(&Variables::new(&|name| {
             variables
                 .iter()
-                .find(|(known, _)| *known == name)
+                .find(|(variable, _)| *variable == name)
                 .map(|(_, value)| value.into())
-        };
-        read(&Variables::new(&find))
+        }))
     }
 
     fn expect(variables: &[(&str, &str)]) -> Rendezvous {
-        place(variables).unwrap_or_else(|error| panic!("{variables:?}: {error}"))
+        read_from(variables).unwrap_or_else(|error| panic!("{variables:?}: {error}"))
     }
 
     fn error(variables: &[(&str, &str)]) -> String {
-        place(variables).expect_err("no place").to_string()
+        read_from(variables)
+            .expect_err("a variable is wrong")
+            .to_string()
     }
 
     /// Returns rank, number of ranks and rank on the host.
-    fn numbers(place: &Rendezvous) -> (usize, usize, usize) {
-        (place.rank(), place.world_size(), place.local_rank())
+    fn numbers(rendezvous: &Rendezvous) -> (usize, usize, usize) {
+        (
+            rendezvous.rank(),
+            rendezvous.world_size(),
+            rendezvous.local_rank(),
+        )
     }
 
     const TORCHRUN: [(&str, &str); 5] = [
@@ -243,7 +248,7 @@ mod tests {
     ];
 
     #[test]
-    fn variables_of_torchrun_give_the_rank_and_the_port_after_that_of_the_agent() {
+    fn torchrun_port_follows_the_agent_port() {
         let plain = expect(&TORCHRUN);
         assert_eq!(
             (numbers(&plain), plain.address().as_str()),
@@ -277,25 +282,24 @@ mod tests {
 
     #[test]
     fn open_mpi_on_one_host_needs_no_address() {
-        let open_mpi = |local| {
-            [
-                ("OMPI_COMM_WORLD_RANK", "1"),
-                ("OMPI_COMM_WORLD_SIZE", "2"),
-                ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
-                ("OMPI_COMM_WORLD_LOCAL_SIZE", local),
-            ]
-        };
-        let place = expect(&open_mpi("2"));
+        let mut variables = [
+            ("OMPI_COMM_WORLD_RANK", "1"),
+            ("OMPI_COMM_WORLD_SIZE", "2"),
+            ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+        ];
+        let rendezvous = expect(&variables);
         assert_eq!(
-            (numbers(&place), place.address().as_str()),
+            (numbers(&rendezvous), rendezvous.address().as_str()),
             ((1, 2, 1), "127.0.0.1:29500")
         );
-        assert!(error(&open_mpi("1")).contains("`MASTER_ADDR` is not set"));
+        variables[3].1 = "1";
+        assert!(error(&variables).contains("`MASTER_ADDR` is not set"));
     }
 
     #[test]
     fn mpi_inside_a_slurm_job_takes_precedence_over_slurm() {
-        let place = expect(&[
+        let rendezvous = expect(&[
             ("SLURM_PROCID", "0"),
             ("SLURM_STEP_NUM_TASKS", "1"),
             ("PMI_RANK", "3"),
@@ -303,24 +307,28 @@ mod tests {
             ("MASTER_ADDR", "a"),
         ]);
         assert_eq!(
-            (place.launcher(), place.rank(), place.world_size()),
+            (
+                rendezvous.launcher(),
+                rendezvous.rank(),
+                rendezvous.world_size()
+            ),
             (Some(Launcher::Mpich), 3, 4)
         );
     }
 
     #[test]
-    fn slurm_meets_at_the_first_host_of_the_step_on_a_port_of_the_job() {
-        let slurm = |job| {
-            [
-                ("SLURM_PROCID", "9"),
-                ("SLURM_STEP_NUM_TASKS", "16"),
-                ("SLURM_NTASKS", "32"), // of the whole job
-                ("SLURM_LOCALID", "1"),
-                ("SLURM_STEP_NODELIST", "gpu[07-08]"),
-                ("SLURM_JOB_ID", job),
-            ]
-        };
-        let (one, two) = (expect(&slurm("4711")), expect(&slurm("4712")));
+    fn slurm_uses_the_first_host_and_a_port_per_job() {
+        let mut variables = [
+            ("SLURM_PROCID", "9"),
+            ("SLURM_STEP_NUM_TASKS", "16"),
+            ("SLURM_NTASKS", "32"), // of the whole job
+            ("SLURM_LOCALID", "1"),
+            ("SLURM_STEP_NODELIST", "gpu[07-08]"),
+            ("SLURM_JOB_ID", "4711"),
+        ];
+        let one = expect(&variables);
+        variables[5].1 = "4712";
+        let two = expect(&variables);
         assert_eq!(numbers(&one), (9, 16, 1));
         assert!(one.address().starts_with("gpu07:2"), "{}", one.address());
         assert_ne!(one.address(), two.address());
@@ -342,9 +350,13 @@ mod tests {
                 .contains("rank 2 of 2")
         );
         assert!(error(&[("RANK", "0"), ("WORLD_SIZE", "2")]).contains("`MASTER_ADDR` is not set"));
-        let port = |port| error(&[("RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_PORT", port)]);
-        assert!(port("70000").contains("`MASTER_PORT` is invalid (\"70000\")"));
-        assert!(port("0").contains("`MASTER_PORT` is invalid (\"0\")"));
+        for port in ["70000", "0"] {
+            let error = error(&[("RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_PORT", port)]);
+            assert!(
+                error.contains(&format!("`MASTER_PORT` is invalid (\"{port}\")")),
+                "{error}"
+            );
+        }
         let script = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")];
         assert!(
             error(&script).contains("`SLURM_STEP_NUM_TASKS` is not set")
@@ -359,15 +371,17 @@ mod tests {
     }
 
     #[test]
-    fn token_is_the_variable_or_else_the_name_of_the_job() {
-        let tag = |variables: &[(&str, &str)]| expect(variables).token.tag(&[]);
-        let one_rank = [("RANK", "0"), ("WORLD_SIZE", "1")];
-        let with = |more: &[(&'static str, &'static str)]| tag(&[&one_rank[..], more].concat());
-        assert_eq!(
-            with(&[("CURIUM_TOKEN", "secret"), ("SLURM_JOB_ID", "1")]),
-            Token::new(*b"secret").tag(&[])
-        );
-        assert_eq!(with(&[("SLURM_JOB_ID", "1")]), Token::new(*b"1").tag(&[]));
-        assert_eq!(with(&[]), Token::default().tag(&[]));
+    fn token_defaults_to_the_job_name() {
+        for (more, token) in [
+            (
+                &[("CURIUM_TOKEN", "secret"), ("SLURM_JOB_ID", "1")][..],
+                Token::new(*b"secret"),
+            ),
+            (&[("SLURM_JOB_ID", "1")], Token::new(*b"1")),
+            (&[], Token::default()),
+        ] {
+            let variables = [&[("RANK", "0"), ("WORLD_SIZE", "1")], more].concat();
+            assert_eq!(expect(&variables).token.tag(&[]), token.tag(&[]));
+        }
     }
 }

@@ -5,16 +5,16 @@
 /// Brackets contain numbers and ranges, possibly several times in a name. `None` if the list is empty or a bracket is not closed.
 pub(super) fn first_host(list: &str) -> Option<String> {
     let mut host = String::new();
-    let mut rest = list.trim();
+    let mut remaining = list.trim();
     loop {
-        let end = rest.find(['[', ',']).unwrap_or(rest.len());
-        host.push_str(&rest[..end]);
-        let Some(bracket) = rest[end..].strip_prefix('[') else {
+        let end = remaining.find(['[', ',']).unwrap_or(remaining.len());
+        host.push_str(&remaining[..end]);
+        let Some(bracket) = remaining[end..].strip_prefix('[') else {
             break;
         };
         let (numbers, after) = bracket.split_once(']')?;
         host.push_str(numbers.split(['-', ',']).next()?);
-        rest = after;
+        remaining = after;
     }
     (!host.is_empty()).then_some(host)
 }
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_host_of_a_list_keeps_leading_zeros() {
+    fn first_host_keeps_leading_zeros() {
         for (list, host) in [
             ("login1", "login1"),
             ("a,b", "a"),

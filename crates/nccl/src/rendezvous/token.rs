@@ -64,8 +64,9 @@ mod tests {
     }
 
     #[test]
-    fn code_of_another_token_or_other_bytes_does_not_verify() {
-        let (token, other) = (Token::new(*b"one"), Token::new(*b"two"));
+    fn other_token_or_bytes_do_not_verify() {
+        let token = Token::new(*b"one");
+        let other = Token::new(*b"two");
         let tag = token.tag(&[b"message"]);
         assert!(token.verifies(&tag, &[b"message"]));
         assert!(!other.verifies(&tag, &[b"message"]));

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn mapped_address_is_one_of_ipv4() {
+    fn mapped_address_is_ipv4() {
         let address = Ipv4Addr::new(10, 1, 2, 3);
         assert_eq!(network(address.to_ipv6_mapped().into()), address);
         assert_eq!(network(address.into()), address);

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use super::shared::{ENDED, FINALIZED, LIVE, Shared};
 use crate::error::{AbortedError, Error, FinalizedError, Result};
 use crate::group;
-use crate::operation::Place;
+use crate::operation::Membership;
 use crate::sys::ncclComm_t;
 
 /// A use of a communicator by one thread, which is not aborted in the meantime.
 #[derive(Debug)]
-pub(crate) struct Using<S: Deref<Target = Shared>> {
+pub(crate) struct UseGuard<S: Deref<Target = Shared>> {
     shared: S,
     /// `true` within another use by this thread, which has the lock: of a group that deregisters memory, or that runs a call observer.
     is_nested: bool,
@@ -21,13 +21,13 @@ pub(crate) struct Using<S: Deref<Target = Shared>> {
     _not_send: PhantomData<*const ()>,
 }
 
-impl<S: Deref<Target = Shared>> Using<S> {
+impl<S: Deref<Target = Shared>> UseGuard<S> {
     /// Starts a use. Returns an error if the communicator was finalized or aborted.
     #[inline(always)]
-    pub(crate) fn begin(shared: S, operation: &'static str) -> Result<Self> {
-        let using = Self::locked(shared);
-        using.expect_live(operation)?;
-        Ok(using)
+    pub(crate) fn acquire(shared: S, operation: &'static str) -> Result<Self> {
+        let use_guard = Self::locked(shared);
+        use_guard.expect_live(operation)?;
+        Ok(use_guard)
     }
 
     /// Returns an error if the communicator was finalized or aborted. An end that began during this use waits for it.
@@ -41,14 +41,14 @@ impl<S: Deref<Target = Shared>> Using<S> {
         }
     }
 
-    /// Starts a use like [`Using::begin`], also of a communicator that was finalized.
-    pub(super) fn begin_to_end(shared: S, operation: &'static str) -> Result<Self> {
-        let using = Self::locked(shared);
-        let stage = using.shared.stage.load(Acquire);
+    /// Starts a use like [`UseGuard::acquire`], also of a communicator that was finalized.
+    pub(super) fn acquire_for_release(shared: S, operation: &'static str) -> Result<Self> {
+        let use_guard = Self::locked(shared);
+        let stage = use_guard.shared.stage.load(Acquire);
         if stage == ENDED {
-            Err(refused(&using.shared, operation, stage))
+            Err(refused(&use_guard.shared, operation, stage))
         } else {
-            Ok(using)
+            Ok(use_guard)
         }
     }
 
@@ -79,7 +79,7 @@ impl<S: Deref<Target = Shared>> Using<S> {
     }
 }
 
-impl<S: Deref<Target = Shared>> Drop for Using<S> {
+impl<S: Deref<Target = Shared>> Drop for UseGuard<S> {
     #[inline]
     fn drop(&mut self) {
         if self.is_nested {
@@ -112,7 +112,7 @@ fn refused(shared: &Shared, operation: &'static str, stage: u8) -> Error {
 /// Returns the error of a call on a communicator that was finalized or aborted.
 #[cold]
 pub(super) fn ended(shared: &Shared, operation: &'static str, stage: u8) -> Error {
-    let Place { rank, size } = shared.place;
+    let Membership { rank, size } = shared.membership;
     if stage == FINALIZED {
         Box::new(FinalizedError {
             operation,
