@@ -50,7 +50,7 @@ impl Architecture {
     /// # Errors
     ///
     /// Returns the error of the driver.
-    pub fn of(device: &Device) -> Result<Self> {
+    pub fn for_device(device: &Device) -> Result<Self> {
         Ok(Self::from(device.compute_capability()?))
     }
 
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_compiler() {
+    fn names_match_the_compiler() {
         let capability = ComputeCapability {
             major: 12,
             minor: 1,

@@ -170,7 +170,7 @@ mod tests {
 
     /// Each build changes such a folder, so that the script would always run again.
     #[test]
-    fn folders_of_the_output_are_not_watched() -> TestResult {
+    fn output_folders_are_not_watched() -> TestResult {
         let package = tempfile::tempdir()?;
         let output = package.path().join("target/out");
         let bundled = output.join("headers");

@@ -135,17 +135,14 @@ impl CompiledProgram {
     /// [`Error::UnknownName`] if the program was compiled without it.
     #[doc(alias = "nvrtcGetLoweredName")]
     pub fn lowered_name(&self, expression: &str) -> Result<&str> {
-        let found = self
-            .lowered_names
+        self.lowered_names
             .iter()
-            .find(|(known, _)| known == expression);
-        let unknown = || Error::UnknownName {
-            program: self.name.as_str().into(),
-            expression: expression.into(),
-        };
-        found
+            .find(|(name, _)| name == expression)
             .map(|(_, lowered)| lowered.as_str())
-            .ok_or_else(unknown)
+            .ok_or_else(|| Error::UnknownName {
+                program: self.name.as_str().into(),
+                expression: expression.into(),
+            })
     }
 
     /// Returns the image to load: the cubin if present, otherwise the PTX, or the Tile IR of a program that contains

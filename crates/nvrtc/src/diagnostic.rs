@@ -104,15 +104,15 @@ impl SourceLocation {
             return Ok(());
         };
         let before = column.saturating_sub(1) as usize;
-        let at = (0..=before.min(source.len()))
+        let start = (0..=before.min(source.len()))
             .rev()
-            .find(|at| source.is_char_boundary(*at))
+            .find(|index| source.is_char_boundary(*index))
             .unwrap_or_default();
-        let offset: usize = source[..at]
+        let offset: usize = source[..start]
             .chars()
             .map(|letter| if letter == '\t' { TAB.len() } else { 1 })
             .sum();
-        let word = source[at..]
+        let word = source[start..]
             .chars()
             .take_while(|letter| letter.is_alphanumeric() || *letter == '_');
         let mark = "^".repeat(word.count().max(1));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn source_is_shown_with_the_word_marked_and_tabs_as_spaces() {
+    fn source_is_shown_with_the_word_marked() {
         let error = diagnostic(
             Severity::Error,
             "`foo` is undefined",
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn location_without_a_column_or_a_source_is_shown_in_part() {
+    fn incomplete_location_is_shown_in_part() {
         let warning = diagnostic(Severity::Warning, "hm", location(3, None, Some("x")));
         assert_eq!(warning.to_string(), "warning: hm\n --> a.cu:3\n  |\n3 | x");
         let warning = diagnostic(Severity::Warning, "hm", location(3, Some(9), None));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn column_after_the_end_of_the_line_is_marked_there() {
+    fn column_beyond_the_line_is_marked() {
         let error = diagnostic(
             Severity::Error,
             "missing",

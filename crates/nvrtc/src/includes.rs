@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_header_of_a_header_changes_the_facts() -> TestResult {
+    fn changed_nested_header_changes_the_facts() -> TestResult {
         let folder = tempfile::tempdir()?;
         write(folder.path(), "a.h", "# include <b.h>\n")?;
         write(folder.path(), "b.h", "#define B 1\n#include \"a.h\"\n")?;
@@ -308,14 +308,14 @@ mod tests {
 
     /// NVRTC looks for them in the current directory first: see `real/includes.rs`.
     #[test]
-    fn included_first_is_looked_up_in_the_current_directory() {
+    fn pre_include_is_in_the_current_directory() {
         let scanned = scan(&Program::new("/src/k.cu", ""), &["--pre-include=a.h"]);
         assert_eq!(scanned.missing, [Path::new("a.h")]);
     }
 
     /// The folder of a header of the program is that of its name, not that of the file that includes it.
     #[test]
-    fn header_of_the_program_has_the_folder_of_its_name() {
+    fn program_header_is_in_the_folder_it_names() {
         let program = Program::new("/src/k.cu", "#include \"v/a.h\"")
             .with_header("v/a.h", "#include \"b.h\"\n#include <c.h>");
         assert_eq!(scan(&program, &[]).missing, [Path::new("v/b.h")]);
@@ -329,19 +329,19 @@ mod tests {
         write(&include, "deep/b.h", "#include \"c.h\"")?;
         let name = folder.path().join("src/k.cu").display().to_string();
         let option = format!("-I{}", include.display());
-        let paths = |source: &str| {
-            let scanned = scan(&Program::new(name.as_str(), source), &[&option]);
-            scanned.paths().map(Path::to_path_buf).collect::<Vec<_>>()
-        };
         let mut expected = vec![
             folder.path().join("src/a.h"),
             include.join("deep/b.h"),
             include.clone(),
         ];
-        assert_eq!(paths("#include \"a.h\""), expected);
+        let scanned = scan(&Program::new(name.as_str(), "#include \"a.h\""), &[&option]);
+        assert!(scanned.paths().eq(&expected), "{scanned:?}");
         expected.push(folder.path().join("src"));
-        assert_eq!(paths("#include \"a.h\"\n#include \"d.h\""), expected);
-        assert_eq!(paths("#include \"a.h\"\n#include NAME"), expected);
+        for second in ["\"d.h\"", "NAME"] {
+            let source = format!("#include \"a.h\"\n#include {second}");
+            let scanned = scan(&Program::new(name.as_str(), source), &[&option]);
+            assert!(scanned.paths().eq(&expected), "{scanned:?}");
+        }
         Ok(())
     }
 
@@ -353,7 +353,7 @@ mod tests {
 
     /// CUDA's C++ libraries have such includes. Any file in the folder may be the one.
     #[test]
-    fn computed_include_of_a_library_makes_the_folder_a_fact() -> TestResult {
+    fn computed_include_makes_the_folder_a_fact() -> TestResult {
         let folder = tempfile::tempdir()?;
         write(folder.path(), "lib/a.h", "#include NAME")?;
         write(folder.path(), "lib/b.h", "1")?;
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_of_bundled_headers_is_an_include_folder() {
+    fn bundled_headers_are_an_include_folder() {
         let program = Program::new("k.cu", "#include <cuda_fp16.h>");
         let scanned = scan(&program, &["--use-bundled-headers=/nowhere"]);
         let expected = ["/nowhere/cuda_fp16.h", "/nowhere/cccl/cuda_fp16.h"];

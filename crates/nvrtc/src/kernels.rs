@@ -60,7 +60,7 @@ use crate::{CompileOptions, LoadedProgram, Nvrtc, Program, Result};
 ///     }
 /// }
 ///
-/// fn of_another_program(
+/// fn from_another_program(
 ///     program: &curium_nvrtc::Program,
 ///     nvrtc: &curium_nvrtc::Nvrtc,
 ///     device: &curium_driver::Device,
@@ -96,7 +96,8 @@ macro_rules! kernels {
             /// `Error::Compile` for a compilation error, and an argument error if the parameters of a kernel differ
             /// from the declared ones.
             $vis fn compile(nvrtc: &$crate::Nvrtc, device: &$crate::__driver::Device) -> $crate::Result<Self> {
-                let (program, options) = (Self::program(), $crate::CompileOptions::new());
+                let program = Self::program();
+                let options = $crate::CompileOptions::new();
                 $crate::__driver::kernels!(@made_by $proof Self::from_program(&program, nvrtc, device, &options))
             }
         }
@@ -173,6 +174,7 @@ pub fn __load(
 ) -> Result<(Library, impl Fn(&str) -> String)> {
     let loaded = LoadedProgram::new(nvrtc, device, program, options)?;
     let names: BTreeMap<_, _> = loaded.program().lowered_names.iter().cloned().collect();
-    let lowered = move |name: &str| names.get(name).cloned().unwrap_or_else(|| name.to_owned());
-    Ok((loaded.library().clone(), lowered))
+    Ok((loaded.library().clone(), move |name: &str| {
+        names.get(name).cloned().unwrap_or_else(|| name.to_owned())
+    }))
 }

@@ -28,7 +28,8 @@ use crate::{CompiledProgram, Error, LinkError, Result};
 /// ```no_run
 /// use curium_nvrtc::{Architecture, CompileOptions, LinkOptions, NvJitLink, Nvrtc, Program};
 ///
-/// let (nvrtc, linker) = (Nvrtc::load()?, NvJitLink::load()?);
+/// let nvrtc = Nvrtc::load()?;
+/// let linker = NvJitLink::load()?;
 /// let options = CompileOptions::new().with_architecture(Architecture::new(8, 0)).with_link_time_optimization();
 /// let square = Program::new("square.cu", "__device__ float square(float x) { return x * x; }");
 /// let kernel = Program::new("kernel.cu", r#"
@@ -63,11 +64,9 @@ const _: () = {
 impl Linker {
     pub(crate) fn new(library: &NvJitLink, options: &LinkOptions) -> Result<Self> {
         let arguments = Texts::new(options.to_arguments().iter(), "an option")?;
-        let (count, pointers, mut raw) = (
-            arguments.count::<u32>(),
-            arguments.as_ptr(),
-            ptr::null_mut(),
-        );
+        let count = arguments.count::<u32>();
+        let pointers = arguments.as_ptr();
+        let mut raw = ptr::null_mut();
         // SAFETY: `raw` is valid for writes, and `pointers` is an array of `count` NUL-terminated texts that are live
         // here.
         let result = unsafe {
@@ -76,15 +75,18 @@ impl Linker {
                 nvJitLinkCreate(&raw mut raw, count, pointers)
             )
         };
-        let (library, is_optimizing) = (library.clone(), options.is_optimizing());
+        let library = library.clone();
+        let is_optimizing = options.is_optimizing();
         let linker = Self {
             raw,
             library,
             is_optimizing,
             inputs: Vec::new(),
         };
-        let subject = || format!("the options {}", options.to_arguments().join(" "));
-        result.map_err(|error| linker.explain(error, subject()))?;
+        result.map_err(|error| {
+            let subject = format!("the options {}", options.to_arguments().join(" "));
+            linker.explain(error, subject)
+        })?;
         Ok(linker)
     }
 
@@ -148,7 +150,9 @@ impl Linker {
     pub unsafe fn add_bytes(&mut self, kind: LinkInput, name: &str, bytes: &[u8]) -> Result<()> {
         let text = c_text(name, || "the name of an input".to_owned())?;
         let bytes = Box::<[u8]>::from(bytes);
-        let (data, size, file) = (bytes.as_ptr().cast::<c_void>(), bytes.len(), text.as_ptr());
+        let data = bytes.as_ptr().cast::<c_void>();
+        let size = bytes.len();
+        let file = text.as_ptr();
         self.inputs.push((text, bytes));
         // SAFETY: the link is live, the name is NUL-terminated, the caller guarantees the bytes, and both outlive the link.
         let result = unsafe {

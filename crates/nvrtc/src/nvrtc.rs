@@ -5,11 +5,12 @@ mod bundled_headers;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use curium_driver::sys::call;
 use curium_driver::sys::load::{LibraryDescription, LoadedLibrary, Origin, Package, Rejection};
 use curium_driver::{ComputeCapability, CudaVersion, Device, DiskCache, Driver};
+use parking_lot::RwLock;
 
 use self::api::Api;
 pub use self::bundled_headers::{BundledHeaders, InstallFlags};
@@ -116,7 +117,7 @@ impl Nvrtc {
     ///
     /// [`Error::Load`] contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the caller upholds the same conditions.
+        // SAFETY: the caller guarantees the library at `path`.
         let library = unsafe { NVRTC.load_from(path.as_ref()) }.map_err(Box::new)?;
         // SAFETY: the caller guarantees that the library is NVRTC.
         unsafe { Self::from_library(&library) }
@@ -224,9 +225,7 @@ impl Nvrtc {
         program: &Program,
         options: &CompileOptions,
     ) -> Result<CompiledProgram> {
-        let _reading = PRECOMPILED_HEADERS
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _reading = PRECOMPILED_HEADERS.read();
         Unit::new(&self.api, program)?.compile(options)
     }
 
@@ -249,9 +248,7 @@ impl Nvrtc {
         program: &Program,
         options: &CompileOptions,
     ) -> Result<CompiledProgram> {
-        let _reading = PRECOMPILED_HEADERS
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _reading = PRECOMPILED_HEADERS.read();
         Unit::new(&self.api, program)?.compile_unless(options, &Cancellation::new(is_cancelled))
     }
 
@@ -280,9 +277,7 @@ impl Nvrtc {
     /// Returns the error of NVRTC.
     #[doc(alias = "nvrtcSetPCHHeapSize")]
     pub fn set_precompiled_header_heap(&self, bytes: usize) -> Result<()> {
-        let _replacing = PRECOMPILED_HEADERS
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _replacing = PRECOMPILED_HEADERS.write();
         // SAFETY: the function accepts every size, and the lock excludes compilations.
         unsafe { call!(&self.api, nvrtcSetPCHHeapSize(bytes)) }
     }
@@ -361,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn build_is_read_from_the_value_of_a_variable() {
+    fn build_is_parsed_from_a_variable() {
         assert_eq!(
             initial_value(".visible .global .align 4 .u32 build_is = 93;\n"),
             Some(93)
@@ -375,11 +370,15 @@ mod tests {
     #[test]
     fn architecture_is_the_newest_that_both_support() {
         let supported = [capability(7, 5), capability(8, 6), capability(9, 0)];
-        let chosen = |device| newest_for(&supported, device).map(Architecture::capability);
-        assert_eq!(chosen(capability(8, 6)).ok(), Some(capability(8, 6)));
-        assert_eq!(chosen(capability(8, 9)).ok(), Some(capability(8, 6)));
-        assert_eq!(chosen(capability(12, 0)).ok(), Some(capability(9, 0)));
-        let error = chosen(capability(6, 1))
+        for (device, expected) in [
+            (capability(8, 6), capability(8, 6)),
+            (capability(8, 9), capability(8, 6)),
+            (capability(12, 0), capability(9, 0)),
+        ] {
+            let architecture = newest_for(&supported, device).map(Architecture::capability);
+            assert_eq!(architecture.ok(), Some(expected));
+        }
+        let error = newest_for(&supported, capability(6, 1))
             .expect_err("the device is too old")
             .to_string();
         assert!(error.contains("7.5") && error.contains("6.1"), "{error}");

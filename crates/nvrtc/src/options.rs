@@ -71,20 +71,20 @@ impl CompileOptions {
 
     /// Returns `true` if an architecture is set, by [`with_architecture`](Self::with_architecture) or as a raw option.
     pub(crate) fn has_architecture(&self) -> bool {
-        let is_architecture =
-            |name: &str| name.starts_with("--gpu-architecture") || name.starts_with("-arch");
-        self.arguments
-            .iter()
-            .any(|argument| is_architecture(&argument.name))
+        self.arguments.iter().any(|argument| {
+            argument.name.starts_with("--gpu-architecture") || argument.name.starts_with("-arch")
+        })
     }
 
     /// Returns all options in NVRTC's spelling.
     pub(crate) fn to_arguments(&self) -> Vec<String> {
-        let text = |argument: &Argument| match &argument.value {
-            Some(value) => format!("{}={value}", argument.name),
-            None => argument.name.clone(),
-        };
-        self.arguments.iter().map(text).collect()
+        self.arguments
+            .iter()
+            .map(|argument| match &argument.value {
+                Some(value) => format!("{}={value}", argument.name),
+                None => argument.name.clone(),
+            })
+            .collect()
     }
 
     /// Adds the option `name`, which has no value, once.

@@ -4,10 +4,10 @@ use std::any::Any;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
 
 use curium_driver::extend::contain_callback;
 use curium_driver::sys::call;
+use parking_lot::Mutex;
 
 use crate::nvrtc::api::{Api, nvrtcProgram, nvrtcResult};
 use crate::text::{Texts, bytes, c_text, text};
@@ -49,8 +49,12 @@ impl<'a> Unit<'a> {
             "the name of a header",
         )?;
         let texts = Texts::new(program.headers.iter().map(|(_, text)| text), "a header")?;
-        let (source, name, count) = (source.as_ptr(), name.as_ptr(), names.count::<c_int>());
-        let (names, texts, mut raw) = (names.as_ptr(), texts.as_ptr(), ptr::null_mut());
+        let source = source.as_ptr();
+        let name = name.as_ptr();
+        let count = names.count::<c_int>();
+        let names = names.as_ptr();
+        let texts = texts.as_ptr();
+        let mut raw = ptr::null_mut();
         // SAFETY: `raw` is valid for writes, and both arrays have `count` live, NUL-terminated strings.
         unsafe {
             call!(
@@ -69,7 +73,8 @@ impl<'a> Unit<'a> {
     /// Compiles the program and reads all outputs of NVRTC.
     pub(crate) fn compile(&self, options: &CompileOptions) -> Result<CompiledProgram> {
         let arguments = Texts::new(options.to_arguments().iter(), "an option")?;
-        let (count, pointers) = (arguments.count::<c_int>(), arguments.as_ptr());
+        let count = arguments.count::<c_int>();
+        let pointers = arguments.as_ptr();
         // SAFETY: the program is live, and `pointers` has `count` live, NUL-terminated strings.
         let result = unsafe { call!(self.api, nvrtcCompileProgram(self.raw, count, pointers)) };
         let log = self.log()?;
@@ -97,12 +102,7 @@ impl<'a> Unit<'a> {
             )
         }?;
         let result = self.compile(options);
-        let panic = cancellation
-            .answer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .panic
-            .take();
+        let panic = cancellation.answer.lock().panic.take();
         match panic {
             Some(panic) => resume_unwind(panic),
             None => result,
@@ -285,11 +285,11 @@ impl<'a> Cancellation<'a> {
 
     /// Returns `true` to cancel. A panic of the callback also cancels, and is resumed later.
     fn query(&self) -> bool {
-        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answer = self.answer.lock();
         if !answer.is_yes {
-            let asked = catch_unwind(AssertUnwindSafe(self.is_cancelled));
-            answer.is_yes = *asked.as_ref().unwrap_or(&true);
-            answer.panic = asked.err();
+            let result = catch_unwind(AssertUnwindSafe(self.is_cancelled));
+            answer.is_yes = *result.as_ref().unwrap_or(&true);
+            answer.panic = result.err();
         }
         answer.is_yes
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use curium_driver::sys::load::{Attempt, LoadError, Rejection};
+use curium_driver::sys::load::{LoadError, Rejection};
 use curium_nvrtc::{Error, NvJitLink, Nvrtc};
 
 fn load_error(path: &Path) -> Box<LoadError> {
@@ -52,7 +52,7 @@ fn file_that_is_no_library_is_rejected() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn other_library_is_rejected_by_the_function_that_it_lacks() {
+fn other_library_is_rejected() {
     let error = load_error(Path::new("libc.so.6"));
     let Rejection::OtherLibrary {
         library: "NVRTC",
@@ -100,15 +100,20 @@ fn chosen_folder_is_the_only_one_that_is_searched() {
 }
 
 #[test]
-fn packages_of_the_active_python_environment_are_searched() {
+fn active_python_environment_is_searched() {
     const ROLE: &str = "CURIUM_TEST_NVRTC_PYTHON";
     if std::env::var_os(ROLE).is_some() {
         let Err(Error::Load(error)) = Nvrtc::load() else {
             panic!("the file is no library")
         };
         let environment = std::env::var_os("VIRTUAL_ENV").expect("the parent sets it");
-        let inside = |attempt: &Attempt| attempt.path.starts_with(&environment);
-        assert!(error.attempts.iter().any(inside), "{error}");
+        assert!(
+            error
+                .attempts
+                .iter()
+                .any(|attempt| attempt.path.starts_with(&environment)),
+            "{error}"
+        );
         assert!(error.to_string().contains("not found in"), "{error}");
         return;
     }
@@ -121,10 +126,7 @@ fn packages_of_the_active_python_environment_are_searched() {
     let mut child =
         Command::new(std::env::current_exe().expect("the path of this program is known"));
     child
-        .args([
-            "--exact",
-            "packages_of_the_active_python_environment_are_searched",
-        ])
+        .args(["--exact", "active_python_environment_is_searched"])
         .env(ROLE, "child");
     child
         .env_remove("CURIUM_NVRTC_PATH")

@@ -209,6 +209,14 @@ mod tests {
         assert!(hint.contains(expected), "{message}: {hint}");
     }
 
+    fn missing_header(header: &str) -> String {
+        format!("cannot open source file \"{header}\"")
+    }
+
+    fn undefined(name: &str) -> String {
+        format!("identifier \"{name}\" is undefined")
+    }
+
     /// The messages are those of NVRTC of CUDA 11.8 to 13.5, with and without include folders.
     #[test]
     fn missing_headers_have_the_remedy() {
@@ -221,32 +229,35 @@ mod tests {
             let message =
                 format!("could not open source file \"{header}\" (no directories in search list)");
             assert_hint(&message, "`CompileOptions::with_cuda_headers`");
-            let message = format!("cannot open source file \"{header}\"");
-            assert_hint(&message, "`nvidia-cuda-cccl`");
+            assert_hint(&missing_header(header), "`nvidia-cuda-cccl`");
         }
-        let of = |header: &str| format!("cannot open source file \"{header}\"");
-        assert_hint(&of("stdint.h"), "#include <cuda/std/cstdint>");
-        assert_hint(&of("type_traits"), "#include <cuda/std/type_traits>");
-        assert_hint(&of("vector"), "__CUDACC_RTC__");
-        assert_hint(&of("stdio.h"), "__CUDACC_RTC__");
-        assert_hint(&of("cuda_runtime.h"), "omit it");
-        assert_hint(&of("crt/mma.h"), "`nvidia-cuda-crt`");
-        assert_hint(&of("curand_kernel.h"), "`nvidia-curand`");
+        assert_hint(&missing_header("stdint.h"), "#include <cuda/std/cstdint>");
         assert_hint(
-            &of("common.h"),
+            &missing_header("type_traits"),
+            "#include <cuda/std/type_traits>",
+        );
+        assert_hint(&missing_header("vector"), "__CUDACC_RTC__");
+        assert_hint(&missing_header("stdio.h"), "__CUDACC_RTC__");
+        assert_hint(&missing_header("cuda_runtime.h"), "omit it");
+        assert_hint(&missing_header("crt/mma.h"), "`nvidia-cuda-crt`");
+        assert_hint(&missing_header("curand_kernel.h"), "`nvidia-curand`");
+        assert_hint(
+            &missing_header("common.h"),
             "`Program::with_header(\"common.h\", text)`",
         );
-        assert_hint(&of("common.h"), "headers { \"common.h\" = \"file\" }");
+        assert_hint(
+            &missing_header("common.h"),
+            "headers { \"common.h\" = \"file\" }",
+        );
     }
 
     #[test]
     fn undefined_identifiers_have_the_header() {
-        let of = |name: &str| format!("identifier \"{name}\" is undefined");
-        assert_hint(&of("INFINITY"), "with_macro_value(\"INFINITY\"");
-        assert_hint(&of("NAN"), "#include <cuda/std/cmath>");
-        assert_hint(&of("uint32_t"), "#include <cuda/std/cstdint>");
-        assert_hint(&of("__half"), "#include <cuda_fp16.h>");
-        assert_eq!(hint(&of("nonsense")), None);
+        assert_hint(&undefined("INFINITY"), "with_macro_value(\"INFINITY\"");
+        assert_hint(&undefined("NAN"), "#include <cuda/std/cmath>");
+        assert_hint(&undefined("uint32_t"), "#include <cuda/std/cstdint>");
+        assert_hint(&undefined("__half"), "#include <cuda_fp16.h>");
+        assert_eq!(hint(&undefined("nonsense")), None);
         assert_eq!(hint("expected a \";\""), None);
     }
 }

@@ -21,17 +21,17 @@ const INDENTATION: usize = 2;
 pub(crate) fn parse(log: &str, program: &Program) -> Vec<Diagnostic> {
     let mut reader = Reader::default();
     log.lines().for_each(|line| reader.read(line));
-    let mut found = reader.found;
-    found
-        .iter_mut()
-        .for_each(|diagnostic| with_source(diagnostic, program));
-    found
+    let mut diagnostics = reader.diagnostics;
+    for diagnostic in &mut diagnostics {
+        with_source(diagnostic, program);
+    }
+    diagnostics
 }
 
 /// Parses a log line by line.
 #[derive(Default)]
 struct Reader {
-    found: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
     /// `true` while lines may belong to the last diagnostic, which ends at an empty line.
     is_open: bool,
 }
@@ -42,7 +42,7 @@ impl Reader {
             self.is_open = false;
         } else if let Some(diagnostic) = head(line) {
             self.begin(diagnostic);
-        } else if let (true, Some(last)) = (self.is_open, self.found.last_mut()) {
+        } else if let (true, Some(last)) = (self.is_open, self.diagnostics.last_mut()) {
             detail(last, line);
         }
     }
@@ -50,9 +50,9 @@ impl Reader {
     /// Adds a diagnostic. A note belongs to the preceding diagnostic.
     fn begin(&mut self, diagnostic: Diagnostic) {
         self.is_open = true;
-        match self.found.last_mut() {
+        match self.diagnostics.last_mut() {
             Some(last) if diagnostic.severity == Severity::Note => last.notes.push(diagnostic),
-            _ => self.found.push(diagnostic),
+            _ => self.diagnostics.push(diagnostic),
         }
     }
 }
@@ -128,16 +128,17 @@ fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
     diagnostic.hint = hint(&diagnostic.message);
     if let Some(location) = &mut diagnostic.location {
         let line = (location.line as usize).checked_sub(1);
-        let known = program
+        let source = program
             .text(&location.file)
             .zip(line)
             .and_then(|(text, line)| text.lines().nth(line));
-        location.source = known.map(str::to_owned).or(location.source.take());
+        if let Some(source) = source {
+            location.source = Some(source.to_owned());
+        }
     }
-    diagnostic
-        .notes
-        .iter_mut()
-        .for_each(|note| with_source(note, program));
+    for note in &mut diagnostic.notes {
+        with_source(note, program);
+    }
 }
 
 /// Parses the first line of a diagnostic, such as `a.cu(3): warning #177-D: variable "x" was declared but never
@@ -173,11 +174,9 @@ fn placed_head(line: &str) -> Option<Diagnostic> {
 fn optimizer_head(line: &str) -> Option<Diagnostic> {
     let (location, message) = line.strip_prefix("remark: ")?.split_once(": ")?;
     let mut parts = location.rsplitn(3, ':');
-    let (column, line, file) = (
-        parts.next()?.parse().ok()?,
-        parts.next()?.parse().ok()?,
-        parts.next()?,
-    );
+    let column = parts.next()?.parse().ok()?;
+    let line = parts.next()?.parse().ok()?;
+    let file = parts.next()?;
     let location = SourceLocation {
         file: file.to_owned(),
         line,
@@ -193,7 +192,8 @@ fn diagnostic(
     message: &str,
     location: Option<SourceLocation>,
 ) -> Diagnostic {
-    let (number, message) = (number.map(str::to_owned), message.to_owned());
+    let number = number.map(str::to_owned);
+    let message = message.to_owned();
     Diagnostic {
         severity,
         number,
@@ -224,20 +224,19 @@ mod tests {
     fn assert_linear(unit: &str, read: impl Fn(&str)) {
         let text = unit.repeat(65_536 / unit.len());
         let longer = text.repeat(4);
-        let time = |text: &str| {
-            let start = std::time::Instant::now();
-            read(text);
-            start.elapsed()
-        };
         let is_linear = (0..8).any(|_| {
-            let limit = time(&text) * 10 + std::time::Duration::from_millis(20);
-            time(&longer) < limit
+            let start = std::time::Instant::now();
+            read(&text);
+            let limit = start.elapsed() * 10 + std::time::Duration::from_millis(20);
+            let start = std::time::Instant::now();
+            read(&longer);
+            start.elapsed() < limit
         });
         assert!(is_linear, "{unit:?}: four times the text takes too long");
     }
 
     #[test]
-    fn every_shape_of_line_is_read_in_linear_time() {
+    fn lines_are_read_in_linear_time() {
         for unit in [
             "): ",
             "(1): ",
@@ -290,17 +289,17 @@ mod tests {
     fn log_without_carets_takes_the_line_from_the_program() {
         let log = "a.h(2): error: expected an expression\n\nbad.cu(2): warning #1105-D: #warning directive: hm\n\n";
         let program = Program::new("bad.cu", "one\ntwo\n").with_header("a.h", "three\nfour");
-        let found = parse(log, &program);
-        let sources: Vec<_> = found
+        let diagnostics = parse(log, &program);
+        let sources: Vec<_> = diagnostics
             .iter()
-            .filter_map(|found| found.location.as_ref()?.source.as_deref())
+            .filter_map(|diagnostic| diagnostic.location.as_ref()?.source.as_deref())
             .collect();
         assert_eq!(sources, ["four", "two"]);
         assert_eq!(
-            (location(&found[1]), found[1].number.as_deref()),
+            (location(&diagnostics[1]), diagnostics[1].number.as_deref()),
             (("bad.cu", 2, None), Some("1105-D"))
         );
-        assert_eq!(found[1].message, "#warning directive: hm");
+        assert_eq!(diagnostics[1].message, "#warning directive: hm");
     }
 
     #[test]
@@ -344,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn location_of_an_instantiation_is_joined_to_its_note() {
+    fn instantiation_is_joined_to_its_note() {
         let log = "k.cu(1): error: expression must have class type\n          detected during instantiation of \"T f(T) [with \
                    T=int]\" \n(6): here\n\n";
         let [note] = &read(log)[0].notes[..] else {
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_without_a_location_and_remarks_of_the_optimizer_are_parsed() {
+    fn optimizer_remarks_are_parsed() {
         let log = "nvrtc: error: unrecognized option --x found\n\nremark: k.cu:1:78: f not inlined into k because: never\n";
         let [error, remark] = &read(log)[..] else {
             panic!("two: {:?}", read(log))
@@ -375,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn catastrophic_errors_are_errors_and_summaries_are_ignored() {
+    fn catastrophic_errors_are_errors() {
         let log = "a.cu(1): catastrophic error: cannot open source file \"b.h\"\n  #include \"b.h\"\n                ^\n\n\
                    1 catastrophic error detected in the compilation of \"a.cu\".\nCompilation terminated.\n";
         let [error] = &read(log)[..] else {

@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_of_the_published_function() {
+    fn hash_is_the_published_function() {
         assert_eq!(
             fingerprint([b"".as_slice()]),
             0x6c62_272e_07bb_0142_62b8_2175_6295_c58d

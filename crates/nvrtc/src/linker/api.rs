@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_result_of_the_header_has_its_name_at_its_code() {
+    fn result_names_match_the_header() {
         let generated = include_str!("../generated/nvjitlink/types.rs");
         let mut count = 0;
         for line in generated

@@ -98,7 +98,7 @@ impl NvJitLink {
     ///
     /// [`Error::Load`](crate::Error::Load) contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the caller upholds the same conditions.
+        // SAFETY: the caller guarantees the library at `path`.
         let library = unsafe { NVJITLINK.load_from(path.as_ref()) }.map_err(Box::new)?;
         // SAFETY: the caller guarantees that the library is nvJitLink.
         unsafe { Self::from_library(&library) }
@@ -150,15 +150,15 @@ impl fmt::Debug for NvJitLink {
 /// Returns the reported version. Releases before CUDA 12.3 report none; the version of their newest symbols is used.
 fn version(api: &Api, library: &LoadedLibrary) -> Result<CudaVersion> {
     if api.nvJitLinkVersion.is_none() {
-        let exports = |suffix: &&str| {
+        let newest = SYMBOL_VERSIONS.iter().find(|suffix| {
             let symbol = CString::new(format!("__nvJitLinkComplete{suffix}")).unwrap_or_default();
             !library.address(&symbol).is_null()
-        };
-        let newest = SYMBOL_VERSIONS.iter().find(|suffix| exports(suffix));
+        });
         let minor = newest.and_then(|suffix| suffix.rsplit('_').next()?.parse().ok());
         return Ok(CudaVersion::new(12, minor.unwrap_or_default()));
     }
-    let (mut major, mut minor) = (0, 0);
+    let mut major = 0;
+    let mut minor = 0;
     // SAFETY: `major` and `minor` are valid for writes.
     unsafe { call!(api, nvJitLinkVersion(&raw mut major, &raw mut minor)) }?;
     Ok(CudaVersion::new(major, minor))

@@ -19,7 +19,8 @@ pub struct LinkedProgram {
 
 /// Reads all outputs of `linker`, which is complete.
 pub(super) fn read(linker: &Linker) -> Result<LinkedProgram> {
-    let (api, link) = (linker.api(), linker.raw);
+    let api = linker.api();
+    let link = linker.raw;
     let mut linked = LinkedProgram {
         log: linker.info_log()?,
         ..LinkedProgram::default()
@@ -32,7 +33,7 @@ pub(super) fn read(linker: &Linker) -> Result<LinkedProgram> {
     }
     if let Some(size) = size(link, api.nvJitLinkGetLinkedPtxSize) {
         linked.ptx = Some(text(size, |buffer| {
-            // SAFETY: as above.
+            // SAFETY: the link is live and complete, and `buffer` has the size that nvJitLink reported.
             unsafe { call!(api, nvJitLinkGetLinkedPtx(link, buffer)) }
         })?);
     }

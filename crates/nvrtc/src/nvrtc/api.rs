@@ -32,7 +32,8 @@ impl Api {
 
     /// Returns the CUDA version of this NVRTC.
     pub(super) fn version(&self) -> Result<CudaVersion> {
-        let (mut major, mut minor) = (0, 0);
+        let mut major = 0;
+        let mut minor = 0;
         // SAFETY: `major` and `minor` are valid for writes.
         unsafe { call!(self, nvrtcVersion(&raw mut major, &raw mut minor)) }?;
         Ok(CudaVersion::new(

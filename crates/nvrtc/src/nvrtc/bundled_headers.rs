@@ -95,9 +95,10 @@ impl Nvrtc {
                 nvrtcGetBundledHeadersInfo(&raw mut info, ptr::null_mut())
             )
         }?;
-        let number = |number: i32| u32::try_from(number).unwrap_or_default();
+        let major = u32::try_from(info.cudaVersionMajor).unwrap_or_default();
+        let minor = u32::try_from(info.cudaVersionMinor).unwrap_or_default();
         Ok((info.available != 0).then(|| BundledHeaders {
-            version: CudaVersion::new(number(info.cudaVersionMajor), number(info.cudaVersionMinor)),
+            version: CudaVersion::new(major, minor),
             files: info.numFiles,
             compressed: info.compressedSize,
             uncompressed: info.uncompressedSize,
@@ -121,7 +122,8 @@ impl Nvrtc {
     ) -> Result<()> {
         let folder = folder.as_ref().display().to_string();
         let path = c_text(&folder, || "the folder of the headers".to_owned())?;
-        let (mut log, path) = (ptr::null(), path.as_ptr());
+        let mut log = ptr::null();
+        let path = path.as_ptr();
         // SAFETY: `path` is NUL-terminated, and `log` is valid for writes.
         let result = unsafe {
             call!(
@@ -144,7 +146,8 @@ impl Nvrtc {
     pub fn remove_bundled_headers(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref().display().to_string();
         let path = c_text(&folder, || "the folder of the headers".to_owned())?;
-        let (mut log, path) = (ptr::null(), path.as_ptr());
+        let mut log = ptr::null();
+        let path = path.as_ptr();
         // SAFETY: `path` is NUL-terminated, and `log` is valid for writes.
         let result = unsafe { call!(&self.api, nvrtcRemoveBundledHeaders(path, &raw mut log)) };
         // SAFETY: NVRTC was not called again on this thread.

@@ -162,6 +162,14 @@ mod tests {
             .to_arguments()
     }
 
+    fn path(folder: &tempfile::TempDir) -> PathBuf {
+        folder.path().to_path_buf()
+    }
+
+    fn option(path: &Path) -> String {
+        format!("--include-path={}", path.display())
+    }
+
     #[test]
     fn first_folder_with_each_header_is_used_once() {
         let whole = headers_in(&["cuda_fp16.h", "cub/version.cuh"]);
@@ -173,8 +181,6 @@ mod tests {
             "cccl/nv/target",
             "cccl/cub/version.cuh",
         ]);
-        let path = |folder: &tempfile::TempDir| folder.path().to_path_buf();
-        let option = |path: &Path| format!("--include-path={}", path.display());
         let nowhere = PathBuf::from("/nowhere");
         assert_eq!(
             arguments(&[nowhere, path(&whole), path(&runtime)]),

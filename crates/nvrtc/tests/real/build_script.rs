@@ -8,7 +8,7 @@ use crate::library::{TestResult, nvrtc, with_nvrtc};
 use curium_nvrtc::{Architecture, CompileOptions, build};
 
 #[test]
-fn build_script_writes_ptx_or_a_cubin_to_the_output_folder() {
+fn build_script_writes_its_output() {
     const ROLE: &str = "CURIUM_TEST_BUILD_SCRIPT";
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/saxpy.cu");
     if std::env::var_os(ROLE).is_some() {
@@ -27,31 +27,28 @@ fn build_script_writes_ptx_or_a_cubin_to_the_output_folder() {
         );
         return;
     }
-    with_nvrtc(
-        "build_script_writes_ptx_or_a_cubin_to_the_output_folder",
-        |_| {
-            let folder = tempfile::tempdir().expect("a folder can be created");
-            let mut child =
-                Command::new(std::env::current_exe().expect("the path of this program is known"));
-            child.args([
-                "--exact",
-                "build_script::build_script_writes_ptx_or_a_cubin_to_the_output_folder",
-                "--nocapture",
-            ]);
-            let output = child
-                .env(ROLE, "child")
-                .env("OUT_DIR", folder.path())
-                .output()
-                .expect("it can be run again");
-            let text = String::from_utf8_lossy(&output.stdout);
-            assert!(
-                output.status.success() && text.contains("cargo::rerun-if-changed="),
-                "{text}"
-            );
-            let names = ["saxpy.ptx", "saxpy.cubin"].map(|name| folder.path().join(name).exists());
-            assert_eq!(names, [true, true]);
-        },
-    );
+    with_nvrtc("build_script_writes_its_output", |_| {
+        let folder = tempfile::tempdir().expect("a folder can be created");
+        let mut child =
+            Command::new(std::env::current_exe().expect("the path of this program is known"));
+        child.args([
+            "--exact",
+            "build_script::build_script_writes_its_output",
+            "--nocapture",
+        ]);
+        let output = child
+            .env(ROLE, "child")
+            .env("OUT_DIR", folder.path())
+            .output()
+            .expect("it can be run again");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && text.contains("cargo::rerun-if-changed="),
+            "{text}"
+        );
+        let names = ["saxpy.ptx", "saxpy.cubin"].map(|name| folder.path().join(name).exists());
+        assert_eq!(names, [true, true]);
+    });
 }
 
 /// A header with a syntax error must not leave the PTX of the previous build.
@@ -79,14 +76,12 @@ fn build_script_names_the_headers_to_cargo() -> TestResult {
         std::fs::create_dir_all(path.parent().ok_or("it is in a folder")?)?;
         std::fs::write(path, text)?;
     }
-    let run = || {
-        Command::new(std::env::current_exe()?)
-            .args(["--exact", &format!("build_script::{NAME}"), "--nocapture"])
-            .env(ROLE, package.path())
-            .env("OUT_DIR", package.path().join("target/out"))
-            .output()
-    };
-    let output = run()?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .args(["--exact", &format!("build_script::{NAME}"), "--nocapture"])
+        .env(ROLE, package.path())
+        .env("OUT_DIR", package.path().join("target/out"));
+    let output = command.output()?;
     let text = String::from_utf8(output.stdout)?;
     assert!(output.status.success(), "{text}");
     let watched: BTreeSet<_> = text
@@ -107,7 +102,7 @@ fn build_script_names_the_headers_to_cargo() -> TestResult {
     );
     // The script also names them if the compilation fails.
     std::fs::write(package.path().join("kernels/k.h"), ")(")?;
-    let output = run()?;
+    let output = command.output()?;
     let text = String::from_utf8(output.stdout)?;
     assert!(
         !output.status.success() && text.contains("kernels/k.h"),

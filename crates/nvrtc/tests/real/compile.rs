@@ -4,38 +4,37 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::library::{compile_error, compiled, program, with_nvrtc};
 use curium_driver::{ComputeCapability, CudaVersion, Driver};
-use curium_nvrtc::{Architecture, CompileOptions, Error, PrecompiledHeader, Severity};
+use curium_nvrtc::{
+    Architecture, CompileOptions, Error, Nvrtc, PrecompiledHeader, Program, Severity,
+};
 use curium_sim::{Config, Simulator};
 
 const SCALE: &str = "#include \"scale.h\"\nextern \"C\" __global__ void scale(float* x) {\n  x[threadIdx.x] *= SCALE;\n}\n";
 const EMPTY: &str = "extern \"C\" __global__ void empty() {}";
 
 #[test]
-fn source_with_a_header_becomes_ptx_for_the_architecture() {
-    with_nvrtc(
-        "source_with_a_header_becomes_ptx_for_the_architecture",
-        |nvrtc| {
-            let options = CompileOptions::new().with_architecture(Architecture::new(8, 0));
-            let compiled = compiled(
-                nvrtc,
-                &program(SCALE).with_header("scale.h", "#define SCALE 3"),
-                &options,
-            );
-            let ptx = compiled.ptx().expect("PTX is what NVRTC makes");
-            assert!(ptx.contains(".target sm_80"), "{ptx}");
-            assert!(ptx.contains(".visible .entry scale("), "{ptx}");
-            assert!(ptx.contains("0f40400000"), "the header's 3 is there: {ptx}");
-            assert_eq!(compiled.log(), "");
-            let error = compiled
-                .cubin()
-                .expect_err("the architecture is virtual")
-                .to_string();
-            assert!(
-                error.contains("not compiled to a cubin") && error.contains("real"),
-                "{error}"
-            );
-        },
-    );
+fn source_with_a_header_becomes_ptx() {
+    with_nvrtc("source_with_a_header_becomes_ptx", |nvrtc| {
+        let options = CompileOptions::new().with_architecture(Architecture::new(8, 0));
+        let compiled = compiled(
+            nvrtc,
+            &program(SCALE).with_header("scale.h", "#define SCALE 3"),
+            &options,
+        );
+        let ptx = compiled.ptx().expect("PTX is what NVRTC makes");
+        assert!(ptx.contains(".target sm_80"), "{ptx}");
+        assert!(ptx.contains(".visible .entry scale("), "{ptx}");
+        assert!(ptx.contains("0f40400000"), "the header's 3 is there: {ptx}");
+        assert_eq!(compiled.log(), "");
+        let error = compiled
+            .cubin()
+            .expect_err("the architecture is virtual")
+            .to_string();
+        assert!(
+            error.contains("not compiled to a cubin") && error.contains("real"),
+            "{error}"
+        );
+    });
 }
 
 #[test]
@@ -75,26 +74,23 @@ fn error_in_the_source_is_found_and_shown() {
 }
 
 #[test]
-fn error_in_a_header_names_the_header_and_shows_its_line() {
-    with_nvrtc(
-        "error_in_a_header_names_the_header_and_shows_its_line",
-        |nvrtc| {
-            let program = program(SCALE).with_header("scale.h", "\n#define SCALE 3\n#error stop");
-            let error = compile_error(nvrtc, &program, &CompileOptions::new());
-            let location = error.diagnostics[0]
-                .location
-                .as_ref()
-                .expect("it has a location");
-            assert_eq!(
-                (
-                    location.file.as_str(),
-                    location.line,
-                    location.source.as_deref()
-                ),
-                ("scale.h", 3, Some("#error stop"))
-            );
-        },
-    );
+fn error_in_a_header_shows_its_line() {
+    with_nvrtc("error_in_a_header_shows_its_line", |nvrtc| {
+        let program = program(SCALE).with_header("scale.h", "\n#define SCALE 3\n#error stop");
+        let error = compile_error(nvrtc, &program, &CompileOptions::new());
+        let location = error.diagnostics[0]
+            .location
+            .as_ref()
+            .expect("it has a location");
+        assert_eq!(
+            (
+                location.file.as_str(),
+                location.line,
+                location.source.as_deref()
+            ),
+            ("scale.h", 3, Some("#error stop"))
+        );
+    });
 }
 
 #[test]
@@ -120,26 +116,23 @@ fn instantiation_that_led_to_an_error_is_its_note() {
 }
 
 #[test]
-fn column_counts_as_the_source_does_after_letters_of_several_bytes() {
-    with_nvrtc(
-        "column_counts_as_the_source_does_after_letters_of_several_bytes",
-        |nvrtc| {
-            let source = "__global__ void k() { /* \u{e9}\u{20ac} */ nonsense(3); }";
-            let error = compile_error(nvrtc, &program(source), &CompileOptions::new());
-            let mark = error
-                .to_string()
-                .lines()
-                .last()
-                .map(str::to_owned)
-                .expect("there are lines");
-            if nvrtc.version() >= CudaVersion::new(12, 1) {
-                assert!(
-                    mark.trim_start_matches(['|', ' ']).starts_with("^^^^^^^^"),
-                    "{error}"
-                );
-            }
-        },
-    );
+fn column_after_multibyte_characters_is_right() {
+    with_nvrtc("column_after_multibyte_characters_is_right", |nvrtc| {
+        let source = "__global__ void k() { /* \u{e9}\u{20ac} */ nonsense(3); }";
+        let error = compile_error(nvrtc, &program(source), &CompileOptions::new());
+        let mark = error
+            .to_string()
+            .lines()
+            .last()
+            .map(str::to_owned)
+            .expect("there are lines");
+        if nvrtc.version() >= CudaVersion::new(12, 1) {
+            assert!(
+                mark.trim_start_matches(['|', ' ']).starts_with("^^^^^^^^"),
+                "{error}"
+            );
+        }
+    });
 }
 
 #[test]
@@ -192,18 +185,17 @@ fn option_changes_the_code() {
     with_nvrtc("option_changes_the_code", |nvrtc| {
         let program =
             program("extern \"C\" __global__ void product(float* x) { *x = *x * x[1] + x[2]; }");
-        let ptx = |options| {
-            compiled(nvrtc, &program, &options)
-                .ptx()
-                .expect("PTX is there")
-                .to_owned()
-        };
-        assert!(ptx(CompileOptions::new()).contains("fma.rn.f32"));
-        assert!(!ptx(CompileOptions::new().with_fused_multiply_add(false)).contains("fma.rn.f32"));
+        let default = CompileOptions::new();
+        let separate = CompileOptions::new().with_fused_multiply_add(false);
+        // The last value counts.
         let twice = CompileOptions::new()
             .with_fused_multiply_add(true)
             .with_fused_multiply_add(false);
-        assert!(!ptx(twice).contains("fma.rn.f32"), "the last value counts");
+        for (options, is_fused) in [(default, true), (separate, false), (twice, false)] {
+            let compiled = compiled(nvrtc, &program, &options);
+            let ptx = compiled.ptx().expect("PTX is there");
+            assert_eq!(ptx.contains("fma.rn.f32"), is_fused, "{options:?}");
+        }
     });
 }
 
@@ -251,8 +243,8 @@ fn real_architecture_gives_a_cubin_that_is_an_image() {
 }
 
 #[test]
-fn intermediate_forms_are_returned_instead_of_ptx() {
-    with_nvrtc("intermediate_forms_are_returned_instead_of_ptx", |nvrtc| {
+fn intermediate_forms_replace_ptx() {
+    with_nvrtc("intermediate_forms_replace_ptx", |nvrtc| {
         let lto = compiled(
             nvrtc,
             &program(EMPTY),
@@ -330,16 +322,16 @@ fn precompiled_header_is_created_on_request() {
             .with_include_path(folder.path())
             .with_precompiled_header_folder(folder.path());
         let source = "#include \"a.h\"\nextern \"C\" __global__ void k(int* x) { n::S<int> s{3}; *x = s.value; }";
-        let made = compiled(
+        let creating = compiled(
             nvrtc,
             &program(source),
             &options.clone().with_created_precompiled_header("a.pch"),
         );
         assert_eq!(
-            made.precompiled_header(),
+            creating.precompiled_header(),
             PrecompiledHeader::Created,
             "{}",
-            made.log()
+            creating.log()
         );
         let used = compiled(
             nvrtc,
@@ -348,7 +340,7 @@ fn precompiled_header_is_created_on_request() {
         );
         assert_eq!(
             used.ptx().expect("PTX is there"),
-            made.ptx().expect("PTX is there")
+            creating.ptx().expect("PTX is there")
         );
         assert!(nvrtc.precompiled_header_heap().expect("it has a size") > 0);
     });
@@ -357,20 +349,22 @@ fn precompiled_header_is_created_on_request() {
 #[test]
 fn cancelled_compilation_is_the_error_cancelled() {
     with_nvrtc("cancelled_compilation_is_the_error_cancelled", |nvrtc| {
-        let asked = AtomicU32::new(0);
-        let count = |answer: bool| {
-            asked.fetch_add(1, Ordering::Relaxed);
-            answer
-        };
-        let result = nvrtc.compile_unless(&|| count(true), &program(EMPTY), &CompileOptions::new());
+        let queries = AtomicU32::new(0);
+        let result = nvrtc.compile_unless(
+            &|| {
+                queries.fetch_add(1, Ordering::Relaxed);
+                true
+            },
+            &program(EMPTY),
+            &CompileOptions::new(),
+        );
         if nvrtc.version() < CudaVersion::new(12, 8) {
             assert!(matches!(result, Err(Error::Missing(_))), "{result:?}");
             return;
         }
         assert!(matches!(result, Err(Error::Cancelled { .. })), "{result:?}");
-        assert!(asked.load(Ordering::Relaxed) > 0);
-        let result =
-            nvrtc.compile_unless(&|| count(false), &program(EMPTY), &CompileOptions::new());
+        assert!(queries.load(Ordering::Relaxed) > 0);
+        let result = nvrtc.compile_unless(&|| false, &program(EMPTY), &CompileOptions::new());
         result
             .expect("it is not canceled")
             .ptx()
@@ -379,23 +373,19 @@ fn cancelled_compilation_is_the_error_cancelled() {
 }
 
 #[test]
-fn panic_of_the_cancellation_callback_ends_the_compilation_and_resumes_in_the_caller() {
-    with_nvrtc(
-        "panic_of_the_cancellation_callback_ends_the_compilation_and_resumes_in_the_caller",
-        |nvrtc| {
-            if nvrtc.version() < CudaVersion::new(12, 8) {
-                return;
-            }
-            let compile = || {
-                nvrtc
-                    .compile_unless(&|| panic!("asked"), &program(EMPTY), &CompileOptions::new())
-                    .map(|_| ())
-            };
-            let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(compile))
-                .expect_err("it panics");
-            assert_eq!(payload.downcast_ref(), Some(&"asked"));
-        },
-    );
+fn cancellation_panic_resumes_in_the_caller() {
+    with_nvrtc("cancellation_panic_resumes_in_the_caller", |nvrtc| {
+        if nvrtc.version() < CudaVersion::new(12, 8) {
+            return;
+        }
+        let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            nvrtc
+                .compile_unless(&|| panic!("asked"), &program(EMPTY), &CompileOptions::new())
+                .map(|_| ())
+        }))
+        .expect_err("it panics");
+        assert_eq!(payload.downcast_ref(), Some(&"asked"));
+    });
 }
 
 #[test]
@@ -450,7 +440,7 @@ fn headers_that_nvrtc_brings_are_installed_and_found() {
                 nvrtc.install_bundled_headers("/proc/nowhere", curium_nvrtc::InstallFlags::new());
             assert!(
                 error
-                    .expect_err("nothing can be made there")
+                    .expect_err("nothing can be creating there")
                     .to_string()
                     .starts_with("/proc/nowhere: ")
             );
@@ -458,24 +448,26 @@ fn headers_that_nvrtc_brings_are_installed_and_found() {
     );
 }
 
+fn refused(nvrtc: &Nvrtc, program: &Program) -> String {
+    nvrtc
+        .compile(program, &CompileOptions::new())
+        .expect_err("there is a NUL")
+        .to_string()
+}
+
 #[test]
 fn nul_in_a_text_is_refused_with_its_location() {
     with_nvrtc("nul_in_a_text_is_refused_with_its_location", |nvrtc| {
-        let refused = |program| {
-            nvrtc
-                .compile(&program, &CompileOptions::new())
-                .expect_err("there is a NUL")
-                .to_string()
-        };
         assert_eq!(
-            refused(program("int x;\0")),
+            refused(nvrtc, &program("int x;\0")),
             "the source of `k.cu`: NUL character (byte 6)"
         );
-        let error = refused(program("").with_header("a.h", "//\0"));
+        let error = refused(nvrtc, &program("").with_header("a.h", "//\0"));
         assert!(
             error.contains("header") && error.contains("byte 2"),
             "{error}"
         );
-        assert!(refused(program("").with_name_expression("a\0b")).contains("name expression"));
+        let error = refused(nvrtc, &program("").with_name_expression("a\0b"));
+        assert!(error.contains("name expression"), "{error}");
     });
 }

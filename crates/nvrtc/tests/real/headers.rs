@@ -56,7 +56,7 @@ extern "C" __global__ void twice(__half* x) { x[threadIdx.x] = __hadd(x[threadId
 }
 
 #[test]
-fn block_reduction_of_cub_runs_with_all_checks() -> TestResult {
+fn cub_block_reduction_runs_with_all_checks() -> TestResult {
     const SOURCE: &str = r#"
 #include <cub/block/block_reduce.cuh>
 extern "C" __global__ void sums(const float* x, float* sums, unsigned n)
@@ -70,8 +70,7 @@ extern "C" __global__ void sums(const float* x, float* sums, unsigned n)
     }
 }
 "#;
-    let Some((nvrtc, options)) = with_headers("block_reduction_of_cub_runs_with_all_checks")?
-    else {
+    let Some((nvrtc, options)) = with_headers("cub_block_reduction_runs_with_all_checks")? else {
         return Ok(());
     };
     // CUB of CUDA 11.8 is for nvcc only.
@@ -170,8 +169,8 @@ curium_nvrtc::kernels! {
 }
 
 #[test]
-fn declared_headers_are_part_of_the_program() -> TestResult {
-    let Some(nvrtc) = nvrtc("declared_headers_are_part_of_the_program") else {
+fn declared_headers_belong_to_the_program() -> TestResult {
+    let Some(nvrtc) = nvrtc("declared_headers_belong_to_the_program") else {
         return Ok(());
     };
     on_device(|device| {

@@ -168,9 +168,12 @@ fn headers_relative_to_the_current_directory() -> TestResult {
     let header = relative.join("first.h").display().to_string();
     let options = CompileOptions::new().with_pre_include(&header);
     check(&nvrtc, &program, &options, &folder.path().join("first.h"))?;
-    let own = relative.join("own.h").display().to_string();
-    let program = Program::new("/src/k.cu", format!("#include \"{own}\"{KERNEL}"))
-        .with_header(own, "#include \"value.h\"");
+    let program_header = relative.join("own.h").display().to_string();
+    let program = Program::new(
+        "/src/k.cu",
+        format!("#include \"{program_header}\"{KERNEL}"),
+    )
+    .with_header(program_header, "#include \"value.h\"");
     check(
         &nvrtc,
         &program,

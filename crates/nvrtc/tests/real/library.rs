@@ -10,7 +10,7 @@ pub(crate) type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 /// Returns the NVRTC of this machine, if it is installed.
 pub(crate) fn nvrtc(name: &str) -> Option<Nvrtc> {
-    found(name, Nvrtc::load(), "CURIUM_NVRTC_PATH")
+    installed(name, Nvrtc::load(), "CURIUM_NVRTC_PATH")
 }
 
 /// Runs `test` if NVRTC is installed.
@@ -21,17 +21,17 @@ pub(crate) fn with_nvrtc(name: &str, test: impl FnOnce(&Nvrtc)) {
 }
 
 /// Returns the library, if it is installed.
-pub(crate) fn found<T>(name: &str, loaded: Result<T, Error>, variable: &str) -> Option<T> {
+pub(crate) fn installed<T>(name: &str, loaded: Result<T, Error>, variable: &str) -> Option<T> {
     match loaded {
         Ok(library) => Some(library),
         Err(error) if std::env::var_os(variable).is_some() => panic!("{error}"),
         Err(_) => {
             // Written directly to the stream: output of the macros is not shown for tests that pass.
-            let said = writeln!(
+            let written = writeln!(
                 std::io::stderr(),
                 "SKIPPED {name}: not on this machine; name it in {variable}"
             );
-            said.expect("standard error is open");
+            written.expect("standard error is open");
             None
         }
     }
@@ -39,7 +39,7 @@ pub(crate) fn found<T>(name: &str, loaded: Result<T, Error>, variable: &str) -> 
 
 /// Returns the nvJitLink of this machine, if it is installed.
 pub(crate) fn nvjitlink(name: &str) -> Option<NvJitLink> {
-    found(name, NvJitLink::load(), "CURIUM_NVJITLINK_PATH")
+    installed(name, NvJitLink::load(), "CURIUM_NVJITLINK_PATH")
 }
 
 /// Creates a program named `k.cu` from `source`.

@@ -1,7 +1,10 @@
 //! Linking with a real nvJitLink.
 
 use crate::library::{compiled, nvjitlink, program, with_nvrtc};
-use curium_nvrtc::{Architecture, CompileOptions, Error, LinkInput, LinkOptions, Program};
+use curium_nvrtc::{
+    Architecture, CompileOptions, CompiledProgram, Error, LinkInput, LinkOptions, LinkedProgram,
+    NvJitLink, Program,
+};
 
 const SQUARE: &str = "__device__ float square(float x) { return x * x; }";
 const KERNEL: &str = "__device__ float square(float x);\n\
@@ -28,35 +31,42 @@ macro_rules! with_both {
     };
 }
 
+fn linked(
+    library: &NvJitLink,
+    programs: &[CompiledProgram],
+    options: &LinkOptions,
+) -> LinkedProgram {
+    let mut linker = library.linker(options).expect("the options are known");
+    for program in programs {
+        linker.add_program(program).expect("it is LTO IR");
+    }
+    linker.complete().expect("both define what is needed")
+}
+
 #[test]
-fn lto_ir_of_two_programs_becomes_one_cubin_without_a_call() {
+fn lto_ir_becomes_one_cubin_without_a_call() {
     with_both!(
-        "lto_ir_of_two_programs_becomes_one_cubin_without_a_call",
+        "lto_ir_becomes_one_cubin_without_a_call",
         |nvrtc, library| {
             let compile_options = CompileOptions::new()
                 .with_architecture(Architecture::new(8, 0))
                 .with_link_time_optimization();
-            let link = |options: &LinkOptions| {
-                let mut linker = library.linker(options).expect("the options are known");
-                for (name, source) in [("square.cu", SQUARE), ("kernel.cu", KERNEL)] {
-                    let part = compiled(nvrtc, &Program::new(name, source), &compile_options);
-                    linker.add_program(&part).expect("it is LTO IR");
-                }
-                linker.complete().expect("both define what is needed")
-            };
-            let linked = link(&LinkOptions::new(sm_80()).with_link_time_optimization());
+            let programs = [("square.cu", SQUARE), ("kernel.cu", KERNEL)].map(|(name, source)| {
+                compiled(nvrtc, &Program::new(name, source), &compile_options)
+            });
+            let options = LinkOptions::new(sm_80()).with_link_time_optimization();
+            let cubin = linked(&library, &programs, &options);
             assert!(
-                linked
+                cubin
                     .cubin()
                     .expect("it was requested")
                     .starts_with(b"\x7fELF")
             );
-            linked.image().expect("it is an image");
-            let ptx = link(
-                &LinkOptions::new(Architecture::new(8, 0))
-                    .with_link_time_optimization()
-                    .with_ptx(),
-            );
+            cubin.image().expect("it is an image");
+            let options = LinkOptions::new(Architecture::new(8, 0))
+                .with_link_time_optimization()
+                .with_ptx();
+            let ptx = linked(&library, &programs, &options);
             let text = ptx.ptx().expect("it was requested");
             assert!(
                 text.contains(".entry squares")
@@ -147,9 +157,8 @@ fn ptx_that_is_wrong_is_an_error_that_names_the_input() {
 }
 
 #[test]
-fn unknown_option_and_missing_file_are_errors_that_name_them() {
-    let Some(library) = nvjitlink("unknown_option_and_missing_file_are_errors_that_name_them")
-    else {
+fn unknown_option_and_missing_file_are_errors() {
+    let Some(library) = nvjitlink("unknown_option_and_missing_file_are_errors") else {
         return;
     };
     let error = library

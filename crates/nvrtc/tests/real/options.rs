@@ -128,34 +128,28 @@ const OPTIONS: &[((u32, u32), With)] = &[
 ];
 
 #[test]
-fn every_option_is_taken_from_the_version_on_that_introduced_it() {
-    with_nvrtc(
-        "every_option_is_taken_from_the_version_on_that_introduced_it",
-        |nvrtc| {
-            let program = program("extern \"C\" __global__ void k(float* x) { *x = 2 * *x; }")
-                .with_header("before.h", "");
-            for ((major, minor), with) in OPTIONS {
-                let options = with(CompileOptions::new());
-                if nvrtc.version() >= CudaVersion::new(*major, *minor) {
-                    compiled(nvrtc, &program, &options);
-                }
+fn options_are_accepted_since_their_version() {
+    with_nvrtc("options_are_accepted_since_their_version", |nvrtc| {
+        let program = program("extern \"C\" __global__ void k(float* x) { *x = 2 * *x; }")
+            .with_header("before.h", "");
+        for ((major, minor), with) in OPTIONS {
+            let options = with(CompileOptions::new());
+            if nvrtc.version() >= CudaVersion::new(*major, *minor) {
+                compiled(nvrtc, &program, &options);
             }
-        },
-    );
+        }
+    });
 }
 
 #[test]
-fn option_that_is_newer_than_nvrtc_is_an_error_that_names_it() {
-    with_nvrtc(
-        "option_that_is_newer_than_nvrtc_is_an_error_that_names_it",
-        |nvrtc| {
-            let program = program("extern \"C\" __global__ void k() {}");
-            if nvrtc.version() < CudaVersion::new(13, 4) {
-                let error = nvrtc
-                    .compile(&program, &CompileOptions::new().with_utf8())
-                    .expect_err("it is not known");
-                assert!(error.to_string().contains("--utf-8"), "{error}");
-            }
-        },
-    );
+fn newer_option_is_an_error() {
+    with_nvrtc("newer_option_is_an_error", |nvrtc| {
+        let program = program("extern \"C\" __global__ void k() {}");
+        if nvrtc.version() < CudaVersion::new(13, 4) {
+            let error = nvrtc
+                .compile(&program, &CompileOptions::new().with_utf8())
+                .expect_err("it is not known");
+            assert!(error.to_string().contains("--utf-8"), "{error}");
+        }
+    });
 }

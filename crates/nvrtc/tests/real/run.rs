@@ -76,11 +76,11 @@ fn source_that_a_device_compiles_runs() {
                 .expect("it can be retained")
                 .stream()
                 .expect("it can be created");
-            let compile = |source: &str| device.compile(source);
-            let program = compile(
-                "extern \"C\" __global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }",
-            );
-            let program = program.expect("the source is correct");
+            let program = device
+                .compile(
+                    "extern \"C\" __global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }",
+                )
+                .expect("the source is correct");
             let scale = program
                 .kernel::<(&mut [f32], f32)>("scale")
                 .expect("its parameters are these");
@@ -90,7 +90,8 @@ fn source_that_a_device_compiles_runs() {
             unsafe { scale.launch(&stream, LaunchConfig::new(1, 3), (&mut x, 2.0)) }
                 .expect("it runs");
             assert_eq!(x.to_vec().expect("it can be read"), [2.0, 4.0, 6.0]);
-            let Err(Error::Compile(error)) = compile("\n__global__ void scale(float* x { }") else {
+            let Err(Error::Compile(error)) = device.compile("\n__global__ void scale(float* x { }")
+            else {
                 panic!("the source has a syntax error")
             };
             assert_eq!(
@@ -173,38 +174,35 @@ curium_nvrtc::kernels! {
 }
 
 #[test]
-fn declared_kernels_are_compiled_from_their_source_and_run() {
-    with_nvrtc(
-        "declared_kernels_are_compiled_from_their_source_and_run",
-        |nvrtc| {
-            on_driver(|driver| {
-                let device = driver.device(0).expect("there is one");
-                let stream = device
-                    .primary_context()
-                    .expect("it can be retained")
-                    .stream()
-                    .expect("it can be created");
-                let options = options(nvrtc, &device);
-                let kernels = Scaling::from_program(&Scaling::program(), nvrtc, &device, &options);
-                let kernels = kernels.expect("the source is valid");
-                let mut x =
-                    DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("there is memory");
-                let config = LaunchConfig::for_elements(2);
-                // SAFETY: the kernels guard their index with the length of the buffer.
-                unsafe { kernels.scale_f32.launch(&stream, config, (&mut x, 3.0, 2)) }
-                    .expect("it runs");
-                // SAFETY: as above.
-                unsafe { kernels.negate.launch(&stream, config, (&mut x, 2)) }.expect("it runs");
-                assert_eq!(x.to_vec().expect("it can be read"), [-3.0, -6.0]);
-                assert_eq!(kernels.scale_u32.name(), "_Z5scaleIjEvPT_S0_j");
-                let program = Program::new("other.cu", "__global__ void negate(float* x) {}")
-                    .with_name_expression("negate");
-                let error = Scaling::from_program(&program, nvrtc, &device, &options)
-                    .expect_err("the others are not there");
-                assert!(error.to_string().contains("scale<float>"), "{error}");
-            });
-        },
-    );
+fn declared_kernels_are_compiled_and_run() {
+    with_nvrtc("declared_kernels_are_compiled_and_run", |nvrtc| {
+        on_driver(|driver| {
+            let device = driver.device(0).expect("there is one");
+            let stream = device
+                .primary_context()
+                .expect("it can be retained")
+                .stream()
+                .expect("it can be created");
+            let options = options(nvrtc, &device);
+            let kernels = Scaling::from_program(&Scaling::program(), nvrtc, &device, &options);
+            let kernels = kernels.expect("the source is valid");
+            let mut x =
+                DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("there is memory");
+            let config = LaunchConfig::for_elements(2);
+            // SAFETY: the kernels guard their index with the length of the buffer.
+            unsafe { kernels.scale_f32.launch(&stream, config, (&mut x, 3.0, 2)) }
+                .expect("it runs");
+            // SAFETY: the kernels guard their index with the length of the buffer.
+            unsafe { kernels.negate.launch(&stream, config, (&mut x, 2)) }.expect("it runs");
+            assert_eq!(x.to_vec().expect("it can be read"), [-3.0, -6.0]);
+            assert_eq!(kernels.scale_u32.name(), "_Z5scaleIjEvPT_S0_j");
+            let program = Program::new("other.cu", "__global__ void negate(float* x) {}")
+                .with_name_expression("negate");
+            let error = Scaling::from_program(&program, nvrtc, &device, &options)
+                .expect_err("the others are not there");
+            assert!(error.to_string().contains("scale<float>"), "{error}");
+        });
+    });
 }
 
 curium_nvrtc::kernels! {
@@ -216,45 +214,40 @@ curium_nvrtc::kernels! {
 }
 
 #[test]
-fn declared_kernels_are_safe_in_the_source_that_the_declaration_names() {
-    with_nvrtc(
-        "declared_kernels_are_safe_in_the_source_that_the_declaration_names",
-        |nvrtc| {
-            on_driver(|driver| {
-                let device = driver.device(0).expect("there is one");
-                let stream = device
-                    .primary_context()
-                    .expect("it can be retained")
-                    .stream()
-                    .expect("it can be created");
-                if !uses_cuda() {
-                    let kernels = Harmless::compile(nvrtc, &device).expect("the source is valid");
-                    kernels
-                        .nothing
-                        .launch(&stream, LaunchConfig::new(1, 1), (1.0,))
-                        .expect("it runs");
-                }
-                let options = options(nvrtc, &device).with_macro("UNUSED");
-                // SAFETY: the options do not change the kernel.
-                let kernels = unsafe {
-                    Harmless::from_program(&Harmless::program(), nvrtc, &device, &options)
-                };
-                let kernels = kernels.expect("the source is valid");
+fn declared_kernels_are_safe_in_their_source() {
+    with_nvrtc("declared_kernels_are_safe_in_their_source", |nvrtc| {
+        on_driver(|driver| {
+            let device = driver.device(0).expect("there is one");
+            let stream = device
+                .primary_context()
+                .expect("it can be retained")
+                .stream()
+                .expect("it can be created");
+            if !uses_cuda() {
+                let kernels = Harmless::compile(nvrtc, &device).expect("the source is valid");
                 kernels
                     .nothing
                     .launch(&stream, LaunchConfig::new(1, 1), (1.0,))
                     .expect("it runs");
-                let mut x =
-                    DeviceBuffer::from_slice(&stream, &[0_u32; 2]).expect("there is memory");
-                // SAFETY: the buffer has an element 1.
-                unsafe {
-                    kernels
-                        .store
-                        .launch(&stream, LaunchConfig::new(1, 1), (&mut x, 1))
-                }
+            }
+            let options = options(nvrtc, &device).with_macro("UNUSED");
+            // SAFETY: the options do not change the kernel.
+            let kernels =
+                unsafe { Harmless::from_program(&Harmless::program(), nvrtc, &device, &options) };
+            let kernels = kernels.expect("the source is valid");
+            kernels
+                .nothing
+                .launch(&stream, LaunchConfig::new(1, 1), (1.0,))
                 .expect("it runs");
-                assert_eq!(x.to_vec().expect("it can be read"), [0, 1]);
-            });
-        },
-    );
+            let mut x = DeviceBuffer::from_slice(&stream, &[0_u32; 2]).expect("there is memory");
+            // SAFETY: the buffer has an element 1.
+            unsafe {
+                kernels
+                    .store
+                    .launch(&stream, LaunchConfig::new(1, 1), (&mut x, 1))
+            }
+            .expect("it runs");
+            assert_eq!(x.to_vec().expect("it can be read"), [0, 1]);
+        });
+    });
 }
