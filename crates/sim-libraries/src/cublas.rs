@@ -17,7 +17,6 @@ use curium_blas::sys::{Api, cublasHandle_t, cublasStatus_t};
 
 use self::call::Call;
 use self::dense::Dense;
-use self::memory::Memory;
 use self::number::Number;
 use self::operand::Scalar;
 

@@ -34,16 +34,21 @@ fn code(result: Result) -> cublasStatus_t {
         .unwrap_or(cublasStatus_t::CUBLAS_STATUS_SUCCESS)
 }
 
+/// Runs the body of a function, and converts its result to the code that it returns.
+fn entry(body: impl FnOnce() -> Result) -> cublasStatus_t {
+    code(body())
+}
+
 /// Writes a value that a function returns.
 ///
 /// # Safety
 ///
-/// `place` is null or valid for writes.
-unsafe fn write<T>(place: *mut T, value: T) -> Result {
-    if place.is_null() {
+/// `output` is null or valid for writes.
+unsafe fn write<T>(output: *mut T, value: T) -> Result {
+    if output.is_null() {
         return Err(INVALID);
     }
-    // SAFETY: the caller guarantees that the place is valid for writes.
-    unsafe { place.write(value) };
+    // SAFETY: the caller guarantees that the output is valid for writes.
+    unsafe { output.write(value) };
     Ok(())
 }

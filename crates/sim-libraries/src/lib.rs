@@ -57,10 +57,11 @@ pub use self::nccl::{NcclFault, live_communicators, live_registrations};
 #[must_use]
 pub fn cublas() -> CuBlas {
     static LIBRARY: OnceLock<CuBlas> = OnceLock::new();
-    // SAFETY: the functions are those of this crate, which implement what cuBLAS gives to their names, and live as long as the program.
-    let load = || unsafe { CuBlas::from_api(cublas::api()) };
     LIBRARY
-        .get_or_init(|| load().expect("the library reports its version"))
+        .get_or_init(|| {
+            // SAFETY: the functions are those of this crate, which implement what cuBLAS gives to their names, and live as long as the program.
+            unsafe { CuBlas::from_api(cublas::api()) }.expect("the library reports its version")
+        })
         .clone()
 }
 
@@ -74,10 +75,11 @@ pub fn cublas() -> CuBlas {
 #[must_use]
 pub fn cublaslt() -> CuBlasLt {
     static LIBRARY: OnceLock<CuBlasLt> = OnceLock::new();
-    // SAFETY: the functions are those of this crate, which implement what cuBLASLt gives to their names, and live as long as the program.
-    let load = || unsafe { CuBlasLt::from_api(cublaslt::api()) };
     LIBRARY
-        .get_or_init(|| load().expect("the library reports its version"))
+        .get_or_init(|| {
+            // SAFETY: the functions are those of this crate, which implement what cuBLASLt gives to their names, and live as long as the program.
+            unsafe { CuBlasLt::from_api(cublaslt::api()) }.expect("the library reports its version")
+        })
         .clone()
 }
 
@@ -92,10 +94,11 @@ pub fn cublaslt() -> CuBlasLt {
 #[must_use]
 pub fn curand() -> CuRand {
     static LIBRARY: OnceLock<CuRand> = OnceLock::new();
-    // SAFETY: the functions are those of this crate, which implement what cuRAND gives to their names, and live as long as the program.
-    let load = || unsafe { CuRand::from_api(curand::api()) };
     LIBRARY
-        .get_or_init(|| load().expect("the library reports its version"))
+        .get_or_init(|| {
+            // SAFETY: the functions are those of this crate, which implement what cuRAND gives to their names, and live as long as the program.
+            unsafe { CuRand::from_api(curand::api()) }.expect("the library reports its version")
+        })
         .clone()
 }
 
@@ -109,10 +112,11 @@ pub fn curand() -> CuRand {
 #[must_use]
 pub fn cufft() -> CuFft {
     static LIBRARY: OnceLock<CuFft> = OnceLock::new();
-    // SAFETY: the functions are those of this crate, which implement what cuFFT gives to their names, and live as long as the program.
-    let load = || unsafe { CuFft::from_api(cufft::api()) };
     LIBRARY
-        .get_or_init(|| load().expect("the library reports its version"))
+        .get_or_init(|| {
+            // SAFETY: the functions are those of this crate, which implement what cuFFT gives to their names, and live as long as the program.
+            unsafe { CuFft::from_api(cufft::api()) }.expect("the library reports its version")
+        })
         .clone()
 }
 
@@ -131,9 +135,10 @@ pub fn cufft() -> CuFft {
 #[must_use]
 pub fn nccl() -> Nccl {
     static LIBRARY: OnceLock<Nccl> = OnceLock::new();
-    // SAFETY: the functions are those of this crate, which implement what NCCL gives to their names, and live as long as the program.
-    let load = || unsafe { Nccl::from_api(nccl::api()) };
     LIBRARY
-        .get_or_init(|| load().expect("the library reports its version"))
+        .get_or_init(|| {
+            // SAFETY: the functions are those of this crate, which implement what NCCL gives to their names, and live as long as the program.
+            unsafe { Nccl::from_api(nccl::api()) }.expect("the library reports its version")
+        })
         .clone()
 }

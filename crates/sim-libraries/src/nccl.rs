@@ -15,8 +15,7 @@ macro_rules! functions {
             #[cfg_attr(feature = "export", unsafe(no_mangle))]
             #[allow(non_snake_case, reason = "this is C's name")]
             unsafe extern "C" fn $name($($parameter: $ty),*) -> curium_nccl::sys::ncclResult_t {
-                let body = || -> $crate::nccl::Result { $body };
-                $crate::nccl::code(body())
+                $crate::nccl::entry(|| -> $crate::nccl::Result { $body })
             }
         )*
 
@@ -41,8 +40,6 @@ mod registry;
 mod remote;
 mod server;
 mod transfer;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use curium_nccl::sys::{Api, ncclResult_t};
 
@@ -71,23 +68,24 @@ fn code(result: Result) -> ncclResult_t {
     result.err().unwrap_or(ncclResult_t::ncclSuccess)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Runs the body of a function, and converts its result to the code that it returns.
+fn entry(body: impl FnOnce() -> Result) -> ncclResult_t {
+    code(body())
 }
 
 /// Writes a value that a function returns.
 ///
 /// # Safety
 ///
-/// `place` is null or valid for writes.
-unsafe fn write<T>(place: *mut T, value: T) -> Result {
-    if place.is_null() {
+/// `output` is null or valid for writes.
+unsafe fn write<T>(output: *mut T, value: T) -> Result {
+    if output.is_null() {
         return Err(failed(
             ncclResult_t::ncclInvalidArgument,
-            "a place for a result is null",
+            "the address for a result is null",
         ));
     }
-    // SAFETY: the caller guarantees that the place is valid for writes.
-    unsafe { place.write(value) };
+    // SAFETY: the caller guarantees that the output is valid for writes.
+    unsafe { output.write(value) };
     Ok(())
 }

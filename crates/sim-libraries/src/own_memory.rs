@@ -25,7 +25,7 @@ impl OwnMemory {
     }
 
     /// Returns the address and the size in bytes.
-    pub(crate) fn run(&self) -> (u64, usize) {
+    pub(crate) fn range(&self) -> (u64, usize) {
         (self.address, self.bytes)
     }
 }
@@ -35,7 +35,7 @@ impl Drop for OwnMemory {
         // SAFETY: the handle is destroyed, and freeing memory waits for the device.
         if unsafe { free(self.address) }.is_err() {
             // No context is current. Without the simulator, there is nothing to free.
-            // SAFETY: as above.
+            // SAFETY: the handle is destroyed, and freeing memory waits for the device.
             let _ = with_device(self.device, || unsafe { free(self.address) });
         }
     }

@@ -83,7 +83,8 @@ impl Pair {
     ) {
         nccl_ok!(ncclGroupStart());
         for rank in 0..2 {
-            let (address, element) = (address(&memory[rank]), ncclDataType_t::ncclFloat32);
+            let address = address(&memory[rank]);
+            let element = ncclDataType_t::ncclFloat32;
             nccl_ok!(ncclAllReduce(
                 address,
                 address,
@@ -113,14 +114,14 @@ fn address(memory: &DeviceBuffer<f32>) -> *mut c_void {
 const SUMS: [ncclRedOp_t; 2] = [ncclRedOp_t::ncclSum; 2];
 
 #[test]
-fn default_streams_are_those_of_the_devices_of_the_ranks() {
+fn default_stream_is_on_the_rank_device() {
     let per_thread: cudaStream_t = CU_STREAM_PER_THREAD.cast();
     for stream in [ptr::null_mut(), per_thread] {
         let pair = Pair::new();
         let memory = pair.buffers(1.0);
-        pair.streams
-            .iter()
-            .for_each(|stream| stream.synchronize().expect("the copies succeed"));
+        for stream in &pair.streams {
+            stream.synchronize().expect("the copies succeed");
+        }
         // No context is current.
         pair.sum(&memory, SUMS, [stream; 2]);
         for context in &pair.contexts {
@@ -153,7 +154,8 @@ fn one_thread_splits_its_ranks_in_a_group() {
     }
     nccl_ok!(ncclGroupEnd());
     for (index, part) in parts.into_iter().enumerate() {
-        let (mut rank, mut size) = (-1, -1);
+        let mut rank = -1;
+        let mut size = -1;
         nccl_ok!(ncclCommUserRank(part, &raw mut rank));
         nccl_ok!(ncclCommCount(part, &raw mut size));
         assert_eq!((rank, size), (1 - index as i32, 2));
@@ -162,7 +164,7 @@ fn one_thread_splits_its_ranks_in_a_group() {
 }
 
 #[test]
-fn factor_in_device_memory_is_read_when_the_operation_runs() {
+fn device_factor_is_read_when_the_operation_runs() {
     let pair = Pair::new();
     let memory = pair.buffers(1.0);
     let factors = pair.buffers(3.0);
@@ -189,7 +191,7 @@ fn factor_in_device_memory_is_read_when_the_operation_runs() {
 }
 
 #[test]
-fn ranks_meet_under_the_first_of_several_identifiers() {
+fn ranks_meet_under_the_first_identifier() {
     let pair = Pair::new();
     let mut identifiers: [ncclUniqueId; 2] = [ncclUniqueId { internal: [0; 128] }; 2];
     for identifier in &mut identifiers {

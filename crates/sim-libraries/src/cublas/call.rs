@@ -1,18 +1,18 @@
 //! One operation: its operands, and the computation that runs in stream order.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytemuck::Pod;
-use curium_blas::sys::{
-    cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasPointerMode_t, cublasStatus_t,
-};
+use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasStatus_t};
 use curium_sim::{LibraryOperation, Operand};
+use parking_lot::Mutex;
 
 use super::handle::{self, Handle};
 use super::memory::Memory;
 use super::operand::{
-    BandOperand, First, MatrixOperand, PointerOperand, Scalar, Storage, TriangleOperand,
-    VectorOperand, leading_dimension,
+    BandOperand, Diagonals, First, HostMode, Input, MatrixOperand, PointerArgument, PointerOperand,
+    Scalar, ScalarInput, ScalarOutput, Shape, Storage, TriangleOperand, VectorOperand,
+    leading_dimension,
 };
 use super::{INVALID, Number, Result, size};
 
@@ -33,7 +33,7 @@ pub(super) struct Call {
 
 impl Access {
     /// Returns the access to a result that is multiplied by `beta` first: one that is multiplied by 0 is not read.
-    pub(super) fn of_result<T: Number>(beta: Scalar<T>) -> Self {
+    pub(super) fn for_result<T: Number>(beta: Scalar<T>) -> Self {
         match beta {
             Scalar::Host(beta) if beta == T::zero() => Self::Write,
             _ => Self::ReadWrite,
@@ -63,8 +63,9 @@ impl Call {
         Ok(call)
     }
 
-    pub(super) fn results_are_on_host(&self) -> bool {
-        self.handle.pointer_mode == cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST
+    /// Returns the proof that scalars are on the host, `None` if they are in device memory.
+    pub(super) fn host_mode(&self) -> Option<HostMode> {
+        HostMode::new(self.handle.pointer_mode)
     }
 
     fn add(&mut self, operand: Operand) -> usize {
@@ -72,41 +73,45 @@ impl Call {
         self.operands.len() - 1
     }
 
-    /// Adds runs of bytes, which begin at distances from the first element.
-    fn add_runs(
+    /// Adds byte ranges, each with its offset from the first element and its length.
+    fn add_ranges(
         &mut self,
         access: Access,
         first: First,
-        runs: impl Iterator<Item = (usize, usize)>,
+        ranges: impl Iterator<Item = (usize, usize)>,
     ) -> usize {
         match first {
             First::Address(address) => {
-                self.add(runs.fold(access.operand(), |operand, (distance, bytes)| {
-                    operand.with_run(address.wrapping_add(distance as u64), bytes)
+                self.add(ranges.fold(access.operand(), |operand, (offset, bytes)| {
+                    operand.with_run(address.wrapping_add(offset as u64), bytes)
                 }))
             }
             First::Pointer(PointerOperand(array), index) => {
-                let runs: Vec<_> = runs.collect();
-                let find = move |bytes: &[u8]| {
+                let ranges: Vec<_> = ranges.collect();
+                self.add(access.operand().with_runs_from(array, move |bytes| {
                     let pointers: Vec<u64> = bytemuck::pod_collect_to_vec(bytes);
-                    runs.iter()
-                        .map(|(distance, bytes)| {
-                            (pointers[index].wrapping_add(*distance as u64), *bytes)
+                    ranges
+                        .iter()
+                        .map(|(offset, bytes)| {
+                            (pointers[index].wrapping_add(*offset as u64), *bytes)
                         })
                         .collect()
-                };
-                self.add(access.operand().with_runs_from(array, find))
+                }))
             }
         }
     }
 
     /// Adds an array of pointers in device memory.
-    pub(super) fn pointers<P>(&mut self, array: *const P, count: usize) -> Result<PointerOperand> {
+    pub(super) fn pointers(
+        &mut self,
+        array: impl PointerArgument,
+        count: usize,
+    ) -> Result<PointerOperand> {
         if array.is_null() && count > 0 {
             return Err(INVALID);
         }
         Ok(PointerOperand(self.add(
-            Operand::read().with_run(array.addr() as u64, count * size_of::<u64>()),
+            Operand::read().with_run(array.address(), count * size_of::<u64>()),
         )))
     }
 
@@ -114,7 +119,7 @@ impl Call {
     pub(super) fn vector<T: Number>(
         &mut self,
         access: Access,
-        first: *const T,
+        first: impl PointerArgument<Element = T>,
         len: i64,
         increment: i64,
     ) -> Result<VectorOperand> {
@@ -128,94 +133,99 @@ impl Call {
             0
         };
         let element = size_of::<T>();
-        let address = |index: i64| {
-            (first.addr() as u64).wrapping_add_signed((start + index * increment) * element as i64)
-        };
-        let operand = (0..len).fold(access.operand(), |operand, index| {
-            operand.with_run(address(index), element)
-        });
+        let mut operand = access.operand();
+        for index in 0..len {
+            let offset = (start + index * increment) * element as i64;
+            operand = operand.with_run(first.address().wrapping_add_signed(offset), element);
+        }
         Ok(VectorOperand(self.add(operand)))
     }
 
-    /// Adds a matrix with these sizes in memory.
+    /// Adds a matrix with this shape in memory.
     pub(super) fn matrix<T: Pod>(
         &mut self,
         access: Access,
-        first: *const T,
-        (rows, columns): (usize, usize),
+        first: impl PointerArgument<Element = T>,
+        shape: Shape,
         leading: i64,
     ) -> Result<MatrixOperand> {
-        self.matrices(access, first, (rows, columns), leading, (0, 1))
+        self.matrices(access, first, shape, leading, 0, 1)
     }
 
-    /// Adds matrices with these sizes in memory, `stride` elements apart.
+    /// Adds `count` matrices with this shape in memory, `stride` elements apart.
     pub(super) fn matrices<T: Pod>(
         &mut self,
         access: Access,
-        first: *const T,
-        (rows, columns): (usize, usize),
+        first: impl PointerArgument<Element = T>,
+        shape: Shape,
         leading: i64,
-        (stride, count): (i64, usize),
+        stride: i64,
+        count: usize,
     ) -> Result<MatrixOperand> {
-        let leading = checked(first, leading, (rows, columns))?;
+        let leading = checked(first, leading, shape)?;
         let element = size_of::<T>();
         let mut operand = access.operand();
         for number in 0..count {
-            let start =
-                (first.addr() as u64).wrapping_add_signed(number as i64 * stride * element as i64);
-            for column in 0..columns {
-                operand =
-                    operand.with_run(start + (column * leading * element) as u64, rows * element);
+            let offset = number as i64 * stride * element as i64;
+            let start = first.address().wrapping_add_signed(offset);
+            for column in 0..shape.columns {
+                operand = operand.with_run(
+                    start + (column * leading * element) as u64,
+                    shape.rows * element,
+                );
             }
         }
         Ok(MatrixOperand {
             index: self.add(operand),
-            rows,
-            columns,
+            shape,
         })
     }
 
-    /// Adds a matrix with these sizes in memory that an array of pointers refers to.
-    pub(super) fn matrix_of<T: Pod>(
+    /// Adds the matrix with this shape in memory that a pointer of an array refers to.
+    pub(super) fn indirect_matrix<T: Pod>(
         &mut self,
         access: Access,
-        (array, index): (PointerOperand, usize),
-        (rows, columns): (usize, usize),
+        array: PointerOperand,
+        index: usize,
+        shape: Shape,
         leading: i64,
     ) -> Result<MatrixOperand> {
-        let leading = leading_dimension(leading, rows)?;
-        let runs =
-            (0..columns).map(|column| (column * leading * size_of::<T>(), rows * size_of::<T>()));
+        let leading = leading_dimension(leading, shape.rows)?;
+        let ranges = (0..shape.columns).map(|column| {
+            (
+                column * leading * size_of::<T>(),
+                shape.rows * size_of::<T>(),
+            )
+        });
         Ok(MatrixOperand {
-            index: self.add_runs(access, First::Pointer(array, index), runs),
-            rows,
-            columns,
+            index: self.add_ranges(access, First::Pointer(array, index), ranges),
+            shape,
         })
     }
 
     /// Adds a banded matrix that is read.
     pub(super) fn band<T: Number>(
         &mut self,
-        first: *const T,
-        sizes: (usize, usize),
-        diagonals: (usize, usize),
+        first: Input<T>,
+        shape: Shape,
+        diagonals: Diagonals,
         leading: i64,
     ) -> Result<BandOperand> {
-        let leading = checked(first, leading, (diagonals.0 + diagonals.1 + 1, sizes.1))?;
-        let (mut band, element) = (
-            BandOperand {
-                index: 0,
-                sizes,
-                diagonals,
-            },
-            size_of::<T>(),
-        );
-        let runs = (0..sizes.1).map(|column| {
+        let Diagonals { lower, upper } = diagonals;
+        let stored = Shape::new(lower + upper + 1, shape.columns);
+        let leading = checked(first, leading, stored)?;
+        let mut band = BandOperand {
+            index: 0,
+            shape,
+            diagonals,
+        };
+        let element = size_of::<T>();
+        let ranges = (0..shape.columns).map(|column| {
             let rows = band.rows(column);
-            let place = column * leading + diagonals.1 + rows.start - column;
-            (place * element, rows.len() * element)
+            let offset = column * leading + upper + rows.start - column;
+            (offset * element, rows.len() * element)
         });
-        band.index = self.add_runs(Access::Read, First::Address(first.addr() as u64), runs);
+        band.index = self.add_ranges(Access::Read, First::Address(first.address()), ranges);
         Ok(band)
     }
 
@@ -225,7 +235,7 @@ impl Call {
         access: Access,
         fill: cublasFillMode_t,
         diagonal: cublasDiagType_t,
-        first: *const T,
+        first: impl PointerArgument<Element = T>,
         n: usize,
         storage: Storage,
     ) -> Result<TriangleOperand> {
@@ -236,7 +246,7 @@ impl Call {
             access,
             fill,
             diagonal,
-            First::Address(first.addr() as u64),
+            First::Address(first.address()),
             n,
             storage,
         )
@@ -266,35 +276,30 @@ impl Call {
             is_upper,
             has_diagonal,
         };
-        let runs = (0..n).map(|column| {
+        let ranges = (0..n).map(|column| {
             let rows = triangle.rows(column);
-            let place = if rows.is_empty() {
+            let offset = if rows.is_empty() {
                 0
             } else {
-                storage.place(is_upper, n, rows.start, column)
+                storage.offset(is_upper, n, rows.start, column)
             };
-            (place * size_of::<T>(), rows.len() * size_of::<T>())
+            (offset * size_of::<T>(), rows.len() * size_of::<T>())
         });
-        triangle.index = self.add_runs(access, first, runs);
+        triangle.index = self.add_ranges(access, first, ranges);
         Ok(triangle)
     }
 
-    /// Reads a factor of the host, or adds one in device memory.
-    ///
-    /// # Safety
-    ///
-    /// In the pointer mode of the host, `place` is null or valid for reads.
-    pub(super) unsafe fn scalar<T: Pod>(&mut self, place: *const T) -> Result<Scalar<T>> {
-        if place.is_null() {
+    /// Reads a scalar of the host, or adds one in device memory.
+    pub(super) fn scalar<T: Pod>(&mut self, scalar: ScalarInput<T>) -> Result<Scalar<T>> {
+        if scalar.is_null() {
             return Err(INVALID);
         }
-        if self.results_are_on_host() {
-            // SAFETY: the caller guarantees that the place is valid for reads.
-            return Ok(Scalar::Host(unsafe { place.read_unaligned() }));
+        match self.host_mode() {
+            Some(mode) => scalar.read(mode).map(Scalar::Host),
+            None => Ok(Scalar::Device(
+                self.add(Operand::read().with_run(scalar.address(), size_of::<T>())),
+            )),
         }
-        Ok(Scalar::Device(self.add(
-            Operand::read().with_run(place.addr() as u64, size_of::<T>()),
-        )))
     }
 
     /// Enqueues the operation.
@@ -310,64 +315,50 @@ impl Call {
             .map_err(|_| cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)
     }
 
-    /// Enqueues an operation with a result, which is written to `place`: by the device, or after a wait by the host.
-    ///
-    /// # Safety
-    ///
-    /// In the pointer mode of the host, `place` is null or valid for writes.
-    pub(super) unsafe fn enqueue_with_result<T: Number>(
+    /// Enqueues an operation with a result, which the device writes, or the host after a wait.
+    pub(super) fn enqueue_with_result<T: Number>(
         mut self,
-        place: *mut T,
+        output: ScalarOutput<T>,
         compute: impl Fn(&mut Memory<'_>) -> T + Send + Sync + 'static,
     ) -> Result {
-        if self.results_are_on_host() {
-            // SAFETY: the caller guarantees the place.
-            return unsafe { self.run(place, compute) };
+        if let Some(mode) = self.host_mode() {
+            return self.run(mode, output, compute);
         }
-        let index = self.add(Operand::write().with_run(place.addr() as u64, size_of::<T>()));
+        let index = self.add(Operand::write().with_run(output.address(), size_of::<T>()));
         self.enqueue(move |memory| {
             let result = compute(memory);
             memory.set(index, &[result]);
         })
     }
 
-    /// Enqueues an operation, waits for it, and writes its result.
-    ///
-    /// # Safety
-    ///
-    /// `place` is null or valid for writes.
-    pub(super) unsafe fn run<T: Copy + Send + 'static>(
+    /// Enqueues an operation, waits for it, and writes its result on the host.
+    pub(super) fn run<T: Copy + Send + 'static>(
         self,
-        place: *mut T,
+        mode: HostMode,
+        output: ScalarOutput<T>,
         compute: impl Fn(&mut Memory<'_>) -> T + Send + Sync + 'static,
     ) -> Result {
         let result = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&result);
-        let store = move |operands: &mut [Vec<u8>]| {
-            let computed = compute(&mut Memory(operands));
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(computed);
-        };
-        let operation = LibraryOperation::new(self.name, self.operands, store);
+        let operation = LibraryOperation::new(self.name, self.operands, {
+            let result = Arc::clone(&result);
+            move |operands| *result.lock() = Some(compute(&mut Memory(operands)))
+        });
         // SAFETY: the caller of the library guarantees the operands, as those of a kernel.
         unsafe { operation.enqueue_and_wait(self.handle.stream()) }
             .map_err(|_| cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)?;
-        let computed = result.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // SAFETY: the caller guarantees the place.
-        unsafe {
-            handle::write(
-                place,
-                computed.ok_or(cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)?,
-            )
-        }
+        let result = result
+            .lock()
+            .take()
+            .ok_or(cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)?;
+        output.write(mode, result)
     }
 }
 
 /// Checks the address and the leading dimension of a matrix.
-fn checked<T>(first: *const T, leading: i64, (rows, columns): (usize, usize)) -> Result<usize> {
-    let is_empty = rows == 0 || columns == 0;
-    if first.is_null() && !is_empty {
+fn checked(first: impl PointerArgument, leading: i64, shape: Shape) -> Result<usize> {
+    if first.is_null() && !shape.is_empty() {
         Err(INVALID)
     } else {
-        leading_dimension(leading, rows)
+        leading_dimension(leading, shape.rows)
     }
 }

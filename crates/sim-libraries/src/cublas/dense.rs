@@ -2,6 +2,7 @@
 
 use curium_blas::sys::cublasOperation_t;
 
+use super::operand::Shape;
 use super::{INVALID, Number, Result};
 
 /// A matrix by columns, without gaps.
@@ -13,11 +14,12 @@ pub(super) struct Dense<T> {
 }
 
 impl<T: Number> Dense<T> {
-    pub(super) fn new(rows: usize, columns: usize, elements: Vec<T>) -> Self {
+    pub(super) fn new(shape: Shape, elements: Vec<T>) -> Self {
+        let Shape { rows, columns } = shape;
         assert_eq!(
             elements.len(),
             rows * columns,
-            "a matrix has an element in each place"
+            "the elements fill the matrix"
         );
         Self {
             rows,
@@ -32,11 +34,14 @@ impl<T: Number> Dense<T> {
         columns: usize,
         element: impl Fn(usize, usize) -> T,
     ) -> Self {
-        let places = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
+        let mut elements = Vec::with_capacity(rows * columns);
+        for column in 0..columns {
+            elements.extend((0..rows).map(|row| element(row, column)));
+        }
         Self {
             rows,
             columns,
-            elements: places.map(|(row, column)| element(row, column)).collect(),
+            elements,
         }
     }
 
@@ -65,7 +70,9 @@ impl<T: Number> Dense<T> {
         let elements = T::product(
             &self.elements,
             &other.elements,
-            (self.rows, self.columns, other.columns),
+            self.rows,
+            self.columns,
+            other.columns,
         );
         Self {
             rows: self.rows,
@@ -75,19 +82,18 @@ impl<T: Number> Dense<T> {
     }
 
     pub(super) fn scaled(mut self, factor: T) -> Self {
-        self.elements
-            .iter_mut()
-            .for_each(|element| *element = *element * factor);
+        for element in &mut self.elements {
+            *element = *element * factor;
+        }
         self
     }
 
     /// Adds `factor` · `other`, which is not used if the factor is 0.
     pub(super) fn plus(mut self, factor: T, other: &Self) -> Self {
         if factor != T::zero() {
-            self.elements
-                .iter_mut()
-                .zip(&other.elements)
-                .for_each(|(element, other)| *element += factor * *other);
+            for (element, other) in self.elements.iter_mut().zip(&other.elements) {
+                *element += factor * *other;
+            }
         }
         self
     }
@@ -98,8 +104,8 @@ impl<T: Number> Dense<T> {
         for column in 0..right.columns {
             for step in 0..n {
                 let row = if is_upper { n - 1 - step } else { step };
-                let known = if is_upper { row + 1..n } else { 0..row };
-                let sum = known.fold(T::zero(), |sum, other| {
+                let solved = if is_upper { row + 1..n } else { 0..row };
+                let sum = solved.fold(T::zero(), |sum, other| {
                     sum + self.at(row, other) * right.at(other, column)
                 });
                 *right.at_mut(row, column) = (right.at(row, column) - sum) / self.at(row, row);
@@ -118,7 +124,7 @@ pub(super) enum Transform {
 }
 
 impl Transform {
-    pub(super) fn of(operation: cublasOperation_t) -> Result<Self> {
+    pub(super) fn from_raw(operation: cublasOperation_t) -> Result<Self> {
         match operation {
             cublasOperation_t::CUBLAS_OP_N => Ok(Self::None),
             cublasOperation_t::CUBLAS_OP_T => Ok(Self::Transposition),
@@ -127,12 +133,12 @@ impl Transform {
         }
     }
 
-    /// Returns the sizes in memory of a matrix that has these sizes when it is used.
-    pub(super) fn stored(self, rows: usize, columns: usize) -> (usize, usize) {
+    /// Returns the shape in memory of a matrix that has these sizes after the transformation.
+    pub(super) fn stored(self, rows: usize, columns: usize) -> Shape {
         if self == Self::None {
-            (rows, columns)
+            Shape::new(rows, columns)
         } else {
-            (columns, rows)
+            Shape::new(columns, rows)
         }
     }
 

@@ -1,15 +1,16 @@
-//! Handles: a stream, the place of scalars, and the workspace.
+//! Handles: a stream, the pointer mode, and the workspace.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use curium_blas::sys::{
     Api, cublasAtomicsMode_t, cublasHandle_t, cublasMath_t, cublasPointerMode_t, cublasStatus_t,
     cudaStream_t, libraryPropertyType_t,
 };
 use curium_sys::CUstream;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{INVALID, Result, code};
 use crate::own_memory::OwnMemory;
@@ -50,7 +51,7 @@ impl Handle {
     /// Returns the address and the size in bytes of the workspace that an operation writes.
     pub(super) fn workspace(&self) -> (u64, usize) {
         match &self.default_workspace {
-            Some(memory) if self.workspace.1 == 0 => memory.run(),
+            Some(memory) if self.workspace.1 == 0 => memory.range(),
             _ => self.workspace,
         }
     }
@@ -61,7 +62,7 @@ impl Handle {
 }
 
 fn handles() -> MutexGuard<'static, Handles> {
-    HANDLES.lock().unwrap_or_else(PoisonError::into_inner)
+    HANDLES.lock()
 }
 
 /// Returns the state of a handle.
@@ -88,8 +89,9 @@ pub(super) fn look_up_for_operation(handle: cublasHandle_t) -> Result<Handle> {
 
 fn change(handle: cublasHandle_t, change: impl FnOnce(&mut Handle)) -> Result {
     let mut handles = handles();
-    let found = handles.live.get_mut(&handle.addr());
-    found
+    handles
+        .live
+        .get_mut(&handle.addr())
         .map(change)
         .ok_or(cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED)
 }
@@ -98,18 +100,18 @@ fn change(handle: cublasHandle_t, change: impl FnOnce(&mut Handle)) -> Result {
 ///
 /// # Safety
 ///
-/// `place` is null or valid for writes.
-pub(super) unsafe fn write<T>(place: *mut T, value: T) -> Result {
-    if place.is_null() {
+/// `output` is null or valid for writes.
+unsafe fn write<T>(output: *mut T, value: T) -> Result {
+    if output.is_null() {
         return Err(INVALID);
     }
-    // SAFETY: the caller guarantees that the place is valid for writes.
-    unsafe { place.write(value) };
+    // SAFETY: the caller guarantees that the output is valid for writes.
+    unsafe { output.write(value) };
     Ok(())
 }
 
-unsafe extern "C" fn create(place: *mut cublasHandle_t) -> cublasStatus_t {
-    if place.is_null() {
+unsafe extern "C" fn create(handle: *mut cublasHandle_t) -> cublasStatus_t {
+    if handle.is_null() {
         return INVALID;
     }
     let mut handles = handles();
@@ -124,13 +126,13 @@ unsafe extern "C" fn create(place: *mut cublasHandle_t) -> cublasStatus_t {
         default_workspace: None,
     };
     handles.live.insert(number, state);
-    // SAFETY: the caller passes a place for the handle.
-    code(unsafe { write(place, ptr::without_provenance_mut(number)) })
+    // SAFETY: by the contract of the C function, `handle` is null or valid for writes.
+    code(unsafe { write(handle, ptr::without_provenance_mut(number)) })
 }
 
 unsafe extern "C" fn destroy(handle: cublasHandle_t) -> cublasStatus_t {
-    let found = handles().live.remove(&handle.addr());
-    if found.is_some() {
+    let removed = handles().live.remove(&handle.addr());
+    if removed.is_some() {
         cublasStatus_t::CUBLAS_STATUS_SUCCESS
     } else {
         cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED
@@ -139,7 +141,7 @@ unsafe extern "C" fn destroy(handle: cublasHandle_t) -> cublasStatus_t {
 
 unsafe extern "C" fn get_version(handle: cublasHandle_t, version: *mut c_int) -> cublasStatus_t {
     let number = VERSION[0] * 10000 + VERSION[1] * 100 + VERSION[2];
-    // SAFETY: the caller passes a place for the version.
+    // SAFETY: by the contract of the C function, `version` is null or valid for writes.
     code(look_up(handle).and_then(|_| unsafe { write(version, number) }))
 }
 
@@ -150,14 +152,15 @@ unsafe extern "C" fn get_property(
     let Some(number) = VERSION.get(property.0 as usize) else {
         return INVALID;
     };
-    // SAFETY: the caller passes a place for the value.
+    // SAFETY: by the contract of the C function, `value` is null or valid for writes.
     code(unsafe { write(value, *number) })
 }
 
 /// As on hardware, a new stream comes without the workspace of the caller.
 unsafe extern "C" fn set_stream(handle: cublasHandle_t, stream: cudaStream_t) -> cublasStatus_t {
     code(change(handle, |state| {
-        (state.stream, state.workspace) = (stream.addr(), (0, 0));
+        state.stream = stream.addr();
+        state.workspace = (0, 0);
     }))
 }
 
@@ -165,7 +168,7 @@ unsafe extern "C" fn get_stream(
     handle: cublasHandle_t,
     stream: *mut cudaStream_t,
 ) -> cublasStatus_t {
-    // SAFETY: the caller passes a place for the stream.
+    // SAFETY: by the contract of the C function, `stream` is null or valid for writes.
     code(look_up(handle).and_then(|state| unsafe { write(stream, state.stream().cast()) }))
 }
 
@@ -193,7 +196,7 @@ unsafe extern "C" fn get_pointer_mode(
     handle: cublasHandle_t,
     mode: *mut cublasPointerMode_t,
 ) -> cublasStatus_t {
-    // SAFETY: the caller passes a place for the mode.
+    // SAFETY: by the contract of the C function, `mode` is null or valid for writes.
     code(look_up(handle).and_then(|state| unsafe { write(mode, state.pointer_mode) }))
 }
 
@@ -205,7 +208,7 @@ unsafe extern "C" fn get_math_mode(
     handle: cublasHandle_t,
     mode: *mut cublasMath_t,
 ) -> cublasStatus_t {
-    // SAFETY: the caller passes a place for the mode.
+    // SAFETY: by the contract of the C function, `mode` is null or valid for writes.
     code(look_up(handle).and_then(|state| unsafe { write(mode, state.math_mode) }))
 }
 
@@ -220,7 +223,7 @@ unsafe extern "C" fn get_atomics_mode(
     handle: cublasHandle_t,
     mode: *mut cublasAtomicsMode_t,
 ) -> cublasStatus_t {
-    // SAFETY: the caller passes a place for the mode.
+    // SAFETY: by the contract of the C function, `mode` is null or valid for writes.
     code(look_up(handle).and_then(|state| unsafe { write(mode, state.atomics_mode) }))
 }
 

@@ -1,6 +1,4 @@
 //! Level 2: operations on a matrix and vectors, computed as products with matrices of one column.
-//!
-//! Every function is `unsafe`: its caller upholds the contract of the C function.
 #![expect(clippy::too_many_arguments, reason = "these are C's signatures")]
 
 mod banded;
@@ -12,7 +10,10 @@ use super::call::Access;
 use super::call::Access::{Read, ReadWrite};
 use super::dense::Transform;
 use super::memory::Memory;
-use super::operand::{Other, Storage, TriangleOperand};
+use super::operand::{
+    Input, MatrixArgument, Other, Output, PointerArgument, ScalarInput, Shape, Storage,
+    TriangleOperand, VectorArgument,
+};
 use super::{Call, Dense, Number, Result, Scalar, size};
 
 pub(super) use self::banded::{gbmv, hbmv, tbmv, tbsv};
@@ -20,54 +21,67 @@ pub(super) use self::packed::{hpmv, hpr, hpr2, tpmv, tpsv};
 
 const STORED: cublasDiagType_t = cublasDiagType_t::CUBLAS_DIAG_NON_UNIT;
 
-pub(super) unsafe fn gemv<T: Number>(
+pub(super) fn gemv<T: Number>(
     mut call: Call,
     operation: cublasOperation_t,
     m: i64,
     n: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
-    x: *const T,
+    x: Input<T>,
     incx: i64,
-    beta: *const T,
-    y: *mut T,
+    beta: ScalarInput<T>,
+    y: Output<T>,
     incy: i64,
 ) -> Result {
-    let (transform, sizes) = (Transform::of(operation)?, (size(m)?, size(n)?));
-    if sizes.0 == 0 || sizes.1 == 0 {
+    let transform = Transform::from_raw(operation)?;
+    let shape = Shape::checked(m, n)?;
+    if shape.is_empty() {
         return Ok(());
     }
-    let a = call.matrix(Read, a, sizes, lda)?;
-    let matrix = move |memory: &Memory<'_>| memory.matrix::<T>(a).transformed(transform);
-    // SAFETY: the caller upholds the contract.
-    unsafe {
-        product(
-            call,
-            matrix,
-            transform.stored(sizes.0, sizes.1),
-            (alpha, beta),
-            (x, incx),
-            (y, incy),
-        )
-    }
+    let a = call.matrix(Read, a, shape, lda)?;
+    product(
+        call,
+        move |memory| memory.matrix::<T>(a).transformed(transform),
+        transform.stored(shape.rows, shape.columns),
+        Factors { alpha, beta },
+        VectorArgument {
+            pointer: x,
+            increment: incx,
+        },
+        VectorArgument {
+            pointer: y,
+            increment: incy,
+        },
+    )
 }
 
-/// Computes alpha · matrix · x + beta · y, where the matrix has these rows and columns.
-unsafe fn product<T: Number>(
+/// The factors of a product and of the previous content of its result.
+#[derive(Clone, Copy)]
+struct Factors<T> {
+    alpha: ScalarInput<T>,
+    beta: ScalarInput<T>,
+}
+
+/// Computes alpha · matrix · x + beta · y for a matrix with this shape.
+fn product<T: Number>(
     mut call: Call,
     matrix: impl Fn(&Memory<'_>) -> Dense<T> + Send + Sync + 'static,
-    (rows, columns): (usize, usize),
-    (alpha, beta): (*const T, *const T),
-    (x, incx): (*const T, i64),
-    (y, incy): (*mut T, i64),
+    shape: Shape,
+    factors: Factors<T>,
+    x: VectorArgument<Input<T>>,
+    y: VectorArgument<Output<T>>,
 ) -> Result {
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar(beta) }?;
-    let x = call.vector(Read, x, columns as i64, incx)?;
-    let y = call.vector(Access::of_result(beta), y, rows as i64, incy)?;
+    let alpha = call.scalar(factors.alpha)?;
+    let beta = call.scalar(factors.beta)?;
+    let x = call.vector(Read, x.pointer, shape.columns as i64, x.increment)?;
+    let y = call.vector(
+        Access::for_result(beta),
+        y.pointer,
+        shape.rows as i64,
+        y.increment,
+    )?;
     call.enqueue(move |memory| {
         let product = matrix(memory).times(&memory.column(x));
         let result = product
@@ -77,78 +91,93 @@ unsafe fn product<T: Number>(
     })
 }
 
-pub(super) unsafe fn ger<T: Number>(
+pub(super) fn ger<T: Number>(
     call: Call,
     m: i64,
     n: i64,
-    alpha: *const T,
-    x: *const T,
+    alpha: ScalarInput<T>,
+    x: Input<T>,
     incx: i64,
-    y: *const T,
+    y: Input<T>,
     incy: i64,
-    a: *mut T,
+    a: Output<T>,
     lda: i64,
 ) -> Result {
-    // SAFETY: the caller upholds the contract.
-    unsafe {
-        outer(
-            call,
-            (m, n),
-            alpha,
-            (x, incx),
-            (y, incy),
-            (a, lda),
-            Transform::Transposition,
-        )
-    }
+    let x = VectorArgument {
+        pointer: x,
+        increment: incx,
+    };
+    let y = VectorArgument {
+        pointer: y,
+        increment: incy,
+    };
+    let a = MatrixArgument {
+        pointer: a,
+        leading_dimension: lda,
+    };
+    outer(
+        call,
+        Shape::checked(m, n)?,
+        alpha,
+        x,
+        y,
+        a,
+        Transform::Transposition,
+    )
 }
 
-pub(super) unsafe fn ger_conjugated<T: Number>(
+pub(super) fn ger_conjugated<T: Number>(
     call: Call,
     m: i64,
     n: i64,
-    alpha: *const T,
-    x: *const T,
+    alpha: ScalarInput<T>,
+    x: Input<T>,
     incx: i64,
-    y: *const T,
+    y: Input<T>,
     incy: i64,
-    a: *mut T,
+    a: Output<T>,
     lda: i64,
 ) -> Result {
-    // SAFETY: the caller upholds the contract.
-    unsafe {
-        outer(
-            call,
-            (m, n),
-            alpha,
-            (x, incx),
-            (y, incy),
-            (a, lda),
-            Transform::Adjoint,
-        )
-    }
+    let x = VectorArgument {
+        pointer: x,
+        increment: incx,
+    };
+    let y = VectorArgument {
+        pointer: y,
+        increment: incy,
+    };
+    let a = MatrixArgument {
+        pointer: a,
+        leading_dimension: lda,
+    };
+    outer(
+        call,
+        Shape::checked(m, n)?,
+        alpha,
+        x,
+        y,
+        a,
+        Transform::Adjoint,
+    )
 }
 
 /// Adds alpha · x · y, transposed or its adjoint, to a matrix.
-unsafe fn outer<T: Number>(
+fn outer<T: Number>(
     mut call: Call,
-    (m, n): (i64, i64),
-    alpha: *const T,
-    (x, incx): (*const T, i64),
-    (y, incy): (*const T, i64),
-    (a, lda): (*mut T, i64),
+    shape: Shape,
+    alpha: ScalarInput<T>,
+    x: VectorArgument<Input<T>>,
+    y: VectorArgument<Input<T>>,
+    a: MatrixArgument<Output<T>>,
     transform: Transform,
 ) -> Result {
-    if size(m)? == 0 || size(n)? == 0 {
+    if shape.is_empty() {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    let (x, y) = (
-        call.vector(Read, x, m, incx)?,
-        call.vector(Read, y, n, incy)?,
-    );
-    let a = call.matrix(ReadWrite, a.cast_const(), (size(m)?, size(n)?), lda)?;
+    let alpha = call.scalar(alpha)?;
+    let x = call.vector(Read, x.pointer, shape.rows as i64, x.increment)?;
+    let y = call.vector(Read, y.pointer, shape.columns as i64, y.increment)?;
+    let a = call.matrix(ReadWrite, a.pointer, shape, a.leading_dimension)?;
     call.enqueue(move |memory| {
         let product = memory
             .column::<T>(x)
@@ -161,31 +190,36 @@ unsafe fn outer<T: Number>(
 /// Declares the products of a symmetric or Hermitian matrix and a vector.
 macro_rules! product {
     ($name:ident, $other:expr) => {
-        pub(super) unsafe fn $name<T: Number>(
+        pub(super) fn $name<T: Number>(
             call: Call,
             fill: cublasFillMode_t,
             n: i64,
-            alpha: *const T,
-            a: *const T,
+            alpha: ScalarInput<T>,
+            a: Input<T>,
             lda: i64,
-            x: *const T,
+            x: Input<T>,
             incx: i64,
-            beta: *const T,
-            y: *mut T,
+            beta: ScalarInput<T>,
+            y: Output<T>,
             incy: i64,
         ) -> Result {
-            let (half, factors) = (
-                Half {
-                    fill,
-                    n,
-                    a,
-                    storage: Storage::Full(lda),
-                    other: $other,
-                },
-                (alpha, beta),
-            );
-            // SAFETY: the caller upholds the contract.
-            unsafe { product_with_half(call, half, factors, (x, incx), (y, incy)) }
+            let matrix = HalfMatrix {
+                fill,
+                n,
+                a,
+                storage: Storage::Full(lda),
+                other: $other,
+            };
+            let factors = Factors { alpha, beta };
+            let x = VectorArgument {
+                pointer: x,
+                increment: incx,
+            };
+            let y = VectorArgument {
+                pointer: y,
+                increment: incy,
+            };
+            half_product(call, matrix, factors, x, y)
         }
     };
 }
@@ -193,17 +227,17 @@ macro_rules! product {
 product!(symv, Other::Symmetric);
 product!(hemv, Other::Hermitian);
 
-/// A matrix that one of its triangles determines.
+/// A square matrix that one of its triangles determines.
 #[derive(Clone, Copy)]
-struct Half<T> {
+struct HalfMatrix<P> {
     fill: cublasFillMode_t,
     n: i64,
-    a: *const T,
+    a: P,
     storage: Storage,
     other: Other,
 }
 
-impl<T: Number> Half<T> {
+impl<T: Number, P: PointerArgument<Element = T>> HalfMatrix<P> {
     fn operand(&self, call: &mut Call, access: Access) -> Result<TriangleOperand> {
         call.triangle(
             access,
@@ -217,90 +251,85 @@ impl<T: Number> Half<T> {
 }
 
 /// Computes the product of a matrix that one of its triangles determines and a vector.
-unsafe fn product_with_half<T: Number>(
+fn half_product<T: Number>(
     mut call: Call,
-    half: Half<T>,
-    factors: (*const T, *const T),
-    x: (*const T, i64),
-    y: (*mut T, i64),
+    matrix: HalfMatrix<Input<T>>,
+    factors: Factors<T>,
+    x: VectorArgument<Input<T>>,
+    y: VectorArgument<Output<T>>,
 ) -> Result {
-    let n = size(half.n)?;
+    let n = size(matrix.n)?;
     if n == 0 {
         return Ok(());
     }
-    let (a, other) = (half.operand(&mut call, Read)?, half.other);
-    // SAFETY: the caller upholds the contract.
-    unsafe {
-        product(
-            call,
-            move |memory| memory.triangle(a, other),
-            (n, n),
-            factors,
-            x,
-            y,
-        )
-    }
+    let a = matrix.operand(&mut call, Read)?;
+    product(
+        call,
+        move |memory| memory.triangle(a, matrix.other),
+        Shape::new(n, n),
+        factors,
+        x,
+        y,
+    )
 }
 
-pub(super) unsafe fn syr<T: Number>(
+pub(super) fn syr<T: Number>(
     mut call: Call,
     fill: cublasFillMode_t,
     n: i64,
-    alpha: *const T,
-    x: *const T,
+    alpha: ScalarInput<T>,
+    x: Input<T>,
     incx: i64,
-    a: *mut T,
+    a: Output<T>,
     lda: i64,
 ) -> Result {
     if size(n)? == 0 {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    let half = Half {
+    let alpha = call.scalar(alpha)?;
+    let matrix = HalfMatrix {
         fill,
         n,
-        a: a.cast_const(),
+        a,
         storage: Storage::Full(lda),
         other: Other::Symmetric,
     };
-    update(call, half, (x, incx), move |memory| memory.scalar(alpha))
+    update(call, matrix, x, incx, move |memory| memory.scalar(alpha))
 }
 
-pub(super) unsafe fn her<T: Number>(
+pub(super) fn her<T: Number>(
     call: Call,
     fill: cublasFillMode_t,
     n: i64,
-    alpha: *const T::Absolute,
-    x: *const T,
+    alpha: ScalarInput<T::Absolute>,
+    x: Input<T>,
     incx: i64,
-    a: *mut T,
+    a: Output<T>,
     lda: i64,
 ) -> Result {
-    let half = Half {
+    let matrix = HalfMatrix {
         fill,
         n,
-        a: a.cast_const(),
+        a,
         storage: Storage::Full(lda),
         other: Other::Hermitian,
     };
-    // SAFETY: the caller upholds the contract.
-    unsafe { hermitian_update(call, half, alpha, (x, incx)) }
+    hermitian_update(call, matrix, alpha, x, incx)
 }
 
 /// Adds a real multiple of x · adjoint(x) to a triangle.
-unsafe fn hermitian_update<T: Number>(
+fn hermitian_update<T: Number>(
     mut call: Call,
-    half: Half<T>,
-    alpha: *const T::Absolute,
-    x: (*const T, i64),
+    matrix: HalfMatrix<Output<T>>,
+    alpha: ScalarInput<T::Absolute>,
+    x: Input<T>,
+    incx: i64,
 ) -> Result {
-    if size(half.n)? == 0 {
+    if size(matrix.n)? == 0 {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha: Scalar<T::Absolute> = unsafe { call.scalar(alpha) }?;
-    update(call, half, x, move |memory| {
+    let alpha: Scalar<T::Absolute> = call.scalar(alpha)?;
+    update(call, matrix, x, incx, move |memory| {
         T::from_real(memory.scalar(alpha))
     })
 }
@@ -308,15 +337,17 @@ unsafe fn hermitian_update<T: Number>(
 /// Adds a multiple of x · x, transposed or its adjoint, to a triangle.
 fn update<T: Number>(
     mut call: Call,
-    half: Half<T>,
-    (x, incx): (*const T, i64),
+    matrix: HalfMatrix<Output<T>>,
+    x: Input<T>,
+    incx: i64,
     factor: impl Fn(&Memory<'_>) -> T + Send + Sync + 'static,
 ) -> Result {
-    let x = call.vector(Read, x, half.n, incx)?;
-    let (a, other) = (half.operand(&mut call, ReadWrite)?, half.other);
+    let x = call.vector(Read, x, matrix.n, incx)?;
+    let a = matrix.operand(&mut call, ReadWrite)?;
+    let other = matrix.other;
     call.enqueue(move |memory| {
         let column = memory.column::<T>(x);
-        let product = column.times(&column.clone().transformed(transform_of(other)));
+        let product = column.times(&column.clone().transformed(paired_transform(other)));
         let result = memory.triangle(a, other).plus(factor(memory), &product);
         memory.set_triangle(a, &result);
     })
@@ -325,27 +356,34 @@ fn update<T: Number>(
 /// Declares the updates of a triangle by two vectors.
 macro_rules! update_by_two {
     ($name:ident, $other:expr) => {
-        pub(super) unsafe fn $name<T: Number>(
+        pub(super) fn $name<T: Number>(
             call: Call,
             fill: cublasFillMode_t,
             n: i64,
-            alpha: *const T,
-            x: *const T,
+            alpha: ScalarInput<T>,
+            x: Input<T>,
             incx: i64,
-            y: *const T,
+            y: Input<T>,
             incy: i64,
-            a: *mut T,
+            a: Output<T>,
             lda: i64,
         ) -> Result {
-            let half = Half {
+            let matrix = HalfMatrix {
                 fill,
                 n,
-                a: a.cast_const(),
+                a,
                 storage: Storage::Full(lda),
                 other: $other,
             };
-            // SAFETY: the caller upholds the contract.
-            unsafe { update_by_two(call, half, alpha, (x, incx), (y, incy)) }
+            let x = VectorArgument {
+                pointer: x,
+                increment: incx,
+            };
+            let y = VectorArgument {
+                pointer: y,
+                increment: incy,
+            };
+            update_by_two(call, matrix, alpha, x, y)
         }
     };
 }
@@ -354,70 +392,69 @@ update_by_two!(syr2, Other::Symmetric);
 update_by_two!(her2, Other::Hermitian);
 
 /// Adds multiples of x · y and y · x, the second factor transposed or its adjoint, to a triangle.
-unsafe fn update_by_two<T: Number>(
+fn update_by_two<T: Number>(
     mut call: Call,
-    half: Half<T>,
-    alpha: *const T,
-    (x, incx): (*const T, i64),
-    (y, incy): (*const T, i64),
+    matrix: HalfMatrix<Output<T>>,
+    alpha: ScalarInput<T>,
+    x: VectorArgument<Input<T>>,
+    y: VectorArgument<Input<T>>,
 ) -> Result {
-    if size(half.n)? == 0 {
+    if size(matrix.n)? == 0 {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    let (x, y) = (
-        call.vector(Read, x, half.n, incx)?,
-        call.vector(Read, y, half.n, incy)?,
-    );
-    let (a, other) = (half.operand(&mut call, ReadWrite)?, half.other);
+    let alpha = call.scalar(alpha)?;
+    let x = call.vector(Read, x.pointer, matrix.n, x.increment)?;
+    let y = call.vector(Read, y.pointer, matrix.n, y.increment)?;
+    let a = matrix.operand(&mut call, ReadWrite)?;
+    let other = matrix.other;
     call.enqueue(move |memory| {
-        let (x, y, alpha) = (
-            memory.column::<T>(x),
-            memory.column::<T>(y),
-            memory.scalar(alpha),
-        );
-        let transform = transform_of(other);
-        let back = if transform == Transform::Adjoint {
+        let x = memory.column::<T>(x);
+        let y = memory.column::<T>(y);
+        let alpha = memory.scalar(alpha);
+        let transform = paired_transform(other);
+        let second_alpha = if transform == Transform::Adjoint {
             alpha.conj()
         } else {
             alpha
         };
         let one = x.times(&y.clone().transformed(transform));
         let two = y.times(&x.clone().transformed(transform));
-        let result = memory.triangle(a, other).plus(alpha, &one).plus(back, &two);
+        let result = memory
+            .triangle(a, other)
+            .plus(alpha, &one)
+            .plus(second_alpha, &two);
         memory.set_triangle(a, &result);
     })
 }
 
-pub(super) unsafe fn trmv<T: Number>(
+pub(super) fn trmv<T: Number>(
     mut call: Call,
     fill: cublasFillMode_t,
     operation: cublasOperation_t,
     diagonal: cublasDiagType_t,
     n: i64,
-    a: *const T,
+    a: Input<T>,
     lda: i64,
-    x: *mut T,
+    x: Output<T>,
     incx: i64,
 ) -> Result {
     let a = call.triangle(Read, fill, diagonal, a, size(n)?, Storage::Full(lda))?;
-    multiply(call, operation, n, a, (x, incx))
+    multiply(call, operation, n, a, x, incx)
 }
 
-pub(super) unsafe fn trsv<T: Number>(
+pub(super) fn trsv<T: Number>(
     mut call: Call,
     fill: cublasFillMode_t,
     operation: cublasOperation_t,
     diagonal: cublasDiagType_t,
     n: i64,
-    a: *const T,
+    a: Input<T>,
     lda: i64,
-    x: *mut T,
+    x: Output<T>,
     incx: i64,
 ) -> Result {
     let a = call.triangle(Read, fill, diagonal, a, size(n)?, Storage::Full(lda))?;
-    solve(call, operation, n, a, (x, incx))
+    solve(call, operation, n, a, x, incx)
 }
 
 /// Multiplies a vector by a triangular matrix.
@@ -426,13 +463,14 @@ fn multiply<T: Number>(
     operation: cublasOperation_t,
     n: i64,
     a: TriangleOperand,
-    (x, incx): (*mut T, i64),
+    x: Output<T>,
+    incx: i64,
 ) -> Result {
-    let transform = Transform::of(operation)?;
+    let transform = Transform::from_raw(operation)?;
     if n == 0 {
         return Ok(());
     }
-    let x = call.vector(ReadWrite, x.cast_const(), n, incx)?;
+    let x = call.vector(ReadWrite, x, n, incx)?;
     call.enqueue(move |memory| {
         let result = memory
             .triangle::<T>(a, Other::Zero)
@@ -448,13 +486,14 @@ fn solve<T: Number>(
     operation: cublasOperation_t,
     n: i64,
     a: TriangleOperand,
-    (x, incx): (*mut T, i64),
+    x: Output<T>,
+    incx: i64,
 ) -> Result {
-    let transform = Transform::of(operation)?;
+    let transform = Transform::from_raw(operation)?;
     if n == 0 {
         return Ok(());
     }
-    let x = call.vector(ReadWrite, x.cast_const(), n, incx)?;
+    let x = call.vector(ReadWrite, x, n, incx)?;
     call.enqueue(move |memory| {
         let is_upper = a.is_upper != transform.flips();
         let result = memory
@@ -465,8 +504,8 @@ fn solve<T: Number>(
     })
 }
 
-/// Returns the transform of one factor of a product that makes the other one.
-pub(super) fn transform_of(other: Other) -> Transform {
+/// Returns the transform that turns the first factor of an update into the second one.
+pub(super) fn paired_transform(other: Other) -> Transform {
     if other == Other::Hermitian {
         Transform::Adjoint
     } else {

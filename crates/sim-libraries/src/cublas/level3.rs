@@ -1,6 +1,4 @@
 //! Level 3: operations on matrices.
-//!
-//! Every function is `unsafe`: its caller upholds the contract of the C function.
 #![expect(clippy::too_many_arguments, reason = "these are C's signatures")]
 
 mod batched;
@@ -13,211 +11,282 @@ pub(super) use self::triangular::{trmm, trsm};
 use super::call::Access;
 use super::call::Access::{Read, Write};
 use super::dense::Transform;
-use super::level2::transform_of;
+use super::level2::paired_transform;
 use super::memory::Memory;
-use super::operand::{Other, Storage};
+use super::operand::{
+    Input, MatrixArgument, Other, Output, ScalarInput, Shape, Storage, TriangleOperand,
+};
 use super::{Call, Dense, INVALID, Number, Result, size};
 
 const STORED: cublasDiagType_t = cublasDiagType_t::CUBLAS_DIAG_NON_UNIT;
 
-pub(super) unsafe fn gemm<T: Number>(
+pub(super) fn gemm<T: Number>(
     call: Call,
     operation_a: cublasOperation_t,
     operation_b: cublasOperation_t,
     m: i64,
     n: i64,
     k: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
-    b: *const T,
+    b: Input<T>,
     ldb: i64,
-    beta: *const T,
-    c: *mut T,
+    beta: ScalarInput<T>,
+    c: Output<T>,
     ldc: i64,
 ) -> Result {
-    let operations = (operation_a, operation_b);
-    // SAFETY: the caller upholds the contract.
-    unsafe {
-        products(
-            call,
-            operations,
-            (m, n, k),
-            (alpha, beta),
-            (a, lda, 0),
-            (b, ldb, 0),
-            (c, ldc, 0),
-            1,
-        )
+    Products {
+        operation_a,
+        operation_b,
+        m,
+        n,
+        k,
+        alpha,
+        a: StridedMatrix {
+            pointer: a,
+            leading_dimension: lda,
+            stride: 0,
+        },
+        b: StridedMatrix {
+            pointer: b,
+            leading_dimension: ldb,
+            stride: 0,
+        },
+        beta,
+        c: StridedMatrix {
+            pointer: c,
+            leading_dimension: ldc,
+            stride: 0,
+        },
+        count: 1,
     }
+    .enqueue(call)
 }
 
-pub(super) unsafe fn gemm_strided_batched<T: Number>(
+pub(super) fn gemm_strided_batched<T: Number>(
     call: Call,
     operation_a: cublasOperation_t,
     operation_b: cublasOperation_t,
     m: i64,
     n: i64,
     k: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
     stride_a: i64,
-    b: *const T,
+    b: Input<T>,
     ldb: i64,
     stride_b: i64,
-    beta: *const T,
-    c: *mut T,
+    beta: ScalarInput<T>,
+    c: Output<T>,
     ldc: i64,
     stride_c: i64,
     count: i64,
 ) -> Result {
-    let operations = (operation_a, operation_b);
-    let (a, b, c) = ((a, lda, stride_a), (b, ldb, stride_b), (c, ldc, stride_c));
-    // SAFETY: the caller upholds the contract.
-    unsafe { products(call, operations, (m, n, k), (alpha, beta), a, b, c, count) }
-}
-
-/// Computes `count` products. Each matrix comes with its leading dimension and the distance to the next.
-unsafe fn products<T: Number>(
-    mut call: Call,
-    operations: (cublasOperation_t, cublasOperation_t),
-    (m, n, k): (i64, i64, i64),
-    (alpha, beta): (*const T, *const T),
-    (a, lda, stride_a): (*const T, i64, i64),
-    (b, ldb, stride_b): (*const T, i64, i64),
-    (c, ldc, stride_c): (*mut T, i64, i64),
-    count: i64,
-) -> Result {
-    let (on_a, on_b) = (Transform::of(operations.0)?, Transform::of(operations.1)?);
-    let (m, n, k, count) = (size(m)?, size(n)?, size(k)?, size(count)?);
-    if m == 0 || n == 0 || count == 0 {
-        return Ok(());
+    Products {
+        operation_a,
+        operation_b,
+        m,
+        n,
+        k,
+        alpha,
+        a: StridedMatrix {
+            pointer: a,
+            leading_dimension: lda,
+            stride: stride_a,
+        },
+        b: StridedMatrix {
+            pointer: b,
+            leading_dimension: ldb,
+            stride: stride_b,
+        },
+        beta,
+        c: StridedMatrix {
+            pointer: c,
+            leading_dimension: ldc,
+            stride: stride_c,
+        },
+        count,
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar(beta) }?;
-    let a = call.matrices(Read, a, on_a.stored(m, k), lda, (stride_a, count))?;
-    let b = call.matrices(Read, b, on_b.stored(k, n), ldb, (stride_b, count))?;
-    let c = call.matrices(
-        Access::of_result(beta),
-        c.cast_const(),
-        (m, n),
-        ldc,
-        (stride_c, count),
-    )?;
-    call.enqueue(move |memory| {
-        let (alpha, beta) = (memory.scalar(alpha), memory.scalar(beta));
-        let before = memory.matrices::<T>(c);
-        let (left, right) = (memory.matrices::<T>(a), memory.matrices::<T>(b));
-        let empty = || Dense::from_fn(m, n, |_, _| T::zero());
-        let product = |index: usize| match (left.get(index), right.get(index)) {
-            (Some(left), Some(right)) => left
-                .clone()
-                .transformed(on_a)
-                .times(&right.clone().transformed(on_b)),
-            _ => empty(),
-        };
-        let results: Vec<_> = before
-            .iter()
-            .enumerate()
-            .map(|(index, before)| product(index).scaled(alpha).plus(beta, before))
-            .collect();
-        memory.set_matrices(c, &results);
-    })
+    .enqueue(call)
 }
 
-pub(super) unsafe fn geam<T: Number>(
+/// A matrix in device memory, but for its shape, and the distance to the next one in elements.
+struct StridedMatrix<P> {
+    pointer: P,
+    leading_dimension: i64,
+    stride: i64,
+}
+
+/// The arguments of `count` products.
+struct Products<T> {
+    operation_a: cublasOperation_t,
+    operation_b: cublasOperation_t,
+    m: i64,
+    n: i64,
+    k: i64,
+    alpha: ScalarInput<T>,
+    a: StridedMatrix<Input<T>>,
+    b: StridedMatrix<Input<T>>,
+    beta: ScalarInput<T>,
+    c: StridedMatrix<Output<T>>,
+    count: i64,
+}
+
+impl<T: Number> Products<T> {
+    fn enqueue(self, mut call: Call) -> Result {
+        let Self { a, b, c, .. } = self;
+        let transform_a = Transform::from_raw(self.operation_a)?;
+        let transform_b = Transform::from_raw(self.operation_b)?;
+        let shape = Shape::checked(self.m, self.n)?;
+        let k = size(self.k)?;
+        let count = size(self.count)?;
+        if shape.is_empty() || count == 0 {
+            return Ok(());
+        }
+        let alpha = call.scalar(self.alpha)?;
+        let beta = call.scalar(self.beta)?;
+        let a = call.matrices(
+            Read,
+            a.pointer,
+            transform_a.stored(shape.rows, k),
+            a.leading_dimension,
+            a.stride,
+            count,
+        )?;
+        let b = call.matrices(
+            Read,
+            b.pointer,
+            transform_b.stored(k, shape.columns),
+            b.leading_dimension,
+            b.stride,
+            count,
+        )?;
+        let c = call.matrices(
+            Access::for_result(beta),
+            c.pointer,
+            shape,
+            c.leading_dimension,
+            c.stride,
+            count,
+        )?;
+        call.enqueue(move |memory| {
+            let alpha = memory.scalar(alpha);
+            let beta = memory.scalar(beta);
+            let a = memory.matrices::<T>(a);
+            let b = memory.matrices::<T>(b);
+            let mut results = memory.matrices::<T>(c);
+            for (index, result) in results.iter_mut().enumerate() {
+                // A factor without elements has no matrices.
+                let product = match (a.get(index), b.get(index)) {
+                    (Some(a), Some(b)) => a
+                        .clone()
+                        .transformed(transform_a)
+                        .times(&b.clone().transformed(transform_b)),
+                    _ => Dense::from_fn(shape.rows, shape.columns, |_, _| T::zero()),
+                };
+                *result = product.scaled(alpha).plus(beta, result);
+            }
+            memory.set_matrices(c, &results);
+        })
+    }
+}
+
+pub(super) fn geam<T: Number>(
     mut call: Call,
     operation_a: cublasOperation_t,
     operation_b: cublasOperation_t,
     m: i64,
     n: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
-    beta: *const T,
-    b: *const T,
+    beta: ScalarInput<T>,
+    b: Input<T>,
     ldb: i64,
-    c: *mut T,
+    c: Output<T>,
     ldc: i64,
 ) -> Result {
-    let (on_a, on_b) = (Transform::of(operation_a)?, Transform::of(operation_b)?);
-    let (m, n) = (size(m)?, size(n)?);
+    let transform_a = Transform::from_raw(operation_a)?;
+    let transform_b = Transform::from_raw(operation_b)?;
+    let m = size(m)?;
+    let n = size(n)?;
     if m == 0 || n == 0 {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar(beta) }?;
-    let a = call.matrix(Read, a, on_a.stored(m, n), lda)?;
-    let b = call.matrix(Read, b, on_b.stored(m, n), ldb)?;
-    let c = call.matrix(Write, c.cast_const(), (m, n), ldc)?;
+    let alpha = call.scalar(alpha)?;
+    let beta = call.scalar(beta)?;
+    let a = call.matrix(Read, a, transform_a.stored(m, n), lda)?;
+    let b = call.matrix(Read, b, transform_b.stored(m, n), ldb)?;
+    let c = call.matrix(Write, c, Shape::new(m, n), ldc)?;
     call.enqueue(move |memory| {
-        let (alpha, beta) = (memory.scalar::<T>(alpha), memory.scalar(beta));
-        let (a, b) = (
-            memory.matrix(a).transformed(on_a),
-            memory.matrix(b).transformed(on_b),
-        );
+        let alpha = memory.scalar::<T>(alpha);
+        let beta = memory.scalar(beta);
+        let a = memory.matrix(a).transformed(transform_a);
+        let b = memory.matrix(b).transformed(transform_b);
         let zero = Dense::from_fn(m, n, |_, _| T::zero());
         memory.set_matrix(c, &zero.plus(alpha, &a).plus(beta, &b));
     })
 }
 
-pub(super) unsafe fn dgmm<T: Number>(
+pub(super) fn dgmm<T: Number>(
     mut call: Call,
     side: cublasSideMode_t,
     m: i64,
     n: i64,
-    a: *const T,
+    a: Input<T>,
     lda: i64,
-    x: *const T,
+    x: Input<T>,
     incx: i64,
-    c: *mut T,
+    c: Output<T>,
     ldc: i64,
 ) -> Result {
-    let (is_left, m, n) = (is_left(side)?, size(m)?, size(n)?);
+    let is_left = is_left(side)?;
+    let m = size(m)?;
+    let n = size(n)?;
     if m == 0 || n == 0 {
         return Ok(());
     }
     let x = call.vector(Read, x, if is_left { m } else { n } as i64, incx)?;
-    let a = call.matrix(Read, a, (m, n), lda)?;
-    let c = call.matrix(Write, c.cast_const(), (m, n), ldc)?;
+    let a = call.matrix(Read, a, Shape::new(m, n), lda)?;
+    let c = call.matrix(Write, c, Shape::new(m, n), ldc)?;
     call.enqueue(move |memory| {
-        let (a, x) = (memory.matrix::<T>(a), memory.vector::<T>(x));
-        let product = |row, column| a.at(row, column) * x[if is_left { row } else { column }];
-        memory.set_matrix(c, &Dense::from_fn(m, n, product));
+        let a = memory.matrix::<T>(a);
+        let x = memory.vector::<T>(x);
+        let result = Dense::from_fn(m, n, |row, column| {
+            a.at(row, column) * x[if is_left { row } else { column }]
+        });
+        memory.set_matrix(c, &result);
     })
 }
 
 /// Declares the products of a symmetric or Hermitian matrix and a general one.
 macro_rules! product {
     ($name:ident, $other:expr) => {
-        pub(super) unsafe fn $name<T: Number>(
+        pub(super) fn $name<T: Number>(
             mut call: Call,
             side: cublasSideMode_t,
             fill: cublasFillMode_t,
             m: i64,
             n: i64,
-            alpha: *const T,
-            a: *const T,
+            alpha: ScalarInput<T>,
+            a: Input<T>,
             lda: i64,
-            b: *const T,
+            b: Input<T>,
             ldb: i64,
-            beta: *const T,
-            c: *mut T,
+            beta: ScalarInput<T>,
+            c: Output<T>,
             ldc: i64,
         ) -> Result {
-            let (is_left, m, n) = (is_left(side)?, size(m)?, size(n)?);
+            let is_left = is_left(side)?;
+            let m = size(m)?;
+            let n = size(n)?;
             if m == 0 || n == 0 {
                 return Ok(());
             }
-            // SAFETY: the caller passes a factor.
-            let alpha = unsafe { call.scalar(alpha) }?;
-            // SAFETY: the caller passes a factor.
-            let beta = unsafe { call.scalar(beta) }?;
+            let alpha = call.scalar(alpha)?;
+            let beta = call.scalar(beta)?;
             let a = call.triangle(
                 Read,
                 fill,
@@ -226,10 +295,11 @@ macro_rules! product {
                 if is_left { m } else { n },
                 Storage::Full(lda),
             )?;
-            let b = call.matrix(Read, b, (m, n), ldb)?;
-            let c = call.matrix(Access::of_result(beta), c.cast_const(), (m, n), ldc)?;
+            let b = call.matrix(Read, b, Shape::new(m, n), ldb)?;
+            let c = call.matrix(Access::for_result(beta), c, Shape::new(m, n), ldc)?;
             call.enqueue(move |memory| {
-                let (a, b) = (memory.triangle::<T>(a, $other), memory.matrix(b));
+                let a = memory.triangle::<T>(a, $other);
+                let b = memory.matrix(b);
                 let product = if is_left { a.times(&b) } else { b.times(&a) };
                 let result = product
                     .scaled(memory.scalar(alpha))
@@ -243,194 +313,278 @@ macro_rules! product {
 product!(symm, Other::Symmetric);
 product!(hemm, Other::Hermitian);
 
-pub(super) unsafe fn syrk<T: Number>(
+pub(super) fn syrk<T: Number>(
     mut call: Call,
     fill: cublasFillMode_t,
     operation: cublasOperation_t,
     n: i64,
     k: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
-    beta: *const T,
-    c: *mut T,
+    beta: ScalarInput<T>,
+    c: Output<T>,
     ldc: i64,
 ) -> Result {
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar(beta) }?;
-    let (access, sizes) = (Access::of_result(beta), (size(n)?, size(k)?));
-    let factors = move |memory: &Memory<'_>| (memory.scalar(alpha), memory.scalar(beta));
-    update(
-        call,
-        (fill, operation, sizes),
-        (a, lda),
-        (c, ldc, access),
-        Other::Symmetric,
-        factors,
-    )
-}
-
-pub(super) unsafe fn herk<T: Number>(
-    mut call: Call,
-    fill: cublasFillMode_t,
-    operation: cublasOperation_t,
-    n: i64,
-    k: i64,
-    alpha: *const T::Absolute,
-    a: *const T,
-    lda: i64,
-    beta: *const T::Absolute,
-    c: *mut T,
-    ldc: i64,
-) -> Result {
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar(beta) }?;
-    let (access, sizes) = (Access::of_result(beta), (size(n)?, size(k)?));
-    let factors = move |memory: &Memory<'_>| {
-        (
-            T::from_real(memory.scalar(alpha)),
-            T::from_real(memory.scalar(beta)),
-        )
+    let alpha = call.scalar(alpha)?;
+    let beta = call.scalar(beta)?;
+    let arguments = Update {
+        fill,
+        operation,
+        n: size(n)?,
+        k: size(k)?,
+        c: MatrixArgument {
+            pointer: c,
+            leading_dimension: ldc,
+        },
+        access: Access::for_result(beta),
+        other: Other::Symmetric,
     };
     update(
         call,
-        (fill, operation, sizes),
-        (a, lda),
-        (c, ldc, access),
-        Other::Hermitian,
-        factors,
+        arguments,
+        MatrixArgument {
+            pointer: a,
+            leading_dimension: lda,
+        },
+        move |memory| UpdateFactors {
+            alpha: memory.scalar(alpha),
+            second_alpha: memory.scalar(alpha),
+            beta: memory.scalar(beta),
+        },
     )
+}
+
+pub(super) fn herk<T: Number>(
+    mut call: Call,
+    fill: cublasFillMode_t,
+    operation: cublasOperation_t,
+    n: i64,
+    k: i64,
+    alpha: ScalarInput<T::Absolute>,
+    a: Input<T>,
+    lda: i64,
+    beta: ScalarInput<T::Absolute>,
+    c: Output<T>,
+    ldc: i64,
+) -> Result {
+    let alpha = call.scalar(alpha)?;
+    let beta = call.scalar(beta)?;
+    let arguments = Update {
+        fill,
+        operation,
+        n: size(n)?,
+        k: size(k)?,
+        c: MatrixArgument {
+            pointer: c,
+            leading_dimension: ldc,
+        },
+        access: Access::for_result(beta),
+        other: Other::Hermitian,
+    };
+    update(
+        call,
+        arguments,
+        MatrixArgument {
+            pointer: a,
+            leading_dimension: lda,
+        },
+        move |memory| UpdateFactors {
+            alpha: T::from_real(memory.scalar(alpha)),
+            second_alpha: T::from_real(memory.scalar(alpha)),
+            beta: T::from_real(memory.scalar(beta)),
+        },
+    )
+}
+
+/// The arguments of an update of one triangle of a square matrix, but for its factors.
+struct Update<T> {
+    fill: cublasFillMode_t,
+    operation: cublasOperation_t,
+    n: usize,
+    k: usize,
+    c: MatrixArgument<Output<T>>,
+    access: Access,
+    other: Other,
+}
+
+/// The factors of an update of one triangle.
+struct UpdateFactors<T> {
+    alpha: T,
+    /// The factor of the second product of an update by two matrices.
+    second_alpha: T,
+    /// The factor of the previous content.
+    beta: T,
+}
+
+impl<T: Number> Update<T> {
+    fn operand(&self, call: &mut Call) -> Result<TriangleOperand> {
+        let storage = Storage::Full(self.c.leading_dimension);
+        call.triangle(
+            self.access,
+            self.fill,
+            STORED,
+            self.c.pointer,
+            self.n,
+            storage,
+        )
+    }
 }
 
 /// Adds a multiple of a · a, transposed or its adjoint, to a triangle.
 fn update<T: Number>(
     mut call: Call,
-    (fill, operation, (n, k)): (cublasFillMode_t, cublasOperation_t, (usize, usize)),
-    (a, lda): (*const T, i64),
-    (c, ldc, access): (*mut T, i64, Access),
-    other: Other,
-    factors: impl Fn(&Memory<'_>) -> (T, T) + Send + Sync + 'static,
+    arguments: Update<T>,
+    a: MatrixArgument<Input<T>>,
+    factors: impl Fn(&Memory<'_>) -> UpdateFactors<T> + Send + Sync + 'static,
 ) -> Result {
-    let (transform, back) = (Transform::of(operation)?, transform_of(other));
-    if n == 0 {
+    let transform = Transform::from_raw(arguments.operation)?;
+    if arguments.n == 0 {
         return Ok(());
     }
-    let a = call.matrix(Read, a, transform.stored(n, k), lda)?;
-    let c = call.triangle(access, fill, STORED, c.cast_const(), n, Storage::Full(ldc))?;
+    let shape = transform.stored(arguments.n, arguments.k);
+    let a = call.matrix(Read, a.pointer, shape, a.leading_dimension)?;
+    let c = arguments.operand(&mut call)?;
+    let other = arguments.other;
     call.enqueue(move |memory| {
-        let (alpha, beta) = factors(memory);
+        let UpdateFactors { alpha, beta, .. } = factors(memory);
         let a = memory.matrix::<T>(a).transformed(transform);
-        let product = a.times(&a.clone().transformed(back));
+        let product = a.times(&a.clone().transformed(paired_transform(other)));
         let result = product.scaled(alpha).plus(beta, &memory.triangle(c, other));
         memory.set_triangle(c, &result);
     })
 }
 
-pub(super) unsafe fn syr2k<T: Number>(
+pub(super) fn syr2k<T: Number>(
     mut call: Call,
     fill: cublasFillMode_t,
     operation: cublasOperation_t,
     n: i64,
     k: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
-    b: *const T,
+    b: Input<T>,
     ldb: i64,
-    beta: *const T,
-    c: *mut T,
+    beta: ScalarInput<T>,
+    c: Output<T>,
     ldc: i64,
 ) -> Result {
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar(beta) }?;
-    let (access, sizes) = (Access::of_result(beta), (size(n)?, size(k)?));
-    let factors = move |memory: &Memory<'_>| {
-        (
-            memory.scalar(alpha),
-            memory.scalar(alpha),
-            memory.scalar(beta),
-        )
+    let alpha = call.scalar(alpha)?;
+    let beta = call.scalar(beta)?;
+    let arguments = Update {
+        fill,
+        operation,
+        n: size(n)?,
+        k: size(k)?,
+        c: MatrixArgument {
+            pointer: c,
+            leading_dimension: ldc,
+        },
+        access: Access::for_result(beta),
+        other: Other::Symmetric,
     };
-    let shape = (fill, operation, sizes);
     update_by_two(
         call,
-        shape,
-        (a, lda),
-        (b, ldb),
-        (c, ldc, access),
-        Other::Symmetric,
-        factors,
+        arguments,
+        MatrixArgument {
+            pointer: a,
+            leading_dimension: lda,
+        },
+        MatrixArgument {
+            pointer: b,
+            leading_dimension: ldb,
+        },
+        move |memory| UpdateFactors {
+            alpha: memory.scalar(alpha),
+            second_alpha: memory.scalar(alpha),
+            beta: memory.scalar(beta),
+        },
     )
 }
 
-pub(super) unsafe fn her2k<T: Number>(
+pub(super) fn her2k<T: Number>(
     mut call: Call,
     fill: cublasFillMode_t,
     operation: cublasOperation_t,
     n: i64,
     k: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
-    b: *const T,
+    b: Input<T>,
     ldb: i64,
-    beta: *const T::Absolute,
-    c: *mut T,
+    beta: ScalarInput<T::Absolute>,
+    c: Output<T>,
     ldc: i64,
 ) -> Result {
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar(beta) }?;
-    let (access, sizes) = (Access::of_result(beta), (size(n)?, size(k)?));
-    let factors = move |memory: &Memory<'_>| {
-        let alpha: T = memory.scalar(alpha);
-        (alpha, alpha.conj(), T::from_real(memory.scalar(beta)))
+    let alpha = call.scalar(alpha)?;
+    let beta = call.scalar(beta)?;
+    let arguments = Update {
+        fill,
+        operation,
+        n: size(n)?,
+        k: size(k)?,
+        c: MatrixArgument {
+            pointer: c,
+            leading_dimension: ldc,
+        },
+        access: Access::for_result(beta),
+        other: Other::Hermitian,
     };
-    let shape = (fill, operation, sizes);
     update_by_two(
         call,
-        shape,
-        (a, lda),
-        (b, ldb),
-        (c, ldc, access),
-        Other::Hermitian,
-        factors,
+        arguments,
+        MatrixArgument {
+            pointer: a,
+            leading_dimension: lda,
+        },
+        MatrixArgument {
+            pointer: b,
+            leading_dimension: ldb,
+        },
+        move |memory| {
+            let alpha: T = memory.scalar(alpha);
+            UpdateFactors {
+                alpha,
+                second_alpha: alpha.conj(),
+                beta: T::from_real(memory.scalar(beta)),
+            }
+        },
     )
 }
 
 /// Adds multiples of a · b and b · a, the second factor transposed or its adjoint, to a triangle.
 fn update_by_two<T: Number>(
     mut call: Call,
-    (fill, operation, (n, k)): (cublasFillMode_t, cublasOperation_t, (usize, usize)),
-    (a, lda): (*const T, i64),
-    (b, ldb): (*const T, i64),
-    (c, ldc, access): (*mut T, i64, Access),
-    other: Other,
-    factors: impl Fn(&Memory<'_>) -> (T, T, T) + Send + Sync + 'static,
+    arguments: Update<T>,
+    a: MatrixArgument<Input<T>>,
+    b: MatrixArgument<Input<T>>,
+    factors: impl Fn(&Memory<'_>) -> UpdateFactors<T> + Send + Sync + 'static,
 ) -> Result {
-    let (transform, back) = (Transform::of(operation)?, transform_of(other));
-    if n == 0 {
+    let transform = Transform::from_raw(arguments.operation)?;
+    if arguments.n == 0 {
         return Ok(());
     }
-    let a = call.matrix(Read, a, transform.stored(n, k), lda)?;
-    let b = call.matrix(Read, b, transform.stored(n, k), ldb)?;
-    let c = call.triangle(access, fill, STORED, c.cast_const(), n, Storage::Full(ldc))?;
+    let shape = transform.stored(arguments.n, arguments.k);
+    let a = call.matrix(Read, a.pointer, shape, a.leading_dimension)?;
+    let b = call.matrix(Read, b.pointer, shape, b.leading_dimension)?;
+    let c = arguments.operand(&mut call)?;
+    let other = arguments.other;
     call.enqueue(move |memory| {
-        let (alpha, second, beta) = factors(memory);
-        let (a, b) = (
-            memory.matrix::<T>(a).transformed(transform),
-            memory.matrix::<T>(b).transformed(transform),
-        );
-        let one = a.times(&b.clone().transformed(back)).scaled(alpha);
-        let both = one.plus(second, &b.times(&a.clone().transformed(back)));
-        memory.set_triangle(c, &both.plus(beta, &memory.triangle(c, other)));
+        let UpdateFactors {
+            alpha,
+            second_alpha,
+            beta,
+        } = factors(memory);
+        let a = memory.matrix::<T>(a).transformed(transform);
+        let b = memory.matrix::<T>(b).transformed(transform);
+        let pair = paired_transform(other);
+        let sum = a
+            .times(&b.clone().transformed(pair))
+            .scaled(alpha)
+            .plus(second_alpha, &b.times(&a.clone().transformed(pair)));
+        memory.set_triangle(c, &sum.plus(beta, &memory.triangle(c, other)));
     })
 }
 

@@ -2,7 +2,9 @@
 
 use bytemuck::Pod;
 
-use super::operand::{BandOperand, MatrixOperand, Other, Scalar, TriangleOperand, VectorOperand};
+use super::operand::{
+    BandOperand, MatrixOperand, Other, Scalar, Shape, TriangleOperand, VectorOperand,
+};
 use super::{Dense, Number};
 
 /// The bytes of the operands while the operation runs.
@@ -31,7 +33,7 @@ impl Memory<'_> {
     /// Returns a vector as a matrix with one column.
     pub(super) fn column<T: Number>(&self, vector: VectorOperand) -> Dense<T> {
         let elements = self.vector(vector);
-        Dense::new(elements.len(), 1, elements)
+        Dense::new(Shape::new(elements.len(), 1), elements)
     }
 
     pub(super) fn set_vector<T: Number>(
@@ -43,7 +45,7 @@ impl Memory<'_> {
     }
 
     pub(super) fn matrix<T: Number>(&self, matrix: MatrixOperand) -> Dense<T> {
-        Dense::new(matrix.rows, matrix.columns, self.get(matrix.index))
+        Dense::new(matrix.shape, self.get(matrix.index))
     }
 
     /// Returns the elements of a matrix by columns.
@@ -62,9 +64,9 @@ impl Memory<'_> {
     /// Returns each of the matrices of an operand.
     pub(super) fn matrices<T: Number>(&self, matrix: MatrixOperand) -> Vec<Dense<T>> {
         let elements = self.get(matrix.index);
-        let parts = elements.chunks((matrix.rows * matrix.columns).max(1));
-        parts
-            .map(|part| Dense::new(matrix.rows, matrix.columns, part.to_vec()))
+        elements
+            .chunks((matrix.shape.rows * matrix.shape.columns).max(1))
+            .map(|part| Dense::new(matrix.shape, part.to_vec()))
             .collect()
     }
 
@@ -78,26 +80,27 @@ impl Memory<'_> {
 
     /// Returns the whole matrix of a band.
     pub(super) fn band<T: Number>(&self, band: BandOperand) -> Dense<T> {
-        let ((rows, columns), elements) = (band.sizes, self.get::<T>(band.index));
+        let Shape { rows, columns } = band.shape;
+        let mut elements = self.get::<T>(band.index).into_iter();
         let mut whole = Dense::from_fn(rows, columns, |_, _| T::zero());
-        let places =
-            (0..columns).flat_map(|column| band.rows(column).map(move |row| (row, column)));
-        places
-            .zip(elements)
-            .for_each(|((row, column), element)| *whole.at_mut(row, column) = element);
+        for column in 0..columns {
+            for (row, element) in band.rows(column).zip(&mut elements) {
+                *whole.at_mut(row, column) = element;
+            }
+        }
         whole
     }
 
     /// Returns the whole matrix of a triangle.
     pub(super) fn triangle<T: Number>(&self, triangle: TriangleOperand, other: Other) -> Dense<T> {
-        let (n, elements) = (triangle.size, self.get::<T>(triangle.index));
+        let n = triangle.size;
+        let elements = self.get::<T>(triangle.index);
         let mut whole = Dense::from_fn(
             n,
             n,
             |row, column| if row == column { T::one() } else { T::zero() },
         );
-        let places = (0..n).flat_map(|column| triangle.rows(column).map(move |row| (row, column)));
-        for ((row, column), element) in places.zip(elements) {
+        for ((row, column), element) in triangle.positions().zip(elements) {
             if row != column {
                 *whole.at_mut(column, row) = match other {
                     Other::Zero => T::zero(),
@@ -116,9 +119,10 @@ impl Memory<'_> {
     }
 
     pub(super) fn set_triangle<T: Number>(&mut self, triangle: TriangleOperand, values: &Dense<T>) {
-        let places = (0..triangle.size)
-            .flat_map(|column| triangle.rows(column).map(move |row| (row, column)));
-        let elements: Vec<T> = places.map(|(row, column)| values.at(row, column)).collect();
+        let elements: Vec<T> = triangle
+            .positions()
+            .map(|(row, column)| values.at(row, column))
+            .collect();
         self.set(triangle.index, &elements);
     }
 }

@@ -12,7 +12,9 @@ use super::call::Access;
 use super::call::Access::Read;
 use super::dense::Transform;
 use super::memory::Memory;
-use super::operand::{MatrixOperand, Scalar};
+use super::operand::{
+    Input, MatrixArgument, MatrixOperand, PointerArgument, Scalar, ScalarInput, Shape,
+};
 use super::{Call, Dense, INVALID, Result, code, size};
 
 /// A type of elements that is summed in `f64`, which holds each product and each sum of 8 and 16 bits.
@@ -47,26 +49,40 @@ narrow! {
     f64: |value| value, |sum| sum;
 }
 
-/// The parameters of a product, or of a batch, whose matrices are those that arrays of pointers refer to.
+/// The arguments of a product, or of a batch, whose matrices are those that arrays of pointers refer to.
 struct Product {
-    operations: (cublasOperation_t, cublasOperation_t),
-    sizes: (i64, i64, i64),
-    factors: (*const c_void, *const c_void),
-    a: (*const c_void, i64),
-    b: (*const c_void, i64),
-    c: (*const c_void, i64),
-    types: (cudaDataType_t, cudaDataType_t, cudaDataType_t),
+    operation_a: cublasOperation_t,
+    operation_b: cublasOperation_t,
+    m: i64,
+    n: i64,
+    k: i64,
+    alpha: ScalarInput<c_void>,
+    a: MatrixArgument<Input<c_void>>,
+    b: MatrixArgument<Input<c_void>>,
+    beta: ScalarInput<c_void>,
+    c: MatrixArgument<Input<c_void>>,
+    type_a: cudaDataType_t,
+    type_b: cudaDataType_t,
+    type_c: cudaDataType_t,
     compute: cublasComputeType_t,
     /// The number of products of a batch.
     count: Option<i64>,
 }
 
+/// Converts a pointer that a C function gets.
+macro_rules! argument {
+    ($pointer:expr) => {
+        // SAFETY: the contract of the C function guarantees its pointers.
+        unsafe { PointerArgument::from_raw($pointer) }
+    };
+}
+
 macro_rules! function {
-    ($name:ident: $function:literal, $size:ty, $factor:ty, $result:ty$(, $count:ident)?) => {
+    ($name:ident: $function:literal, $size:ty, $factor:ty, $result:ty => $as_const:ident$(, $count:ident)?) => {
         unsafe extern "C" fn $name(
             handle: cublasHandle_t,
-            on_a: cublasOperation_t,
-            on_b: cublasOperation_t,
+            operation_a: cublasOperation_t,
+            operation_b: cublasOperation_t,
             m: $size,
             n: $size,
             k: $size,
@@ -86,26 +102,40 @@ macro_rules! function {
             _algorithm: cublasGemmAlgo_t,
         ) -> cublasStatus_t {
             let product = Product {
-                operations: (on_a, on_b),
-                sizes: (m.into(), n.into(), k.into()),
-                factors: (alpha, beta),
-                a: (a.cast(), lda.into()),
-                b: (b.cast(), ldb.into()),
-                c: (c.cast(), ldc.into()),
-                types: (type_a, type_b, type_c),
-                compute,
-                count: [$(i64::from($count))?].first().copied(),
+                    operation_a,
+                    operation_b,
+                    m: m.into(),
+                    n: n.into(),
+                    k: k.into(),
+                    alpha: argument!(alpha),
+                    a: MatrixArgument {
+                        pointer: argument!(a.cast()),
+                        leading_dimension: lda.into(),
+                    },
+                    b: MatrixArgument {
+                        pointer: argument!(b.cast()),
+                        leading_dimension: ldb.into(),
+                    },
+                    beta: argument!(beta),
+                    c: MatrixArgument {
+                        pointer: argument!(c.$as_const()),
+                        leading_dimension: ldc.into(),
+                    },
+                    type_a,
+                    type_b,
+                    type_c,
+                    compute,
+                    count: [$(i64::from($count))?].first().copied(),
             };
-            // SAFETY: the caller upholds the contract of the C function.
-            code(Call::new($function, handle).and_then(|call| unsafe { gemm(call, &product) }))
+            code(Call::new($function, handle).and_then(|call| gemm(call, &product)))
         }
     };
 }
 
-function!(gemm_ex: "cublasGemmEx", c_int, *const c_void, *mut c_void);
-function!(gemm_ex_64: "cublasGemmEx", i64, *const c_void, *mut c_void);
-function!(gemm_batched: "cublasGemmBatchedEx", c_int, *const *const c_void, *const *mut c_void, count);
-function!(gemm_batched_64: "cublasGemmBatchedEx", i64, *const *const c_void, *const *mut c_void, count);
+function!(gemm_ex: "cublasGemmEx", c_int, *const c_void, *mut c_void => cast_const);
+function!(gemm_ex_64: "cublasGemmEx", i64, *const c_void, *mut c_void => cast_const);
+function!(gemm_batched: "cublasGemmBatchedEx", c_int, *const *const c_void, *const *mut c_void => cast, count);
+function!(gemm_batched_64: "cublasGemmBatchedEx", i64, *const *const c_void, *const *mut c_void => cast, count);
 
 /// Adds the functions.
 pub(super) fn add_to(api: &mut Api) {
@@ -116,19 +146,14 @@ pub(super) fn add_to(api: &mut Api) {
 }
 
 /// Enqueues products of the types that they name.
-///
-/// # Safety
-///
-/// The contract of `cublasGemmEx` or `cublasGemmBatchedEx`.
-unsafe fn gemm(call: Call, product: &Product) -> Result {
+fn gemm(call: Call, product: &Product) -> Result {
     use cublasComputeType_t as Compute;
     use cudaDataType_t as Type;
 
-    let (of, other, result) = product.types;
-    if of != other {
+    if product.type_a != product.type_b {
         return Err(cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED);
     }
-    let enqueue = match (of, result, product.compute) {
+    let enqueue = match (product.type_a, product.type_c, product.compute) {
         (Type::CUDA_R_8I, Type::CUDA_R_32I, Compute::CUBLAS_COMPUTE_32I) => enqueue::<i8, i32, i32>,
         (Type::CUDA_R_16F, Type::CUDA_R_16F, Compute::CUBLAS_COMPUTE_32F) => {
             enqueue::<f16, f16, f32>
@@ -144,54 +169,50 @@ unsafe fn gemm(call: Call, product: &Product) -> Result {
         }
         _ => return Err(cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED),
     };
-    // SAFETY: the caller upholds the contract, and the types are those of the elements.
-    unsafe { enqueue(call, product, if of == Type::CUDA_R_8I { 4 } else { 1 }) }
+    let granularity = if product.type_a == Type::CUDA_R_8I {
+        4
+    } else {
+        1
+    };
+    enqueue(call, product, granularity)
 }
 
 /// Enqueues products of matrices of `T` in elements of `C`, with factors of type `S`.
-///
-/// # Safety
-///
-/// The contract of `cublasGemmEx` or `cublasGemmBatchedEx` for these types.
-unsafe fn enqueue<T: Narrow, C: Narrow, S: Narrow>(
+fn enqueue<T: Narrow, C: Narrow, S: Narrow>(
     mut call: Call,
     product: &Product,
     granularity: i64,
 ) -> Result {
-    let (on_a, on_b) = (
-        Transform::of(product.operations.0)?,
-        Transform::of(product.operations.1)?,
-    );
-    let (m, n, k) = (
-        size(product.sizes.0)?,
-        size(product.sizes.1)?,
-        size(product.sizes.2)?,
-    );
-    if product.a.1 % granularity != 0 || product.b.1 % granularity != 0 {
+    let transform_a = Transform::from_raw(product.operation_a)?;
+    let transform_b = Transform::from_raw(product.operation_b)?;
+    let Product { a, b, c, .. } = product;
+    let shape = Shape::checked(product.m, product.n)?;
+    let k = size(product.k)?;
+    if a.leading_dimension % granularity != 0 || b.leading_dimension % granularity != 0 {
         return Err(INVALID);
     }
     let count = product.count.map(size).transpose()?;
-    if m == 0 || n == 0 || count == Some(0) {
+    if shape.is_empty() || count == Some(0) {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar::<S>(product.factors.0.cast()) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar::<S>(product.factors.1.cast()) }?;
-    let keeps = !matches!(beta, Scalar::Host(beta) if beta.wide() == 0.0);
-    let access = if keeps {
-        Access::ReadWrite
-    } else {
+    let alpha = call.scalar(product.alpha.cast::<S>())?;
+    let beta = call.scalar(product.beta.cast::<S>())?;
+    let is_overwritten = matches!(beta, Scalar::Host(beta) if beta.wide() == 0.0);
+    let access = if is_overwritten {
         Access::Write
+    } else {
+        Access::ReadWrite
     };
-    let a = operands::<T>(&mut call, Read, product.a, on_a.stored(m, k), count)?;
-    let b = operands::<T>(&mut call, Read, product.b, on_b.stored(k, n), count)?;
-    let c = operands::<C>(&mut call, access, product.c, (m, n), count)?;
+    let shape_a = transform_a.stored(shape.rows, k);
+    let shape_b = transform_b.stored(k, shape.columns);
+    let a = operands::<T>(&mut call, Read, *a, shape_a, count)?;
+    let b = operands::<T>(&mut call, Read, *b, shape_b, count)?;
+    let c = operands::<C>(&mut call, access, *c, shape, count)?;
     call.enqueue(move |memory| {
         for ((a, b), c) in a.iter().zip(&b).zip(&c) {
             let product = wide::<T>(memory, *a)
-                .transformed(on_a)
-                .times(&wide::<T>(memory, *b).transformed(on_b));
+                .transformed(transform_a)
+                .times(&wide::<T>(memory, *b).transformed(transform_b));
             let product = product.scaled(factor::<S>(memory, alpha));
             let result = product.plus(factor::<S>(memory, beta), &wide::<C>(memory, *c));
             set_narrow::<C>(memory, *c, result);
@@ -203,21 +224,18 @@ unsafe fn enqueue<T: Narrow, C: Narrow, S: Narrow>(
 fn operands<T: Narrow>(
     call: &mut Call,
     access: Access,
-    (first, leading): (*const c_void, i64),
-    sizes: (usize, usize),
+    matrix: MatrixArgument<Input<c_void>>,
+    shape: Shape,
     count: Option<usize>,
 ) -> Result<Vec<MatrixOperand>> {
+    let leading = matrix.leading_dimension;
     let Some(count) = count else {
-        return Ok(vec![call.matrix::<T>(
-            access,
-            first.cast(),
-            sizes,
-            leading,
-        )?]);
+        let first = matrix.pointer.cast::<T>();
+        return Ok(vec![call.matrix(access, first, shape, leading)?]);
     };
-    let array = call.pointers(first, count)?;
+    let array = call.pointers(matrix.pointer, count)?;
     (0..count)
-        .map(|index| call.matrix_of::<T>(access, (array, index), sizes, leading))
+        .map(|index| call.indirect_matrix::<T>(access, array, index, shape, leading))
         .collect()
 }
 
@@ -228,7 +246,7 @@ pub(super) fn wide<T: Narrow>(memory: &Memory<'_>, matrix: MatrixOperand) -> Den
         .into_iter()
         .map(Narrow::wide)
         .collect();
-    Dense::new(matrix.rows, matrix.columns, elements)
+    Dense::new(matrix.shape, elements)
 }
 
 /// Stores a matrix in elements of `T`.

@@ -16,7 +16,7 @@ pub(super) trait Number:
     fn from_real(value: Self::Absolute) -> Self;
 
     /// Returns the product of an m × k and a k × n matrix, all by columns.
-    fn product(a: &[Self], b: &[Self], sizes: (usize, usize, usize)) -> Vec<Self>;
+    fn product(a: &[Self], b: &[Self], m: usize, k: usize, n: usize) -> Vec<Self>;
 }
 
 macro_rules! real {
@@ -28,13 +28,14 @@ macro_rules! real {
                 value
             }
 
-            fn product(a: &[Self], b: &[Self], (m, k, n): (usize, usize, usize)) -> Vec<Self> {
+            fn product(a: &[Self], b: &[Self], m: usize, k: usize, n: usize) -> Vec<Self> {
                 assert!(
                     a.len() == m * k && b.len() == k * n,
                     "the matrices have these sizes"
                 );
                 let mut c = vec![0.0; m * n];
-                let (rows, inner) = (m as isize, k as isize);
+                let rows = m as isize;
+                let inner = k as isize;
                 // SAFETY: the matrices have these sizes, and `c` is apart from the factors.
                 unsafe {
                     $gemm(
@@ -69,19 +70,23 @@ macro_rules! complex {
                 Self::new(value, 0.0)
             }
 
-            fn product(a: &[Self], b: &[Self], (m, k, n): (usize, usize, usize)) -> Vec<Self> {
+            fn product(a: &[Self], b: &[Self], m: usize, k: usize, n: usize) -> Vec<Self> {
                 assert!(
                     a.len() == m * k && b.len() == k * n,
                     "the matrices have these sizes"
                 );
                 let mut c = vec![Self::new(0.0, 0.0); m * n];
-                let (rows, inner, plain) = (m as isize, k as isize, CGemmOption::Standard);
-                let (a, b, to) = (a.as_ptr().cast(), b.as_ptr().cast(), c.as_mut_ptr().cast());
+                let rows = m as isize;
+                let inner = k as isize;
+                let standard = CGemmOption::Standard;
+                let a = a.as_ptr().cast();
+                let b = b.as_ptr().cast();
+                let to = c.as_mut_ptr().cast();
                 // SAFETY: the matrices have these sizes, `c` is apart from the factors, and a complex number is two real ones.
                 unsafe {
                     $gemm(
-                        plain,
-                        plain,
+                        standard,
+                        standard,
                         m,
                         k,
                         n,

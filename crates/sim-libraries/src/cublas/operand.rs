@@ -1,6 +1,177 @@
-//! The operands of an operation, and the places of their elements.
+//! The pointer arguments of a function, and the operands of an operation with the offsets of their elements.
+
+use curium_blas::sys::cublasPointerMode_t;
 
 use super::{INVALID, Result, size};
+
+/// An argument that is a pointer in C.
+pub(super) trait PointerArgument: Copy {
+    /// The type of the elements.
+    type Element;
+    /// The pointer in C.
+    type Raw;
+
+    /// Creates an argument.
+    ///
+    /// # Safety
+    ///
+    /// The pointer is null or valid for the accesses that the type stands for. The contract of a C function guarantees this of its
+    /// arguments.
+    unsafe fn from_raw(raw: Self::Raw) -> Self;
+
+    fn address(self) -> u64;
+
+    fn is_null(self) -> bool {
+        self.address() == 0
+    }
+}
+
+macro_rules! pointer_arguments {
+    ($($(#[$attribute:meta])* $name:ident($($pointer:tt)+);)*) => {
+        $(
+            $(#[$attribute])*
+            #[derive(Debug)]
+            pub(super) struct $name<T>($($pointer)+ T);
+
+            impl<T> Clone for $name<T> {
+                fn clone(&self) -> Self {
+                    *self
+                }
+            }
+
+            impl<T> Copy for $name<T> {}
+
+            impl<T> PointerArgument for $name<T> {
+                type Element = T;
+                type Raw = $($pointer)+ T;
+
+                unsafe fn from_raw(raw: Self::Raw) -> Self {
+                    Self(raw)
+                }
+
+                fn address(self) -> u64 {
+                    self.0.addr() as u64
+                }
+            }
+        )*
+    };
+}
+
+pointer_arguments! {
+    /// Device memory that an operation reads: a vector, a matrix, or an array of pointers.
+    Input(*const);
+    /// Device memory that an operation writes.
+    Output(*mut);
+    /// A scalar that an operation reads, in the memory that the pointer mode of the handle selects.
+    ScalarInput(*const);
+    /// A scalar that an operation writes, or reads and writes, in the memory that the pointer mode of the handle selects.
+    ScalarOutput(*mut);
+}
+
+/// Proof that the pointer mode of the handle is that of the host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostMode(());
+
+impl HostMode {
+    pub(super) fn new(mode: cublasPointerMode_t) -> Option<Self> {
+        (mode == cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST).then_some(Self(()))
+    }
+}
+
+impl<T> Input<T> {
+    /// Converts to elements of another type. The operation's data types determine those of memory that is `void` in C.
+    pub(super) fn cast<U>(self) -> Input<U> {
+        Input(self.0.cast())
+    }
+}
+
+impl<T> ScalarInput<T> {
+    /// Converts to a scalar of another type. The operation's data type determines the type of a scalar that is `void` in C.
+    pub(super) fn cast<U>(self) -> ScalarInput<U> {
+        ScalarInput(self.0.cast())
+    }
+
+    /// Returns the device memory of a scalar, for the pointer mode of the device.
+    pub(super) fn on_device(self) -> Input<T> {
+        Input(self.0)
+    }
+
+    pub(super) fn read(self, _mode: HostMode) -> Result<T> {
+        if self.is_null() {
+            return Err(INVALID);
+        }
+        // SAFETY: in this pointer mode, a scalar that is not null is valid for reads.
+        Ok(unsafe { self.0.read_unaligned() })
+    }
+}
+
+impl<T> ScalarOutput<T> {
+    /// Converts to a scalar of another type, such as an array of numbers.
+    pub(super) fn cast<U>(self) -> ScalarOutput<U> {
+        ScalarOutput(self.0.cast())
+    }
+
+    /// Returns the device memory of a scalar, for the pointer mode of the device.
+    pub(super) fn on_device(self) -> Output<T> {
+        Output(self.0)
+    }
+
+    pub(super) fn read(self, mode: HostMode) -> Result<T> {
+        ScalarInput(self.0.cast_const()).read(mode)
+    }
+
+    pub(super) fn write(self, _mode: HostMode, value: T) -> Result {
+        if self.is_null() {
+            return Err(INVALID);
+        }
+        // SAFETY: in this pointer mode, a scalar that is not null is valid for writes.
+        unsafe { self.0.write_unaligned(value) };
+        Ok(())
+    }
+}
+
+/// A vector in device memory, but for its length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VectorArgument<P> {
+    pub(super) pointer: P,
+    pub(super) increment: i64,
+}
+
+/// A matrix in device memory, but for its shape.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MatrixArgument<P> {
+    pub(super) pointer: P,
+    pub(super) leading_dimension: i64,
+}
+
+/// The numbers of rows and columns of a matrix.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Shape {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+}
+
+impl Shape {
+    pub(super) fn new(rows: usize, columns: usize) -> Self {
+        Self { rows, columns }
+    }
+
+    /// Checks the sizes that a function got.
+    pub(super) fn checked(rows: i64, columns: i64) -> Result<Self> {
+        Ok(Self::new(size(rows)?, size(columns)?))
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.rows == 0 || self.columns == 0
+    }
+}
+
+/// The numbers of diagonals below and above the main one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Diagonals {
+    pub(super) lower: usize,
+    pub(super) upper: usize,
+}
 
 /// A vector operand.
 #[derive(Clone, Copy, Debug)]
@@ -10,15 +181,14 @@ pub(super) struct VectorOperand(pub(super) usize);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MatrixOperand {
     pub(super) index: usize,
-    pub(super) rows: usize,
-    pub(super) columns: usize,
+    pub(super) shape: Shape,
 }
 
 /// An array of pointers as an operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PointerOperand(pub(super) usize);
 
-/// The place of the first element of an operand.
+/// The location of the first element of an operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum First {
     Address(u64),
@@ -37,7 +207,7 @@ pub(super) struct TriangleOperand {
     pub(super) has_diagonal: bool,
 }
 
-/// The places of the elements of a triangle.
+/// The storage of a triangle.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Storage {
     /// A square matrix with this leading dimension.
@@ -52,9 +222,8 @@ pub(super) enum Storage {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BandOperand {
     pub(super) index: usize,
-    pub(super) sizes: (usize, usize),
-    /// The numbers of diagonals below and above the main one.
-    pub(super) diagonals: (usize, usize),
+    pub(super) shape: Shape,
+    pub(super) diagonals: Diagonals,
 }
 
 /// A factor: a number that the host has passed, or an operand.
@@ -85,8 +254,8 @@ impl Storage {
         }
     }
 
-    /// Returns the place of an element that is stored.
-    pub(super) fn place(self, is_upper: bool, n: usize, row: usize, column: usize) -> usize {
+    /// Returns the offset of a stored element, in elements.
+    pub(super) fn offset(self, is_upper: bool, n: usize, row: usize, column: usize) -> usize {
         match self {
             Self::Full(leading) => column * leading as usize + row,
             Self::Banded(diagonals, leading) => {
@@ -102,20 +271,25 @@ impl Storage {
 impl BandOperand {
     /// Returns the rows of a column that are in the operand.
     pub(super) fn rows(&self, column: usize) -> std::ops::Range<usize> {
-        let (lower, upper) = self.diagonals;
+        let Diagonals { lower, upper } = self.diagonals;
         let first = column.saturating_sub(upper);
-        first..(column + lower + 1).min(self.sizes.0).max(first)
+        first..(column + lower + 1).min(self.shape.rows).max(first)
     }
 }
 
 impl TriangleOperand {
+    /// Returns the row and the column of each element of the operand, in the order in memory.
+    pub(super) fn positions(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.size).flat_map(move |column| self.rows(column).map(move |row| (row, column)))
+    }
+
     /// Returns the rows of a column that are in the operand.
     pub(super) fn rows(&self, column: usize) -> std::ops::Range<usize> {
-        let without = usize::from(!self.has_diagonal);
+        let omitted = usize::from(!self.has_diagonal);
         if self.is_upper {
-            column.saturating_sub(self.diagonals)..column + 1 - without
+            column.saturating_sub(self.diagonals)..column + 1 - omitted
         } else {
-            column + without..(column + self.diagonals + 1).min(self.size)
+            column + omitted..(column + self.diagonals + 1).min(self.size)
         }
     }
 }

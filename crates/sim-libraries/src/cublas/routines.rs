@@ -8,6 +8,7 @@ use curium_blas::sys::{
 };
 use num_complex::{Complex32, Complex64};
 
+use super::operand::PointerArgument;
 use super::{Call, code};
 
 /// The simulated routines by their names.
@@ -39,20 +40,28 @@ macro_rules! take {
     (dim $value:ident) => {
         i64::from($value)
     };
-    (input $value:ident) => {
-        $value.cast()
-    };
-    (output $value:ident) => {
-        $value.cast()
-    };
-    (inputs $value:ident) => {
-        $value.cast()
-    };
-    (outputs $value:ident) => {
-        $value.cast()
-    };
-    ($kind:ident $value:ident) => {
+    (stride $value:ident) => {
         $value
+    };
+    (operation $value:ident) => {
+        $value
+    };
+    (fill $value:ident) => {
+        $value
+    };
+    (diagonal $value:ident) => {
+        $value
+    };
+    (side $value:ident) => {
+        $value
+    };
+    (index $value:ident) => {
+        // SAFETY: the contract of the C function guarantees its pointers.
+        unsafe { PointerArgument::from_raw($value) }
+    };
+    ($pointer:ident $value:ident) => {
+        // SAFETY: the contract of the C function guarantees its pointers.
+        unsafe { PointerArgument::from_raw($value.cast()) }
     };
 }
 
@@ -93,9 +102,9 @@ macro_rules! function {
             handle: cublasHandle_t,
             $($parameter: kind!($kind, $size, $element, $real)),*
         ) -> cublasStatus_t {
-            // SAFETY: the caller upholds the contract of the C function.
-            let enqueue = |call| unsafe { simulated::$name::<$number>(call, $(take!($kind $parameter)),*) };
-            code(Call::new(stringify!($function), handle).and_then(enqueue))
+            code(Call::new(stringify!($function), handle).and_then(|call| {
+                simulated::$name::<$number>(call, $(take!($kind $parameter)),*)
+            }))
         }
         $api.$function = Some(function);
     }};

@@ -14,7 +14,7 @@ use curium_blas::sys::{
 use super::descriptor::{self, Kind};
 use super::handle::expect_live;
 use super::problem::Problem;
-use super::{INVALID, Result, UNSUPPORTED, code, write};
+use super::{INVALID, Result, UNSUPPORTED, entry, write};
 
 /// A way to compute a product.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,8 +30,8 @@ pub(super) enum Algorithm {
 /// The first word of an algorithm, with its number in the low half.
 const MAGIC: u64 = 0x4c54_414c << 32;
 
-/// The least inner size that is split.
-const LEAST_SPLIT: usize = 32;
+/// The minimum inner size that is split.
+const MIN_SPLIT: usize = 32;
 
 impl Algorithm {
     const ALL: [Self; 3] = [Self::SplitInner, Self::Blocked, Self::Elementwise];
@@ -50,14 +50,14 @@ impl Algorithm {
         raw
     }
 
-    pub(super) fn of(raw: cublasLtMatmulAlgo_t) -> Result<Self> {
+    pub(super) fn from_raw(raw: cublasLtMatmulAlgo_t) -> Result<Self> {
         Self::ALL
             .into_iter()
             .find(|algorithm| algorithm.to_raw().data == raw.data)
             .ok_or(INVALID)
     }
 
-    fn of_number(number: c_int) -> Result<Self> {
+    fn from_number(number: c_int) -> Result<Self> {
         Self::ALL
             .into_iter()
             .find(|algorithm| i64::from(algorithm.number()) == i64::from(number))
@@ -75,7 +75,7 @@ impl Algorithm {
     }
 
     fn supports(self, problem: &Problem) -> bool {
-        self != Self::SplitInner || problem.sizes.2 >= LEAST_SPLIT
+        self != Self::SplitInner || problem.sizes.2 >= MIN_SPLIT
     }
 
     fn result(self, problem: &Problem) -> cublasLtMatmulHeuristicResult_t {
@@ -99,9 +99,9 @@ unsafe extern "C" fn get_heuristic(
     limits: cublasLtMatmulPreference_t,
     requested: c_int,
     results: *mut cublasLtMatmulHeuristicResult_t,
-    found: *mut c_int,
+    returned: *mut c_int,
 ) -> cublasStatus_t {
-    let search = || -> Result {
+    entry(|| {
         expect_live(handle)?;
         let problem = Problem::new(operation, [a, b, c, d])?;
         let limit = descriptor::look_up(Kind::Limits, limits)?;
@@ -112,22 +112,19 @@ unsafe extern "C" fn get_heuristic(
             .ok()
             .filter(|requested| *requested > 0)
             .ok_or(INVALID)?;
-        let fits = |algorithm: &Algorithm| {
+        let algorithms = Algorithm::ALL.into_iter().filter(|algorithm| {
             algorithm.supports(&problem) && algorithm.workspace(&problem) as u64 <= limit
-        };
+        });
         let mut count = 0;
-        for algorithm in Algorithm::ALL.into_iter().filter(fits).take(requested) {
-            // SAFETY: the caller passes as many places as it requests.
-            let place = unsafe { results.add(count) };
-            // SAFETY: as above.
-            unsafe { write(place, algorithm.result(&problem)) }?;
+        for algorithm in algorithms.take(requested) {
+            // SAFETY: by the contract of the C function, `results` has `requested` elements.
+            unsafe { write(results.wrapping_add(count), algorithm.result(&problem)) }?;
             count += 1;
         }
-        // SAFETY: the caller passes a place for the number.
-        unsafe { write(found, count as c_int) }?;
+        // SAFETY: by the contract of the C function, `returned` is null or valid for writes.
+        unsafe { write(returned, count as c_int) }?;
         if count == 0 { Err(UNSUPPORTED) } else { Ok(()) }
-    };
-    code(search())
+    })
 }
 
 unsafe extern "C" fn check(
@@ -140,18 +137,17 @@ unsafe extern "C" fn check(
     algorithm: *const cublasLtMatmulAlgo_t,
     result: *mut cublasLtMatmulHeuristicResult_t,
 ) -> cublasStatus_t {
-    let check = || -> Result {
+    entry(|| {
         expect_live(handle)?;
         let problem = Problem::new(operation, [a, b, c, d])?;
-        // SAFETY: the caller passes an algorithm.
-        let algorithm = Algorithm::of(unsafe { read(algorithm) }?)?;
+        // SAFETY: by the contract of the C function, `algorithm` is null or valid for reads.
+        let algorithm = Algorithm::from_raw(unsafe { read(algorithm) }?)?;
         if !algorithm.supports(&problem) {
             return Err(UNSUPPORTED);
         }
-        // SAFETY: the caller passes a place for the result.
+        // SAFETY: by the contract of the C function, `result` is null or valid for writes.
         unsafe { write(result, algorithm.result(&problem)) }
-    };
-    code(check())
+    })
 }
 
 /// Reads an algorithm.
@@ -174,23 +170,20 @@ unsafe extern "C" fn get_ids(
     _d: cudaDataType_t,
     requested: c_int,
     numbers: *mut c_int,
-    found: *mut c_int,
+    returned: *mut c_int,
 ) -> cublasStatus_t {
-    let list = || -> Result {
+    entry(|| {
         expect_live(handle)?;
         let requested = usize::try_from(requested).map_err(|_| INVALID)?;
         let mut count = 0;
         for algorithm in Algorithm::ALL.into_iter().take(requested) {
-            // SAFETY: the caller passes as many places as it requests.
-            let place = unsafe { numbers.add(count) };
-            // SAFETY: as above.
-            unsafe { write(place, algorithm.number() as c_int) }?;
+            // SAFETY: by the contract of the C function, `numbers` has `requested` elements.
+            unsafe { write(numbers.wrapping_add(count), algorithm.number() as c_int) }?;
             count += 1;
         }
-        // SAFETY: the caller passes a place for the number.
-        unsafe { write(found, count as c_int) }
-    };
-    code(list())
+        // SAFETY: by the contract of the C function, `returned` is null or valid for writes.
+        unsafe { write(returned, count as c_int) }
+    })
 }
 
 unsafe extern "C" fn initialize(
@@ -204,22 +197,25 @@ unsafe extern "C" fn initialize(
     number: c_int,
     algorithm: *mut cublasLtMatmulAlgo_t,
 ) -> cublasStatus_t {
-    let found = expect_live(handle).and_then(|()| Algorithm::of_number(number));
-    // SAFETY: the caller passes a place for the algorithm.
-    code(found.and_then(|found| unsafe { write(algorithm, found.to_raw()) }))
+    entry(|| {
+        expect_live(handle)?;
+        let raw = Algorithm::from_number(number)?.to_raw();
+        // SAFETY: by the contract of the C function, `algorithm` is null or valid for writes.
+        unsafe { write(algorithm, raw) }
+    })
 }
 
 unsafe extern "C" fn get_configuration(
     algorithm: *const cublasLtMatmulAlgo_t,
     attribute: Configuration,
-    place: *mut c_void,
+    value: *mut c_void,
     bytes: usize,
     written: *mut usize,
 ) -> cublasStatus_t {
-    let get = || -> Result {
-        // SAFETY: the caller passes an algorithm.
-        let algorithm = Algorithm::of(unsafe { read(algorithm) }?)?;
-        let value: u32 = match attribute {
+    entry(|| {
+        // SAFETY: by the contract of the C function, `algorithm` is null or valid for reads.
+        let algorithm = Algorithm::from_raw(unsafe { read(algorithm) }?)?;
+        let number: u32 = match attribute {
             Configuration::CUBLASLT_ALGO_CONFIG_ID => algorithm.number(),
             Configuration::CUBLASLT_ALGO_CONFIG_SPLITK_NUM => {
                 1 + u32::from(algorithm == Algorithm::SplitInner)
@@ -230,13 +226,12 @@ unsafe extern "C" fn get_configuration(
             return Err(INVALID);
         }
         if !written.is_null() {
-            // SAFETY: the caller passes a place for the size.
+            // SAFETY: by the contract of the C function, `written` is null or valid for writes.
             unsafe { write(written, size_of::<u32>()) }?;
         }
-        // SAFETY: the caller passes a place of at least this size.
-        unsafe { write(place.cast(), value) }
-    };
-    code(get())
+        // SAFETY: by the contract of the C function, `value` is null or valid for writes of `bytes` bytes.
+        unsafe { write(value.cast(), number) }
+    })
 }
 
 /// Adds the functions.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 
 use bytemuck::AnyBitPattern;
 use curium_blas::sys::lt::Api;
@@ -13,6 +13,7 @@ use curium_blas::sys::{
     cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t as Layout, cublasStatus_t,
     cudaDataType, cudaDataType_t,
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{INVALID, Result, code, write};
 
@@ -44,7 +45,7 @@ static DESCRIPTORS: LazyLock<Mutex<Descriptors>> = LazyLock::new(Mutex::default)
 const STEP: usize = 512;
 
 fn descriptors() -> MutexGuard<'static, Descriptors> {
-    DESCRIPTORS.lock().unwrap_or_else(PoisonError::into_inner)
+    DESCRIPTORS.lock()
 }
 
 impl Kind {
@@ -61,7 +62,7 @@ impl Kind {
                 | Layout::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET => Some(8),
                 _ => None,
             },
-            Self::Operation => size_of_operation(Operation(attribute)),
+            Self::Operation => operation_attribute_size(Operation(attribute)),
             Self::Limits => match Limit(attribute) {
                 Limit::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES => Some(8),
                 Limit::CUBLASLT_MATMUL_PREF_SEARCH_MODE
@@ -76,7 +77,7 @@ impl Kind {
     }
 }
 
-fn size_of_operation(attribute: Operation) -> Option<usize> {
+fn operation_attribute_size(attribute: Operation) -> Option<usize> {
     match attribute {
         Operation::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE
         | Operation::CUBLASLT_MATMUL_DESC_SCALE_TYPE
@@ -116,16 +117,20 @@ impl Attributes {
 
 /// Returns the attributes of a live descriptor.
 pub(super) fn look_up<T>(kind: Kind, descriptor: *mut T) -> Result<Attributes> {
-    let found = descriptors().live.get(&descriptor.addr()).cloned();
-    found.filter(|found| found.kind == kind).ok_or(INVALID)
+    descriptors()
+        .live
+        .get(&descriptor.addr())
+        .filter(|attributes| attributes.kind == kind)
+        .cloned()
+        .ok_or(INVALID)
 }
 
 /// Creates a descriptor and writes its handle.
 ///
 /// # Safety
 ///
-/// `place` is null or valid for writes.
-unsafe fn create<T>(place: *mut *mut T, attributes: Attributes) -> Result {
+/// `output` is null or valid for writes.
+unsafe fn create<T>(output: *mut *mut T, attributes: Attributes) -> Result {
     let number = {
         let mut descriptors = descriptors();
         descriptors.last += STEP;
@@ -133,8 +138,8 @@ unsafe fn create<T>(place: *mut *mut T, attributes: Attributes) -> Result {
         descriptors.live.insert(number, attributes);
         number
     };
-    // SAFETY: the caller guarantees the place.
-    unsafe { write(place, ptr::without_provenance_mut(number)) }
+    // SAFETY: the caller guarantees the output.
+    unsafe { write(output, ptr::without_provenance_mut(number)) }
 }
 
 fn destroy<T>(kind: Kind, descriptor: *mut T) -> Result {
@@ -161,12 +166,12 @@ unsafe fn set<T>(
     // SAFETY: the caller guarantees the value.
     let value = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), bytes) }.to_vec();
     let mut descriptors = descriptors();
-    let found = descriptors
+    let attributes = descriptors
         .live
         .get_mut(&descriptor.addr())
-        .filter(|found| found.kind == kind)
+        .filter(|attributes| attributes.kind == kind)
         .ok_or(INVALID)?;
-    found.values.insert(attribute, value);
+    attributes.values.insert(attribute, value);
     Ok(())
 }
 
@@ -174,12 +179,12 @@ unsafe fn set<T>(
 ///
 /// # Safety
 ///
-/// `place` is null or valid for writes of `bytes` bytes, and `written` is null or valid for writes.
+/// `output` is null or valid for writes of `bytes` bytes, and `written` is null or valid for writes.
 unsafe fn get<T>(
     kind: Kind,
     descriptor: *mut T,
     attribute: u32,
-    place: *mut c_void,
+    output: *mut c_void,
     bytes: usize,
     written: *mut usize,
 ) -> Result {
@@ -190,27 +195,27 @@ unsafe fn get<T>(
         .cloned()
         .unwrap_or_else(|| vec![0; size]);
     if bytes == 0 {
-        // SAFETY: the caller guarantees the place.
+        // SAFETY: the caller guarantees the output.
         return unsafe { write(written, size) };
     }
-    if place.is_null() || bytes < size {
+    if output.is_null() || bytes < size {
         return Err(INVALID);
     }
-    // SAFETY: the caller guarantees the place, and the value has at most this size.
+    // SAFETY: the caller guarantees the output, and the value has at most this size.
     unsafe {
-        place
+        output
             .cast::<u8>()
             .copy_from_nonoverlapping(value.as_ptr(), value.len());
     };
     if written.is_null() {
         return Ok(());
     }
-    // SAFETY: the caller guarantees the place.
+    // SAFETY: the caller guarantees the output.
     unsafe { write(written, size) }
 }
 
 unsafe extern "C" fn layout_create(
-    place: *mut cublasLtMatrixLayout_t,
+    descriptor: *mut cublasLtMatrixLayout_t,
     ty: cudaDataType,
     rows: u64,
     columns: u64,
@@ -224,12 +229,12 @@ unsafe extern "C" fn layout_create(
             &columns.to_ne_bytes(),
         )
         .with(Layout::CUBLASLT_MATRIX_LAYOUT_LD.0, &leading.to_ne_bytes());
-    // SAFETY: the caller passes a place for the descriptor.
-    code(unsafe { create(place, attributes) })
+    // SAFETY: by the contract of the C function, `descriptor` is null or valid for writes.
+    code(unsafe { create(descriptor, attributes) })
 }
 
 unsafe extern "C" fn operation_create(
-    place: *mut cublasLtMatmulDesc_t,
+    descriptor: *mut cublasLtMatmulDesc_t,
     compute: cublasComputeType_t,
     scale: cudaDataType_t,
 ) -> cublasStatus_t {
@@ -245,17 +250,17 @@ unsafe extern "C" fn operation_create(
         Operation::CUBLASLT_MATMUL_DESC_SCALE_TYPE.0,
         &scale.0.to_ne_bytes(),
     );
-    // SAFETY: the caller passes a place for the descriptor.
-    code(unsafe { create(place, attributes) })
+    // SAFETY: by the contract of the C function, `descriptor` is null or valid for writes.
+    code(unsafe { create(descriptor, attributes) })
 }
 
-unsafe extern "C" fn limits_create(place: *mut cublasLtMatmulPreference_t) -> cublasStatus_t {
+unsafe extern "C" fn limits_create(descriptor: *mut cublasLtMatmulPreference_t) -> cublasStatus_t {
     let attributes = Attributes {
         kind: Kind::Limits,
         values: BTreeMap::new(),
     };
-    // SAFETY: the caller passes a place for the descriptor.
-    code(unsafe { create(place, attributes) })
+    // SAFETY: by the contract of the C function, `descriptor` is null or valid for writes.
+    code(unsafe { create(descriptor, attributes) })
 }
 
 /// The functions of a kind of descriptors beside its creation.
@@ -271,19 +276,20 @@ macro_rules! functions {
             value: *const c_void,
             bytes: usize,
         ) -> cublasStatus_t {
-            // SAFETY: the caller passes a value of this size.
+            // SAFETY: by the contract of the C function, `value` is null or valid for reads of `bytes` bytes.
             code(unsafe { set(Kind::$kind, descriptor, attribute.0, value, bytes) })
         }
 
         unsafe extern "C" fn $get(
             descriptor: $raw,
             attribute: $attribute,
-            place: *mut c_void,
+            value: *mut c_void,
             bytes: usize,
             written: *mut usize,
         ) -> cublasStatus_t {
-            // SAFETY: the caller passes places of these sizes.
-            code(unsafe { get(Kind::$kind, descriptor, attribute.0, place, bytes, written) })
+            // SAFETY: by the contract of the C function, `value` is null or valid for writes of `bytes` bytes, and `written` is null or valid for
+            // writes.
+            code(unsafe { get(Kind::$kind, descriptor, attribute.0, value, bytes, written) })
         }
     };
 }

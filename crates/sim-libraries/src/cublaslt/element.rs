@@ -21,7 +21,7 @@ pub(super) enum Element {
 }
 
 impl Element {
-    pub(super) fn of(raw: cudaDataType_t) -> Result<Self> {
+    pub(super) fn from_raw(raw: cudaDataType_t) -> Result<Self> {
         match raw {
             cudaDataType_t::CUDA_R_64F => Ok(Self::F64),
             cudaDataType_t::CUDA_R_32F => Ok(Self::F32),

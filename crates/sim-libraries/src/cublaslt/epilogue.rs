@@ -17,8 +17,8 @@ const GELU_GRADIENT: u32 = Raw::CUBLASLT_EPILOGUE_DGELU.0 & !AUXILIARY;
 const BIAS_GRADIENT: u32 = Raw::CUBLASLT_EPILOGUE_DRELU_BGRAD.0 & !Raw::CUBLASLT_EPILOGUE_DRELU.0;
 
 impl Epilogue {
-    pub(super) fn of(raw: u32) -> Result<Self> {
-        let known = [
+    pub(super) fn from_raw(raw: u32) -> Result<Self> {
+        let supported = [
             Raw::CUBLASLT_EPILOGUE_DEFAULT,
             Raw::CUBLASLT_EPILOGUE_RELU,
             Raw::CUBLASLT_EPILOGUE_RELU_AUX,
@@ -36,7 +36,7 @@ impl Epilogue {
             Raw::CUBLASLT_EPILOGUE_BGRADA,
             Raw::CUBLASLT_EPILOGUE_BGRADB,
         ];
-        if known.contains(&Raw(raw)) {
+        if supported.contains(&Raw(raw)) {
             Ok(Self(raw))
         } else {
             Err(UNSUPPORTED)
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn derivative_of_gelu_is_the_limit_of_its_differences() {
+    fn gelu_derivative_is_the_difference_limit() {
         for x in [-3.0, -1.0, -0.1, 0.0, 0.5, 2.0] {
             let difference = (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5;
             assert!(

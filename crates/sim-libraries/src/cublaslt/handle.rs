@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::ffi::{c_char, c_int};
 use std::ptr;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 
 use curium_blas::sys::lt::Api;
 use curium_blas::sys::{cublasLtHandle_t, cublasStatus_t, libraryPropertyType_t};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{INVALID, Result, code, write};
 
@@ -26,7 +27,7 @@ static HANDLES: LazyLock<Mutex<Handles>> = LazyLock::new(Mutex::default);
 const STEP: usize = 64;
 
 fn handles() -> MutexGuard<'static, Handles> {
-    HANDLES.lock().unwrap_or_else(PoisonError::into_inner)
+    HANDLES.lock()
 }
 
 /// Checks that a handle is live. As in NVIDIA's library, a handle of cuBLAS is one, too.
@@ -37,16 +38,16 @@ pub(super) fn expect_live(handle: cublasLtHandle_t) -> Result {
     Err(cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED)
 }
 
-unsafe extern "C" fn create(place: *mut cublasLtHandle_t) -> cublasStatus_t {
-    if place.is_null() {
+unsafe extern "C" fn create(handle: *mut cublasLtHandle_t) -> cublasStatus_t {
+    if handle.is_null() {
         return INVALID;
     }
     let mut handles = handles();
     handles.last += STEP;
     let number = handles.last;
     handles.live.insert(number);
-    // SAFETY: the caller passes a place for the handle.
-    code(unsafe { write(place, ptr::without_provenance_mut(number)) })
+    // SAFETY: by the contract of the C function, `handle` is null or valid for writes.
+    code(unsafe { write(handle, ptr::without_provenance_mut(number)) })
 }
 
 unsafe extern "C" fn destroy(handle: cublasLtHandle_t) -> cublasStatus_t {
@@ -69,7 +70,7 @@ unsafe extern "C" fn get_property(
     let Some(number) = VERSION.get(property.0 as usize) else {
         return INVALID;
     };
-    // SAFETY: the caller passes a place for the value.
+    // SAFETY: by the contract of the C function, `value` is null or valid for writes.
     code(unsafe { write(value, *number) })
 }
 

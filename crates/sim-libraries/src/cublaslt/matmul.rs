@@ -16,7 +16,7 @@ use super::algorithm::{self, Algorithm};
 use super::element::Element;
 use super::handle::expect_live;
 use super::problem::{Matrix, Problem};
-use super::{INVALID, Result, UNSUPPORTED, code};
+use super::{INVALID, Result, UNSUPPORTED, entry};
 
 /// The addresses of the matrices.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ struct Operands {
 
 /// The indices of the operands that a product uses.
 #[derive(Clone, Copy, Debug)]
-struct Places {
+struct OperandIndices {
     a: usize,
     b: usize,
     c: Option<usize>,
@@ -72,13 +72,14 @@ impl Operands {
             return Err(INVALID);
         }
         let element = matrix.element.bytes();
-        let operand = (0..count).fold(operand, |operand, number| {
+        let mut operand = operand;
+        for number in 0..count {
             let start = address.wrapping_add_signed(number as i64 * matrix.stride * element as i64);
-            let column = |column: usize| start + (column * matrix.leading * element) as u64;
-            (0..matrix.columns).fold(operand, |operand, index| {
-                operand.with_run(column(index), matrix.rows * element)
-            })
-        });
+            for column in 0..matrix.columns {
+                let offset = (column * matrix.leading * element) as u64;
+                operand = operand.with_run(start + offset, matrix.rows * element);
+            }
+        }
         Ok(self.add(operand))
     }
 
@@ -105,13 +106,13 @@ unsafe extern "C" fn matmul(
     workspace_bytes: usize,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    let enqueue = || -> Result {
+    entry(|| {
         expect_live(handle)?;
         let problem = Problem::new(operation, [layout_a, layout_b, layout_c, layout_d])?;
         let algorithm = match algorithm.is_null() {
             true => Algorithm::Blocked,
-            // SAFETY: the caller passes an algorithm.
-            false => Algorithm::of(unsafe { algorithm::read(algorithm) }?)?,
+            // SAFETY: by the contract of the C function, `algorithm` is valid for reads.
+            false => Algorithm::from_raw(unsafe { algorithm::read(algorithm) }?)?,
         };
         if algorithm.workspace(&problem) > workspace_bytes {
             return Err(INVALID);
@@ -126,18 +127,18 @@ unsafe extern "C" fn matmul(
         // As on hardware, work that uses one workspace on two streams races.
         operands
             .add(Operand::write().with_run(workspace.addr() as u64, algorithm.workspace(&problem)));
-        // SAFETY: the caller passes a factor of the type of the operation, on the host or on the device.
+        // SAFETY: by the contract of the C function, the factor has the type of the operation, in the memory that its pointer mode selects.
         let alpha = unsafe { factor(&problem, &mut operands, alpha) }?;
-        // SAFETY: as above.
+        // SAFETY: by the contract of the C function, the factor has the type of the operation, in the memory that its pointer mode selects.
         let beta = unsafe { factor(&problem, &mut operands, beta) }?;
-        let places = operands.add_all(&problem, addresses, (alpha, beta))?;
-        let compute = move |memory: &mut [Vec<u8>]| run(&problem, algorithm, &places, memory);
-        let operation = LibraryOperation::new("cublasLtMatmul", operands.all, compute);
+        let indices = operands.add_all(&problem, addresses, alpha, beta)?;
+        let operation = LibraryOperation::new("cublasLtMatmul", operands.all, move |memory| {
+            run(&problem, algorithm, &indices, memory);
+        });
         // SAFETY: the caller of the library guarantees the operands, as those of a kernel.
         unsafe { operation.enqueue(stream.cast()) }
             .map_err(|_| cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED)
-    };
-    code(enqueue())
+    })
 }
 
 /// Adds the function.
@@ -149,25 +150,25 @@ pub(super) fn add_to(api: &mut Api) {
 ///
 /// # Safety
 ///
-/// In the pointer mode of the host, `place` is null or valid for reads of the type.
+/// In the pointer mode of the host, `pointer` is null or valid for reads of the type.
 unsafe fn factor(
     problem: &Problem,
     operands: &mut Operands,
-    place: *const c_void,
+    pointer: *const c_void,
 ) -> Result<Factor> {
     let bytes = problem.scale.bytes();
-    if place.is_null() {
+    if pointer.is_null() {
         return Err(INVALID);
     }
     if problem.factors_are_on_device {
         return Ok(Factor::Device(operands.add_number(
             Operand::read(),
-            place.addr() as u64,
+            pointer.addr() as u64,
             bytes,
         )));
     }
-    // SAFETY: the caller guarantees the place.
-    let bytes = unsafe { std::slice::from_raw_parts(place.cast::<u8>(), bytes) };
+    // SAFETY: the caller guarantees the pointer.
+    let bytes = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), bytes) };
     Ok(Factor::Host(problem.scale.read(bytes)[0]))
 }
 
@@ -175,20 +176,21 @@ impl Operands {
     fn add_all(
         &mut self,
         problem: &Problem,
-        at: Addresses,
-        (alpha, beta): (Factor, Factor),
-    ) -> Result<Places> {
+        addresses: Addresses,
+        alpha: Factor,
+        beta: Factor,
+    ) -> Result<OperandIndices> {
         let count = problem.count;
-        let a = self.add_matrix(Operand::read(), &problem.a, at.a, count)?;
-        let b = self.add_matrix(Operand::read(), &problem.b, at.b, count)?;
+        let a = self.add_matrix(Operand::read(), &problem.a, addresses.a, count)?;
+        let b = self.add_matrix(Operand::read(), &problem.b, addresses.b, count)?;
         let reads_c = !matches!(beta, Factor::Host(beta) if beta == 0.0);
         // In place, the result is the addend.
-        let is_in_place = at.c == at.d && problem.c == problem.d;
-        if reads_c && at.c == at.d && !is_in_place {
+        let is_in_place = addresses.c == addresses.d && problem.c == problem.d;
+        if reads_c && addresses.c == addresses.d && !is_in_place {
             return Err(UNSUPPORTED);
         }
         let c = match reads_c && !is_in_place {
-            true => Some(self.add_matrix(Operand::read(), &problem.c, at.c, count)?),
+            true => Some(self.add_matrix(Operand::read(), &problem.c, addresses.c, count)?),
             false => None,
         };
         let access = if reads_c && is_in_place {
@@ -196,11 +198,8 @@ impl Operands {
         } else {
             Operand::write()
         };
-        let d = self.add_matrix(access, &problem.d, at.d, count)?;
-        let scale = |operands: &mut Self, address: u64| {
-            (address != 0).then(|| operands.add_number(Operand::read(), address, 4))
-        };
-        Ok(Places {
+        let d = self.add_matrix(access, &problem.d, addresses.d, count)?;
+        Ok(OperandIndices {
             a,
             b,
             c: c.or((reads_c && is_in_place).then_some(d)),
@@ -209,13 +208,17 @@ impl Operands {
             beta,
             bias: self.add_bias(problem)?,
             auxiliary: self.add_auxiliary(problem)?,
-            scales: problem.scales.map(|address| scale(self, address)),
+            scales: problem.scales.map(|address| {
+                (address != 0).then(|| self.add_number(Operand::read(), address, 4))
+            }),
             amax: (problem.amax != 0).then(|| self.add_number(Operand::write(), problem.amax, 4)),
         })
     }
 
     fn add_bias(&mut self, problem: &Problem) -> Result<Option<usize>> {
-        let (epilogue, (m, n, _), bias) = (problem.epilogue, problem.sizes, problem.bias);
+        let epilogue = problem.epilogue;
+        let (m, n, _) = problem.sizes;
+        let bias = problem.bias;
         let (operand, len) = match epilogue {
             _ if epilogue.adds_bias() => (Operand::read(), m),
             _ if epilogue.sums_result() || epilogue.sums_a() => (Operand::write(), m),
@@ -236,7 +239,9 @@ impl Operands {
     }
 
     fn add_auxiliary(&mut self, problem: &Problem) -> Result<Option<usize>> {
-        let (epilogue, (m, n, _), auxiliary) = (problem.epilogue, problem.sizes, problem.auxiliary);
+        let epilogue = problem.epilogue;
+        let (m, n, _) = problem.sizes;
+        let auxiliary = problem.auxiliary;
         if !epilogue.has_auxiliary() {
             return Ok(None);
         }
@@ -254,7 +259,8 @@ impl Operands {
             8 * auxiliary.element.bytes()
         };
         let operand = (0..problem.count * n).fold(operand, |operand, index| {
-            let (number, column) = ((index / n) as i64, (index % n) as i64);
+            let number = (index / n) as i64;
+            let column = (index % n) as i64;
             let elements = number * auxiliary.stride + column * auxiliary.leading as i64;
             let start = auxiliary
                 .address
@@ -266,119 +272,113 @@ impl Operands {
 }
 
 /// Computes all products.
-fn run(problem: &Problem, algorithm: Algorithm, places: &Places, memory: &mut [Vec<u8>]) {
+fn run(problem: &Problem, algorithm: Algorithm, indices: &OperandIndices, memory: &mut [Vec<u8>]) {
     let (m, n, k) = problem.sizes;
-    let number = |factor: Factor| match factor {
-        Factor::Host(value) => value,
-        Factor::Device(index) => problem.scale.read(&memory[index])[0],
-    };
-    let scale = |index: usize| {
-        places.scales[index].map_or(1.0, |place| Element::F32.read(&memory[place])[0])
-    };
-    let (alpha, beta) = (
-        number(places.alpha) * scale(0) * scale(1),
-        number(places.beta) * scale(2),
-    );
-    let (of_d, mut amax) = (scale(3), 0.0_f64);
+    let [scale_a, scale_b, scale_c, scale_d] = indices
+        .scales
+        .map(|scale| scale.map_or(1.0, |index| Element::F32.read(&memory[index])[0]));
+    let alpha = indices.alpha.value(problem, memory) * scale_a * scale_b;
+    let beta = indices.beta.value(problem, memory) * scale_c;
+    let mut amax = 0.0_f64;
     for index in 0..problem.count {
-        let part = |place: usize, len: usize, element: Element| {
-            let bytes = len * element.bytes();
-            element.read(&memory[place][index * bytes..(index + 1) * bytes])
-        };
-        let a = rounded(problem, part(places.a, m * k, problem.a.element));
-        let b = rounded(problem, part(places.b, k * n, problem.b.element));
+        let a = matrix(&memory[indices.a], index, m * k, problem.a.element);
+        let b = matrix(&memory[indices.b], index, k * n, problem.b.element);
+        let a = rounded(problem, a);
+        let b = rounded(problem, b);
         let mut result = product(problem, algorithm, &a, &b);
-        result.iter_mut().for_each(|value| *value *= alpha);
-        if let Some(c) = places.c.filter(|_| beta != 0.0) {
-            let c = part(c, m * n, problem.c.element);
-            result
-                .iter_mut()
-                .zip(c)
-                .for_each(|(value, c)| *value += beta * c);
+        for value in &mut result {
+            *value *= alpha;
         }
-        finish(problem, places, memory, index, (&a, &b), &mut result);
-        amax = result
-            .iter()
-            .fold(amax, |amax, value| amax.max(value.abs()));
-        result.iter_mut().for_each(|value| *value *= of_d);
+        if let Some(c) = indices.c.filter(|_| beta != 0.0) {
+            let c = matrix(&memory[c], index, m * n, problem.c.element);
+            for (value, c) in result.iter_mut().zip(c) {
+                *value += beta * c;
+            }
+        }
+        finish(problem, indices, memory, index, &a, &b, &mut result);
+        for value in &mut result {
+            amax = amax.max(value.abs());
+            *value *= scale_d;
+        }
         let bytes = m * n * problem.d.element.bytes();
-        memory[places.d][index * bytes..(index + 1) * bytes]
+        memory[indices.d][index * bytes..(index + 1) * bytes]
             .copy_from_slice(&problem.d.element.write(&result));
     }
-    if let Some(place) = places.amax {
-        memory[place] = Element::F32.write(&[amax]);
+    if let Some(index) = indices.amax {
+        memory[index] = Element::F32.write(&[amax]);
     }
+}
+
+impl Factor {
+    fn value(self, problem: &Problem, memory: &[Vec<u8>]) -> f64 {
+        match self {
+            Self::Host(value) => value,
+            Self::Device(index) => problem.scale.read(&memory[index])[0],
+        }
+    }
+}
+
+/// Returns one of the matrices of an operand, each of `len` elements.
+fn matrix(bytes: &[u8], index: usize, len: usize, element: Element) -> Vec<f64> {
+    let size = len * element.bytes();
+    element.read(&bytes[index * size..(index + 1) * size])
 }
 
 /// Applies the epilogue to one product.
 fn finish(
     problem: &Problem,
-    places: &Places,
+    indices: &OperandIndices,
     memory: &mut [Vec<u8>],
     index: usize,
-    (a, b): (&[f64], &[f64]),
+    a: &[f64],
+    b: &[f64],
     result: &mut [f64],
 ) {
-    let (epilogue, (m, n, k)) = (problem.epilogue, problem.sizes);
-    if let (true, Some(place)) = (epilogue.adds_bias(), places.bias) {
-        let bytes = m * problem.bias.element.bytes();
-        let bias = problem
-            .bias
-            .element
-            .read(&memory[place][index * bytes..(index + 1) * bytes]);
-        result
-            .iter_mut()
-            .enumerate()
-            .for_each(|(at, value)| *value += bias[at % m]);
+    let epilogue = problem.epilogue;
+    let (m, n, k) = problem.sizes;
+    if epilogue.adds_bias()
+        && let Some(bias) = indices.bias
+    {
+        let bias = matrix(&memory[bias], index, m, problem.bias.element);
+        for column in result.chunks_mut(m) {
+            for (value, bias) in column.iter_mut().zip(&bias) {
+                *value += bias;
+            }
+        }
     }
-    if let Some(place) = places.auxiliary {
-        let len = memory[place].len() / problem.count;
-        let bytes = &mut memory[place][index * len..(index + 1) * len];
+    if let Some(operand) = indices.auxiliary {
+        let len = memory[operand].len() / problem.count;
+        let bytes = &mut memory[operand][index * len..(index + 1) * len];
         if epilogue.reads_auxiliary() {
-            let inputs = inputs(problem, bytes);
-            result
-                .iter_mut()
-                .zip(inputs)
-                .for_each(|(value, input)| *value = epilogue.differentiate(*value, input));
+            for (value, input) in result.iter_mut().zip(inputs(problem, bytes)) {
+                *value = epilogue.differentiate(*value, input);
+            }
         } else {
             bytes.copy_from_slice(&auxiliary(problem, result));
         }
     }
-    result
-        .iter_mut()
-        .for_each(|value| *value = epilogue.activate(*value));
-    let at_a = |row: usize, inner: usize| {
-        if problem.is_a_transposed {
-            a[row * k + inner]
-        } else {
-            a[inner * m + row]
-        }
-    };
-    let at_b = |inner: usize, column: usize| {
-        if problem.is_b_transposed {
-            b[inner * n + column]
-        } else {
-            b[column * k + inner]
-        }
-    };
+    for value in &mut *result {
+        *value = epilogue.activate(*value);
+    }
+    let (strides_a, strides_b) = strides(problem);
     let sums: Vec<f64> = if epilogue.sums_result() {
         (0..m)
             .map(|row| (0..n).map(|column| result[column * m + row]).sum())
             .collect()
     } else if epilogue.sums_a() {
         (0..m)
-            .map(|row| (0..k).map(|inner| at_a(row, inner)).sum())
+            .map(|row| (0..k).map(|inner| a[strides_a.offset(row, inner)]).sum())
             .collect()
     } else if epilogue.sums_b() {
         (0..n)
-            .map(|column| (0..k).map(|inner| at_b(inner, column)).sum())
+            .map(|column| (0..k).map(|inner| b[strides_b.offset(inner, column)]).sum())
             .collect()
     } else {
         return;
     };
-    if let Some(place) = places.bias {
+    if let Some(operand) = indices.bias {
         let bytes = problem.bias.element.write(&sums);
-        memory[place][index * bytes.len()..(index + 1) * bytes.len()].copy_from_slice(&bytes);
+        memory[operand][index * bytes.len()..(index + 1) * bytes.len()].copy_from_slice(&bytes);
     }
 }
 
@@ -389,8 +389,12 @@ fn inputs(problem: &Problem, bytes: &[u8]) -> Vec<f64> {
     }
     let (m, n, _) = problem.sizes;
     let column = m.div_ceil(8);
-    let bit = |at: usize| bytes[at / m * column + at % m / 8] >> (at % m % 8) & 1;
-    (0..m * n).map(|at| f64::from(bit(at))).collect()
+    (0..m * n)
+        .map(|index| {
+            let row = index % m;
+            f64::from(bytes[index / m * column + row / 8] >> (row % 8) & 1)
+        })
+        .collect()
 }
 
 /// Returns the inputs of the activation, or the mask of those that are positive.
@@ -401,8 +405,11 @@ fn auxiliary(problem: &Problem, result: &[f64]) -> Vec<u8> {
     let (m, n, _) = problem.sizes;
     let column = m.div_ceil(8);
     let mut bytes = vec![0; column * n];
-    for (at, _) in result.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-        bytes[at / m * column + at % m / 8] |= 1 << (at % m % 8);
+    for (index, value) in result.iter().enumerate() {
+        let row = index % m;
+        if *value > 0.0 {
+            bytes[index / m * column + row / 8] |= 1 << (row % 8);
+        }
     }
     bytes
 }
@@ -415,7 +422,9 @@ fn rounded(problem: &Problem, mut values: Vec<f64>) -> Vec<f64> {
         Compute::CUBLAS_COMPUTE_32F_FAST_16BF => |value| bf16::from_f64(value).to_f64(),
         _ => return values,
     };
-    values.iter_mut().for_each(|value| *value = round(*value));
+    for value in &mut values {
+        *value = round(*value);
+    }
     values
 }
 
@@ -441,14 +450,15 @@ fn product(problem: &Problem, algorithm: Algorithm, a: &[f64], b: &[f64]) -> Vec
             add_product(problem, a, b, k / 2..k, &mut result);
         }
         Algorithm::Elementwise => {
-            let steps = strides(problem);
-            for (at, value) in result.iter_mut().enumerate() {
-                let (row, column) = (at % m, at / m);
-                let term = |inner: usize| {
-                    a[row * steps.0.0 + inner * steps.0.1]
-                        * b[inner * steps.1.0 + column * steps.1.1]
-                };
-                *value = (0..k).map(term).sum();
+            let (strides_a, strides_b) = strides(problem);
+            for (index, value) in result.iter_mut().enumerate() {
+                let row = index % m;
+                let column = index / m;
+                *value = (0..k)
+                    .map(|inner| {
+                        a[strides_a.offset(row, inner)] * b[strides_b.offset(inner, column)]
+                    })
+                    .sum();
             }
         }
     }
@@ -462,49 +472,58 @@ fn add_product(problem: &Problem, a: &[f64], b: &[f64], range: Range<usize>, res
         a.len() == m * k && b.len() == k * n && result.len() == m * n && range.end <= k,
         "the sizes agree"
     );
-    let (of_a, of_b) = strides(problem);
     if range.is_empty() {
         return;
     }
-    let (a, b) = (
-        a[range.start * of_a.1..].as_ptr(),
-        b[range.start * of_b.0..].as_ptr(),
-    );
-    let [row_a, column_a, row_b, column_b, m_step] =
-        [of_a.0, of_a.1, of_b.0, of_b.1, m].map(|step| step as isize);
-    // SAFETY: the matrices have these sizes and distances, and the result is apart from them.
+    let (strides_a, strides_b) = strides(problem);
+    let a = &a[strides_a.offset(0, range.start)..];
+    let b = &b[strides_b.offset(range.start, 0)..];
+    // SAFETY: the matrices have these sizes and strides, and the result does not overlap them.
     unsafe {
         dgemm(
             m,
             range.len(),
             n,
             1.0,
-            a,
-            row_a,
-            column_a,
-            b,
-            row_b,
-            column_b,
+            a.as_ptr(),
+            strides_a.row as isize,
+            strides_a.column as isize,
+            b.as_ptr(),
+            strides_b.row as isize,
+            strides_b.column as isize,
             1.0,
             result.as_mut_ptr(),
             1,
-            m_step,
+            m as isize,
         );
     }
 }
 
-/// Returns the distances of rows and of columns of both factors.
-fn strides(problem: &Problem) -> ((usize, usize), (usize, usize)) {
+/// The distances of rows and of columns of a factor in elements.
+#[derive(Clone, Copy, Debug)]
+struct Strides {
+    row: usize,
+    column: usize,
+}
+
+impl Strides {
+    fn offset(self, row: usize, column: usize) -> usize {
+        row * self.row + column * self.column
+    }
+}
+
+/// Returns the strides of both factors.
+fn strides(problem: &Problem) -> (Strides, Strides) {
     let (m, n, k) = problem.sizes;
     let a = if problem.is_a_transposed {
-        (k, 1)
+        Strides { row: k, column: 1 }
     } else {
-        (1, m)
+        Strides { row: 1, column: m }
     };
     let b = if problem.is_b_transposed {
-        (n, 1)
+        Strides { row: n, column: 1 }
     } else {
-        (1, k)
+        Strides { row: 1, column: k }
     };
     (a, b)
 }

@@ -29,8 +29,8 @@ pub(super) struct Problem {
     pub(super) scale: Element,
     pub(super) factors_are_on_device: bool,
     pub(super) epilogue: Epilogue,
-    pub(super) bias: Beside,
-    pub(super) auxiliary: Beside,
+    pub(super) bias: EpilogueMemory,
+    pub(super) auxiliary: EpilogueMemory,
     /// The addresses of the scales of a, b, c and d, 0 for none.
     pub(super) scales: [u64; 4],
     pub(super) amax: u64,
@@ -47,9 +47,9 @@ pub(super) struct Matrix {
     count: usize,
 }
 
-/// Memory beside the matrices.
+/// The memory of a bias or of auxiliary data.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Beside {
+pub(super) struct EpilogueMemory {
     pub(super) address: u64,
     pub(super) element: Element,
     pub(super) leading: usize,
@@ -59,11 +59,6 @@ pub(super) struct Beside {
 impl Matrix {
     fn new(raw: cublasLtMatrixLayout_t) -> Result<Self> {
         let attributes = descriptor::look_up(Kind::Layout, raw)?;
-        let size = |attribute: Layout| {
-            attributes
-                .get::<u64>(attribute.0)
-                .and_then(|size| usize::try_from(size).ok())
-        };
         let count = attributes
             .get::<i32>(Layout::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT.0)
             .unwrap_or(1);
@@ -75,14 +70,14 @@ impl Matrix {
             return Err(UNSUPPORTED);
         }
         let matrix = Self {
-            element: Element::of(cudaDataType_t(
+            element: Element::from_raw(cudaDataType_t(
                 attributes
                     .get(Layout::CUBLASLT_MATRIX_LAYOUT_TYPE.0)
                     .ok_or(INVALID)?,
             ))?,
-            rows: size(Layout::CUBLASLT_MATRIX_LAYOUT_ROWS).ok_or(INVALID)?,
-            columns: size(Layout::CUBLASLT_MATRIX_LAYOUT_COLS).ok_or(INVALID)?,
-            leading: size(Layout::CUBLASLT_MATRIX_LAYOUT_LD).ok_or(INVALID)?,
+            rows: layout_size(&attributes, Layout::CUBLASLT_MATRIX_LAYOUT_ROWS)?,
+            columns: layout_size(&attributes, Layout::CUBLASLT_MATRIX_LAYOUT_COLS)?,
+            leading: layout_size(&attributes, Layout::CUBLASLT_MATRIX_LAYOUT_LD)?,
             stride: attributes
                 .get(Layout::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET.0)
                 .unwrap_or(0),
@@ -111,27 +106,32 @@ impl Problem {
         [a, b, c, d]: [cublasLtMatrixLayout_t; 4],
     ) -> Result<Self> {
         let attributes = descriptor::look_up(Kind::Operation, operation)?;
-        let (a, b, c, d) = (
-            Matrix::new(a)?,
-            Matrix::new(b)?,
-            Matrix::new(c)?,
-            Matrix::new(d)?,
-        );
+        let a = Matrix::new(a)?;
+        let b = Matrix::new(b)?;
+        let c = Matrix::new(c)?;
+        let d = Matrix::new(d)?;
         let is_a_transposed = is_transposed(&attributes, Operation::CUBLASLT_MATMUL_DESC_TRANSA)?;
         let is_b_transposed = is_transposed(&attributes, Operation::CUBLASLT_MATMUL_DESC_TRANSB)?;
-        let ((m, k), (inner, n)) = (
-            a.transformed(is_a_transposed),
-            b.transformed(is_b_transposed),
-        );
+        let (m, k) = a.transformed(is_a_transposed);
+        let (inner, n) = b.transformed(is_b_transposed);
         if inner != k || (d.rows, d.columns) != (m, n) || (c.rows, c.columns) != (m, n) {
             return Err(INVALID);
         }
         if [a.count, b.count, c.count] != [d.count; 3] {
             return Err(INVALID);
         }
-        let address = |attribute: Operation| attributes.get::<u64>(attribute.0).unwrap_or(0);
-        let word = |attribute: Operation| attributes.get::<u32>(attribute.0);
-        let mode = word(Operation::CUBLASLT_MATMUL_DESC_POINTER_MODE).unwrap_or(0);
+        let mode = attributes
+            .get(Operation::CUBLASLT_MATMUL_DESC_POINTER_MODE.0)
+            .unwrap_or(0);
+        let compute = attributes
+            .get(Operation::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE.0)
+            .ok_or(INVALID)?;
+        let scale = attributes
+            .get(Operation::CUBLASLT_MATMUL_DESC_SCALE_TYPE.0)
+            .ok_or(INVALID)?;
+        let epilogue = attributes
+            .get(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE.0)
+            .unwrap_or(1);
         let problem = Self {
             a,
             b,
@@ -141,16 +141,14 @@ impl Problem {
             is_b_transposed,
             sizes: (m, n, k),
             count: d.count,
-            compute: Compute(word(Operation::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE).ok_or(INVALID)?),
-            scale: Element::of(cudaDataType_t(
-                word(Operation::CUBLASLT_MATMUL_DESC_SCALE_TYPE).ok_or(INVALID)?,
-            ))?,
+            compute: Compute(compute),
+            scale: Element::from_raw(cudaDataType_t(scale))?,
             factors_are_on_device: match PointerMode(mode) {
                 PointerMode::CUBLASLT_POINTER_MODE_HOST => false,
                 PointerMode::CUBLASLT_POINTER_MODE_DEVICE => true,
                 _ => return Err(UNSUPPORTED),
             },
-            epilogue: Epilogue::of(word(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE).unwrap_or(1))?,
+            epilogue: Epilogue::from_raw(epilogue)?,
             bias: bias(&attributes, d.element)?,
             auxiliary: auxiliary(&attributes, d.element),
             scales: [
@@ -159,8 +157,10 @@ impl Problem {
                 Operation::CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
                 Operation::CUBLASLT_MATMUL_DESC_D_SCALE_POINTER,
             ]
-            .map(address),
-            amax: address(Operation::CUBLASLT_MATMUL_DESC_AMAX_D_POINTER),
+            .map(|attribute| attributes.get(attribute.0).unwrap_or(0)),
+            amax: attributes
+                .get(Operation::CUBLASLT_MATMUL_DESC_AMAX_D_POINTER.0)
+                .unwrap_or(0),
         };
         problem.check()?;
         Ok(problem)
@@ -175,7 +175,8 @@ impl Problem {
         if !self.has_types() {
             return Err(UNSUPPORTED);
         }
-        let (a, d) = (self.a.element, self.d.element);
+        let a = self.a.element;
+        let d = self.d.element;
         let granularity = match a {
             Element::F8E4M3 | Element::F8E5M2 => 16,
             Element::I8 => 4,
@@ -202,12 +203,10 @@ impl Problem {
 
     fn has_types(&self) -> bool {
         use Element::{Bf16, F8E4M3, F8E5M2, F16, F32, F64, I8, I32};
-        let (a, b, c, d) = (
-            self.a.element,
-            self.b.element,
-            self.c.element,
-            self.d.element,
-        );
+        let a = self.a.element;
+        let b = self.b.element;
+        let c = self.c.element;
+        let d = self.d.element;
         match self.compute {
             Compute::CUBLAS_COMPUTE_32F | Compute::CUBLAS_COMPUTE_32F_PEDANTIC
                 if self.scale == F32 =>
@@ -239,6 +238,13 @@ impl Problem {
     }
 }
 
+fn layout_size(attributes: &Attributes, attribute: Layout) -> Result<usize> {
+    attributes
+        .get::<u64>(attribute.0)
+        .and_then(|size| usize::try_from(size).ok())
+        .ok_or(INVALID)
+}
+
 fn is_transposed(attributes: &Attributes, attribute: Operation) -> Result<bool> {
     match attributes
         .get(attribute.0)
@@ -250,16 +256,16 @@ fn is_transposed(attributes: &Attributes, attribute: Operation) -> Result<bool> 
     }
 }
 
-fn bias(attributes: &Attributes, result: Element) -> Result<Beside> {
+fn bias(attributes: &Attributes, result: Element) -> Result<EpilogueMemory> {
     let ty = attributes
         .get(Operation::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE.0)
         .map(cudaDataType_t);
-    Ok(Beside {
+    Ok(EpilogueMemory {
         address: attributes
             .get(Operation::CUBLASLT_MATMUL_DESC_BIAS_POINTER.0)
             .unwrap_or(0),
         element: match ty {
-            Some(ty) => Element::of(ty)?,
+            Some(ty) => Element::from_raw(ty)?,
             None if result.is_fp8() => Element::Bf16,
             None => result,
         },
@@ -270,11 +276,11 @@ fn bias(attributes: &Attributes, result: Element) -> Result<Beside> {
     })
 }
 
-fn auxiliary(attributes: &Attributes, result: Element) -> Beside {
+fn auxiliary(attributes: &Attributes, result: Element) -> EpilogueMemory {
     let leading: i64 = attributes
         .get(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.0)
         .unwrap_or(0);
-    Beside {
+    EpilogueMemory {
         address: attributes
             .get(Operation::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER.0)
             .unwrap_or(0),

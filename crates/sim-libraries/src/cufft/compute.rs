@@ -77,7 +77,8 @@ pub(super) fn transform<S: Stored>(
 }
 
 fn real_to_complex<T: FftNum>(lengths: &[usize], numbers: &[T]) -> Vec<Complex<T>> {
-    let (last, mut half) = (lengths.len() - 1, lengths.to_vec());
+    let last = lengths.len() - 1;
+    let mut half = lengths.to_vec();
     half[last] = lengths[last] / 2 + 1;
     let mut data: Vec<_> = numbers
         .iter()
@@ -94,26 +95,27 @@ fn real_to_complex<T: FftNum>(lengths: &[usize], numbers: &[T]) -> Vec<Complex<T
 
 /// The imaginary parts of the numbers that are real for a real signal are left out.
 fn complex_to_real<T: FftNum>(lengths: &[usize], mut data: Vec<Complex<T>>) -> Vec<T> {
-    let (last, mut half) = (lengths.len() - 1, lengths.to_vec());
+    let last = lengths.len() - 1;
+    let mut half = lengths.to_vec();
     half[last] = lengths[last] / 2 + 1;
     along(&half, 0..last, FftDirection::Inverse, &mut data);
     let len = lengths[last];
-    let number = |row: &[Complex<T>], index: usize| {
-        let number = if index < row.len() {
-            row[index]
-        } else {
-            row[len - index].conj()
-        };
-        if index == 0 || 2 * index == len {
-            Complex::new(number.re, T::zero())
-        } else {
-            number
+    let mut whole = Vec::with_capacity(data.len() / half[last] * len);
+    for row in data.chunks_exact(half[last]) {
+        for index in 0..len {
+            let number = if index < row.len() {
+                row[index]
+            } else {
+                row[len - index].conj()
+            };
+            let is_real = index == 0 || 2 * index == len;
+            whole.push(Complex::new(
+                number.re,
+                if is_real { T::zero() } else { number.im },
+            ));
         }
-    };
-    let rows = data.chunks_exact(half[last]);
-    let mut data: Vec<_> = rows
-        .flat_map(|row| (0..len).map(move |index| number(row, index)))
-        .collect();
+    }
+    let mut data = whole;
     along(&lengths[last..], 0..1, FftDirection::Inverse, &mut data);
     data.into_iter().map(|number| number.re).collect()
 }
@@ -133,15 +135,13 @@ fn along<T: FftNum>(
         let mut line = vec![Complex::zero(); len];
         for array in data.chunks_exact_mut(len * step) {
             for start in 0..step {
-                line.iter_mut()
-                    .zip(array[start..].iter().step_by(step))
-                    .for_each(|(to, from)| *to = *from);
+                for (to, from) in line.iter_mut().zip(array[start..].iter().step_by(step)) {
+                    *to = *from;
+                }
                 fft.process(&mut line);
-                array[start..]
-                    .iter_mut()
-                    .step_by(step)
-                    .zip(&line)
-                    .for_each(|(to, from)| *to = *from);
+                for (to, from) in array[start..].iter_mut().step_by(step).zip(&line) {
+                    *to = *from;
+                }
             }
         }
     }

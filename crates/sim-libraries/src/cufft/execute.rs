@@ -55,9 +55,9 @@ fn enqueue(plan: &Plan, input: u64, output: u64, direction: FftDirection) -> Res
         .map_err(|_| cufftResult::CUFFT_EXEC_FAILED)
 }
 
-fn compute(made: &Transform, direction: FftDirection, input: &[u8]) -> Vec<u8> {
-    let Transform { form, lengths, .. } = made;
-    match made.precision {
+fn compute(planned: &Transform, direction: FftDirection, input: &[u8]) -> Vec<u8> {
+    let Transform { form, lengths, .. } = planned;
+    match planned.precision {
         Precision::Half => transform::<half::f16>(*form, lengths, direction, input),
         Precision::Single => transform::<f32>(*form, lengths, direction, input),
         Precision::Double => transform::<f64>(*form, lengths, direction, input),

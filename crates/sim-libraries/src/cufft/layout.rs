@@ -24,34 +24,38 @@ impl Side {
 
     /// Returns `true` if the number of bytes of the elements, and the distance in bytes of the last one, are in the range of `isize`.
     pub(super) fn is_addressable(&self) -> bool {
-        let product = |numbers: &[usize]| {
-            numbers
-                .iter()
-                .try_fold(self.bytes, |product, number| product.checked_mul(*number))
-        };
-        let elements = product(&self.lengths).and_then(|bytes| bytes.checked_mul(self.batches));
-        let array = product(&self.embedding).and_then(|bytes| bytes.checked_mul(self.stride));
-        let batches = self
-            .distance
-            .checked_mul(self.bytes)
+        let elements = self
+            .checked_bytes(&self.lengths)
             .and_then(|bytes| bytes.checked_mul(self.batches));
+        let array = self
+            .checked_bytes(&self.embedding)
+            .and_then(|bytes| bytes.checked_mul(self.stride));
+        let batches = self.checked_bytes(&[self.distance, self.batches]);
         [elements, array, batches]
             .into_iter()
             .all(|bytes| bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()))
+    }
+
+    /// Returns the size of an array with these lengths in bytes.
+    fn checked_bytes(&self, lengths: &[usize]) -> Option<usize> {
+        lengths
+            .iter()
+            .try_fold(self.bytes, |bytes, length| bytes.checked_mul(*length))
     }
 
     /// Adds the elements at `address` to an operand, in the order of the batches and of the dimensions.
     pub(super) fn in_memory(&self, mut operand: Operand, address: u64) -> Operand {
         let row = self.lengths.last().copied().unwrap_or_default();
         for start in self.rows() {
-            let at = |index: usize| address + ((start + index * self.stride) * self.bytes) as u64;
-            operand = if self.stride == 1 {
-                operand.with_run(at(0), row * self.bytes)
-            } else {
-                (0..row).fold(operand, |operand, index| {
-                    operand.with_run(at(index), self.bytes)
-                })
-            };
+            let first = address + (start * self.bytes) as u64;
+            if self.stride == 1 {
+                operand = operand.with_run(first, row * self.bytes);
+                continue;
+            }
+            for index in 0..row {
+                let offset = (index * self.stride * self.bytes) as u64;
+                operand = operand.with_run(first + offset, self.bytes);
+            }
         }
         operand
     }
@@ -66,11 +70,13 @@ impl Side {
 
     fn row(&self, row: usize) -> usize {
         let outer = self.lengths.len() - 1;
-        let (mut rest, mut position, mut step) = (row, 0, 1);
+        let mut remaining = row;
+        let mut position = 0;
+        let mut step = 1;
         for dimension in (0..outer).rev() {
             step *= self.embedding[dimension + 1];
-            position += rest % self.lengths[dimension] * step;
-            rest /= self.lengths[dimension];
+            position += remaining % self.lengths[dimension] * step;
+            remaining /= self.lengths[dimension];
         }
         position * self.stride
     }

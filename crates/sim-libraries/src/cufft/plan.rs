@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_longlong, c_void};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use curium_fft::sys::{
     Api, cudaDataType, cudaStream_t, cufftHandle, cufftResult, libraryPropertyType_t,
 };
+use parking_lot::Mutex;
 
 use super::layout::Side;
 use super::{Result, code};
@@ -78,7 +79,7 @@ impl Precision {
 }
 
 impl Plan {
-    /// Returns `true` if the workspace is there, or is not the caller's task.
+    /// Returns `true` if the plan allocates its workspace or the caller has set one.
     pub(super) fn has_workspace(&self) -> bool {
         self.allocates || self.workspace != 0
     }
@@ -87,7 +88,7 @@ impl Plan {
     pub(super) fn written_workspace(&self) -> Option<(u64, usize)> {
         let transform = self.transform.as_ref()?;
         if self.workspace == 0 {
-            return self.own_workspace.as_ref().map(|memory| memory.run());
+            return self.own_workspace.as_ref().map(|memory| memory.range());
         }
         Some((
             self.workspace as u64,
@@ -108,7 +109,7 @@ pub(super) fn with<T>(
     handle: cufftHandle,
     operation: impl FnOnce(&mut Plan) -> Result<T>,
 ) -> Result<T> {
-    let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut plans = PLANS.lock();
     operation(
         plans
             .live
@@ -119,24 +120,33 @@ pub(super) fn with<T>(
 
 /// Returns the form and the precision of a transform between these types.
 fn types(input: cudaDataType, output: cudaDataType) -> Result<(Form, Precision)> {
-    let kind = |data: cudaDataType| match data {
-        cudaDataType::CUDA_R_16F => Ok((false, Precision::Half)),
-        cudaDataType::CUDA_C_16F => Ok((true, Precision::Half)),
-        cudaDataType::CUDA_R_32F => Ok((false, Precision::Single)),
-        cudaDataType::CUDA_C_32F => Ok((true, Precision::Single)),
-        cudaDataType::CUDA_R_64F => Ok((false, Precision::Double)),
-        cudaDataType::CUDA_C_64F => Ok((true, Precision::Double)),
-        _ => Err(cufftResult::CUFFT_INVALID_TYPE),
-    };
-    match (kind(input)?, kind(output)?) {
-        ((true, precision), (true, other)) if precision == other => {
-            Ok((Form::ComplexToComplex, precision))
+    match (input, output) {
+        (cudaDataType::CUDA_C_16F, cudaDataType::CUDA_C_16F) => {
+            Ok((Form::ComplexToComplex, Precision::Half))
         }
-        ((false, precision), (true, other)) if precision == other => {
-            Ok((Form::RealToComplex, precision))
+        (cudaDataType::CUDA_R_16F, cudaDataType::CUDA_C_16F) => {
+            Ok((Form::RealToComplex, Precision::Half))
         }
-        ((true, precision), (false, other)) if precision == other => {
-            Ok((Form::ComplexToReal, precision))
+        (cudaDataType::CUDA_C_16F, cudaDataType::CUDA_R_16F) => {
+            Ok((Form::ComplexToReal, Precision::Half))
+        }
+        (cudaDataType::CUDA_C_32F, cudaDataType::CUDA_C_32F) => {
+            Ok((Form::ComplexToComplex, Precision::Single))
+        }
+        (cudaDataType::CUDA_R_32F, cudaDataType::CUDA_C_32F) => {
+            Ok((Form::RealToComplex, Precision::Single))
+        }
+        (cudaDataType::CUDA_C_32F, cudaDataType::CUDA_R_32F) => {
+            Ok((Form::ComplexToReal, Precision::Single))
+        }
+        (cudaDataType::CUDA_C_64F, cudaDataType::CUDA_C_64F) => {
+            Ok((Form::ComplexToComplex, Precision::Double))
+        }
+        (cudaDataType::CUDA_R_64F, cudaDataType::CUDA_C_64F) => {
+            Ok((Form::RealToComplex, Precision::Double))
+        }
+        (cudaDataType::CUDA_C_64F, cudaDataType::CUDA_R_64F) => {
+            Ok((Form::ComplexToReal, Precision::Double))
         }
         _ => Err(cufftResult::CUFFT_INVALID_TYPE),
     }
@@ -150,26 +160,32 @@ fn types(input: cudaDataType, output: cudaDataType) -> Result<(Form, Precision)>
 unsafe fn read(lengths: *const c_longlong, rank: usize) -> Result<Vec<usize>> {
     // SAFETY: the caller guarantees the numbers.
     let lengths = unsafe { std::slice::from_raw_parts(lengths, rank) };
-    let positive = |length: &c_longlong| usize::try_from(*length).ok().filter(|length| *length > 0);
     lengths
         .iter()
-        .map(positive)
+        .map(|length| usize::try_from(*length).ok().filter(|length| *length > 0))
         .collect::<Option<_>>()
         .ok_or(cufftResult::CUFFT_INVALID_SIZE)
+}
+
+/// The layout of one side as C passes it.
+struct RawLayout {
+    embedding: *const c_longlong,
+    stride: c_longlong,
+    distance: c_longlong,
 }
 
 /// Reads the layout of one side. Without lengths of an array, its elements follow each other.
 ///
 /// # Safety
 ///
-/// `embedding` is null or valid for reads of as many numbers as there are lengths.
+/// `layout.embedding` is null or valid for reads of as many numbers as there are lengths.
 unsafe fn side(
     lengths: Vec<usize>,
     bytes: usize,
-    (embedding, stride, distance): (*const c_longlong, c_longlong, c_longlong),
+    layout: RawLayout,
     batches: usize,
 ) -> Result<Side> {
-    if embedding.is_null() {
+    if layout.embedding.is_null() {
         let embedding = lengths.clone();
         let distance = lengths
             .iter()
@@ -185,21 +201,22 @@ unsafe fn side(
         });
     }
     // SAFETY: the caller guarantees the numbers.
-    let embedding = unsafe { read(embedding, lengths.len()) }?;
-    let size =
-        |size: c_longlong| usize::try_from(size).map_err(|_| cufftResult::CUFFT_INVALID_VALUE);
+    let embedding = unsafe { read(layout.embedding, lengths.len()) }?;
+    let stride = usize::try_from(layout.stride).map_err(|_| cufftResult::CUFFT_INVALID_VALUE)?;
+    let distance =
+        usize::try_from(layout.distance).map_err(|_| cufftResult::CUFFT_INVALID_VALUE)?;
     Ok(Side {
         lengths,
         embedding,
-        stride: size(stride)?,
-        distance: size(distance)?,
+        stride,
+        distance,
         batches,
         bytes,
     })
 }
 
 unsafe extern "C" fn create(handle: *mut cufftHandle) -> cufftResult {
-    let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut plans = PLANS.lock();
     plans.last += 1;
     let number = plans.last;
     plans.live.insert(
@@ -209,17 +226,13 @@ unsafe extern "C" fn create(handle: *mut cufftHandle) -> cufftResult {
             ..Plan::default()
         },
     );
-    // SAFETY: the caller passes a place for the plan.
+    // SAFETY: by the contract of the C function, `handle` is valid for writes.
     unsafe { handle.write(number) };
     cufftResult::CUFFT_SUCCESS
 }
 
 unsafe extern "C" fn destroy(handle: cufftHandle) -> cufftResult {
-    let removed = PLANS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .live
-        .remove(&handle);
+    let removed = PLANS.lock().live.remove(&handle);
     code(removed.map(drop).ok_or(cufftResult::CUFFT_INVALID_PLAN))
 }
 
@@ -230,13 +243,13 @@ unsafe extern "C" fn get_property(
     let Some(number) = VERSION.get(property.0 as usize) else {
         return cufftResult::CUFFT_INVALID_VALUE;
     };
-    // SAFETY: the caller passes a place for the value.
+    // SAFETY: by the contract of the C function, `value` is valid for writes.
     unsafe { value.write(*number) };
     cufftResult::CUFFT_SUCCESS
 }
 
 unsafe extern "C" fn get_version(version: *mut c_int) -> cufftResult {
-    // SAFETY: the caller passes a place for the version.
+    // SAFETY: by the contract of the C function, `version` is valid for writes.
     unsafe { version.write(VERSION[0] * 1000 + VERSION[1] * 100 + VERSION[2]) };
     cufftResult::CUFFT_SUCCESS
 }
@@ -283,14 +296,15 @@ unsafe extern "C" fn make_plan(
         if !(1..=3).contains(&rank) || plan.transform.is_some() {
             return Err(cufftResult::CUFFT_INVALID_VALUE);
         }
-        // SAFETY: the caller passes one length for each dimension.
+        // SAFETY: by the contract of the C function, `lengths` has `rank` elements.
         let lengths = unsafe { read(lengths, rank as usize) }?;
         if precision == Precision::Half && !lengths.iter().all(|length| length.is_power_of_two()) {
             return Err(cufftResult::CUFFT_INVALID_SIZE);
         }
         let batches = usize::try_from(batches).ok().filter(|batches| *batches > 0);
         let batches = batches.ok_or(cufftResult::CUFFT_INVALID_SIZE)?;
-        let (real, complex) = (precision.bytes(), 2 * precision.bytes());
+        let real = precision.bytes();
+        let complex = 2 * precision.bytes();
         let mut half = lengths.clone();
         if let Some(last) = half.last_mut() {
             *last = *last / 2 + 1;
@@ -301,15 +315,19 @@ unsafe extern "C" fn make_plan(
             Form::ComplexToReal => [(half, complex), (lengths.clone(), real)],
         };
         let [(input, input_bytes), (output, output_bytes)] = sides;
-        let layout = (input_embedding.cast_const(), input_stride, input_distance);
-        // SAFETY: the caller passes null or one length for each dimension.
+        let layout = RawLayout {
+            embedding: input_embedding.cast_const(),
+            stride: input_stride,
+            distance: input_distance,
+        };
+        // SAFETY: by the contract of the C function, the embedding is null or has `rank` elements.
         let input = unsafe { side(input, input_bytes, layout, batches) }?;
-        let layout = (
-            output_embedding.cast_const(),
-            output_stride,
-            output_distance,
-        );
-        // SAFETY: as above.
+        let layout = RawLayout {
+            embedding: output_embedding.cast_const(),
+            stride: output_stride,
+            distance: output_distance,
+        };
+        // SAFETY: by the contract of the C function, the embedding is null or has `rank` elements.
         let output = unsafe { side(output, output_bytes, layout, batches) }?;
         if !input.is_addressable() || !output.is_addressable() {
             return Err(cufftResult::CUFFT_INVALID_SIZE);
@@ -321,7 +339,7 @@ unsafe extern "C" fn make_plan(
             input,
             output,
         };
-        // SAFETY: the caller passes a place for the size.
+        // SAFETY: by the contract of the C function, `bytes` is valid for writes.
         unsafe { bytes.write(transform.workspace_bytes()) };
         if plan.allocates {
             plan.own_workspace = OwnMemory::new(WRITTEN_BYTES).map(Arc::new);
@@ -337,7 +355,7 @@ unsafe extern "C" fn get_size(handle: cufftHandle, bytes: *mut usize) -> cufftRe
             .transform
             .as_ref()
             .ok_or(cufftResult::CUFFT_INVALID_PLAN)?;
-        // SAFETY: the caller passes a place for the size.
+        // SAFETY: by the contract of the C function, `bytes` is valid for writes.
         unsafe { bytes.write(transform.workspace_bytes()) };
         Ok(())
     }))

@@ -15,6 +15,10 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
+    pub(super) fn twister(seed: u64) -> Self {
+        Self::Twister(Box::new(Mt::new(SplitMix(seed).next() as u32)))
+    }
+
     /// Returns the next 32 bits.
     pub(super) fn next(&mut self) -> u32 {
         match self {
@@ -137,16 +141,16 @@ const SECOND: Matrix = Matrix {
 impl Mrg {
     pub(super) fn new(seed: u64) -> Self {
         let mut mix = SplitMix(seed);
-        let mut part = |modulus: u64| std::array::from_fn(|_| 1 + mix.next() % (modulus - 1));
         Self {
-            first: part(FIRST.modulus),
-            second: part(SECOND.modulus),
+            first: std::array::from_fn(|_| 1 + mix.next() % (FIRST.modulus - 1)),
+            second: std::array::from_fn(|_| 1 + mix.next() % (SECOND.modulus - 1)),
         }
     }
 
     /// Returns a number below the first modulus, which is a little less than 2³².
     fn next(&mut self) -> u32 {
-        (self.first, self.second) = (FIRST.apply(self.first), SECOND.apply(self.second));
+        self.first = FIRST.apply(self.first);
+        self.second = SECOND.apply(self.second);
         ((self.first[2] + FIRST.modulus - self.second[2] % FIRST.modulus) % FIRST.modulus) as u32
     }
 

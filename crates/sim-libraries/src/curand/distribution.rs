@@ -78,30 +78,26 @@ unsafe fn write<T: Pod>(
     }))
 }
 
-/// Writes raw numbers, for a generator of this width.
-///
-/// # Safety
-///
-/// As for [`write`].
-unsafe fn write_bits<T: Pod>(
-    name: &'static str,
-    raw: curandGenerator_t,
-    output: *mut T,
-    (len, is_64_bit): (usize, bool),
-    narrow: impl Fn(u64) -> T,
-) -> curandStatus_t {
-    let make = |generator: &mut Generator| {
-        if generator.settings.is_64_bit() != is_64_bit {
-            return Err(curandStatus_t::CURAND_STATUS_TYPE_ERROR);
-        }
-        Ok(generator
-            .next(len, false)?
-            .into_iter()
-            .map(narrow)
-            .collect())
-    };
-    // SAFETY: the caller guarantees the memory.
-    unsafe { write(name, raw, output, make) }
+/// Returns raw numbers, of a generator whose numbers have this many bits.
+fn raw_bits(generator: &mut Generator, len: usize, bits: u32) -> Result<Vec<u64>> {
+    if generator.settings.is_64_bit() != (bits == u64::BITS) {
+        return Err(curandStatus_t::CURAND_STATUS_TYPE_ERROR);
+    }
+    generator.next(len, false)
+}
+
+/// Returns numbers of a normal distribution.
+fn normal_numbers<T: Real>(
+    generator: &mut Generator,
+    len: usize,
+    mean: T,
+    deviation: T,
+) -> Result<impl Iterator<Item = f64>> {
+    let mean = mean.into();
+    let deviation = deviation.into();
+    Ok(standard_normal::<T>(generator, len)?
+        .into_iter()
+        .map(move |number| mean + deviation * number))
 }
 
 unsafe extern "C" fn generate(
@@ -109,10 +105,14 @@ unsafe extern "C" fn generate(
     output: *mut c_uint,
     len: usize,
 ) -> curandStatus_t {
-    // SAFETY: the caller passes memory for `len` numbers.
+    // SAFETY: by the contract of the C function, `output` is memory for `len` numbers.
     unsafe {
-        write_bits("curandGenerate", raw, output, (len, false), |bits| {
-            (bits >> 32) as c_uint
+        write("curandGenerate", raw, output, |generator| {
+            let numbers = raw_bits(generator, len, u32::BITS)?;
+            Ok(numbers
+                .into_iter()
+                .map(|bits| (bits >> 32) as c_uint)
+                .collect())
         })
     }
 }
@@ -122,10 +122,10 @@ unsafe extern "C" fn generate_64(
     output: *mut c_ulonglong,
     len: usize,
 ) -> curandStatus_t {
-    // SAFETY: the caller passes memory for `len` numbers.
+    // SAFETY: by the contract of the C function, `output` is memory for `len` numbers.
     unsafe {
-        write_bits("curandGenerateLongLong", raw, output, (len, true), |bits| {
-            bits
+        write("curandGenerateLongLong", raw, output, |generator| {
+            raw_bits(generator, len, u64::BITS)
         })
     }
 }
@@ -135,40 +135,16 @@ unsafe extern "C" fn uniform<T: Real>(
     output: *mut T,
     len: usize,
 ) -> curandStatus_t {
-    let make = |generator: &mut Generator| {
-        Ok(generator
-            .next(len, T::IS_WIDE)?
-            .into_iter()
-            .map(|bits| T::narrow(unit(bits)))
-            .collect())
-    };
-    // SAFETY: the caller passes memory for `len` numbers.
-    unsafe { write("curandGenerateUniform", raw, output, make) }
-}
-
-/// Writes numbers of a normal distribution, after `map` is applied to each.
-///
-/// # Safety
-///
-/// As for [`write`].
-unsafe fn write_normal<T: Real>(
-    name: &'static str,
-    raw: curandGenerator_t,
-    output: *mut T,
-    len: usize,
-    (mean, deviation): (T, T),
-    map: impl Fn(f64) -> f64,
-) -> curandStatus_t {
-    let (mean, deviation) = (mean.into(), deviation.into());
-    let make = |generator: &mut Generator| {
-        let standard = standard_normal::<T>(generator, len)?;
-        Ok(standard
-            .into_iter()
-            .map(|number| T::narrow(map(mean + deviation * number)))
-            .collect())
-    };
-    // SAFETY: the caller guarantees the memory.
-    unsafe { write(name, raw, output, make) }
+    // SAFETY: by the contract of the C function, `output` is memory for `len` numbers.
+    unsafe {
+        write("curandGenerateUniform", raw, output, |generator| {
+            let numbers = generator.next(len, T::IS_WIDE)?;
+            Ok(numbers
+                .into_iter()
+                .map(|bits| T::narrow(unit(bits)))
+                .collect())
+        })
+    }
 }
 
 unsafe extern "C" fn normal<T: Real>(
@@ -178,16 +154,12 @@ unsafe extern "C" fn normal<T: Real>(
     mean: T,
     deviation: T,
 ) -> curandStatus_t {
-    // SAFETY: the caller passes memory for `len` numbers.
+    // SAFETY: by the contract of the C function, `output` is memory for `len` numbers.
     unsafe {
-        write_normal(
-            "curandGenerateNormal",
-            raw,
-            output,
-            len,
-            (mean, deviation),
-            |number| number,
-        )
+        write("curandGenerateNormal", raw, output, |generator| {
+            let numbers = normal_numbers(generator, len, mean, deviation)?;
+            Ok(numbers.map(T::narrow).collect())
+        })
     }
 }
 
@@ -198,16 +170,12 @@ unsafe extern "C" fn log_normal<T: Real>(
     mean: T,
     deviation: T,
 ) -> curandStatus_t {
-    // SAFETY: the caller passes memory for `len` numbers.
+    // SAFETY: by the contract of the C function, `output` is memory for `len` numbers.
     unsafe {
-        write_normal(
-            "curandGenerateLogNormal",
-            raw,
-            output,
-            len,
-            (mean, deviation),
-            f64::exp,
-        )
+        write("curandGenerateLogNormal", raw, output, |generator| {
+            let numbers = normal_numbers(generator, len, mean, deviation)?;
+            Ok(numbers.map(|number| T::narrow(number.exp())).collect())
+        })
     }
 }
 
@@ -217,16 +185,18 @@ unsafe extern "C" fn poisson(
     len: usize,
     mean: f64,
 ) -> curandStatus_t {
-    let make = |generator: &mut Generator| {
-        let distribution = Poisson::new(mean).ok_or(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE)?;
-        Ok(generator
-            .next(len, true)?
-            .into_iter()
-            .map(|bits| distribution.quantile(unit(bits)))
-            .collect())
-    };
-    // SAFETY: the caller passes memory for `len` numbers.
-    unsafe { write("curandGeneratePoisson", raw, output, make) }
+    // SAFETY: by the contract of the C function, `output` is memory for `len` numbers.
+    unsafe {
+        write("curandGeneratePoisson", raw, output, |generator| {
+            let distribution =
+                Poisson::new(mean).ok_or(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE)?;
+            let numbers = generator.next(len, true)?;
+            Ok(numbers
+                .into_iter()
+                .map(|bits| distribution.quantile(unit(bits)))
+                .collect())
+        })
+    }
 }
 
 /// Adds the functions that generate numbers.

@@ -1,10 +1,9 @@
 //! The state of a sequence: words of random bits, by the type of the generator.
 
 use curium_rand::sys::{curandRngType_t as Kind, curandStatus_t};
-use rand_mt::Mt;
 
 use super::Result;
-use super::algorithm::{Algorithm, Mrg, Philox, SplitMix, Xorwow};
+use super::algorithm::{Algorithm, Mrg, Philox, Xorwow};
 use super::sobol::Sequence;
 
 /// The settings of a generator, which determine its sequence.
@@ -30,7 +29,7 @@ impl Settings {
             Kind::CURAND_RNG_QUASI_DEFAULT => Kind::CURAND_RNG_QUASI_SOBOL32,
             kind => kind,
         };
-        let known = [
+        let supported = [
             Kind::CURAND_RNG_PSEUDO_XORWOW,
             Kind::CURAND_RNG_PSEUDO_MRG32K3A,
             Kind::CURAND_RNG_PSEUDO_MTGP32,
@@ -41,7 +40,7 @@ impl Settings {
             Kind::CURAND_RNG_QUASI_SOBOL64,
             Kind::CURAND_RNG_QUASI_SCRAMBLED_SOBOL64,
         ];
-        if !known.contains(&kind) {
+        if !supported.contains(&kind) {
             return Err(curandStatus_t::CURAND_STATUS_TYPE_ERROR);
         }
         Ok(Self {
@@ -82,13 +81,11 @@ impl Settings {
             sequence.position = self.offset;
             return Engine::Quasi(sequence);
         }
-        let twister =
-            |seed: u64| Algorithm::Twister(Box::new(Mt::new(SplitMix(seed).next() as u32)));
         let mut algorithm = match self.kind {
             Kind::CURAND_RNG_PSEUDO_PHILOX4_32_10 => Algorithm::Philox(Philox::new(self.seed)),
             Kind::CURAND_RNG_PSEUDO_MRG32K3A => Algorithm::Mrg(Mrg::new(self.seed)),
-            Kind::CURAND_RNG_PSEUDO_MT19937 => twister(self.seed),
-            Kind::CURAND_RNG_PSEUDO_MTGP32 => twister(!self.seed),
+            Kind::CURAND_RNG_PSEUDO_MT19937 => Algorithm::twister(self.seed),
+            Kind::CURAND_RNG_PSEUDO_MTGP32 => Algorithm::twister(!self.seed),
             _ => Algorithm::Xorwow(Xorwow::new(self.seed)),
         };
         algorithm.skip(self.offset);

@@ -1,9 +1,9 @@
-//! Generators: their settings, their sequences, and the place where they write.
+//! Generators: their settings, their sequences, and their outputs.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint, c_ulonglong};
 use std::ptr;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
 use bytemuck::Pod;
 use curium_rand::sys::{
@@ -11,6 +11,7 @@ use curium_rand::sys::{
     libraryPropertyType_t,
 };
 use curium_sim::{LibraryOperation, Operand};
+use parking_lot::Mutex;
 
 use super::engine::{Engine, Settings};
 use super::{Result, code};
@@ -25,14 +26,21 @@ const STEP: usize = 64;
 /// The size of the state in device memory.
 const STATE_BYTES: usize = 64;
 
-/// The largest number of dimensions.
-const MOST_DIMENSIONS: c_uint = 20_000;
+/// The maximum number of dimensions.
+const MAX_DIMENSIONS: c_uint = 20_000;
+
+/// The location of the outputs of a generator.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Location {
+    Host,
+    Device,
+}
 
 /// A generator. Its sequence starts with the first operation.
 pub(super) struct Generator {
     pub(super) settings: Settings,
     engine: Option<Engine>,
-    is_on_host: bool,
+    location: Location,
     /// The state in device memory. As on hardware, every operation writes it.
     state: Option<OwnMemory>,
     /// The address of the stream's handle.
@@ -53,9 +61,12 @@ pub(super) fn with<T>(
     raw: curandGenerator_t,
     operation: impl FnOnce(&mut Generator) -> Result<T>,
 ) -> Result<T> {
-    let mut generators = GENERATORS.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = generators.live.get_mut(&raw.addr());
-    operation(found.ok_or(curandStatus_t::CURAND_STATUS_NOT_INITIALIZED)?)
+    let mut generators = GENERATORS.lock();
+    let generator = generators
+        .live
+        .get_mut(&raw.addr())
+        .ok_or(curandStatus_t::CURAND_STATUS_NOT_INITIALIZED)?;
+    operation(generator)
 }
 
 impl Generator {
@@ -72,7 +83,7 @@ impl Generator {
             .next(count, is_wide))
     }
 
-    /// Writes numbers to the memory of the place: at once, or when the stream has completed earlier work.
+    /// Writes numbers to the output: at once on the host, or when the stream has completed earlier work.
     ///
     /// # Safety
     ///
@@ -83,16 +94,19 @@ impl Generator {
         output: *mut T,
         numbers: &[T],
     ) -> Result {
-        if self.is_on_host {
+        if self.location == Location::Host {
             // SAFETY: the caller guarantees the memory.
             unsafe { ptr::copy_nonoverlapping(numbers.as_ptr(), output, numbers.len()) };
             return Ok(());
         }
         let operand = Operand::write().with_run(output.addr() as u64, size_of_val(numbers));
         let bytes = bytemuck::cast_slice::<T, u8>(numbers).to_vec();
-        let copy = move |operands: &mut [Vec<u8>]| operands[0].copy_from_slice(&bytes);
         // SAFETY: the caller guarantees the memory.
-        unsafe { self.enqueue(name, vec![operand], copy) }
+        unsafe {
+            self.enqueue(name, vec![operand], move |operands| {
+                operands[0].copy_from_slice(&bytes);
+            })
+        }
     }
 
     /// Enqueues an operation, which writes the state in addition to its operands.
@@ -107,7 +121,7 @@ impl Generator {
         compute: impl Fn(&mut [Vec<u8>]) + Send + Sync + 'static,
     ) -> Result {
         if let Some(state) = &self.state {
-            let (address, bytes) = state.run();
+            let (address, bytes) = state.range();
             operands.push(Operand::write().with_run(address, bytes));
         }
         let operation = LibraryOperation::new(name, operands, compute);
@@ -127,50 +141,45 @@ impl Generator {
     }
 }
 
-fn add(place: *mut curandGenerator_t, kind: curandRngType_t, is_on_host: bool) -> Result {
-    if place.is_null() {
+fn add(handle: *mut curandGenerator_t, kind: curandRngType_t, location: Location) -> Result {
+    if handle.is_null() {
         return Err(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE);
     }
     let generator = Generator {
         settings: Settings::new(kind)?,
         engine: None,
-        is_on_host,
-        state: if is_on_host {
-            None
-        } else {
-            OwnMemory::new(STATE_BYTES)
+        location,
+        state: match location {
+            Location::Host => None,
+            Location::Device => OwnMemory::new(STATE_BYTES),
         },
         stream: 0,
     };
-    let mut generators = GENERATORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut generators = GENERATORS.lock();
     generators.last += STEP;
     let number = generators.last;
     generators.live.insert(number, generator);
-    // SAFETY: the caller passes a place for the generator, which is not null.
-    unsafe { place.write(ptr::without_provenance_mut(number)) };
+    // SAFETY: by the contract of the C function, `handle` is valid for writes.
+    unsafe { handle.write(ptr::without_provenance_mut(number)) };
     Ok(())
 }
 
 unsafe extern "C" fn create(
-    place: *mut curandGenerator_t,
+    handle: *mut curandGenerator_t,
     kind: curandRngType_t,
 ) -> curandStatus_t {
-    code(add(place, kind, false))
+    code(add(handle, kind, Location::Device))
 }
 
 unsafe extern "C" fn create_on_host(
-    place: *mut curandGenerator_t,
+    handle: *mut curandGenerator_t,
     kind: curandRngType_t,
 ) -> curandStatus_t {
-    code(add(place, kind, true))
+    code(add(handle, kind, Location::Host))
 }
 
 unsafe extern "C" fn destroy(raw: curandGenerator_t) -> curandStatus_t {
-    let removed = GENERATORS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .live
-        .remove(&raw.addr());
+    let removed = GENERATORS.lock().live.remove(&raw.addr());
     code(
         removed
             .map(drop)
@@ -185,13 +194,13 @@ unsafe extern "C" fn get_property(
     let Some(number) = VERSION.get(property.0 as usize) else {
         return curandStatus_t::CURAND_STATUS_OUT_OF_RANGE;
     };
-    // SAFETY: the caller passes a place for the value.
+    // SAFETY: by the contract of the C function, `value` is valid for writes.
     unsafe { value.write(*number) };
     curandStatus_t::CURAND_STATUS_SUCCESS
 }
 
 unsafe extern "C" fn get_version(version: *mut c_int) -> curandStatus_t {
-    // SAFETY: the caller passes a place for the version.
+    // SAFETY: by the contract of the C function, `version` is valid for writes.
     unsafe { version.write(VERSION[0] * 1000 + VERSION[1] * 100 + VERSION[2]) };
     curandStatus_t::CURAND_STATUS_SUCCESS
 }
@@ -225,12 +234,12 @@ unsafe extern "C" fn set_ordering(
     order: curandOrdering_t,
 ) -> curandStatus_t {
     code(with(raw, |generator| {
-        let is_of_quasi_random = order == curandOrdering_t::CURAND_ORDERING_QUASI_DEFAULT;
-        if !(100..=104).contains(&order.0) && !is_of_quasi_random {
+        let is_quasi_random = order == curandOrdering_t::CURAND_ORDERING_QUASI_DEFAULT;
+        if !(100..=104).contains(&order.0) && !is_quasi_random {
             return Err(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE);
         }
         generator.set(
-            generator.settings.is_quasi_random() == is_of_quasi_random,
+            generator.settings.is_quasi_random() == is_quasi_random,
             |_| {},
         )
     }))
@@ -238,7 +247,7 @@ unsafe extern "C" fn set_ordering(
 
 unsafe extern "C" fn set_dimensions(raw: curandGenerator_t, dimensions: c_uint) -> curandStatus_t {
     code(with(raw, |generator| {
-        if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
+        if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
             return Err(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE);
         }
         generator.set(generator.settings.is_quasi_random(), |settings| {

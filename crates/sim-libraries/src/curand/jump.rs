@@ -7,19 +7,24 @@ pub(super) type Bits = [u32; 5];
 struct BitMatrix(Vec<Bits>);
 
 impl BitMatrix {
-    fn of(step: impl Fn(Bits) -> Bits) -> Self {
-        let unit = |bit: usize| {
-            std::array::from_fn(|word| if bit / 32 == word { 1 << (bit % 32) } else { 0 })
-        };
-        Self((0..160).map(|bit| step(unit(bit))).collect())
+    fn from_step(step: impl Fn(Bits) -> Bits) -> Self {
+        let mut images = Vec::with_capacity(160);
+        for bit in 0..160 {
+            let mut unit = [0; 5];
+            unit[bit / 32] = 1 << (bit % 32);
+            images.push(step(unit));
+        }
+        Self(images)
     }
 
     fn apply(&self, bits: Bits) -> Bits {
-        let is_set = |bit: usize| bits[bit / 32] >> (bit % 32) & 1 == 1;
-        let images = (0..160).filter(|bit| is_set(*bit)).map(|bit| self.0[bit]);
-        images.fold([0; 5], |sum, image| {
-            std::array::from_fn(|word| sum[word] ^ image[word])
-        })
+        let mut sum = [0; 5];
+        for (bit, image) in self.0.iter().enumerate() {
+            if bits[bit / 32] >> (bit % 32) & 1 == 1 {
+                sum = std::array::from_fn(|word| sum[word] ^ image[word]);
+            }
+        }
+        sum
     }
 
     fn squared(&self) -> Self {
@@ -29,7 +34,7 @@ impl BitMatrix {
 
 /// Applies a linear step `distance` times.
 pub(super) fn jump(mut bits: Bits, step: impl Fn(Bits) -> Bits, mut distance: u64) -> Bits {
-    let mut matrix = BitMatrix::of(step);
+    let mut matrix = BitMatrix::from_step(step);
     while distance > 0 {
         if distance & 1 == 1 {
             bits = matrix.apply(bits);
@@ -49,19 +54,17 @@ pub(super) struct Matrix {
 
 impl Matrix {
     pub(super) fn apply(&self, numbers: [u64; 3]) -> [u64; 3] {
-        let dot = |row: [u64; 3]| {
+        self.rows.map(|row| {
             let products = row
                 .iter()
                 .zip(numbers)
                 .map(|(factor, number)| u128::from(*factor) * u128::from(number));
             (products.sum::<u128>() % u128::from(self.modulus)) as u64
-        };
-        self.rows.map(dot)
+        })
     }
 
     fn squared(&self) -> Self {
-        let column = |index: usize| self.apply(std::array::from_fn(|row| self.rows[row][index]));
-        let columns = [column(0), column(1), column(2)];
+        let columns = [0, 1, 2].map(|index: usize| self.apply(self.rows.map(|row| row[index])));
         Self {
             rows: std::array::from_fn(|row| std::array::from_fn(|index| columns[index][row])),
             ..*self

@@ -22,27 +22,26 @@ impl Sequence {
         let directions = if is_64_bit {
             directions::<u64>(dimensions)
         } else {
-            let widen = |directions: Vec<u32>| {
-                directions
-                    .into_iter()
-                    .map(|bits| u64::from(bits) << 32)
-                    .collect()
-            };
             directions::<u32>(dimensions)
                 .into_iter()
-                .map(widen)
+                .map(|directions| {
+                    directions
+                        .into_iter()
+                        .map(|bits| u64::from(bits) << 32)
+                        .collect()
+                })
                 .collect()
         };
-        let shift = |dimension| {
-            if is_scrambled {
-                SplitMix(dimension).next()
-            } else {
-                0
-            }
+        let shifts = if is_scrambled {
+            (0..dimensions as u64)
+                .map(|dimension| SplitMix(dimension).next())
+                .collect()
+        } else {
+            vec![0; dimensions]
         };
         Self {
             directions,
-            shifts: (0..dimensions as u64).map(shift).collect(),
+            shifts,
             position: 0,
         }
     }
@@ -55,7 +54,7 @@ impl Sequence {
     pub(super) fn next(&mut self, points: usize) -> Vec<u64> {
         let mut numbers = Vec::with_capacity(points * self.directions.len());
         for (directions, shift) in self.directions.iter().zip(&self.shifts) {
-            let mut number = at(directions, self.position) ^ shift;
+            let mut number = number_at(directions, self.position) ^ shift;
             for point in 0..points as u64 {
                 numbers.push(number);
                 let bit = self.position.wrapping_add(point).trailing_ones() as usize;
@@ -68,7 +67,7 @@ impl Sequence {
 }
 
 /// Returns the number at a position: the sum of the directions at the bits of its Gray code.
-fn at(directions: &[u64], position: u64) -> u64 {
+fn number_at(directions: &[u64], position: u64) -> u64 {
     let gray = position ^ (position >> 1);
     let chosen = directions
         .iter()
@@ -96,15 +95,15 @@ mod tests {
         for is_64_bit in [false, true] {
             let mut whole = Sequence::new(5, true, is_64_bit);
             let points = whole.next(100);
-            let mut rest = Sequence {
+            let mut later = Sequence {
                 position: 37,
                 ..Sequence::new(5, true, is_64_bit)
             };
-            let rest = rest.next(63);
+            let later_points = later.next(63);
             for dimension in 0..5 {
                 assert_eq!(
                     points[dimension * 100 + 37..][..63],
-                    rest[dimension * 63..][..63]
+                    later_points[dimension * 63..][..63]
                 );
             }
         }
@@ -112,7 +111,7 @@ mod tests {
 
     /// Each of the first 2ⁿ points lies in another interval of the length 2⁻ⁿ.
     #[test]
-    fn points_of_each_dimension_fill_the_interval_evenly() {
+    fn points_fill_the_interval_evenly() {
         for numbers in Sequence::new(200, false, false).next(256).chunks(256) {
             let mut intervals: Vec<_> = numbers.iter().map(|number| number >> 56).collect();
             intervals.sort_unstable();

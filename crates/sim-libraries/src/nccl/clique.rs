@@ -2,15 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use curium_nccl::sys::ncclResult_t;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use super::Result;
 use super::error::raised;
 use super::message::{Failure, Message, Parts};
 use super::operation::Operation;
-use super::{Result, lock};
 
 /// The time for which the process that has the communicator waits for the end of the ranks in other processes.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -106,7 +107,7 @@ impl State {
         let Some(stream) = self.remotes.get(&rank) else {
             return;
         };
-        let mut stream = lock(stream);
+        let mut stream = stream.lock();
         if message.send(&mut *stream).is_err() {
             // A part of the message may have been sent: none can follow. The thread that reads notices the end.
             let _ = stream.shutdown(Shutdown::Both);
@@ -114,9 +115,9 @@ impl State {
     }
 
     fn send_all(&self, message: &Message) {
-        self.remotes
-            .keys()
-            .for_each(|rank| self.send(*rank, message));
+        for rank in self.remotes.keys() {
+            self.send(*rank, message);
+        }
     }
 
     fn fail(&mut self, failure: Failure) -> ncclResult_t {
@@ -143,7 +144,7 @@ impl Clique {
         device: Device,
         remote: Option<Arc<Mutex<TcpStream>>>,
     ) -> Result<(), Failure> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some((other, _)) = state.devices.iter().find(|(_, used)| used.is(&device)) {
             let message = format!(
                 "duplicate GPU: rank {rank} and rank {other} are both on device {}",
@@ -152,7 +153,7 @@ impl Clique {
             let failure = (ncclResult_t::ncclInvalidUsage, message);
             if let Some(remote) = &remote {
                 // The failure may end this process before it replies.
-                let _ = Message::Failed(failure.clone()).send(&mut *lock(remote));
+                let _ = Message::Failed(failure.clone()).send(&mut *remote.lock());
             }
             state.fail(failure.clone());
             self.changed.notify_all();
@@ -173,7 +174,7 @@ impl Clique {
 
     /// Notifies the ranks in other processes if every rank has arrived.
     pub(super) fn announce(&self) {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         if state.devices.len() == self.size {
             state.send_all(&Message::Complete);
         } else if let Some(failure) = &state.error {
@@ -182,7 +183,7 @@ impl Clique {
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        lock(&self.state).devices.len() == self.size
+        self.state.lock().devices.len() == self.size
     }
 
     /// Waits until every rank has arrived.
@@ -195,45 +196,38 @@ impl Clique {
     }
 
     pub(super) fn error(&self) -> Option<Failure> {
-        lock(&self.state).error.clone()
+        self.state.lock().error.clone()
     }
 
     pub(super) fn fail(&self, failure: Failure) {
-        lock(&self.state).fail(failure);
+        self.state.lock().fail(failure);
         self.changed.notify_all();
     }
 
-    /// Notes the end of a rank. The last one of this process waits for the others, which need it.
+    /// Records the end of a rank. The last one of this process waits for the others, which need it.
     pub(super) fn leave(&self, rank: usize, waits: bool) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.left.insert(rank);
         self.changed.notify_all();
-        let has_local = |state: &State| {
-            state
-                .devices
-                .keys()
-                .any(|rank| !state.remotes.contains_key(rank) && !state.left.contains(rank))
-        };
-        if state.remotes.contains_key(&rank) || has_local(&state) {
+        let has_other_local_rank = state
+            .devices
+            .keys()
+            .any(|rank| !state.remotes.contains_key(rank) && !state.left.contains(rank));
+        if state.remotes.contains_key(&rank) || has_other_local_rank {
             return;
         }
         let deadline = Instant::now() + if waits { PATIENCE } else { Duration::ZERO };
         while state.error.is_none() && state.remotes.keys().any(|rank| !state.left.contains(rank)) {
-            let Some(rest) = deadline.checked_duration_since(Instant::now()) else {
+            if self.changed.wait_until(&mut state, deadline).timed_out() {
                 break;
-            };
-            state = self
-                .changed
-                .wait_timeout(state, rest)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            }
         }
         state.send_all(&Message::Leave);
     }
 
-    /// Notes that the connection to a rank in another process has ended: with an error unless the rank has.
+    /// Records that the connection to a rank in another process has ended: with an error unless the rank has.
     pub(super) fn disconnect(&self, rank: usize, process: u32) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.remotes.remove(&rank);
         if state.left.insert(rank) {
             let message = format!(
@@ -252,7 +246,7 @@ impl Clique {
         rank: usize,
         operation: &Operation,
     ) -> Result<(), Failure> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let (first, agreed, ranks) = state
             .calls
             .entry((channel, call))
@@ -283,13 +277,15 @@ impl Clique {
     /// Adds the data of a rank, and sends all data to the ranks in other processes if it is the last. In a transfer from a rank to itself,
     /// the receiving end is numbered after all ranks.
     pub(super) fn contribute(&self, key: Key, rank: usize, part: Arc<[u8]>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let meeting = state.meetings.entry(key).or_default();
         meeting.parts.insert(rank, part);
         if meeting.parts.len() == key.ranks(self.size) {
-            let (parts, ranks) = (meeting.all(), meeting.parts.len());
-            let places = parts.iter().map(|(place, _)| place % self.size);
-            let remote: Vec<usize> = places
+            let parts = meeting.all();
+            let ranks = meeting.parts.len();
+            let remote: Vec<usize> = parts
+                .iter()
+                .map(|(contributor, _)| contributor % self.size)
                 .filter(|rank| state.remotes.contains_key(rank))
                 .collect();
             let mut sent = HashSet::new();
@@ -309,21 +305,22 @@ impl Clique {
 
     /// Returns `true` if every rank has contributed.
     pub(super) fn is_ready(&self, key: Key) -> bool {
-        lock(&self.state).is_ready(key, self.size)
+        self.state.lock().is_ready(key, self.size)
     }
 
     /// Returns the data of all ranks, in their order; none if they have not contributed.
     pub(super) fn take(&self, key: Key) -> Parts {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let Some(meeting) = state.meetings.get(&key) else {
             return Vec::new();
         };
-        let (parts, ranks) = (meeting.all(), key.ranks(self.size));
+        let parts = meeting.all();
+        let ranks = key.ranks(self.size);
         self.take_for(&mut state, key, 1, ranks);
         parts
     }
 
-    /// Notes that ranks have the data, which the last of them drops.
+    /// Records that ranks have taken the data, which the last of them drops.
     fn take_for(&self, state: &mut State, key: Key, count: usize, ranks: usize) {
         let Some(meeting) = state.meetings.get_mut(&key) else {
             return;
@@ -348,10 +345,9 @@ impl Clique {
     }
 
     fn wait(&self, is_met: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
-        let state = lock(&self.state);
-        self.changed
-            .wait_while(state, |state| !is_met(state))
-            .unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, |state| !is_met(state));
+        state
     }
 }
 

@@ -38,18 +38,18 @@ fn bytes(id: &ncclUniqueId) -> [u8; 128] {
 ///
 /// # Safety
 ///
-/// `place` is null or valid for writes.
+/// `output` is null or valid for writes.
 unsafe fn create(
-    place: *mut ncclComm_t,
+    output: *mut ncclComm_t,
     size: c_int,
     id: &ncclUniqueId,
     rank: c_int,
     is_blocking: bool,
 ) -> Result {
-    if place.is_null() {
+    if output.is_null() {
         return Err(failed(
             ncclResult_t::ncclInvalidArgument,
-            "the place for the communicator is null",
+            "the address for the communicator is null",
         ));
     }
     let numbers = usize::try_from(size)
@@ -65,10 +65,10 @@ unsafe fn create(
     let device = device()?;
     let identifier = Identifier::from_bytes(bytes(id))?;
     let link = Link::open(&identifier, size, rank, device)?;
-    // SAFETY: the caller guarantees the place.
+    // SAFETY: the caller guarantees the output.
     unsafe {
         write(
-            place,
+            output,
             add(Member::new(link.clone(), rank, device, is_blocking)),
         )
     }?;
@@ -120,14 +120,15 @@ fn derive(member: Arc<Member>, call: u64, ranks: &[usize], handle: ncclComm_t) -
     let rank = position
         .ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "the rank is excluded"))?;
     // The first of the ranks creates the identifier under which they meet.
-    let own = if rank == 0 {
+    let part = if rank == 0 {
         Identifier::new().bytes().to_vec()
     } else {
         Vec::new()
     };
     let number = call | 1 << 63 | (ranks[0] as u64) << 32;
-    let (size, first) = (ranks.len(), ranks[0]);
-    let key = member.link.join_meeting(number, member.rank, size, &own);
+    let size = ranks.len();
+    let first = ranks[0];
+    let key = member.link.join_meeting(number, member.rank, size, &part);
     Ok(Step::new(move || {
         let parts = member.link.wait_for(key)?;
         let identifier = parts
@@ -158,17 +159,24 @@ fn open(
 }
 
 /// Returns the ranks of the same color, in the order of their keys. Each part is the color and the key of a rank.
-fn ranks_of_color(color: c_int, parts: &Parts) -> Vec<usize> {
-    let number = |part: &[u8]| c_int::from_le_bytes(part.try_into().unwrap_or_default());
-    let all = parts
-        .iter()
-        .map(|(rank, part)| (number(&part[..4]), number(&part[4..]), *rank));
-    let mut same: Vec<_> = all
-        .filter(|(other, ..)| *other == color)
-        .map(|(_, key, rank)| (key, rank))
-        .collect();
-    same.sort_unstable();
-    same.into_iter().map(|(_, rank)| rank).collect()
+fn same_color_ranks(color: c_int, parts: &Parts) -> Vec<usize> {
+    let mut ranks = Vec::new();
+    for (rank, part) in parts {
+        let (other_color, key) = part.split_at(4);
+        if number(other_color) == color {
+            ranks.push((number(key), *rank));
+        }
+    }
+    ranks.sort_unstable();
+    ranks.into_iter().map(|(_, rank)| rank).collect()
+}
+
+fn number(bytes: &[u8]) -> c_int {
+    c_int::from_le_bytes(bytes.try_into().unwrap_or_default())
+}
+
+fn unsuitable(message: &str) -> ncclResult_t {
+    failed(ncclResult_t::ncclInvalidArgument, message)
 }
 
 /// Waits until the operations of a rank have run.
@@ -180,35 +188,35 @@ fn finish(member: &Member) {
 
 functions! {
     fn ncclGetVersion(version: *mut c_int) {
-        // SAFETY: the caller passes a place for the version.
+        // SAFETY: by the contract of the C function, `version` is null or valid for writes.
         unsafe { write(version, VERSION) }
     }
 
     fn ncclGetUniqueId(id: *mut ncclUniqueId) {
-        // SAFETY: the caller passes a place for the identifier.
+        // SAFETY: by the contract of the C function, `id` is null or valid for writes.
         unsafe { write(id, raw(&Identifier::new())) }
     }
 
-    fn ncclCommInitRank(place: *mut ncclComm_t, size: c_int, id: ncclUniqueId, rank: c_int) {
-        // SAFETY: the caller passes a place for the communicator.
-        unsafe { create(place, size, &id, rank, true) }
+    fn ncclCommInitRank(output: *mut ncclComm_t, size: c_int, id: ncclUniqueId, rank: c_int) {
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { create(output, size, &id, rank, true) }
     }
 
     fn ncclCommInitRankConfig(
-        place: *mut ncclComm_t,
+        output: *mut ncclComm_t,
         size: c_int,
         id: ncclUniqueId,
         rank: c_int,
         config: *mut ncclConfig_t,
     ) {
-        // SAFETY: the caller passes null or a configuration.
+        // SAFETY: by the contract of the C function, `config` is null or valid for reads.
         let is_blocking = unsafe { is_blocking(config) };
-        // SAFETY: the caller passes a place for the communicator.
-        unsafe { create(place, size, &id, rank, is_blocking) }
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { create(output, size, &id, rank, is_blocking) }
     }
 
     fn ncclCommInitRankScalable(
-        place: *mut ncclComm_t,
+        output: *mut ncclComm_t,
         size: c_int,
         rank: c_int,
         count: c_int,
@@ -218,33 +226,37 @@ functions! {
         if count < 1 || ids.is_null() {
             return Err(failed(ncclResult_t::ncclInvalidArgument, format!("{count} identifiers")));
         }
-        // SAFETY: the caller passes null or a configuration.
+        // SAFETY: by the contract of the C function, `config` is null or valid for reads.
         let is_blocking = unsafe { is_blocking(config) };
-        // SAFETY: the caller passes `count` identifiers, in the same order on every rank: the ranks meet under the first.
+        // The ranks meet under the first identifier, which is the same on every rank.
+        // SAFETY: by the contract of the C function, `ids` has `count` elements, which is at least 1.
         let id = unsafe { *ids };
-        // SAFETY: the caller passes a place for the communicator.
-        unsafe { create(place, size, &id, rank, is_blocking) }
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { create(output, size, &id, rank, is_blocking) }
     }
 
-    fn ncclCommInitAll(places: *mut ncclComm_t, count: c_int, devices: *const c_int) {
-        let size = usize::try_from(count).ok().filter(|size| *size > 0 && !places.is_null());
+    fn ncclCommInitAll(handles: *mut ncclComm_t, count: c_int, devices: *const c_int) {
+        let size = usize::try_from(count).ok().filter(|size| *size > 0 && !handles.is_null());
         let size = size.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("{count} devices")))?;
-        let (link, device) = (Link::of_process(size), device()?);
-        // SAFETY: the caller passes a place for each communicator.
-        let places = unsafe { std::slice::from_raw_parts_mut(places, size) };
-        // SAFETY: the caller passes null, or the number of each device.
+        let link = Link::local(size);
+        let device = device()?;
+        // SAFETY: by the contract of the C function, `handles` has `count` elements.
+        let handles = unsafe { std::slice::from_raw_parts_mut(handles, size) };
+        // SAFETY: by the contract of the C function, `devices` is null or has `count` elements.
         let devices = (!devices.is_null()).then(|| unsafe { std::slice::from_raw_parts(devices, size) });
-        let arrive = |rank: usize| {
+        let mut members = Vec::with_capacity(size);
+        for rank in 0..size {
             let device = Device { ordinal: devices.map_or(rank as c_int, |devices| devices[rank]), ..device };
             with_device((device.ordinal, device.simulator), || ()).map_err(|error| {
                 let code = devices.map_or(ncclResult_t::ncclUnhandledCudaError, |_| ncclResult_t::ncclInvalidArgument);
                 failed(code, format!("device {}: {error:?}", device.ordinal))
             })?;
             link.arrive(rank, device)?;
-            Ok(Member::new(link.clone(), rank, device, true))
-        };
-        let members = (0..size).map(arrive).collect::<Result<Vec<_>>>()?;
-        places.iter_mut().zip(members).for_each(|(place, member)| *place = add(member));
+            members.push(Member::new(link.clone(), rank, device, true));
+        }
+        for (handle, member) in handles.iter_mut().zip(members) {
+            *handle = add(member);
+        }
         Ok(())
     }
 
@@ -252,21 +264,23 @@ functions! {
         communicator: ncclComm_t,
         color: c_int,
         key: c_int,
-        place: *mut ncclComm_t,
+        output: *mut ncclComm_t,
         _config: *mut ncclConfig_t,
     ) {
         let member = look_up(communicator)?;
         let is_in_part = color != NCCL_SPLIT_NOCOLOR;
         let handle = if is_in_part { registry::new_handle() } else { ptr::null_mut() };
-        // SAFETY: the caller passes a place for the communicator.
-        unsafe { write(place, handle) }?;
-        let call = member.number(Channel::Creation, false);
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { write(output, handle) }?;
+        let call = member.number(Channel::Creation);
         let part = [color.to_le_bytes(), key.to_le_bytes()].concat();
         let meeting = member.link.join_meeting(call, member.rank, member.link.size(), &part);
         group::take(Step::new(move || {
             let parts = member.link.wait_for(meeting)?;
-            let derive = || derive(member, call, &ranks_of_color(color, &parts), handle);
-            is_in_part.then(derive).transpose()
+            if !is_in_part {
+                return Ok(None);
+            }
+            derive(member, call, &same_color_ranks(color, &parts), handle).map(Some)
         }))
     }
 
@@ -274,7 +288,7 @@ functions! {
         communicator: ncclComm_t,
         excluded: *mut c_int,
         count: c_int,
-        place: *mut ncclComm_t,
+        output: *mut ncclComm_t,
         _config: *mut ncclConfig_t,
         flags: c_int,
     ) {
@@ -282,7 +296,7 @@ functions! {
         let size = member.link.size() as c_int;
         let count = usize::try_from(count).ok().filter(|count| *count > 0 && !excluded.is_null());
         let count = count.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "no rank is excluded"))?;
-        // SAFETY: the caller passes this many ranks.
+        // SAFETY: by the contract of the C function, `excluded` has `count` elements.
         let excluded = unsafe { std::slice::from_raw_parts(excluded, count) };
         if let Some(rank) = excluded.iter().find(|rank| !(0..size).contains(*rank)) {
             return Err(failed(ncclResult_t::ncclInvalidArgument, format!("rank {rank} of {size}")));
@@ -292,15 +306,15 @@ functions! {
             member.is_aborted.store(true, Relaxed);
         }
         let handle = registry::new_handle();
-        // SAFETY: the caller passes a place for the communicator.
-        unsafe { write(place, handle) }?;
-        let call = member.number(Channel::Creation, false);
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { write(output, handle) }?;
+        let call = member.number(Channel::Creation);
         group::take(derive(member, call, &ranks, handle)?)
     }
 
     fn ncclCommGetUniqueId(communicator: ncclComm_t, id: *mut ncclUniqueId) {
         look_up(communicator)?;
-        // SAFETY: the caller passes a place for the identifier.
+        // SAFETY: by the contract of the C function, `id` is null or valid for writes.
         unsafe { write(id, raw(&Identifier::new())) }
     }
 
@@ -309,34 +323,35 @@ functions! {
         size: c_int,
         id: *const ncclUniqueId,
         rank: c_int,
-        place: *mut ncclComm_t,
+        output: *mut ncclComm_t,
         config: *mut ncclConfig_t,
     ) {
-        // SAFETY: the caller passes null or an identifier.
+        // SAFETY: by the contract of the C function, `id` is null or valid for reads.
         let id = unsafe { id.as_ref() };
-        let unsuitable = |message: &str| failed(ncclResult_t::ncclInvalidArgument, message);
         if communicator.is_null() {
             let id = id.ok_or_else(|| unsuitable("a new rank needs the identifier"))?;
-            // SAFETY: the caller passes null or a configuration.
+            // SAFETY: by the contract of the C function, `config` is null or valid for reads.
             let is_blocking = unsafe { is_blocking(config) };
-            // SAFETY: the caller passes a place for the communicator.
-            return unsafe { create(place, size, id, rank, is_blocking) };
+            // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+            return unsafe { create(output, size, id, rank, is_blocking) };
         }
         let member = look_up(communicator)?;
         let size = usize::try_from(size).ok().filter(|size| *size > member.link.size() && rank == -1);
         let size = size.ok_or_else(|| unsuitable("existing ranks pass a larger number of ranks, and the rank -1"))?;
         // The rank with the identifier sends it to the existing ones.
-        let own = id.map_or(Vec::new(), |id| bytes(id).to_vec());
-        let call = member.number(Channel::Creation, false);
+        let part = id.map_or(Vec::new(), |id| bytes(id).to_vec());
+        let call = member.number(Channel::Creation);
         let handle = registry::new_handle();
-        // SAFETY: the caller passes a place for the communicator.
-        unsafe { write(place, handle) }?;
-        let key = member.link.join_meeting(call, member.rank, member.link.size(), &own);
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { write(output, handle) }?;
+        let key = member.link.join_meeting(call, member.rank, member.link.size(), &part);
         group::take(Step::new(move || {
             let parts = member.link.wait_for(key)?;
-            let mut given = parts.iter().filter(|(_, part)| !part.is_empty());
-            let first = given.next().ok_or_else(|| unsuitable("no existing rank passed the identifier"))?;
-            open(&member, Some(&first.1), size, member.rank, handle).map(Some)
+            let (_, identifier) = parts
+                .iter()
+                .find(|(_, part)| !part.is_empty())
+                .ok_or_else(|| unsuitable("no existing rank passed the identifier"))?;
+            open(&member, Some(identifier), size, member.rank, handle).map(Some)
         }))
     }
 
@@ -378,7 +393,7 @@ functions! {
         Ok(())
     }
 
-    fn ncclCommGetAsyncError(communicator: ncclComm_t, place: *mut ncclResult_t) {
+    fn ncclCommGetAsyncError(communicator: ncclComm_t, output: *mut ncclResult_t) {
         let member = look_up(communicator)?;
         let state = match member.link.error() {
             Some(failure) => raised(failure),
@@ -388,25 +403,25 @@ functions! {
             }
             None => ncclResult_t::ncclSuccess,
         };
-        // SAFETY: the caller passes a place for the code.
-        unsafe { write(place, state) }
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { write(output, state) }
     }
 
-    fn ncclCommCount(communicator: ncclComm_t, place: *mut c_int) {
+    fn ncclCommCount(communicator: ncclComm_t, output: *mut c_int) {
         let member = look_up(communicator)?;
-        // SAFETY: the caller passes a place for the number.
-        unsafe { write(place, member.link.size() as c_int) }
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { write(output, member.link.size() as c_int) }
     }
 
-    fn ncclCommCuDevice(communicator: ncclComm_t, place: *mut c_int) {
+    fn ncclCommCuDevice(communicator: ncclComm_t, output: *mut c_int) {
         let member = look_up(communicator)?;
-        // SAFETY: the caller passes a place for the number.
-        unsafe { write(place, member.device.ordinal) }
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { write(output, member.device.ordinal) }
     }
 
-    fn ncclCommUserRank(communicator: ncclComm_t, place: *mut c_int) {
+    fn ncclCommUserRank(communicator: ncclComm_t, output: *mut c_int) {
         let member = look_up(communicator)?;
-        // SAFETY: the caller passes a place for the number.
-        unsafe { write(place, member.rank as c_int) }
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { write(output, member.rank as c_int) }
     }
 }

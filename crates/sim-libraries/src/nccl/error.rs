@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
-use std::sync::Mutex;
 
 use curium_nccl::sys::{Api, ncclComm_t, ncclResult_t};
+use parking_lot::Mutex;
 
-use super::lock;
 use super::message::Failure;
 
 /// The message of the last error, with the NUL that C requires.
@@ -16,7 +15,7 @@ static LAST_ERROR: Mutex<Cow<'static, [u8]>> = Mutex::new(Cow::Borrowed(b"\0"));
 pub(super) fn failed(code: ncclResult_t, message: impl Into<String>) -> ncclResult_t {
     let mut text = message.into().into_bytes();
     text.push(0);
-    *lock(&LAST_ERROR) = Cow::Owned(text);
+    *LAST_ERROR.lock() = Cow::Owned(text);
     code
 }
 
@@ -29,7 +28,7 @@ pub(super) fn raised((code, text): Failure) -> ncclResult_t {
 #[cfg_attr(feature = "export", unsafe(no_mangle))]
 #[allow(non_snake_case, reason = "this is C's name")]
 unsafe extern "C" fn ncclGetLastError(_communicator: ncclComm_t) -> *const c_char {
-    let mut last = lock(&LAST_ERROR);
+    let mut last = LAST_ERROR.lock();
     // Messages that are returned are few, and outlive the next error.
     let text = match std::mem::take(&mut *last) {
         Cow::Borrowed(text) => text,
@@ -39,7 +38,7 @@ unsafe extern "C" fn ncclGetLastError(_communicator: ncclComm_t) -> *const c_cha
     text.as_ptr().cast()
 }
 
-// SAFETY: as above.
+// SAFETY: no other symbol of a process that loads this library as NCCL has this name.
 #[cfg_attr(feature = "export", unsafe(no_mangle))]
 #[allow(non_snake_case, reason = "this is C's name")]
 unsafe extern "C" fn ncclGetErrorString(code: ncclResult_t) -> *const c_char {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use curium_nccl::Communicator;
 use curium_nccl::sys::ncclResult_t;
 
-use super::{lock, registry};
+use super::registry;
 
 /// A failure of one rank of a simulated communicator.
 ///
@@ -17,7 +17,8 @@ use super::{lock, registry};
 /// use std::time::Duration;
 ///
 /// let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
-/// let (context, nccl) = (driver.device(0)?.primary_context()?, curium_sim_libraries::nccl());
+/// let context = driver.device(0)?.primary_context()?;
+/// let nccl = curium_sim_libraries::nccl();
 /// let stream = context.stream()?;
 /// let options = CommunicatorOptions::new().with_timeout(Duration::from_millis(50));
 /// let mut rank = Communicator::with_options(&nccl, &context, UniqueId::new(&nccl)?, 0, 1, options)?;
@@ -54,7 +55,7 @@ impl NcclFault {
             Self::Error(code) => member
                 .link
                 .fail((code, format!("rank {} failed", member.rank))),
-            fault => *lock(&member.fault) = Some(fault),
+            fault => *member.fault.lock() = Some(fault),
         }
         Ok(())
     }

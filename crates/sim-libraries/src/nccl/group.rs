@@ -79,11 +79,11 @@ pub(super) fn record(result: Result) -> Result {
 
 /// Enqueues the contributions of all operations before the waits of any: operations of a group progress together.
 fn run(mut transfers: Vec<Transfer>) -> Result {
-    let mut own = HashMap::<_, isize>::new();
-    for (communicator, difference) in transfers.iter().filter_map(Transfer::own_transfer) {
-        *own.entry(communicator).or_default() += difference;
+    let mut differences = HashMap::<_, isize>::new();
+    for (communicator, difference) in transfers.iter().filter_map(Transfer::transfer_to_self) {
+        *differences.entry(communicator).or_default() += difference;
     }
-    if own.values().any(|difference| *difference != 0) {
+    if differences.values().any(|difference| *difference != 0) {
         return Err(failed(
             ncclResult_t::ncclInvalidUsage,
             "a group has different numbers of sends and receives from a rank to itself",

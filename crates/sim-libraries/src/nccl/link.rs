@@ -48,7 +48,7 @@ impl Link {
     }
 
     /// Creates a communicator whose ranks are all in this process.
-    pub(super) fn of_process(size: usize) -> Self {
+    pub(super) fn local(size: usize) -> Self {
         Self::Local(Clique::new(size))
     }
 

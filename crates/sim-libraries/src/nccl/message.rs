@@ -43,7 +43,7 @@ pub(super) enum Message {
     /// Data of a rank for one run of an operation.
     Contribute {
         key: Key,
-        place: usize,
+        contributor: usize,
         part: Arc<[u8]>,
     },
     /// The data of all ranks.
@@ -113,8 +113,12 @@ impl Message {
             Self::Reply(Some(failure)) => {
                 to.kind(3).failure(failure);
             }
-            Self::Contribute { key, place, part } => {
-                to.kind(4).key(*key).number(*place as u64).bytes(part);
+            Self::Contribute {
+                key,
+                contributor,
+                part,
+            } => {
+                to.kind(4).key(*key).number(*contributor as u64).bytes(part);
             }
             Self::Ready { key, parts } => {
                 to.kind(5).key(*key).number(parts.len() as u64);
@@ -153,7 +157,7 @@ impl Message {
             3 => Self::Reply(Some(from.failure()?)),
             4 => Self::Contribute {
                 key: from.key()?,
-                place: from.size()?,
+                contributor: from.size()?,
                 part: from.bytes()?.into(),
             },
             5 => {
@@ -333,12 +337,6 @@ mod tests {
     use super::*;
 
     fn messages() -> Vec<Message> {
-        let operation = |kind| Operation {
-            kind,
-            count: 5,
-            element: ncclDataType_t::ncclFloat32,
-            width: 4,
-        };
         let channel = Channel::Pair { from: 1, to: 300 };
         let key = Key {
             channel,
@@ -363,7 +361,12 @@ mod tests {
         let calls = kinds.map(|kind| Message::Agree {
             channel: Channel::Collective,
             call: 1,
-            operation: operation(kind),
+            operation: Operation {
+                kind,
+                count: 5,
+                element: ncclDataType_t::ncclFloat32,
+                width: 4,
+            },
         });
         let failure = (ncclResult_t::ncclRemoteError, "rank 3 has ended".to_owned());
         let others = [
@@ -379,7 +382,7 @@ mod tests {
             Message::Reply(Some(failure.clone())),
             Message::Contribute {
                 key,
-                place: 3,
+                contributor: 3,
                 part: [1, 2, 3][..].into(),
             },
             Message::Ready {
@@ -404,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_message_is_an_error_and_does_not_allocate_the_length_it_states() {
+    fn damaged_message_is_an_error() {
         for message in messages() {
             let mut bytes = Vec::new();
             message.send(&mut bytes).expect("a vector takes it");

@@ -37,9 +37,8 @@ pub(super) enum Kind {
 impl Operation {
     /// Returns `true` if another rank may call `other` as the same operation.
     pub(super) fn matches(&self, other: &Self) -> bool {
-        let is_transfer = |kind| matches!(kind, Kind::Send | Kind::Receive);
         let kinds = match (self.kind, other.kind) {
-            (first, second) if is_transfer(first) && is_transfer(second) => true,
+            (Kind::Send | Kind::Receive, Kind::Send | Kind::Receive) => true,
             (Kind::AllReduce(first), Kind::AllReduce(second)) => first.matches(second),
             (Kind::ReduceScatter(first), Kind::ReduceScatter(second)) => first.matches(second),
             (Kind::Reduce(first, to), Kind::Reduce(second, other)) => {
@@ -108,22 +107,22 @@ impl Operation {
     /// Returns what a rank writes, given the contributions of all ranks.
     pub(super) fn result(&self, rank: usize, parts: &[Arc<[u8]>]) -> Vec<u8> {
         let part = self.count * self.width;
-        let own = rank * part..(rank + 1) * part;
+        let range = rank * part..(rank + 1) * part;
         match self.kind {
             Kind::AllReduce(operator) => reduce::reduced(operator, self.element, parts),
             Kind::Reduce(operator, root) if root == rank => {
                 reduce::reduced(operator, self.element, parts)
             }
             Kind::ReduceScatter(operator) => {
-                reduce::reduced(operator, self.element, parts)[own].to_vec()
+                reduce::reduced(operator, self.element, parts)[range].to_vec()
             }
             Kind::Broadcast(root) => parts[root].to_vec(),
-            Kind::Scatter(root) => parts[root][own].to_vec(),
+            Kind::Scatter(root) => parts[root][range].to_vec(),
             Kind::AllGather => parts.concat(),
             Kind::Gather(root) if root == rank => parts.concat(),
             Kind::AllToAll => parts
                 .iter()
-                .flat_map(|from| from[own.clone()].iter().copied())
+                .flat_map(|from| from[range.clone()].iter().copied())
                 .collect(),
             // Only the sender contributes data.
             Kind::Receive => parts.concat(),

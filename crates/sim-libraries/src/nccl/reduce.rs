@@ -179,14 +179,16 @@ fn combined<T: Number>(operator: ncclRedOp_t, parts: &[Arc<[u8]>]) -> Vec<u8> {
         }
     }
     let is_average = operator == ncclRedOp_t::ncclAvg;
-    let narrow = |total| {
-        T::narrow(if is_average {
-            T::divide(total, ranks)
-        } else {
-            total
+    let result: Vec<T> = total
+        .into_iter()
+        .map(|total| {
+            T::narrow(if is_average {
+                T::divide(total, ranks)
+            } else {
+                total
+            })
         })
-    };
-    let result: Vec<T> = total.into_iter().map(narrow).collect();
+        .collect();
     bytemuck::cast_slice(&result).to_vec()
 }
 

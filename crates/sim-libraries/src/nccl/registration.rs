@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use curium_nccl::sys::{
     NCCL_WIN_REQUIRED_ALIGNMENT, ncclComm_t, ncclDataType_t, ncclResult_t, ncclWindow_t,
 };
 use curium_sim::{allocate, current_device, free, with_device};
 use curium_sys::CUresult;
+use parking_lot::Mutex;
 
 use super::clique::Channel;
 use super::group::Step;
 use super::operation::{Kind, Operation};
 use super::registry::look_up;
-use super::{Result, failed, group, lock, write};
+use super::{Result, failed, group, write};
 
 const ALIGNMENT: usize = NCCL_WIN_REQUIRED_ALIGNMENT as usize;
 
@@ -41,13 +42,20 @@ fn expect_memory(memory: *mut c_void, bytes: usize) -> Result {
     ))
 }
 
+fn allocation_failure(bytes: usize, error: CUresult) -> ncclResult_t {
+    failed(
+        ncclResult_t::ncclUnhandledCudaError,
+        format!("{bytes} bytes: {error:?}"),
+    )
+}
+
 functions! {
-    fn ncclCommRegister(communicator: ncclComm_t, memory: *mut c_void, bytes: usize, place: *mut *mut c_void) {
+    fn ncclCommRegister(communicator: ncclComm_t, memory: *mut c_void, bytes: usize, output: *mut *mut c_void) {
         let member = look_up(communicator)?;
         expect_memory(memory, bytes)?;
-        let handle = member.register(memory.addr(), bytes, false);
-        // SAFETY: the caller passes a place for the handle.
-        unsafe { write(place, ptr::without_provenance_mut(handle)) }
+        let handle = member.register(false);
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { write(output, ptr::without_provenance_mut(handle)) }
     }
 
     fn ncclCommDeregister(communicator: ncclComm_t, handle: *mut c_void) {
@@ -61,7 +69,7 @@ functions! {
         communicator: ncclComm_t,
         memory: *mut c_void,
         bytes: usize,
-        place: *mut ncclWindow_t,
+        output: *mut ncclWindow_t,
         _flags: c_int,
     ) {
         let member = look_up(communicator)?;
@@ -70,15 +78,15 @@ functions! {
             let message = format!("the address of a window is not a multiple of {ALIGNMENT} bytes ({memory:?})");
             return Err(failed(ncclResult_t::ncclInvalidArgument, message));
         }
-        let call = member.number(Channel::Collective, false);
+        let call = member.number(Channel::Collective);
         let element = ncclDataType_t::ncclUint8;
         let operation = Operation { kind: Kind::Window, count: bytes, element, width: 1 };
         member.link.agree(Channel::Collective, call, member.rank, &operation)?;
-        let creation = member.number(Channel::Creation, false);
+        let creation = member.number(Channel::Creation);
         let key = member.link.join_meeting(creation, member.rank, member.link.size(), &[]);
-        let handle = member.register(memory.addr(), bytes, true);
-        // SAFETY: the caller passes a place for the window.
-        unsafe { write(place, ptr::without_provenance_mut(handle)) }?;
+        let handle = member.register(true);
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { write(output, ptr::without_provenance_mut(handle)) }?;
         group::take(Step::new(move || match member.link.wait_for(key) {
             Ok(_) => Ok(None),
             Err(error) => member.deregister(handle, true).and(Err(error)),
@@ -89,30 +97,29 @@ functions! {
         look_up(communicator)?.deregister(window.addr(), true)
     }
 
-    fn ncclMemAlloc(place: *mut *mut c_void, bytes: usize) {
-        let failure = |error: CUresult| failed(ncclResult_t::ncclUnhandledCudaError, format!("{bytes} bytes: {error:?}"));
-        if place.is_null() {
-            return Err(failure(CUresult::CUDA_ERROR_INVALID_VALUE));
+    fn ncclMemAlloc(output: *mut *mut c_void, bytes: usize) {
+        if output.is_null() {
+            return Err(allocation_failure(bytes, CUresult::CUDA_ERROR_INVALID_VALUE));
         }
         let mut address = 0;
         if bytes > 0 {
-            let padded = bytes.checked_add(ALIGNMENT).ok_or_else(|| failure(CUresult::CUDA_ERROR_OUT_OF_MEMORY))?;
-            let device = current_device().ok_or_else(|| failure(CUresult::CUDA_ERROR_INVALID_CONTEXT))?;
-            let start = with_device(device, || allocate(padded)).unwrap_or_else(Err).map_err(failure)?;
+            let padded = bytes.checked_add(ALIGNMENT).ok_or_else(|| allocation_failure(bytes, CUresult::CUDA_ERROR_OUT_OF_MEMORY))?;
+            let device = current_device().ok_or_else(|| allocation_failure(bytes, CUresult::CUDA_ERROR_INVALID_CONTEXT))?;
+            let start = with_device(device, || allocate(padded)).unwrap_or_else(Err).map_err(|error| allocation_failure(bytes, error))?;
             address = start.next_multiple_of(ALIGNMENT as u64);
-            lock(&MEMORY).insert(address, Allocation { start, device });
+            MEMORY.lock().insert(address, Allocation { start, device });
         }
-        // SAFETY: the caller passes a place for the address.
-        unsafe { write(place, ptr::without_provenance_mut(address as usize)) }
+        // SAFETY: by the contract of the C function, `output` is null or valid for writes.
+        unsafe { write(output, ptr::without_provenance_mut(address as usize)) }
     }
 
     fn ncclMemFree(memory: *mut c_void) {
         if memory.is_null() {
             return Ok(());
         }
-        let removed = lock(&MEMORY).remove(&(memory.addr() as u64));
-        let unknown = || failed(ncclResult_t::ncclUnhandledCudaError, "unknown memory");
-        let Allocation { start, device } = removed.ok_or_else(unknown)?;
+        let removed = MEMORY.lock().remove(&(memory.addr() as u64));
+        let Allocation { start, device } =
+            removed.ok_or_else(|| failed(ncclResult_t::ncclUnhandledCudaError, "unknown memory"))?;
         // SAFETY: the caller guarantees that no work uses the memory.
         let freed = with_device(device, || unsafe { free(start) }).unwrap_or_else(Err);
         freed.map_err(|error| failed(ncclResult_t::ncclUnhandledCudaError, format!("{error:?}")))

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
 use curium_nccl::sys::{ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
+use parking_lot::Mutex;
 
 use super::clique::{Channel, Clique, Device};
 use super::fault::NcclFault;
@@ -13,7 +14,7 @@ use super::link::Link;
 use super::message::Failure;
 use super::reduce::{Factor, Operator};
 use super::server::ADDRESS;
-use super::{Result, failed, lock};
+use super::{Result, failed};
 
 /// One rank of a communicator.
 #[derive(Debug)]
@@ -22,18 +23,26 @@ pub(super) struct Member {
     pub(super) rank: usize,
     pub(super) device: Device,
     pub(super) is_blocking: bool,
-    /// The numbers of calls so far. A transfer from the rank to itself has two ends here.
-    calls: Mutex<HashMap<(Channel, bool), u64>>,
+    /// The numbers of calls so far.
+    calls: Mutex<HashMap<Channel, u64>>,
+    /// The numbers of receives so far. A transfer from the rank to itself is a call and a receive.
+    receives: Mutex<HashMap<Channel, u64>>,
     /// The number of operations that were enqueued and have not run.
     pub(super) pending: AtomicUsize,
     pub(super) is_aborted: AtomicBool,
     pub(super) fault: Mutex<Option<NcclFault>>,
     /// The operators that were created, with the type of their factors.
     operators: Mutex<HashMap<u32, (Factor, ncclDataType_t)>>,
-    /// The registered memory by handle: its address, its number of bytes, and `true` for a window.
-    registrations: Mutex<HashMap<usize, (usize, usize, bool)>>,
+    /// The registered memory by handle.
+    registrations: Mutex<HashMap<usize, Registration>>,
     /// `true` once no operation may follow.
     pub(super) is_finalized: AtomicBool,
+}
+
+/// Memory that a rank registered.
+#[derive(Clone, Copy, Debug)]
+struct Registration {
+    is_window: bool,
 }
 
 /// The identifier of a communicator: the process that created it, its address, and a number.
@@ -69,6 +78,7 @@ impl Member {
             device,
             is_blocking,
             calls: Mutex::default(),
+            receives: Mutex::default(),
             pending: AtomicUsize::new(0),
             is_aborted: AtomicBool::new(false),
             fault: Mutex::new(None),
@@ -79,41 +89,42 @@ impl Member {
     }
 
     /// Adds registered memory, and returns its handle.
-    pub(super) fn register(&self, address: usize, bytes: usize, is_window: bool) -> usize {
+    pub(super) fn register(&self, is_window: bool) -> usize {
         let handle = HANDLES.fetch_add(STEP, Relaxed);
-        lock(&self.registrations).insert(handle, (address, bytes, is_window));
+        self.registrations
+            .lock()
+            .insert(handle, Registration { is_window });
         handle
     }
 
     pub(super) fn deregister(&self, handle: usize, is_window: bool) -> Result {
-        let mut registrations = lock(&self.registrations);
-        let is_it = registrations
+        let mut registrations = self.registrations.lock();
+        if registrations
             .get(&handle)
-            .is_some_and(|(.., window)| *window == is_window);
-        let removed = if is_it {
-            registrations.remove(&handle)
-        } else {
-            None
-        };
-        removed.map(drop).ok_or_else(|| {
-            failed(
+            .is_none_or(|registration| registration.is_window != is_window)
+        {
+            return Err(failed(
                 ncclResult_t::ncclInvalidArgument,
                 "unknown handle of registered memory",
-            )
-        })
+            ));
+        }
+        registrations.remove(&handle);
+        Ok(())
     }
 
-    /// Returns the number of the next call; `receives` at the receiving end of a transfer.
-    pub(super) fn number(&self, channel: Channel, receives: bool) -> u64 {
-        let mut calls = lock(&self.calls);
-        let next = calls.entry((channel, receives)).or_default();
-        *next += 1;
-        *next
+    /// Returns the number of the next call.
+    pub(super) fn number(&self, channel: Channel) -> u64 {
+        increment(self.calls.lock().entry(channel).or_default())
+    }
+
+    /// Returns the number of the next call at the receiving end of a transfer.
+    pub(super) fn receive_number(&self, channel: Channel) -> u64 {
+        increment(self.receives.lock().entry(channel).or_default())
     }
 
     /// Adds an operator of this rank.
     pub(super) fn add_operator(&self, factor: Factor, element: ncclDataType_t) -> ncclRedOp_t {
-        let mut operators = lock(&self.operators);
+        let mut operators = self.operators.lock();
         let number = (ncclRedOp_t::ncclNumOps.0..)
             .find(|number| !operators.contains_key(number))
             .unwrap_or(u32::MAX);
@@ -122,7 +133,7 @@ impl Member {
     }
 
     pub(super) fn remove_operator(&self, operator: ncclRedOp_t) -> Result {
-        let removed = lock(&self.operators).remove(&operator.0);
+        let removed = self.operators.lock().remove(&operator.0);
         removed.map(drop).ok_or_else(|| {
             failed(
                 ncclResult_t::ncclInvalidArgument,
@@ -140,47 +151,56 @@ impl Member {
         if operator.0 < ncclRedOp_t::ncclNumOps.0 {
             return Ok(Operator::Plain(operator));
         }
-        let refused = |message: String| failed(ncclResult_t::ncclInvalidArgument, message);
-        let created = lock(&self.operators).get(&operator.0).copied();
-        match created.ok_or_else(|| refused("unknown operator of a reduction".to_owned()))? {
-            (factor, of) if of == element => Ok(Operator::Scaled(factor)),
-            (_, of) => Err(refused(format!(
-                "the operator was created for elements of {of:?}, not of {element:?}"
-            ))),
+        let Some((factor, factor_type)) = self.operators.lock().get(&operator.0).copied() else {
+            return Err(failed(
+                ncclResult_t::ncclInvalidArgument,
+                "unknown operator of a reduction",
+            ));
+        };
+        if factor_type != element {
+            return Err(failed(
+                ncclResult_t::ncclInvalidArgument,
+                format!(
+                    "the operator was created for elements of {factor_type:?}, not of {element:?}"
+                ),
+            ));
         }
+        Ok(Operator::Scaled(factor))
     }
+}
+
+fn increment(number: &mut u64) -> u64 {
+    *number += 1;
+    *number
 }
 
 /// Returns a new handle, whose rank is added later.
 pub(super) fn new_handle() -> ncclComm_t {
-    let mut registry = lock(&REGISTRY);
+    let mut registry = REGISTRY.lock();
     registry.last += STEP;
     ptr::without_provenance_mut(registry.last)
 }
 
 /// Adds the rank of a new handle.
 pub(super) fn add(handle: ncclComm_t, member: Arc<Member>) {
-    lock(&REGISTRY).members.insert(handle.addr(), member);
+    REGISTRY.lock().members.insert(handle.addr(), member);
 }
 
 pub(super) fn look_up(handle: ncclComm_t) -> Result<Arc<Member>> {
-    let found = lock(&REGISTRY).members.get(&handle.addr()).cloned();
-    found.ok_or_else(|| {
-        failed(
-            ncclResult_t::ncclInvalidArgument,
-            "unknown communicator; it may have been destroyed",
-        )
-    })
+    let member = REGISTRY.lock().members.get(&handle.addr()).cloned();
+    member.ok_or_else(unknown_communicator)
 }
 
 pub(super) fn remove(handle: ncclComm_t) -> Result<Arc<Member>> {
-    let found = lock(&REGISTRY).members.remove(&handle.addr());
-    found.ok_or_else(|| {
-        failed(
-            ncclResult_t::ncclInvalidArgument,
-            "unknown communicator; it may have been destroyed",
-        )
-    })
+    let member = REGISTRY.lock().members.remove(&handle.addr());
+    member.ok_or_else(unknown_communicator)
+}
+
+fn unknown_communicator() -> ncclResult_t {
+    failed(
+        ncclResult_t::ncclInvalidArgument,
+        "unknown communicator; it may have been destroyed",
+    )
 }
 
 impl Identifier {
@@ -235,7 +255,7 @@ impl Identifier {
 
 /// Returns the communicator of an identifier of this process, which the first rank creates.
 pub(super) fn clique(number: u64, size: usize) -> Result<Arc<Clique>, Failure> {
-    let mut registry = lock(&REGISTRY);
+    let mut registry = REGISTRY.lock();
     if number == 0 || number >= IDENTIFIERS.load(Relaxed) || registry.completed.contains(&number) {
         let text = "the identifier was used before, or never created";
         return Err((ncclResult_t::ncclInvalidArgument, text.to_owned()));
@@ -259,11 +279,11 @@ pub(super) fn forget_complete(clique: &Arc<Clique>) {
     if !clique.is_complete() {
         return;
     }
-    let mut registry = lock(&REGISTRY);
+    let mut registry = REGISTRY.lock();
     let number = registry
         .cliques
         .iter()
-        .find(|(_, known)| Arc::ptr_eq(known, clique))
+        .find(|(_, other)| Arc::ptr_eq(other, clique))
         .map(|(number, _)| *number);
     if let Some(number) = number {
         registry.cliques.remove(&number);
@@ -273,14 +293,14 @@ pub(super) fn forget_complete(clique: &Arc<Clique>) {
 
 /// Returns the number of registrations of live communicators.
 pub(super) fn registered() -> usize {
-    let members: Vec<_> = lock(&REGISTRY).members.values().cloned().collect();
+    let members: Vec<_> = REGISTRY.lock().members.values().cloned().collect();
     members
         .iter()
-        .map(|member| lock(&member.registrations).len())
+        .map(|member| member.registrations.lock().len())
         .sum()
 }
 
 /// Returns the number of live communicators.
 pub(super) fn live() -> usize {
-    lock(&REGISTRY).members.len()
+    REGISTRY.lock().members.len()
 }

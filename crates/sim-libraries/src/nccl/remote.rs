@@ -2,19 +2,21 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::io;
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
 use curium_nccl::sys::ncclResult_t;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use super::Result;
 use super::clique::{Channel, Device, Key};
 use super::error::raised;
 use super::message::{Failure, LIMIT, Message, Parts};
 use super::operation::Operation;
 use super::registry::Identifier;
-use super::{Result, lock};
 
 /// The time for which the answer to a call is awaited: the other process answers at once.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,16 +54,12 @@ impl Remote {
         device: Device,
     ) -> Result<Arc<Self>, Failure> {
         let process = identifier.process();
-        let failure = |error: &dyn std::fmt::Display| {
+        let (stream, reader) = connect(identifier.port()).map_err(|error| {
             let text = format!(
                 "the process that created the identifier cannot be reached (process {process}): {error}"
             );
             (ncclResult_t::ncclSystemError, text)
-        };
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, identifier.port()))
-            .map_err(|error| failure(&error))?;
-        stream.set_nodelay(true).map_err(|error| failure(&error))?;
-        let reader = stream.try_clone().map_err(|error| failure(&error))?;
+        })?;
         let remote = Arc::new(Self {
             size,
             process,
@@ -72,28 +70,28 @@ impl Remote {
         });
         let weak = Arc::downgrade(&remote);
         thread::spawn(move || read(&weak, reader));
-        let (secret, number) = (identifier.secret(), identifier.number());
-        let (ordinal, process) = (device.ordinal, device.process);
         remote.request(&Message::Hello {
-            secret,
-            number,
+            secret: identifier.secret(),
+            number: identifier.number(),
             size,
             rank,
-            ordinal,
-            process,
+            ordinal: device.ordinal,
+            process: device.process,
         })?;
         Ok(remote)
     }
 
     /// Sends a message, and waits for the reply.
     fn request(&self, message: &Message) -> Result<(), Failure> {
-        let _request = lock(&self.requests);
-        lock(&self.state).reply = None;
+        let _request = self.requests.lock();
+        self.state.lock().reply = None;
         self.send(message);
-        let state = lock(&self.state);
-        let is_open = |state: &mut State| state.reply.is_none() && !state.is_disconnected;
-        let waited = self.changed.wait_timeout_while(state, PATIENCE, is_open);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(
+            &mut state,
+            |state| state.reply.is_none() && !state.is_disconnected,
+            PATIENCE,
+        );
         state
             .reply
             .take()
@@ -102,7 +100,7 @@ impl Remote {
 
     fn send(&self, message: &Message) {
         // The reader notices the end of the connection.
-        let _ = message.send(&mut *lock(&self.stream));
+        let _ = message.send(&mut *self.stream.lock());
     }
 
     /// Returns the error of a communicator whose process has ended.
@@ -114,9 +112,9 @@ impl Remote {
         (ncclResult_t::ncclRemoteError, text)
     }
 
-    /// Notes what the other process sends.
+    /// Records a message of the other process.
     fn receive(&self, message: Message) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         match message {
             Message::Reply(failure) => state.reply = Some(failure.map_or(Ok(()), Err)),
             Message::Complete => state.is_complete = true,
@@ -133,7 +131,7 @@ impl Remote {
     }
 
     fn disconnect(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.is_disconnected = true;
         if !state.has_left {
             state.error.get_or_insert_with(|| self.ended());
@@ -142,7 +140,7 @@ impl Remote {
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        lock(&self.state).is_complete
+        self.state.lock().is_complete
     }
 
     pub(super) fn wait_for_ranks(&self) -> Result {
@@ -154,18 +152,18 @@ impl Remote {
     }
 
     pub(super) fn error(&self) -> Option<Failure> {
-        lock(&self.state).error.clone()
+        self.state.lock().error.clone()
     }
 
     pub(super) fn fail(&self, failure: Failure) {
         self.send(&Message::Failed(failure.clone()));
-        lock(&self.state).error.get_or_insert(failure);
+        self.state.lock().error.get_or_insert(failure);
         self.changed.notify_all();
     }
 
     pub(super) fn leave(&self, _rank: usize, _waits: bool) {
         self.send(&Message::Leave);
-        lock(&self.state).has_left = true;
+        self.state.lock().has_left = true;
     }
 
     pub(super) fn agree(
@@ -182,22 +180,26 @@ impl Remote {
         })
     }
 
-    pub(super) fn contribute(&self, key: Key, place: usize, part: Arc<[u8]>) {
-        self.send(&Message::Contribute { key, place, part });
+    pub(super) fn contribute(&self, key: Key, contributor: usize, part: Arc<[u8]>) {
+        self.send(&Message::Contribute {
+            key,
+            contributor,
+            part,
+        });
     }
 
     pub(super) fn is_ready(&self, key: Key) -> bool {
-        lock(&self.state).ready.contains_key(&key)
+        self.state.lock().ready.contains_key(&key)
     }
 
     pub(super) fn take(&self, key: Key) -> Parts {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let Entry::Occupied(mut entry) = state.ready.entry(key) else {
             return Vec::new();
         };
-        let (parts, rest) = entry.get_mut();
-        *rest -= 1;
-        if *rest == 0 {
+        let (parts, remaining) = entry.get_mut();
+        *remaining -= 1;
+        if *remaining == 0 {
             entry.remove().0
         } else {
             parts.clone()
@@ -216,18 +218,25 @@ impl Remote {
     }
 
     fn wait(&self, is_met: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
-        let state = lock(&self.state);
-        self.changed
-            .wait_while(state, |state| !is_met(state))
-            .unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, |state| !is_met(state));
+        state
     }
 }
 
 impl Drop for Remote {
     fn drop(&mut self) {
         // Ends the reader.
-        let _ = lock(&self.stream).shutdown(Shutdown::Both);
+        let _ = self.stream.lock().shutdown(Shutdown::Both);
     }
+}
+
+/// Connects to a process of this machine. Returns the stream twice: for the sender and for the reader.
+fn connect(port: u16) -> io::Result<(TcpStream, TcpStream)> {
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    stream.set_nodelay(true)?;
+    let reader = stream.try_clone()?;
+    Ok((stream, reader))
 }
 
 /// Reads messages until the connection ends.
@@ -248,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_dropped_once_every_end_on_the_rank_has_taken_it() {
+    fn data_is_dropped_once_every_end_has_taken_it() {
         let listener =
             std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
         let stream =

@@ -1,15 +1,16 @@
 //! The communicators of this process, for ranks in others.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
 use curium_nccl::sys::ncclResult_t;
+use parking_lot::Mutex;
 
 use super::clique::{Clique, Device};
 use super::message::{FIRST_LIMIT, Failure, LIMIT, Message};
-use super::{lock, registry};
+use super::registry;
 
 /// The time that a stranger has for its first message.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -109,7 +110,7 @@ impl Session {
                 Some(session)
             }
             Err(failure) => {
-                let _ = Message::Reply(Some(failure)).send(&mut *lock(&replies));
+                let _ = Message::Reply(Some(failure)).send(&mut *replies.lock());
                 None
             }
         }
@@ -117,7 +118,7 @@ impl Session {
 
     fn reply(&self, failure: Option<Failure>) {
         // The reader notices the end of the connection.
-        let _ = Message::Reply(failure).send(&mut *lock(&self.replies));
+        let _ = Message::Reply(failure).send(&mut *self.replies.lock());
     }
 
     fn receive(&self, message: Message) {
@@ -134,8 +135,12 @@ impl Session {
                 );
             }
             // A rank contributes no data of others.
-            Message::Contribute { key, place, part } if place % self.clique.size == self.rank => {
-                self.clique.contribute(key, place, part);
+            Message::Contribute {
+                key,
+                contributor,
+                part,
+            } if contributor % self.clique.size == self.rank => {
+                self.clique.contribute(key, contributor, part);
             }
             Message::Failed((code, text)) => self.clique.fail((code, text)),
             Message::Leave => self.clique.leave(self.rank, false),

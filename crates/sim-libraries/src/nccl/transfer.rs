@@ -1,8 +1,8 @@
 //! The operations on streams.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use curium_nccl::sys::{
@@ -10,13 +10,14 @@ use curium_nccl::sys::{
 };
 use curium_sim::{LibraryOperation, Operand, with_device};
 use curium_sys::CU_STREAM_PER_THREAD;
+use parking_lot::Mutex;
 
 use super::clique::{Channel, Device, Key};
 use super::fault::NcclFault;
 use super::operation::{Kind, Operation};
 use super::reduce::{Factor, width};
 use super::registry::{Member, look_up};
-use super::{Result, failed, group, lock, write};
+use super::{Result, failed, group, write};
 
 /// An operation of one rank, before it is enqueued.
 pub(super) struct Transfer {
@@ -46,7 +47,15 @@ fn start(
     memory: Memory,
     kind: impl FnOnce(&Member) -> Result<(Kind, Channel)>,
 ) -> Result {
-    let transfer = || {
+    group::record(Transfer::new(communicator, memory, kind).and_then(group::start))
+}
+
+impl Transfer {
+    fn new(
+        communicator: ncclComm_t,
+        memory: Memory,
+        kind: impl FnOnce(&Member) -> Result<(Kind, Channel)>,
+    ) -> Result<Self> {
         let member = look_up(communicator)?;
         if !member.link.is_complete() {
             return Err(failed(
@@ -61,63 +70,60 @@ fn start(
             ));
         }
         let (kind, channel) = kind(&member)?;
-        let unknown = || {
+        let width = width(memory.element).ok_or_else(|| {
             failed(
                 ncclResult_t::ncclInvalidArgument,
                 format!("elements of {:?}", memory.element),
             )
-        };
-        let operation = Operation {
-            kind,
-            count: memory.count,
-            element: memory.element,
-            width: width(memory.element).ok_or_else(unknown)?,
-        };
-        let (source, target) = (memory.source.addr() as u64, memory.target.addr() as u64);
-        Ok(Transfer {
+        })?;
+        Ok(Self {
             member,
-            operation,
+            operation: Operation {
+                kind,
+                count: memory.count,
+                element: memory.element,
+                width,
+            },
             channel,
             call: 0,
-            source,
-            target,
+            source: memory.source.addr() as u64,
+            target: memory.target.addr() as u64,
             stream: memory.stream.addr(),
         })
-    };
-    group::record(transfer().and_then(group::start))
-}
+    }
 
-impl Transfer {
     /// Returns the communicator and the difference that the transfer makes to its numbers of sends and receives to itself.
-    pub(super) fn own_transfer(&self) -> Option<(usize, isize)> {
-        let is_own = matches!(self.channel, Channel::Pair { from, to } if from == to);
+    pub(super) fn transfer_to_self(&self) -> Option<(usize, isize)> {
+        let is_to_self = matches!(self.channel, Channel::Pair { from, to } if from == to);
         let difference = if self.operation.kind == Kind::Send {
             1
         } else {
             -1
         };
-        is_own.then(|| (Arc::as_ptr(&self.member).addr(), difference))
+        is_to_self.then(|| (Arc::as_ptr(&self.member).addr(), difference))
     }
 
     /// Numbers the call, and compares it with those of the other ranks.
     pub(super) fn agree(&mut self) -> Result {
-        self.call = self
-            .member
-            .number(self.channel, self.operation.kind == Kind::Receive);
+        self.call = if self.operation.kind == Kind::Receive {
+            self.member.receive_number(self.channel)
+        } else {
+            self.member.number(self.channel)
+        };
         self.member
             .link
             .agree(self.channel, self.call, self.member.rank, &self.operation)
     }
 
     /// Returns the number of the rank among those that contribute.
-    fn place(&self) -> usize {
-        let after_all = self.operation.kind == Kind::Receive;
-        self.member.rank
-            + if after_all {
-                self.member.link.size()
-            } else {
-                0
-            }
+    fn contributor(&self) -> usize {
+        // In a transfer from a rank to itself, the receiving end is numbered after all ranks.
+        let offset = if self.operation.kind == Kind::Receive {
+            self.member.link.size()
+        } else {
+            0
+        };
+        self.member.rank + offset
     }
 
     /// Returns the key of a run.
@@ -131,40 +137,38 @@ impl Transfer {
 
     /// Enqueues the contribution of the rank.
     pub(super) fn enqueue_contribution(&self) -> Result {
-        let fault = *lock(&self.member.fault);
+        let fault = *self.member.fault.lock();
         if fault == Some(NcclFault::Silence) {
             return Ok(());
         }
-        let (rank, size) = (self.member.rank, self.member.link.size());
+        let rank = self.member.rank;
+        let size = self.member.link.size();
         let len = self.operation.source_len(rank, size);
-        let (member, operation, first, place) = (
-            Arc::clone(&self.member),
-            self.operation.clone(),
-            self.key(0),
-            self.place(),
-        );
+        let member = Arc::clone(&self.member);
+        let operation = self.operation.clone();
+        let first = self.key(0);
+        let contributor = self.contributor();
         let runs = AtomicU64::new(0);
-        let contribute = move |operands: &mut [Vec<u8>]| {
-            let key = Key {
-                run: runs.fetch_add(1, Relaxed),
-                ..first
-            };
-            // As on hardware, operations of an aborted communicator end without an exchange.
-            if !member.is_aborted.load(Relaxed) {
-                member.link.contribute(
-                    key,
-                    place,
-                    operation.prepared(&operands[0], &operands[1]).into(),
-                );
-            }
-        };
         let source = Operand::read().with_run(self.source, len);
         let factor = self.operation.factor_address();
         let factor = factor.map_or(Operand::read(), |address| {
             Operand::read().with_run(address, self.operation.width)
         });
-        let operation =
-            LibraryOperation::new(self.operation.kind.name(), [source, factor], contribute);
+        let operation = LibraryOperation::new(
+            self.operation.kind.name(),
+            [source, factor],
+            move |operands| {
+                let key = Key {
+                    run: runs.fetch_add(1, Relaxed),
+                    ..first
+                };
+                // As on hardware, operations of an aborted communicator end without an exchange.
+                if !member.is_aborted.load(Relaxed) {
+                    let part = operation.prepared(&operands[0], &operands[1]);
+                    member.link.contribute(key, contributor, part.into());
+                }
+            },
+        );
         self.enqueue(match fault {
             Some(NcclFault::Delay(delay)) => {
                 let start = Instant::now();
@@ -176,34 +180,35 @@ impl Transfer {
 
     /// Enqueues the wait for the other ranks, and the result.
     pub(super) fn enqueue_result(self) -> Result {
-        let (rank, size) = (self.member.rank, self.member.link.size());
+        let rank = self.member.rank;
+        let size = self.member.link.size();
         let len = self.operation.target_len(rank, size);
-        let (first, operation) = (self.key(0), self.operation.clone());
+        let first = self.key(0);
+        let operation = self.operation.clone();
         let runs = Arc::new(AtomicU64::new(0));
-        let (waiting, waiting_runs) = (Arc::clone(&self.member), Arc::clone(&runs));
-        let is_ready = move || {
+        let waiting = Arc::clone(&self.member);
+        let waiting_runs = Arc::clone(&runs);
+        let pending = Mutex::new(Some(Pending::new(&self.member)));
+        let member = Arc::clone(&self.member);
+        let target = Operand::write().with_run(self.target, len);
+        let operation =
+            LibraryOperation::new(self.operation.kind.name(), [target], move |operands| {
+                let run = runs.fetch_add(1, Relaxed);
+                let parts = member.link.take(Key { run, ..first });
+                // The results of an aborted communicator are unspecified.
+                if !parts.is_empty() && !operands[0].is_empty() {
+                    let parts: Vec<_> = parts.into_iter().map(|(_, part)| part).collect();
+                    operands[0].copy_from_slice(&operation.result(rank, &parts));
+                }
+                pending.lock().take();
+            });
+        self.enqueue(operation.with_condition(move || {
             let key = Key {
                 run: waiting_runs.load(Relaxed),
                 ..first
             };
             waiting.is_aborted.load(Relaxed) || waiting.link.is_ready(key)
-        };
-        let pending = Mutex::new(Some(Pending::new(&self.member)));
-        let member = Arc::clone(&self.member);
-        let finish = move |operands: &mut [Vec<u8>]| {
-            let run = runs.fetch_add(1, Relaxed);
-            let parts = member.link.take(Key { run, ..first });
-            // The results of an aborted communicator are unspecified.
-            if !parts.is_empty() && !operands[0].is_empty() {
-                let parts: Vec<_> = parts.into_iter().map(|(_, part)| part).collect();
-                operands[0].copy_from_slice(&operation.result(rank, &parts));
-            }
-            lock(&pending).take();
-        };
-        let target = Operand::write().with_run(self.target, len);
-        let operation = LibraryOperation::new(self.operation.kind.name(), [target], finish)
-            .with_condition(is_ready);
-        self.enqueue(operation)
+        }))
     }
 
     /// Enqueues an operation. A default stream is that of the communicator's device, whichever context is current.
@@ -212,13 +217,16 @@ impl Transfer {
         let Device {
             ordinal, simulator, ..
         } = self.member.device;
-        // SAFETY: the caller of the library guarantees the memory, as that of a kernel.
-        let enqueue = || unsafe { operation.enqueue(stream) };
         let is_default = self.stream <= CU_STREAM_PER_THREAD.addr();
         let enqueued = if is_default {
-            with_device((ordinal, simulator), enqueue).unwrap_or_else(Err)
+            // SAFETY: the caller of the library guarantees the memory, as that of a kernel.
+            with_device((ordinal, simulator), || unsafe {
+                operation.enqueue(stream)
+            })
+            .unwrap_or_else(Err)
         } else {
-            enqueue()
+            // SAFETY: the caller of the library guarantees the memory, as that of a kernel.
+            unsafe { operation.enqueue(stream) }
         };
         enqueued.map_err(|error| failed(ncclResult_t::ncclUnhandledCudaError, format!("{error:?}")))
     }
@@ -242,15 +250,16 @@ impl Drop for Pending {
 
 /// Returns a rank that a call names.
 fn rank(member: &Member, rank: c_int) -> Result<usize> {
-    let found = usize::try_from(rank)
+    let size = member.link.size();
+    usize::try_from(rank)
         .ok()
-        .filter(|rank| *rank < member.link.size());
-    found.ok_or_else(|| {
-        failed(
-            ncclResult_t::ncclInvalidArgument,
-            format!("rank {rank} of {}", member.link.size()),
-        )
-    })
+        .filter(|rank| *rank < size)
+        .ok_or_else(|| {
+            failed(
+                ncclResult_t::ncclInvalidArgument,
+                format!("rank {rank} of {size}"),
+            )
+        })
 }
 
 /// Starts a collective.
@@ -318,8 +327,9 @@ collectives! {
         stream: cudaStream_t,
     ) {
         let memory = Memory { source, target: std::ptr::null_mut(), count, element, stream };
-        let channel = |member: &Member| Ok(Channel::Pair { from: member.rank, to: rank(member, peer)? });
-        start(communicator, memory, |member| Ok((Kind::Send, channel(member)?)))
+        start(communicator, memory, |member| {
+            Ok((Kind::Send, Channel::Pair { from: member.rank, to: rank(member, peer)? }))
+        })
     }
 
     fn ncclRecv(
@@ -331,8 +341,9 @@ collectives! {
         stream: cudaStream_t,
     ) {
         let memory = Memory { source: std::ptr::null(), target, count, element, stream };
-        let channel = |member: &Member| Ok(Channel::Pair { from: rank(member, peer)?, to: member.rank });
-        start(communicator, memory, |member| Ok((Kind::Receive, channel(member)?)))
+        start(communicator, memory, |member| {
+            Ok((Kind::Receive, Channel::Pair { from: rank(member, peer)?, to: member.rank }))
+        })
     }
 
     fn ncclRedOpCreatePreMulSum(
@@ -351,14 +362,14 @@ collectives! {
         let factor = match residence {
             ncclScalarResidence_t::ncclScalarHostImmediate => {
                 let mut bytes = [0; 8];
-                // SAFETY: the caller passes a number of this type.
-                let given = unsafe { std::slice::from_raw_parts(factor.cast::<u8>(), width) };
-                bytes[..width].copy_from_slice(given);
+                // SAFETY: by the contract of the C function, `factor` is a number of this type on the host.
+                let number = unsafe { std::slice::from_raw_parts(factor.cast::<u8>(), width) };
+                bytes[..width].copy_from_slice(number);
                 Factor::Value(bytes)
             }
             _ => Factor::Address(factor.addr() as u64),
         };
-        // SAFETY: the caller passes a place for the operator.
+        // SAFETY: by the contract of the C function, `operator` is null or valid for writes.
         unsafe { write(operator, member.add_operator(factor, element)) }
     }
 

@@ -1,105 +1,118 @@
 //! Operations on a banded matrix and vectors.
-//!
-//! Every function is `unsafe`: its caller upholds the contract of the C function.
 
 use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
 
 use super::super::call::Access::Read;
 use super::super::dense::Transform;
-use super::super::memory::Memory;
-use super::super::operand::{Other, Storage};
+use super::super::operand::{
+    Diagonals, Input, Other, Output, ScalarInput, Shape, Storage, VectorArgument,
+};
 use super::super::{Call, Number, Result, size};
-use super::{Half, multiply, product, product_with_half, solve};
+use super::{Factors, HalfMatrix, half_product, multiply, product, solve};
 
-pub(in super::super) unsafe fn gbmv<T: Number>(
+pub(in super::super) fn gbmv<T: Number>(
     mut call: Call,
     operation: cublasOperation_t,
     m: i64,
     n: i64,
     lower: i64,
     upper: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
-    x: *const T,
+    x: Input<T>,
     incx: i64,
-    beta: *const T,
-    y: *mut T,
+    beta: ScalarInput<T>,
+    y: Output<T>,
     incy: i64,
 ) -> Result {
-    let (transform, sizes) = (Transform::of(operation)?, (size(m)?, size(n)?));
-    let diagonals = (size(lower)?, size(upper)?);
-    if sizes.0 == 0 || sizes.1 == 0 {
+    let transform = Transform::from_raw(operation)?;
+    let shape = Shape::checked(m, n)?;
+    let diagonals = Diagonals {
+        lower: size(lower)?,
+        upper: size(upper)?,
+    };
+    if shape.is_empty() {
         return Ok(());
     }
-    let a = call.band(a, sizes, diagonals, lda)?;
-    let matrix = move |memory: &Memory<'_>| memory.band::<T>(a).transformed(transform);
-    // SAFETY: the caller upholds the contract.
-    unsafe {
-        product(
-            call,
-            matrix,
-            transform.stored(sizes.0, sizes.1),
-            (alpha, beta),
-            (x, incx),
-            (y, incy),
-        )
-    }
+    let a = call.band(a, shape, diagonals, lda)?;
+    product(
+        call,
+        move |memory| memory.band::<T>(a).transformed(transform),
+        transform.stored(shape.rows, shape.columns),
+        Factors { alpha, beta },
+        VectorArgument {
+            pointer: x,
+            increment: incx,
+        },
+        VectorArgument {
+            pointer: y,
+            increment: incy,
+        },
+    )
 }
 
-pub(in super::super) unsafe fn hbmv<T: Number>(
+pub(in super::super) fn hbmv<T: Number>(
     call: Call,
     fill: cublasFillMode_t,
     n: i64,
     k: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
-    x: *const T,
+    x: Input<T>,
     incx: i64,
-    beta: *const T,
-    y: *mut T,
+    beta: ScalarInput<T>,
+    y: Output<T>,
     incy: i64,
 ) -> Result {
-    let half = Half {
+    let matrix = HalfMatrix {
         fill,
         n,
         a,
         storage: Storage::Banded(k, lda),
         other: Other::Hermitian,
     };
-    // SAFETY: the caller upholds the contract.
-    unsafe { product_with_half(call, half, (alpha, beta), (x, incx), (y, incy)) }
+    let factors = Factors { alpha, beta };
+    let x = VectorArgument {
+        pointer: x,
+        increment: incx,
+    };
+    let y = VectorArgument {
+        pointer: y,
+        increment: incy,
+    };
+    half_product(call, matrix, factors, x, y)
 }
 
-pub(in super::super) unsafe fn tbmv<T: Number>(
+pub(in super::super) fn tbmv<T: Number>(
     mut call: Call,
     fill: cublasFillMode_t,
     operation: cublasOperation_t,
     diagonal: cublasDiagType_t,
     n: i64,
     k: i64,
-    a: *const T,
+    a: Input<T>,
     lda: i64,
-    x: *mut T,
+    x: Output<T>,
     incx: i64,
 ) -> Result {
     let a = call.triangle(Read, fill, diagonal, a, size(n)?, Storage::Banded(k, lda))?;
-    multiply(call, operation, n, a, (x, incx))
+    multiply(call, operation, n, a, x, incx)
 }
 
-pub(in super::super) unsafe fn tbsv<T: Number>(
+pub(in super::super) fn tbsv<T: Number>(
     mut call: Call,
     fill: cublasFillMode_t,
     operation: cublasOperation_t,
     diagonal: cublasDiagType_t,
     n: i64,
     k: i64,
-    a: *const T,
+    a: Input<T>,
     lda: i64,
-    x: *mut T,
+    x: Output<T>,
     incx: i64,
 ) -> Result {
     let a = call.triangle(Read, fill, diagonal, a, size(n)?, Storage::Banded(k, lda))?;
-    solve(call, operation, n, a, (x, incx))
+    solve(call, operation, n, a, x, incx)
 }

@@ -1,90 +1,101 @@
 //! Operations on a packed matrix and vectors.
-//!
-//! Every function is `unsafe`: its caller upholds the contract of the C function.
 
 use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
 
 use super::super::call::Access::Read;
-use super::super::operand::{Other, Storage};
+use super::super::operand::{Input, Other, Output, ScalarInput, Storage, VectorArgument};
 use super::super::{Call, Number, Result, size};
-use super::{Half, hermitian_update, multiply, product_with_half, solve, update_by_two};
+use super::{Factors, HalfMatrix, half_product, hermitian_update, multiply, solve, update_by_two};
 
-pub(in super::super) unsafe fn hpmv<T: Number>(
+pub(in super::super) fn hpmv<T: Number>(
     call: Call,
     fill: cublasFillMode_t,
     n: i64,
-    alpha: *const T,
-    a: *const T,
-    x: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
+    x: Input<T>,
     incx: i64,
-    beta: *const T,
-    y: *mut T,
+    beta: ScalarInput<T>,
+    y: Output<T>,
     incy: i64,
 ) -> Result {
-    let half = packed(fill, n, a);
-    // SAFETY: the caller upholds the contract.
-    unsafe { product_with_half(call, half, (alpha, beta), (x, incx), (y, incy)) }
+    let factors = Factors { alpha, beta };
+    let x = VectorArgument {
+        pointer: x,
+        increment: incx,
+    };
+    let y = VectorArgument {
+        pointer: y,
+        increment: incy,
+    };
+    half_product(call, packed(fill, n, a), factors, x, y)
 }
 
-pub(in super::super) unsafe fn hpr<T: Number>(
+pub(in super::super) fn hpr<T: Number>(
     call: Call,
     fill: cublasFillMode_t,
     n: i64,
-    alpha: *const T::Absolute,
-    x: *const T,
+    alpha: ScalarInput<T::Absolute>,
+    x: Input<T>,
     incx: i64,
-    a: *mut T,
+    a: Output<T>,
 ) -> Result {
-    // SAFETY: the caller upholds the contract.
-    unsafe { hermitian_update(call, packed(fill, n, a), alpha, (x, incx)) }
+    hermitian_update(call, packed(fill, n, a), alpha, x, incx)
 }
 
-pub(in super::super) unsafe fn hpr2<T: Number>(
+pub(in super::super) fn hpr2<T: Number>(
     call: Call,
     fill: cublasFillMode_t,
     n: i64,
-    alpha: *const T,
-    x: *const T,
+    alpha: ScalarInput<T>,
+    x: Input<T>,
     incx: i64,
-    y: *const T,
+    y: Input<T>,
     incy: i64,
-    a: *mut T,
+    a: Output<T>,
 ) -> Result {
-    // SAFETY: the caller upholds the contract.
-    unsafe { update_by_two(call, packed(fill, n, a), alpha, (x, incx), (y, incy)) }
+    let x = VectorArgument {
+        pointer: x,
+        increment: incx,
+    };
+    let y = VectorArgument {
+        pointer: y,
+        increment: incy,
+    };
+    update_by_two(call, packed(fill, n, a), alpha, x, y)
 }
 
-pub(in super::super) unsafe fn tpmv<T: Number>(
+pub(in super::super) fn tpmv<T: Number>(
     mut call: Call,
     fill: cublasFillMode_t,
     operation: cublasOperation_t,
     diagonal: cublasDiagType_t,
     n: i64,
-    a: *const T,
-    x: *mut T,
+    a: Input<T>,
+    x: Output<T>,
     incx: i64,
 ) -> Result {
     let a = call.triangle(Read, fill, diagonal, a, size(n)?, Storage::Packed)?;
-    multiply(call, operation, n, a, (x, incx))
+    multiply(call, operation, n, a, x, incx)
 }
 
-pub(in super::super) unsafe fn tpsv<T: Number>(
+pub(in super::super) fn tpsv<T: Number>(
     mut call: Call,
     fill: cublasFillMode_t,
     operation: cublasOperation_t,
     diagonal: cublasDiagType_t,
     n: i64,
-    a: *const T,
-    x: *mut T,
+    a: Input<T>,
+    x: Output<T>,
     incx: i64,
 ) -> Result {
     let a = call.triangle(Read, fill, diagonal, a, size(n)?, Storage::Packed)?;
-    solve(call, operation, n, a, (x, incx))
+    solve(call, operation, n, a, x, incx)
 }
 
 /// Returns a packed matrix, which is Hermitian, or symmetric if its elements are real.
-fn packed<T>(fill: cublasFillMode_t, n: i64, a: *const T) -> Half<T> {
-    Half {
+fn packed<P>(fill: cublasFillMode_t, n: i64, a: P) -> HalfMatrix<P> {
+    HalfMatrix {
         fill,
         n,
         a,

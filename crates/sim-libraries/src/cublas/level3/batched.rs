@@ -1,70 +1,69 @@
 //! Operations on the matrices of arrays of pointers.
-//!
-//! Every function is `unsafe`: its caller upholds the contract of the C function.
 
 use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
 
 use super::super::call::Access;
 use super::super::call::Access::{Read, ReadWrite};
 use super::super::dense::Transform;
-use super::super::operand::{First, Storage};
+use super::super::operand::{First, Input, ScalarInput, Shape, Storage};
 use super::super::{Call, Number, Result, size};
 use super::is_left;
 use super::triangular::solution;
 
-pub(in super::super) unsafe fn gemm_batched<T: Number>(
+pub(in super::super) fn gemm_batched<T: Number>(
     mut call: Call,
     operation_a: cublasOperation_t,
     operation_b: cublasOperation_t,
     m: i64,
     n: i64,
     k: i64,
-    alpha: *const T,
-    a: *const *const T,
+    alpha: ScalarInput<T>,
+    a: Input<*const T>,
     lda: i64,
-    b: *const *const T,
+    b: Input<*const T>,
     ldb: i64,
-    beta: *const T,
-    c: *const *mut T,
+    beta: ScalarInput<T>,
+    c: Input<*mut T>,
     ldc: i64,
     count: i64,
 ) -> Result {
-    let (on_a, on_b) = (Transform::of(operation_a)?, Transform::of(operation_b)?);
-    let (m, n, k, count) = (size(m)?, size(n)?, size(k)?, size(count)?);
+    let transform_a = Transform::from_raw(operation_a)?;
+    let transform_b = Transform::from_raw(operation_b)?;
+    let m = size(m)?;
+    let n = size(n)?;
+    let k = size(k)?;
+    let count = size(count)?;
     if m == 0 || n == 0 || count == 0 {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar(beta) }?;
-    let (a, b, c) = (
-        call.pointers(a, count)?,
-        call.pointers(b, count)?,
-        call.pointers(c, count)?,
-    );
+    let alpha = call.scalar(alpha)?;
+    let beta = call.scalar(beta)?;
+    let a = call.pointers(a, count)?;
+    let b = call.pointers(b, count)?;
+    let c = call.pointers(c, count)?;
     let products = (0..count).map(|index| {
         Ok((
-            call.matrix_of::<T>(Read, (a, index), on_a.stored(m, k), lda)?,
-            call.matrix_of::<T>(Read, (b, index), on_b.stored(k, n), ldb)?,
-            call.matrix_of::<T>(Access::of_result(beta), (c, index), (m, n), ldc)?,
+            call.indirect_matrix::<T>(Read, a, index, transform_a.stored(m, k), lda)?,
+            call.indirect_matrix::<T>(Read, b, index, transform_b.stored(k, n), ldb)?,
+            call.indirect_matrix::<T>(Access::for_result(beta), c, index, Shape::new(m, n), ldc)?,
         ))
     });
     let products = products.collect::<Result<Vec<_>>>()?;
     call.enqueue(move |memory| {
-        let (alpha, beta) = (memory.scalar(alpha), memory.scalar(beta));
+        let alpha = memory.scalar(alpha);
+        let beta = memory.scalar(beta);
         for (a, b, c) in &products {
             let product = memory
                 .matrix::<T>(*a)
-                .transformed(on_a)
-                .times(&memory.matrix(*b).transformed(on_b));
+                .transformed(transform_a)
+                .times(&memory.matrix(*b).transformed(transform_b));
             let result = product.scaled(alpha).plus(beta, &memory.matrix(*c));
             memory.set_matrix(*c, &result);
         }
     })
 }
 
-pub(in super::super) unsafe fn trsm_batched<T: Number>(
+pub(in super::super) fn trsm_batched<T: Number>(
     mut call: Call,
     side: cublasSideMode_t,
     fill: cublasFillMode_t,
@@ -72,22 +71,26 @@ pub(in super::super) unsafe fn trsm_batched<T: Number>(
     diagonal: cublasDiagType_t,
     m: i64,
     n: i64,
-    alpha: *const T,
-    a: *const *const T,
+    alpha: ScalarInput<T>,
+    a: Input<*const T>,
     lda: i64,
-    b: *const *mut T,
+    b: Input<*mut T>,
     ldb: i64,
     count: i64,
 ) -> Result {
-    let (is_left, transform) = (is_left(side)?, Transform::of(operation)?);
-    let (m, n, count) = (size(m)?, size(n)?, size(count)?);
+    let is_left = is_left(side)?;
+    let transform = Transform::from_raw(operation)?;
+    let m = size(m)?;
+    let n = size(n)?;
+    let count = size(count)?;
     if m == 0 || n == 0 || count == 0 {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    let (a, b) = (call.pointers(a, count)?, call.pointers(b, count)?);
-    let (of_a, storage) = (if is_left { m } else { n }, Storage::Full(lda));
+    let alpha = call.scalar(alpha)?;
+    let a = call.pointers(a, count)?;
+    let b = call.pointers(b, count)?;
+    let size_a = if is_left { m } else { n };
+    let storage = Storage::Full(lda);
     let solutions = (0..count).map(|index| {
         Ok((
             call.triangle_at::<T>(
@@ -95,10 +98,10 @@ pub(in super::super) unsafe fn trsm_batched<T: Number>(
                 fill,
                 diagonal,
                 First::Pointer(a, index),
-                of_a,
+                size_a,
                 storage,
             )?,
-            call.matrix_of::<T>(ReadWrite, (b, index), (m, n), ldb)?,
+            call.indirect_matrix::<T>(ReadWrite, b, index, Shape::new(m, n), ldb)?,
         ))
     });
     let solutions = solutions.collect::<Result<Vec<_>>>()?;

@@ -1,17 +1,15 @@
 //! Products with triangular matrices, and their solutions.
-//!
-//! Every function is `unsafe`: its caller upholds the contract of the C function.
 
 use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
 
 use super::super::call::Access::{Read, ReadWrite, Write};
 use super::super::dense::Transform;
 use super::super::memory::Memory;
-use super::super::operand::{Other, Storage, TriangleOperand};
+use super::super::operand::{Input, Other, Output, ScalarInput, Shape, Storage, TriangleOperand};
 use super::super::{Call, Dense, Number, Result, size};
 use super::is_left;
 
-pub(in super::super) unsafe fn trmm<T: Number>(
+pub(in super::super) fn trmm<T: Number>(
     mut call: Call,
     side: cublasSideMode_t,
     fill: cublasFillMode_t,
@@ -19,25 +17,22 @@ pub(in super::super) unsafe fn trmm<T: Number>(
     diagonal: cublasDiagType_t,
     m: i64,
     n: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
-    b: *const T,
+    b: Input<T>,
     ldb: i64,
-    c: *mut T,
+    c: Output<T>,
     ldc: i64,
 ) -> Result {
-    let (is_left, transform, m, n) = (
-        is_left(side)?,
-        Transform::of(operation)?,
-        size(m)?,
-        size(n)?,
-    );
+    let is_left = is_left(side)?;
+    let transform = Transform::from_raw(operation)?;
+    let m = size(m)?;
+    let n = size(n)?;
     if m == 0 || n == 0 {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
+    let alpha = call.scalar(alpha)?;
     let a = call.triangle(
         Read,
         fill,
@@ -46,19 +41,17 @@ pub(in super::super) unsafe fn trmm<T: Number>(
         if is_left { m } else { n },
         Storage::Full(lda),
     )?;
-    let b = call.matrix(Read, b, (m, n), ldb)?;
-    let c = call.matrix(Write, c.cast_const(), (m, n), ldc)?;
+    let b = call.matrix(Read, b, Shape::new(m, n), ldb)?;
+    let c = call.matrix(Write, c, Shape::new(m, n), ldc)?;
     call.enqueue(move |memory| {
-        let (a, b) = (
-            memory.triangle::<T>(a, Other::Zero).transformed(transform),
-            memory.matrix(b),
-        );
+        let a = memory.triangle::<T>(a, Other::Zero).transformed(transform);
+        let b = memory.matrix(b);
         let product = if is_left { a.times(&b) } else { b.times(&a) };
         memory.set_matrix(c, &product.scaled(memory.scalar(alpha)));
     })
 }
 
-pub(in super::super) unsafe fn trsm<T: Number>(
+pub(in super::super) fn trsm<T: Number>(
     mut call: Call,
     side: cublasSideMode_t,
     fill: cublasFillMode_t,
@@ -66,23 +59,20 @@ pub(in super::super) unsafe fn trsm<T: Number>(
     diagonal: cublasDiagType_t,
     m: i64,
     n: i64,
-    alpha: *const T,
-    a: *const T,
+    alpha: ScalarInput<T>,
+    a: Input<T>,
     lda: i64,
-    b: *mut T,
+    b: Output<T>,
     ldb: i64,
 ) -> Result {
-    let (is_left, transform, m, n) = (
-        is_left(side)?,
-        Transform::of(operation)?,
-        size(m)?,
-        size(n)?,
-    );
+    let is_left = is_left(side)?;
+    let transform = Transform::from_raw(operation)?;
+    let m = size(m)?;
+    let n = size(n)?;
     if m == 0 || n == 0 {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
+    let alpha = call.scalar(alpha)?;
     let a = call.triangle(
         Read,
         fill,
@@ -91,7 +81,7 @@ pub(in super::super) unsafe fn trsm<T: Number>(
         if is_left { m } else { n },
         Storage::Full(lda),
     )?;
-    let b = call.matrix(ReadWrite, b.cast_const(), (m, n), ldb)?;
+    let b = call.matrix(ReadWrite, b, Shape::new(m, n), ldb)?;
     call.enqueue(move |memory| {
         let right = memory.matrix::<T>(b).scaled(memory.scalar(alpha));
         let result = solution(memory, a, transform, is_left, right);

@@ -1,7 +1,7 @@
 //! The Poisson distribution.
 
-/// The largest mean.
-const LARGEST_MEAN: f64 = 400_000.0;
+/// The maximum mean.
+const MAX_MEAN: f64 = 400_000.0;
 
 /// A Poisson distribution, as the probabilities of the numbers around its mean.
 pub(super) struct Poisson {
@@ -13,15 +13,13 @@ pub(super) struct Poisson {
 impl Poisson {
     /// Returns the distribution, if it is supported. Numbers further than 40 deviations from the mean are left out.
     pub(super) fn new(mean: f64) -> Option<Self> {
-        if !(mean > 0.0 && mean <= LARGEST_MEAN) {
+        if !(mean > 0.0 && mean <= MAX_MEAN) {
             return None;
         }
         let reach = 40.0 * mean.sqrt() + 40.0;
-        let (first, mode, last) = (
-            (mean - reach).max(0.0) as u32,
-            mean as u32,
-            (mean + reach) as u32,
-        );
+        let first = (mean - reach).max(0.0) as u32;
+        let mode = mean as u32;
+        let last = (mean + reach) as u32;
         let mut weights = vec![1.0; (last - first + 1) as usize];
         for number in (first..mode).rev() {
             weights[(number - first) as usize] =
