@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use curium_sys::{CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY2D, CUarray, CUmemorytype, CUstream};
 
 use crate::memory::{address, begin_copy, checked_pitch};
-use crate::state::{INVALID_VALUE, Result, enter, put};
+use crate::state::{INVALID_VALUE, Out, Result, enter};
 use crate::texture::Channels;
 use crate::{cu, runtime};
 
@@ -19,14 +19,13 @@ pub(crate) struct Extent {
 }
 
 fn create_array(
-    place: *mut CUarray,
-    channels: *const Channels,
+    array: *mut CUarray,
+    channels: Option<&Channels>,
     extent: Extent,
     flags: c_uint,
 ) -> Result<()> {
     enter()?;
-    // SAFETY: the caller of the runtime's function passes a description or null.
-    let channels = unsafe { channels.as_ref() }.ok_or(INVALID_VALUE)?;
+    let channels = channels.ok_or(INVALID_VALUE)?;
     let description = CUDA_ARRAY3D_DESCRIPTOR {
         Width: extent.width,
         Height: extent.height,
@@ -36,7 +35,7 @@ fn create_array(
         Flags: flags,
     };
     // SAFETY: `description` lives during the call, and the caller of the runtime function guarantees the other arguments.
-    unsafe { cu!(cuArray3DCreate_v2(place, &raw const description)) }
+    unsafe { cu!(cuArray3DCreate_v2(array, &raw const description)) }
 }
 
 fn description(array: CUarray) -> Result<CUDA_ARRAY3D_DESCRIPTOR> {
@@ -50,7 +49,7 @@ fn description(array: CUarray) -> Result<CUDA_ARRAY3D_DESCRIPTOR> {
 /// Returns the size of an array's elements.
 pub(crate) fn bytes_per_element(array: CUarray) -> Result<usize> {
     let description = description(array)?;
-    let channels = Channels::of_driver(description.Format, description.NumChannels)?;
+    let channels = Channels::from_driver(description.Format, description.NumChannels)?;
     Ok(channels.bytes())
 }
 
@@ -67,7 +66,7 @@ fn rows(width: usize, height: usize) -> CUDA_MEMCPY2D {
 
 fn to_array(
     to: CUarray,
-    at: [usize; 2],
+    position: [usize; 2],
     from: *const c_void,
     pitch: usize,
     size: [usize; 2],
@@ -75,8 +74,8 @@ fn to_array(
     Ok(CUDA_MEMCPY2D {
         dstMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
         dstArray: to,
-        dstXInBytes: at[0],
-        dstY: at[1],
+        dstXInBytes: position[0],
+        dstY: position[1],
         srcDevice: address(from),
         srcPitch: checked_pitch(pitch, size[0], size[1])?,
         ..rows(size[0], size[1])
@@ -87,14 +86,14 @@ fn from_array(
     to: *mut c_void,
     pitch: usize,
     from: CUarray,
-    at: [usize; 2],
+    position: [usize; 2],
     size: [usize; 2],
 ) -> Result<CUDA_MEMCPY2D> {
     Ok(CUDA_MEMCPY2D {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
         srcArray: from,
-        srcXInBytes: at[0],
-        srcY: at[1],
+        srcXInBytes: position[0],
+        srcY: position[1],
         dstDevice: address(to),
         dstPitch: checked_pitch(pitch, size[0], size[1])?,
         ..rows(size[0], size[1])
@@ -103,17 +102,17 @@ fn from_array(
 
 runtime! {
     fn cudaMallocArray(
-        place: *mut CUarray,
-        channels: *const Channels,
+        array: *mut CUarray,
+        channels: Option<&Channels>,
         width: usize,
         height: usize,
         flags: c_uint,
     ) {
-        create_array(place, channels, Extent { width, height, depth: 0 }, flags)
+        create_array(array, channels, Extent { width, height, depth: 0 }, flags)
     }
 
-    fn cudaMalloc3DArray(place: *mut CUarray, channels: *const Channels, extent: Extent, flags: c_uint) {
-        create_array(place, channels, extent, flags)
+    fn cudaMalloc3DArray(array: *mut CUarray, channels: Option<&Channels>, extent: Extent, flags: c_uint) {
+        create_array(array, channels, extent, flags)
     }
 
     fn cudaFreeArray(array: CUarray) {
@@ -192,33 +191,23 @@ runtime! {
         unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }
 
-    fn cudaGetChannelDesc(place: *mut Channels, array: CUarray) {
+    fn cudaGetChannelDesc(channels: Out<Channels>, array: CUarray) {
         let description = description(array)?;
-        let channels = Channels::of_driver(description.Format, description.NumChannels)?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, channels) }
+        channels.write(Channels::from_driver(description.Format, description.NumChannels)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::ptr;
-
     use super::*;
     use crate::tests::{call, code, simulate};
 
     #[test]
-    fn rows_of_an_array_are_copied_in_and_out() {
+    fn array_rows_are_copied_in_and_out() {
         let _turn = simulate();
         let channels = Channels::new([32, 32, 0, 0], 0);
         let mut array = CUarray::default();
-        call!(cudaMallocArray(
-            &raw mut array,
-            &raw const channels,
-            3,
-            2,
-            0
-        ));
+        call!(cudaMallocArray(&raw mut array, Some(&channels), 3, 2, 0));
         let source: [i32; 12] = std::array::from_fn(|index| index as i32);
         call!(cudaMemcpy2DToArray(
             array,
@@ -230,10 +219,10 @@ mod tests {
             2,
             1
         ));
-        let mut found = [0_i32; 4];
+        let mut row = [0_i32; 4];
         // From the second element of the second row.
         call!(cudaMemcpy2DFromArray(
-            found.as_mut_ptr().cast(),
+            row.as_mut_ptr().cast(),
             16,
             array,
             8,
@@ -242,24 +231,24 @@ mod tests {
             1,
             2
         ));
-        assert_eq!(found, [8, 9, 10, 11]);
+        assert_eq!(row, [8, 9, 10, 11]);
         let mut described = Channels::default();
-        call!(cudaGetChannelDesc(&raw mut described, array));
+        call!(cudaGetChannelDesc((&mut described).into(), array));
         assert_eq!((described.count(), described.bytes()), (2, 8));
         call!(cudaFreeArray(array));
     }
 
     #[test]
-    fn array_without_a_description_or_with_an_odd_one_is_refused() {
+    fn array_requires_a_valid_description() {
         let _turn = simulate();
         let mut array = CUarray::default();
         assert_eq!(
-            code!(cudaMallocArray(&raw mut array, ptr::null(), 3, 2, 0)),
+            code!(cudaMallocArray(&raw mut array, None, 3, 2, 0)),
             INVALID_VALUE
         );
         let odd = Channels::new([7, 0, 0, 0], 0);
         assert_eq!(
-            code!(cudaMallocArray(&raw mut array, &raw const odd, 3, 2, 0)),
+            code!(cudaMallocArray(&raw mut array, Some(&odd), 3, 2, 0)),
             20,
             "cudaErrorInvalidChannelDescriptor"
         );

@@ -66,9 +66,10 @@ impl Side {
 }
 
 impl Copy {
-    fn for_driver(&self) -> Result<CUDA_MEMCPY3D> {
+    fn to_driver(&self) -> Result<CUDA_MEMCPY3D> {
         begin_copy(self.direction.cast_signed())?;
-        let (from, to) = (self.from.element()?, self.to.element()?);
+        let from = self.from.element()?;
+        let to = self.to.element()?;
         // The width counts elements if an array takes part, and bytes otherwise.
         let unit = from.or(to).unwrap_or(1);
         Ok(CUDA_MEMCPY3D {
@@ -97,16 +98,14 @@ impl Copy {
 }
 
 runtime! {
-    fn cudaMemcpy3D(copy: *const Copy) {
-        // SAFETY: the caller passes a description or null.
-        let copy = unsafe { copy.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
+    fn cudaMemcpy3D(copy: Option<&Copy>) {
+        let copy = copy.ok_or(INVALID_VALUE)?.to_driver()?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
         unsafe { cu!(cuMemcpy3D_v2(&raw const copy)) }
     }
 
-    fn cudaMemcpy3DAsync(copy: *const Copy, stream: CUstream) {
-        // SAFETY: the caller passes a description or null.
-        let copy = unsafe { copy.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
+    fn cudaMemcpy3DAsync(copy: Option<&Copy>, stream: CUstream) {
+        let copy = copy.ok_or(INVALID_VALUE)?.to_driver()?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuMemcpy3DAsync_v2(&raw const copy, stream)) }
     }
@@ -120,32 +119,21 @@ mod tests {
     use crate::tests::{call, code, simulate};
     use crate::texture::Channels;
 
-    #[test]
-    fn layers_are_copied_to_an_array_and_back() {
-        let _turn = simulate();
-        let (channels, extent) = (
-            Channels::new([16, 0, 0, 0], 1),
-            Extent {
-                width: 3,
-                height: 2,
-                depth: 2,
-            },
-        );
-        let mut array = CUarray::default();
-        let allocate = crate::array::cudaMalloc3DArray;
-        call!(allocate(&raw mut array, &raw const channels, extent, 0));
-        let origin = Position { x: 0, y: 0, z: 0 };
-        let memory = |start: *mut u16| Side {
+    fn memory_side(elements: &mut [u16; 12]) -> Side {
+        Side {
             array: CUarray::default(),
-            position: origin,
+            position: Position { x: 0, y: 0, z: 0 },
             memory: Pitched {
-                start: start.cast(),
+                start: elements.as_mut_ptr().cast(),
                 pitch: 6,
                 width: 3,
                 height: 2,
             },
-        };
-        let of_array = |position| Side {
+        }
+    }
+
+    fn array_side(array: CUarray, position: Position) -> Side {
+        Side {
             array,
             position,
             memory: Pitched {
@@ -154,34 +142,46 @@ mod tests {
                 width: 0,
                 height: 0,
             },
+        }
+    }
+
+    #[test]
+    fn layers_are_copied_to_an_array_and_back() {
+        let _turn = simulate();
+        let channels = Channels::new([16, 0, 0, 0], 1);
+        let extent = Extent {
+            width: 3,
+            height: 2,
+            depth: 2,
         };
+        let mut array = CUarray::default();
+        let allocate = crate::array::cudaMalloc3DArray;
+        call!(allocate(&raw mut array, Some(&channels), extent, 0));
         let mut source: [u16; 12] = std::array::from_fn(|index| index as u16 + 1);
         let copy = Copy {
-            from: memory(source.as_mut_ptr()),
-            to: of_array(origin),
+            from: memory_side(&mut source),
+            to: array_side(array, Position { x: 0, y: 0, z: 0 }),
             extent,
             direction: 1,
         };
-        call!(cudaMemcpy3D(&raw const copy));
-        let mut found = [0_u16; 12];
+        call!(cudaMemcpy3D(Some(&copy)));
+        let mut result = [0_u16; 12];
         // Two elements of the second layer, from the second one of its second row.
-        let (from, extent) = (
-            of_array(Position { x: 1, y: 1, z: 1 }),
-            Extent {
-                width: 2,
-                height: 1,
-                depth: 1,
-            },
-        );
+        let from = array_side(array, Position { x: 1, y: 1, z: 1 });
+        let extent = Extent {
+            width: 2,
+            height: 1,
+            depth: 1,
+        };
         let copy = Copy {
             from,
-            to: memory(found.as_mut_ptr()),
+            to: memory_side(&mut result),
             extent,
             direction: 2,
         };
-        call!(cudaMemcpy3D(&raw const copy));
-        assert_eq!(found[..3], [11, 12, 0]);
-        assert_eq!(code!(cudaMemcpy3D(ptr::null())), INVALID_VALUE);
+        call!(cudaMemcpy3D(Some(&copy)));
+        assert_eq!(result[..3], [11, 12, 0]);
+        assert_eq!(code!(cudaMemcpy3D(None)), INVALID_VALUE);
         let free = crate::array::cudaFreeArray;
         call!(free(array));
     }

@@ -7,40 +7,54 @@ use curium_sys::CUresult;
 
 use crate::state::{self, Code};
 
-/// The codes without a counterpart in the driver.
-const OWN: [(Code, &CStr, &CStr); 8] = [
-    (
-        9,
-        c"cudaErrorInvalidConfiguration",
-        c"invalid configuration argument",
-    ),
-    (12, c"cudaErrorInvalidPitchValue", c"invalid pitch argument"),
-    (13, c"cudaErrorInvalidSymbol", c"invalid device symbol"),
-    (
-        17,
-        c"cudaErrorInvalidDevicePointer",
-        c"invalid device pointer",
-    ),
-    (
-        21,
-        c"cudaErrorInvalidMemcpyDirection",
-        c"invalid copy direction for memcpy",
-    ),
-    (
-        35,
-        c"cudaErrorInsufficientDriver",
-        c"CUDA driver version is insufficient for CUDA runtime version",
-    ),
-    (
-        52,
-        c"cudaErrorMissingConfiguration",
-        c"__global__ function call is not configured",
-    ),
-    (
-        98,
-        c"cudaErrorInvalidDeviceFunction",
-        c"invalid device function",
-    ),
+/// An error without a counterpart in the driver.
+struct RuntimeError {
+    code: Code,
+    name: &'static CStr,
+    description: &'static CStr,
+}
+
+const RUNTIME_ERRORS: [RuntimeError; 8] = [
+    RuntimeError {
+        code: 9,
+        name: c"cudaErrorInvalidConfiguration",
+        description: c"invalid configuration argument",
+    },
+    RuntimeError {
+        code: 12,
+        name: c"cudaErrorInvalidPitchValue",
+        description: c"invalid pitch argument",
+    },
+    RuntimeError {
+        code: 13,
+        name: c"cudaErrorInvalidSymbol",
+        description: c"invalid device symbol",
+    },
+    RuntimeError {
+        code: 17,
+        name: c"cudaErrorInvalidDevicePointer",
+        description: c"invalid device pointer",
+    },
+    RuntimeError {
+        code: 21,
+        name: c"cudaErrorInvalidMemcpyDirection",
+        description: c"invalid copy direction for memcpy",
+    },
+    RuntimeError {
+        code: 35,
+        name: c"cudaErrorInsufficientDriver",
+        description: c"CUDA driver version is insufficient for CUDA runtime version",
+    },
+    RuntimeError {
+        code: 52,
+        name: c"cudaErrorMissingConfiguration",
+        description: c"__global__ function call is not configured",
+    },
+    RuntimeError {
+        code: 98,
+        name: c"cudaErrorInvalidDeviceFunction",
+        description: c"invalid device function",
+    },
 ];
 
 /// The names that cannot be derived from the driver's names.
@@ -62,7 +76,7 @@ const RENAMED: [(Code, &CStr); 14] = [
 ];
 
 /// Returns the last error of the thread and clears it.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetLastError() -> Code {
     let last = state::last_error();
@@ -71,31 +85,33 @@ extern "C" fn cudaGetLastError() -> Code {
 }
 
 /// Returns the last error of the thread.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 extern "C" fn cudaPeekAtLastError() -> Code {
     state::last_error()
 }
 
 /// Returns the name of a code.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetErrorName(code: Code) -> *const c_char {
-    let own = OWN.iter().find(|own| own.0 == code).map(|own| own.1);
-    let renamed = RENAMED
-        .iter()
-        .find(|renamed| renamed.0 == code)
-        .map(|renamed| renamed.1);
-    own.or(renamed)
-        .map_or_else(|| of_driver(code, Text::Name), CStr::as_ptr)
+    if let Some(error) = RUNTIME_ERRORS.iter().find(|error| error.code == code) {
+        return error.name.as_ptr();
+    }
+    match RENAMED.iter().find(|(renamed, _)| *renamed == code) {
+        Some((_, name)) => name.as_ptr(),
+        None => driver_text(code, Text::Name),
+    }
 }
 
 /// Returns the text of a code.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetErrorString(code: Code) -> *const c_char {
-    let own = OWN.iter().find(|own| own.0 == code);
-    own.map_or_else(|| of_driver(code, Text::Description), |own| own.2.as_ptr())
+    match RUNTIME_ERRORS.iter().find(|error| error.code == code) {
+        Some(error) => error.description.as_ptr(),
+        None => driver_text(code, Text::Description),
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -105,7 +121,7 @@ enum Text {
 }
 
 /// Returns the driver's name or description of a code.
-fn of_driver(code: Code, which: Text) -> *const c_char {
+fn driver_text(code: Code, which: Text) -> *const c_char {
     let unknown = c"unrecognized error code".as_ptr();
     let Ok(api) = state::api() else {
         return unknown;
@@ -129,26 +145,23 @@ fn of_driver(code: Code, which: Text) -> *const c_char {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::CStr;
-    use std::ptr;
-
     use super::*;
     use crate::tests::simulate;
 
+    fn name(code: Code) -> String {
+        // SAFETY: the name is one of the runtime, and ends with NUL.
+        let name = unsafe { CStr::from_ptr(cudaGetErrorName(code)) };
+        name.to_string_lossy().into_owned()
+    }
+
     #[test]
-    fn last_error_is_kept_until_it_is_taken() {
+    fn last_error_is_stored_until_it_is_returned() {
         let _turn = simulate();
-        let name = |code| {
-            // SAFETY: the name is one of the runtime, and ends with NUL.
-            unsafe { CStr::from_ptr(cudaGetErrorName(code)) }
-                .to_str()
-                .expect("names are in ASCII")
-        };
-        let refused = crate::device::cudaGetDevice;
-        assert_eq!(crate::tests::code!(refused(ptr::null_mut())), 1);
+        let get_device = crate::device::cudaGetDevice;
+        assert_eq!(crate::tests::code!(get_device(state::Out::null())), 1);
         assert_eq!(
             (
-                name(cudaPeekAtLastError()),
+                name(cudaPeekAtLastError()).as_str(),
                 cudaGetLastError(),
                 cudaGetLastError()
             ),

@@ -4,57 +4,27 @@ use std::ffi::c_uint;
 
 use curium_sys::{CUevent, CUstream};
 
-use crate::state::enter;
-use crate::{cu, runtime};
+use crate::forward;
 
-runtime! {
-    fn cudaEventCreate(place: *mut CUevent) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuEventCreate(place, 0)) }
-    }
+forward! {
+    unsafe fn cudaEventCreate(event: *mut CUevent) = cuEventCreate(event, 0);
 
-    fn cudaEventCreateWithFlags(place: *mut CUevent, flags: c_uint) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuEventCreate(place, flags)) }
-    }
+    unsafe fn cudaEventCreateWithFlags(event: *mut CUevent, flags: c_uint)
+        = cuEventCreate(event, flags);
 
-    fn cudaEventRecord(event: CUevent, stream: CUstream) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuEventRecord(event, stream)) }
-    }
+    unsafe fn cudaEventRecord(event: CUevent, stream: CUstream) = cuEventRecord(event, stream);
 
-    fn cudaEventRecordWithFlags(event: CUevent, stream: CUstream, flags: c_uint) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuEventRecordWithFlags(event, stream, flags)) }
-    }
+    unsafe fn cudaEventRecordWithFlags(event: CUevent, stream: CUstream, flags: c_uint)
+        = cuEventRecordWithFlags(event, stream, flags);
 
-    fn cudaEventQuery(event: CUevent) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuEventQuery(event)) }
-    }
+    unsafe fn cudaEventQuery(event: CUevent) = cuEventQuery(event);
 
-    fn cudaEventSynchronize(event: CUevent) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuEventSynchronize(event)) }
-    }
+    unsafe fn cudaEventSynchronize(event: CUevent) = cuEventSynchronize(event);
 
-    fn cudaEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuEventElapsedTime(milliseconds, start, end)) }
-    }
+    unsafe fn cudaEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent)
+        = cuEventElapsedTime(milliseconds, start, end);
 
-    fn cudaEventDestroy(event: CUevent) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuEventDestroy_v2(event)) }
-    }
+    unsafe fn cudaEventDestroy(event: CUevent) = cuEventDestroy_v2(event);
 }
 
 #[cfg(test)]
@@ -63,7 +33,7 @@ mod tests {
     use crate::tests::{call, code, simulate};
 
     #[test]
-    fn time_between_two_events_is_measured_and_not_with_one_that_has_no_time() {
+    fn elapsed_time_requires_two_timed_events() {
         let _turn = simulate();
         let [mut begin, mut end, mut untimed] = [CUevent::default(); 3];
         call!(cudaEventCreate(&raw mut begin));

@@ -49,13 +49,8 @@ fn context() -> Result<CUcontext> {
 }
 
 /// Returns the driver's parameters of a kernel node.
-///
-/// # Safety
-///
-/// `params` is null or points to the runtime's parameters.
-unsafe fn kernel(params: *const KernelNodeParams) -> Result<CUDA_KERNEL_NODE_PARAMS> {
-    // SAFETY: the caller upholds it.
-    let params = unsafe { params.as_ref() }.ok_or(INVALID_VALUE)?;
+fn kernel(params: Option<&KernelNodeParams>) -> Result<CUDA_KERNEL_NODE_PARAMS> {
+    let params = params.ok_or(INVALID_VALUE)?;
     Ok(CUDA_KERNEL_NODE_PARAMS {
         func: function(params.host)?,
         gridDimX: params.grid.x,
@@ -77,19 +72,21 @@ runtime! {
         graph: CUgraph,
         after: *const CUgraphNode,
         count: usize,
-        params: *const KernelNodeParams,
+        params: Option<&KernelNodeParams>,
     ) {
         enter()?;
-        // SAFETY: the caller passes the parameters.
-        let params = unsafe { kernel(params) }?;
+        let params = kernel(params)?;
         // SAFETY: `params` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuGraphAddKernelNode_v2(node, graph, after, count, &raw const params)) }
     }
 
-    fn cudaGraphExecKernelNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *const KernelNodeParams) {
+    fn cudaGraphExecKernelNodeSetParams(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        params: Option<&KernelNodeParams>,
+    ) {
         enter()?;
-        // SAFETY: the caller passes the parameters.
-        let params = unsafe { kernel(params) }?;
+        let params = kernel(params)?;
         // SAFETY: `params` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuGraphExecKernelNodeSetParams_v2(exec, node, &raw const params)) }
     }
@@ -105,7 +102,8 @@ runtime! {
         direction: c_int,
     ) {
         begin_copy(direction)?;
-        let (copy, context) = (bytes(to, from, size), context()?);
+        let copy = bytes(to, from, size);
+        let context = context()?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuGraphAddMemcpyNode(node, graph, after, count, &raw const copy, context)) }
     }
@@ -119,7 +117,8 @@ runtime! {
         direction: c_int,
     ) {
         begin_copy(direction)?;
-        let (copy, context) = (bytes(to, from, size), context()?);
+        let copy = bytes(to, from, size);
+        let context = context()?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuGraphExecMemcpyNodeSetParams(exec, node, &raw const copy, context)) }
     }
@@ -137,18 +136,6 @@ runtime! {
         unsafe { cu!(cuGraphAddMemsetNode(node, graph, after, count, params, context)) }
     }
 
-    fn cudaGraphAddMemFreeNode(
-        node: *mut CUgraphNode,
-        graph: CUgraph,
-        after: *const CUgraphNode,
-        count: usize,
-        memory: *mut c_void,
-    ) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuGraphAddMemFreeNode(node, graph, after, count, address(memory))) }
-    }
-
     fn cudaGraphConditionalHandleCreate(
         handle: *mut CUgraphConditionalHandle,
         graph: CUgraph,
@@ -159,25 +146,6 @@ runtime! {
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuGraphConditionalHandleCreate(handle, graph, context, value, flags)) }
     }
-
-    fn cudaStreamBeginCaptureToGraph(
-        stream: CUstream,
-        graph: CUgraph,
-        after: *const CUgraphNode,
-        edges: *const CUgraphEdgeData,
-        count: usize,
-        mode: c_uint,
-    ) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamBeginCaptureToGraph(stream, graph, after, edges, count, CUstreamCaptureMode(mode))) }
-    }
-
-    fn cudaDeviceGetGraphMemAttribute(device: c_int, attribute: c_uint, value: *mut c_void) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuDeviceGetGraphMemAttribute(device, CUgraphMem_attribute(attribute), value)) }
-    }
 }
 
 forward! {
@@ -187,9 +155,14 @@ forward! {
         after: *const CUgraphNode,
         count: usize,
         params: *const CUDA_HOST_NODE_PARAMS,
-    ) = cuGraphAddHostNode;
+    ) = cuGraphAddHostNode(node, graph, after, count, params);
 
-    unsafe fn cudaGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize) = cuGraphAddEmptyNode;
+    unsafe fn cudaGraphAddEmptyNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+    ) = cuGraphAddEmptyNode(node, graph, after, count);
 
     unsafe fn cudaGraphAddChildGraphNode(
         node: *mut CUgraphNode,
@@ -197,9 +170,10 @@ forward! {
         after: *const CUgraphNode,
         count: usize,
         child: CUgraph,
-    ) = cuGraphAddChildGraphNode;
+    ) = cuGraphAddChildGraphNode(node, graph, after, count, child);
 
-    unsafe fn cudaGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph) = cuGraphChildGraphNodeGetGraph;
+    unsafe fn cudaGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph)
+        = cuGraphChildGraphNodeGetGraph(node, graph);
 
     unsafe fn cudaGraphAddMemAllocNode(
         node: *mut CUgraphNode,
@@ -207,13 +181,18 @@ forward! {
         after: *const CUgraphNode,
         count: usize,
         params: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
-    ) = cuGraphAddMemAllocNode;
+    ) = cuGraphAddMemAllocNode(node, graph, after, count, params);
 
-    unsafe fn cudaGraphMemAllocNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEM_ALLOC_NODE_PARAMS) = cuGraphMemAllocNodeGetParams;
+    unsafe fn cudaGraphMemAllocNodeGetParams(
+        node: CUgraphNode,
+        params: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
+    ) = cuGraphMemAllocNodeGetParams(node, params);
 
-    unsafe fn cudaGraphMemFreeNodeGetParams(node: CUgraphNode, memory: *mut CUdeviceptr) = cuGraphMemFreeNodeGetParams;
+    unsafe fn cudaGraphMemFreeNodeGetParams(node: CUgraphNode, memory: *mut CUdeviceptr)
+        = cuGraphMemFreeNodeGetParams(node, memory);
 
-    unsafe fn cudaGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) = cuGraphDebugDotPrint;
+    unsafe fn cudaGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint)
+        = cuGraphDebugDotPrint(graph, path, flags);
 
     unsafe fn cudaUserObjectCreate(
         object: *mut CUuserObject,
@@ -221,13 +200,39 @@ forward! {
         destroy: CUhostFn,
         count: c_uint,
         flags: c_uint,
-    ) = cuUserObjectCreate;
+    ) = cuUserObjectCreate(object, value, destroy, count, flags);
 
-    unsafe fn cudaUserObjectRelease(object: CUuserObject, count: c_uint) = cuUserObjectRelease;
+    unsafe fn cudaUserObjectRelease(object: CUuserObject, count: c_uint)
+        = cuUserObjectRelease(object, count);
 
-    unsafe fn cudaGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) = cuGraphRetainUserObject;
+    unsafe fn cudaGraphRetainUserObject(
+        graph: CUgraph,
+        object: CUuserObject,
+        count: c_uint,
+        flags: c_uint,
+    ) = cuGraphRetainUserObject(graph, object, count, flags);
 
-    unsafe fn cudaDeviceGraphMemTrim(device: c_int) = cuDeviceGraphMemTrim;
+    unsafe fn cudaDeviceGraphMemTrim(device: c_int) = cuDeviceGraphMemTrim(device);
+
+    unsafe fn cudaGraphAddMemFreeNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        memory: *mut c_void,
+    ) = cuGraphAddMemFreeNode(node, graph, after, count, address(memory));
+
+    unsafe fn cudaStreamBeginCaptureToGraph(
+        stream: CUstream,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        edges: *const CUgraphEdgeData,
+        count: usize,
+        mode: c_uint,
+    ) = cuStreamBeginCaptureToGraph(stream, graph, after, edges, count, CUstreamCaptureMode(mode));
+
+    unsafe fn cudaDeviceGetGraphMemAttribute(device: c_int, attribute: c_uint, value: *mut c_void)
+        = cuDeviceGetGraphMemAttribute(device, CUgraphMem_attribute(attribute), value);
 }
 
 #[cfg(test)]
@@ -244,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn graph_of_a_fill_a_copy_and_a_host_function_runs_and_its_copy_is_changed() {
+    fn built_graph_runs_and_its_copy_is_updated() {
         use crate::memory::{cudaFree, cudaMalloc};
         use crate::stream::{
             cudaGraphCreate, cudaGraphDestroy, cudaGraphExecDestroy, cudaGraphInstantiateWithFlags,
@@ -252,10 +257,11 @@ mod tests {
         };
 
         let _turn = simulate();
-        let (mut graph, mut executable, mut memory) =
-            (CUgraph::default(), CUgraphExec::default(), ptr::null_mut());
+        let mut graph = CUgraph::default();
+        let mut executable = CUgraphExec::default();
+        let mut memory: *mut c_void = ptr::null_mut();
         call!(cudaGraphCreate(&raw mut graph, 0));
-        call!(cudaMalloc(&raw mut memory, 16));
+        call!(cudaMalloc((&mut memory).into(), 16));
         let fill = CUDA_MEMSET_NODE_PARAMS {
             dst: address(memory),
             value: 6,
@@ -273,7 +279,8 @@ mod tests {
             &raw const fill
         ));
         let [mut first, mut second] = [[0_u32; 4]; 2];
-        let (to, filled) = (first.as_mut_ptr().cast(), &raw const filled);
+        let to = first.as_mut_ptr().cast();
+        let filled = &raw const filled;
         call!(cudaGraphAddMemcpyNode1D(
             &raw mut copied,
             graph,

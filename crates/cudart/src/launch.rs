@@ -10,8 +10,8 @@ use curium_sys::{
 };
 
 use crate::registry;
-use crate::state::{self, INVALID_CONFIGURATION, INVALID_VALUE, Result, enter, put};
-use crate::{cu, runtime};
+use crate::state::{self, INVALID_CONFIGURATION, INVALID_VALUE, Out, Result, enter};
+use crate::{cu, forward_without_context, runtime};
 
 /// `dim3`.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ thread_local! {
 }
 
 /// Stores the configuration of the following launch.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaPushCallConfiguration(
     grid: Dim3,
@@ -128,6 +128,24 @@ fn exceeds_shared_memory(function: CUfunction, shared: c_uint) -> Result<bool> {
     Ok(i64::from(shared) > i64::from(limit))
 }
 
+fn kernel_attribute(kernel: CUkernel, attribute: CUfunction_attribute) -> Result<c_int> {
+    let mut value = 0;
+    // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    unsafe {
+        cu!(cuKernelGetAttribute(
+            &raw mut value,
+            attribute,
+            kernel,
+            state::device()
+        ))
+    }?;
+    Ok(value)
+}
+
+fn kernel_size(kernel: CUkernel, attribute: CUfunction_attribute) -> Result<usize> {
+    Ok(usize::try_from(kernel_attribute(kernel, attribute)?).unwrap_or_default())
+}
+
 /// Refines the driver's invalid-value error: the runtime distinguishes an invalid configuration.
 fn configured(launched: Result<()>) -> Result<()> {
     launched.map_err(|code| {
@@ -140,17 +158,18 @@ fn configured(launched: Result<()>) -> Result<()> {
 }
 
 runtime! {
-    fn __cudaPopCallConfiguration(grid: *mut Dim3, block: *mut Dim3, shared: *mut usize, stream: *mut c_void) {
+    fn __cudaPopCallConfiguration(
+        grid: Out<Dim3>,
+        block: Out<Dim3>,
+        shared: Out<usize>,
+        stream: Out<usize>,
+    ) {
         const MISSING: c_int = 52;
         let popped = CONFIGURATIONS.with_borrow_mut(Vec::pop).ok_or(MISSING)?;
-        // SAFETY: the compiler passes four pointers that are valid for reads.
-        unsafe { put(grid, popped.grid) }?;
-        // SAFETY: as above.
-        unsafe { put(block, popped.block) }?;
-        // SAFETY: as above.
-        unsafe { put(shared, popped.shared) }?;
-        // SAFETY: as above; the last points to a stream.
-        unsafe { put(stream.cast::<usize>(), popped.stream) }
+        grid.write(popped.grid)?;
+        block.write(popped.block)?;
+        shared.write(popped.shared)?;
+        stream.write(popped.stream)
     }
 
     fn cudaLaunchKernel(
@@ -165,14 +184,12 @@ runtime! {
         launch(function(host)?, &config, values)
     }
 
-    fn __cudaGetKernel(place: *mut CUkernel, host: *const c_void) {
-        // SAFETY: the compiler passes a pointer that is valid for writes.
-        unsafe { put(place, function(host)?.cast()) }
+    fn __cudaGetKernel(kernel: Out<CUkernel>, host: *const c_void) {
+        kernel.write(function(host)?.cast())
     }
 
-    fn cudaGetKernel(place: *mut CUkernel, host: *const c_void) {
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, function(host)?.cast()) }
+    fn cudaGetKernel(kernel: Out<CUkernel>, host: *const c_void) {
+        kernel.write(function(host)?.cast())
     }
 
     fn __cudaLaunchKernel(
@@ -210,11 +227,11 @@ runtime! {
         )) })
     }
 
-    fn cudaLaunchKernelExC(config: *const LaunchConfig, host: *const c_void, values: *mut *mut c_void) {
+    fn cudaLaunchKernelExC(config: Option<&LaunchConfig>, host: *const c_void, values: *mut *mut c_void) {
         let function = function(host)?;
-        // SAFETY: the caller passes a configuration.
-        let config = unsafe { config.as_ref() }.ok_or(INVALID_VALUE)?;
-        let (grid, block) = (config.grid, config.block);
+        let config = config.ok_or(INVALID_VALUE)?;
+        let grid = config.grid;
+        let block = config.block;
         let config = CUlaunchConfig {
             gridDimX: grid.x,
             gridDimY: grid.y,
@@ -238,52 +255,44 @@ runtime! {
         unsafe { cu!(cuKernelSetAttribute(attribute, value, kernel, state::device())) }
     }
 
-    fn cudaGetFuncBySymbol(place: *mut CUfunction, host: *const c_void) {
-        let (kernel, mut found) = (function(host)?.cast(), ptr::null_mut());
-        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-        unsafe { cu!(cuKernelGetFunction(&raw mut found, kernel)) }?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, found) }
+    fn cudaGetFuncBySymbol(function: Out<CUfunction>, host: *const c_void) {
+        let kernel = self::function(host)?.cast();
+        let mut handle = ptr::null_mut();
+        // SAFETY: `handle` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuKernelGetFunction(&raw mut handle, kernel)) }?;
+        function.write(handle)
     }
 
-    fn cudaFuncGetName(place: *mut *const c_char, host: *const c_void) {
+    fn cudaFuncGetName(name: *mut *const c_char, host: *const c_void) {
         let kernel: CUkernel = function(host)?.cast();
         // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuKernelGetName(place, kernel)) }
+        unsafe { cu!(cuKernelGetName(name, kernel)) }
     }
 
     fn cudaFuncSetCacheConfig(host: *const c_void, _config: c_int) {
         function(host).map(|_| ())
     }
 
-    fn cudaFuncGetAttributes(place: *mut FuncAttributes, host: *const c_void) {
+    fn cudaFuncGetAttributes(attributes: Out<FuncAttributes>, host: *const c_void) {
         use CUfunction_attribute as Attribute;
 
         let kernel: CUkernel = function(host)?.cast();
-        let get = |attribute| {
-            let mut value = 0;
-            // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-            unsafe { cu!(cuKernelGetAttribute(&raw mut value, attribute, kernel, state::device())) }.map(|()| value)
-        };
-        let size = |attribute| get(attribute).map(|value| usize::try_from(value).unwrap_or_default());
-        let attributes = FuncAttributes {
+        attributes.write(FuncAttributes {
             sizes: [
-                size(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
-                size(Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
-                size(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+                kernel_size(kernel, Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+                kernel_size(kernel, Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
+                kernel_size(kernel, Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
             ],
             numbers: [
-                get(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-                get(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-                get(Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
-                get(Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
-                get(Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA)?,
-                get(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
-                get(Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)?,
+                kernel_attribute(kernel, Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+                kernel_attribute(kernel, Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+                kernel_attribute(kernel, Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
+                kernel_attribute(kernel, Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
+                kernel_attribute(kernel, Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA)?,
+                kernel_attribute(kernel, Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
+                kernel_attribute(kernel, Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)?,
             ],
-        };
-        // SAFETY: the caller passes a pointer to attributes, which start with these fields.
-        unsafe { put(place, attributes) }
+        })
     }
 
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -308,9 +317,9 @@ runtime! {
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, flags)) }
     }
+}
 
-    fn cudaDeviceGetAttribute(place: *mut c_int, attribute: c_int, device: c_int) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuDeviceGetAttribute(place, CUdevice_attribute(attribute.cast_unsigned()), device)) }
-    }
+forward_without_context! {
+    unsafe fn cudaDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int)
+        = cuDeviceGetAttribute(value, CUdevice_attribute(attribute.cast_unsigned()), device);
 }

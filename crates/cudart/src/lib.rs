@@ -42,23 +42,41 @@ macro_rules! runtime {
             // SAFETY: no other symbol of a program that uses this runtime has this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name($($parameter: $ty),*) -> $crate::state::Code {
-                let body = || -> $crate::state::Result<()> { $body };
-                $crate::state::record(body())
+                $crate::state::entry(|| -> $crate::state::Result<()> { $body })
             }
         )*
     };
 }
 
-/// Defines functions of the runtime that pass their arguments to a driver function.
+/// Defines functions of the runtime that make the context of the thread's device current and call a driver function.
 ///
-/// Each line says `unsafe`: the contract of the runtime's function is that of the driver's function.
+/// Each line says `unsafe`: the contract of the runtime's function is that of the driver's function with these arguments.
 macro_rules! forward {
-    ($(unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) = $driver:ident;)*) => {
+    ($(
+        $(#[$attribute:meta])*
+        unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?)
+            = $driver:ident($($argument:expr),* $(,)?);
+    )*) => {
         $crate::runtime! {
-            $(fn $name($($parameter: $ty),*) {
+            $($(#[$attribute])* fn $name($($parameter: $ty),*) {
                 $crate::state::enter()?;
                 // SAFETY: the line of the table states that the contracts are the same.
-                unsafe { $crate::cu!($driver($($parameter),*)) }
+                unsafe { $crate::cu!($driver($($argument),*)) }
+            })*
+        }
+    };
+}
+
+/// Defines functions like [`forward!`] that require no current context.
+macro_rules! forward_without_context {
+    ($(
+        unsafe fn $name:ident($($parameter:ident: $ty:ty),* $(,)?)
+            = $driver:ident($($argument:expr),* $(,)?);
+    )*) => {
+        $crate::runtime! {
+            $(fn $name($($parameter: $ty),*) {
+                // SAFETY: the line of the table states that the contracts are the same.
+                unsafe { $crate::cu!($driver($($argument),*)) }
             })*
         }
     };
@@ -72,4 +90,4 @@ macro_rules! cu {
     }};
 }
 
-pub(crate) use {cu, forward, runtime};
+pub(crate) use {cu, forward, forward_without_context, runtime};

@@ -7,8 +7,8 @@ use curium_sys::{
     CUDA_MEMCPY2D, CUdeviceptr, CUmem_advise, CUmemorytype, CUpointer_attribute, CUstream,
 };
 
-use crate::state::{INVALID_DIRECTION, INVALID_PITCH, Result, enter, put};
-use crate::{cu, runtime};
+use crate::state::{INVALID_DIRECTION, INVALID_PITCH, Out, Result, enter};
+use crate::{cu, forward, runtime};
 
 /// The last direction of copies, `cudaMemcpyDefault`, which is inferred from the addresses.
 const DEFAULT_DIRECTION: c_int = 4;
@@ -74,87 +74,46 @@ fn rows(
 }
 
 runtime! {
-    fn cudaMalloc(place: *mut *mut c_void, size: usize) {
+    fn cudaMalloc(memory: Out<*mut c_void>, size: usize) {
         enter()?;
-        let mut found = 0;
+        let mut allocation = 0;
         if size > 0 {
-            // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-            unsafe { cu!(cuMemAlloc_v2(&raw mut found, size)) }?;
+            // SAFETY: `allocation` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+            unsafe { cu!(cuMemAlloc_v2(&raw mut allocation, size)) }?;
         }
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, pointer(found)) }
+        memory.write(pointer(allocation))
     }
 
-    fn cudaMallocPitch(place: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) {
+    fn cudaMallocPitch(memory: Out<*mut c_void>, pitch: *mut usize, width: usize, height: usize) {
         enter()?;
-        let mut found = 0;
-        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-        unsafe { cu!(cuMemAllocPitch_v2(&raw mut found, pitch, width, height, 4)) }?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, pointer(found)) }
+        let mut allocation = 0;
+        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemAllocPitch_v2(&raw mut allocation, pitch, width, height, 4)) }?;
+        memory.write(pointer(allocation))
     }
 
-    fn cudaMallocManaged(place: *mut *mut c_void, size: usize, flags: c_uint) {
+    fn cudaMallocManaged(memory: Out<*mut c_void>, size: usize, flags: c_uint) {
         enter()?;
-        let mut found = 0;
-        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-        unsafe { cu!(cuMemAllocManaged(&raw mut found, size, flags)) }?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, pointer(found)) }
+        let mut allocation = 0;
+        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemAllocManaged(&raw mut allocation, size, flags)) }?;
+        memory.write(pointer(allocation))
     }
 
-    fn cudaMallocAsync(place: *mut *mut c_void, size: usize, stream: CUstream) {
+    fn cudaMallocAsync(memory: Out<*mut c_void>, size: usize, stream: CUstream) {
         enter()?;
-        let mut found = 0;
-        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-        unsafe { cu!(cuMemAllocAsync(&raw mut found, size, stream)) }?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, pointer(found)) }
+        let mut allocation = 0;
+        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemAllocAsync(&raw mut allocation, size, stream)) }?;
+        memory.write(pointer(allocation))
     }
 
-    fn cudaMallocHost(place: *mut *mut c_void, size: usize) {
+    fn cudaHostGetDevicePointer(device: Out<*mut c_void>, host: *mut c_void, flags: c_uint) {
         enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemHostAlloc(place, size, 0)) }
-    }
-
-    fn cudaHostAlloc(place: *mut *mut c_void, size: usize, flags: c_uint) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemHostAlloc(place, size, flags)) }
-    }
-
-    fn cudaHostGetDevicePointer(place: *mut *mut c_void, host: *mut c_void, flags: c_uint) {
-        enter()?;
-        let mut found = 0;
-        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-        unsafe { cu!(cuMemHostGetDevicePointer_v2(&raw mut found, host, flags)) }?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, pointer(found)) }
-    }
-
-    fn cudaHostRegister(host: *mut c_void, size: usize, flags: c_uint) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemHostRegister_v2(host, size, flags)) }
-    }
-
-    fn cudaHostUnregister(host: *mut c_void) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemHostUnregister(host)) }
-    }
-
-    fn cudaFree(memory: *mut c_void) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemFree_v2(address(memory))) }
-    }
-
-    fn cudaFreeAsync(memory: *mut c_void, stream: CUstream) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemFreeAsync(address(memory), stream)) }
+        let mut mapped = 0;
+        // SAFETY: `mapped` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemHostGetDevicePointer_v2(&raw mut mapped, host, flags)) }?;
+        device.write(pointer(mapped))
     }
 
     fn cudaFreeHost(host: *mut c_void) {
@@ -167,39 +126,20 @@ runtime! {
         }
     }
 
-    fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemGetInfo_v2(free, total)) }
-    }
-
     fn cudaMemcpy(to: *mut c_void, from: *const c_void, size: usize, direction: c_int) {
         begin_copy(direction)?;
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuMemcpy(address(to), address(from), size)) }
     }
 
-    fn cudaMemcpyAsync(to: *mut c_void, from: *const c_void, size: usize, direction: c_int, stream: CUstream) {
-        begin_copy(direction)?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemcpyAsync(address(to), address(from), size, stream)) }
-    }
-
-    fn cudaMemcpyPeer(to: *mut c_void, _to_device: c_int, from: *const c_void, _from_device: c_int, size: usize) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemcpy(address(to), address(from), size)) }
-    }
-
-    fn cudaMemcpyPeerAsync(
+    fn cudaMemcpyAsync(
         to: *mut c_void,
-        _to_device: c_int,
         from: *const c_void,
-        _from_device: c_int,
         size: usize,
+        direction: c_int,
         stream: CUstream,
     ) {
-        enter()?;
+        begin_copy(direction)?;
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuMemcpyAsync(address(to), address(from), size, stream)) }
     }
@@ -235,18 +175,6 @@ runtime! {
         unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }
 
-    fn cudaMemset(memory: *mut c_void, value: c_int, size: usize) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemsetD8_v2(address(memory), value as u8, size)) }
-    }
-
-    fn cudaMemsetAsync(memory: *mut c_void, value: c_int, size: usize, stream: CUstream) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemsetD8Async(address(memory), value as u8, size, stream)) }
-    }
-
     fn cudaMemset2D(memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
         enter()?;
         let pitch = if height <= 1 { width } else { pitch };
@@ -269,59 +197,126 @@ runtime! {
     }
 
     // Up to CUDA 12, the size is followed by a device and a stream; later by a location, flags and a stream.
-    fn cudaMemPrefetchAsync(memory: *const c_void, size: usize, place: u64, flags: usize, stream: CUstream) {
+    fn cudaMemPrefetchAsync(memory: *const c_void, size: usize, location: u64, flags: usize, stream: CUstream) {
         enter()?;
         let (device, stream) = match crate::properties::MAJOR {
-            ..=12 => (place as c_int, ptr::with_exposed_provenance_mut(flags)),
-            _ => (device_of_location(place), stream),
+            ..=12 => (location as c_int, ptr::with_exposed_provenance_mut(flags)),
+            _ => (location_device(location), stream),
         };
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuMemPrefetchAsync(address(memory), size, device, stream)) }
     }
 
     // As above, without a stream.
-    fn cudaMemAdvise(memory: *const c_void, size: usize, advice: c_uint, place: u64) {
+    fn cudaMemAdvise(memory: *const c_void, size: usize, advice: c_uint, location: u64) {
         enter()?;
-        let device = if crate::properties::MAJOR <= 12 { place as c_int } else { device_of_location(place) };
+        let device = if crate::properties::MAJOR <= 12 { location as c_int } else { location_device(location) };
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuMemAdvise(address(memory), size, CUmem_advise(advice), device)) }
     }
 
-    fn cudaPointerGetAttributes(place: *mut PointerAttributes, memory: *const c_void) {
+    fn cudaPointerGetAttributes(attributes: Out<PointerAttributes>, memory: *const c_void) {
         use CUpointer_attribute as Attribute;
 
         enter()?;
-        let number = |attribute| {
-            let mut value = 0_u32;
-            // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-            unsafe { cu!(cuPointerGetAttribute((&raw mut value).cast(), attribute, address(memory))) }.map(|()| value)
-        };
-        let place_of = |attribute| {
-            let mut value: *mut c_void = ptr::null_mut();
-            // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-            unsafe { cu!(cuPointerGetAttribute((&raw mut value).cast(), attribute, address(memory))) }.map(|()| value)
-        };
-        let kind = match number(Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+        let kind = match integer_attribute(memory, Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
             Err(_) => 0,
-            Ok(_) if number(Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED) == Ok(1) => 3,
+            Ok(_) if integer_attribute(memory, Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED) == Ok(1) => 3,
             Ok(kind) => kind.cast_signed(),
         };
-        let (device, on_device, on_host) = if kind == 0 {
-            (-2, ptr::null_mut(), memory.cast_mut())
-        } else {
-            let device = number(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)?.cast_signed();
-            // Memory that is inaccessible to the host or the device has no address there.
-            let reached = |place: Result<*mut c_void>| place.unwrap_or(ptr::null_mut());
-            let on_device = reached(place_of(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER));
-            (device, on_device, reached(place_of(Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER)))
-        };
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, PointerAttributes { kind, device, on_device, on_host }) }
+        if kind == 0 {
+            return attributes.write(PointerAttributes {
+                kind,
+                device: -2,
+                on_device: ptr::null_mut(),
+                on_host: memory.cast_mut(),
+            });
+        }
+        let device = integer_attribute(memory, Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)?;
+        attributes.write(PointerAttributes {
+            kind,
+            device: device.cast_signed(),
+            on_device: address_attribute(memory, Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER),
+            on_host: address_attribute(memory, Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER),
+        })
     }
 }
 
+forward! {
+    unsafe fn cudaMallocHost(memory: *mut *mut c_void, size: usize)
+        = cuMemHostAlloc(memory, size, 0);
+
+    unsafe fn cudaHostAlloc(memory: *mut *mut c_void, size: usize, flags: c_uint)
+        = cuMemHostAlloc(memory, size, flags);
+
+    unsafe fn cudaHostRegister(host: *mut c_void, size: usize, flags: c_uint)
+        = cuMemHostRegister_v2(host, size, flags);
+
+    unsafe fn cudaHostUnregister(host: *mut c_void) = cuMemHostUnregister(host);
+
+    unsafe fn cudaFree(memory: *mut c_void) = cuMemFree_v2(address(memory));
+
+    unsafe fn cudaFreeAsync(memory: *mut c_void, stream: CUstream)
+        = cuMemFreeAsync(address(memory), stream);
+
+    unsafe fn cudaMemGetInfo(free: *mut usize, total: *mut usize) = cuMemGetInfo_v2(free, total);
+
+    unsafe fn cudaMemcpyPeer(
+        to: *mut c_void,
+        _to_device: c_int,
+        from: *const c_void,
+        _from_device: c_int,
+        size: usize,
+    ) = cuMemcpy(address(to), address(from), size);
+
+    unsafe fn cudaMemcpyPeerAsync(
+        to: *mut c_void,
+        _to_device: c_int,
+        from: *const c_void,
+        _from_device: c_int,
+        size: usize,
+        stream: CUstream,
+    ) = cuMemcpyAsync(address(to), address(from), size, stream);
+
+    unsafe fn cudaMemset(memory: *mut c_void, value: c_int, size: usize)
+        = cuMemsetD8_v2(address(memory), value as u8, size);
+
+    unsafe fn cudaMemsetAsync(memory: *mut c_void, value: c_int, size: usize, stream: CUstream)
+        = cuMemsetD8Async(address(memory), value as u8, size, stream);
+}
+
+fn integer_attribute(memory: *const c_void, attribute: CUpointer_attribute) -> Result<u32> {
+    let mut value = 0_u32;
+    // SAFETY: the attribute is a 32-bit integer, and the caller of the runtime function guarantees the other arguments.
+    unsafe {
+        cu!(cuPointerGetAttribute(
+            (&raw mut value).cast(),
+            attribute,
+            address(memory)
+        ))
+    }?;
+    Ok(value)
+}
+
+/// Returns the address of memory on the host or the device, null if it is inaccessible there.
+fn address_attribute(memory: *const c_void, attribute: CUpointer_attribute) -> *mut c_void {
+    fn query(memory: *const c_void, attribute: CUpointer_attribute) -> Result<*mut c_void> {
+        let mut value: *mut c_void = ptr::null_mut();
+        // SAFETY: the attribute is an address, and the caller of the runtime function guarantees the other arguments.
+        unsafe {
+            cu!(cuPointerGetAttribute(
+                (&raw mut value).cast(),
+                attribute,
+                address(memory)
+            ))
+        }?;
+        Ok(value)
+    }
+    query(memory, attribute).unwrap_or(ptr::null_mut())
+}
+
 /// Returns the device of a location: the type is in the lower half, the identifier in the upper half.
-fn device_of_location(location: u64) -> c_int {
+fn location_device(location: u64) -> c_int {
     const DEVICE: u32 = 1;
     const HOST: c_int = -1;
     if location as u32 == DEVICE {
@@ -340,10 +335,11 @@ mod tests {
     const TO_HOST: c_int = 2;
 
     #[test]
-    fn rows_of_pitched_memory_are_set_and_copied() {
+    fn pitched_rows_are_set_and_copied() {
         let _turn = simulate();
-        let (mut memory, mut pitch) = (ptr::null_mut(), 0);
-        call!(cudaMallocPitch(&raw mut memory, &raw mut pitch, 5, 3));
+        let mut memory: *mut c_void = ptr::null_mut();
+        let mut pitch = 0;
+        call!(cudaMallocPitch((&mut memory).into(), &raw mut pitch, 5, 3));
         assert!(pitch >= 5);
         call!(cudaMemset2D(memory, pitch, 9, 5, 3));
         let source = [1_u8, 2, 3, 4];
@@ -356,9 +352,9 @@ mod tests {
             2,
             TO_DEVICE
         ));
-        let mut found = [0_u8; 15];
+        let mut bytes = [0_u8; 15];
         call!(cudaMemcpy2D(
-            found.as_mut_ptr().cast(),
+            bytes.as_mut_ptr().cast(),
             5,
             memory,
             pitch,
@@ -366,7 +362,7 @@ mod tests {
             3,
             TO_HOST
         ));
-        assert_eq!(found, [1, 2, 9, 9, 9, 3, 4, 9, 9, 9, 9, 9, 9, 9, 9]);
+        assert_eq!(bytes, [1, 2, 9, 9, 9, 3, 4, 9, 9, 9, 9, 9, 9, 9, 9]);
         call!(cudaFree(memory));
         assert_eq!(
             code!(cudaFree(memory)),
@@ -376,31 +372,33 @@ mod tests {
     }
 
     #[test]
-    fn attributes_distinguish_device_pinned_managed_and_other_memory() {
+    fn attributes_distinguish_memory_kinds() {
         let _turn = simulate();
-        let [mut device, mut pinned, mut managed] = [ptr::null_mut(); 3];
-        call!(cudaMalloc(&raw mut device, 64));
+        let [mut device, mut pinned, mut managed]: [*mut c_void; 3] = [ptr::null_mut(); 3];
+        call!(cudaMalloc((&mut device).into(), 64));
         call!(cudaHostAlloc(&raw mut pinned, 64, 0));
-        call!(cudaMallocManaged(&raw mut managed, 64, 1));
+        call!(cudaMallocManaged((&mut managed).into(), 64, 1));
         let mut other = 0_u8;
-        let kind = |memory: *mut c_void| {
-            let mut found = PointerAttributes {
+        for (memory, expected) in [
+            (device, (2, false, true)),
+            (pinned, (1, false, false)),
+            (managed, (3, false, false)),
+            ((&raw mut other).cast(), (0, true, false)),
+        ] {
+            let mut attributes = PointerAttributes {
                 kind: 9,
                 device: 9,
                 on_device: ptr::null_mut(),
                 on_host: ptr::null_mut(),
             };
-            call!(cudaPointerGetAttributes(&raw mut found, memory));
-            (
-                found.kind,
-                found.on_device.is_null(),
-                found.on_host.is_null(),
-            )
-        };
-        assert_eq!(kind(device), (2, false, true));
-        assert_eq!(kind(pinned), (1, false, false));
-        assert_eq!(kind(managed), (3, false, false));
-        assert_eq!(kind((&raw mut other).cast()), (0, true, false));
+            call!(cudaPointerGetAttributes((&mut attributes).into(), memory));
+            let has_no_device_address = attributes.on_device.is_null();
+            let has_no_host_address = attributes.on_host.is_null();
+            assert_eq!(
+                (attributes.kind, has_no_device_address, has_no_host_address),
+                expected
+            );
+        }
         call!(cudaFree(device));
         call!(cudaFreeHost(pinned));
         call!(cudaFree(managed));
@@ -410,12 +408,13 @@ mod tests {
     fn registered_memory_has_a_device_address() {
         let _turn = simulate();
         let mut memory = vec![3_u8; 8192];
-        let (start, mut mapped) = (memory.as_mut_ptr().cast::<c_void>(), ptr::null_mut());
+        let start = memory.as_mut_ptr().cast::<c_void>();
+        let mut mapped: *mut c_void = ptr::null_mut();
         call!(cudaHostRegister(start, 8192, 2));
-        call!(cudaHostGetDevicePointer(&raw mut mapped, start, 0));
-        let mut found = [0_u8; 4];
-        call!(cudaMemcpy(found.as_mut_ptr().cast(), mapped, 4, TO_HOST));
-        assert_eq!(found, [3; 4]);
+        call!(cudaHostGetDevicePointer((&mut mapped).into(), start, 0));
+        let mut bytes = [0_u8; 4];
+        call!(cudaMemcpy(bytes.as_mut_ptr().cast(), mapped, 4, TO_HOST));
+        assert_eq!(bytes, [3; 4]);
         call!(cudaHostUnregister(start));
         assert_ne!(code!(cudaHostUnregister(start)), 0);
     }
@@ -423,7 +422,8 @@ mod tests {
     #[test]
     fn copy_in_an_unknown_direction_is_refused() {
         let _turn = simulate();
-        let (mut to, from) = (0_u8, 1_u8);
+        let mut to = 0_u8;
+        let from = 1_u8;
         let code = code!(cudaMemcpy(
             (&raw mut to).cast(),
             (&raw const from).cast(),

@@ -8,69 +8,52 @@ use curium_sys::{
 };
 
 use crate::memory::pointer;
-use crate::state::{enter, put};
-use crate::{cu, runtime};
+use crate::state::{Out, enter};
+use crate::{cu, forward, forward_without_context, runtime};
 
 runtime! {
-    fn cudaDeviceGetDefaultMemPool(place: *mut CUmemoryPool, device: c_int) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuDeviceGetDefaultMemPool(place, device)) }
-    }
-
-    fn cudaDeviceGetMemPool(place: *mut CUmemoryPool, device: c_int) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuDeviceGetMemPool(place, device)) }
-    }
-
-    fn cudaDeviceSetMemPool(device: c_int, pool: CUmemoryPool) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuDeviceSetMemPool(device, pool)) }
-    }
-
-    fn cudaMemPoolCreate(place: *mut CUmemoryPool, properties: *const CUmemPoolProps) {
+    fn cudaMallocFromPoolAsync(memory: Out<*mut c_void>, size: usize, pool: CUmemoryPool, stream: CUstream) {
         enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemPoolCreate(place, properties)) }
+        let mut allocation = 0;
+        // SAFETY: `allocation` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemAllocFromPoolAsync(&raw mut allocation, size, pool, stream)) }?;
+        memory.write(pointer(allocation))
     }
+}
 
-    fn cudaMemPoolDestroy(pool: CUmemoryPool) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemPoolDestroy(pool)) }
-    }
+forward! {
+    unsafe fn cudaMemPoolCreate(pool: *mut CUmemoryPool, properties: *const CUmemPoolProps)
+        = cuMemPoolCreate(pool, properties);
+}
 
-    fn cudaMemPoolGetAttribute(pool: CUmemoryPool, attribute: c_uint, value: *mut c_void) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemPoolGetAttribute(pool, CUmemPool_attribute(attribute), value)) }
-    }
+forward_without_context! {
+    unsafe fn cudaDeviceGetDefaultMemPool(pool: *mut CUmemoryPool, device: c_int)
+        = cuDeviceGetDefaultMemPool(pool, device);
 
-    fn cudaMemPoolSetAttribute(pool: CUmemoryPool, attribute: c_uint, value: *mut c_void) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemPoolSetAttribute(pool, CUmemPool_attribute(attribute), value)) }
-    }
+    unsafe fn cudaDeviceGetMemPool(pool: *mut CUmemoryPool, device: c_int)
+        = cuDeviceGetMemPool(pool, device);
 
-    fn cudaMemPoolTrimTo(pool: CUmemoryPool, bytes: usize) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemPoolTrimTo(pool, bytes)) }
-    }
+    unsafe fn cudaDeviceSetMemPool(device: c_int, pool: CUmemoryPool)
+        = cuDeviceSetMemPool(device, pool);
 
-    fn cudaMemPoolSetAccess(pool: CUmemoryPool, list: *const CUmemAccessDesc, count: usize) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemPoolSetAccess(pool, list, count)) }
-    }
+    unsafe fn cudaMemPoolDestroy(pool: CUmemoryPool) = cuMemPoolDestroy(pool);
 
-    fn cudaMemPoolGetAccess(flags: *mut CUmemAccess_flags, pool: CUmemoryPool, location: *mut CUmemLocation) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemPoolGetAccess(flags, pool, location)) }
-    }
+    unsafe fn cudaMemPoolGetAttribute(pool: CUmemoryPool, attribute: c_uint, value: *mut c_void)
+        = cuMemPoolGetAttribute(pool, CUmemPool_attribute(attribute), value);
 
-    fn cudaMallocFromPoolAsync(place: *mut *mut c_void, size: usize, pool: CUmemoryPool, stream: CUstream) {
-        enter()?;
-        let mut found = 0;
-        // SAFETY: `found` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-        unsafe { cu!(cuMemAllocFromPoolAsync(&raw mut found, size, pool, stream)) }?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, pointer(found)) }
-    }
+    unsafe fn cudaMemPoolSetAttribute(pool: CUmemoryPool, attribute: c_uint, value: *mut c_void)
+        = cuMemPoolSetAttribute(pool, CUmemPool_attribute(attribute), value);
+
+    unsafe fn cudaMemPoolTrimTo(pool: CUmemoryPool, bytes: usize) = cuMemPoolTrimTo(pool, bytes);
+
+    unsafe fn cudaMemPoolSetAccess(pool: CUmemoryPool, list: *const CUmemAccessDesc, count: usize)
+        = cuMemPoolSetAccess(pool, list, count);
+
+    unsafe fn cudaMemPoolGetAccess(
+        flags: *mut CUmemAccess_flags,
+        pool: CUmemoryPool,
+        location: *mut CUmemLocation,
+    ) = cuMemPoolGetAccess(flags, pool, location);
 }
 
 #[cfg(test)]
@@ -83,7 +66,7 @@ mod tests {
     use crate::tests::{call, code, simulate};
 
     #[test]
-    fn pool_allocates_keeps_its_threshold_and_is_destroyed() {
+    fn pool_allocates_and_stores_its_threshold() {
         let _turn = simulate();
         let allocation = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
         let mut properties = CUmemPoolProps {
@@ -91,10 +74,12 @@ mod tests {
             ..CUmemPoolProps::default()
         };
         properties.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-        let (mut pool, stream) = (CUmemoryPool::default(), CUstream::default());
+        let mut pool = CUmemoryPool::default();
+        let stream = CUstream::default();
         call!(cudaMemPoolCreate(&raw mut pool, &raw const properties));
         let threshold = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.0;
-        let (mut value, mut found) = (1_u64 << 20, 0_u64);
+        let mut value = 1_u64 << 20;
+        let mut attribute = 0_u64;
         call!(cudaMemPoolSetAttribute(
             pool,
             threshold,
@@ -103,14 +88,23 @@ mod tests {
         call!(cudaMemPoolGetAttribute(
             pool,
             threshold,
-            (&raw mut found).cast()
+            (&raw mut attribute).cast()
         ));
-        assert_eq!(found, 1 << 20);
-        let mut memory = ptr::null_mut();
-        call!(cudaMallocFromPoolAsync(&raw mut memory, 256, pool, stream));
+        assert_eq!(attribute, 1 << 20);
+        let mut memory: *mut c_void = ptr::null_mut();
+        call!(cudaMallocFromPoolAsync(
+            (&mut memory).into(),
+            256,
+            pool,
+            stream
+        ));
         let used = CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT.0;
-        call!(cudaMemPoolGetAttribute(pool, used, (&raw mut found).cast()));
-        assert!(found >= 256, "{found}");
+        call!(cudaMemPoolGetAttribute(
+            pool,
+            used,
+            (&raw mut attribute).cast()
+        ));
+        assert!(attribute >= 256, "{attribute}");
         let free = crate::memory::cudaFreeAsync;
         call!(free(memory, stream));
         call!(cudaMemPoolTrimTo(pool, 0));

@@ -230,15 +230,6 @@ pub(crate) fn properties(device: c_int, layout: Layout) -> Result<Vec<u8>> {
     let mut memory = 0;
     // SAFETY: `memory` is valid for writes, and the caller of the runtime function guarantees the other arguments.
     unsafe { cu!(cuDeviceTotalMem_v2(&raw mut memory, device)) }?;
-    // An attribute that the driver does not support is zero.
-    let figure = |attribute| {
-        let mut value = 0;
-        let got: Result<()> = {
-            // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
-            unsafe { cu!(cuDeviceGetAttribute(&raw mut value, attribute, device)) }
-        };
-        got.map(|()| value)
-    };
     // `c_char` is unsigned on ARM.
     let [name, uuid] =
         [&name[..], &uuid.bytes].map(|text| text.iter().flat_map(|byte| byte.to_ne_bytes()));
@@ -246,24 +237,34 @@ pub(crate) fn properties(device: c_int, layout: Layout) -> Result<Vec<u8>> {
     // The LUID of the device on Windows, and its node mask.
     writer.0.extend([0; 12]);
     writer.size(memory);
-    write_figures(&mut writer, layout, |attribute| {
-        figure(attribute).unwrap_or(0)
+    write_attributes(&mut writer, layout, |attribute| {
+        // An attribute that the driver does not support is zero.
+        device_attribute(device, attribute).unwrap_or(0)
     });
     writer.0.resize(layout.size(), 0);
     Ok(writer.0)
 }
 
-fn write_figures(writer: &mut Writer, layout: Layout, figure: impl Fn(Attribute) -> c_int) {
+fn device_attribute(device: c_int, attribute: Attribute) -> Result<c_int> {
+    let mut value = 0;
+    // SAFETY: `value` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+    unsafe { cu!(cuDeviceGetAttribute(&raw mut value, attribute, device)) }?;
+    Ok(value)
+}
+
+fn write_attributes(writer: &mut Writer, layout: Layout, value: impl Fn(Attribute) -> c_int) {
     for fields in FIELDS {
         match fields {
             After(end) if layout == *end => return,
             After(_) => {}
             Gone(_) if layout == Layout::Third => {}
-            Gone(attribute) => writer.int(figure(*attribute)),
-            Ints(attributes) => attributes
-                .iter()
-                .for_each(|attribute| writer.int(figure(*attribute))),
-            Size(attribute) => writer.size(figure(*attribute).cast_unsigned() as usize),
+            Gone(attribute) => writer.int(value(*attribute)),
+            Ints(attributes) => {
+                for attribute in *attributes {
+                    writer.int(value(*attribute));
+                }
+            }
+            Size(attribute) => writer.size(value(*attribute).cast_unsigned() as usize),
         }
     }
 }
@@ -274,8 +275,8 @@ mod tests {
 
     /// Compares the offsets with the headers of CUDA 11.8, 12.9 and 13.5.
     #[test]
-    fn fields_have_the_offsets_of_the_headers() {
-        for (layout, places) in [
+    fn fields_have_the_offsets_in_the_headers() {
+        for (layout, offsets) in [
             (
                 Layout::First,
                 [
@@ -304,16 +305,16 @@ mod tests {
                 ],
             ),
         ] {
-            for (name, offset) in places.into_iter().filter(|place| place.1 > 0) {
-                let meant = match name {
+            for (name, offset) in offsets.into_iter().filter(|(_, offset)| *offset > 0) {
+                let field = match name {
                     "multiprocessors" => Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
                     "optin" => Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                     "reserved" => Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
                     _ => Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH,
                 };
                 let mut writer = Writer(vec![0; 296]);
-                write_figures(&mut writer, layout, |attribute| {
-                    c_int::from(attribute == meant) * 7
+                write_attributes(&mut writer, layout, |attribute| {
+                    c_int::from(attribute == field) * 7
                 });
                 assert_eq!(
                     writer.0.iter().position(|byte| *byte == 7),

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use curium_sys::{CUdeviceptr, CUkernel, CUlibrary};
+use parking_lot::Mutex;
 
 use crate::cu;
 use crate::state::{INVALID_DEVICE_FUNCTION, INVALID_SYMBOL, Result};
@@ -37,33 +37,28 @@ struct Symbol {
 
 static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
 
-fn lock() -> MutexGuard<'static, Option<Registry>> {
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn with<T>(use_it: impl FnOnce(&mut Registry) -> T) -> T {
-    use_it(lock().get_or_insert_default())
+fn with_registry<T>(operation: impl FnOnce(&mut Registry) -> T) -> T {
+    operation(REGISTRY.lock().get_or_insert_default())
 }
 
 impl Registry {
     /// Returns the library of a binary, which is loaded on first use.
     fn library(&mut self, binary: usize) -> Result<CUlibrary> {
-        let found = self
+        let binary = self
             .binaries
             .get_mut(binary)
             .ok_or(INVALID_DEVICE_FUNCTION)?;
-        if let Some(library) = found.library {
+        if let Some(library) = binary.library {
             return Ok(ptr::with_exposed_provenance_mut(library));
         }
         let mut library: CUlibrary = ptr::null_mut();
-        let image = ptr::with_exposed_provenance::<c_void>(found.record);
-        let none = ptr::null_mut();
+        let image = ptr::with_exposed_provenance::<c_void>(binary.record);
         // SAFETY: `library` is valid for writes, and the caller of the runtime function guarantees the other arguments.
         unsafe {
             cu!(cuLibraryLoadData(
                 &raw mut library,
                 image,
-                none,
+                ptr::null_mut(),
                 ptr::null_mut(),
                 0,
                 ptr::null_mut(),
@@ -71,7 +66,7 @@ impl Registry {
                 0
             ))
         }?;
-        found.library = Some(library.expose_provenance());
+        binary.library = Some(library.expose_provenance());
         Ok(library)
     }
 
@@ -103,7 +98,8 @@ impl Registry {
     fn variable(&mut self, host: usize) -> Result<(CUdeviceptr, usize)> {
         let symbol = self.variables.get(&host).ok_or(INVALID_SYMBOL)?.clone();
         let library = self.library(symbol.binary)?;
-        let (mut address, mut size) = (0, 0);
+        let mut address = 0;
+        let mut size = 0;
         // SAFETY: `address` and `size` are valid for writes, and the caller of the runtime function guarantees the other arguments.
         unsafe {
             cu!(cuLibraryGetGlobal(
@@ -117,15 +113,16 @@ impl Registry {
     }
 
     /// Writes the addresses of the managed variables of a binary to the host's pointers.
-    fn place_managed(&mut self, binary: usize) -> Result<()> {
+    fn initialize_managed(&mut self, binary: usize) -> Result<()> {
         let managed = self
             .binaries
             .get(binary)
-            .map(|found| found.managed.clone())
+            .map(|binary| binary.managed.clone())
             .unwrap_or_default();
-        for (name, place) in managed {
+        for (name, host) in managed {
             let library = self.library(binary)?;
-            let (mut address, mut size) = (0, 0);
+            let mut address = 0;
+            let mut size = 0;
             // SAFETY: `address` and `size` are valid for writes, and the caller of the runtime function guarantees the other arguments.
             unsafe {
                 cu!(cuLibraryGetManaged(
@@ -135,9 +132,9 @@ impl Registry {
                     name.as_ptr()
                 ))
             }?;
-            let place = ptr::with_exposed_provenance_mut::<usize>(place);
+            let host = ptr::with_exposed_provenance_mut::<usize>(host);
             // SAFETY: the program registered the address of its pointer, which lives as long as the program.
-            unsafe { place.write(address as usize) };
+            unsafe { host.write(address as usize) };
         }
         Ok(())
     }
@@ -145,12 +142,12 @@ impl Registry {
 
 /// Returns the kernel of a host function.
 pub(crate) fn kernel(host: *const c_void) -> Result<CUkernel> {
-    with(|registry| registry.kernel(host.addr()))
+    with_registry(|registry| registry.kernel(host.addr()))
 }
 
 /// Returns the address and the size of a variable.
 pub(crate) fn variable(host: *const c_void) -> Result<(CUdeviceptr, usize)> {
-    with(|registry| registry.variable(host.addr()))
+    with_registry(|registry| registry.variable(host.addr()))
 }
 
 /// Returns the index of the binary of a handle.
@@ -158,7 +155,7 @@ pub(crate) fn variable(host: *const c_void) -> Result<(CUdeviceptr, usize)> {
 /// # Safety
 ///
 /// The handle was returned by `__cudaRegisterFatBinary`.
-unsafe fn binary_of(handle: *mut *mut c_void) -> usize {
+unsafe fn binary_index(handle: *mut *mut c_void) -> usize {
     // SAFETY: the caller guarantees the handle, which points to the index.
     unsafe { handle.cast::<usize>().read() }
 }
@@ -167,20 +164,20 @@ unsafe fn binary_of(handle: *mut *mut c_void) -> usize {
 ///
 /// # Safety
 ///
-/// The name is text that ends with NUL.
+/// The handle was returned by `__cudaRegisterFatBinary`, and the name is text that ends with NUL.
 unsafe fn symbol(handle: *mut *mut c_void, name: *const c_char) -> Symbol {
     // SAFETY: the caller guarantees the name.
     let name = unsafe { CStr::from_ptr(name) }.to_owned();
     Symbol {
-        // SAFETY: the caller passes the handle of a binary.
-        binary: unsafe { binary_of(handle) },
+        // SAFETY: the caller guarantees the handle.
+        binary: unsafe { binary_index(handle) },
         name,
         kernel: None,
     }
 }
 
 /// Registers the code of a translation unit.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterFatBinary(record: *mut c_void) -> *mut *mut c_void {
     let binary = Binary {
@@ -188,7 +185,7 @@ unsafe extern "C" fn __cudaRegisterFatBinary(record: *mut c_void) -> *mut *mut c
         library: None,
         managed: Vec::new(),
     };
-    let position = with(|registry| {
+    let position = with_registry(|registry| {
         registry.binaries.push(binary);
         registry.binaries.len() - 1
     });
@@ -197,18 +194,18 @@ unsafe extern "C" fn __cudaRegisterFatBinary(record: *mut c_void) -> *mut *mut c
 }
 
 /// Ends the registration of a translation unit, which requires no action.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {}
 
 /// Unregisters the code of a translation unit. Nothing is unloaded: the driver may have shut down before the program's
 /// destructors run.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaUnregisterFatBinary(_handle: *mut *mut c_void) {}
 
 /// Registers a kernel.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterFunction(
     handle: *mut *mut c_void,
@@ -224,11 +221,11 @@ unsafe extern "C" fn __cudaRegisterFunction(
 ) {
     // SAFETY: the compiler passes the handle of the binary and a name.
     let symbol = unsafe { symbol(handle, name) };
-    with(|registry| registry.kernels.insert(host.addr(), symbol));
+    with_registry(|registry| registry.kernels.insert(host.addr(), symbol));
 }
 
 /// Registers a variable.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterVar(
     handle: *mut *mut c_void,
@@ -242,11 +239,11 @@ unsafe extern "C" fn __cudaRegisterVar(
 ) {
     // SAFETY: the compiler passes the handle of the binary and a name.
     let symbol = unsafe { symbol(handle, name) };
-    with(|registry| registry.variables.insert(host.addr(), symbol));
+    with_registry(|registry| registry.variables.insert(host.addr(), symbol));
 }
 
 /// Registers a managed variable, which the host accesses through a pointer.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaRegisterManagedVar(
     handle: *mut *mut c_void,
@@ -260,22 +257,22 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
 ) {
     // SAFETY: the compiler passes the handle of the binary and a name.
     let symbol = unsafe { symbol(handle, name) };
-    let place = host.expose_provenance();
-    with(|registry| {
+    let host = host.expose_provenance();
+    with_registry(|registry| {
         if let Some(binary) = registry.binaries.get_mut(symbol.binary) {
-            binary.managed.push((symbol.name.clone(), place));
+            binary.managed.push((symbol.name.clone(), host));
         }
-        registry.variables.insert(place, symbol);
+        registry.variables.insert(host, symbol);
     });
 }
 
 /// Prepares the managed variables of a translation unit before their first use by the host.
-// SAFETY: as for the other functions.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __cudaInitModule(handle: *mut *mut c_void) -> c_char {
     // SAFETY: the compiler passes the handle of the binary.
-    let binary = unsafe { binary_of(handle) };
-    let placed =
-        crate::state::enter().and_then(|()| with(|registry| registry.place_managed(binary)));
-    c_char::from(crate::state::record(placed) == 0)
+    let binary = unsafe { binary_index(handle) };
+    let initialized = crate::state::enter()
+        .and_then(|()| with_registry(|registry| registry.initialize_managed(binary)));
+    c_char::from(crate::state::record(initialized) == 0)
 }

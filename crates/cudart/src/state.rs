@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::ptr;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use curium_sys::{Api, CUcontext, CUresult};
+use parking_lot::Mutex;
 
 use crate::cu;
 
@@ -43,8 +44,9 @@ pub(crate) fn install(api: Api) {
 
 /// Returns the functions of the driver, which is loaded and initialized by the first call.
 pub(crate) fn api() -> Result<&'static Api> {
-    let load = || Api::load().ok().and_then(initialized);
-    API.get_or_init(load).as_ref().ok_or(INSUFFICIENT_DRIVER)
+    API.get_or_init(|| Api::load().ok().and_then(initialized))
+        .as_ref()
+        .ok_or(INSUFFICIENT_DRIVER)
 }
 
 fn initialized(api: Api) -> Option<Api> {
@@ -71,6 +73,11 @@ pub(crate) fn record(result: Result<()>) -> Code {
         LAST.set(code);
     }
     code
+}
+
+/// Runs the body of a function of the runtime, and records its result.
+pub(crate) fn entry(body: impl FnOnce() -> Result<()>) -> Code {
+    record(body())
 }
 
 pub(crate) fn last_error() -> Code {
@@ -108,16 +115,13 @@ pub(crate) fn enter() -> Result<()> {
 }
 
 /// Discards the context of a device after a reset.
-pub(crate) fn forget(device: c_int) {
-    CONTEXTS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .remove(&device);
+pub(crate) fn discard_context(device: c_int) {
+    CONTEXTS.lock().remove(&device);
 }
 
 /// Returns the primary context of a device.
 pub(crate) fn primary(device: c_int) -> Result<CUcontext> {
-    let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut contexts = CONTEXTS.lock();
     if let Some(context) = contexts.get(&device) {
         return Ok(ptr::with_exposed_provenance_mut(*context));
     }
@@ -128,16 +132,30 @@ pub(crate) fn primary(device: c_int) -> Result<CUcontext> {
     Ok(context)
 }
 
-/// Writes a value to a pointer of the caller.
-///
-/// # Safety
-///
-/// The pointer is null or valid for writes.
-pub(crate) unsafe fn put<T>(place: *mut T, value: T) -> Result<()> {
-    if place.is_null() {
-        return Err(INVALID_VALUE);
+/// An output parameter of a runtime function. By the contract of the function, it is null or valid for writes.
+#[repr(transparent)]
+pub(crate) struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    /// Writes the value.
+    pub(crate) fn write(self, value: T) -> Result<()> {
+        if self.0.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        // SAFETY: only callers of runtime functions create outputs. Their contract makes the pointer valid for writes.
+        unsafe { self.0.write(value) };
+        Ok(())
     }
-    // SAFETY: the caller guarantees the pointer.
-    unsafe { place.write(value) };
-    Ok(())
+
+    #[cfg(test)]
+    pub(crate) fn null() -> Self {
+        Self(ptr::null_mut())
+    }
+}
+
+#[cfg(test)]
+impl<T> From<&mut T> for Out<T> {
+    fn from(value: &mut T) -> Self {
+        Self(value)
+    }
 }

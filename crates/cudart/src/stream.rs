@@ -8,153 +8,82 @@ use curium_sys::{
 };
 
 use crate::properties::MAJOR;
-use crate::state::enter;
-use crate::{cu, runtime};
+use crate::{forward, forward_without_context};
 
-runtime! {
-    fn cudaStreamCreate(place: *mut CUstream) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamCreate(place, 0)) }
-    }
+forward! {
+    unsafe fn cudaStreamCreate(stream: *mut CUstream) = cuStreamCreate(stream, 0);
 
-    fn cudaStreamCreateWithFlags(place: *mut CUstream, flags: c_uint) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamCreate(place, flags)) }
-    }
+    unsafe fn cudaStreamCreateWithFlags(stream: *mut CUstream, flags: c_uint)
+        = cuStreamCreate(stream, flags);
 
-    fn cudaStreamCreateWithPriority(place: *mut CUstream, flags: c_uint, priority: c_int) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamCreateWithPriority(place, flags, priority)) }
-    }
+    unsafe fn cudaStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int)
+        = cuStreamCreateWithPriority(stream, flags, priority);
 
-    fn cudaStreamDestroy(stream: CUstream) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamDestroy_v2(stream)) }
-    }
+    unsafe fn cudaStreamDestroy(stream: CUstream) = cuStreamDestroy_v2(stream);
 
-    fn cudaStreamSynchronize(stream: CUstream) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamSynchronize(stream)) }
-    }
+    unsafe fn cudaStreamSynchronize(stream: CUstream) = cuStreamSynchronize(stream);
 
-    fn cudaStreamQuery(stream: CUstream) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamQuery(stream)) }
-    }
+    unsafe fn cudaStreamQuery(stream: CUstream) = cuStreamQuery(stream);
 
-    fn cudaStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamWaitEvent(stream, event, flags)) }
-    }
+    unsafe fn cudaStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint)
+        = cuStreamWaitEvent(stream, event, flags);
 
-    fn cudaStreamGetPriority(stream: CUstream, priority: *mut c_int) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamGetPriority(stream, priority)) }
-    }
+    unsafe fn cudaStreamGetPriority(stream: CUstream, priority: *mut c_int)
+        = cuStreamGetPriority(stream, priority);
 
-    fn cudaStreamGetFlags(stream: CUstream, flags: *mut c_uint) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamGetFlags(stream, flags)) }
-    }
+    unsafe fn cudaStreamGetFlags(stream: CUstream, flags: *mut c_uint)
+        = cuStreamGetFlags(stream, flags);
 
-    fn cudaStreamGetId(stream: CUstream, id: *mut u64) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamGetId(stream, id)) }
-    }
+    unsafe fn cudaStreamGetId(stream: CUstream, id: *mut u64) = cuStreamGetId(stream, id);
 
-    fn cudaStreamAddCallback(stream: CUstream, callback: CUstreamCallback, data: *mut c_void, flags: c_uint) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamAddCallback(stream, callback, data, flags)) }
-    }
+    unsafe fn cudaStreamAddCallback(
+        stream: CUstream,
+        callback: CUstreamCallback,
+        data: *mut c_void,
+        flags: c_uint,
+    ) = cuStreamAddCallback(stream, callback, data, flags);
 
-    fn cudaLaunchHostFunc(stream: CUstream, function: CUhostFn, data: *mut c_void) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuLaunchHostFunc(stream, function, data)) }
-    }
+    unsafe fn cudaLaunchHostFunc(stream: CUstream, function: CUhostFn, data: *mut c_void)
+        = cuLaunchHostFunc(stream, function, data);
 
-    fn cudaStreamBeginCapture(stream: CUstream, mode: c_uint) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamBeginCapture_v2(stream, CUstreamCaptureMode(mode))) }
-    }
+    unsafe fn cudaStreamBeginCapture(stream: CUstream, mode: c_uint)
+        = cuStreamBeginCapture_v2(stream, CUstreamCaptureMode(mode));
 
-    fn cudaStreamEndCapture(stream: CUstream, graph: *mut CUgraph) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamEndCapture(stream, graph)) }
-    }
+    unsafe fn cudaStreamEndCapture(stream: CUstream, graph: *mut CUgraph)
+        = cuStreamEndCapture(stream, graph);
 
-    fn cudaStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuStreamIsCapturing(stream, status)) }
-    }
+    unsafe fn cudaStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus)
+        = cuStreamIsCapturing(stream, status);
 
-    fn cudaThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuThreadExchangeStreamCaptureMode(mode)) }
-    }
+    unsafe fn cudaThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode)
+        = cuThreadExchangeStreamCaptureMode(mode);
 
-    fn cudaGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize) {
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuGraphGetNodes(graph, nodes, count)) }
-    }
+    unsafe fn cudaGraphUpload(executable: CUgraphExec, stream: CUstream)
+        = cuGraphUpload(executable, stream);
 
-    fn cudaGraphUpload(executable: CUgraphExec, stream: CUstream) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuGraphUpload(executable, stream)) }
-    }
-
-    fn cudaGraphCreate(graph: *mut CUgraph, flags: c_uint) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuGraphCreate(graph, flags)) }
-    }
+    unsafe fn cudaGraphCreate(graph: *mut CUgraph, flags: c_uint) = cuGraphCreate(graph, flags);
 
     // Up to CUDA 11, output pointers for a node and a log follow the graph; later versions have flags there.
-    fn cudaGraphInstantiate(place: *mut CUgraphExec, graph: CUgraph, flags: u64) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuGraphInstantiateWithFlags(place, graph, if MAJOR <= 11 { 0 } else { flags })) }
-    }
+    unsafe fn cudaGraphInstantiate(executable: *mut CUgraphExec, graph: CUgraph, flags: u64)
+        = cuGraphInstantiateWithFlags(executable, graph, if MAJOR <= 11 { 0 } else { flags });
 
-    fn cudaGraphInstantiateWithFlags(place: *mut CUgraphExec, graph: CUgraph, flags: u64) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuGraphInstantiateWithFlags(place, graph, flags)) }
-    }
+    unsafe fn cudaGraphInstantiateWithFlags(
+        executable: *mut CUgraphExec,
+        graph: CUgraph,
+        flags: u64,
+    ) = cuGraphInstantiateWithFlags(executable, graph, flags);
 
-    fn cudaGraphLaunch(executable: CUgraphExec, stream: CUstream) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuGraphLaunch(executable, stream)) }
-    }
+    unsafe fn cudaGraphLaunch(executable: CUgraphExec, stream: CUstream)
+        = cuGraphLaunch(executable, stream);
 
-    fn cudaGraphExecDestroy(executable: CUgraphExec) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuGraphExecDestroy(executable)) }
-    }
+    unsafe fn cudaGraphExecDestroy(executable: CUgraphExec) = cuGraphExecDestroy(executable);
 
-    fn cudaGraphDestroy(graph: CUgraph) {
-        enter()?;
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuGraphDestroy(graph)) }
-    }
+    unsafe fn cudaGraphDestroy(graph: CUgraph) = cuGraphDestroy(graph);
+}
+
+forward_without_context! {
+    unsafe fn cudaGraphGetNodes(graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize)
+        = cuGraphGetNodes(graph, nodes, count);
 }
 
 #[cfg(test)]
@@ -173,8 +102,10 @@ mod tests {
     #[test]
     fn stream_reports_its_flags_priority_and_id() {
         let _turn = simulate();
-        let (mut stream, mut flags, mut priority, mut ids) =
-            (CUstream::default(), 9, 9, [0_u64; 2]);
+        let mut stream = CUstream::default();
+        let mut flags = 9;
+        let mut priority = 9;
+        let mut ids = [0_u64; 2];
         call!(cudaStreamCreateWithPriority(&raw mut stream, 1, -1));
         call!(cudaStreamGetFlags(stream, &raw mut flags));
         call!(cudaStreamGetPriority(stream, &raw mut priority));
@@ -187,15 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn captured_host_function_runs_with_each_launch_of_its_graph() {
+    fn captured_host_function_runs_with_each_launch() {
         let _turn = simulate();
         let counter = AtomicU32::new(0);
         let data = (&raw const counter).cast_mut().cast();
-        let (mut stream, mut graph, mut executable) = (
-            CUstream::default(),
-            CUgraph::default(),
-            CUgraphExec::default(),
-        );
+        let mut stream = CUstream::default();
+        let mut graph = CUgraph::default();
+        let mut executable = CUgraphExec::default();
         call!(cudaStreamCreate(&raw mut stream));
         call!(cudaStreamBeginCapture(stream, 0));
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;

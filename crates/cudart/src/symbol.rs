@@ -6,7 +6,7 @@ use std::ptr;
 use curium_sys::{CUdeviceptr, CUstream};
 
 use crate::memory::{address, begin_copy};
-use crate::state::{INVALID_VALUE, Result, enter, put};
+use crate::state::{INVALID_VALUE, Out, Result, enter};
 use crate::{cu, registry, runtime};
 
 /// Returns the address of a byte range of a variable.
@@ -19,14 +19,26 @@ fn within(host: *const c_void, offset: usize, size: usize) -> Result<CUdeviceptr
 }
 
 runtime! {
-    fn cudaMemcpyToSymbol(symbol: *const c_void, from: *const c_void, size: usize, offset: usize, direction: c_int) {
+    fn cudaMemcpyToSymbol(
+        symbol: *const c_void,
+        from: *const c_void,
+        size: usize,
+        offset: usize,
+        direction: c_int,
+    ) {
         begin_copy(direction)?;
         let to = within(symbol, offset, size)?;
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuMemcpy(to, address(from), size)) }
     }
 
-    fn cudaMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, direction: c_int) {
+    fn cudaMemcpyFromSymbol(
+        to: *mut c_void,
+        symbol: *const c_void,
+        size: usize,
+        offset: usize,
+        direction: c_int,
+    ) {
         begin_copy(direction)?;
         let from = within(symbol, offset, size)?;
         // SAFETY: the caller of the runtime function guarantees the arguments.
@@ -61,17 +73,15 @@ runtime! {
         unsafe { cu!(cuMemcpyAsync(address(to), from, size, stream)) }
     }
 
-    fn cudaGetSymbolAddress(place: *mut *mut c_void, symbol: *const c_void) {
+    fn cudaGetSymbolAddress(address: Out<*mut c_void>, symbol: *const c_void) {
         enter()?;
         let (start, _) = registry::variable(symbol)?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, ptr::with_exposed_provenance_mut(start as usize)) }
+        address.write(ptr::with_exposed_provenance_mut(start as usize))
     }
 
-    fn cudaGetSymbolSize(place: *mut usize, symbol: *const c_void) {
+    fn cudaGetSymbolSize(size: Out<usize>, symbol: *const c_void) {
         enter()?;
-        let (_, size) = registry::variable(symbol)?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, size) }
+        let (_, bytes) = registry::variable(symbol)?;
+        size.write(bytes)
     }
 }

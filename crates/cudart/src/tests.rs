@@ -2,9 +2,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use curium_sim::{Config, Simulator};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::launch::Dim3;
 use crate::state;
@@ -35,7 +36,7 @@ pub(crate) fn simulate() -> MutexGuard<'static, ()> {
     let simulator = SIMULATOR
         .get_or_init(|| Simulator::new(Config::new()).expect("there is room for a simulator"));
     state::install(simulator.api());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    TURN.lock()
 }
 
 /// Waits for all work of the device.
@@ -121,8 +122,38 @@ fn text(code: c_int) -> String {
         .into_owned()
 }
 
+/// Launches the kernel of the stub as `<<<1, threads>>>(memory, 5)`, and returns the code.
+fn launch(stub: &c_char, threads: u32, memory: *mut c_void) -> c_int {
+    let mut grid = Dim3::new(1, 1, 1);
+    let mut block = Dim3::new(threads, 1, 1);
+    assert_eq!(
+        // SAFETY: the call takes values only.
+        unsafe { program::__cudaPushCallConfiguration(grid, block, 0, ptr::null_mut()) },
+        0
+    );
+    block = Dim3::new(9, 9, 9);
+    let mut shared = 7_usize;
+    let mut stream = ptr::null_mut::<c_void>();
+    // SAFETY: the pointers are to local variables.
+    let popped = unsafe {
+        program::__cudaPopCallConfiguration(
+            &raw mut grid,
+            &raw mut block,
+            &raw mut shared,
+            (&raw mut stream).cast(),
+        )
+    };
+    assert_eq!(popped, 0);
+    let mut address = memory;
+    let mut addend = 5_i32;
+    let mut values: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut addend).cast()];
+    let host: *const c_void = ptr::from_ref(stub).cast();
+    // SAFETY: the values are those of the kernel's parameters.
+    unsafe { program::cudaLaunchKernel(host, grid, block, values.as_mut_ptr(), shared, stream) }
+}
+
 #[test]
-fn program_of_the_runtime_runs_its_kernel() {
+fn program_runs_its_kernel() {
     let _turn = simulate();
     let record = Record {
         magic: 0x4662_43b1,
@@ -155,38 +186,12 @@ fn program_of_the_runtime_runs_its_kernel() {
     assert_eq!(unsafe { program::cudaMalloc(&raw mut memory, 128) }, 0);
     // SAFETY: the memory has 128 bytes.
     assert_eq!(unsafe { program::cudaMemset(memory, 0, 128) }, 0);
-    let launch = |threads: u32| {
-        let (grid, block) = (Dim3::new(1, 1, 1), Dim3::new(threads, 1, 1));
-        assert_eq!(
-            // SAFETY: the call takes values only.
-            unsafe { program::__cudaPushCallConfiguration(grid, block, 0, ptr::null_mut()) },
-            0
-        );
-        let (mut grid, mut block, mut shared, mut stream) =
-            (grid, Dim3::new(9, 9, 9), 7_usize, none);
-        let places = (
-            &raw mut grid,
-            &raw mut block,
-            &raw mut shared,
-            (&raw mut stream).cast(),
-        );
-        assert_eq!(
-            // SAFETY: the pointers are to local variables.
-            unsafe { program::__cudaPopCallConfiguration(places.0, places.1, places.2, places.3) },
-            0
-        );
-        let (mut address, mut addend) = (memory, 5_i32);
-        let mut values: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut addend).cast()];
-        let host: *const c_void = (&raw const stub).cast();
-        // SAFETY: the values are those of the kernel's parameters.
-        unsafe { program::cudaLaunchKernel(host, grid, block, values.as_mut_ptr(), shared, stream) }
-    };
-    assert_eq!(launch(32), 0);
-    let mut found = [0_i32; 32];
+    assert_eq!(launch(&stub, 32, memory), 0);
+    let mut numbers = [0_i32; 32];
     // SAFETY: both sides have 128 bytes.
-    let copied = unsafe { program::cudaMemcpy(found.as_mut_ptr().cast(), memory, 128, 2) };
-    assert_eq!((copied, found), (0, [5; 32]));
-    let failed = launch(5000);
+    let copied = unsafe { program::cudaMemcpy(numbers.as_mut_ptr().cast(), memory, 128, 2) };
+    assert_eq!((copied, numbers), (0, [5; 32]));
+    let failed = launch(&stub, 5000, memory);
     assert_eq!(
         (failed, text(failed).as_str()),
         (9, "invalid configuration argument")

@@ -9,7 +9,7 @@ use curium_sys::{
 };
 
 use crate::memory::{address, pointer};
-use crate::state::{INVALID_VALUE, Result, enter, put};
+use crate::state::{INVALID_VALUE, Out, Result, enter};
 use crate::{cu, forward, runtime};
 
 /// `cudaErrorInvalidChannelDescriptor`.
@@ -51,6 +51,7 @@ pub(crate) struct Resource {
 }
 
 /// `cudaTextureDesc`.
+#[cfg_attr(test, derive(Debug, PartialEq))]
 #[repr(C)]
 pub(crate) struct Texture {
     address: [c_uint; 3],
@@ -77,7 +78,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    fn for_driver(&self) -> CUDA_RESOURCE_VIEW_DESC {
+    fn to_driver(&self) -> CUDA_RESOURCE_VIEW_DESC {
         CUDA_RESOURCE_VIEW_DESC {
             format: CUresourceViewFormat(self.format),
             width: self.size[0],
@@ -121,7 +122,7 @@ impl Channels {
     }
 
     /// Returns the channels of a format of the driver.
-    pub(crate) fn of_driver(format: CUarray_format, count: c_uint) -> Result<Self> {
+    pub(crate) fn from_driver(format: CUarray_format, count: c_uint) -> Result<Self> {
         let (kind, bits) = match format {
             CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => (0, 8),
             CUarray_format::CU_AD_FORMAT_SIGNED_INT16 => (0, 16),
@@ -141,7 +142,7 @@ impl Channels {
 }
 
 impl Resource {
-    fn of_driver(driver: &CUDA_RESOURCE_DESC) -> Result<Self> {
+    fn from_driver(driver: &CUDA_RESOURCE_DESC) -> Result<Self> {
         let mut memory = Memory {
             start: ptr::null_mut(),
             channels: Channels::default(),
@@ -155,23 +156,24 @@ impl Resource {
                 memory.start = unsafe { driver.res.array.hArray }.cast();
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
-                // SAFETY: as above.
+                // SAFETY: the type selects the union field that the driver wrote.
                 memory.start = unsafe { driver.res.mipmap.hMipmappedArray }.cast();
             }
             CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
-                // SAFETY: as above.
+                // SAFETY: the type selects the union field that the driver wrote.
                 let linear = unsafe { driver.res.linear };
                 memory.start = pointer(linear.devPtr);
-                memory.channels = Channels::of_driver(linear.format, linear.numChannels)?;
+                memory.channels = Channels::from_driver(linear.format, linear.numChannels)?;
                 memory.width = linear.sizeInBytes;
             }
             CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
-                // SAFETY: as above.
+                // SAFETY: the type selects the union field that the driver wrote.
                 let pitched = unsafe { driver.res.pitch2D };
                 memory.start = pointer(pitched.devPtr);
-                memory.channels = Channels::of_driver(pitched.format, pitched.numChannels)?;
-                (memory.width, memory.height, memory.pitch) =
-                    (pitched.width, pitched.height, pitched.pitchInBytes);
+                memory.channels = Channels::from_driver(pitched.format, pitched.numChannels)?;
+                memory.width = pitched.width;
+                memory.height = pitched.height;
+                memory.pitch = pitched.pitchInBytes;
             }
             _ => return Err(INVALID_VALUE),
         }
@@ -181,7 +183,7 @@ impl Resource {
         })
     }
 
-    fn for_driver(&self) -> Result<CUDA_RESOURCE_DESC> {
+    fn to_driver(&self) -> Result<CUDA_RESOURCE_DESC> {
         let mut driver = CUDA_RESOURCE_DESC {
             resType: CUresourcetype(self.kind),
             ..CUDA_RESOURCE_DESC::default()
@@ -213,29 +215,29 @@ impl Resource {
 }
 
 impl Texture {
-    fn of_driver(driver: &CUDA_TEXTURE_DESC) -> Self {
-        let has = |flag| driver.flags & flag != 0;
+    fn from_driver(driver: &CUDA_TEXTURE_DESC) -> Self {
+        let flags = driver.flags;
         Self {
             address: driver.addressMode.map(|mode| mode.0),
             filter: driver.filterMode.0,
-            read: if has(READ_AS_INTEGER) {
+            read: if flags & READ_AS_INTEGER != 0 {
                 0
             } else {
                 NORMALIZED_FLOAT
             },
-            srgb: has(SRGB).into(),
+            srgb: (flags & SRGB != 0).into(),
             border: driver.borderColor,
-            normalized: has(NORMALIZED_COORDINATES).into(),
+            normalized: (flags & NORMALIZED_COORDINATES != 0).into(),
             anisotropy: driver.maxAnisotropy,
             mip_filter: driver.mipmapFilterMode.0,
             mip_bias: driver.mipmapLevelBias,
             mip_levels: [driver.minMipmapLevelClamp, driver.maxMipmapLevelClamp],
-            without_trilinear: has(WITHOUT_TRILINEAR).into(),
-            seamless: has(SEAMLESS).into(),
+            without_trilinear: (flags & WITHOUT_TRILINEAR != 0).into(),
+            seamless: (flags & SEAMLESS != 0).into(),
         }
     }
 
-    fn for_driver(&self) -> CUDA_TEXTURE_DESC {
+    fn to_driver(&self) -> CUDA_TEXTURE_DESC {
         let flags = [
             (self.read != NORMALIZED_FLOAT, READ_AS_INTEGER),
             (self.normalized != 0, NORMALIZED_COORDINATES),
@@ -280,59 +282,54 @@ extern "C" fn cudaCreateChannelDesc(
 
 runtime! {
     fn cudaCreateTextureObject(
-        place: *mut CUtexObject,
-        resource: *const Resource,
-        texture: *const Texture,
-        view: *const View,
+        object: *mut CUtexObject,
+        resource: Option<&Resource>,
+        texture: Option<&Texture>,
+        view: Option<&View>,
     ) {
         enter()?;
-        // SAFETY: the caller passes a description or null.
-        let resource = unsafe { resource.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
-        // SAFETY: as above.
-        let texture = unsafe { texture.as_ref() }.ok_or(INVALID_VALUE)?.for_driver();
-        // SAFETY: as above.
-        let view = unsafe { view.as_ref() }.map(View::for_driver);
+        let resource = resource.ok_or(INVALID_VALUE)?.to_driver()?;
+        let texture = texture.ok_or(INVALID_VALUE)?.to_driver();
+        let view = view.map(View::to_driver);
         let view = view.as_ref().map_or(ptr::null(), ptr::from_ref);
         // SAFETY: `resource` and `texture` live during the call, and the caller of the runtime function guarantees the other arguments.
-        unsafe { cu!(cuTexObjectCreate(place, &raw const resource, &raw const texture, view)) }
+        unsafe { cu!(cuTexObjectCreate(object, &raw const resource, &raw const texture, view)) }
     }
 
-    fn cudaGetTextureObjectResourceDesc(place: *mut Resource, texture: CUtexObject) {
+    fn cudaGetTextureObjectResourceDesc(resource: Out<Resource>, texture: CUtexObject) {
         enter()?;
         let mut driver = CUDA_RESOURCE_DESC::default();
         // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuTexObjectGetResourceDesc(&raw mut driver, texture)) }?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, Resource::of_driver(&driver)?) }
+        resource.write(Resource::from_driver(&driver)?)
     }
 
-    fn cudaGetTextureObjectTextureDesc(place: *mut Texture, texture: CUtexObject) {
+    fn cudaGetTextureObjectTextureDesc(description: Out<Texture>, texture: CUtexObject) {
         enter()?;
         let mut driver = CUDA_TEXTURE_DESC::default();
         // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuTexObjectGetTextureDesc(&raw mut driver, texture)) }?;
-        // SAFETY: the caller passes a pointer that is null or valid for writes.
-        unsafe { put(place, Texture::of_driver(&driver)) }
+        description.write(Texture::from_driver(&driver))
     }
 
-    fn cudaCreateSurfaceObject(place: *mut CUsurfObject, resource: *const Resource) {
+    fn cudaCreateSurfaceObject(surface: *mut CUsurfObject, resource: Option<&Resource>) {
         enter()?;
-        // SAFETY: the caller passes a description or null.
-        let resource = unsafe { resource.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
+        let resource = resource.ok_or(INVALID_VALUE)?.to_driver()?;
         // SAFETY: `resource` lives during the call, and the caller of the runtime function guarantees the other arguments.
-        unsafe { cu!(cuSurfObjectCreate(place, &raw const resource)) }
+        unsafe { cu!(cuSurfObjectCreate(surface, &raw const resource)) }
     }
 }
 
 forward! {
-    unsafe fn cudaDestroyTextureObject(texture: CUtexObject) = cuTexObjectDestroy;
+    unsafe fn cudaDestroyTextureObject(texture: CUtexObject) = cuTexObjectDestroy(texture);
 
-    unsafe fn cudaDestroySurfaceObject(surface: CUsurfObject) = cuSurfObjectDestroy;
+    unsafe fn cudaDestroySurfaceObject(surface: CUsurfObject) = cuSurfObjectDestroy(surface);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::array::{cudaFreeArray, cudaMallocArray};
     use crate::tests::{call, code, simulate};
 
     fn texture() -> Texture {
@@ -353,12 +350,11 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_of_a_texture_are_returned() {
+    fn texture_descriptions_are_returned() {
         let _turn = simulate();
         let channels = cudaCreateChannelDesc(8, 8, 8, 8, 1);
         let mut array = Default::default();
-        let (allocate, free) = (crate::array::cudaMallocArray, crate::array::cudaFreeArray);
-        call!(allocate(&raw mut array, &raw const channels, 16, 8, 0));
+        call!(cudaMallocArray(&raw mut array, Some(&channels), 16, 8, 0));
         let start = array.cast();
         let resource = Resource {
             kind: 0,
@@ -370,55 +366,55 @@ mod tests {
                 pitch: 0,
             },
         };
-        let (described, mut object) = (texture(), 0);
+        let described = texture();
+        let mut object = 0;
         call!(cudaCreateTextureObject(
             &raw mut object,
-            &raw const resource,
-            &raw const described,
-            ptr::null()
+            Some(&resource),
+            Some(&described),
+            None
         ));
-        let mut found = texture();
-        found.address = [9; 3];
-        call!(cudaGetTextureObjectTextureDesc(&raw mut found, object));
-        let fields = |it: &Texture| {
-            (
-                it.address,
-                it.filter,
-                it.read,
-                it.border,
-                it.normalized,
-                it.anisotropy,
-                it.mip_levels,
-            )
-        };
-        assert_eq!(fields(&found), fields(&described));
-        let mut of_array = Resource {
+        let mut returned = texture();
+        returned.address = [9; 3];
+        call!(cudaGetTextureObjectTextureDesc(
+            (&mut returned).into(),
+            object
+        ));
+        assert_eq!(returned, described);
+        let mut array_resource = Resource {
             kind: 9,
             memory: Memory {
                 start: ptr::null_mut(),
                 ..resource.memory
             },
         };
-        call!(cudaGetTextureObjectResourceDesc(&raw mut of_array, object));
-        assert_eq!((of_array.kind, of_array.memory.start), (0, start));
+        call!(cudaGetTextureObjectResourceDesc(
+            (&mut array_resource).into(),
+            object
+        ));
+        assert_eq!(
+            (array_resource.kind, array_resource.memory.start),
+            (0, start)
+        );
         call!(cudaDestroyTextureObject(object));
         assert_ne!(
             code!(cudaDestroyTextureObject(object)),
             0,
             "it is destroyed"
         );
-        call!(free(array));
+        call!(cudaFreeArray(array));
     }
 
     #[test]
     fn texture_without_a_description_is_refused() {
         let _turn = simulate();
-        let (mut object, described) = (0, texture());
+        let mut object = 0;
+        let described = texture();
         let code = code!(cudaCreateTextureObject(
             &raw mut object,
-            ptr::null(),
-            &raw const described,
-            ptr::null()
+            None,
+            Some(&described),
+            None
         ));
         assert_eq!(code, INVALID_VALUE);
     }
