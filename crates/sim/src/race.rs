@@ -140,7 +140,7 @@ impl Races {
     pub(crate) fn describe(&self, conflict: Conflict) -> Option<StreamRace> {
         let order = self.order();
         let (own, other) = (order.party(conflict.own)?, order.party(conflict.other)?);
-        let mut race = StreamRace::of(conflict);
+        let mut race = StreamRace::new(conflict);
         (race.name, race.stream) = (Box::from(&*own.name), own.place.stream);
         (race.other, race.other_stream) = (Box::from(&*other.name), other.place.stream);
         Some(race)
@@ -230,7 +230,7 @@ fn note_with(
                 size,
                 write: how != AccessKind::Read,
             };
-            let report = || Report::of_transfer(ReportKind::StreamRace, access, Some(conflict));
+            let report = || Report::for_transfer(ReportKind::StreamRace, access, Some(conflict));
             current.found.get_or_insert_with(report);
         }
     });
@@ -242,7 +242,7 @@ pub(crate) fn note_host(access: Access) {
         if let Some(current) = current {
             current
                 .found
-                .get_or_insert_with(|| Report::of_transfer(ReportKind::HostRace, access, None));
+                .get_or_insert_with(|| Report::for_transfer(ReportKind::HostRace, access, None));
         }
     });
 }

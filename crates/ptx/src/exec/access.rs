@@ -1,5 +1,6 @@
 //! Loads, stores and atomics: address resolution, and transfers between registers and memory.
 
+use super::access_pattern;
 use super::frame::InFile;
 use super::gather;
 use super::handler::{recreate, versions};
@@ -8,14 +9,13 @@ use super::local;
 use super::memory::{HostBytes, Segment, Word};
 use super::op::{Control, Handler, Op, Space};
 use super::report::{Access, ReportKind, Trap};
-use super::runs;
 use super::uninitialized;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW, resolve};
 
 /// The resolved address of one lane's access, checked for bounds and alignment.
 #[derive(Clone, Copy)]
-enum Place {
+enum Location {
     Host(HostBytes),
     Local(u64),
     Param(u64),
@@ -54,7 +54,7 @@ versions! {
 }
 
 versions! {
-    /// [`load`] for an instruction that may reuse the runs of its address register.
+    /// [`load`] for an instruction that may reuse the access pattern of its address register.
     load_again() = run_load_again [T, D; WIDE] where T: Load, D: InFile
 }
 
@@ -78,7 +78,7 @@ fn run_load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) 
     if let Some(offset) = local::offset(unit, op) {
         return local::load::<T, D>(unit, op, offset);
     }
-    if runs::load::<T, D, WIDE>(unit, op) {
+    if access_pattern::load::<T, D, WIDE>(unit, op) {
         Control::Next
     } else {
         scattered_load::<T, D>(unit, op)
@@ -87,7 +87,7 @@ fn run_load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) 
 
 #[inline(always)]
 fn run_load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if runs::load_again::<T, D, WIDE>(unit, op) {
+    if access_pattern::load_again::<T, D, WIDE>(unit, op) {
         Control::Next
     } else {
         load_anywhere::<T, D>(unit, op)
@@ -103,7 +103,7 @@ fn load_anywhere<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 #[inline(always)]
 fn run_store_again<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if runs::store_again::<T, S, WIDE>(unit, op) {
+    if access_pattern::store_again::<T, S, WIDE>(unit, op) {
         Control::Next
     } else {
         store_anywhere::<T, S>(unit, op)
@@ -117,7 +117,7 @@ fn store_anywhere<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     unsafe { store::<T, S>()(unit, op) }
 }
 
-/// Loads from places that are not in runs.
+/// Loads from addresses without an access pattern.
 #[inline(never)]
 fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     if gather::load::<T, D>(unit, op) {
@@ -125,8 +125,8 @@ fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     }
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
-        let value = match place(unit, op, lane, addresses[lane], T::Word::SIZE, false) {
-            Ok(place) => read::<T::Word>(unit, place, lane),
+        let value = match locate_element(unit, op, lane, addresses[lane], T::Word::SIZE, false) {
+            Ok(location) => read::<T::Word>(unit, location, lane),
             Err(trap) => return unit.fault(trap),
         };
         unit.frame.row_mut::<D>(op.d).0[lane] = D::truncate(T::extend(value));
@@ -158,14 +158,14 @@ fn run_store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op)
     if let Some(offset) = local::offset(unit, op) {
         return local::store::<T, S>(unit, op, offset);
     }
-    if runs::store::<T, S, WIDE>(unit, op) {
+    if access_pattern::store::<T, S, WIDE>(unit, op) {
         Control::Next
     } else {
         scattered_store::<T, S>(unit, op)
     }
 }
 
-/// Stores to places that are not in runs.
+/// Stores to addresses without an access pattern.
 #[inline(never)]
 fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     if gather::store::<T, S>(unit, op) {
@@ -174,8 +174,8 @@ fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control 
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let value = T::truncate(unit.frame.row::<S>(op.b)[lane].extend());
-        match place(unit, op, lane, addresses[lane], T::SIZE, true) {
-            Ok(place) => write(unit, place, lane, value),
+        match locate_element(unit, op, lane, addresses[lane], T::SIZE, true) {
+            Ok(location) => write(unit, location, lane, value),
             Err(trap) => return unit.fault(trap),
         }
     }
@@ -198,37 +198,30 @@ where
     R: InFile,
     F: Fn(T, T, T) -> T + Copy + Send + 'static,
 {
-    let found = gather::places_in_shared::<T, WIDE>(unit, op);
-    let Some(places) = &found else {
+    let Some(lanes) = gather::resolve_in_shared::<T, WIDE>(unit, op) else {
         // Without a pointer, each operation would have its own copy of this function.
         return atomic_anywhere::<T, R>(unit, op, ternary_pointer(f));
     };
-    let (b, c) = (*unit.frame.row::<R>(op.b), *unit.frame.row::<R>(op.c));
+    let b = *unit.frame.row::<R>(op.b);
+    let c = *unit.frame.row::<R>(op.c);
     let active = unit.active;
     let olds = &mut unit.frame.row_mut::<R>(op.d).0;
     // Only this worker accesses the block's shared memory, so that nothing comes in between.
-    if places.are_one(0, LANES) {
-        let mut value = places.load(0);
+    if lanes.are_equal(0, LANES) {
+        let mut value = lanes.load(0);
         for lane in Lanes(active) {
             olds[lane] = R::truncate(value.extend());
-            value = f(
-                value,
-                T::truncate(b[lane].extend()),
-                T::truncate(c[lane].extend()),
-            );
+            let b = T::truncate(b[lane].extend());
+            let c = T::truncate(c[lane].extend());
+            value = f(value, b, c);
         }
-        places.store(0, value);
+        lanes.store(0, value);
     } else {
         for lane in Lanes(active) {
-            let old = places.load(lane);
-            places.store(
-                lane,
-                f(
-                    old,
-                    T::truncate(b[lane].extend()),
-                    T::truncate(c[lane].extend()),
-                ),
-            );
+            let old = lanes.load(lane);
+            let b = T::truncate(b[lane].extend());
+            let c = T::truncate(c[lane].extend());
+            lanes.store(lane, f(old, b, c));
             olds[lane] = R::truncate(old.extend());
         }
     }
@@ -244,17 +237,17 @@ fn atomic_anywhere<T: Word, R: InFile>(
 ) -> Control {
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
-        let place = match place(unit, op, lane, addresses[lane], T::SIZE, true) {
-            Ok(place) => place,
+        let location = match locate_element(unit, op, lane, addresses[lane], T::SIZE, true) {
+            Ok(location) => location,
             Err(trap) => return unit.fault(trap),
         };
         let b = T::truncate(unit.frame.row::<R>(op.b)[lane].extend());
         let c = T::truncate(unit.frame.row::<R>(op.c)[lane].extend());
-        let old = match place {
-            Place::Host(bytes) => bytes.update(|old| f(old, b, c)),
+        let old = match location {
+            Location::Host(bytes) => bytes.update(|old| f(old, b, c)),
             _ => {
-                let old = read::<T>(unit, place, lane);
-                write(unit, place, lane, f(old, b, c));
+                let old = read::<T>(unit, location, lane);
+                write(unit, location, lane, f(old, b, c));
                 old
             }
         };
@@ -305,16 +298,16 @@ pub(crate) fn segment(
 
 /// Checks and resolves one lane's access.
 #[inline(always)]
-fn place(
+fn locate_element(
     unit: &mut Unit<'_>,
     op: &Op,
     lane: usize,
     address: u64,
     bytes: u64,
     write: bool,
-) -> Result<Place, Trap> {
-    // The elements of a vector are accessed separately; `e` is the element's offset in the vector.
-    let start = address.wrapping_sub(u64::from(op.e));
+) -> Result<Location, Trap> {
+    // The elements of a vector are accessed separately.
+    let start = address.wrapping_sub(op.element_offset());
     if start & u64::from(op.align_mask) != 0 {
         let whole = u64::from(op.align_mask) + 1;
         let kind = ReportKind::MisalignedAddress;
@@ -332,23 +325,23 @@ fn locate(
     address: u64,
     bytes: u64,
     write: bool,
-) -> Result<Place, Trap> {
-    let (named, (space, offset)) = match space {
-        Space::Generic => (space, resolve(address)),
-        space => (space, (space, address)),
+) -> Result<Location, Trap> {
+    let (resolved_space, offset) = match space {
+        Space::Generic => resolve(address),
+        space => (space, address),
     };
-    let found = match space {
-        Space::Shared => unit.block.shared_place(offset, bytes).map(Place::Host),
-        Space::Local => local::is_inside(unit, offset, bytes).then_some(Place::Local(offset)),
+    let location = match resolved_space {
+        Space::Shared => unit.block.shared_bytes(offset, bytes).map(Location::Host),
+        Space::Local => local::is_inside(unit, offset, bytes).then_some(Location::Local(offset)),
         Space::Param if write => None,
-        Space::Param => param(unit, offset, bytes).map(Place::Param),
+        Space::Param => param(unit, offset, bytes).map(Location::Param),
         _ => unit
             .cache
-            .place(unit.launch.memory, offset, bytes, write)
-            .map(Place::Host),
+            .host_bytes(unit.launch.memory, offset, bytes, write)
+            .map(Location::Host),
     };
-    found.ok_or_else(|| {
-        trap(ReportKind::IllegalAddress, lane, address, bytes, write).in_space(named)
+    location.ok_or_else(|| {
+        trap(ReportKind::IllegalAddress, lane, address, bytes, write).in_space(space)
     })
 }
 
@@ -392,9 +385,9 @@ pub(crate) fn read_at<T: Word>(
     address: u64,
 ) -> Result<T, Trap> {
     check_alignment(address, T::SIZE, lane, false)?;
-    let place = locate(unit, space, lane, address, T::SIZE, false)?;
+    let location = locate(unit, space, lane, address, T::SIZE, false)?;
     uninitialized::check(unit, space, lane, address, T::SIZE)?;
-    Ok(read(unit, place, lane))
+    Ok(read(unit, location, lane))
 }
 
 /// Writes a value to one lane's address, which must be aligned.
@@ -407,9 +400,9 @@ pub(crate) fn write_at<T: Word>(
     value: T,
 ) -> Result<(), Trap> {
     check_alignment(address, T::SIZE, lane, true)?;
-    let place = locate(unit, space, lane, address, T::SIZE, true)?;
-    uninitialized::note(unit, space, lane, address, T::SIZE);
-    write(unit, place, lane, value);
+    let location = locate(unit, space, lane, address, T::SIZE, true)?;
+    uninitialized::record_write(unit, space, lane, address, T::SIZE);
+    write(unit, location, lane, value);
     Ok(())
 }
 
@@ -422,40 +415,40 @@ pub(crate) fn update_at<T: Word>(
     change: impl Fn(T) -> T,
 ) -> Result<T, Trap> {
     check_alignment(address, T::SIZE, lane, true)?;
-    let place = locate(unit, space, lane, address, T::SIZE, true)?;
+    let location = locate(unit, space, lane, address, T::SIZE, true)?;
     uninitialized::check(unit, space, lane, address, T::SIZE)?;
-    match place {
-        Place::Host(bytes) => Ok(bytes.update(change)),
-        place => {
-            let old = read(unit, place, lane);
-            write(unit, place, lane, change(old));
+    match location {
+        Location::Host(bytes) => Ok(bytes.update(change)),
+        location => {
+            let old = read(unit, location, lane);
+            write(unit, location, lane, change(old));
             Ok(old)
         }
     }
 }
 
 #[inline(always)]
-fn read<T: Word>(unit: &Unit<'_>, place: Place, lane: usize) -> T {
-    match place {
-        Place::Host(bytes) => bytes.load(0),
-        Place::Local(offset) => {
+fn read<T: Word>(unit: &Unit<'_>, location: Location, lane: usize) -> T {
+    match location {
+        Location::Host(bytes) => bytes.load(0),
+        Location::Local(offset) => {
             let word = unit.warp.local[(offset >> 3) as usize].0[lane];
             T::truncate(word >> ((offset & 7) * 8))
         }
-        Place::Param(bits) => T::truncate(bits),
+        Location::Param(bits) => T::truncate(bits),
     }
 }
 
 #[inline(always)]
-fn write<T: Word>(unit: &mut Unit<'_>, place: Place, lane: usize, value: T) {
-    match place {
-        Place::Host(bytes) => bytes.store(0, value),
-        Place::Local(offset) => {
+fn write<T: Word>(unit: &mut Unit<'_>, location: Location, lane: usize, value: T) {
+    match location {
+        Location::Host(bytes) => bytes.store(0, value),
+        Location::Local(offset) => {
             let word = &mut unit.warp.local[(offset >> 3) as usize].0[lane];
             *word = local::insert(*word, offset, value);
         }
-        // `place` rejects writes to parameters.
-        Place::Param(_) => {}
+        // `locate` rejects writes to parameters.
+        Location::Param(_) => {}
     }
 }
 

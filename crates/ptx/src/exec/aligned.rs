@@ -82,14 +82,14 @@ impl Warp {
     /// Makes a fragment at an aligned barrier wait for the other live threads of the warp, or lets all of them continue.
     pub(super) fn align(&mut self, index: usize, worker: &mut Worker<'_>) -> Result<(), Trap> {
         let fragment = self.fragments[index];
-        let path = self.path_of(&fragment);
+        let path = self.call_path(&fragment);
         let mut arrived = fragment.mask;
         for other in &self.fragments {
             if other.mask == fragment.mask {
                 continue;
             }
-            let other_path = self.path_of(other);
-            let is_apart = if !self.is_at_aligned_barrier(other, worker) {
+            let other_path = self.call_path(other);
+            let is_diverged = if !self.is_at_aligned_barrier(other, worker) {
                 bypasses(&path, &other_path, worker)
             } else if path == other_path {
                 arrived |= other.mask;
@@ -97,7 +97,7 @@ impl Warp {
             } else {
                 true
             };
-            if is_apart {
+            if is_diverged {
                 let divergence = self.divergence_between(&fragment, other, worker);
                 self.release_from_aligned_barriers(worker);
                 return Err(divergence.into_trap(ReportKind::DivergentBarrier));
@@ -134,8 +134,8 @@ impl Warp {
     /// Returns the fault of threads that wait for threads of their own warp forever. No thread of the block can continue.
     pub(super) fn stuck(&self, worker: &Worker<'_>) -> Option<Failure> {
         for waiting in &self.fragments {
-            let (group, needed) = self.collective(waiting, worker);
-            let missing = needed & self.state.live & !group;
+            let (group, members) = self.collective(waiting, worker);
+            let missing = members & self.state.live & !group;
             let Some(other) = self
                 .fragments
                 .iter()
@@ -168,7 +168,7 @@ impl Warp {
     /// for. Both are empty for a fragment that waits for something else.
     fn collective(&self, fragment: &Fragment, worker: &Worker<'_>) -> (u32, u32) {
         match fragment.state {
-            State::Gathering { needed } => (self.gathered(needed), needed),
+            State::Gathering { members } => (self.gathered(members), members),
             State::Converging { .. } => {
                 let frame = &self.frames[fragment.frame as usize];
                 let op = &worker.code(frame.function)[fragment.pc as usize];
@@ -176,9 +176,9 @@ impl Warp {
                     return (fragment.mask, self.state.live);
                 }
                 let masks = frame.row::<u32>(op.imm as u32);
-                let needed = masks[fragment.mask.trailing_zeros() as usize & 31];
-                let group = lanes_where(|lane| masks[lane] == needed) & fragment.mask;
-                (group, needed)
+                let members = masks[fragment.mask.trailing_zeros() as usize & 31];
+                let group = lanes_where(|lane| masks[lane] == members) & fragment.mask;
+                (group, members)
             }
             _ => (0, 0),
         }
@@ -209,7 +209,7 @@ impl Warp {
     }
 
     /// Returns the position of a fragment, and those of its callers up to the kernel.
-    fn path_of(&self, fragment: &Fragment) -> Vec<Position> {
+    fn call_path(&self, fragment: &Fragment) -> Vec<Position> {
         let mut path = Vec::with_capacity(fragment.depth as usize + 1);
         let mut pc = fragment.pc;
         let mut next = Some(fragment.frame);
@@ -235,25 +235,25 @@ fn bypasses(path: &[Position], other: &[Position], worker: &mut Worker<'_>) -> b
         .iter()
         .rev()
         .zip(other.iter().rev())
-        .take_while(|(own, other)| own == other)
+        .take_while(|(position, other)| position == other)
         .count();
-    let from_end = |path: &[Position], depth: usize| path.len().checked_sub(depth + 1);
-    let (mut own_level, mut other_level) = (from_end(path, common), from_end(other, common));
-    let is_in_same_function = own_level
+    let mut level = path.len().checked_sub(common + 1);
+    let mut other_level = other.len().checked_sub(common + 1);
+    let is_in_same_function = level
         .zip(other_level)
-        .is_some_and(|(own, other_level)| path[own].function == other[other_level].function);
+        .is_some_and(|(level, other_level)| path[level].function == other[other_level].function);
     if !is_in_same_function {
         // One call instruction called different functions.
-        own_level = from_end(path, common - 1);
-        other_level = from_end(other, common - 1);
+        level = path.len().checked_sub(common);
+        other_level = other.len().checked_sub(common);
     }
-    let (Some(own_level), Some(other_level)) = (own_level, other_level) else {
+    let (Some(level), Some(other_level)) = (level, other_level) else {
         return false;
     };
-    let position = path[own_level];
+    let position = path[level];
     let other_pc = other[other_level].pc + u32::from(other_level != 0);
     let program = &worker.launch.program.functions;
-    let continues = path[own_level + 1..].iter().any(|caller| {
+    let continues = path[level + 1..].iter().any(|caller| {
         let code = &program[caller.function as usize].code;
         !is_only_end(code, caller.pc + 1)
     });
@@ -284,45 +284,59 @@ impl Bypass {
                 predecessors[next as usize].push(pc);
             }
         }
-        let before = reached(code.len(), [site.pc], |pc| {
+        let before = reachable(code.len(), vec![site.pc], |pc| {
             predecessors[pc as usize].clone()
         });
         // Only the arriving threads execute the barrier, so it is not among the instructions after it.
         let barrier = site.pc + u32::from(code[site.pc as usize].role == Role::CheckAligned);
-        let after = reached(code.len(), successors(function, barrier), |pc| {
+        let after = reachable(code.len(), successors(function, barrier), |pc| {
             successors(function, pc)
         });
         // Threads at another aligned barrier are judged there.
-        let is_end = |pc: u32| match code[pc as usize].role {
-            Role::End => !site.continues,
-            Role::CheckAligned => true,
-            _ => false,
-        };
-        let is_shared = |pc: u32| {
-            let is_flow = matches!(code[pc as usize].role, Role::Branch | Role::IndexedBranch);
-            after[pc as usize] && !is_flow && !is_end(pc)
-        };
-        let all = || 0..code.len() as u32;
-        let rejoining = reached(code.len(), all().filter(|&pc| is_shared(pc)), |pc| {
+        let is_end: Vec<bool> = code
+            .iter()
+            .map(|op| match op.role {
+                Role::End => !site.continues,
+                Role::CheckAligned => true,
+                _ => false,
+            })
+            .collect();
+        let is_shared: Vec<bool> = (0..code.len())
+            .map(|pc| {
+                let is_branch = matches!(code[pc].role, Role::Branch | Role::IndexedBranch);
+                after[pc] && !is_branch && !is_end[pc]
+            })
+            .collect();
+        let rejoining = reachable(code.len(), marked(&is_shared), |pc| {
             predecessors[pc as usize].clone()
         });
         // The instructions from which threads can end without executing any that the others execute too.
-        let ending = reached(code.len(), all().filter(|&pc| is_end(pc)), |pc| {
+        let ending = reachable(code.len(), marked(&is_end), |pc| {
             let mut before = predecessors[pc as usize].clone();
-            before.retain(|&pc| !is_shared(pc));
+            before.retain(|&pc| !is_shared[pc as usize]);
             before
         });
-        let bypasses = |pc: usize| !before[pc] && rejoining[pc] && !ending[pc];
-        Self((0..code.len()).map(bypasses).collect())
+        Self(
+            (0..code.len())
+                .map(|pc| !before[pc] && rejoining[pc] && !ending[pc])
+                .collect(),
+        )
     }
+}
+
+/// Returns the marked instructions.
+fn marked(is_marked: &[bool]) -> Vec<u32> {
+    (0..is_marked.len() as u32)
+        .filter(|&pc| is_marked[pc as usize])
+        .collect()
 }
 
 /// Returns the instructions that may be executed after one of a function.
 fn successors(function: &Function, pc: u32) -> Vec<u32> {
     let op = &function.code[pc as usize];
     let mut next = match op.role {
-        Role::Branch => vec![op.imm as u32],
-        Role::IndexedBranch => function.branch_tables[op.imm as usize].clone(),
+        Role::Branch => vec![op.branch_target()],
+        Role::IndexedBranch => function.branch_tables[op.table_index()].clone(),
         Role::End => Vec::new(),
         _ => vec![pc + 1],
     };
@@ -333,14 +347,9 @@ fn successors(function: &Function, pc: u32) -> Vec<u32> {
     next
 }
 
-/// Returns the instructions that are in `first` or that follow from them by `next`, among `count` instructions.
-fn reached(
-    count: usize,
-    first: impl IntoIterator<Item = u32>,
-    next: impl Fn(u32) -> Vec<u32>,
-) -> Vec<bool> {
+/// Returns the instructions that are pending or that follow from them by `next`, among `count` instructions.
+fn reachable(count: usize, mut pending: Vec<u32>, next: impl Fn(u32) -> Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; count];
-    let mut pending: Vec<u32> = first.into_iter().collect();
     while let Some(pc) = pending.pop() {
         if !std::mem::replace(&mut is_reached[pc as usize], true) {
             pending.extend(next(pc));

@@ -31,7 +31,7 @@ pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
             .warp
             .copies
             .push(Copy::new(lane, from, to, size, valid))
-            && let Err(trap) = carry_out(unit, oldest)
+            && let Err(trap) = perform(unit, oldest)
         {
             return unit.fault(trap);
         }
@@ -40,7 +40,7 @@ pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 /// Performs a queued copy.
-fn carry_out(unit: &mut Unit<'_>, copy: Copy) -> Result<(), Trap> {
+fn perform(unit: &mut Unit<'_>, copy: Copy) -> Result<(), Trap> {
     for index in 0..copy.size {
         let offset = u64::from(index);
         let byte = if index < copy.valid {
@@ -53,9 +53,9 @@ fn carry_out(unit: &mut Unit<'_>, copy: Copy) -> Result<(), Trap> {
     Ok(())
 }
 
-fn carry_out_all(unit: &mut Unit<'_>, copies: Vec<Copy>) -> Control {
+fn perform_all(unit: &mut Unit<'_>, copies: Vec<Copy>) -> Control {
     for copy in copies {
-        if let Err(trap) = carry_out(unit, copy) {
+        if let Err(trap) = perform(unit, copy) {
             return unit.fault(trap);
         }
     }
@@ -69,26 +69,28 @@ pub(crate) fn run_commit(unit: &mut Unit<'_>, _op: &Op) -> Control {
 
 pub(crate) fn run_wait_group(unit: &mut Unit<'_>, op: &Op) -> Control {
     let due = unit.warp.copies.due(unit.active, op.imm as u32);
-    carry_out_all(unit, due)
+    perform_all(unit, due)
 }
 
 pub(crate) fn run_wait_all(unit: &mut Unit<'_>, _op: &Op) -> Control {
     let all = unit.warp.copies.all(unit.active);
-    carry_out_all(unit, all)
+    perform_all(unit, all)
 }
 
 /// `cp.async.mbarrier.arrive`: arrives once the thread's copies have completed. Without `.noinc`, the pending count is incremented first.
 pub(crate) fn run_arrive_after_copies(unit: &mut Unit<'_>, op: &Op) -> Control {
     let all = unit.warp.copies.all(unit.active);
-    let control = carry_out_all(unit, all);
+    let control = perform_all(unit, all);
     if control != Control::Next || op.imm == 0 {
         // The increment and the arrival cancel out.
         return control;
     }
     for lane in Lanes(unit.active) {
         let address = unit.frame.row::<u64>(op.a)[lane];
-        let arrive = |bits: u64| Mbarrier::from_bits(bits).arrive(1).bits();
-        if let Err(trap) = update_at::<u64>(unit, op.space, lane, address, arrive) {
+        let result = update_at(unit, op.space, lane, address, |bits| {
+            Mbarrier::from_bits(bits).arrive(1).bits()
+        });
+        if let Err(trap) = result {
             return unit.fault(trap);
         }
     }

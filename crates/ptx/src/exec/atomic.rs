@@ -1,6 +1,6 @@
 //! Accesses and atomics of 128 bits, and sums at generic addresses.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use super::access::{addresses, check_alignment, read_at, update_at, write_at};
 use super::float::{Real, canonical, flush};
@@ -20,7 +20,7 @@ pub(crate) fn run_wide_load(unit: &mut Unit<'_>, op: &Op) -> Control {
     };
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
-        let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = LOCK.lock();
         let value = match read_pair(unit, op, lane, addresses[lane], false) {
             Ok(value) => value,
             Err(trap) => return unit.fault(trap),
@@ -41,7 +41,7 @@ pub(crate) fn run_wide_store(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let value = [low, high].map(|row| unit.frame.row::<u64>(row)[lane]);
         let checked = check_alignment(addresses[lane], 16, lane, true);
-        let _lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = LOCK.lock();
         if let Err(trap) = checked.and_then(|()| write_pair(unit, op, lane, addresses[lane], value))
         {
             return unit.fault(trap);
@@ -57,21 +57,16 @@ pub(crate) fn run_wide_atomic<const COMPARES: bool>(unit: &mut Unit<'_>, op: &Op
     };
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
-        let value = |row: u32| unit.frame.row::<u64>(row)[lane];
-        let (b, c) = ([value(b_low), value(b_high)], [value(c_low), value(c_high)]);
-        let _lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let b = [b_low, b_high].map(|row| unit.frame.row::<u64>(row)[lane]);
+        let c = [c_low, c_high].map(|row| unit.frame.row::<u64>(row)[lane]);
+        let _lock = LOCK.lock();
         let old = match read_pair(unit, op, lane, addresses[lane], true) {
             Ok(old) => old,
             Err(trap) => return unit.fault(trap),
         };
+        let new = if COMPARES { c } else { b };
         if (!COMPARES || old == b)
-            && let Err(trap) = write_pair(
-                unit,
-                op,
-                lane,
-                addresses[lane],
-                if COMPARES { c } else { b },
-            )
+            && let Err(trap) = write_pair(unit, op, lane, addresses[lane], new)
         {
             return unit.fault(trap);
         }
@@ -124,7 +119,7 @@ pub(crate) fn run_generic_sum(unit: &mut Unit<'_>, op: &Op) -> Control {
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         if let Err(trap) = check_alignment(
-            addresses[lane].wrapping_sub(u64::from(op.e)),
+            addresses[lane].wrapping_sub(op.element_offset()),
             u64::from(op.align_mask) + 1,
             lane,
             true,
@@ -133,14 +128,14 @@ pub(crate) fn run_generic_sum(unit: &mut Unit<'_>, op: &Op) -> Control {
         }
         let is_device = resolve(addresses[lane]).0 == Space::Global;
         let b = unit.frame.row::<u32>(op.b)[lane];
-        let change = |old| {
+        let result = update_at(unit, op.space, lane, addresses[lane], |old| {
             if is_device {
                 flushed_sum(old, b)
             } else {
                 sum(old, b)
             }
-        };
-        match update_at::<u32>(unit, op.space, lane, addresses[lane], change) {
+        });
+        match result {
             Ok(old) => unit.frame.row_mut::<u32>(op.d).0[lane] = old,
             Err(trap) => return unit.fault(trap),
         }
@@ -160,5 +155,9 @@ pub(crate) fn flushed_sum(a: u32, b: u32) -> u32 {
 }
 
 pub(crate) fn change<T: Real>(old: u16, b: u16, f: impl Fn(T, T) -> T) -> u16 {
-    f(T::of_bits(u64::from(old)), T::of_bits(u64::from(b))).bits() as u16
+    f(
+        T::from_low_bits(u64::from(old)),
+        T::from_low_bits(u64::from(b)),
+    )
+    .bits() as u16
 }

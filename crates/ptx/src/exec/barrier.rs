@@ -63,7 +63,9 @@ impl Barrier {
             threads: self.arrived,
         };
         self.phase = self.phase.wrapping_add(1);
-        (self.arrived, self.votes, self.expected) = (0, 0, 0);
+        self.arrived = 0;
+        self.votes = 0;
+        self.expected = 0;
         true
     }
 
@@ -76,14 +78,19 @@ impl Barrier {
 impl Tally {
     /// Writes the result of a reduction to its destination.
     pub(crate) fn deliver(self, frame: &mut Frame, op: &Op, lanes: u32) {
-        let truth = |holds: bool| if holds { u32::MAX } else { 0 };
         if op.e == Reduction::Count as u32 {
             frame.row_mut::<u32>(op.d).merge(&[self.votes; 32], lanes);
-        } else if op.e == Reduction::All as u32 {
-            frame.set_predicate(op.d, truth(self.votes == self.threads), lanes);
-        } else if op.e == Reduction::Any as u32 {
-            frame.set_predicate(op.d, truth(self.votes != 0), lanes);
+            return;
         }
+        let is_true = if op.e == Reduction::All as u32 {
+            self.votes == self.threads
+        } else if op.e == Reduction::Any as u32 {
+            self.votes != 0
+        } else {
+            return;
+        };
+        let value = if is_true { u32::MAX } else { 0 };
+        frame.set_predicate(op.d, value, lanes);
     }
 }
 

@@ -1,13 +1,14 @@
 //! Barrier objects in shared memory: `mbarrier`.
 
 use super::access::{read_at, update_at};
-use super::cluster::{address_in, rank_of};
+use super::cluster::{address_in, block_rank};
 use super::handler::unary;
 use super::lane::Lanes;
 use super::mbarrier::Mbarrier;
 use super::op::{Control, Handler, Op};
 use super::uninitialized;
 use super::unit::Unit;
+use super::window::SHARED_WINDOW;
 
 /// The operation of `run_update`.
 pub(crate) const INIT: u8 = 0;
@@ -31,28 +32,33 @@ pub(crate) fn pending_count() -> Handler {
     unary(|state: u64| Mbarrier::from_bits(state).pending())
 }
 
+/// Returns the bits of an object after an operation.
+fn update<const KIND: u8>(bits: u64, count: u32) -> u64 {
+    let barrier = Mbarrier::from_bits(bits);
+    let barrier = match KIND {
+        INIT => Mbarrier::new(count),
+        INVALIDATE => return 0,
+        ARRIVE => barrier.arrive(count),
+        DROP => barrier.drop_out(count),
+        EXPECT => barrier.expect(count),
+        COMPLETE => barrier.complete(count),
+        EXPECT_AND_ARRIVE => barrier.expect(count).arrive(1),
+        _ => barrier.expect(count).drop_out(1),
+    };
+    barrier.bits()
+}
+
 pub(crate) fn run_update<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let address = unit.frame.row::<u64>(op.a)[lane];
         let count = unit.frame.row::<u32>(op.b)[lane];
-        let change = |bits: u64| {
-            let barrier = Mbarrier::from_bits(bits);
-            let barrier = match KIND {
-                INIT => Mbarrier::new(count),
-                INVALIDATE => return 0,
-                ARRIVE => barrier.arrive(count),
-                DROP => barrier.drop_out(count),
-                EXPECT => barrier.expect(count),
-                COMPLETE => barrier.complete(count),
-                EXPECT_AND_ARRIVE => barrier.expect(count).arrive(1),
-                _ => barrier.expect(count).drop_out(1),
-            };
-            barrier.bits()
-        };
         if KIND == INIT {
-            uninitialized::note(unit, op.space, lane, address, 8);
+            uninitialized::record_write(unit, op.space, lane, address, 8);
         }
-        match update_at::<u64>(unit, op.space, lane, address, change) {
+        let result = update_at::<u64>(unit, op.space, lane, address, |bits| {
+            update::<KIND>(bits, count)
+        });
+        match result {
             Ok(before) => unit.frame.row_mut::<u64>(op.d).0[lane] = before,
             Err(trap) => return unit.fault(trap),
         }
@@ -79,11 +85,7 @@ pub(crate) fn run_test<const BY_PARITY: bool>(unit: &mut Unit<'_>, op: &Op) -> C
 }
 
 pub(crate) fn run_map_address(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let window = if op.imm == 1 {
-        crate::exec::window::SHARED_WINDOW
-    } else {
-        0
-    };
+    let window = if op.imm == 1 { SHARED_WINDOW } else { 0 };
     let ranks = *unit.frame.row::<u32>(op.b);
     let mut row = *unit.frame.row::<u64>(op.a);
     for (address, rank) in row.iter_mut().zip(ranks) {
@@ -94,16 +96,11 @@ pub(crate) fn run_map_address(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 pub(crate) fn run_rank(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let window = if op.imm == 1 {
-        crate::exec::window::SHARED_WINDOW
-    } else {
-        0
-    };
-    let own = unit.block.rank;
+    let window = if op.imm == 1 { SHARED_WINDOW } else { 0 };
     let ranks = unit
         .frame
         .row::<u64>(op.a)
-        .map(|address| rank_of(address.wrapping_sub(window), own));
+        .map(|address| block_rank(address.wrapping_sub(window), unit.block.rank));
     unit.frame.row_mut::<u32>(op.d).merge(&ranks, unit.active);
     Control::Next
 }

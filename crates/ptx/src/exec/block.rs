@@ -10,7 +10,7 @@ use super::report::{ReportKind, Resume, Trap};
 use super::shadow::Shadow;
 use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
-use super::warpgroup::{MOST_WARPGROUPS, NAMED_BARRIERS};
+use super::warpgroup::{MAX_WARPGROUPS, NAMED_BARRIERS};
 use super::window::BLOCK_STRIDE;
 use super::worker::Worker;
 
@@ -20,10 +20,10 @@ const ROUNDS: u32 = 4;
 /// seldom interrupted.
 const FIRST_TURN: u32 = 1 << 8;
 /// Backward branches of a warp's longest turn.
-const LONGEST_TURN: u32 = 1 << 16;
+const MAX_TURN: u32 = 1 << 16;
 /// The number of rounds after which a block yields although all its warps reach barriers. Such a block seldom waits for another, and the
 /// registers of many blocks that take turns exceed the processor's caches.
-const MOST_ROUNDS: u32 = 1 << 10;
+const MAX_ROUNDS: u32 = 1 << 10;
 
 /// A running block.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct BlockState {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) rank: u32,
     /// The named barriers, and one for each warpgroup.
-    pub(crate) barriers: [Barrier; NAMED_BARRIERS + MOST_WARPGROUPS],
+    pub(crate) barriers: [Barrier; NAMED_BARRIERS + MAX_WARPGROUPS],
     /// The number of live threads.
     live: u32,
 }
@@ -61,7 +61,7 @@ impl Block {
         let shared = SharedMemory::new(u64::from(worker.launch.shared_size));
         let checking = worker.launch.program.checking;
         let shared = Arc::new(if checking.uninitialized {
-            shared.noting_writes()
+            shared.with_written_record()
         } else {
             shared
         });
@@ -75,7 +75,7 @@ impl Block {
                     .races
                     .then(|| Shadow::new(worker.launch.shared_size.into())),
                 rank: 0,
-                barriers: [Barrier::default(); NAMED_BARRIERS + MOST_WARPGROUPS],
+                barriers: [Barrier::default(); NAMED_BARRIERS + MAX_WARPGROUPS],
                 live: 0,
             },
             warps: Vec::new(),
@@ -92,7 +92,7 @@ impl Block {
         self.state.number = x + columns * (y + rows * z);
         self.state.shared.clear();
         self.state.order();
-        self.state.barriers = [Barrier::default(); NAMED_BARRIERS + MOST_WARPGROUPS];
+        self.state.barriers = [Barrier::default(); NAMED_BARRIERS + MAX_WARPGROUPS];
         let threads = worker.launch.block.iter().product::<u32>();
         self.state.live = threads;
         self.state.cluster.restart(threads);
@@ -118,8 +118,9 @@ impl Block {
 
     /// Runs the block until its threads have ended or its turn is over.
     pub(crate) fn run(&mut self, worker: &mut Worker<'_>) -> Result<Progress, (usize, Failure)> {
-        let (mut rounds, mut interrupted) = (0, 0);
-        while interrupted < ROUNDS && rounds < self.turn.min(MOST_ROUNDS) {
+        let mut rounds = 0;
+        let mut interrupted = 0;
+        while interrupted < ROUNDS && rounds < self.turn.min(MAX_ROUNDS) {
             let before = worker.executed();
             let mut paused = false;
             for turn in 0..self.warps.len() {
@@ -144,7 +145,7 @@ impl Block {
             rounds += 1;
             interrupted += u32::from(paused);
         }
-        self.turn = (self.turn * 2).min(LONGEST_TURN);
+        self.turn = (self.turn * 2).min(MAX_TURN);
         Ok(Progress::Paused)
     }
 
@@ -187,10 +188,11 @@ impl Block {
                 return (index, failure);
             }
         }
-        let waiting = self.warps.iter().map(Warp::first_waiting).enumerate();
-        let first = waiting
-            .filter_map(|(warp, place)| Some((warp, place?)))
-            .next();
+        let first = self
+            .warps
+            .iter()
+            .enumerate()
+            .find_map(|(index, warp)| Some((index, warp.first_waiting()?)));
         let (warp, (lane, function, pc)) = first.unwrap_or_default();
         let failure = Failure {
             trap: Trap::new(ReportKind::Deadlock, lane),
@@ -205,16 +207,16 @@ impl Block {
 impl BlockState {
     /// Returns host memory of `bytes` bytes at a shared-memory address of the block or of another block of its cluster.
     #[inline(always)]
-    pub(crate) fn shared_place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
+    pub(crate) fn shared_bytes(&self, address: u64, bytes: u64) -> Option<HostBytes> {
         if address < BLOCK_STRIDE {
-            self.shared.place(address, bytes)
+            self.shared.host_bytes(address, bytes)
         } else {
-            self.cluster.place(address, bytes)
+            self.cluster.host_bytes(address, bytes)
         }
     }
 
-    /// Returns the shared memory of an address: the block's own, or that of another block of its cluster.
-    pub(crate) fn shared_of(&self, address: u64) -> Option<&SharedMemory> {
+    /// Returns the shared memory that contains an address: the block's own, or that of another block of its cluster.
+    pub(crate) fn shared_memory(&self, address: u64) -> Option<&SharedMemory> {
         if address < BLOCK_STRIDE {
             Some(&self.shared)
         } else {

@@ -13,6 +13,11 @@ use super::unit::Unit;
 /// The alignment of addresses and sizes, in bytes.
 const ALIGNMENT: u64 = 16;
 
+/// Flags in `Op::imm`; the bits above are the index of a reduction.
+pub(crate) const TO_SHARED: u64 = 1;
+pub(crate) const FROM_SHARED: u64 = 2;
+pub(crate) const REDUCTION_SHIFT: u32 = 2;
+
 /// The operation of a reduction on each element, and the element's size in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BulkReduction {
@@ -20,7 +25,7 @@ pub(crate) struct BulkReduction {
     pub(crate) bytes: u64,
 }
 
-/// The bytes that one thread copies, and their spaces.
+/// The bytes that one thread copies, and the spaces of the destination and the source.
 struct Block {
     lane: usize,
     from: u64,
@@ -30,14 +35,7 @@ struct Block {
 
 impl Block {
     /// Returns the block that a lane copies, or the trap of a misaligned or invalid block.
-    fn of(unit: &Unit<'_>, op: &Op, lane: usize) -> Result<Self, Trap> {
-        let space = |bit: u64| {
-            if op.imm >> bit & 1 == 1 {
-                Space::Shared
-            } else {
-                Space::Global
-            }
-        };
+    fn new(unit: &Unit<'_>, op: &Op, lane: usize) -> Result<Self, Trap> {
         let from = unit.frame.row::<u64>(op.b)[lane];
         let size = u64::from(unit.frame.row::<u32>(op.c)[lane]);
         check_alignment(from, ALIGNMENT, lane, false)?;
@@ -46,7 +44,13 @@ impl Block {
             lane,
             from,
             size,
-            spaces: [space(0), space(1)],
+            spaces: [TO_SHARED, FROM_SHARED].map(|flag| {
+                if op.imm & flag == 0 {
+                    Space::Global
+                } else {
+                    Space::Shared
+                }
+            }),
         })
     }
 
@@ -71,8 +75,10 @@ impl Block {
     }
 
     fn complete(&self, unit: &mut Unit<'_>, barrier: u64) -> Result<(), Trap> {
-        let complete = |bits: u64| Mbarrier::from_bits(bits).complete(self.size as u32).bits();
-        update_at::<u64>(unit, Space::Shared, self.lane, barrier, complete).map(|_| ())
+        update_at(unit, Space::Shared, self.lane, barrier, |bits| {
+            Mbarrier::from_bits(bits).complete(self.size as u32).bits()
+        })?;
+        Ok(())
     }
 }
 
@@ -83,13 +89,11 @@ fn each_lane(
 ) -> Control {
     for lane in Lanes(unit.active) {
         let to = unit.frame.row::<u64>(op.a)[lane];
-        let barrier = if op.e == NO_REGISTER {
-            None
-        } else {
-            Some(unit.frame.row::<u64>(op.e)[lane])
-        };
-        if let Err(trap) = Block::of(unit, op, lane).and_then(|block| act(unit, block, to, barrier))
-        {
+        let barrier = op
+            .second_destination()
+            .map(|row| unit.frame.row::<u64>(row)[lane]);
+        let result = Block::new(unit, op, lane).and_then(|block| act(unit, block, to, barrier));
+        if let Err(trap) = result {
             return unit.fault(trap);
         }
     }
@@ -102,19 +106,19 @@ pub(crate) fn run_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
             vec![(to, barrier)]
         } else {
             let ranks = Lanes(unit.frame.row::<u32>(op.d)[block.lane] & 0xffff);
-            let address = |address: u64, rank: usize| address_in(address, rank as u32);
             ranks
+                .map(|rank| rank as u32)
                 .map(|rank| {
-                    (
-                        address(to, rank),
-                        barrier.map(|barrier| address(barrier, rank)),
-                    )
+                    let barrier = barrier.map(|barrier| address_in(barrier, rank));
+                    (address_in(to, rank), barrier)
                 })
                 .collect()
         };
         for (to, barrier) in targets {
             block.copy(unit, to)?;
-            barrier.map_or(Ok(()), |barrier| block.complete(unit, barrier))?;
+            if let Some(barrier) = barrier {
+                block.complete(unit, barrier)?;
+            }
         }
         Ok(())
     })
@@ -122,39 +126,40 @@ pub(crate) fn run_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 /// Copies the bytes that the mask selects in each group of 16.
 pub(crate) fn run_masked(unit: &mut Unit<'_>, op: &Op) -> Control {
-    each_lane(
-        unit,
-        op,
-        |unit,
-         Block {
-             lane, from, size, ..
-         },
-         to,
-         _| {
-            check_alignment(to, ALIGNMENT, lane, true)?;
-            let mask = unit.frame.row::<u32>(op.d)[lane];
-            for offset in (0..size).filter(|offset| mask >> (offset % ALIGNMENT) & 1 == 1) {
-                let byte: u8 = read_at(unit, Space::Shared, lane, from.wrapping_add(offset))?;
-                write_at(unit, Space::Global, lane, to.wrapping_add(offset), byte)?;
-            }
-            Ok(())
-        },
-    )
+    each_lane(unit, op, |unit, block, to, _| {
+        let lane = block.lane;
+        check_alignment(to, ALIGNMENT, lane, true)?;
+        let mask = unit.frame.row::<u32>(op.d)[lane];
+        for offset in (0..block.size).filter(|offset| mask >> (offset % ALIGNMENT) & 1 == 1) {
+            let from = block.from.wrapping_add(offset);
+            let byte: u8 = read_at(unit, Space::Shared, lane, from)?;
+            write_at(unit, Space::Global, lane, to.wrapping_add(offset), byte)?;
+        }
+        Ok(())
+    })
 }
 
 pub(crate) fn run_reduction(unit: &mut Unit<'_>, op: &Op) -> Control {
     let program = unit.launch.program;
     let function = &program.functions[unit.frame.function as usize];
-    let BulkReduction { change, bytes } = function.reductions[(op.imm >> 2) as usize];
+    let BulkReduction { change, bytes } = function.reductions[(op.imm >> REDUCTION_SHIFT) as usize];
     each_lane(unit, op, |unit, block, to, barrier| {
         check_alignment(to, ALIGNMENT, block.lane, true)?;
         for offset in (0..block.size).step_by(bytes as usize) {
             let from = block.from.wrapping_add(offset);
             let new = tensor::read_bytes(unit, Space::Shared, block.lane, from, bytes)?;
-            let place = (to.wrapping_add(offset), bytes);
-            tensor::update(unit, block.spaces[0], block.lane, place, (change, new))?;
+            let location = tensor::Location {
+                space: block.spaces[0],
+                lane: block.lane,
+                address: to.wrapping_add(offset),
+                bytes,
+            };
+            tensor::update(unit, location, change, new)?;
         }
-        barrier.map_or(Ok(()), |barrier| block.complete(unit, barrier))
+        match barrier {
+            Some(barrier) => block.complete(unit, barrier),
+            None => Ok(()),
+        }
     })
 }
 

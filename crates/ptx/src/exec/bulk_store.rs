@@ -12,10 +12,8 @@ pub(crate) const STEP: u64 = 8;
 
 pub(crate) fn run_store_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
-        let (address, size) = (
-            unit.frame.row::<u64>(op.a)[lane],
-            unit.frame.row::<u64>(op.b)[lane],
-        );
+        let address = unit.frame.row::<u64>(op.a)[lane];
+        let size = unit.frame.row::<u64>(op.b)[lane];
         if let Err(trap) = fill(unit, op.space, lane, address, size) {
             return unit.fault(trap);
         }

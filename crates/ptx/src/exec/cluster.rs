@@ -38,8 +38,9 @@ impl Cluster {
 
     /// Returns host memory of `bytes` bytes at an address that names a block.
     #[cold]
-    pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
-        self.member(address)?.place(address % BLOCK_STRIDE, bytes)
+    pub(crate) fn host_bytes(&self, address: u64, bytes: u64) -> Option<HostBytes> {
+        self.member(address)?
+            .host_bytes(address % BLOCK_STRIDE, bytes)
     }
 
     /// Returns the shared memory of the block that an address names.
@@ -52,7 +53,7 @@ impl Cluster {
 
     /// Returns `true` if the cluster has one block.
     #[inline]
-    pub(crate) fn is_of_one(&self) -> bool {
+    pub(crate) fn is_single_block(&self) -> bool {
         self.members.get().is_some_and(|members| members.len() == 1)
     }
 
@@ -98,11 +99,11 @@ pub(crate) fn address_in(address: u64, rank: u32) -> u64 {
     address % BLOCK_STRIDE + (u64::from(rank) + 1) * BLOCK_STRIDE
 }
 
-/// Returns the rank of the block that a shared-memory address names, or `own` if it names none.
+/// Returns the rank of the block that a shared-memory address names, or `default` if it names none.
 #[inline(always)]
-pub(crate) fn rank_of(address: u64, own: u32) -> u32 {
+pub(crate) fn block_rank(address: u64, default: u32) -> u32 {
     match address / BLOCK_STRIDE {
-        0 => own,
+        0 => default,
         number => number as u32 - 1,
     }
 }
@@ -113,20 +114,23 @@ mod tests {
 
     #[test]
     fn addresses_name_the_block_that_they_are_in() {
-        assert_eq!(rank_of(0x1234, 3), 3);
+        assert_eq!(block_rank(0x1234, 3), 3);
         let address = address_in(address_in(0x1234, 7), 2);
-        assert_eq!((rank_of(address, 3), address % BLOCK_STRIDE), (2, 0x1234));
+        assert_eq!(
+            (block_rank(address, 3), address % BLOCK_STRIDE),
+            (2, 0x1234)
+        );
         let members = (0..3)
             .map(|_| Arc::new(SharedMemory::new(0x2000)))
             .collect();
         let cluster = Cluster::new(members, 96);
-        assert!(cluster.place(address, 4).is_some());
-        assert!(cluster.place(address_in(0x1234, 3), 4).is_none());
-        assert!(cluster.place(0x1234, 4).is_none());
+        assert!(cluster.host_bytes(address, 4).is_some());
+        assert!(cluster.host_bytes(address_in(0x1234, 3), 4).is_none());
+        assert!(cluster.host_bytes(0x1234, 4).is_none());
     }
 
     #[test]
-    fn cluster_barrier_does_not_wait_for_threads_that_ended() {
+    fn cluster_barrier_ignores_ended_threads() {
         let cluster = Cluster::new(Vec::new(), 64);
         let phase = cluster.arrive(32);
         assert!(!cluster.is_over(phase));

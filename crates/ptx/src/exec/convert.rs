@@ -93,23 +93,22 @@ impl Lane for Conversion {
     type Raw = u32;
 
     fn from_raw(raw: u32) -> Self {
-        let flag = |bit: u32| raw >> bit & 1 == 1;
-        let target = if flag(0) {
+        let target = if raw & 1 == 1 {
             Target::Real(FORMATS[(raw >> 8 & 3) as usize])
         } else {
             Target::Integer {
                 bits: (raw >> 8 & 0x7f),
-                signed: flag(1),
+                signed: raw >> 1 & 1 == 1,
             }
         };
         Self {
             target,
             rounding: ROUNDINGS[(raw >> 2 & 3) as usize],
-            integral: flag(4),
-            saturate: flag(5),
-            rectify: flag(6),
-            flush: flag(7),
-            finite: flag(16),
+            integral: raw >> 4 & 1 == 1,
+            saturate: raw >> 5 & 1 == 1,
+            rectify: raw >> 6 & 1 == 1,
+            flush: raw >> 7 & 1 == 1,
+            finite: raw >> 16 & 1 == 1,
         }
     }
 
@@ -198,7 +197,8 @@ impl Conversion {
         let mut value = exact::widen(bits, format);
         let mut bits = bits;
         if self.flush && format == F32 && value.abs() < f64::from(f32::MIN_POSITIVE) {
-            (value, bits) = (0.0, bits & 0x8000_0000);
+            value = 0.0;
+            bits &= 0x8000_0000;
         }
         if self.saturate && value >= 1.0 {
             return exact::narrow(1.0, format, Rounding::Nearest);
@@ -217,16 +217,13 @@ impl Conversion {
 /// Returns the result of converting a NaN. A NaN that is converted to f64, or from f64 to f32 or f16, is quieted and keeps its sign and
 /// the upper bits of its payload. Every other result is the canonical NaN.
 fn nan(value: f64, double: bool, format: Format) -> u64 {
-    let bits = value.to_bits();
-    // The sign and the upper bits of the payload, in the layout of `format`.
-    let kept = |exponent: u64, width: u32, payload: u32| {
-        let fraction = (bits | 1 << 51) & ((1 << 52) - 1);
-        (bits >> 63) << (width - 1) | exponent | fraction >> (52 - payload)
-    };
+    let quieted = value.to_bits() | 1 << 51;
+    let sign = quieted >> 63;
+    let fraction = quieted & ((1 << 52) - 1);
     match format {
-        F64 => bits | 1 << 51,
-        F32 if double => kept(0x7f80_0000, 32, 23),
-        F16 if double => kept(0x7c00, 16, 10),
+        F64 => quieted,
+        F32 if double => sign << 31 | 0x7f80_0000 | fraction >> (52 - 23),
+        F16 if double => sign << 15 | 0x7c00 | fraction >> (52 - 10),
         F32 => 0x7fff_ffff,
         _ => 0x7fff,
     }
@@ -234,7 +231,7 @@ fn nan(value: f64, double: bool, format: Format) -> u64 {
 
 /// `cvt.rn.f32.f64`.
 #[inline(always)]
-pub(crate) fn single_of_double(value: f64) -> f32 {
+pub(crate) fn f64_to_f32(value: f64) -> f32 {
     if value.is_nan() {
         f32::from_bits(nan(value, true, F32) as u32)
     } else {
@@ -244,13 +241,11 @@ pub(crate) fn single_of_double(value: f64) -> f32 {
 
 /// `cvt.f64.f32`.
 #[inline(always)]
-pub(crate) fn double_of_single(value: f32) -> f64 {
+pub(crate) fn f32_to_f64(value: f32) -> f64 {
     let bits = value.to_bits();
     if value.is_nan() {
-        let (sign, fraction) = (
-            u64::from(bits >> 31) << 63,
-            u64::from(bits & 0x7f_ffff | 1 << 22) << 29,
-        );
+        let sign = u64::from(bits >> 31) << 63;
+        let fraction = u64::from(bits & 0x7f_ffff | 1 << 22) << 29;
         return f64::from_bits(sign | 0x7ff << 52 | fraction);
     }
     f64::from(value)
@@ -339,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn reals_clamp_to_the_integer_range_and_round_in_every_mode() {
+    fn reals_are_rounded_and_clamped_to_integers() {
         let s32 = to_integer(32, true, Rounding::Nearest);
         assert_eq!(s32.apply(Number::Real(2.5, false)), 2);
         assert_eq!(s32.apply(Number::Real(1e20, false)), i32::MAX as u64);
@@ -355,16 +350,18 @@ mod tests {
     }
 
     #[test]
-    fn nan_becomes_zero_from_f32_to_narrow_integers_and_the_sign_bit_otherwise() {
-        let nan = |bits, signed, double| {
-            to_integer(bits, signed, Rounding::Zero).apply(Number::Real(f64::NAN, double))
-        };
-        assert_eq!(nan(32, true, false), 0);
-        assert_eq!(nan(8, false, false), 0);
-        assert_eq!(nan(64, false, false), 1 << 63);
-        assert_eq!(nan(8, false, true), 0x80);
-        assert_eq!(nan(16, false, true), 0x8000);
-        assert_eq!(nan(32, false, true), 0x8000_0000);
+    fn nan_becomes_zero_or_the_sign_bit() {
+        for (bits, signed, double, expected) in [
+            (32, true, false, 0),
+            (8, false, false, 0),
+            (64, false, false, 1 << 63),
+            (8, false, true, 0x80),
+            (16, false, true, 0x8000),
+            (32, false, true, 0x8000_0000),
+        ] {
+            let conversion = to_integer(bits, signed, Rounding::Zero);
+            assert_eq!(conversion.apply(Number::Real(f64::NAN, double)), expected);
+        }
     }
 
     #[test]
@@ -380,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn saturation_of_reals_turns_negative_zero_positive() {
+    fn saturation_turns_negative_zero_positive() {
         let conversion = Conversion {
             target: Target::Real(F32),
             rounding: Rounding::Nearest,

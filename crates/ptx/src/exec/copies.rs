@@ -114,14 +114,15 @@ mod tests {
         copies.commit(0b11);
         copies.push(copy(0, 3));
         copies.commit(0b01);
-        let froms = |copies: Vec<Copy>| copies.iter().map(|copy| copy.from).collect::<Vec<_>>();
-        assert_eq!(froms(copies.due(0b01, 1)), [1]);
-        assert_eq!(froms(copies.due(0b10, 1)), [0_u64; 0]);
-        assert_eq!(froms(copies.due(0b11, 0)), [2, 3]);
+        for (lanes, groups, expected) in [(0b01, 1, &[1][..]), (0b10, 1, &[]), (0b11, 0, &[2, 3])] {
+            let due = copies.due(lanes, groups);
+            let sources: Vec<u64> = due.iter().map(|copy| copy.from).collect();
+            assert_eq!(sources, expected);
+        }
     }
 
     #[test]
-    fn copies_of_an_open_group_are_due_only_with_all() {
+    fn copies_in_open_groups_are_due_only_with_all() {
         let mut copies = Copies::default();
         copies.push(copy(5, 1));
         assert!(copies.due(u32::MAX, 0).is_empty());

@@ -17,7 +17,7 @@ use super::warp_wide::shuffle_source;
 
 /// A register, or one row of a wide one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum RegisterRow {
     /// A row of the 32-bit file.
     Word(u32),
     /// A row of the 64-bit file.
@@ -32,7 +32,7 @@ type Bytes = [u8; LANES];
 /// The registers of a frame with undefined bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undefined {
-    taints: BTreeMap<Place, UndefinedBytes>,
+    taints: BTreeMap<RegisterRow, UndefinedBytes>,
     origins: Vec<Origin>,
 }
 
@@ -54,7 +54,7 @@ struct Origin {
 
 /// The uninitialized bytes that the current load found.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct UninitializedBytes {
     /// The bytes from the start of the load, as a mask.
     pub(crate) bytes: [u32; LANES],
     pub(crate) addresses: [u64; LANES],
@@ -64,11 +64,11 @@ pub(crate) struct Found {
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     /// Registers in which undefined bytes are an error, each with the relevant bytes.
-    pub(crate) sinks: Vec<(Place, u8)>,
-    pub(crate) how: How,
+    pub(crate) sinks: Vec<(RegisterRow, u8)>,
+    pub(crate) propagation: Propagation,
     pub(crate) sources: Vec<Source>,
     /// Results, each with its bytes; `None` if the result is discarded.
-    pub(crate) destinations: Vec<(Option<Place>, u32)>,
+    pub(crate) destinations: Vec<(Option<RegisterRow>, u32)>,
 }
 
 /// An operand: a register or an immediate.
@@ -82,14 +82,14 @@ pub(crate) struct Source {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value {
     Immediate(u64),
-    Place(Place),
+    Register(RegisterRow),
     /// A negated predicate.
-    Not(Place),
+    Not(RegisterRow),
 }
 
 /// The dependence of results on sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum Propagation {
     /// No results.
     Nothing,
     /// The results are defined.
@@ -125,21 +125,23 @@ pub(crate) enum How {
 }
 
 impl Undefined {
-    fn bytes(&self, place: Place) -> Bytes {
+    fn bytes(&self, register: RegisterRow) -> Bytes {
         self.taints
-            .get(&place)
+            .get(&register)
             .map_or([0; LANES], |taint| taint.bytes)
     }
 
     /// Marks the bytes of a register as undefined in some lanes.
-    fn set(&mut self, place: Place, bytes: &Bytes, lanes: u32, origin: usize) {
-        let mut merged = self.bytes(place);
-        Lanes(lanes).for_each(|lane| merged[lane] = bytes[lane]);
+    fn set(&mut self, register: RegisterRow, bytes: &Bytes, lanes: u32, origin: usize) {
+        let mut merged = self.bytes(register);
+        for lane in Lanes(lanes) {
+            merged[lane] = bytes[lane];
+        }
         if merged == [0; LANES] {
-            self.taints.remove(&place);
+            self.taints.remove(&register);
         } else {
             self.taints.insert(
-                place,
+                register,
                 UndefinedBytes {
                     bytes: merged,
                     origin,
@@ -150,31 +152,37 @@ impl Undefined {
 
     /// Records a load. It replaces the last one by the same instruction.
     fn add_origin(&mut self, origin: Origin) -> usize {
-        let known = self.origins.iter().position(|it| it.line == origin.line);
-        let index = known.unwrap_or(self.origins.len());
-        match self.origins.get_mut(index) {
-            Some(known) => *known = origin,
-            None => self.origins.push(origin),
+        let last = self
+            .origins
+            .iter()
+            .position(|other| other.line == origin.line);
+        match last {
+            Some(index) => {
+                self.origins[index] = origin;
+                index
+            }
+            None => {
+                self.origins.push(origin);
+                self.origins.len() - 1
+            }
         }
-        index
     }
 
     /// Returns the load from which the first undefined source originates.
-    fn origin_of(&self, sources: &[Source]) -> usize {
-        let places = sources.iter().filter_map(|source| source.value.place());
-        places
-            .filter_map(|place| self.taints.get(&place))
-            .map(|taint| taint.origin)
-            .next()
-            .unwrap_or(0)
+    fn first_origin(&self, sources: &[Source]) -> usize {
+        sources
+            .iter()
+            .filter_map(|source| source.value.register())
+            .find_map(|register| self.taints.get(&register))
+            .map_or(0, |taint| taint.origin)
     }
 }
 
 impl Value {
-    fn place(self) -> Option<Place> {
+    fn register(self) -> Option<RegisterRow> {
         match self {
             Self::Immediate(_) => None,
-            Self::Place(place) | Self::Not(place) => Some(place),
+            Self::Register(register) | Self::Not(register) => Some(register),
         }
     }
 }
@@ -184,24 +192,24 @@ impl Value {
 #[inline(never)]
 pub(crate) fn check_guard(unit: &mut Unit<'_>, op: &Op, lanes: u32) -> Option<Control> {
     unit.active = lanes;
-    check(unit, op, Place::Predicate(op.guard), 1)
+    check(unit, op, RegisterRow::Predicate(op.guard), 1)
 }
 
 /// Propagates undefined bytes through an instruction before it runs, and reports those that are an error.
 #[cold]
 #[inline(never)]
 pub(crate) fn follow(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
-    for &(place, bytes) in &flow.sinks {
-        if let Some(control) = check(unit, op, place, bytes) {
+    for &(register, bytes) in &flow.sinks {
+        if let Some(control) = check(unit, op, register, bytes) {
             return Some(control);
         }
     }
-    let lanes = match flow.how {
-        How::Nothing => return None,
-        How::Store => return store(unit, op, flow),
-        How::WholeWarp if unit.active != unit.warp.live => return None,
-        How::AllLanes | How::Shuffle(_) => {
-            let members = Members::of(unit, op);
+    let lanes = match flow.propagation {
+        Propagation::Nothing => return None,
+        Propagation::Store => return store(unit, op, flow),
+        Propagation::WholeWarp if unit.active != unit.warp.live => return None,
+        Propagation::AllLanes | Propagation::Shuffle(_) => {
+            let members = Members::new(unit, op);
             if members.complete == 0 {
                 return None;
             }
@@ -210,14 +218,14 @@ pub(crate) fn follow(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Contro
         _ => unit.active,
     };
     let mut undefined = unit.frame.undefined.take()?;
-    let origin = match flow.how {
-        How::Load => undefined.add_origin(load_origin(unit, op, flow)),
-        _ => undefined.origin_of(&flow.sources),
+    let origin = match flow.propagation {
+        Propagation::Load => undefined.add_origin(load_origin(unit, op, flow)),
+        _ => undefined.first_origin(&flow.sources),
     };
     let results = results(unit, &undefined, flow, lanes);
-    for ((place, _), bytes) in flow.destinations.iter().zip(&results) {
-        if let Some(place) = place {
-            undefined.set(*place, bytes, lanes, origin);
+    for ((register, _), bytes) in flow.destinations.iter().zip(&results) {
+        if let Some(register) = register {
+            undefined.set(*register, bytes, lanes, origin);
         }
     }
     unit.frame.undefined = (!undefined.taints.is_empty()).then_some(undefined);
@@ -225,12 +233,12 @@ pub(crate) fn follow(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Contro
 }
 
 /// Reports bytes of a register that are undefined in an active lane, and marks them as defined.
-fn check(unit: &mut Unit<'_>, op: &Op, place: Place, bytes: u8) -> Option<Control> {
+fn check(unit: &mut Unit<'_>, op: &Op, register: RegisterRow, bytes: u8) -> Option<Control> {
     let undefined = unit.frame.undefined.as_mut()?;
-    let taint = undefined.taints.get(&place)?;
+    let taint = undefined.taints.get(&register)?;
     let lane = Lanes(unit.active).find(|&lane| taint.bytes[lane] & bytes != 0)?;
     let origin = undefined.origins[taint.origin];
-    undefined.taints.remove(&place);
+    undefined.taints.remove(&register);
     let access = Access {
         address: origin.addresses[lane],
         size: origin.size,
@@ -254,9 +262,9 @@ fn load_origin(unit: &Unit<'_>, op: &Op, flow: &Flow) -> Origin {
     let size = flow.destinations.iter().map(|(_, bytes)| bytes).sum();
     let addresses = unit
         .warp
-        .found
+        .uninitialized
         .as_ref()
-        .map_or([0; LANES], |found| found.addresses);
+        .map_or([0; LANES], |load| load.addresses);
     Origin {
         line: op.line,
         space: op.space,
@@ -270,15 +278,13 @@ fn store(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
     let addresses = uninitialized::store_addresses(unit, op);
     let mut offset = 0;
     for source in &flow.sources {
-        if let Some(place) = source.value.place() {
+        if let Some(register) = source.value.register() {
             let undefined = unit.frame.undefined.as_ref()?;
             let mask = low(source.bytes);
-            let bytes = undefined.bytes(place).map(|bytes| bytes & mask);
-            let is_global = |lane: &usize| {
-                bytes[*lane] != 0 && uninitialized::is_global(op.space, addresses[*lane])
-            };
-            if Lanes(unit.active).any(|lane| is_global(&lane)) {
-                return check(unit, op, place, mask);
+            let bytes = undefined.bytes(register).map(|bytes| bytes & mask);
+            let mut lanes = Lanes(unit.active).filter(|lane| bytes[*lane] != 0);
+            if lanes.any(|lane| uninitialized::is_global(op.space, addresses[lane])) {
+                return check(unit, op, register, mask);
             }
             for lane in Lanes(unit.active).filter(|lane| bytes[*lane] != 0) {
                 for byte in (0..8).filter(|byte| bytes[lane] >> byte & 1 == 1) {
@@ -304,138 +310,184 @@ fn results(unit: &Unit<'_>, undefined: &Undefined, flow: &Flow, lanes: u32) -> V
         .iter()
         .map(|source| source_bytes(undefined, source))
         .collect();
+    let is_any_lane_undefined =
+        Lanes(lanes).any(|lane| sources.iter().any(|bytes| bytes[lane] != 0));
     let mut results = vec![[0; LANES]; flow.destinations.len()];
-    let whole = |any: bool, bytes: u32| if any { low(bytes) } else { 0 };
-    let any_lane = Lanes(lanes).any(|lane| sources.iter().any(|bytes| bytes[lane] != 0));
     for lane in Lanes(lanes) {
-        let at = |index: usize| sources.get(index).map_or(0, |bytes| bytes[lane]);
-        let value = |index: usize| {
-            flow.sources
-                .get(index)
-                .map_or(0, |source| value(unit, source, lane))
+        let sources = LaneSources {
+            unit,
+            sources: &flow.sources,
+            undefined: &sources,
+            lane,
         };
-        let any = sources.iter().any(|bytes| bytes[lane] != 0);
-        let one: u64 = match flow.how {
-            How::Nothing | How::Store | How::Defined => 0,
-            How::All => {
-                for (result, (_, bytes)) in results.iter_mut().zip(&flow.destinations) {
-                    result[lane] = whole(any, *bytes);
+        let mut stream = match flow.propagation {
+            Propagation::Load => match &unit.warp.uninitialized {
+                Some(load) => u64::from(load.bytes[lane]),
+                None => 0,
+            },
+            Propagation::Bytes { signed } => sources.concatenated(signed),
+            propagation => {
+                let bytes = sources.result(propagation, is_any_lane_undefined);
+                for (result, (_, size)) in results.iter_mut().zip(&flow.destinations) {
+                    result[lane] = bytes & low(*size);
                 }
                 continue;
-            }
-            How::AllLanes | How::WholeWarp => {
-                for (result, (_, bytes)) in results.iter_mut().zip(&flow.destinations) {
-                    result[lane] = whole(any_lane, *bytes);
-                }
-                continue;
-            }
-            How::Load | How::Bytes { .. } => {
-                let mut stream = match (&unit.warp.found, flow.how) {
-                    (Some(found), How::Load) => u64::from(found.bytes[lane]),
-                    (None, How::Load) => 0,
-                    _ => concatenate(&flow.sources, &sources, lane),
-                };
-                let total: u32 = flow.sources.iter().map(|source| source.bytes).sum();
-                let is_signed = flow.how == How::Bytes { signed: true };
-                if is_signed && total < 8 && stream >> (total - 1) & 1 == 1 {
-                    stream |= u64::MAX << total;
-                }
-                for (result, (_, bytes)) in results.iter_mut().zip(&flow.destinations) {
-                    result[lane] = stream as u8 & low(*bytes);
-                    stream = stream.checked_shr(*bytes).unwrap_or(0);
-                }
-                continue;
-            }
-            How::Bytewise => u64::from(sources.iter().fold(0, |all, bytes| all | bytes[lane])),
-            How::Dominant(dominant) => {
-                let decided = |index: usize| {
-                    let (value, dominant) = (value(index), u64::from(dominant));
-                    let bytes = (0..8).filter(|byte| value >> (8 * byte) & 0xff == dominant);
-                    bytes.fold(0_u8, |all, byte| all | 1 << byte) & !at(index)
-                };
-                u64::from((at(0) | at(1)) & !decided(0) & !decided(1))
-            }
-            How::Compare(decides) => {
-                let third = decides.is_some_and(|decides| at(2) == 0 && (value(2) != 0) == decides);
-                u64::from((at(0) | at(1)) != 0 && !third || at(2) != 0)
-            }
-            How::Select if at(2) != 0 => u64::from(u8::MAX),
-            How::Select => u64::from(if value(2) != 0 { at(0) } else { at(1) }),
-            How::Shift { .. } | How::Extract | How::Permute
-                if any && is_selector_undefined(flow.how, at) =>
-            {
-                u64::from(u8::MAX)
-            }
-            How::Shift { left, signed } => {
-                shift(at(0), flow.sources[0].bytes, value(1), left, signed)
-            }
-            How::Extract => {
-                let bits = spread(at(0))
-                    .checked_shr(value(1) as u32 & 0xff)
-                    .unwrap_or(0);
-                let length = value(2) as u32 & 0xff;
-                let extracted = if length >= 64 {
-                    bits
-                } else {
-                    bits & ((1 << length) - 1)
-                };
-                u64::from(if extracted == 0 { 0 } else { u8::MAX })
-            }
-            How::Permute => {
-                let bytes = u64::from(at(0) & 0xf) | u64::from(at(1) & 0xf) << 4;
-                (0..4).fold(0, |all, byte| {
-                    all | (bytes >> (value(2) >> (4 * byte) & 7) & 1) << byte
-                })
-            }
-            How::Shuffle(mode) => {
-                let (from, _) = shuffle_source(mode, lane as u32, value(1) as u32, value(2) as u32);
-                let from = from as usize & 31;
-                u64::from(sources[0][from] | if at(1) | at(2) == 0 { 0 } else { u8::MAX })
             }
         };
-        for (result, (_, bytes)) in results.iter_mut().zip(&flow.destinations) {
-            result[lane] = one as u8 & low(*bytes);
+        for (result, (_, size)) in results.iter_mut().zip(&flow.destinations) {
+            result[lane] = stream as u8 & low(*size);
+            stream = stream.checked_shr(*size).unwrap_or(0);
         }
     }
     results
 }
 
-/// Returns `true` if a selector of bits is undefined.
-fn is_selector_undefined(how: How, at: impl Fn(usize) -> u8) -> bool {
-    match how {
-        How::Shift { .. } => at(1) != 0,
-        How::Permute => at(2) != 0,
-        _ => at(1) | at(2) != 0,
+/// The sources of an instruction in one lane.
+struct LaneSources<'s, 'u> {
+    unit: &'s Unit<'u>,
+    sources: &'s [Source],
+    /// The undefined bytes of each source.
+    undefined: &'s [Bytes],
+    lane: usize,
+}
+
+impl LaneSources<'_, '_> {
+    /// Returns the undefined bytes of a source; none if the source is missing.
+    fn undefined(&self, index: usize) -> u8 {
+        self.undefined
+            .get(index)
+            .map_or(0, |bytes| bytes[self.lane])
     }
+
+    /// Returns the value of a source; 0 if the source is missing.
+    fn value(&self, index: usize) -> u64 {
+        self.sources
+            .get(index)
+            .map_or(0, |source| value(self.unit, source, self.lane))
+    }
+
+    /// Returns the bytes that are undefined in one of the sources.
+    fn union(&self) -> u8 {
+        self.undefined
+            .iter()
+            .fold(0, |union, bytes| union | bytes[self.lane])
+    }
+
+    /// Returns the undefined bytes of all sources, in order, extended by zeros or by the last byte.
+    fn concatenated(&self, signed: bool) -> u64 {
+        let mut concatenated = 0;
+        let mut length = 0;
+        for (source, bytes) in self.sources.iter().zip(self.undefined) {
+            concatenated |= u64::from(bytes[self.lane]).checked_shl(length).unwrap_or(0);
+            length += source.bytes;
+        }
+        if signed && length < 8 && concatenated >> (length - 1) & 1 == 1 {
+            concatenated |= u64::MAX << length;
+        }
+        concatenated
+    }
+
+    /// Returns the defined bytes of a source that have the dominant value.
+    fn dominant_bytes(&self, index: usize, dominant: u8) -> u8 {
+        let mut bytes = 0;
+        for (byte, value) in self.value(index).to_le_bytes().into_iter().enumerate() {
+            bytes |= u8::from(value == dominant) << byte;
+        }
+        bytes & !self.undefined(index)
+    }
+
+    /// Returns the undefined bytes of a result of eight bytes.
+    fn result(&self, propagation: Propagation, is_any_lane_undefined: bool) -> u8 {
+        match propagation {
+            // Loads and copies of bytes have results of their own.
+            Propagation::Nothing
+            | Propagation::Store
+            | Propagation::Defined
+            | Propagation::Load
+            | Propagation::Bytes { .. } => 0,
+            Propagation::All => all_if(self.union() != 0),
+            Propagation::AllLanes | Propagation::WholeWarp => all_if(is_any_lane_undefined),
+            Propagation::Bytewise => self.union(),
+            Propagation::Dominant(dominant) => {
+                (self.undefined(0) | self.undefined(1))
+                    & !self.dominant_bytes(0, dominant)
+                    & !self.dominant_bytes(1, dominant)
+            }
+            Propagation::Compare(decisive) => {
+                let is_decided = self.undefined(2) == 0
+                    && decisive.is_some_and(|decisive| (self.value(2) != 0) == decisive);
+                let is_comparison_undefined = self.undefined(0) | self.undefined(1) != 0;
+                u8::from(is_comparison_undefined && !is_decided || self.undefined(2) != 0)
+            }
+            Propagation::Select if self.undefined(2) != 0 => u8::MAX,
+            Propagation::Select if self.value(2) != 0 => self.undefined(0),
+            Propagation::Select => self.undefined(1),
+            Propagation::Shift { left, signed } => {
+                if self.undefined(1) != 0 {
+                    return u8::MAX;
+                }
+                let size = self.sources[0].bytes;
+                shift(self.undefined(0), size, self.value(1), left, signed) as u8
+            }
+            Propagation::Extract => {
+                if self.undefined(1) | self.undefined(2) != 0 {
+                    return u8::MAX;
+                }
+                let bits = spread(self.undefined(0))
+                    .checked_shr(self.value(1) as u32 & 0xff)
+                    .unwrap_or(0);
+                let length = self.value(2) as u32 & 0xff;
+                let extracted = if length >= 64 {
+                    bits
+                } else {
+                    bits & ((1 << length) - 1)
+                };
+                all_if(extracted != 0)
+            }
+            Propagation::Permute => {
+                if self.undefined(2) != 0 {
+                    return u8::MAX;
+                }
+                let bytes = (self.undefined(0) & 0xf) | (self.undefined(1) & 0xf) << 4;
+                (0..4).fold(0, |result, byte| {
+                    let selected = self.value(2) >> (4 * byte) & 7;
+                    result | (bytes >> selected & 1) << byte
+                })
+            }
+            Propagation::Shuffle(mode) => {
+                if self.undefined(1) | self.undefined(2) != 0 {
+                    return u8::MAX;
+                }
+                let [lane_operand, clamp] = [self.value(1) as u32, self.value(2) as u32];
+                let (source, _) = shuffle_source(mode, self.lane as u32, lane_operand, clamp);
+                self.undefined[0][source as usize & 31]
+            }
+        }
+    }
+}
+
+/// Returns all bytes if a condition holds, and otherwise none.
+fn all_if(is_undefined: bool) -> u8 {
+    if is_undefined { u8::MAX } else { 0 }
 }
 
 fn source_bytes(undefined: &Undefined, source: &Source) -> Bytes {
     let bytes = source
         .value
-        .place()
-        .map_or([0; LANES], |place| undefined.bytes(place));
+        .register()
+        .map_or([0; LANES], |register| undefined.bytes(register));
     bytes.map(|bytes| bytes & low(source.bytes))
 }
 
-/// Returns the undefined bytes of all sources, in order.
-fn concatenate(sources: &[Source], bytes: &[Bytes], lane: usize) -> u64 {
-    let mut at = 0;
-    sources.iter().zip(bytes).fold(0, |all, (source, bytes)| {
-        let shifted = u64::from(bytes[lane]).checked_shl(at).unwrap_or(0);
-        at += source.bytes;
-        all | shifted
-    })
-}
-
 fn value(unit: &Unit<'_>, source: &Source, lane: usize) -> u64 {
-    let place = match source.value {
+    let register = match source.value {
         Value::Immediate(bits) => return bits,
-        Value::Place(place) | Value::Not(place) => place,
+        Value::Register(register) | Value::Not(register) => register,
     };
-    match place {
-        Place::Word(row) => u64::from(unit.frame.row::<u32>(row)[lane]),
-        Place::Double(row) => unit.frame.row::<u64>(row)[lane],
-        Place::Predicate(number) => {
+    match register {
+        RegisterRow::Word(row) => u64::from(unit.frame.row::<u32>(row)[lane]),
+        RegisterRow::Double(row) => unit.frame.row::<u64>(row)[lane],
+        RegisterRow::Predicate(number) => {
             let holds = unit.frame.predicate(number) >> lane & 1 == 1;
             u64::from(holds != matches!(source.value, Value::Not(_)))
         }

@@ -180,7 +180,8 @@ impl Exact {
         if other.is_zero() {
             return self;
         }
-        let (a, b) = (self.normalized(), other.normalized());
+        let a = self.normalized();
+        let b = other.normalized();
         let (big, small) = if (a.exponent, a.significand) >= (b.exponent, b.significand) {
             (a, b)
         } else {
@@ -217,12 +218,12 @@ impl Exact {
 
     /// Returns the quotient by a number that is not zero.
     pub(crate) fn quotient(self, other: Self) -> Self {
-        let (a, b) = (self.normalized(), other);
+        let dividend = self.normalized();
         Self {
             negative: self.negative != other.negative,
-            significand: a.significand / b.significand,
-            exponent: a.exponent - b.exponent,
-            sticky: !a.significand.is_multiple_of(b.significand),
+            significand: dividend.significand / other.significand,
+            exponent: dividend.exponent - other.exponent,
+            sticky: !dividend.significand.is_multiple_of(other.significand),
         }
     }
 
@@ -250,14 +251,14 @@ impl Exact {
         }
         let length = 128 - self.significand.leading_zeros() as i32;
         let lowest = (self.exponent + length - format.precision as i32).max(format.least());
-        let (kept, half, rest) = self.split_at(lowest - self.exponent);
+        let (significand, half, sticky) = self.split_at(lowest - self.exponent);
         let up = match rounding {
-            Rounding::Nearest => half && (rest || kept & 1 == 1),
+            Rounding::Nearest => half && (sticky || significand & 1 == 1),
             Rounding::Zero => false,
-            Rounding::Down => self.negative && (half || rest),
-            Rounding::Up => !self.negative && (half || rest),
+            Rounding::Down => self.negative && (half || sticky),
+            Rounding::Up => !self.negative && (half || sticky),
         };
-        let rounded = kept + u64::from(up);
+        let rounded = significand + u64::from(up);
         // The hidden bit increments the exponent field, and so does a carry out of the fraction.
         let field = (lowest - format.least()) as u64;
         let bits = (field << (format.precision - 1)) + rounded;
@@ -283,8 +284,9 @@ impl Exact {
             ..=0 => ((self.significand << -cut) as u64, false, self.sticky),
             1..=127 => {
                 let half = self.significand >> (cut - 1) & 1 == 1;
-                let rest = self.significand & ((1 << (cut - 1)) - 1) != 0;
-                ((self.significand >> cut) as u64, half, rest || self.sticky)
+                let has_lower = self.significand & ((1 << (cut - 1)) - 1) != 0;
+                let sticky = has_lower || self.sticky;
+                ((self.significand >> cut) as u64, half, sticky)
             }
             128 => {
                 let half = self.significand >> 127 == 1;

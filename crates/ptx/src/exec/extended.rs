@@ -36,7 +36,8 @@ pub(crate) fn run_extended<T: Carrying, const KIND: u8>(unit: &mut Unit<'_>, op:
 /// Runs arithmetic of `.s32` that saturates. It has no low product.
 pub(crate) fn run_saturating<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
     each_lane(unit, op, |numbers: [i32; 3], carry| {
-        let ([a, b, c], carry) = (numbers.map(i64::from), i64::from(carry));
+        let [a, b, c] = numbers.map(i64::from);
+        let carry = i64::from(carry);
         let exact = match KIND {
             SUM => a + b + carry,
             DIFFERENCE => a - b - carry,

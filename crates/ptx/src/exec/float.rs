@@ -14,7 +14,7 @@ pub(crate) trait Real: Lane {
     /// Returns the value, which is exact.
     fn to_f64(self) -> f64;
     /// Creates the number with these bits.
-    fn of_bits(bits: u64) -> Self;
+    fn from_low_bits(bits: u64) -> Self;
     /// Returns the bits, zero-extended.
     fn bits(self) -> u64;
     /// Creates the NaN that results from arithmetic on these operands.
@@ -28,7 +28,7 @@ impl Real for f32 {
         f64::from(self)
     }
     #[inline(always)]
-    fn of_bits(bits: u64) -> Self {
+    fn from_low_bits(bits: u64) -> Self {
         Self::from_bits(bits as u32)
     }
     #[inline(always)]
@@ -48,7 +48,7 @@ impl Real for f64 {
         self
     }
     #[inline(always)]
-    fn of_bits(bits: u64) -> Self {
+    fn from_low_bits(bits: u64) -> Self {
         Self::from_bits(bits)
     }
     #[inline(always)]
@@ -60,11 +60,14 @@ impl Real for f64 {
     #[inline(always)]
     fn nan(operands: &[Self]) -> Self {
         let (first, others) = operands.split_at(operands.len().min(1));
-        let found = others
+        let nan = others
             .iter()
             .chain(first)
             .find(|operand| operand.to_bits() & (u64::MAX >> 1) > 0x7ff << 52);
-        found.map_or(Self::from_bits(0xfff8 << 48), |operand| quiet64(*operand))
+        match nan {
+            Some(operand) => quiet64(*operand),
+            None => Self::from_bits(0xfff8 << 48),
+        }
     }
 }
 
@@ -80,7 +83,7 @@ impl Mode {
     const FLUSH: u32 = 4;
     const SATURATE: u32 = 8;
     const RECTIFY: u32 = 16;
-    const FORGETS: u32 = 32;
+    const ZERO_OUT_OF_BOUNDS: u32 = 32;
 
     /// Creates a mode, as the value of a constant row.
     pub(crate) const fn new(rounding: Rounding, flush: bool, saturate: bool) -> Self {
@@ -95,8 +98,8 @@ impl Mode {
     }
 
     /// Returns the mode in which a product with an out-of-bounds value of a tensor copy is zero, and so is the sum: `.oob`.
-    pub(crate) fn zeroing_out_of_bounds(self) -> Self {
-        Self(self.0 | Self::FORGETS)
+    pub(crate) fn with_zeroed_out_of_bounds(self) -> Self {
+        Self(self.0 | Self::ZERO_OUT_OF_BOUNDS)
     }
 
     /// Returns the value of the constant row.
@@ -135,7 +138,7 @@ impl Mode {
     }
 
     fn round<T: Real>(self, exact: Exact) -> T {
-        T::of_bits(exact.round(T::FORMAT, self.rounding()))
+        T::from_low_bits(exact.round(T::FORMAT, self.rounding()))
     }
 
     /// Rounds a product. Unlike [`Mode::round`], it also flushes products that are subnormal before rounding and round to the least normal
@@ -167,11 +170,11 @@ impl Lane for Mode {
 pub(crate) fn saturate<T: Real>(value: T) -> T {
     let number = value.to_f64();
     if number >= 1.0 {
-        T::of_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest))
+        T::from_low_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest))
     } else if number > 0.0 {
         value
     } else {
-        T::of_bits(0)
+        T::from_low_bits(0)
     }
 }
 
@@ -181,14 +184,16 @@ pub(crate) fn rectify<T: Real>(value: T) -> T {
     if number.is_nan() || number > 0.0 {
         value
     } else {
-        T::of_bits(0)
+        T::from_low_bits(0)
     }
 }
 
 /// `a + b` in any mode.
 pub(crate) fn add<T: Real>(a: T, b: T, mode: Mode) -> T {
-    let (a, b) = (mode.input(a), mode.input(b));
-    let (x, y) = (a.to_f64(), b.to_f64());
+    let a = mode.input(a);
+    let b = mode.input(b);
+    let x = a.to_f64();
+    let y = b.to_f64();
     let result = if x.is_finite() && y.is_finite() {
         mode.round(Exact::from_f64(x).sum(Exact::from_f64(y), mode.rounding()))
     } else {
@@ -199,8 +204,10 @@ pub(crate) fn add<T: Real>(a: T, b: T, mode: Mode) -> T {
 
 /// `a - b` in any mode.
 pub(crate) fn sub<T: Real>(a: T, b: T, mode: Mode) -> T {
-    let (a, b) = (mode.input(a), mode.input(b));
-    let (x, y) = (a.to_f64(), b.to_f64());
+    let a = mode.input(a);
+    let b = mode.input(b);
+    let x = a.to_f64();
+    let y = b.to_f64();
     let result = if x.is_finite() && y.is_finite() {
         mode.round(Exact::from_f64(x).sum(Exact::from_f64(-y), mode.rounding()))
     } else {
@@ -211,8 +218,10 @@ pub(crate) fn sub<T: Real>(a: T, b: T, mode: Mode) -> T {
 
 /// `a * b` in any mode.
 pub(crate) fn mul<T: Real>(a: T, b: T, mode: Mode) -> T {
-    let (a, b) = (mode.input(a), mode.input(b));
-    let (x, y) = (a.to_f64(), b.to_f64());
+    let a = mode.input(a);
+    let b = mode.input(b);
+    let x = a.to_f64();
+    let y = b.to_f64();
     let result = if x.is_finite() && y.is_finite() {
         mode.round_product(Exact::from_f64(x).product(Exact::from_f64(y)))
     } else {
@@ -244,15 +253,23 @@ pub(crate) fn fma_flushing(a: f32, b: f32, c: f32) -> f32 {
 }
 
 /// The 16-bit NaN, of either sign, that tensor copies write for out-of-bounds elements of f16 and bf16, as on an H100.
-const BEYOND: u64 = 0x7ff7;
+const OUT_OF_BOUNDS: u64 = 0x7ff7;
 
 /// `a * b + c`, rounded once, in any mode.
 pub(crate) fn fma<T: Real>(a: T, b: T, c: T, mode: Mode) -> T {
-    if mode.0 & Mode::FORGETS != 0 && [a, b].iter().any(|factor| factor.bits() & 0x7fff == BEYOND) {
-        return T::of_bits(0);
+    if mode.0 & Mode::ZERO_OUT_OF_BOUNDS != 0
+        && [a, b]
+            .iter()
+            .any(|factor| factor.bits() & 0x7fff == OUT_OF_BOUNDS)
+    {
+        return T::from_low_bits(0);
     }
-    let (a, b, c) = (mode.input(a), mode.input(b), mode.input(c));
-    let (x, y, z) = (a.to_f64(), b.to_f64(), c.to_f64());
+    let a = mode.input(a);
+    let b = mode.input(b);
+    let c = mode.input(c);
+    let x = a.to_f64();
+    let y = b.to_f64();
+    let z = c.to_f64();
     let result = if x.is_finite() && y.is_finite() && z.is_finite() {
         let product = Exact::from_f64(x).product(Exact::from_f64(y));
         mode.round_product(product.sum(Exact::from_f64(z), mode.rounding()))
@@ -270,8 +287,10 @@ pub(crate) fn fma<T: Real>(a: T, b: T, c: T, mode: Mode) -> T {
 
 /// `a / b` in any mode.
 pub(crate) fn div<T: Real>(a: T, b: T, mode: Mode) -> T {
-    let (a, b) = (mode.input(a), mode.input(b));
-    let (x, y) = (a.to_f64(), b.to_f64());
+    let a = mode.input(a);
+    let b = mode.input(b);
+    let x = a.to_f64();
+    let y = b.to_f64();
     let result = if x.is_finite() && y.is_finite() && y != 0.0 {
         mode.round(Exact::from_f64(x).quotient(Exact::from_f64(y)))
     } else {
@@ -284,7 +303,7 @@ pub(crate) fn div<T: Real>(a: T, b: T, mode: Mode) -> T {
 /// `1 / a` in any mode.
 pub(crate) fn rcp<T: Real>(a: T, mode: Mode) -> T {
     div(
-        T::of_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest)),
+        T::from_low_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest)),
         a,
         mode,
     )
@@ -307,7 +326,7 @@ fn special<T: Real>(class: f64, operands: &[T]) -> T {
     if class.is_nan() {
         T::nan(operands)
     } else {
-        T::of_bits(exact::narrow(class, T::FORMAT, Rounding::Nearest))
+        T::from_low_bits(exact::narrow(class, T::FORMAT, Rounding::Nearest))
     }
 }
 
@@ -326,8 +345,8 @@ pub(crate) fn flush(value: f32) -> f32 {
 pub(crate) fn flush_any<T: Real>(value: T) -> T {
     let bits = value.bits();
     match T::FORMAT {
-        F32 => T::of_bits(flush(f32::from_bits(bits as u32)).bits()),
-        F16 if bits & 0x7c00 == 0 => T::of_bits(bits & 0x8000),
+        F32 => T::from_low_bits(flush(f32::from_bits(bits as u32)).bits()),
+        F16 if bits & 0x7c00 == 0 => T::from_low_bits(bits & 0x8000),
         _ => value,
     }
 }
@@ -387,7 +406,8 @@ pub(crate) fn max_nan<T: Real>(a: T, b: T) -> T {
 
 #[inline(always)]
 fn pick<T: Real>(a: T, b: T, first: impl Fn(std::cmp::Ordering) -> bool) -> T {
-    let (x, y) = (a.to_f64(), b.to_f64());
+    let x = a.to_f64();
+    let y = b.to_f64();
     match (x.is_nan(), y.is_nan()) {
         (true, true) => T::nan(&[a, b]),
         (true, false) => b,
@@ -438,13 +458,16 @@ pub(crate) fn neg64(value: f64) -> f64 {
 
 /// Returns one of two magnitudes, with the product of the signs.
 #[inline(always)]
-pub(crate) fn with_product_of_signs<T: Real>(a: T, b: T, pick: impl Fn(T, T) -> T) -> T {
+pub(crate) fn with_multiplied_signs<T: Real>(a: T, b: T, pick: impl Fn(T, T) -> T) -> T {
     let sign = 1 << T::FORMAT.sign_bit();
-    let magnitude = pick(T::of_bits(a.bits() & !sign), T::of_bits(b.bits() & !sign));
+    let magnitude = pick(
+        T::from_low_bits(a.bits() & !sign),
+        T::from_low_bits(b.bits() & !sign),
+    );
     if magnitude.to_f64().is_nan() {
         magnitude
     } else {
-        T::of_bits(magnitude.bits() | (a.bits() ^ b.bits()) & sign)
+        T::from_low_bits(magnitude.bits() | (a.bits() ^ b.bits()) & sign)
     }
 }
 
@@ -460,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn single_nans_are_canonical_and_double_nans_keep_their_payload() {
+    fn f32_nans_are_canonical_and_f64_nans_keep_payloads() {
         let nan = f32::from_bits(0xffc0_1234);
         assert_eq!(add(nan, 1.0, NEAREST).to_bits(), 0x7fff_ffff);
         assert_eq!(abs32(nan).to_bits(), 0x7fff_ffff);
@@ -507,11 +530,13 @@ mod tests {
 
     #[test]
     fn directed_results_differ_by_one_step() {
-        let third = |rounding| div(1.0f32, 3.0, mode(rounding)).to_bits();
-        assert_eq!(third(Rounding::Up), third(Rounding::Zero) + 1);
-        assert_eq!(third(Rounding::Zero), third(Rounding::Down));
-        let root = |rounding| sqrt(2.0f64, mode(rounding)).to_bits();
-        assert_eq!(root(Rounding::Up), root(Rounding::Zero) + 1);
+        let [zero, down, up] = [Rounding::Zero, Rounding::Down, Rounding::Up].map(mode);
+        let [third, third_down, third_up] =
+            [zero, down, up].map(|mode| div(1.0f32, 3.0, mode).to_bits());
+        assert_eq!(third_up, third + 1);
+        assert_eq!(third, third_down);
+        let [root, root_up] = [zero, up].map(|mode| sqrt(2.0f64, mode).to_bits());
+        assert_eq!(root_up, root + 1);
         assert_eq!(
             fma(f32::MAX, 2.0, f32::NEG_INFINITY, NEAREST),
             f32::NEG_INFINITY

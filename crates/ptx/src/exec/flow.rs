@@ -40,15 +40,12 @@ pub(crate) fn run_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
         let trap = Trap::new(ReportKind::Trap, leader);
         return unit.fault(trap);
     }
-    let negate = if op.imm & NEGATED_VOTE != 0 {
-        u32::MAX
-    } else {
+    let votes = if op.imm & HAS_VOTE == 0 {
         0
-    };
-    let votes = if op.imm & HAS_VOTE != 0 {
-        (unit.frame.predicate(op.b) ^ negate) & unit.active
+    } else if op.imm & NEGATED_VOTE == 0 {
+        unit.frame.predicate(op.b) & unit.active
     } else {
-        0
+        !unit.frame.predicate(op.b) & unit.active
     };
     unit.wait = Wait {
         barrier,
@@ -71,8 +68,7 @@ pub(crate) fn run_cluster_wait(unit: &mut Unit<'_>, _op: &Op) -> Control {
     let current = unit.block.cluster.phase();
     let mut arrived = Lanes(unit.active).map(|lane| unit.warp.cluster_phase[lane]);
     if arrived.any(|phase| phase == current) {
-        unit.needed = current;
-        return Control::WaitForCluster;
+        return Control::WaitForCluster { phase: current };
     }
     Control::Next
 }

@@ -26,7 +26,7 @@ pub(crate) enum State {
     /// Waits until more lanes arrive at this instruction, or until some of the lanes that were live have ended.
     Converging { live: u32 },
     /// Waits for lanes at any instruction that waits for the same lanes.
-    Gathering { needed: u32 },
+    Gathering { members: u32 },
     /// Waits until a phase of a barrier completes.
     Barrier { index: usize, phase: u32 },
     /// Waits until a phase of the cluster's barrier completes.
@@ -36,16 +36,19 @@ pub(crate) enum State {
 impl Fragment {
     /// Returns `true` if the lanes of both fragments are at the same instruction and may continue together.
     pub(crate) fn meets(&self, other: &Self) -> bool {
-        let at_barrier = |state| {
-            matches!(
-                state,
-                State::Gathering { .. } | State::Barrier { .. } | State::Cluster { .. }
-            )
-        };
         self.pc == other.pc
             && self.frame == other.frame
-            && !at_barrier(self.state)
-            && !at_barrier(other.state)
+            && !self.state.is_at_barrier()
+            && !other.state.is_at_barrier()
+    }
+}
+
+impl State {
+    fn is_at_barrier(self) -> bool {
+        matches!(
+            self,
+            Self::Gathering { .. } | Self::Barrier { .. } | Self::Cluster { .. }
+        )
     }
 }
 
@@ -55,7 +58,6 @@ pub(crate) struct Stop {
     pub(crate) pc: u32,
     /// Backward branches since the fragment's turn began.
     pub(crate) turns: u32,
-    pub(crate) needed: u32,
     pub(crate) wait: Wait,
     pub(crate) trap: Option<Trap>,
 }

@@ -45,7 +45,7 @@ pub(crate) struct Layout {
     /// The 64-bit file.
     pub(crate) doubles: Vec<u64>,
     /// The number of rows at the start of each file that may be read before they are written.
-    pub(crate) kept: [usize; 2],
+    pub(crate) reset_rows: [usize; 2],
     /// Predicates; number 0 is always true.
     pub(crate) predicates: usize,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Registers {
     words: Vec<Row<u32>>,
     doubles: Vec<Row<u64>>,
     predicates: Vec<u32>,
-    kept: [usize; 2],
+    reset_rows: [usize; 2],
 }
 
 impl Registers {
@@ -76,7 +76,7 @@ impl Registers {
                 .map(|&value| Row::splat(value))
                 .collect(),
             predicates,
-            kept: layout.kept,
+            reset_rows: layout.reset_rows,
         }
     }
 }
@@ -88,8 +88,8 @@ impl Frame {
         self.undefined = None;
         if self.function == function && !self.words.is_empty() {
             // Constants never change, and only the first registers may be read before they are written.
-            self.words[..fresh.kept[0]].fill(Row::splat(0));
-            self.doubles[..fresh.kept[1]].fill(Row::splat(0));
+            self.words[..fresh.reset_rows[0]].fill(Row::splat(0));
+            self.doubles[..fresh.reset_rows[1]].fill(Row::splat(0));
             return;
         }
         self.function = function;
@@ -175,7 +175,7 @@ mod tests {
         let layout = Layout {
             words: vec![0, 5],
             doubles: vec![0, 9],
-            kept: [1, 1],
+            reset_rows: [1, 1],
             predicates: 2,
         };
         let other = Registers::new(&Layout {

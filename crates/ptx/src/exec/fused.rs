@@ -79,11 +79,11 @@ mod tests {
 
     #[test]
     fn hard_cases_are_rounded_once_by_all_handlers() {
-        singles()
-            .into_iter()
-            .for_each(|operands| check("fma.rn.f32 $d, $a, $b, $c;", arithmetic::F, operands));
-        doubles()
-            .into_iter()
-            .for_each(|operands| check("fma.rn.f64 $d, $a, $b, $c;", arithmetic::E, operands));
+        for operands in singles() {
+            check("fma.rn.f32 $d, $a, $b, $c;", arithmetic::F, operands);
+        }
+        for operands in doubles() {
+            check("fma.rn.f64 $d, $a, $b, $c;", arithmetic::E, operands);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Accesses of a warp to scattered addresses in one allocation: checked together, then made one by one.
+//! Accesses of a warp to scattered addresses in one allocation: checked once per warp, then performed per lane.
 
 use super::access::{Load, addresses, segment};
 use super::frame::InFile;
@@ -12,12 +12,12 @@ use super::window::SHARED_WINDOW;
 /// Loads each active lane's value. Returns `false` if the lanes must be handled one by one.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
-    let Some(places) = places::<T::Word>(unit, op, false) else {
+    let Some(lanes) = resolve::<T::Word>(unit, op, false) else {
         return false;
     };
     let mut values = [D::default(); LANES];
     for (half, values) in values.as_chunks_mut::<HALF>().0.iter_mut().enumerate() {
-        load_half::<T, D>(&places, half * HALF, values);
+        load_half::<T, D>(&lanes, half * HALF, values);
     }
     unit.frame.row_mut::<D>(op.d).merge(&values, unit.active);
     true
@@ -26,28 +26,28 @@ pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
 /// Loads the values of a half warp from lane `first` on. Its lanes often share one address.
 #[inline(always)]
 fn load_half<T: Load, D: InFile>(
-    places: &LaneAddresses<T::Word>,
+    lanes: &LaneAddresses<T::Word>,
     first: usize,
     values: &mut [D; HALF],
 ) {
-    if places.are_one(first, first + HALF) {
-        values.fill(D::truncate(T::extend(places.load(first))));
+    if lanes.are_equal(first, first + HALF) {
+        values.fill(D::truncate(T::extend(lanes.load(first))));
         return;
     }
     for (lane, value) in (first..).zip(values) {
-        *value = D::truncate(T::extend(places.load(lane)));
+        *value = D::truncate(T::extend(lanes.load(lane)));
     }
 }
 
 /// Stores each active lane's value, the lowest lane first. Returns `false` if the lanes must be handled one by one.
 #[inline(always)]
 pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
-    let Some(places) = places::<T>(unit, op, true) else {
+    let Some(lanes) = resolve::<T>(unit, op, true) else {
         return false;
     };
     let values = unit.frame.row::<S>(op.b);
     for lane in Lanes(unit.active) {
-        places.store(lane, T::truncate(values[lane].extend()));
+        lanes.store(lane, T::truncate(values[lane].extend()));
     }
     true
 }
@@ -55,32 +55,32 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
 /// Resolves the lanes' addresses for writing, if they are in the block's own shared memory. The functions are not inlined, because each
 /// atomic operation has a handler. `WIDE` requires AVX2, FMA and F16C.
 #[inline(always)]
-pub(crate) fn places_in_shared<T: Word, const WIDE: bool>(
+pub(crate) fn resolve_in_shared<T: Word, const WIDE: bool>(
     unit: &mut Unit<'_>,
     op: &Op,
 ) -> Option<LaneAddresses<T>> {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma,f16c")]
     #[inline(never)]
-    fn find_wide<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
-        find_in_shared(unit, op)
+    fn resolve_wide<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
+        resolve_if_shared(unit, op)
     }
 
     #[inline(never)]
-    fn find_base<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
-        find_in_shared(unit, op)
+    fn resolve_base<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
+        resolve_if_shared(unit, op)
     }
 
     #[cfg(target_arch = "x86_64")]
     if WIDE {
         // SAFETY: `WIDE` requires the features; only handlers selected for them pass it.
-        return unsafe { find_wide(unit, op) };
+        return unsafe { resolve_wide(unit, op) };
     }
-    find_base(unit, op)
+    resolve_base(unit, op)
 }
 
 #[inline(always)]
-fn find_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
+fn resolve_if_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
     let is_shared = match op.space {
         Space::Shared => true,
         // Other window addresses are in no segment.
@@ -88,15 +88,15 @@ fn find_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses
         _ => false,
     };
     if is_shared {
-        places(unit, op, true)
+        resolve(unit, op, true)
     } else {
         None
     }
 }
 
-/// Resolves the lanes' addresses, if all are aligned and in one segment. Inactive lanes get the place of an active one.
+/// Resolves the lanes' addresses, if all are aligned and in one segment. Inactive lanes get the address of an active one.
 #[inline(always)]
-fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<LaneAddresses<T>> {
+fn resolve<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<LaneAddresses<T>> {
     let mut addresses = addresses(unit, op);
     let leader = addresses[unit.leader()];
     if unit.active != FULL {
@@ -106,7 +106,7 @@ fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<LaneAddr
     }
     let mut misaligned = 0;
     for address in &addresses {
-        misaligned |= address.wrapping_sub(u64::from(op.e));
+        misaligned |= address.wrapping_sub(op.element_offset());
     }
     if misaligned & u64::from(op.align_mask) != 0 {
         return None;

@@ -1,10 +1,12 @@
 //! A launch: validated, prepared, and distributed over worker threads.
 
 use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::frame::Registers;
 use super::launch_shadow::LaunchShadow;
@@ -15,7 +17,7 @@ use super::runtime::Runtime;
 use super::worker::Worker;
 
 /// Blocks in the largest cluster of any device.
-const MOST_BLOCKS_IN_CLUSTER: u64 = 16;
+const MAX_BLOCKS_IN_CLUSTER: u64 = 16;
 
 /// A kernel, its arguments and its environment.
 #[derive(Clone, Copy)]
@@ -137,40 +139,51 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Report> {
     let prepared = Prepared::new(launch)?;
     let clusters = prepared.order.clusters;
     let workers = prepared.workers.min(clusters);
-    let total = Mutex::new((Statistics::default(), None));
-    let work = |call_for_help: &mut dyn FnMut()| {
-        let result = Worker::new(&prepared).run(call_for_help);
-        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-        match result {
-            Ok(done) => total.0.add(&done),
-            Err(fault) => {
-                prepared.failed.store(true, Ordering::Relaxed);
-                total.1.get_or_insert(fault);
-            }
-        }
-    };
+    let total = Mutex::new(Ok(Statistics::default()));
     thread::scope(|scope| {
         // Most launches end before another thread could start.
-        work(&mut || {
+        prepared.run_worker(&total, &mut || {
             for _ in 1..workers {
-                scope.spawn(|| work(&mut || {}));
+                scope.spawn(|| prepared.run_worker(&total, &mut || {}));
             }
         });
     });
-    let (statistics, fault) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match fault {
-        Some(fault) => Err(fault),
-        None if statistics.blocks < prepared.blocks_to_run() => {
-            Err(prepared.launch_fault(ReportKind::Cancelled))
-        }
-        None => Ok(statistics),
+    let statistics = total.into_inner()?;
+    if statistics.blocks < prepared.blocks_to_run() {
+        return Err(prepared.launch_fault(ReportKind::Cancelled));
     }
+    Ok(statistics)
 }
 
 impl<'a> Prepared<'a> {
+    /// Runs a worker, and adds its result to the total: the sum of the statistics, or the first fault.
+    fn run_worker(
+        &self,
+        total: &Mutex<Result<Statistics, Report>>,
+        call_for_help: &mut dyn FnMut(),
+    ) {
+        let result = Worker::new(self).run(call_for_help);
+        let mut total = total.lock();
+        match result {
+            Ok(statistics) => {
+                if let Ok(total) = &mut *total {
+                    total.add(&statistics);
+                }
+            }
+            Err(fault) => {
+                self.failed.store(true, Ordering::Relaxed);
+                if total.is_ok() {
+                    *total = Err(fault);
+                }
+            }
+        }
+    }
+
     /// Orders the recorded accesses to device memory before later ones, if accesses are recorded.
     pub(crate) fn order_accesses(&self) {
-        self.accesses.iter().for_each(LaunchShadow::advance);
+        if let Some(accesses) = &self.accesses {
+            accesses.advance();
+        }
     }
 
     fn new(launch: &Launch<'a>) -> Result<Self, Report> {
@@ -208,7 +221,7 @@ impl<'a> Prepared<'a> {
             next: AtomicU64::new(0),
             taken_over: AtomicU64::new(0),
         };
-        if let Some(reason) = prepared.refusal(launch) {
+        if let Some(reason) = prepared.invalid_reason(launch) {
             return Err(prepared.launch_fault(ReportKind::InvalidLaunch(reason)));
         }
         Ok(prepared)
@@ -232,12 +245,12 @@ impl<'a> Prepared<'a> {
     }
 
     /// Returns the reason why the launch is invalid, if it is.
-    fn refusal(&self, launch: &Launch<'_>) -> Option<&'static str> {
+    fn invalid_reason(&self, launch: &Launch<'_>) -> Option<&'static str> {
         let threads = launch.block.iter().map(|&n| u64::from(n)).product::<u64>();
         let limit = launch.device.max_threads_per_block;
         let limit = limit.min(launch.kernel.max_threads_per_block.unwrap_or(limit));
-        let same = launch.program.kernel(&launch.kernel.name);
-        let refusals = [
+        let named = launch.program.kernel(&launch.kernel.name);
+        let conditions = [
             (
                 launch.grid.contains(&0) || launch.block.contains(&0),
                 "grid or block is empty",
@@ -248,7 +261,7 @@ impl<'a> Prepared<'a> {
                 "grid dimensions are not multiples of the cluster dimensions",
             ),
             (
-                self.cluster_size() > MOST_BLOCKS_IN_CLUSTER,
+                self.cluster_size() > MAX_BLOCKS_IN_CLUSTER,
                 "cluster exceeds the maximum number of blocks of the device",
             ),
             (
@@ -279,14 +292,13 @@ impl<'a> Prepared<'a> {
                 "number of global addresses differs from the number of globals",
             ),
             (
-                same.is_none_or(|kernel| kernel.function != launch.kernel.function),
+                named.is_none_or(|kernel| kernel.function != launch.kernel.function),
                 "kernel belongs to another program",
             ),
         ];
-        refusals
-            .iter()
-            .find(|refusal| refusal.0)
-            .map(|refusal| refusal.1)
+        conditions
+            .into_iter()
+            .find_map(|(is_invalid, reason)| is_invalid.then_some(reason))
     }
 
     /// Returns the next cluster to start: the index of its first block, and a number that selects the warps that run first.

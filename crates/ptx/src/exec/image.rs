@@ -6,12 +6,12 @@ mod element;
 mod sample;
 mod surface;
 mod tiles;
-mod together;
+mod warp;
 
 pub use self::element::{Channel, Element};
 pub(crate) use self::element::{Channels, Texel};
 pub(crate) use self::sample::{Point, Query};
-pub(crate) use self::surface::Beyond;
+pub(crate) use self::surface::OutOfBounds;
 pub use self::tiles::Tiles;
 use std::sync::Arc;
 
@@ -105,10 +105,10 @@ impl<F: FnMut(u64, u64) -> Result<u64, Trap>> Read for F {}
 /// A texture instruction, with the rows of its operands.
 #[derive(Clone, Debug)]
 pub(crate) struct TextureAccess {
-    pub(crate) spot: Coordinates,
+    pub(crate) coordinates: Coordinates,
     pub(crate) destinations: Vec<u32>,
     pub(crate) result: Channels,
-    pub(crate) places: Places,
+    pub(crate) mode: CoordinateMode,
     pub(crate) detail: Detail,
     /// Offsets that are added to the coordinates.
     pub(crate) offset: Option<Offset>,
@@ -138,15 +138,15 @@ impl Offset {
 
 /// The meaning of the coordinates of a texture instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Places {
+pub(crate) enum CoordinateMode {
     /// Positions in an image, which may be between elements.
-    Between,
+    Positions,
     /// Elements, with zeros beyond the edges.
     Elements,
     /// Elements, with the nearest ones beyond the edges.
     NearestElements,
     /// The coordinates are ignored.
-    Nowhere,
+    Ignored,
 }
 
 /// Combines the value in memory and an operand.
@@ -155,14 +155,14 @@ pub(crate) type Change = fn(u64, u64) -> u64;
 /// A surface instruction, with the rows of its operands.
 #[derive(Clone, Debug)]
 pub(crate) struct SurfaceAccess {
-    pub(crate) spot: Coordinates,
+    pub(crate) coordinates: Coordinates,
     /// The rows of the data, in the 64-bit file if an element has eight bytes.
     pub(crate) registers: Vec<u32>,
     /// The number of bytes of each element.
     pub(crate) bytes: u64,
     /// `true` if the first coordinate counts elements, and written values are converted to the format of the surface.
     pub(crate) formatted: bool,
-    pub(crate) beyond: Beyond,
+    pub(crate) out_of_bounds: OutOfBounds,
     /// The operation of a reduction on unsigned and on signed values. They differ if the surface's format determines the signedness.
     pub(crate) change: Option<[Change; 2]>,
 }
@@ -172,7 +172,7 @@ pub(crate) struct SurfaceAccess {
 pub(crate) struct Coordinates {
     pub(crate) geometry: Geometry,
     pub(crate) layer: u32,
-    pub(crate) at: [u32; 3],
+    pub(crate) axes: [u32; 3],
 }
 
 /// The level of detail of a texture instruction.
@@ -230,8 +230,9 @@ impl Image {
 
     /// Returns the address of an element, which must be in bounds.
     #[inline]
-    fn address(&self, element: u64, at: [u32; 3]) -> u64 {
-        let row = u64::from(at[2]) * u64::from(self.height) + u64::from(at[1]);
-        self.base + row * self.pitch + u64::from(at[0]) * element
+    fn address(&self, element_bytes: u64, coordinates: [u32; 3]) -> u64 {
+        let [column, row, layer] = coordinates.map(u64::from);
+        let row = layer * u64::from(self.height) + row;
+        self.base + row * self.pitch + column * element_bytes
     }
 }

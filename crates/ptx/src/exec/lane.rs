@@ -44,11 +44,14 @@ impl<T: Raw> Row<T> {
 /// A table is several times as fast as shifts, for which the compiler emits masked stores.
 static CHOSEN: [[u32; 8]; 256] = {
     let mut table = [[0; 8]; 256];
-    let mut at = 0;
-    while at < 256 * 8 {
-        let (mask, lane) = (at / 8, at % 8);
-        table[mask][lane] = if mask >> lane & 1 == 1 { u32::MAX } else { 0 };
-        at += 1;
+    let mut mask = 0;
+    while mask < 256 {
+        let mut lane = 0;
+        while lane < 8 {
+            table[mask][lane] = if mask >> lane & 1 == 1 { u32::MAX } else { 0 };
+            lane += 1;
+        }
+        mask += 1;
     }
     table
 };

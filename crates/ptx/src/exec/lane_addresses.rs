@@ -19,15 +19,16 @@ impl<T: Word> LaneAddresses<T> {
         let last = segment.size.checked_sub(T::SIZE)?;
         let mut offsets = [0; LANES];
         // One test for all lanes: an offset is past the last valid one if it or its distance from that one is negative.
-        let (mut outside, mut misaligned) = (last, 0);
+        let mut outside = last;
+        let mut misaligned = 0;
         for lane in 0..LANES {
             let offset = addresses[lane].wrapping_sub(segment.base);
             offsets[lane] = offset;
             outside |= offset | last.wrapping_sub(offset);
             misaligned |= addresses[lane];
         }
-        let is_good = outside >> 63 == 0 && misaligned & (T::SIZE - 1) == 0;
-        is_good.then_some(Self {
+        let are_valid = outside >> 63 == 0 && misaligned & (T::SIZE - 1) == 0;
+        are_valid.then_some(Self {
             host: segment.host.cast(),
             offsets,
         })
@@ -35,7 +36,7 @@ impl<T: Word> LaneAddresses<T> {
 
     /// Returns `true` if the lanes `first..end` have one address.
     #[inline(always)]
-    pub(crate) fn are_one(&self, first: usize, end: usize) -> bool {
+    pub(crate) fn are_equal(&self, first: usize, end: usize) -> bool {
         let start = self.offsets[first];
         let mut differs = 0;
         for offset in &self.offsets[first..end] {
@@ -49,18 +50,19 @@ impl<T: Word> LaneAddresses<T> {
     pub(crate) fn load(&self, lane: usize) -> T {
         // SAFETY: `new` checked that the address is aligned and in bounds of a segment. The segment's provider keeps the bytes valid until
         // the launch ends, with the host's address congruent to the device's, and every access of the launch is atomic.
-        unsafe { T::load(self.place(lane)) }
+        unsafe { T::load(self.pointer(lane)) }
     }
 
     /// Writes a lane's value.
     #[inline(always)]
     pub(crate) fn store(&self, lane: usize, value: T) {
-        // SAFETY: as for `load`.
-        unsafe { T::store(self.place(lane), value) }
+        // SAFETY: `new` checked that the address is aligned and in bounds of a segment. The segment's provider keeps the bytes valid until
+        // the launch ends, with the host's address congruent to the device's, and every access of the launch is atomic.
+        unsafe { T::store(self.pointer(lane), value) }
     }
 
     #[inline(always)]
-    fn place(&self, lane: usize) -> *mut T {
+    fn pointer(&self, lane: usize) -> *mut T {
         self.host.wrapping_byte_add(self.offsets[lane] as usize)
     }
 }
@@ -71,7 +73,7 @@ mod tests {
     use super::super::memory::tests::Arena;
     use super::*;
 
-    fn places(addresses: [u64; LANES]) -> Option<LaneAddresses<u32>> {
+    fn resolve(addresses: [u64; LANES]) -> Option<LaneAddresses<u32>> {
         let arena = Arena::new(0x1000, 100);
         LaneAddresses::new(
             &arena.segment(0x1000).expect("the arena begins there"),
@@ -86,12 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn one_lane_out_of_bounds_or_misaligned_spoils_all() {
+    fn every_lane_must_be_in_bounds_and_aligned() {
         for lane in [0, 1, 15, 16, 31] {
-            for good in [0x1000, 0x1060] {
-                assert!(places(with_lane(lane, good)).is_some(), "{lane} {good:x}");
+            for valid in [0x1000, 0x1060] {
+                let resolved = resolve(with_lane(lane, valid));
+                assert!(resolved.is_some(), "{lane} {valid:x}");
             }
-            for bad in [
+            for invalid in [
                 0xffc,
                 0x1064,
                 0x1061,
@@ -101,7 +104,8 @@ mod tests {
                 1 << 63,
                 0x1000 | 1 << 63,
             ] {
-                assert!(places(with_lane(lane, bad)).is_none(), "{lane} {bad:x}");
+                let resolved = resolve(with_lane(lane, invalid));
+                assert!(resolved.is_none(), "{lane} {invalid:x}");
             }
         }
     }

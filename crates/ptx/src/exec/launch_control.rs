@@ -12,24 +12,27 @@ use super::unit::Unit;
 const RESPONSE_BYTES: u32 = 16;
 
 /// The bit of the upper 64 that is set if a cluster was canceled.
-const IS_TAKEN: u64 = 1 << 32;
+const IS_CANCELED: u64 = 1 << 32;
 
-pub(crate) fn run_is_taken(unit: &mut Unit<'_>, op: &Op) -> Control {
+pub(crate) fn run_is_canceled(unit: &mut Unit<'_>, op: &Op) -> Control {
     let row = unit.frame.row::<u64>(op.a);
-    let taken = row.iter().enumerate().fold(0, |taken, (lane, part)| {
-        taken | u32::from(part & IS_TAKEN != 0) << lane
+    let canceled = row.iter().enumerate().fold(0, |lanes, (lane, high)| {
+        lanes | u32::from(high & IS_CANCELED != 0) << lane
     });
-    unit.frame.set_predicate(op.d, taken, unit.active);
+    unit.frame.set_predicate(op.d, canceled, unit.active);
     Control::Next
 }
 
 /// Requests a cluster for each thread. The response is available at once.
 pub(crate) fn run_take_over<const TO_ALL: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
-        let place = |row: u32| unit.frame.row::<u64>(row)[lane].wrapping_sub(op.imm);
-        let places = [place(op.a), place(op.b)];
+        let addresses =
+            [op.a, op.b].map(|row| unit.frame.row::<u64>(row)[lane].wrapping_sub(op.imm));
         let response = match unit.launch.take_over_cluster() {
-            Some([x, y, z]) => [u64::from(y) << 32 | u64::from(x), IS_TAKEN | u64::from(z)],
+            Some([x, y, z]) => [
+                u64::from(y) << 32 | u64::from(x),
+                IS_CANCELED | u64::from(z),
+            ],
             None => [0; 2],
         };
         let ranks = if TO_ALL {
@@ -39,9 +42,9 @@ pub(crate) fn run_take_over<const TO_ALL: bool>(unit: &mut Unit<'_>, op: &Op) ->
         };
         for rank in ranks {
             let [to, barrier] = if TO_ALL {
-                places.map(|place| address_in(place, rank))
+                addresses.map(|address| address_in(address, rank))
             } else {
-                places
+                addresses
             };
             if let Err(trap) = write_response(unit, lane, to, barrier, response) {
                 return unit.fault(trap);
@@ -62,6 +65,8 @@ fn write_response(
     check_alignment(to, RESPONSE_BYTES.into(), lane, true)?;
     write_at(unit, Space::Shared, lane, to, low)?;
     write_at(unit, Space::Shared, lane, to.wrapping_add(8), high)?;
-    let complete = |bits: u64| Mbarrier::from_bits(bits).complete(RESPONSE_BYTES).bits();
-    update_at::<u64>(unit, Space::Shared, lane, barrier, complete).map(|_| ())
+    update_at(unit, Space::Shared, lane, barrier, |bits| {
+        Mbarrier::from_bits(bits).complete(RESPONSE_BYTES).bits()
+    })?;
+    Ok(())
 }

@@ -6,25 +6,25 @@
 //! textures and surfaces are not recorded.
 
 use super::access::addresses;
+use super::access_pattern::{self, AccessPattern};
 use super::frame::InFile;
 use super::lane::{HALF, LANES, Lanes, lanes_where};
-use super::launch_shadow::{LINE, Rival, Visit, Visitor};
+use super::launch_shadow::{Accessor, LINE, ThreadAccess};
 use super::memory::Word;
 use super::op::{Control, Op, Space};
 use super::race::thread_index;
 use super::report::{Access, ReportKind, Resume, Trap};
-use super::runs::{self, Runs};
 use super::shadow::Shadow;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW, resolve};
 
 /// The maximum number of bytes that one thread stores with one check.
-const MOST_BYTES: usize = 32;
+const MAX_BYTES: usize = 32;
 /// The maximum number of elements that one thread stores with one check.
-pub(crate) const MOST_ELEMENTS: usize = 4;
+pub(crate) const MAX_ELEMENTS: usize = 4;
 
 /// The bytes that each lane stores.
-type Stored = [[u8; MOST_BYTES]; LANES];
+type Stored = [[u8; MAX_BYTES]; LANES];
 
 /// Lanes whose stores to shared memory race with an earlier store.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,17 @@ impl Suspects {
             is_common: true,
         }
     }
+}
+
+/// The thread that an access races with, for a report.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OtherThread {
+    /// The index of its block in the grid.
+    pub(crate) block: [u32; 3],
+    /// Its number in the block.
+    pub(crate) thread: u16,
+    /// `true` if both threads store the same value.
+    pub(crate) same_value: bool,
 }
 
 /// Records the next load.
@@ -77,7 +88,7 @@ pub(crate) fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Con
 }
 
 fn stored<T: Word, S: InFile>(unit: &Unit<'_>, op: &Op) -> Stored {
-    let mut stored = [[0; MOST_BYTES]; LANES];
+    let mut stored = [[0; MAX_BYTES]; LANES];
     let elements = bytes(op) / T::SIZE;
     for (row, begin) in [op.d, op.b, op.c, op.e]
         .into_iter()
@@ -105,28 +116,30 @@ fn record_lines(unit: &mut Unit<'_>, op: &Op, stored: Option<&[u32; LANES]>) -> 
     let Some(accesses) = &launch.accesses else {
         return true;
     };
-    let Some(Runs { starts, step: 4 }) = runs::of_warp(unit, op) else {
+    let Some(AccessPattern { starts, stride: 4 }) = access_pattern::for_full_warp(unit, op) else {
         return false;
     };
-    let is_line = |start: u64| start.is_multiple_of(LINE) && start <= SHARED_WINDOW - LINE;
-    if bytes(op) != 4 || !starts.into_iter().all(is_line) {
+    let are_lines = starts
+        .into_iter()
+        .all(|start| start.is_multiple_of(LINE) && start <= SHARED_WINDOW - LINE);
+    if bytes(op) != 4 || !are_lines {
         return false;
     }
-    let by = visitor(unit);
+    let first = accessor(unit);
     let halves = stored.map(|stored| stored.as_chunks::<HALF>().0);
     (0..).zip(starts).all(|(half, start)| {
-        let by = Visitor {
-            thread: by.thread + half * HALF as u16,
-            ..by
+        let first = Accessor {
+            thread: first.thread + half * HALF as u16,
+            ..first
         };
         let stored = halves.map(|halves| &halves[usize::from(half)]);
-        accesses.record_line(&mut unit.cache.pages, start, by, stored)
+        accesses.record_line(&mut unit.cache.pages, start, first, stored)
     })
 }
 
 /// Returns the first thread of a warp.
-fn visitor(unit: &Unit<'_>) -> Visitor {
-    Visitor {
+fn accessor(unit: &Unit<'_>) -> Accessor {
+    Accessor {
         block: unit.block.number as u32,
         phase: unit.block.shadow.as_ref().map_or(0, Shadow::epoch),
         thread: (unit.warp.index * 32) as u16,
@@ -141,61 +154,71 @@ fn record(unit: &mut Unit<'_>, op: &Op, stored: Option<&Stored>) -> Control {
     let Some(accesses) = &launch.accesses else {
         return Control::Next;
     };
-    let (addresses, bytes) = (addresses(unit, op), bytes(op));
-    let by = visitor(unit);
+    let addresses = addresses(unit, op);
+    let bytes = bytes(op);
+    let first = accessor(unit);
     // A word records only its last writer, which need not be the one that wrote the same byte.
     if let Some(stored) = stored
         && bytes < 4
-        && runs::of_warp(unit, op).is_none_or(|runs| runs.distance() != 0)
+        && access_pattern::for_full_warp(unit, op).is_none_or(|pattern| pattern.distance() != 0)
         && let Some((lane, other)) = different_lanes(unit, op, &addresses, stored)
     {
-        let thread = by.thread + other as u16;
-        return stop(unit, op, lane, (unit.block.index, thread), false, true);
+        let other = OtherThread {
+            block: unit.block.index,
+            thread: first.thread + other as u16,
+            same_value: false,
+        };
+        return report(unit, op, lane, other, true);
     }
-    let (mut visits, mut lanes, mut count) = ([const { None }; LANES], [0; LANES], 0);
+    let mut thread_accesses = [const { None }; LANES];
+    let mut lanes = [0; LANES];
+    let mut count = 0;
     let mut last = None;
     for lane in Lanes(unit.active) {
         let address = addresses[lane];
         let is_device_memory = address
             .checked_add(bytes)
             .is_some_and(|end| end <= SHARED_WINDOW);
-        let is_seen = stored.is_none() && last == Some(address);
-        if is_seen && let Some(visit) = &mut visits[count - 1] {
-            let visit: &mut Visit<'_> = visit;
-            visit.by.distance = (lane - lanes[count - 1]) as i8;
+        let is_repeated = stored.is_none() && last == Some(address);
+        if is_repeated && let Some(access) = &mut thread_accesses[count - 1] {
+            let access: &mut ThreadAccess<'_> = access;
+            access.accessor.distance = (lane - lanes[count - 1]) as i8;
         }
-        if is_device_memory && !is_seen {
-            let by = Visitor {
-                thread: by.thread + lane as u16,
-                ..by
+        if is_device_memory && !is_repeated {
+            let accessor = Accessor {
+                thread: first.thread + lane as u16,
+                ..first
             };
-            let stored = stored.map(|stored| &stored[lane][..bytes as usize]);
-            visits[count] = Some(Visit {
-                by,
+            thread_accesses[count] = Some(ThreadAccess {
+                accessor,
                 address,
                 bytes,
-                stored,
+                stored: stored.map(|stored| &stored[lane][..bytes as usize]),
             });
-            (lanes[count], count, last) = (lane, count + 1, Some(address));
+            lanes[count] = lane;
+            count += 1;
+            last = Some(address);
         }
     }
-    let found = accesses.record(&mut unit.cache.pages, visits[..count].iter().flatten());
-    found.map_or(Control::Next, |(position, rival)| {
-        let lane = lanes[position].wrapping_add_signed(rival.distance.into());
-        report(unit, op, lane, rival, stored.is_some())
-    })
-}
-
-#[cold]
-fn report(unit: &mut Unit<'_>, op: &Op, lane: usize, rival: Rival, write: bool) -> Control {
+    let race = accesses.record(
+        &mut unit.cache.pages,
+        thread_accesses[..count].iter().flatten(),
+    );
+    let Some((position, other)) = race else {
+        return Control::Next;
+    };
+    let lane = lanes[position].wrapping_add_signed(other.distance.into());
     let [columns, rows, _] = unit.launch.grid;
-    let block = [
-        rival.block % columns,
-        rival.block / columns % rows,
-        rival.block / columns / rows,
-    ];
-    let other = (block, rival.thread);
-    stop(unit, op, lane, other, rival.same_value, write)
+    let other = OtherThread {
+        block: [
+            other.block % columns,
+            other.block / columns % rows,
+            other.block / columns / rows,
+        ],
+        thread: other.thread,
+        same_value: other.same_value,
+    };
+    report(unit, op, lane, other, stored.is_some())
 }
 
 /// Returns two lanes that store different values to the same bytes.
@@ -207,9 +230,8 @@ fn different_lanes(
 ) -> Option<(usize, usize)> {
     let bytes = bytes(op) as usize;
     // Equal addresses of local memory are different bytes.
-    let is_common = |lane: usize| resolve(addresses[lane]).0 != Space::Local;
     let lanes = if op.space == Space::Generic {
-        lanes_where(is_common) & unit.active
+        lanes_where(|lane| resolve(addresses[lane]).0 != Space::Local) & unit.active
     } else {
         unit.active
     };
@@ -239,59 +261,59 @@ fn compare(unit: &mut Unit<'_>, op: &Op, suspects: Suspects, stored: &Stored) ->
     if suspects.is_common
         && let Some((lane, other)) = different_lanes(unit, op, &addresses, stored)
     {
-        let thread = (unit.warp.index * 32) as u16 + other as u16;
-        return stop(unit, op, lane, (unit.block.index, thread), false, true);
+        let other = OtherThread {
+            block: unit.block.index,
+            thread: (unit.warp.index * 32) as u16 + other as u16,
+            same_value: false,
+        };
+        return report(unit, op, lane, other, true);
     }
     if suspects.lanes == 0 {
         return Control::Next;
     }
-    let is_same = |lane: usize| {
+    let same_value = Lanes(suspects.lanes & unit.active).all(|lane| {
         let offset = if addresses[lane] < BLOCK_STRIDE {
             addresses[lane]
         } else {
             addresses[lane].wrapping_sub(SHARED_WINDOW)
         };
-        let place = unit.block.shared.place(offset, bytes(op));
-        place.is_some_and(|place| {
-            (0..bytes(op) as usize).all(|index| place.load::<u8>(index) == stored[lane][index])
+        let memory = unit.block.shared.host_bytes(offset, bytes(op));
+        memory.is_some_and(|memory| {
+            (0..bytes(op) as usize).all(|index| memory.load::<u8>(index) == stored[lane][index])
         })
-    };
-    let same_value = Lanes(suspects.lanes & unit.active).all(is_same);
-    stop(
-        unit,
-        op,
-        suspects.first,
-        (unit.block.index, suspects.thread),
+    });
+    let other = OtherThread {
+        block: unit.block.index,
+        thread: suspects.thread,
         same_value,
-        true,
-    )
+    };
+    report(unit, op, suspects.first, other, true)
 }
 
 /// Reports a race with another thread. Threads that store the same value continue.
 #[cold]
-pub(crate) fn stop(
+pub(crate) fn report(
     unit: &mut Unit<'_>,
     op: &Op,
     lane: usize,
-    (block, thread): ([u32; 3], u16),
-    same_value: bool,
+    other: OtherThread,
     write: bool,
 ) -> Control {
-    let thread = thread_index(u32::from(thread), unit.launch.block);
+    let thread = thread_index(u32::from(other.thread), unit.launch.block);
     let access = Some(Access {
         address: addresses(unit, op)[lane],
         size: bytes(op) as u32,
         write,
     });
-    let resume = if same_value {
+    let resume = if other.same_value {
         Resume::After
     } else {
         Resume::End
     };
     let kind = ReportKind::Race {
-        block,
+        block: other.block,
         thread,
-        same_value,
+        same_value: other.same_value,
     };
     unit.fault(Trap {
         access,

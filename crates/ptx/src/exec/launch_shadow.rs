@@ -5,8 +5,10 @@
 //! access. Threads of different blocks run on different workers, so each page has a lock.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::lane::HALF;
 use super::shadow::Steps;
@@ -24,7 +26,7 @@ const LINES: usize = 64;
 /// The number of bytes of a page.
 const PAGE: u64 = LINE * LINES as u64;
 /// The maximum number of pages of a launch. Accesses to further pages are not recorded, so the shadow of a large launch is at most 180 MB.
-const MOST_PAGES: usize = 4096;
+const MAX_PAGES: usize = 4096;
 /// The number of pages that a worker caches.
 const CACHED: usize = 64;
 
@@ -52,7 +54,7 @@ impl Default for PageCache {
 
 /// A thread of a launch at a point of its program, or the first of several that make the same access with one instruction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Visitor {
+pub(crate) struct Accessor {
     /// The number of the block in the grid.
     pub(crate) block: u32,
     /// The number of barriers of the block so far.
@@ -67,8 +69,8 @@ pub(crate) struct Visitor {
 
 /// An access of one thread.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Visit<'v> {
-    pub(crate) by: Visitor,
+pub(crate) struct ThreadAccess<'v> {
+    pub(crate) accessor: Accessor,
     pub(crate) address: u64,
     pub(crate) bytes: u64,
     /// The stored bytes; `None` for a load.
@@ -77,7 +79,7 @@ pub(crate) struct Visit<'v> {
 
 /// The thread that an access races with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rival {
+pub(crate) struct RacingThread {
     /// The number of its block in the grid, and its number in the block.
     pub(crate) block: u32,
     pub(crate) thread: u16,
@@ -107,14 +109,14 @@ struct Line {
 /// The accesses to a word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
-    writer: Access,
+    writer: AccessRecord,
     /// The last reader, and an earlier reader of another block, or otherwise of another warp.
-    readers: [Access; 2],
+    readers: [AccessRecord; 2],
 }
 
 /// An access to bytes of a word; to no bytes if the word has not been accessed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Access {
+struct AccessRecord {
     block: u32,
     phase: u32,
     /// The step of the warp at which the access was made.
@@ -127,7 +129,7 @@ struct Access {
 }
 
 const _: () = assert!(
-    size_of::<Access>() == 16,
+    size_of::<AccessRecord>() == 16,
     "the shadow has three for each word"
 );
 
@@ -142,23 +144,22 @@ impl LaunchShadow {
     pub(crate) fn record<'v>(
         &self,
         cache: &mut PageCache,
-        visits: impl Iterator<Item = &'v Visit<'v>>,
-    ) -> Option<(usize, Rival)> {
-        let mut worst: Option<(usize, Rival)> = None;
-        let mut visits = (0..).zip(visits).peekable();
-        while let Some((_, first)) = visits.peek() {
+        accesses: impl Iterator<Item = &'v ThreadAccess<'v>>,
+    ) -> Option<(usize, RacingThread)> {
+        let mut worst: Option<(usize, RacingThread)> = None;
+        let mut accesses = (0..).zip(accesses).peekable();
+        while let Some((_, first)) = accesses.peek() {
             let number = first.address / PAGE;
-            let page = cache.page(number, self);
-            let mut page = page.map(|page| page.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut page = cache.page(number, self).map(|page| page.lock());
             let epoch = self.epoch.load(Ordering::Acquire);
-            while let Some((position, visit)) =
-                visits.next_if(|(_, visit)| visit.address / PAGE == number)
+            while let Some((position, access)) =
+                accesses.next_if(|(_, access)| access.address / PAGE == number)
             {
-                let rival = page.as_mut().and_then(|page| page.record(epoch, visit));
-                if let Some(rival) =
-                    rival.filter(|rival| is_worse(*rival, worst.map(|(_, rival)| rival)))
+                let race = page.as_mut().and_then(|page| page.record(epoch, access));
+                if let Some(race) = race
+                    && is_worse(race, worst.map(|(_, race)| race))
                 {
-                    worst = Some((position, rival));
+                    worst = Some((position, race));
                 }
             }
         }
@@ -171,30 +172,26 @@ impl LaunchShadow {
         &self,
         cache: &mut PageCache,
         address: u64,
-        by: Visitor,
+        accessor: Accessor,
         stored: Option<&[u32; WORDS]>,
     ) -> bool {
         let Some(page) = cache.page(address / PAGE, self) else {
             return true;
         };
-        let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut page = page.lock();
         let epoch = self.epoch.load(Ordering::Acquire);
         let line = page.line(address % PAGE, epoch);
-        !line.is_split && line.record(&by, stored)
-    }
-
-    fn pages(&self) -> MutexGuard<'_, HashMap<u64, Arc<Mutex<Page>>>> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+        !line.is_split && line.record(&accessor, stored)
     }
 
     /// Returns the page with a number, or `None` if the launch has too many pages.
     #[cold]
     fn page(&self, number: u64) -> Option<Arc<Mutex<Page>>> {
-        let mut pages = self.pages();
+        let mut pages = self.pages.lock();
         if let Some(page) = pages.get(&number) {
             return Some(Arc::clone(page));
         }
-        if pages.len() == MOST_PAGES {
+        if pages.len() == MAX_PAGES {
             return None;
         }
         let page = Arc::new(Mutex::new(Page {
@@ -220,38 +217,49 @@ impl Page {
     fn line(&mut self, address: u64, epoch: u32) -> &mut Line {
         let line = &mut self.lines[(address / LINE) as usize];
         if line.epoch < epoch {
-            (line.epoch, line.is_split, line.words[0]) = (epoch, false, Word::default());
+            line.epoch = epoch;
+            line.is_split = false;
+            line.words[0] = Word::default();
         }
         line
     }
 
     /// Records an access up to the end of the page.
-    fn record(&mut self, epoch: u32, visit: &Visit<'_>) -> Option<Rival> {
-        let start = visit.address % PAGE;
-        let end = (start + visit.bytes).min(PAGE);
+    fn record(&mut self, epoch: u32, access: &ThreadAccess<'_>) -> Option<RacingThread> {
+        let start = access.address % PAGE;
+        let end = (start + access.bytes).min(PAGE);
         let mut worst = None;
-        let mut at = start;
-        while at < end {
-            let word = at / WORD;
-            let stop = end.min((word + 1) * WORD);
-            let line = self.line(at, epoch);
+        let mut address = start;
+        while address < end {
+            let number = address / WORD;
+            let word_start = number * WORD;
+            let word_end = end.min(word_start + WORD);
+            let line = self.line(address, epoch);
             if !line.is_split {
                 line.split();
             }
-            let mask = ((1_u32 << (stop - word * WORD)) - (1 << (at - word * WORD))) as u8;
-            let index = word as usize % WORDS;
-            let (word, value) = (&mut line.words[index], &mut line.values[index]);
-            let rival = match visit.stored {
-                Some(stored) => word.write(
-                    &visit.by,
-                    mask,
-                    value,
-                    value_of(&stored[(at - start) as usize..(stop - start) as usize], at),
-                ),
-                None => word.read(&visit.by, mask),
+            let mask = ((1_u32 << (word_end - word_start)) - (1 << (address - word_start))) as u8;
+            let index = number as usize % WORDS;
+            let word = &mut line.words[index];
+            let race = match access.stored {
+                Some(stored) => {
+                    let stored = &stored[(address - start) as usize..(word_end - start) as usize];
+                    let value = &mut line.values[index];
+                    word.write(
+                        &access.accessor,
+                        mask,
+                        value,
+                        value_in_word(stored, address),
+                    )
+                }
+                None => word.read(&access.accessor, mask),
             };
-            worst = rival.filter(|rival| is_worse(*rival, worst)).or(worst);
-            at = stop;
+            if let Some(race) = race
+                && is_worse(race, worst)
+            {
+                worst = Some(race);
+            }
+            address = word_end;
         }
         worst
     }
@@ -259,21 +267,22 @@ impl Page {
 
 impl Line {
     /// Records accesses to all of the line by consecutive threads, unless they may race.
-    fn record(&mut self, first: &Visitor, stored: Option<&[u32; WORDS]>) -> bool {
+    fn record(&mut self, first: &Accessor, stored: Option<&[u32; WORDS]>) -> bool {
         let word = &mut self.words[0];
-        let races_with = |access: &Access| access.rival(first, WHOLE).is_some();
-        let may_race = stored.is_some()
-            && (word.writer.is_made_at_once_with(first) || word.readers.iter().any(races_with));
-        if may_race || races_with(&word.writer) {
+        if word.writer.races_with(first) {
             return false;
         }
-        match stored {
-            Some(values) => {
-                word.writer = Access::new(first, WHOLE);
-                self.values = *values;
-            }
-            None => _ = word.read(first, WHOLE),
+        let Some(values) = stored else {
+            word.read(first, WHOLE);
+            return true;
+        };
+        let mut readers = word.readers.iter();
+        if word.writer.is_made_at_once_with(first) || readers.any(|reader| reader.races_with(first))
+        {
+            return false;
         }
+        word.writer = AccessRecord::new(first, WHOLE);
+        self.values = *values;
         true
     }
 
@@ -281,10 +290,9 @@ impl Line {
     fn split(&mut self) {
         let first = self.words[0];
         for (thread, word) in (0..).zip(&mut self.words) {
-            let moved = |access: Access| access.moved_on(thread);
             *word = Word {
-                writer: moved(first.writer),
-                readers: first.readers.map(moved),
+                writer: first.writer.shifted(thread),
+                readers: first.readers.map(|reader| reader.shifted(thread)),
             };
         }
         if first.writer.bytes == 0 {
@@ -295,39 +303,39 @@ impl Line {
 }
 
 /// Returns stored bytes at their position in a word, from the byte of `address` on.
-fn value_of(stored: &[u8], address: u64) -> u32 {
+fn value_in_word(stored: &[u8], address: u64) -> u32 {
     let mut value = [0; WORD as usize];
     value[(address % WORD) as usize..][..stored.len()].copy_from_slice(stored);
     u32::from_le_bytes(value)
 }
 
 /// Returns `true` if a race takes precedence over another one of the same instruction.
-fn is_worse(rival: Rival, than: Option<Rival>) -> bool {
-    than.is_none_or(|than| than.same_value && !rival.same_value)
+fn is_worse(race: RacingThread, than: Option<RacingThread>) -> bool {
+    than.is_none_or(|than| than.same_value && !race.same_value)
 }
 
 /// Returns a word with all bits set in the bytes of a mask.
-fn bits_of(bytes: u8) -> u32 {
+fn byte_bits(bytes: u8) -> u32 {
     (0..WORD as u32)
         .filter(|byte| bytes >> byte & 1 == 1)
         .map(|byte| 0xff << (8 * byte))
         .sum()
 }
 
-impl Access {
-    fn new(by: &Visitor, bytes: u8) -> Self {
+impl AccessRecord {
+    fn new(accessor: &Accessor, bytes: u8) -> Self {
         Self {
-            block: by.block,
-            phase: by.phase,
-            step: by.steps.now,
-            thread: by.thread,
-            distance: by.distance,
+            block: accessor.block,
+            phase: accessor.phase,
+            step: accessor.steps.now,
+            thread: accessor.thread,
+            distance: accessor.distance,
             bytes,
         }
     }
 
     /// Returns the same access by the thread whose number is higher by `threads`. No access stays no access.
-    fn moved_on(self, threads: u16) -> Self {
+    fn shifted(self, threads: u16) -> Self {
         let thread = if self.bytes == 0 {
             self.thread
         } else {
@@ -337,120 +345,143 @@ impl Access {
     }
 
     /// Returns `true` if a thread of the same warp makes an access between the same barriers.
-    fn is_by_warp_of(&self, by: &Visitor) -> bool {
-        self.block == by.block && self.phase == by.phase && self.thread / 32 == by.thread / 32
+    fn is_by_warp(&self, accessor: &Accessor) -> bool {
+        self.block == accessor.block
+            && self.phase == accessor.phase
+            && self.thread / 32 == accessor.thread / 32
     }
 
-    fn is_by_thread(&self, by: &Visitor) -> bool {
-        self.block == by.block && self.phase == by.phase && self.thread == by.thread
+    fn is_by_thread(&self, accessor: &Accessor) -> bool {
+        self.block == accessor.block
+            && self.phase == accessor.phase
+            && self.thread == accessor.thread
     }
 
     /// Returns `true` if another thread makes an access with the same instruction.
-    fn is_made_at_once_with(&self, by: &Visitor) -> bool {
+    fn is_made_at_once_with(&self, accessor: &Accessor) -> bool {
         self.bytes != 0
-            && self.step == by.steps.now
-            && self.thread != by.thread
-            && self.is_by_warp_of(by)
+            && self.step == accessor.steps.now
+            && self.thread != accessor.thread
+            && self.is_by_warp(accessor)
     }
 
-    /// Returns the thread that made the access, if it is unordered with an access by `by` and not made by the same instruction. Threads are
+    /// Returns `true` if an access to the whole word races with this one.
+    #[inline]
+    fn races_with(&self, accessor: &Accessor) -> bool {
+        self.race(accessor, WHOLE).is_some()
+    }
+
+    /// Returns the thread that made the access, if it is unordered with an access by `accessor` and not made by the same instruction. Threads are
     /// unordered in different blocks, in different warps of a block between two barriers, and in a warp between two synchronizations.
     #[inline]
-    fn rival(&self, by: &Visitor, bytes: u8) -> Option<Rival> {
-        if self.bytes & bytes == 0 || self.block == by.block && self.phase != by.phase {
+    fn race(&self, accessor: &Accessor, bytes: u8) -> Option<RacingThread> {
+        if self.bytes & bytes == 0 || self.block == accessor.block && self.phase != accessor.phase {
             return None;
         }
-        let mut rival = Rival {
+        let mut race = RacingThread {
             block: self.block,
             thread: self.thread,
             distance: 0,
             same_value: false,
         };
-        if self.is_by_warp_of(by) {
-            if self.step <= by.steps.joined || self.step == by.steps.now {
+        if self.is_by_warp(accessor) {
+            if self.step <= accessor.steps.joined || self.step == accessor.steps.now {
                 return None;
             }
-            if self.thread == by.thread {
+            if self.thread == accessor.thread {
                 if self.distance != 0 {
-                    rival.thread = self.thread.wrapping_add_signed(self.distance.into());
-                } else if by.distance != 0 {
-                    rival.distance = by.distance;
+                    race.thread = self.thread.wrapping_add_signed(self.distance.into());
+                } else if accessor.distance != 0 {
+                    race.distance = accessor.distance;
                 } else {
                     return None;
                 }
             }
         }
-        Some(rival)
+        Some(race)
     }
 
     /// Adds an access by the same thread. The step is that of an access to all the bytes.
-    fn extend(&mut self, by: &Visitor, bytes: u8) {
+    fn extend(&mut self, accessor: &Accessor, bytes: u8) {
         if bytes & self.bytes == self.bytes {
-            (self.step, self.distance) = (by.steps.now, by.distance);
+            self.step = accessor.steps.now;
+            self.distance = accessor.distance;
         }
         self.bytes |= bytes;
     }
 }
 
 impl Word {
-    fn read(&mut self, by: &Visitor, bytes: u8) -> Option<Rival> {
-        let rival = self.writer.rival(by, bytes);
+    fn read(&mut self, accessor: &Accessor, bytes: u8) -> Option<RacingThread> {
+        let race = self.writer.race(accessor, bytes);
         let [last, earlier] = &mut self.readers;
-        if last.bytes != 0 && last.is_by_thread(by) {
-            last.extend(by, bytes);
-            return rival;
+        if last.bytes != 0 && last.is_by_thread(accessor) {
+            last.extend(accessor, bytes);
+            return race;
         }
-        let mut access = Access::new(by, bytes);
+        let mut record = AccessRecord::new(accessor, bytes);
         if last.bytes != 0 {
-            let is_of_other_block = last.block != by.block;
-            let is_of_other_warp = last.phase == by.phase && last.thread / 32 != by.thread / 32;
-            if is_of_other_block
-                || is_of_other_warp && (earlier.bytes == 0 || earlier.block == by.block)
+            let is_other_block = last.block != accessor.block;
+            let is_other_warp =
+                last.phase == accessor.phase && last.thread / 32 != accessor.thread / 32;
+            if is_other_block
+                || is_other_warp && (earlier.bytes == 0 || earlier.block == accessor.block)
             {
                 *earlier = *last;
             }
-            let is_unjoined = last.is_by_warp_of(by) && last.step > by.steps.joined;
-            if access.distance == 0 && is_unjoined && last.bytes & bytes == bytes {
-                access.distance = last.thread.wrapping_sub(by.thread) as i8;
+            let is_unjoined = last.is_by_warp(accessor) && last.step > accessor.steps.joined;
+            if record.distance == 0 && is_unjoined && last.bytes & bytes == bytes {
+                record.distance = last.thread.wrapping_sub(accessor.thread) as i8;
             }
         }
-        *last = access;
-        rival
+        *last = record;
+        race
     }
 
     /// Records a store of `stored` to a word with the value `value`.
-    fn write(&mut self, by: &Visitor, bytes: u8, value: &mut u32, stored: u32) -> Option<Rival> {
+    fn write(
+        &mut self,
+        accessor: &Accessor,
+        bytes: u8,
+        value: &mut u32,
+        stored: u32,
+    ) -> Option<RacingThread> {
         let both = self.writer.bytes & bytes;
-        let is_same_value = (*value ^ stored) & bits_of(both) == 0;
-        let is_at_once = both != 0 && self.writer.is_made_at_once_with(by);
+        let is_same_value = (*value ^ stored) & byte_bits(both) == 0;
+        let is_at_once = both != 0 && self.writer.is_made_at_once_with(accessor);
         let reader = self
             .readers
             .iter()
-            .find_map(|reader| reader.rival(by, bytes));
-        let writer = || {
-            let rival = self.writer.rival(by, bytes).map(|rival| Rival {
+            .find_map(|reader| reader.race(accessor, bytes));
+        let race = if reader.is_some() {
+            reader
+        } else if let Some(race) = self.writer.race(accessor, bytes) {
+            Some(RacingThread {
                 same_value: is_same_value,
-                ..rival
-            });
-            rival.or((is_at_once && !is_same_value).then_some(Rival {
-                block: by.block,
+                ..race
+            })
+        } else if is_at_once && !is_same_value {
+            Some(RacingThread {
+                block: accessor.block,
                 thread: self.writer.thread,
                 distance: 0,
                 same_value: false,
-            }))
-        };
-        let rival = reader.or_else(writer);
-        if self.writer.bytes != 0 && self.writer.is_by_thread(by) {
-            *value = *value & !bits_of(bytes) | stored;
-            self.writer.extend(by, bytes);
+            })
         } else {
-            let mut access = Access::new(by, bytes);
+            None
+        };
+        if self.writer.bytes != 0 && self.writer.is_by_thread(accessor) {
+            *value = *value & !byte_bits(bytes) | stored;
+            self.writer.extend(accessor, bytes);
+        } else {
+            let mut record = AccessRecord::new(accessor, bytes);
             if is_at_once && both == bytes {
-                access.distance = self.writer.thread.wrapping_sub(by.thread) as i8;
+                record.distance = self.writer.thread.wrapping_sub(accessor.thread) as i8;
             }
-            (self.writer, *value) = (access, stored);
+            self.writer = record;
+            *value = stored;
         }
-        rival
+        race
     }
 }
 
@@ -458,8 +489,8 @@ impl Word {
 mod tests {
     use super::*;
 
-    fn by(block: u32, phase: u32, thread: u16) -> Visitor {
-        Visitor {
+    fn accessor(block: u32, phase: u32, thread: u16) -> Accessor {
+        Accessor {
             block,
             phase,
             thread,
@@ -469,18 +500,18 @@ mod tests {
         }
     }
 
-    fn load(by: Visitor, address: u64, bytes: u64) -> Visit<'static> {
-        Visit {
-            by,
+    fn load(accessor: Accessor, address: u64, bytes: u64) -> ThreadAccess<'static> {
+        ThreadAccess {
+            accessor,
             address,
             bytes,
             stored: None,
         }
     }
 
-    fn store(by: Visitor, address: u64, stored: &[u8]) -> Visit<'_> {
-        Visit {
-            by,
+    fn store(accessor: Accessor, address: u64, stored: &[u8]) -> ThreadAccess<'_> {
+        ThreadAccess {
+            accessor,
             address,
             bytes: stored.len() as u64,
             stored: Some(stored),
@@ -490,97 +521,99 @@ mod tests {
     fn record(
         shadow: &LaunchShadow,
         cache: &mut PageCache,
-        visits: &[Visit<'_>],
-    ) -> Option<(usize, Rival)> {
-        shadow.record(cache, visits.iter())
+        accesses: &[ThreadAccess<'_>],
+    ) -> Option<(usize, RacingThread)> {
+        shadow.record(cache, accesses.iter())
     }
 
-    fn thread_of(by: Visitor) -> (u32, u16) {
-        (by.block, by.thread)
+    fn thread_id(accessor: Accessor) -> (u32, u16) {
+        (accessor.block, accessor.thread)
     }
 
     /// Returns the thread that the last access races with, and `true` if both stored the same value.
-    fn last_rival(visits: &[Visit<'_>]) -> Option<((u32, u16), bool)> {
-        let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
-        let visits: Vec<Visit<'_>> = (1..)
-            .zip(visits)
-            .map(|(now, visit)| {
+    fn last_race(accesses: &[ThreadAccess<'_>]) -> Option<((u32, u16), bool)> {
+        let shadow = LaunchShadow::default();
+        let mut cache = PageCache::default();
+        let accesses: Vec<ThreadAccess<'_>> = (1..)
+            .zip(accesses)
+            .map(|(now, access)| {
                 let joined = now - 1;
-                let by = Visitor {
+                let accessor = Accessor {
                     steps: Steps { now, joined },
-                    ..visit.by
+                    ..access.accessor
                 };
-                Visit { by, ..*visit }
+                ThreadAccess {
+                    accessor,
+                    ..*access
+                }
             })
             .collect();
-        let (last, before) = visits.split_last().expect("there is an access");
-        for visit in before {
-            record(&shadow, &mut cache, &[*visit]);
+        let (last, before) = accesses.split_last().expect("there is an access");
+        for access in before {
+            record(&shadow, &mut cache, &[*access]);
         }
-        let rival = record(&shadow, &mut cache, &[*last]);
-        rival.map(|(_, rival)| ((rival.block, rival.thread), rival.same_value))
+        let race = record(&shadow, &mut cache, &[*last]);
+        race.map(|(_, race)| ((race.block, race.thread), race.same_value))
     }
 
     const A: u64 = 0x7f00_1000;
 
     #[test]
     fn unordered_accesses_race_if_one_of_them_writes() {
-        let first = by(0, 3, 0);
+        let first = accessor(0, 3, 0);
         for (other, is_unordered) in [
-            (by(0, 3, 31), false),
-            (by(0, 3, 32), true),
-            (by(0, 4, 32), false),
-            (by(1, 0, 0), true),
-            (by(1, 3, 0), true),
+            (accessor(0, 3, 31), false),
+            (accessor(0, 3, 32), true),
+            (accessor(0, 4, 32), false),
+            (accessor(1, 0, 0), true),
+            (accessor(1, 3, 0), true),
         ] {
-            let expected = is_unordered.then_some((thread_of(first), false));
+            let expected = is_unordered.then_some((thread_id(first), false));
             assert_eq!(
-                last_rival(&[store(first, A, &[1; 4]), load(other, A, 4)]),
+                last_race(&[store(first, A, &[1; 4]), load(other, A, 4)]),
                 expected,
                 "{other:?}"
             );
             assert_eq!(
-                last_rival(&[load(first, A, 4), store(other, A, &[1; 4])]),
+                last_race(&[load(first, A, 4), store(other, A, &[1; 4])]),
                 expected,
                 "{other:?}"
             );
             assert_eq!(
-                last_rival(&[store(first, A, &[1; 4]), store(other, A, &[2; 4])]),
+                last_race(&[store(first, A, &[1; 4]), store(other, A, &[2; 4])]),
                 expected,
                 "{other:?}"
             );
-            assert_eq!(last_rival(&[load(first, A, 4), load(other, A, 4)]), None);
+            assert_eq!(last_race(&[load(first, A, 4), load(other, A, 4)]), None);
         }
     }
 
     #[test]
     fn stores_of_the_same_value_are_compared_in_their_common_bytes() {
-        let (first, other) = (by(0, 0, 0), by(1, 0, 0));
-        let rival = |stored: &[u8], address, again: &[u8]| {
-            last_rival(&[store(first, A, stored), store(other, address, again)])
-        };
-        assert_eq!(rival(&[7; 4], A, &[7; 4]), Some((thread_of(first), true)));
-        assert_eq!(
-            rival(&[7, 7, 7, 8], A, &[7; 4]),
-            Some((thread_of(first), false))
-        );
-        assert_eq!(
-            rival(&[1, 2, 3, 4], A + 1, &[2]),
-            Some((thread_of(first), true))
-        );
-        assert_eq!(rival(&[1, 2], A + 2, &[9, 9]), None, "the bytes are others");
-        assert_eq!(
-            rival(&[5; 16], A + 12, &[5; 4]),
-            Some((thread_of(first), true)),
-            "the last word of a vector"
-        );
+        let first = accessor(0, 0, 0);
+        let other = accessor(1, 0, 0);
+        let cases: [(&[u8], u64, &[u8], Option<bool>); 5] = [
+            (&[7; 4], A, &[7; 4], Some(true)),
+            (&[7, 7, 7, 8], A, &[7; 4], Some(false)),
+            (&[1, 2, 3, 4], A + 1, &[2], Some(true)),
+            (&[1, 2], A + 2, &[9, 9], None),
+            // The last word of a vector.
+            (&[5; 16], A + 12, &[5; 4], Some(true)),
+        ];
+        for (stored, address, again, same_value) in cases {
+            assert_eq!(
+                last_race(&[store(first, A, stored), store(other, address, again)]),
+                same_value.map(|same_value| (thread_id(first), same_value)),
+                "{stored:?} {again:?}"
+            );
+        }
         let read = [
             store(first, A, &[7; 4]),
-            load(by(2, 0, 0), A, 4),
+            load(accessor(2, 0, 0), A, 4),
             store(other, A, &[7; 4]),
         ];
         assert_eq!(
-            last_rival(&read),
+            last_race(&read),
             Some(((2, 0), false)),
             "a reader may see neither or one"
         );
@@ -588,77 +621,79 @@ mod tests {
 
     #[test]
     fn epochs_order_everything() {
-        let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
-        record(&shadow, &mut cache, &[store(by(0, 0, 0), A, &[1; 4])]);
+        let shadow = LaunchShadow::default();
+        let mut cache = PageCache::default();
+        record(&shadow, &mut cache, &[store(accessor(0, 0, 0), A, &[1; 4])]);
         shadow.advance();
         assert_eq!(
-            record(&shadow, &mut cache, &[load(by(1, 0, 0), A, 4)]),
+            record(&shadow, &mut cache, &[load(accessor(1, 0, 0), A, 4)]),
             None
         );
         assert!(
-            record(&shadow, &mut cache, &[store(by(2, 0, 0), A, &[1; 4])]).is_some(),
+            record(&shadow, &mut cache, &[store(accessor(2, 0, 0), A, &[1; 4])]).is_some(),
             "the read is of the new epoch"
         );
     }
 
     #[test]
     fn accesses_to_lines_race_as_those_to_words_alone() {
-        let mut state = 1_u64;
-        let mut random = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
-        let (lines, words) = (LaunchShadow::default(), LaunchShadow::default());
-        let (mut cache, mut other) = (PageCache::default(), PageCache::default());
-        let (mut rows, mut races) = (0, 0);
+        let mut random = fastrand::Rng::with_seed(1);
+        let lines = LaunchShadow::default();
+        let mut lines_cache = PageCache::default();
+        let words = LaunchShadow::default();
+        let mut words_cache = PageCache::default();
+        let mut rows = 0;
+        let mut races = 0;
         for turn in 0..60_000_u32 {
-            if random(30) == 0 {
+            if random.u64(..30) == 0 {
                 lines.advance();
                 words.advance();
             }
-            let thread = random(4) as u16 * HALF as u16;
+            let thread = random.u16(..4) * HALF as u16;
             let now = turn + 1;
-            let joined = now.saturating_sub(1 + random(3) as u32);
-            let by = Visitor {
+            let joined = now.saturating_sub(1 + random.u32(..3));
+            let accessor = Accessor {
                 steps: Steps { now, joined },
-                ..by(random(2) as u32, random(2) as u32, thread)
+                ..accessor(random.u32(..2), random.u32(..2), thread)
             };
             let values: [u32; WORDS] =
                 std::array::from_fn(|word| if turn % 3 == 0 { 0 } else { word as u32 });
             let bytes = values.map(u32::to_le_bytes);
-            let is_store = random(4) == 0;
-            let address = A + random(2) * LINE;
-            if random(4) == 0 {
+            let is_store = random.u64(..4) == 0;
+            let address = A + random.u64(..2) * LINE;
+            if random.u64(..4) == 0 {
                 let stored = is_store.then_some(&bytes[3][..]);
-                let visit = Visit {
-                    by,
-                    address: address + random(61),
+                let access = ThreadAccess {
+                    accessor,
+                    address: address + random.u64(..61),
                     bytes: 4,
                     stored,
                 };
-                let found = lines.record(&mut cache, [visit].iter());
-                assert_eq!(found, words.record(&mut other, [visit].iter()), "{turn}");
+                assert_eq!(
+                    lines.record(&mut lines_cache, [access].iter()),
+                    words.record(&mut words_cache, [access].iter()),
+                    "{turn}"
+                );
                 continue;
             }
-            let visit = |lane: usize| Visit {
-                by: Visitor {
+            let accesses: [ThreadAccess<'_>; WORDS] = std::array::from_fn(|lane| ThreadAccess {
+                accessor: Accessor {
                     thread: thread + lane as u16,
-                    ..by
+                    ..accessor
                 },
                 address: address + lane as u64 * WORD,
                 bytes: WORD,
                 stored: is_store.then_some(&bytes[lane][..]),
-            };
-            let visits: [Visit<'_>; WORDS] = std::array::from_fn(visit);
-            let expected = words.record(&mut other, visits.iter());
+            });
+            let expected = words.record(&mut words_cache, accesses.iter());
             races += u32::from(expected.is_some());
-            if lines.record_line(&mut cache, address, by, is_store.then_some(&values)) {
+            let values = is_store.then_some(&values);
+            if lines.record_line(&mut lines_cache, address, accessor, values) {
                 rows += 1;
                 assert_eq!(expected, None, "{turn}");
             } else {
-                assert_eq!(lines.record(&mut cache, visits.iter()), expected, "{turn}");
+                let race = lines.record(&mut lines_cache, accesses.iter());
+                assert_eq!(race, expected, "{turn}");
             }
         }
         assert!(rows > 1000 && races > 1000, "{rows} {races}");
@@ -666,64 +701,62 @@ mod tests {
 
     #[test]
     fn reader_of_another_block_is_remembered() {
-        let visits = [
-            load(by(1, 0, 0), A, 4),
-            load(by(0, 0, 0), A, 4),
-            load(by(0, 0, 32), A, 4),
-            store(by(0, 0, 32), A, &[1; 4]),
+        let accesses = [
+            load(accessor(1, 0, 0), A, 4),
+            load(accessor(0, 0, 0), A, 4),
+            load(accessor(0, 0, 32), A, 4),
+            store(accessor(0, 0, 32), A, &[1; 4]),
         ];
-        assert_eq!(last_rival(&visits), Some(((1, 0), false)));
-        let visits = [
-            load(by(0, 0, 0), A, 4),
-            load(by(0, 0, 32), A, 4),
-            store(by(0, 0, 32), A, &[1; 4]),
+        assert_eq!(last_race(&accesses), Some(((1, 0), false)));
+        let accesses = [
+            load(accessor(0, 0, 0), A, 4),
+            load(accessor(0, 0, 32), A, 4),
+            store(accessor(0, 0, 32), A, &[1; 4]),
         ];
-        assert_eq!(last_rival(&visits), Some(((0, 0), false)));
-        let visits = [
-            load(by(0, 0, 0), A, 4),
-            load(by(0, 1, 32), A, 4),
-            store(by(0, 1, 32), A, &[1; 4]),
+        assert_eq!(last_race(&accesses), Some(((0, 0), false)));
+        let accesses = [
+            load(accessor(0, 0, 0), A, 4),
+            load(accessor(0, 1, 32), A, 4),
+            store(accessor(0, 1, 32), A, &[1; 4]),
         ];
-        assert_eq!(last_rival(&visits), None, "a barrier lies between");
+        assert_eq!(last_race(&accesses), None, "a barrier lies between");
     }
 
     #[test]
     fn race_of_different_values_is_reported_before_one_of_the_same() {
-        let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
-        record(&shadow, &mut cache, &[store(by(0, 0, 0), A, &[1; 8])]);
-        let other = by(1, 0, 0);
-        let found = record(
+        let shadow = LaunchShadow::default();
+        let mut cache = PageCache::default();
+        record(&shadow, &mut cache, &[store(accessor(0, 0, 0), A, &[1; 8])]);
+        let other = accessor(1, 0, 0);
+        let race = record(
             &shadow,
             &mut cache,
             &[store(other, A, &[1; 4]), store(other, A + 4, &[2; 4])],
         );
-        assert_eq!(
-            found,
-            Some((
-                1,
-                Rival {
-                    block: 0,
-                    thread: 0,
-                    distance: 0,
-                    same_value: false
-                }
-            ))
-        );
+        let expected = RacingThread {
+            block: 0,
+            thread: 0,
+            distance: 0,
+            same_value: false,
+        };
+        assert_eq!(race, Some((1, expected)));
     }
 
     #[test]
     fn pages_beyond_the_limit_are_not_recorded() {
-        let (shadow, mut cache) = (LaunchShadow::default(), PageCache::default());
-        for page in 0..MOST_PAGES as u64 + 1 {
+        let shadow = LaunchShadow::default();
+        let mut cache = PageCache::default();
+        for page in 0..MAX_PAGES as u64 + 1 {
             record(
                 &shadow,
                 &mut cache,
-                &[store(by(0, 0, 0), page * PAGE, &[1; 4])],
+                &[store(accessor(0, 0, 0), page * PAGE, &[1; 4])],
             );
         }
-        let read = |cache: &mut PageCache, page: u64| {
-            record(&shadow, cache, &[load(by(1, 0, 0), page * PAGE, 4)]).is_some()
-        };
-        assert!(read(&mut cache, 0) && !read(&mut cache, MOST_PAGES as u64));
+        for (page, is_recorded) in [(0, true), (MAX_PAGES as u64, false)] {
+            let access = load(accessor(1, 0, 0), page * PAGE, 4);
+            let race = record(&shadow, &mut cache, &[access]);
+            assert_eq!(race.is_some(), is_recorded);
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! Accesses of all threads of a warp to one offset in local memory: whole rows at a time.
 
 use super::access::{Load, trap};
+use super::access_pattern;
 use super::frame::InFile;
 use super::lane::LANES;
 use super::memory::Word;
 use super::op::{Control, Op, Space};
 use super::report::{ReportKind, Trap};
-use super::runs;
 use super::unit::Unit;
 
 /// Returns the offset in local memory of an access, if the offset is the same for every thread.
@@ -14,7 +14,7 @@ use super::unit::Unit;
 pub(crate) fn offset(unit: &Unit<'_>, op: &Op) -> Option<u64> {
     match op.space {
         Space::Frame => Some(unit.frame.local.wrapping_add(op.imm)),
-        Space::Local => runs::one_address(unit, op),
+        Space::Local => access_pattern::uniform_address(unit, op),
         _ => None,
     }
 }
@@ -54,8 +54,8 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, offset: u6
 
 /// Checks an access at the same offset in every thread.
 fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<(), Trap> {
-    // The alignment applies to the whole vector, and `e` is the element's offset in it.
-    let start = offset.wrapping_sub(u64::from(op.e));
+    // The alignment applies to the whole vector.
+    let start = offset.wrapping_sub(op.element_offset());
     let (kind, address, bytes) = if start & u64::from(op.align_mask) != 0 {
         let whole = u64::from(op.align_mask) + 1;
         (ReportKind::MisalignedAddress, start, whole)

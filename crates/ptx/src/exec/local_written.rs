@@ -20,12 +20,15 @@ impl LocalWritten {
 
     /// Marks the memory of a new activation as uninitialized in some lanes.
     pub(crate) fn enter(&mut self, offset: u64, size: u64, lanes: u32) {
-        let (first, end) = ((offset / WORD) as usize, ((offset + size) / WORD) as usize);
+        let first = (offset / WORD) as usize;
+        let end = ((offset + size) / WORD) as usize;
         if self.words.len() < end {
             self.words.resize(end, [0; LANES]);
         }
         for word in &mut self.words[first..end] {
-            Lanes(lanes).for_each(|lane| word[lane] = 0);
+            for lane in Lanes(lanes) {
+                word[lane] = 0;
+            }
         }
     }
 
@@ -33,7 +36,9 @@ impl LocalWritten {
     pub(crate) fn add(&mut self, offset: u64, bytes: u64, lanes: u32) {
         for (word, mask) in words(offset, bytes) {
             if let Some(word) = self.words.get_mut(word) {
-                Lanes(lanes).for_each(|lane| word[lane] |= mask);
+                for lane in Lanes(lanes) {
+                    word[lane] |= mask;
+                }
             }
         }
     }
@@ -42,7 +47,9 @@ impl LocalWritten {
     pub(crate) fn remove(&mut self, offset: u64, bytes: u64, lanes: u32) {
         for (word, mask) in words(offset, bytes) {
             if let Some(word) = self.words.get_mut(word) {
-                Lanes(lanes).for_each(|lane| word[lane] &= !mask);
+                for lane in Lanes(lanes) {
+                    word[lane] &= !mask;
+                }
             }
         }
     }
@@ -56,23 +63,25 @@ impl LocalWritten {
                 .copied()
                 .unwrap_or([0; LANES]);
             if let Some(word) = self.words.get_mut((target / WORD + word) as usize) {
-                Lanes(lanes).for_each(|lane| word[lane] = from[lane]);
+                for lane in Lanes(lanes) {
+                    word[lane] = from[lane];
+                }
             }
         }
     }
 
     /// Returns the lanes in which some of these bytes are uninitialized. Bytes past the end are ignored.
-    pub(crate) fn lacking(&self, offset: u64, bytes: u64, lanes: u32) -> u32 {
-        let mut lacking = 0;
+    pub(crate) fn uninitialized(&self, offset: u64, bytes: u64, lanes: u32) -> u32 {
+        let mut uninitialized = 0;
         for (word, mask) in words(offset, bytes) {
             let Some(word) = self.words.get(word) else {
                 break;
             };
             for (lane, bits) in word.iter().enumerate() {
-                lacking |= u32::from(bits & mask != mask) << lane;
+                uninitialized |= u32::from(bits & mask != mask) << lane;
             }
         }
-        lacking & lanes
+        uninitialized & lanes
     }
 }
 
@@ -81,10 +90,8 @@ fn words(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, u8)> {
     let end = offset.saturating_add(bytes);
     (offset / WORD..end.div_ceil(WORD)).map(move |word| {
         let first = word * WORD;
-        let (begin, stop) = (
-            offset.max(first) - first,
-            end.min(first.saturating_add(WORD)) - first,
-        );
+        let begin = offset.max(first) - first;
+        let stop = end.min(first.saturating_add(WORD)) - first;
         (word as usize, u8::MAX << begin & u8::MAX >> (WORD - stop))
     })
 }
@@ -94,16 +101,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_uninitialized_until_a_lane_writes_them_in_its_activation() {
+    fn bytes_are_uninitialized_until_their_lane_writes() {
         let mut local = LocalWritten::default();
         local.restart(2);
         local.add(4, 8, 0b110);
-        assert_eq!(local.lacking(4, 8, 0b1111), 0b1001);
-        assert_eq!(local.lacking(3, 2, 0b110), 0b110);
-        assert_eq!(local.lacking(16, 8, u32::MAX), 0, "past the end");
+        assert_eq!(local.uninitialized(4, 8, 0b1111), 0b1001);
+        assert_eq!(local.uninitialized(3, 2, 0b110), 0b110);
+        assert_eq!(local.uninitialized(16, 8, u32::MAX), 0, "past the end");
         local.enter(8, 16, 0b100);
-        assert_eq!(local.lacking(4, 8, 0b110), 0b100);
-        assert_eq!(local.lacking(4, 4, 0b110), 0);
-        assert_eq!(local.lacking(16, 1, 0b11), 0b11);
+        assert_eq!(local.uninitialized(4, 8, 0b110), 0b100);
+        assert_eq!(local.uninitialized(4, 4, 0b110), 0);
+        assert_eq!(local.uninitialized(16, 1, 0b11), 0b11);
     }
 }

@@ -6,7 +6,7 @@
 use super::block::BlockState;
 use super::fragment::{Fragment, State};
 use super::frame::Frame;
-use super::handler::NO_REGISTER;
+
 use super::lane::lanes_where;
 use super::op::{Control, Exchanged, Op, Role};
 use super::report::{ReportKind, Resume, Trap};
@@ -22,16 +22,16 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Compares the active lanes with their member masks in row `imm`. Without masks, all lanes are one group.
+    /// Compares the active lanes with their member masks. Without masks, all lanes are one group.
     #[inline(always)]
-    pub(crate) fn of(unit: &mut Unit<'_>, op: &Op) -> Self {
-        if op.imm == u64::from(NO_REGISTER) {
+    pub(crate) fn new(unit: &mut Unit<'_>, op: &Op) -> Self {
+        let Some(members) = op.members() else {
             return Self {
                 complete: unit.active,
                 control: Control::Next,
             };
-        }
-        let masks = unit.frame.row::<u32>(op.imm as u32);
+        };
+        let masks = unit.frame.row::<u32>(members);
         let first = masks[unit.leader()];
         let is_one_group = lanes_where(|lane| masks[lane] == first) & unit.active == unit.active;
         if is_one_group && first & unit.warp.live == unit.active {
@@ -40,13 +40,13 @@ impl Members {
                 control: Control::Next,
             };
         }
-        Self::of_groups(unit, op)
+        Self::with_groups(unit, members)
     }
 
-    /// Compares the active lanes with any member masks.
+    /// Compares the active lanes with member masks that need not be equal, in the row `members`.
     #[inline(never)]
-    fn of_groups(unit: &mut Unit<'_>, op: &Op) -> Self {
-        let masks = *unit.frame.row::<u32>(op.imm as u32);
+    fn with_groups(unit: &mut Unit<'_>, members: u32) -> Self {
+        let masks = *unit.frame.row::<u32>(members);
         let outside = lanes_where(|lane| masks[lane] >> lane & 1 == 0) & unit.active;
         if outside != 0 {
             let kind = ReportKind::IllegalInstruction(
@@ -61,20 +61,20 @@ impl Members {
                 control: unit.fault(trap),
             };
         }
-        let (mut complete, mut rest) = (0, unit.active);
-        while rest != 0 {
-            let mask = masks[rest.trailing_zeros() as usize & 31];
-            let group = lanes_where(|lane| masks[lane] == mask) & rest;
+        let mut complete = 0;
+        let mut remaining = unit.active;
+        while remaining != 0 {
+            let mask = masks[remaining.trailing_zeros() as usize & 31];
+            let group = lanes_where(|lane| masks[lane] == mask) & remaining;
             if mask & unit.warp.live == group {
                 complete |= group;
             }
-            rest &= !group;
+            remaining &= !group;
         }
-        unit.needed = complete;
         let control = match complete {
             0 => Control::Converge,
             all if all == unit.active => Control::Next,
-            _ => Control::Part,
+            lanes => Control::ContinueSome { lanes },
         };
         Self { complete, control }
     }
@@ -87,30 +87,30 @@ pub(crate) fn by_group(
     op: &Op,
     run: impl Fn(&mut Unit<'_>, &Op, u32),
 ) -> Control {
-    let Members { complete, control } = Members::of(unit, op);
-    let mut rest = complete;
-    while rest != 0 {
-        let group = if op.imm == u64::from(NO_REGISTER) {
-            rest
-        } else {
+    let Members { complete, control } = Members::new(unit, op);
+    let mut remaining = complete;
+    while remaining != 0 {
+        let group = match op.members() {
+            None => remaining,
             // A complete group is the set of all live lanes of its mask.
-            unit.frame.row::<u32>(op.imm as u32)[rest.trailing_zeros() as usize & 31]
-                & unit.warp.live
+            Some(members) => {
+                let masks = unit.frame.row::<u32>(members);
+                masks[remaining.trailing_zeros() as usize & 31] & unit.warp.live
+            }
         };
         run(unit, op, group);
-        rest &= !group;
+        remaining &= !group;
     }
     control
 }
 
 impl Warp {
-    /// Returns the lanes that wait for the lanes in `needed`.
-    pub(super) fn gathered(&self, needed: u32) -> u32 {
-        let same = self
-            .fragments
+    /// Returns the lanes that wait for the lanes in `members`.
+    pub(super) fn gathered(&self, members: u32) -> u32 {
+        self.fragments
             .iter()
-            .filter(|it| it.state == State::Gathering { needed });
-        same.fold(0, |lanes, fragment| lanes | fragment.mask)
+            .filter(|fragment| fragment.state == State::Gathering { members })
+            .fold(0, |lanes, fragment| lanes | fragment.mask)
     }
 
     /// Makes the lanes of a fragment wait for the lanes of their member masks.
@@ -123,16 +123,16 @@ impl Warp {
         } = self.fragments[index];
         let masks = *self.frames[frame as usize].row::<u32>(op.imm as u32);
         loop {
-            let needed = masks[mask.trailing_zeros() as usize & 31];
-            let group = lanes_where(|lane| masks[lane] == needed) & mask;
+            let members = masks[mask.trailing_zeros() as usize & 31];
+            let group = lanes_where(|lane| masks[lane] == members) & mask;
             mask &= !group;
             if mask == 0 {
-                self.fragments[index].state = State::Gathering { needed };
+                self.fragments[index].state = State::Gathering { members };
                 return;
             }
             self.split(index, group, pc);
             if let Some(group) = self.fragments.last_mut() {
-                group.state = State::Gathering { needed };
+                group.state = State::Gathering { members };
             }
         }
     }
@@ -192,10 +192,7 @@ impl Warp {
         let Role::Collective(exchanged) = op.role else {
             return None;
         };
-        if op.imm == u64::from(NO_REGISTER) {
-            return None;
-        }
-        let masks = frame.row::<u32>(op.imm as u32);
+        let masks = frame.row::<u32>(op.members()?);
         let members = masks[fragment.mask.trailing_zeros() as usize & 31];
         Some(Collective {
             op,
@@ -217,7 +214,7 @@ impl Warp {
             let Some(collective) = self.waits_at(index, worker) else {
                 continue;
             };
-            let own = self.fragments[index].mask;
+            let mask = self.fragments[index].mask;
             let mut frame = self.frames[self.fragments[index].frame as usize].clone();
             for &other in group.iter().filter(|&&other| other != index) {
                 let fragment = self.fragments[other];
@@ -231,7 +228,7 @@ impl Warp {
             // All lanes are here, so that the instruction completes.
             // SAFETY: the functions that make handlers picked this one by the features of the processor.
             unsafe { (collective.op.run)(&mut unit, &collective.op) };
-            results.push((index, own, frame));
+            results.push((index, mask, frame));
         }
         for (index, own, frame) in results {
             let fragment = &mut self.fragments[index];

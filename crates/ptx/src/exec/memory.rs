@@ -2,7 +2,7 @@
 //!
 //! Kernels may race, so every access is a relaxed atomic of its width. It costs as much as a plain access on x86-64 and ARM.
 
-mod run_places;
+mod strided;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::uninitialized::WrittenCache;
 use super::watch::Watcher;
 pub(crate) use super::word::Word;
 use super::written::Written;
-pub(crate) use run_places::RunPlaces;
+pub(crate) use strided::StridedMemory;
 
 /// A range of device addresses and its host memory.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl Default for Segment {
 impl Segment {
     /// Returns the host memory of `bytes` bytes at `address`, if all of them are in the segment.
     #[inline(always)]
-    pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
+    pub(crate) fn host_bytes(&self, address: u64, bytes: u64) -> Option<HostBytes> {
         let offset = address.wrapping_sub(self.base);
         if offset > self.size || self.size - offset < bytes {
             return None;
@@ -96,14 +96,15 @@ impl Segment {
 impl SegmentCache {
     /// Returns the host memory of `bytes` bytes at `address`, for writing if `write`. Queries `memory` only if it is not cached.
     #[inline(always)]
-    pub(crate) fn place(
+    pub(crate) fn host_bytes(
         &mut self,
         memory: &dyn Memory,
         address: u64,
         bytes: u64,
         write: bool,
     ) -> Option<HostBytes> {
-        self.segment(memory, address, write)?.place(address, bytes)
+        self.segment(memory, address, write)?
+            .host_bytes(address, bytes)
     }
 
     /// Returns the segment that contains `address`, writable if `write`. Queries `memory` only if the segment is not cached.
@@ -137,7 +138,7 @@ const UNCHECKED: &str = "an access was not checked before it was made";
 
 /// Bytes of a segment that are in bounds.
 ///
-/// Created only by [`Segment::place`] and [`RunPlaces::at`]. The provider of the segment guarantees that the bytes are valid until the
+/// Created only by [`Segment::host_bytes`] and [`StridedMemory::at`]. The provider of the segment guarantees that the bytes are valid until the
 /// launch ends, and no handler keeps a value beyond its instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostBytes {
@@ -157,7 +158,8 @@ impl HostBytes {
     /// Writes the `index`-th value of these bytes. The address must be aligned.
     #[inline(always)]
     pub(crate) fn store<T: Word>(self, index: usize, value: T) {
-        // SAFETY: as for `load`.
+        // SAFETY: `word` returned an aligned pointer into bytes that the segment's provider keeps
+        // valid, and every access of the launch is atomic.
         unsafe { T::store(self.word::<T>(index), value) }
     }
 
@@ -174,7 +176,8 @@ impl HostBytes {
     #[inline(always)]
     pub(crate) fn store_half<T: Word, const WIDE: bool>(self, values: &[T; HALF]) {
         let to = self.half::<T>();
-        // SAFETY: as for `load_half`.
+        // SAFETY: `half` returned an aligned pointer to as many values, in bytes that the segment's provider keeps valid, and
+        // every access of the launch is atomic. Only handlers selected for AVX2 call it.
         unsafe { T::store_half::<WIDE>(to, values) }
     }
 
@@ -186,7 +189,8 @@ impl HostBytes {
             "the register is as wide as the word"
         );
         let from = self.half::<T>();
-        // SAFETY: as for `load_half`; registers have 32 or 64 bits, of which any are a value, and are as wide as the words.
+        // SAFETY: `half` returned an aligned pointer to as many values, which the segment's provider keeps valid, and every access of the
+        // launch is atomic. The register is as wide as the values and valid for every bit pattern. Only handlers selected for AVX2 call it.
         unsafe { T::copy_half::<WIDE>((&raw mut *register).cast(), from) };
     }
 
@@ -198,7 +202,8 @@ impl HostBytes {
             "the register is as wide as the word"
         );
         let to = self.half::<T>();
-        // SAFETY: as for `load_half_as`.
+        // SAFETY: `half` returned an aligned pointer to as many values, which the segment's provider keeps valid, and every access of the
+        // launch is atomic. The register is as wide as the values. Only handlers selected for AVX2 call it.
         unsafe { T::copy_half::<WIDE>(to, (&raw const *register).cast()) };
     }
 
@@ -215,14 +220,16 @@ impl HostBytes {
     /// Reads the value at a byte offset. The address must be aligned.
     #[inline(always)]
     pub(crate) fn load_at<T: Word>(self, offset: u64) -> T {
-        // SAFETY: as for `load`.
+        // SAFETY: `word_at` returned an aligned pointer into bytes that the segment's provider keeps valid, and every access of the launch
+        // is atomic.
         unsafe { T::load(self.word_at::<T>(offset)) }
     }
 
     /// Writes the value at a byte offset. The address must be aligned.
     #[inline(always)]
     pub(crate) fn store_at<T: Word>(self, offset: u64, value: T) {
-        // SAFETY: as for `load`.
+        // SAFETY: `word_at` returned an aligned pointer into bytes that the segment's provider keeps valid, and every access of the launch
+        // is atomic.
         unsafe { T::store(self.word_at::<T>(offset), value) }
     }
 
@@ -237,7 +244,8 @@ impl HostBytes {
     /// Atomically replaces the first value by `change` of it, and returns the old value.
     #[inline(always)]
     pub(crate) fn update<T: Word>(self, change: impl Fn(T) -> T) -> T {
-        // SAFETY: as for `load`.
+        // SAFETY: `word` returned an aligned pointer into bytes that the segment's provider keeps valid, and every access of the launch is
+        // atomic.
         unsafe { T::update(self.word::<T>(0), change) }
     }
 
@@ -278,7 +286,7 @@ impl SharedMemory {
     }
 
     /// Adds a record of written bytes.
-    pub(crate) fn noting_writes(self) -> Self {
+    pub(crate) fn with_written_record(self) -> Self {
         Self {
             written: Some(Written::new(self.size)),
             ..self
@@ -306,8 +314,8 @@ impl SharedMemory {
 
     /// Returns the host memory of `bytes` bytes at `offset`, if they are in bounds.
     #[inline(always)]
-    pub(crate) fn place(&self, offset: u64, bytes: u64) -> Option<HostBytes> {
-        self.segment(0).place(offset, bytes)
+    pub(crate) fn host_bytes(&self, offset: u64, bytes: u64) -> Option<HostBytes> {
+        self.segment(0).host_bytes(offset, bytes)
     }
 
     /// Returns the memory as a segment of addresses that begin at `base`, a multiple of 16.
@@ -326,7 +334,9 @@ impl SharedMemory {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::exec::report::Conflict;
@@ -341,7 +351,7 @@ pub(crate) mod tests {
         /// `true` if the launches are watched.
         pub(crate) is_watched: bool,
         /// The watched accesses: the first byte, the number of bytes, and the kind. An exchange is an access to no bytes at zero.
-        pub(crate) noted: Mutex<Vec<(u64, u64, AccessKind)>>,
+        pub(crate) recorded: Mutex<Vec<(u64, u64, AccessKind)>>,
         /// A byte that another launch accesses.
         pub(crate) contested: Option<u64>,
         /// The record of written bytes, if the test needs one.
@@ -350,10 +360,7 @@ pub(crate) mod tests {
 
     impl Watcher for &Arena {
         fn note(&mut self, address: u64, bytes: u64, how: AccessKind) -> Option<(u64, Conflict)> {
-            self.noted
-                .lock()
-                .expect("no thread panics")
-                .push((address, bytes, how));
+            self.recorded.lock().push((address, bytes, how));
             let byte = self
                 .contested
                 .filter(|byte| (address..address + bytes).contains(byte))?;
@@ -368,10 +375,7 @@ pub(crate) mod tests {
         }
 
         fn exchange(&mut self) {
-            self.noted
-                .lock()
-                .expect("no thread panics")
-                .push((0, 0, AccessKind::Atomic));
+            self.recorded.lock().push((0, 0, AccessKind::Atomic));
         }
     }
 
@@ -384,7 +388,7 @@ pub(crate) mod tests {
                 words: shared.lines,
                 size,
                 is_watched: false,
-                noted: Mutex::default(),
+                recorded: Mutex::default(),
                 contested: None,
                 written: None,
             }
@@ -399,7 +403,7 @@ pub(crate) mod tests {
             self.size = size;
         }
 
-        fn all(&self) -> Segment {
+        fn whole_segment(&self) -> Segment {
             Segment {
                 base: self.base,
                 size: self.size,
@@ -411,23 +415,23 @@ pub(crate) mod tests {
         /// Writes values at a byte offset.
         pub(crate) fn write<T: Word>(&self, offset: u64, values: &[T]) {
             let bytes = values.len() as u64 * T::SIZE;
-            let place = self
-                .all()
-                .place(self.base + offset, bytes)
+            let memory = self
+                .whole_segment()
+                .host_bytes(self.base + offset, bytes)
                 .expect("in bounds");
             for (index, &value) in values.iter().enumerate() {
-                place.store(index, value);
+                memory.store(index, value);
             }
         }
 
         /// Reads values at a byte offset.
         pub(crate) fn read<T: Word>(&self, offset: u64, count: usize) -> Vec<T> {
             let bytes = count as u64 * T::SIZE;
-            let place = self
-                .all()
-                .place(self.base + offset, bytes)
+            let memory = self
+                .whole_segment()
+                .host_bytes(self.base + offset, bytes)
                 .expect("in bounds");
-            (0..count).map(|index| place.load(index)).collect()
+            (0..count).map(|index| memory.load(index)).collect()
         }
     }
 
@@ -435,8 +439,8 @@ pub(crate) mod tests {
     // atomics; `base` and the lines are multiples of 16.
     unsafe impl Memory for Arena {
         fn segment(&self, address: u64) -> Option<Segment> {
-            let all = self.all();
-            all.place(address, 1).map(|_| all)
+            let segment = self.whole_segment();
+            segment.host_bytes(address, 1).map(|_| segment)
         }
 
         fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
@@ -453,13 +457,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn place_rejects_ranges_that_cross_an_end() {
+    fn host_bytes_are_within_the_segment() {
         let arena = Arena::new(0x1000, 16);
         let segment = arena.segment(0x100f).expect("the last byte is inside");
-        assert!(segment.place(0x100c, 4).is_some());
-        assert!(segment.place(0x100d, 4).is_none());
-        assert!(segment.place(0xfff, 1).is_none());
-        assert!(segment.place(u64::MAX, 2).is_none());
+        assert!(segment.host_bytes(0x100c, 4).is_some());
+        assert!(segment.host_bytes(0x100d, 4).is_none());
+        assert!(segment.host_bytes(0xfff, 1).is_none());
+        assert!(segment.host_bytes(u64::MAX, 2).is_none());
         assert!(arena.segment(0x1010).is_none());
     }
 
@@ -467,7 +471,7 @@ pub(crate) mod tests {
     #[should_panic(expected = "not checked")]
     fn an_index_past_the_checked_bytes_panics() {
         let shared = SharedMemory::new(64);
-        let place = shared.place(0, 8).expect("in bounds");
-        let _: u32 = place.load(2);
+        let memory = shared.host_bytes(0, 8).expect("in bounds");
+        let _: u32 = memory.load(2);
     }
 }

@@ -8,6 +8,8 @@
 //! Every access is checked for bounds and alignment.
 
 mod access;
+mod access_pattern;
+mod access_pattern_cache;
 mod aligned;
 mod approximate;
 mod asynchronous;
@@ -34,7 +36,6 @@ mod handler;
 mod image;
 mod image_query;
 mod integer;
-mod kept_runs;
 mod lane;
 mod lane_addresses;
 mod launch_control;
@@ -57,7 +58,6 @@ mod print;
 mod program;
 mod race;
 mod report;
-mod runs;
 mod runtime;
 mod runtime_use;
 mod set;

@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::lane::LANES;
 use super::op::{Control, Op};
 use super::unit::Unit;
 use crate::syntax::SpecialRegister;
@@ -74,13 +75,22 @@ pub(crate) const REGISTERS: [SpecialRegister; 55] = {
     ]
 };
 
+/// Returns the row with the same value in every lane.
+fn all(value: u32) -> [u32; LANES] {
+    [value; LANES]
+}
+
+/// Returns the row with a value that depends on the lane.
+fn per_lane(value: impl Fn(u32) -> u32) -> [u32; LANES] {
+    std::array::from_fn(|lane| value(lane as u32))
+}
+
 pub(crate) fn run_special(unit: &mut Unit<'_>, op: &Op) -> Control {
     use SpecialRegister as S;
-    let register = REGISTERS[op.imm as usize];
+    let register = REGISTERS[op.table_index()];
     let [tid_x, tid_y, tid_z] = &unit.warp.thread;
     let launch = unit.launch;
-    let each = |f: fn(u32) -> u32| std::array::from_fn(|lane| f(lane as u32));
-    let all = |value: u32| [value; 32];
+
     let row = match register {
         S::TidX => *tid_x,
         S::TidY => *tid_y,
@@ -94,7 +104,7 @@ pub(crate) fn run_special(unit: &mut Unit<'_>, op: &Op) -> Control {
         S::NctaidX => all(launch.grid[0]),
         S::NctaidY => all(launch.grid[1]),
         S::NctaidZ => all(launch.grid[2]),
-        // Without clusters, each block is its own cluster.
+        // Without clusters, per_lane block is its own cluster.
         S::ClusteridX => all(unit.block.index[0] / launch.cluster[0]),
         S::ClusteridY => all(unit.block.index[1] / launch.cluster[1]),
         S::ClusteridZ => all(unit.block.index[2] / launch.cluster[2]),
@@ -110,18 +120,18 @@ pub(crate) fn run_special(unit: &mut Unit<'_>, op: &Op) -> Control {
         S::ClusterCtarank => all(unit.block.rank),
         S::ClusterNctarank => all(launch.cluster_size() as u32),
         S::IsExplicitCluster => all(u32::from(launch.cluster != [1; 3])),
-        S::Laneid => each(|lane| lane),
+        S::Laneid => per_lane(|lane| lane),
         S::Warpid => all(unit.warp.index),
         S::Nwarpid => all(launch.device.max_threads_per_block.div_ceil(32)),
         S::Smid => {
             all((unit.block.number % u64::from(launch.device.multiprocessors.max(1))) as u32)
         }
         S::Nsmid => all(launch.device.multiprocessors),
-        S::LanemaskEq => each(|lane| 1 << lane),
-        S::LanemaskLt => each(|lane| (1 << lane) - 1),
-        S::LanemaskLe => each(|lane| u32::MAX >> (31 - lane)),
-        S::LanemaskGe => each(|lane| u32::MAX << lane),
-        S::LanemaskGt => each(|lane| !(u32::MAX >> (31 - lane))),
+        S::LanemaskEq => per_lane(|lane| 1 << lane),
+        S::LanemaskLt => per_lane(|lane| (1 << lane) - 1),
+        S::LanemaskLe => per_lane(|lane| u32::MAX >> (31 - lane)),
+        S::LanemaskGe => per_lane(|lane| u32::MAX << lane),
+        S::LanemaskGt => per_lane(|lane| !(u32::MAX >> (31 - lane))),
         S::Clock => all(clock(unit) as u32),
         S::ClockHi => all((clock(unit) >> 32) as u32),
         S::GlobaltimerLo => all(nanoseconds() as u32),
@@ -138,7 +148,7 @@ pub(crate) fn run_special(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 pub(crate) fn run_wide_special(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let value = match REGISTERS[op.imm as usize] {
+    let value = match REGISTERS[op.table_index()] {
         SpecialRegister::Clock64 => clock(unit),
         SpecialRegister::Globaltimer => nanoseconds(),
         SpecialRegister::Gridid => 1,
@@ -146,7 +156,7 @@ pub(crate) fn run_wide_special(unit: &mut Unit<'_>, op: &Op) -> Control {
     };
     unit.frame
         .row_mut::<u64>(op.d)
-        .merge(&[value; 32], unit.active);
+        .merge(&[value; LANES], unit.active);
     Control::Next
 }
 

@@ -35,7 +35,7 @@ macro_rules! narrow_reals {
                 f64::from(self.to_f32())
             }
             #[inline(always)]
-            fn of_bits(bits: u64) -> Self {
+            fn from_low_bits(bits: u64) -> Self {
                 Self(bits as u16)
             }
             #[inline(always)]
@@ -158,7 +158,7 @@ pub(crate) fn approximate_narrow<T: Real>(value: T, f: impl Fn(f64) -> f64) -> T
     if result.is_nan() {
         T::nan(&[value])
     } else {
-        T::of_bits(exact::narrow(result, T::FORMAT, Rounding::Nearest))
+        T::from_low_bits(exact::narrow(result, T::FORMAT, Rounding::Nearest))
     }
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn abs_narrow<T: Real>(value: T) -> T {
     if value.to_f64().is_nan() {
         T::nan(&[value])
     } else {
-        T::of_bits(value.bits() & 0x7fff)
+        T::from_low_bits(value.bits() & 0x7fff)
     }
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn neg_narrow<T: Real>(value: T) -> T {
     if value.to_f64().is_nan() {
         T::nan(&[value])
     } else {
-        T::of_bits(value.bits() ^ 0x8000)
+        T::from_low_bits(value.bits() ^ 0x8000)
     }
 }
 

@@ -15,22 +15,27 @@ pub(crate) struct Objects {
 impl Objects {
     /// Returns the texture with this handle.
     pub(crate) fn texture(&mut self, runtime: &dyn Runtime, handle: u64) -> Option<Arc<Texture>> {
-        last(&mut self.texture, handle, |handle| runtime.texture(handle))
+        cached(&mut self.texture, handle, |handle| runtime.texture(handle))
     }
 
     /// Returns the surface with this handle.
     pub(crate) fn surface(&mut self, runtime: &dyn Runtime, handle: u64) -> Option<Arc<Surface>> {
-        last(&mut self.surface, handle, |handle| runtime.surface(handle))
+        cached(&mut self.surface, handle, |handle| runtime.surface(handle))
     }
 }
 
-fn last<T>(
-    known: &mut Option<(u64, Arc<T>)>,
+/// Returns the object with this handle, from the cache if it is there.
+fn cached<T>(
+    cache: &mut Option<(u64, Arc<T>)>,
     handle: u64,
     find: impl Fn(u64) -> Option<Arc<T>>,
 ) -> Option<Arc<T>> {
-    match known {
-        Some((of, object)) if *of == handle => Some(Arc::clone(object)),
-        _ => Some(Arc::clone(&known.insert((handle, find(handle)?)).1)),
+    if let Some((cached_handle, object)) = cache
+        && *cached_handle == handle
+    {
+        return Some(Arc::clone(object));
     }
+    let object = find(handle)?;
+    *cache = Some((handle, Arc::clone(&object)));
+    Some(object)
 }

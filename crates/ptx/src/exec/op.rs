@@ -1,5 +1,6 @@
 //! A decoded instruction.
 
+use super::handler::NO_REGISTER;
 use super::superinstruction::Operation;
 use super::unit::Unit;
 
@@ -15,7 +16,8 @@ pub(crate) type Handler = unsafe fn(&mut Unit<'_>, &Op) -> Control;
 #[repr(align(64))]
 pub(crate) struct Op {
     pub(crate) run: Handler,
-    /// An immediate that the handler interprets: an offset, a target, a selector.
+    /// An immediate operand. Its meaning depends on the handler; see [`Op::branch_target`], [`Op::table_index`] and [`Op::members`]. Memory
+    /// instructions add it to the address register.
     pub(crate) imm: u64,
     /// Destination register.
     pub(crate) d: u32,
@@ -25,7 +27,7 @@ pub(crate) struct Op {
     pub(crate) b: u32,
     /// Third source.
     pub(crate) c: u32,
-    /// Second destination, or a small number that the handler interprets.
+    /// A fifth operand. Its meaning depends on the handler; see [`Op::second_destination`] and [`Op::element_offset`].
     pub(crate) e: u32,
     /// The guard predicate; 0 is always true.
     pub(crate) guard: u32,
@@ -41,8 +43,8 @@ pub(crate) struct Op {
     pub(crate) narrow_address: bool,
     /// The required alignment in bytes, less one.
     pub(crate) align_mask: u8,
-    /// The slot of the runs of the address register, for memory instructions.
-    pub(crate) runs: RunsSlot,
+    /// The slot of the address register in the cache of access patterns, for memory instructions.
+    pub(crate) pattern: PatternSlot,
     /// The kind of the op.
     pub(crate) role: Role,
     /// The superinstruction that begins here, by its index in [`Function::superinstructions`](super::program::Function).
@@ -69,10 +71,40 @@ impl Op {
             splits: false,
             narrow_address: false,
             align_mask: 0,
-            runs: RunsSlot::None,
+            pattern: PatternSlot::None,
             role: Role::None,
             superinstruction: 0,
         }
+    }
+
+    /// The target of a direct branch.
+    #[inline(always)]
+    pub(crate) fn branch_target(&self) -> u32 {
+        self.imm as u32
+    }
+
+    /// The index of the instruction's parameters in one of the tables of its [`Function`](super::program::Function).
+    #[inline(always)]
+    pub(crate) fn table_index(&self) -> usize {
+        self.imm as usize
+    }
+
+    /// The row with the member masks of a collective instruction, or `None` if all active lanes are members.
+    #[inline(always)]
+    pub(crate) fn members(&self) -> Option<u32> {
+        (self.imm != u64::from(NO_REGISTER)).then_some(self.imm as u32)
+    }
+
+    /// The second destination of an instruction that may have two.
+    #[inline(always)]
+    pub(crate) fn second_destination(&self) -> Option<u32> {
+        (self.e != NO_REGISTER).then_some(self.e)
+    }
+
+    /// The offset of the element that a memory instruction accesses in its vector. The alignment is that of the vector.
+    #[inline(always)]
+    pub(crate) fn element_offset(&self) -> u64 {
+        self.e.into()
     }
 }
 
@@ -120,17 +152,17 @@ impl Role {
     }
 }
 
-/// The number of address registers of a function whose runs are kept at a time.
-pub(crate) const KEPT_RUNS: usize = 4;
+/// The number of slots of the cache of access patterns.
+pub(crate) const ACCESS_PATTERN_SLOTS: usize = 4;
 
-/// The slot in which a memory instruction finds the runs of its address register, or keeps them for later instructions.
+/// A memory instruction's use of the cache of access patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunsSlot {
-    /// No slot: the runs are neither kept nor reused.
+pub(crate) enum PatternSlot {
+    /// The instruction does not use the cache.
     None,
-    /// The instruction computes the runs and keeps them in this slot.
-    Keep(u8),
-    /// The runs are in this slot, unless the fragment began to execute after the instruction that keeps them.
+    /// The instruction detects the pattern and stores it in this slot.
+    Fill(u8),
+    /// The pattern is in this slot, unless the fragment began to execute after the instruction that fills it.
     Reuse(u8),
 }
 
@@ -139,8 +171,8 @@ pub(crate) enum RunsSlot {
 pub(crate) enum Control {
     /// Goes to the next instruction.
     Next,
-    /// Skips `Unit::needed` ops.
-    Skip,
+    /// Skips this number of ops, including this one.
+    Skip(u32),
     /// Jumps to `imm` in the active lanes.
     Branch,
     /// Jumps to a target for each lane, from the table `imm`, by the index in `a`.
@@ -153,14 +185,14 @@ pub(crate) enum Control {
     Exit,
     /// Waits at a barrier, see `Unit::wait`.
     Wait,
-    /// Waits until the phase in `Unit::needed` of the cluster's barrier completes.
-    WaitForCluster,
+    /// Waits until a phase of the cluster's barrier completes.
+    WaitForCluster { phase: u32 },
     /// Waits, as with `Converge`, for the other live threads of the warp, unless they will not arrive here.
     CheckAligned,
     /// Waits until more lanes arrive or some have ended, and then repeats the instruction.
     Converge,
-    /// Continues the lanes in `Unit::needed`; the others wait as with `Converge`.
-    Part,
+    /// Continues these lanes; the others wait as with `Converge`.
+    ContinueSome { lanes: u32 },
     /// Waits for the groups of the member mask in row `imm`, whose lanes may arrive at other instructions.
     Gather,
     /// Stops the launch, see `Unit::trap`.

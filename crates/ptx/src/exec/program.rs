@@ -69,10 +69,10 @@ impl Checking {
 
 impl Program {
     /// Limits the number of registers that kernels report.
-    pub fn limit_registers(&mut self, most: u32) {
-        self.kernels
-            .iter_mut()
-            .for_each(|kernel| kernel.registers = kernel.registers.min(most));
+    pub fn limit_registers(&mut self, max: u32) {
+        for kernel in &mut self.kernels {
+            kernel.registers = kernel.registers.min(max);
+        }
     }
 
     /// Returns the kernels, in the order of the source.
@@ -276,9 +276,9 @@ impl Product {
     /// Returns the rows of each fragment, from the list of all.
     pub(crate) fn split<'r>(&self, mut rows: &'r [u32]) -> [&'r [u32]; 4] {
         self.fragments.each_ref().map(|placed| {
-            let (taken, rest) = rows.split_at(placed.fragment.registers as usize);
-            rows = rest;
-            taken
+            let (fragment, remaining) = rows.split_at(placed.fragment.registers as usize);
+            rows = remaining;
+            fragment
         })
     }
 }

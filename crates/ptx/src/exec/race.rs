@@ -10,13 +10,13 @@
 //! matrix instructions are not checked.
 
 use super::access::addresses;
+use super::access_pattern::{self, AccessPattern};
 use super::handler::versions;
 use super::lane::{HALF, LANES, Lanes};
-use super::launch_race::{self, Suspects};
+use super::launch_race::{self, OtherThread, Suspects};
 use super::op::{Control, Handler, Op, Space};
-use super::runs::{self, Runs};
-use super::shadow::{Reader, Rival, Visitor};
-use super::superinstruction::MOST_ADDRESSES;
+use super::shadow::{Accessor, RacingThread, Reader};
+use super::superinstruction::MAX_ADDRESSES;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
 
@@ -39,21 +39,21 @@ impl Direction for Writes {
 }
 
 /// A lane that races, and all lanes that race with an earlier write by writing.
-struct Found {
+struct Race {
     lane: usize,
-    rival: Rival,
+    other: RacingThread,
     suspects: u32,
 }
 
 /// Reads of a superinstruction by one address register.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RegisterReads<'r> {
-    /// The runs of the register.
-    pub(crate) runs: Runs,
+    /// The access pattern of the register.
+    pub(crate) pattern: AccessPattern,
     /// The number of bytes that each lane reads.
     pub(crate) bytes: u64,
     /// The lowest and the highest offset.
-    pub(crate) hull: [i32; 2],
+    pub(crate) offset_range: [i32; 2],
     pub(crate) checked: &'r [CheckedRead],
     /// `true` if each offset is a word after the one before.
     pub(crate) are_consecutive: bool,
@@ -84,26 +84,30 @@ versions! {
 fn run_check<D: Direction>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     unit.warp.steps.now += 1;
-    let found = match runs::find_of_warp(unit, op) {
-        Some(runs) => note_runs(unit, op.space, runs, bytes, D::WRITE),
-        None => note_lanes(unit, op, bytes, D::WRITE),
+    let race = match access_pattern::for_full_warp_cached(unit, op) {
+        Some(pattern) => record_pattern(unit, op.space, pattern, bytes, D::WRITE),
+        None => record_lanes(unit, op, bytes, D::WRITE),
     };
-    found.map_or(Control::Next, |found| judge(unit, op, &found, D::WRITE))
+    match race {
+        Some(race) => report_or_suspect(unit, op, &race, D::WRITE),
+        None => Control::Next,
+    }
 }
 
-/// Records the accesses of a whole warp in runs.
+/// Records the accesses of a whole warp with an access pattern.
 #[inline(always)]
-fn note_runs(
+fn record_pattern(
     unit: &mut Unit<'_>,
     space: Space,
-    runs: Runs,
+    pattern: AccessPattern,
     bytes: u64,
     write: bool,
-) -> Option<Found> {
-    let (first, steps) = ((unit.warp.index * 32) as u16, unit.warp.steps);
+) -> Option<Race> {
+    let first = (unit.warp.index * 32) as u16;
+    let steps = unit.warp.steps;
     let shadow = unit.block.shadow.as_mut()?;
-    let [low, high] = runs.starts.map(|start| offset(space, start));
-    let distance = runs.distance();
+    let [low, high] = pattern.starts.map(|start| offset(space, start));
+    let distance = pattern.distance();
     // If both halves access the same range, one check suffices.
     for (half, start) in [(0, low), (HALF, high)]
         .into_iter()
@@ -112,22 +116,22 @@ fn note_runs(
         if start >= BLOCK_STRIDE {
             continue;
         }
-        let first = Visitor {
+        let first = Accessor {
             thread: first + half as u16,
             distance,
         };
-        let found = if runs.step == 0 {
+        let race = if pattern.stride == 0 {
             shadow
-                .note(start, bytes, first, write, steps)
-                .map(|rival| (0, rival))
+                .record(start, bytes, first, write, steps)
+                .map(|other| (0, other))
         } else {
-            shadow.note_row(start, bytes, first, write, steps)
+            shadow.record_row(start, bytes, first, write, steps)
         };
-        if let Some((lane, rival)) = found {
+        if let Some((lane, other)) = race {
             // Both halves access the same memory.
-            return Some(Found {
+            return Some(Race {
                 lane: half + usize::from(lane),
-                rival,
+                other,
                 suspects: unit.active,
             });
         }
@@ -141,20 +145,22 @@ fn note_runs(
 /// Records the reads of a superinstruction by a whole warp, `count` in all. They are in the block's own shared memory. Returns `false` if
 /// one of them may race, or if they overlap. Then the reads must be recorded again one by one, which has no further effect on those before.
 #[inline(always)]
-pub(crate) fn note_reads(unit: &mut Unit<'_>, count: u32, reads: &[RegisterReads<'_>]) -> bool {
-    let (first, steps) = ((unit.warp.index * 32) as u16, unit.warp.steps);
+pub(crate) fn record_reads(unit: &mut Unit<'_>, count: u32, reads: &[RegisterReads<'_>]) -> bool {
+    let first = (unit.warp.index * 32) as u16;
+    let steps = unit.warp.steps;
     let Some(shadow) = unit.block.shadow.as_mut() else {
         return true;
     };
     // The first reader of a word is recorded, so the order matters where reads overlap.
-    if do_overlap(reads) {
+    if have_common_words(reads) {
         return false;
     }
     for RegisterReads {
-        runs: runs @ Runs {
-            starts: [low, high],
-            step,
-        },
+        pattern:
+            pattern @ AccessPattern {
+                starts: [low, high],
+                stride,
+            },
         bytes,
         checked,
         are_consecutive,
@@ -167,15 +173,15 @@ pub(crate) fn note_reads(unit: &mut Unit<'_>, count: u32, reads: &[RegisterReads
         {
             let reader = Reader {
                 thread: first + half,
-                distance: runs.distance(),
+                distance: pattern.distance(),
                 steps,
             };
-            let are_free = if *step == 0 && *bytes == 4 && *are_consecutive {
-                shadow.note_reads_of_words(start, reader, checked)
-            } else if *step == 0 {
-                shadow.note_reads(start, *bytes, reader, checked)
+            let are_free = if *stride == 0 && *bytes == 4 && *are_consecutive {
+                shadow.record_word_reads(start, reader, checked)
+            } else if *stride == 0 {
+                shadow.record_reads(start, *bytes, reader, checked)
             } else {
-                shadow.note_reads_of_rows(start, *bytes, reader, checked)
+                shadow.record_row_reads(start, *bytes, reader, checked)
             };
             if !are_free {
                 return false;
@@ -188,18 +194,19 @@ pub(crate) fn note_reads(unit: &mut Unit<'_>, count: u32, reads: &[RegisterReads
 
 /// Returns `true` if reads by different address registers or halves of the warp may be of one word.
 #[inline(always)]
-fn do_overlap(reads: &[RegisterReads<'_>]) -> bool {
-    let mut ranges = [(0, 0); 2 * MOST_ADDRESSES];
+fn have_common_words(reads: &[RegisterReads<'_>]) -> bool {
+    let mut ranges = [(0, 0); 2 * MAX_ADDRESSES];
     let mut count = 0;
     for RegisterReads {
-        runs,
+        pattern,
         bytes,
-        hull: [lowest, highest],
+        offset_range: [lowest, highest],
         ..
     } in reads
     {
-        let length = u64::from(highest.abs_diff(*lowest)) + (HALF as u64 - 1) * runs.step + bytes;
-        let [low, high] = runs.at(*lowest).starts;
+        let length =
+            u64::from(highest.abs_diff(*lowest)) + (HALF as u64 - 1) * pattern.stride + bytes;
+        let [low, high] = pattern.at(*lowest).starts;
         for start in [low, high]
             .into_iter()
             .take(if low == high { 1 } else { 2 })
@@ -211,7 +218,8 @@ fn do_overlap(reads: &[RegisterReads<'_>]) -> bool {
             {
                 return true;
             }
-            (ranges[count], count) = (range, count + 1);
+            ranges[count] = range;
+            count += 1;
         }
     }
     false
@@ -219,49 +227,52 @@ fn do_overlap(reads: &[RegisterReads<'_>]) -> bool {
 
 /// Records the lanes' accesses one by one.
 #[inline(never)]
-fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<Found> {
+fn record_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<Race> {
     let addresses = addresses(unit, op);
-    let (first, steps, active) = (unit.warp.index * 32, unit.warp.steps, unit.active);
+    let first = unit.warp.index * 32;
+    let steps = unit.warp.steps;
+    let active = unit.active;
     let shadow = unit.block.shadow.as_mut()?;
-    let mut found: Option<Found> = None;
+    let mut write_race: Option<Race> = None;
     let mut has_common_write = false;
     for lane in Lanes(active) {
-        let address = addresses[lane];
-        // The lanes of a warp often access one address, or the same addresses in both halves. One check of each address suffices.
-        let seen = |distance: usize| {
-            let is_active = lane >= distance && active >> (lane - distance) & 1 == 1;
-            is_active && addresses[lane - distance] == address
-        };
-        let offset = offset(op.space, address);
+        let offset = offset(op.space, addresses[lane]);
         if offset >= BLOCK_STRIDE {
             continue;
         }
-        if seen(1) || seen(HALF) {
+        // The lanes of a warp often access one address, or the same addresses in both halves. One check of each address suffices.
+        let has_same_address = |other: usize| {
+            other < LANES && active >> other & 1 == 1 && addresses[other] == addresses[lane]
+        };
+        if has_same_address(lane.wrapping_sub(1)) || has_same_address(lane.wrapping_sub(HALF)) {
             has_common_write |= write;
             continue;
         }
-        let follows = |distance: &usize| {
-            let other = lane + distance;
-            other < LANES && active >> other & 1 == 1 && addresses[other] == address
+        let distance = if has_same_address(lane + 1) {
+            1
+        } else if has_same_address(lane + HALF) {
+            HALF as i8
+        } else {
+            0
         };
-        let by = Visitor {
+        let accessor = Accessor {
             thread: (first + lane as u32) as u16,
-            distance: [1, HALF].into_iter().find(follows).unwrap_or(0) as i8,
+            distance,
         };
-        let Some(rival) = shadow.note(offset, bytes, by, write, steps) else {
+        let Some(other) = shadow.record(offset, bytes, accessor, write, steps) else {
             continue;
         };
-        if !(write && rival.wrote) {
-            return Some(Found {
+        if !(write && other.wrote) {
+            return Some(Race {
                 lane,
-                rival,
+                other,
                 suspects: 0,
             });
         }
-        found
-            .get_or_insert(Found {
+        write_race
+            .get_or_insert(Race {
                 lane,
-                rival,
+                other,
                 suspects: 0,
             })
             .suspects |= 1 << lane;
@@ -269,7 +280,7 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64, write: bool) -> Option<F
     if write && (shadow.take_common_write() || has_common_write) {
         unit.warp.suspects = Some(Suspects::common());
     }
-    found
+    write_race
 }
 
 /// Returns the offset in the block's own shared memory, or a number beyond its size for other addresses.
@@ -284,34 +295,32 @@ fn offset(space: Space, address: u64) -> u64 {
 
 /// Reports a race, or starts the comparison of the values if both threads write.
 #[cold]
-fn judge(unit: &mut Unit<'_>, op: &Op, found: &Found, write: bool) -> Control {
-    let Found {
+fn report_or_suspect(unit: &mut Unit<'_>, op: &Op, race: &Race, write: bool) -> Control {
+    let Race {
         lane,
-        rival,
+        other,
         suspects,
-    } = *found;
-    let raced_lane = lane.wrapping_add_signed(rival.distance.into());
-    if write && rival.wrote {
-        let common = unit
+    } = *race;
+    let lane = lane.wrapping_add_signed(other.distance.into());
+    if write && other.wrote {
+        let is_common = unit
             .warp
             .suspects
             .is_some_and(|suspects| suspects.is_common);
         unit.warp.suspects = Some(Suspects {
             lanes: suspects,
-            first: raced_lane,
-            thread: rival.thread,
-            is_common: common,
+            first: lane,
+            thread: other.thread,
+            is_common,
         });
         return Control::Next;
     }
-    launch_race::stop(
-        unit,
-        op,
-        raced_lane,
-        (unit.block.index, rival.thread),
-        false,
-        write,
-    )
+    let other = OtherThread {
+        block: unit.block.index,
+        thread: other.thread,
+        same_value: false,
+    };
+    launch_race::report(unit, op, lane, other, write)
 }
 
 /// Records an instruction that may be a barrier.

@@ -400,12 +400,13 @@ impl fmt::Display for Report {
         if let Some(access) = self.access {
             let verb = if access.write { "write" } else { "read" };
             write!(f, ": {}-byte {verb} at {:#x}", access.size, access.address)?;
-            self.nearby
-                .iter()
-                .try_for_each(|nearby| nearby.describe(access, f))?;
+            if let Some(nearby) = &self.nearby {
+                nearby.describe(access, f)?;
+            }
         }
-        let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
         if !self.kernel.is_empty() {
+            let [bx, by, bz] = self.block;
+            let [tx, ty, tz] = self.thread;
             write!(f, ", block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
         }
         if self.line != 0 {
@@ -425,12 +426,11 @@ impl StreamRace {
     /// Creates a race whose operations have no names yet.
     #[doc(hidden)]
     #[must_use]
-    pub fn of(conflict: Conflict) -> Self {
-        let (name, other) = (Box::default(), Box::default());
+    pub fn new(conflict: Conflict) -> Self {
         Self {
-            name,
+            name: Box::default(),
             stream: 0,
-            other,
+            other: Box::default(),
             other_stream: 0,
             other_wrote: conflict.other_wrote,
             conflict,
@@ -451,9 +451,9 @@ impl fmt::Display for StreamRace {
         let verb = if *other_wrote { "wrote" } else { "read" };
         write!(
             f,
-            "{name} in stream {stream}: race with {other} in stream {other_stream}, which {verb} there"
-        )?;
-        f.write_str(" and is not ordered before it")
+            "{name} in stream {stream}: race with {other} in stream {other_stream}, \
+             which {verb} there and is not ordered before it"
+        )
     }
 }
 
@@ -472,37 +472,37 @@ impl Report {
     /// Creates a report about a copy or a fill.
     #[doc(hidden)]
     #[must_use]
-    pub fn of_transfer(kind: ReportKind, access: Access, conflict: Option<Conflict>) -> Self {
-        let stream_race = conflict.map(StreamRace::of).map(Box::new);
+    pub fn for_transfer(kind: ReportKind, access: Access, conflict: Option<Conflict>) -> Self {
+        let stream_race = conflict.map(StreamRace::new).map(Box::new);
         Self {
             access: Some(access),
             stream_race,
-            ..Self::outside_of_kernels(kind)
+            ..Self::without_kernel(kind)
         }
     }
 
     /// Creates a fault of an operation of a library, which has no threads.
     #[doc(hidden)]
     #[must_use]
-    pub fn of_operation(name: &str, kind: ReportKind, access: Access) -> Self {
+    pub fn for_operation(name: &str, kind: ReportKind, access: Access) -> Self {
         Self {
             kernel: name.into(),
             access: Some(access),
-            ..Self::outside_of_kernels(kind)
+            ..Self::without_kernel(kind)
         }
     }
 
     /// Creates a fault of a node of a graph.
     #[doc(hidden)]
     #[must_use]
-    pub fn of_node(node: u32, what: Stale, access: Option<Access>) -> Self {
+    pub fn for_node(node: u32, what: Stale, access: Option<Access>) -> Self {
         Self {
             access,
-            ..Self::outside_of_kernels(ReportKind::StaleNode { node, what })
+            ..Self::without_kernel(ReportKind::StaleNode { node, what })
         }
     }
 
-    fn outside_of_kernels(kind: ReportKind) -> Self {
+    fn without_kernel(kind: ReportKind) -> Self {
         Self {
             kind,
             kernel: Box::default(),
@@ -540,9 +540,9 @@ mod tests {
             nearby: None,
             stream_race: None,
         };
-        let place = "kernel `saxpy`: illegal address: 4-byte write at 0x1000NEAR, block (1, 2, 3), \
-             thread (4, 5, 6), PTX line 17 in function `load`";
-        assert_eq!(fault.to_string(), place.replace("NEAR", ""));
+        let template = "kernel `saxpy`: illegal address: 4-byte write at 0x1000NEAR, \
+             block (1, 2, 3), thread (4, 5, 6), PTX line 17 in function `load`";
+        assert_eq!(fault.to_string(), template.replace("NEAR", ""));
         for (address, size, is_freed, near) in [
             (
                 0xf00,
@@ -585,7 +585,7 @@ mod tests {
                 nearby: Some(Box::new(nearby)),
                 ..fault.clone()
             };
-            assert_eq!(fault.to_string(), place.replace("NEAR", near));
+            assert_eq!(fault.to_string(), template.replace("NEAR", near));
         }
         for (area, near) in [
             (
@@ -611,7 +611,7 @@ mod tests {
                 nearby: Some(Box::new(nearby)),
                 ..fault.clone()
             };
-            assert_eq!(fault.to_string(), place.replace("NEAR", near));
+            assert_eq!(fault.to_string(), template.replace("NEAR", near));
         }
     }
 }

@@ -21,24 +21,25 @@ impl RuntimeUse {
 
 impl Program {
     /// Sets the runtime use of each kernel: its own calls, and those of all functions that it calls by name.
-    pub(crate) fn note_runtime_use(&mut self) {
+    pub(crate) fn set_runtime_use(&mut self) {
         for kernel in &mut self.kernels {
-            kernel.runtime = use_from(&self.functions, kernel.function);
+            kernel.runtime = reachable_use(&self.functions, kernel.function);
         }
     }
 }
 
 /// Returns the runtime use of a function and of all functions that it calls by name. Calls through addresses are not followed.
-fn use_from(functions: &[Function], first: u32) -> RuntimeUse {
-    let (mut all, mut open) = (RuntimeUse::default(), vec![first]);
-    let mut seen = vec![false; functions.len()];
-    while let Some(index) = open.pop() {
+fn reachable_use(functions: &[Function], first: u32) -> RuntimeUse {
+    let mut all = RuntimeUse::default();
+    let mut pending = vec![first];
+    let mut is_visited = vec![false; functions.len()];
+    while let Some(index) = pending.pop() {
         let function = &functions[index as usize];
-        if std::mem::replace(&mut seen[index as usize], true) {
+        if std::mem::replace(&mut is_visited[index as usize], true) {
             continue;
         }
         all.add(function.runtime);
-        open.extend(function.calls.iter().filter_map(|call| match call.callee {
+        pending.extend(function.calls.iter().filter_map(|call| match call.callee {
             Callee::Direct(callee) => Some(callee),
             Callee::Indirect(_) => None,
         }));

@@ -35,7 +35,7 @@ pub(crate) struct Steps {
 
 /// The thread that an access races with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rival {
+pub(crate) struct RacingThread {
     pub(crate) thread: u16,
     /// The distance from the first thread of the access to the one that races.
     pub(crate) distance: i8,
@@ -64,8 +64,8 @@ struct Mark {
     written: u8,
     read: u8,
     /// The bytes of the last writer and of the first reader, and the steps of their warps.
-    writers_own: u8,
-    readers_own: u8,
+    last_writer_bytes: u8,
+    first_reader_bytes: u8,
     /// The distances from the last writer and from the first reader to another thread of the warp that accessed the same bytes without
     /// synchronization in between; 0 without such a thread.
     writer_distance: i8,
@@ -96,8 +96,8 @@ impl Reader {
         }
     }
 
-    fn visitor(self) -> Visitor {
-        Visitor {
+    fn accessor(self) -> Accessor {
+        Accessor {
             thread: self.thread,
             distance: self.distance,
         }
@@ -105,8 +105,8 @@ impl Reader {
 
     /// Returns its read of a whole word.
     #[inline(always)]
-    fn visit(self) -> Visit {
-        Visit {
+    fn access(self) -> WordAccess {
+        WordAccess {
             bytes: WHOLE,
             thread: self.thread,
             distance: self.distance,
@@ -118,7 +118,7 @@ impl Reader {
 
 /// An access of bytes of a word.
 #[derive(Clone, Copy, Debug)]
-struct Visit {
+struct WordAccess {
     bytes: u8,
     thread: u16,
     /// The distance to another thread that accesses the same bytes with the same instruction; 0 without one.
@@ -129,15 +129,15 @@ struct Visit {
 
 /// The thread of an access, or the first one if several threads access the same bytes with one instruction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Visitor {
+pub(crate) struct Accessor {
     pub(crate) thread: u16,
     /// The distance to another of these threads; 0 without one.
     pub(crate) distance: i8,
 }
 
-impl Visitor {
+impl Accessor {
     /// Returns the thread whose number is higher by `threads`.
-    fn moved_on(self, threads: u16) -> Self {
+    fn shifted(self, threads: u16) -> Self {
         Self {
             thread: self.thread + threads,
             ..self
@@ -174,75 +174,76 @@ impl Shadow {
 
     /// Records a thread's access, and returns the thread that it races with, if any.
     #[inline]
-    pub(crate) fn note(
+    pub(crate) fn record(
         &mut self,
         offset: u64,
         bytes: u64,
-        by: Visitor,
+        accessor: Accessor,
         write: bool,
         steps: Steps,
-    ) -> Option<Rival> {
-        let (word, begin) = (offset / WORD, offset % WORD);
-        let visit = |bytes| Visit {
-            bytes,
-            thread: by.thread,
-            distance: by.distance,
+    ) -> Option<RacingThread> {
+        let word = offset / WORD;
+        let begin = offset % WORD;
+        let mut access = WordAccess {
+            bytes: mask(begin, WORD.min(begin + bytes)),
+            thread: accessor.thread,
+            distance: accessor.distance,
             write,
             steps,
         };
         if begin + bytes <= WORD {
-            return self.note_word(word as usize, visit(mask(begin, begin + bytes)));
+            return self.record_word(word as usize, access);
         }
         let end = offset + bytes;
         (word..end.div_ceil(WORD)).find_map(|word| {
             let first = word * WORD;
-            let mask = mask(offset.max(first) - first, end.min(first + WORD) - first);
-            self.note_word(word as usize, visit(mask))
+            access.bytes = mask(offset.max(first) - first, end.min(first + WORD) - first);
+            self.record_word(word as usize, access)
         })
     }
 
     /// Records accesses of half a warp from the thread `first` on, to consecutive bytes. Returns the first thread that races, relative to
     /// `first`, and the thread that it races with.
     #[inline]
-    pub(crate) fn note_row(
+    pub(crate) fn record_row(
         &mut self,
         offset: u64,
         bytes: u64,
-        first: Visitor,
+        first: Accessor,
         write: bool,
         steps: Steps,
-    ) -> Option<(u16, Rival)> {
+    ) -> Option<(u16, RacingThread)> {
         if !offset.is_multiple_of(LINE) || !matches!(bytes, 4 | 8 | 16) {
             return (0..HALF as u16).find_map(|lane| {
-                let rival = self.note(
+                let race = self.record(
                     offset + u64::from(lane) * bytes,
                     bytes,
-                    first.moved_on(lane),
+                    first.shifted(lane),
                     write,
                     steps,
                 )?;
-                Some((lane, rival))
+                Some((lane, race))
             });
         }
         let share = (bytes / WORD) as u16;
         (0..share).find_map(|line| {
             let before = line * (WORDS as u16 / share);
-            let visit = Visit {
+            let access = WordAccess {
                 bytes: WHOLE,
                 thread: first.thread + before,
                 distance: first.distance,
                 write,
                 steps,
             };
-            let (lane, rival) =
-                self.note_line((offset / LINE) as usize + usize::from(line), share, visit)?;
-            Some((before + lane, rival))
+            let (lane, race) =
+                self.record_line((offset / LINE) as usize + usize::from(line), share, access)?;
+            Some((before + lane, race))
         })
     }
 
     /// Records a thread's reads at offsets from `start`. Returns `false` if a thread has written one of the words; then some are recorded.
     #[inline]
-    pub(crate) fn note_reads(
+    pub(crate) fn record_reads(
         &mut self,
         start: u64,
         bytes: u64,
@@ -251,36 +252,38 @@ impl Shadow {
     ) -> bool {
         reads
             .iter()
-            .all(|read| self.note_read(read.address(start), bytes, reader.at(read)))
+            .all(|read| self.record_read(read.address(start), bytes, reader.at(read)))
     }
 
     /// The same for consecutive words. Those of a line are recorded as one access, because no other can be between them.
     #[inline]
-    pub(crate) fn note_reads_of_words(
+    pub(crate) fn record_word_reads(
         &mut self,
         start: u64,
         reader: Reader,
         mut reads: &[CheckedRead],
     ) -> bool {
         while let Some(read) = reads.first() {
-            let (offset, reader) = (read.address(start), reader.at(read));
-            let is_line = offset.is_multiple_of(LINE) && reads.len() >= WORDS;
-            let (is_free, taken) = if is_line {
-                (self.note_read_of_line(offset, WORDS as u16, reader), WORDS)
+            let offset = read.address(start);
+            let reader = reader.at(read);
+            if offset.is_multiple_of(LINE) && reads.len() >= WORDS {
+                if !self.record_line_read(offset, WORDS as u16, reader) {
+                    return false;
+                }
+                reads = &reads[WORDS..];
             } else {
-                (self.note_read(offset, WORD, reader), 1)
-            };
-            if !is_free {
-                return false;
+                if !self.record_read(offset, WORD, reader) {
+                    return false;
+                }
+                reads = &reads[1..];
             }
-            reads = &reads[taken..];
         }
         true
     }
 
     /// The same for rows, which half a warp reads from the thread on.
     #[inline]
-    pub(crate) fn note_reads_of_rows(
+    pub(crate) fn record_row_reads(
         &mut self,
         start: u64,
         bytes: u64,
@@ -289,12 +292,12 @@ impl Shadow {
     ) -> bool {
         reads
             .iter()
-            .all(|read| self.note_read_of_row(read.address(start), bytes, first.at(read)))
+            .all(|read| self.record_row_read(read.address(start), bytes, first.at(read)))
     }
 
-    /// Records a thread's read as [`note`](Self::note) does. Returns `false`, without a record, if a thread has written one of the words.
+    /// Records a thread's read as [`record`](Self::record) does. Returns `false`, without a record, if a thread has written one of the words.
     #[inline(always)]
-    fn note_read(&mut self, offset: u64, bytes: u64, reader: Reader) -> bool {
+    fn record_read(&mut self, offset: u64, bytes: u64, reader: Reader) -> bool {
         let is_word = bytes == WORD && offset.is_multiple_of(WORD);
         let index = (offset / WORD) as usize;
         if is_word
@@ -302,54 +305,55 @@ impl Shadow {
                 (self.lines.get_mut(index / WORDS), self.marks.get_mut(index))
         {
             if line.first.epoch != self.epoch {
-                (line.first.epoch, line.share) = (self.epoch, 0);
+                line.first.epoch = self.epoch;
+                line.share = 0;
             }
             if line.share == 0 && mark.epoch != self.epoch {
-                *mark = Mark::of_first(self.epoch, reader.visit());
+                *mark = Mark::first(self.epoch, reader.access());
                 return true;
             }
         }
         if self.is_written(offset, bytes) {
             return false;
         }
-        self.note(offset, bytes, reader.visitor(), false, reader.steps);
+        self.record(offset, bytes, reader.accessor(), false, reader.steps);
         true
     }
 
-    /// Records reads as [`note_row`](Self::note_row) does. Returns `false`, without a record, if a thread has written one of the words.
+    /// Records reads as [`record_row`](Self::record_row) does. Returns `false`, without a record, if a thread has written one of the words.
     #[inline(always)]
-    fn note_read_of_row(&mut self, offset: u64, bytes: u64, first: Reader) -> bool {
+    fn record_row_read(&mut self, offset: u64, bytes: u64, first: Reader) -> bool {
         if bytes == WORD && offset.is_multiple_of(LINE) {
-            return self.note_read_of_line(offset, 1, first);
+            return self.record_line_read(offset, 1, first);
         }
         if self.is_written(offset, bytes * HALF as u64) {
             return false;
         }
-        self.note_row(offset, bytes, first.visitor(), false, first.steps);
+        self.record_row(offset, bytes, first.accessor(), false, first.steps);
         true
     }
 
     /// Records reads of a line, of which each thread reads `share` words. Returns `false`, without a record, if a thread has written one.
     #[inline(always)]
-    fn note_read_of_line(&mut self, offset: u64, share: u16, first: Reader) -> bool {
+    fn record_line_read(&mut self, offset: u64, share: u16, first: Reader) -> bool {
         let index = (offset / LINE) as usize;
         if let Some(line) = self.lines.get_mut(index) {
             if line.first.epoch != self.epoch {
                 *line = Line {
-                    first: Mark::of_first(self.epoch, first.visit()),
+                    first: Mark::first(self.epoch, first.access()),
                     share,
                 };
                 return true;
             }
             if line.share == share && line.first.written == 0 {
-                line.first.note(first.visit());
+                line.first.record(first.access());
                 return true;
             }
         }
         if self.is_written(offset, LINE) {
             return false;
         }
-        self.note_line(index, share, first.visit());
+        self.record_line(index, share, first.access());
         true
     }
 
@@ -367,35 +371,41 @@ impl Shadow {
 
     /// Records an access to all of a line, in which each thread accesses `share` words.
     #[inline]
-    fn note_line(&mut self, index: usize, share: u16, visit: Visit) -> Option<(u16, Rival)> {
+    fn record_line(
+        &mut self,
+        index: usize,
+        share: u16,
+        access: WordAccess,
+    ) -> Option<(u16, RacingThread)> {
         if let Some(line) = self.lines.get_mut(index) {
             if line.first.epoch != self.epoch {
                 *line = Line {
-                    first: Mark::of_first(self.epoch, visit),
+                    first: Mark::first(self.epoch, access),
                     share,
                 };
                 return None;
             }
             if line.share == share {
-                return line.first.note(visit).map(|rival| (0, rival));
+                return line.first.record(access).map(|race| (0, race));
             }
         }
         (0..WORDS as u16).find_map(|word| {
             let lane = word / share;
-            let visit = Visit {
-                thread: visit.thread + lane,
-                ..visit
+            let access = WordAccess {
+                thread: access.thread + lane,
+                ..access
             };
-            self.note_word(index * WORDS + usize::from(word), visit)
-                .map(|rival| (lane, rival))
+            self.record_word(index * WORDS + usize::from(word), access)
+                .map(|race| (lane, race))
         })
     }
 
     #[inline]
-    fn note_word(&mut self, word: usize, visit: Visit) -> Option<Rival> {
+    fn record_word(&mut self, word: usize, access: WordAccess) -> Option<RacingThread> {
         if let Some(line) = self.lines.get_mut(word / WORDS) {
             if line.first.epoch != self.epoch {
-                (line.first.epoch, line.share) = (self.epoch, 0);
+                line.first.epoch = self.epoch;
+                line.share = 0;
             } else if line.share != 0 {
                 self.split(word / WORDS);
             }
@@ -407,8 +417,8 @@ impl Shadow {
                 ..Mark::default()
             };
         }
-        self.has_common_write |= mark.may_be_written_at_once(visit);
-        mark.note(visit)
+        self.has_common_write |= mark.may_be_written_at_once(access);
+        mark.record(access)
     }
 
     /// Gives each word of a line its own mark.
@@ -416,7 +426,7 @@ impl Shadow {
     fn split(&mut self, index: usize) {
         let Line { first, share } = self.lines[index];
         for (word, mark) in (0..).zip(&mut self.marks[index * WORDS..][..WORDS]) {
-            *mark = first.moved_on(word / share);
+            *mark = first.shifted(word / share);
         }
         self.lines[index].share = 0;
     }
@@ -430,15 +440,15 @@ fn mask(begin: u64, end: u64) -> u8 {
 impl Mark {
     /// Creates the mark of a word with one access.
     #[inline(always)]
-    fn of_first(
+    fn first(
         epoch: u32,
-        Visit {
+        WordAccess {
             bytes,
             thread,
             distance,
             write,
             steps,
-        }: Visit,
+        }: WordAccess,
     ) -> Self {
         let none = Self {
             epoch,
@@ -448,7 +458,7 @@ impl Mark {
             Self {
                 writer: thread,
                 written: bytes,
-                writers_own: bytes,
+                last_writer_bytes: bytes,
                 writer_distance: distance,
                 write_step: steps.now,
                 ..none
@@ -457,7 +467,7 @@ impl Mark {
             Self {
                 readers: [thread; 2],
                 read: bytes,
-                readers_own: bytes,
+                first_reader_bytes: bytes,
                 reader_distance: distance,
                 read_step: steps.now,
                 ..none
@@ -466,38 +476,40 @@ impl Mark {
     }
 
     #[inline(always)]
-    fn note(&mut self, visit: Visit) -> Option<Rival> {
-        let Visit {
+    fn record(&mut self, access: WordAccess) -> Option<RacingThread> {
+        let WordAccess {
             bytes,
             thread,
             write,
             ..
-        } = visit;
+        } = access;
         // The usual case: many threads read memory that no thread writes.
         if !write && self.written == 0 && self.read & bytes == bytes {
             if warp(self.readers[0]) != warp(thread) {
                 self.readers[1] = thread;
             } else {
-                self.note_read_again(visit);
+                self.record_repeated_read(access);
             }
             return None;
         }
-        self.note_news(visit)
+        self.record_new(access)
     }
 
     /// Records a read by the warp of the first reader, of bytes that have been read.
     #[inline(always)]
-    fn note_read_again(&mut self, visit: Visit) {
-        if self.read_step <= visit.steps.joined {
+    fn record_repeated_read(&mut self, access: WordAccess) {
+        if self.read_step <= access.steps.joined {
             // The first read is ordered before all later accesses of the warp.
-            self.readers[0] = visit.thread;
-            self.readers_own = visit.bytes;
-            self.reader_distance = visit.distance;
-            self.read_step = visit.steps.now;
-        } else if self.reader_distance == 0 && visit.bytes & self.readers_own == self.readers_own {
-            let distance = visit.thread.wrapping_sub(self.readers[0]) as i8;
+            self.readers[0] = access.thread;
+            self.first_reader_bytes = access.bytes;
+            self.reader_distance = access.distance;
+            self.read_step = access.steps.now;
+        } else if self.reader_distance == 0
+            && access.bytes & self.first_reader_bytes == self.first_reader_bytes
+        {
+            let distance = access.thread.wrapping_sub(self.readers[0]) as i8;
             self.reader_distance = if distance == 0 {
-                visit.distance
+                access.distance
             } else {
                 distance
             };
@@ -505,70 +517,74 @@ impl Mark {
     }
 
     /// Returns `true` if another thread may have written to one of the bytes with the instruction that writes to them now.
-    fn may_be_written_at_once(&self, visit: Visit) -> bool {
-        visit.write
-            && self.written & visit.bytes != 0
-            && self.write_step == visit.steps.now
-            && self.writer != visit.thread
-            && warp(self.writer) == warp(visit.thread)
+    fn may_be_written_at_once(&self, access: WordAccess) -> bool {
+        access.write
+            && self.written & access.bytes != 0
+            && self.write_step == access.steps.now
+            && self.writer != access.thread
+            && warp(self.writer) == warp(access.thread)
     }
 
-    fn note_news(&mut self, visit: Visit) -> Option<Rival> {
-        let rival = self.rival(visit);
-        if visit.write {
-            self.note_write(visit);
+    fn record_new(&mut self, access: WordAccess) -> Option<RacingThread> {
+        let race = self.race(access);
+        if access.write {
+            self.record_write(access);
         } else {
-            self.note_read(visit);
+            self.record_read(access);
         }
-        rival
+        race
     }
 
     /// Returns the thread that an access races with. Readers take precedence, because a race with a reader is always an error.
-    fn rival(&self, visit: Visit) -> Option<Rival> {
-        let Visit {
+    fn race(&self, access: WordAccess) -> Option<RacingThread> {
+        let WordAccess {
             bytes,
             thread,
             write,
             ..
-        } = visit;
-        let rival = |thread: u16, distance: i8, wrote: bool| Rival {
-            thread,
-            distance,
-            wrote,
-        };
-        let races_with = |other: u16| warp(other) != warp(thread);
+        } = access;
         if write && self.read & bytes != 0 {
-            if let Some(reader) = self.readers.into_iter().find(|reader| races_with(*reader)) {
-                return Some(rival(reader, 0, false));
+            let mut readers = self.readers.into_iter();
+            if let Some(reader) = readers.find(|reader| warp(*reader) != warp(thread)) {
+                return Some(RacingThread {
+                    thread: reader,
+                    distance: 0,
+                    wrote: false,
+                });
             }
-            let first = Earlier {
+            let first = WarpAccess {
                 thread: self.readers[0],
                 distance: self.reader_distance,
-                bytes: self.readers_own,
+                bytes: self.first_reader_bytes,
                 step: self.read_step,
+                wrote: false,
             };
-            if let Some((thread, distance)) = first.unjoined(visit) {
-                return Some(rival(thread, distance, false));
+            if let Some(race) = first.race(access) {
+                return Some(race);
             }
         }
         if self.written & bytes == 0 {
             return None;
         }
-        if races_with(self.writer) {
-            return Some(rival(self.writer, 0, true));
+        if warp(self.writer) != warp(thread) {
+            return Some(RacingThread {
+                thread: self.writer,
+                distance: 0,
+                wrote: true,
+            });
         }
-        let writer = Earlier {
+        let writer = WarpAccess {
             thread: self.writer,
             distance: self.writer_distance,
-            bytes: self.writers_own,
+            bytes: self.last_writer_bytes,
             step: self.write_step,
+            wrote: true,
         };
-        let (thread, distance) = writer.unjoined(visit)?;
-        Some(rival(thread, distance, true))
+        writer.race(access)
     }
 
     /// Returns the mark of the same accesses by threads with higher numbers.
-    fn moved_on(self, threads: u16) -> Self {
+    fn shifted(self, threads: u16) -> Self {
         Self {
             writer: self.writer + threads,
             readers: self.readers.map(|reader| reader + threads),
@@ -577,35 +593,41 @@ impl Mark {
     }
 
     /// Records a write. If two warps write to one word, the mark records the bytes of the last one.
-    fn note_write(&mut self, visit: Visit) {
-        let Visit {
+    fn record_write(&mut self, access: WordAccess) {
+        let WordAccess {
             bytes,
             thread,
             distance,
             steps,
             ..
-        } = visit;
-        let goes_on = self.written != 0 && warp(self.writer) == warp(thread);
-        let is_common = self.may_be_written_at_once(visit) && self.writers_own == bytes;
+        } = access;
+        let continues = self.written != 0 && warp(self.writer) == warp(thread);
+        let is_common = self.may_be_written_at_once(access) && self.last_writer_bytes == bytes;
         self.writer_distance = if distance == 0 && is_common {
             self.writer.wrapping_sub(thread) as i8
         } else {
             distance
         };
-        self.written = if goes_on { self.written | bytes } else { bytes };
-        (self.writer, self.writers_own, self.write_step) = (thread, bytes, steps.now);
+        self.written = if continues {
+            self.written | bytes
+        } else {
+            bytes
+        };
+        self.writer = thread;
+        self.last_writer_bytes = bytes;
+        self.write_step = steps.now;
     }
 
     /// Records a read. Readers are recorded as long as they read the same bytes, or are in one warp.
-    fn note_read(&mut self, visit: Visit) {
-        let Visit {
+    fn record_read(&mut self, access: WordAccess) {
+        let WordAccess {
             bytes,
             thread,
             distance,
             steps,
             ..
-        } = visit;
-        let is_of_their_warp = self
+        } = access;
+        let is_their_warp = self
             .readers
             .iter()
             .all(|reader| warp(*reader) == warp(thread));
@@ -613,46 +635,54 @@ impl Mark {
             if warp(self.readers[0]) != warp(thread) {
                 self.readers[1] = thread;
             } else {
-                self.note_read_again(visit);
+                self.record_repeated_read(access);
             }
-        } else if self.read != 0 && is_of_their_warp {
+        } else if self.read != 0 && is_their_warp {
             self.read |= bytes;
         } else {
-            (self.readers, self.read) = ([thread; 2], bytes);
-            (self.readers_own, self.read_step) = (bytes, steps.now);
+            self.readers = [thread; 2];
+            self.read = bytes;
+            self.first_reader_bytes = bytes;
+            self.read_step = steps.now;
             self.reader_distance = distance;
         }
     }
 }
 
 /// An earlier access by a warp.
-struct Earlier {
+struct WarpAccess {
     thread: u16,
     distance: i8,
     bytes: u8,
     step: u32,
+    wrote: bool,
 }
 
-impl Earlier {
-    /// Returns the earlier thread that an access of the same warp races with, and the distance from the first thread of that access to the
-    /// one that races.
-    fn unjoined(&self, visit: Visit) -> Option<(u16, i8)> {
-        let is_unjoined = warp(self.thread) == warp(visit.thread)
-            && self.bytes & visit.bytes != 0
-            && self.step > visit.steps.joined
-            && self.step != visit.steps.now;
+impl WarpAccess {
+    /// Returns the race of an access of the same warp with this one.
+    fn race(&self, access: WordAccess) -> Option<RacingThread> {
+        let is_unjoined = warp(self.thread) == warp(access.thread)
+            && self.bytes & access.bytes != 0
+            && self.step > access.steps.joined
+            && self.step != access.steps.now;
         if !is_unjoined {
             return None;
         }
-        if self.thread != visit.thread {
-            Some((self.thread, 0))
-        } else if self.distance != 0 {
-            Some((self.thread.wrapping_add_signed(self.distance.into()), 0))
-        } else if visit.distance != 0 {
-            Some((self.thread, visit.distance))
-        } else {
-            None
+        let mut race = RacingThread {
+            thread: self.thread,
+            distance: 0,
+            wrote: self.wrote,
+        };
+        if self.thread == access.thread {
+            if self.distance != 0 {
+                race.thread = self.thread.wrapping_add_signed(self.distance.into());
+            } else if access.distance != 0 {
+                race.distance = access.distance;
+            } else {
+                return None;
+            }
         }
+        Some(race)
     }
 }
 
@@ -665,8 +695,8 @@ mod tests {
     use super::*;
 
     /// Returns the visitor of an access by one thread.
-    fn by(thread: u16) -> Visitor {
-        Visitor {
+    fn accessor(thread: u16) -> Accessor {
+        Accessor {
             thread,
             distance: 0,
         }
@@ -675,8 +705,12 @@ mod tests {
     /// The steps of synchronized warps, whose threads do not race with each other.
     const JOINED: Steps = Steps { now: 1, joined: 1 };
 
+    /// The first step of warps that have not synchronized.
+    const UNJOINED: Steps = Steps { now: 1, joined: 0 };
+
+    /// Accesses of two warps race if one of them writes and no barrier is between them.
     #[test]
-    fn accesses_of_two_warps_race_if_one_writes_and_no_barrier_is_between() {
+    fn warps_race_unless_a_barrier_is_between() {
         for (first, second, races) in [
             (false, false, false),
             (false, true, true),
@@ -684,25 +718,25 @@ mod tests {
             (true, true, true),
         ] {
             let mut shadow = Shadow::new(64);
-            assert_eq!(shadow.note(8, 4, by(3), first, JOINED), None);
+            assert_eq!(shadow.record(8, 4, accessor(3), first, JOINED), None);
             assert_eq!(
-                shadow.note(8, 4, by(5), second, JOINED),
+                shadow.record(8, 4, accessor(5), second, JOINED),
                 None,
                 "the warp is the same"
             );
             assert_eq!(
-                shadow.note(12, 4, by(40), second, JOINED),
+                shadow.record(12, 4, accessor(40), second, JOINED),
                 None,
                 "the word is another"
             );
             assert_eq!(
-                shadow.note(8, 4, by(40), second, JOINED).is_some(),
+                shadow.record(8, 4, accessor(40), second, JOINED).is_some(),
                 races,
                 "{first} {second}"
             );
             shadow.advance();
             assert_eq!(
-                shadow.note(8, 4, by(70), second, JOINED),
+                shadow.record(8, 4, accessor(70), second, JOINED),
                 None,
                 "a barrier lies between"
             );
@@ -712,61 +746,61 @@ mod tests {
     #[test]
     fn bytes_of_one_word_are_distinguished() {
         let mut shadow = Shadow::new(8);
-        assert_eq!(shadow.note(0, 1, by(0), true, JOINED), None);
-        assert_eq!(shadow.note(1, 1, by(32), true, JOINED), None);
-        assert_eq!(shadow.note(2, 2, by(64), false, JOINED), None);
+        assert_eq!(shadow.record(0, 1, accessor(0), true, JOINED), None);
+        assert_eq!(shadow.record(1, 1, accessor(32), true, JOINED), None);
+        assert_eq!(shadow.record(2, 2, accessor(64), false, JOINED), None);
         assert_eq!(
             shadow
-                .note(1, 1, by(0), true, JOINED)
-                .map(|rival| rival.thread),
+                .record(1, 1, accessor(0), true, JOINED)
+                .map(|race| race.thread),
             Some(32)
         );
         assert_eq!(
             shadow
-                .note(2, 4, by(32), true, JOINED)
-                .map(|rival| rival.thread),
+                .record(2, 4, accessor(32), true, JOINED)
+                .map(|race| race.thread),
             Some(64)
         );
     }
 
     #[test]
-    fn writer_races_with_a_reader_of_another_warp_than_its_own() {
+    fn writer_races_with_a_reader_of_another_warp() {
         let mut shadow = Shadow::new(8);
-        assert_eq!(shadow.note(0, 4, by(0), false, JOINED), None);
-        assert_eq!(shadow.note(0, 4, by(33), false, JOINED), None);
+        assert_eq!(shadow.record(0, 4, accessor(0), false, JOINED), None);
+        assert_eq!(shadow.record(0, 4, accessor(33), false, JOINED), None);
         assert_eq!(
             shadow
-                .note(0, 4, by(1), true, JOINED)
-                .map(|rival| rival.thread),
+                .record(0, 4, accessor(1), true, JOINED)
+                .map(|race| race.thread),
             Some(33)
         );
     }
 
     #[test]
-    fn threads_of_a_warp_race_unless_they_synchronized_in_between() {
-        let at = |now, joined| Steps { now, joined };
+    fn threads_of_a_warp_race_unless_synchronized() {
         for (first, second, races) in [
             (false, false, false),
             (false, true, true),
             (true, false, true),
             (true, true, true),
         ] {
-            for (steps, is_apart) in [(at(2, 0), true), (at(2, 1), false), (at(1, 0), false)] {
+            for (now, joined, is_unordered) in [(2, 0, true), (2, 1, false), (1, 0, false)] {
+                let steps = Steps { now, joined };
                 let mut shadow = Shadow::new(64);
-                assert_eq!(shadow.note(8, 4, by(3), first, at(1, 0)), None);
+                assert_eq!(shadow.record(8, 4, accessor(3), first, UNJOINED), None);
                 assert_eq!(
-                    shadow.note(8, 4, by(3), second, steps),
+                    shadow.record(8, 4, accessor(3), second, steps),
                     None,
                     "the thread is the same"
                 );
                 let mut shadow = Shadow::new(64);
-                assert_eq!(shadow.note(8, 4, by(3), first, at(1, 0)), None);
+                assert_eq!(shadow.record(8, 4, accessor(3), first, UNJOINED), None);
                 let other = shadow
-                    .note(8, 4, by(5), second, steps)
-                    .map(|rival| rival.thread);
+                    .record(8, 4, accessor(5), second, steps)
+                    .map(|race| race.thread);
                 assert_eq!(
                     other,
-                    (races && is_apart).then_some(3),
+                    (races && is_unordered).then_some(3),
                     "{first} {second} {steps:?}"
                 );
             }
@@ -774,25 +808,27 @@ mod tests {
     }
 
     #[test]
-    fn writers_of_neighboring_bytes_in_one_warp_are_distinguished() {
-        let at = |now| Steps { now, joined: 0 };
+    fn writers_in_a_warp_are_distinguished_by_bytes() {
+        let mut steps = UNJOINED;
         let mut shadow = Shadow::new(8);
         for thread in 0..4 {
             assert_eq!(
-                shadow.note(u64::from(thread), 1, by(thread), true, at(1)),
+                shadow.record(u64::from(thread), 1, accessor(thread), true, steps),
                 None
             );
         }
+        steps.now = 2;
         for thread in 0..4 {
             assert_eq!(
-                shadow.note(u64::from(thread), 1, by(thread), false, at(2)),
+                shadow.record(u64::from(thread), 1, accessor(thread), false, steps),
                 None
             );
         }
+        steps.now = 3;
         assert_eq!(
             shadow
-                .note(3, 1, by(0), false, at(3))
-                .map(|rival| rival.thread),
+                .record(3, 1, accessor(0), false, steps)
+                .map(|race| race.thread),
             Some(3)
         );
     }
@@ -805,112 +841,117 @@ mod tests {
         }
     }
 
+    /// Records reads one by one, in rows of half a warp or by a single thread, up to the first that races.
+    fn record_one_by_one(
+        shadow: &mut Shadow,
+        start: u64,
+        reader: Reader,
+        reads: &[CheckedRead],
+        are_rows: bool,
+    ) -> Option<RacingThread> {
+        for read in reads {
+            let offset = start + read.offset as u64;
+            let steps = reader.at(read).steps;
+            let race = if are_rows {
+                shadow
+                    .record_row(offset, WORD, reader.accessor(), false, steps)
+                    .map(|(_, race)| race)
+            } else {
+                shadow.record(offset, WORD, reader.accessor(), false, steps)
+            };
+            if race.is_some() {
+                return race;
+            }
+        }
+        None
+    }
+
+    /// A shadow with marks of lines reports the same races as one with marks of words only.
     #[test]
-    fn accesses_of_lines_and_words_in_any_order_race_as_those_of_words_alone() {
-        let mut state = 1_u64;
-        let mut random = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
-        let (mut races, mut rows, mut free) = (0, 0, 0);
+    fn lines_race_like_their_words() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut races = 0;
+        let mut rows = 0;
+        let mut free = 0;
         let size = 3 * LINE + 20;
-        let (mut shadow, mut expected) = (Shadow::new(size), without_lines(size));
+        let mut shadow = Shadow::new(size);
+        let mut expected = without_lines(size);
         for turn in 0..60_000 {
-            if random(6) == 0 {
+            if random.u64(..6) == 0 {
                 shadow.advance();
                 expected.advance();
             }
-            let write = random(5) == 0;
-            let first = random(4) as u16 * HALF as u16;
+            let write = random.u64(..5) == 0;
+            let first = random.u16(..4) * HALF as u16;
             // No thread synchronizes with its warp between the reads of a superinstruction.
             let now = turn * 32 + 1;
             let steps = Steps {
                 now,
-                joined: (turn * 32).saturating_sub(random(3) as u32 * 32),
+                joined: (turn * 32_u32).saturating_sub(random.u32(..3) * 32),
             };
-            if random(4) == 0 {
-                let is_row = random(2) == 0;
-                let (start, distance) = if is_row {
-                    (0, LINE as i32)
-                } else {
-                    (random(30) * WORD, WORD as i32)
-                };
-                let count = if is_row { 3 } else { random(22) as u32 + 1 };
-                let read = |number: u32| CheckedRead {
-                    offset: (number as i32 - 1) * distance,
-                    number,
-                };
-                let reads: Vec<CheckedRead> = (1..=count).map(read).collect();
+            if random.u64(..4) == 0 {
+                let are_rows = random.bool();
+                let start = if are_rows { 0 } else { random.u64(..30) * WORD };
+                let distance = if are_rows { LINE } else { WORD } as i32;
+                let count = if are_rows { 3 } else { random.u32(1..=22) };
+                let reads: Vec<CheckedRead> = (1..=count)
+                    .map(|number| CheckedRead {
+                        offset: (number as i32 - 1) * distance,
+                        number,
+                    })
+                    .collect();
                 let reader = Reader {
                     thread: first,
                     distance: 0,
                     steps,
                 };
-                let one_by_one = |shadow: &mut Shadow| {
-                    reads.iter().find_map(|read| {
-                        let (offset, steps) = (start + read.offset as u64, reader.at(read).steps);
-                        if is_row {
-                            shadow
-                                .note_row(offset, WORD, by(first), false, steps)
-                                .map(|(_, rival)| rival)
-                        } else {
-                            shadow.note(offset, WORD, by(first), false, steps)
-                        }
-                    })
-                };
-                let are_free = if is_row {
-                    shadow.note_reads_of_rows(start, WORD, reader, &reads)
-                } else if random(3) == 0 {
-                    shadow.note_reads(start, WORD, reader, &reads)
+                let are_free = if are_rows {
+                    shadow.record_row_reads(start, WORD, reader, &reads)
+                } else if random.u64(..3) == 0 {
+                    shadow.record_reads(start, WORD, reader, &reads)
                 } else {
-                    shadow.note_reads_of_words(start, reader, &reads)
+                    shadow.record_word_reads(start, reader, &reads)
                 };
-                let rival = one_by_one(&mut expected);
-                assert_eq!(
-                    if are_free {
-                        None
-                    } else {
-                        one_by_one(&mut shadow)
-                    },
-                    rival,
-                    "{turn}"
-                );
+                let race = record_one_by_one(&mut expected, start, reader, &reads, are_rows);
+                let reported = if are_free {
+                    None
+                } else {
+                    record_one_by_one(&mut shadow, start, reader, &reads, are_rows)
+                };
+                assert_eq!(reported, race, "{turn}");
                 free += u32::from(are_free);
-                if rival.is_some() {
+                if race.is_some() {
                     // After a race, the rest of a row is not recorded word by word.
                     shadow.advance();
                     expected.advance();
                 }
                 continue;
             }
-            let bytes = 1 << random(5);
-            let offset = if random(2) == 0 {
-                random(4) * LINE
+            let bytes = 1 << random.u64(..5);
+            let offset = if random.bool() {
+                random.u64(..4) * LINE
             } else {
-                random(size) / bytes * bytes
+                random.u64(..size) / bytes * bytes
             };
-            if random(3) == 0 {
-                let thread = first + random(16) as u16;
-                let found = shadow.note(offset, bytes, by(thread), write, steps);
+            if random.u64(..3) == 0 {
+                let accessor = accessor(first + random.u16(..16));
                 assert_eq!(
-                    found,
-                    expected.note(offset, bytes, by(thread), write, steps),
+                    shadow.record(offset, bytes, accessor, write, steps),
+                    expected.record(offset, bytes, accessor, write, steps),
                     "{turn}"
                 );
                 continue;
             }
-            let found = shadow.note_row(offset, bytes, by(first), write, steps);
-            let lanes = (0..HALF as u16).find_map(|lane| {
-                let at = offset + u64::from(lane) * bytes;
+            let race = shadow.record_row(offset, bytes, accessor(first), write, steps);
+            let expected_race = (0..HALF as u16).find_map(|lane| {
+                let offset = offset + u64::from(lane) * bytes;
                 expected
-                    .note(at, bytes, by(first + lane), write, steps)
-                    .map(|rival| (lane, rival))
+                    .record(offset, bytes, accessor(first + lane), write, steps)
+                    .map(|race| (lane, race))
             });
-            assert_eq!(found, lanes, "{turn}");
+            assert_eq!(race, expected_race, "{turn}");
             rows += u32::from(shadow.lines.iter().any(|line| line.share != 0));
-            if found.is_some() {
+            if race.is_some() {
                 races += 1;
                 shadow.advance();
                 expected.advance();

@@ -92,23 +92,26 @@ impl SmallFormat {
 
     /// Rounds stochastically: up if the discarded fraction plus `random` of `bits` bits, read as a fraction, is at least one, otherwise
     /// down. Values that are too large become the largest number, or infinity if the format has it and `is_finite` is `false`.
-    pub(crate) fn narrow_at_random(
+    pub(crate) fn narrow_stochastic(
         self,
         value: f64,
-        (random, bits): (u32, u32),
+        random: u32,
+        bits: u32,
         is_finite: bool,
     ) -> u32 {
         if value.is_nan() {
             return self.nan.unwrap_or(self.max);
         }
         let sign = u32::from(value.is_sign_negative()) << self.sign;
-        let most = self.max + u32::from(!is_finite);
+        let max = self.max + u32::from(!is_finite);
         if value.is_infinite() {
-            return sign | most;
+            return sign | max;
         }
         let random = f64::from(random) / f64::from(bits).exp2();
-        let round = |units: f64| units.floor() + f64::from(u8::from(units.fract() + random >= 1.0));
-        sign | self.magnitude(value.abs(), round).min(most)
+        let magnitude = self.magnitude(value.abs(), |units| {
+            units.floor() + f64::from(u8::from(units.fract() + random >= 1.0))
+        });
+        sign | magnitude.min(max)
     }
 
     /// Returns the bits of a magnitude, whose units in the last place are rounded by `round`.
@@ -148,8 +151,15 @@ impl SmallFormat {
     }
 }
 
-/// Returns the power of two of a scale, rounded toward zero or up. NaN is 0xff.
-pub(crate) fn narrow_scale(value: f64, up: bool) -> u32 {
+/// The rounding of a scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScaleRounding {
+    Zero,
+    Up,
+}
+
+/// Returns the power of two of a scale. NaN is 0xff.
+pub(crate) fn narrow_scale(value: f64, rounding: ScaleRounding) -> u32 {
     if value.is_nan() {
         return 0xff;
     }
@@ -162,7 +172,8 @@ pub(crate) fn narrow_scale(value: f64, up: bool) -> u32 {
     }
     let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
     let inexact = magnitude.to_bits() & ((1 << 52) - 1) != 0;
-    (exponent + 127 + i32::from(up && inexact))
+    let is_up = rounding == ScaleRounding::Up && inexact;
+    (exponent + 127 + i32::from(is_up))
         .min(0xfe)
         .cast_unsigned()
 }
@@ -180,41 +191,39 @@ pub(crate) fn widen_scale(bits: u32) -> f64 {
 mod tests {
     use super::*;
 
+    /// Random bits round up if they and the discarded fraction are at least one.
     #[test]
-    fn random_bits_round_up_if_they_and_the_discarded_fraction_exceed_one() {
+    fn stochastic_rounding_adds_random_bits() {
         // In e4m3, the number after 1 is 1.125.
-        let narrow = |value: f64, random| E4M3.narrow_at_random(value, (random, 16), true);
-        let (one, quarter) = (0x38, 1.0 + 0.125 / 4.0);
+        let one = 0x38;
+        let one_and_quarter_step = 1.0 + 0.125 / 4.0;
+        for (value, random, expected) in [
+            (one_and_quarter_step, 0, one),
+            (one_and_quarter_step, 0xbfff, one),
+            (one_and_quarter_step, 0xc000, one + 1),
+            (one_and_quarter_step, 0xffff, one + 1),
+            (-one_and_quarter_step, 0xc000, 0x80 | (one + 1)),
+            (1.0, 0xffff, one),
+            (0.0, 0xffff, 0),
+            (f64::NAN, 0, 0x7f),
+            // Half of the least subnormal.
+            (2_f64.powi(-10), 0x7fff, 0),
+            (2_f64.powi(-10), 0x8000, 1),
+            // Values that are too large.
+            (448.0, 0xffff, 0x7e),
+            (450.0, 0xffff, 0x7e),
+            (1e30, 0xffff, 0x7e),
+            (f64::INFINITY, 0xffff, 0x7e),
+        ] {
+            let bits = E4M3.narrow_stochastic(value, random, 16, true);
+            assert_eq!(bits, expected, "{value} {random:#x}");
+        }
+        assert_eq!(E2M1.narrow_stochastic(-1e30, 0, 16, true), 0xf);
+        assert_eq!(HALF.narrow_stochastic(65_535.0, 0x1fff, 13, false), 0x7c00);
+        assert_eq!(HALF.narrow_stochastic(-65_535.0, 0x1fff, 13, true), 0xfbff);
+        let above_one = 1.0 + 2_f64.powi(-8);
         assert_eq!(
-            [0, 0xbfff, 0xc000, 0xffff].map(|random| narrow(quarter, random)),
-            [one, one, one + 1, one + 1]
-        );
-        assert_eq!(narrow(-quarter, 0xc000), 0x80 | (one + 1));
-        assert_eq!(
-            [
-                narrow(1.0, 0xffff),
-                narrow(0.0, 0xffff),
-                narrow(f64::NAN, 0)
-            ],
-            [one, 0, 0x7f]
-        );
-        // Half of the least subnormal, and values that are too large.
-        assert_eq!(
-            [0x7fff, 0x8000].map(|random| narrow(2_f64.powi(-10), random)),
-            [0, 1]
-        );
-        assert_eq!(
-            [448.0, 450.0, 1e30, f64::INFINITY].map(|value| narrow(value, 0xffff)),
-            [0x7e; 4]
-        );
-        assert_eq!(E2M1.narrow_at_random(-1e30, (0, 16), true), 0xf);
-        let half = |value: f64, is_finite| HALF.narrow_at_random(value, (0x1fff, 13), is_finite);
-        assert_eq!(
-            [half(65_535.0, false), half(-65_535.0, true)],
-            [0x7c00, 0xfbff]
-        );
-        assert_eq!(
-            BFLOAT.narrow_at_random(1.0 + 2_f64.powi(-8), (0x8000, 16), false),
+            BFLOAT.narrow_stochastic(above_one, 0x8000, 16, false),
             0x3f81
         );
     }
@@ -232,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn overflow_saturates_and_nan_is_kept_if_the_format_has_one() {
+    fn overflow_saturates_and_nan_is_preserved() {
         assert_eq!(E4M3.narrow(1e9), 0x7e);
         assert_eq!(E5M2.narrow(f64::NEG_INFINITY), 0xfb);
         assert_eq!(E4M3.narrow(-f64::NAN), 0x7f);
@@ -253,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_powers_of_two_in_either_rounding() {
-        assert_eq!(narrow_scale(1.0, true), 127);
-        assert_eq!(narrow_scale(1.5, true), 128);
-        assert_eq!(narrow_scale(1.5, false), 127);
-        assert_eq!(narrow_scale(f64::NAN, false), 0xff);
-        assert_eq!(narrow_scale(1e300, true), 0xfe);
+    fn scales_are_powers_of_two() {
+        assert_eq!(narrow_scale(1.0, ScaleRounding::Up), 127);
+        assert_eq!(narrow_scale(1.5, ScaleRounding::Up), 128);
+        assert_eq!(narrow_scale(1.5, ScaleRounding::Zero), 127);
+        assert_eq!(narrow_scale(f64::NAN, ScaleRounding::Zero), 0xff);
+        assert_eq!(narrow_scale(1e300, ScaleRounding::Up), 0xfe);
         assert_eq!(widen_scale(0), f64::from(-127_i32).exp2());
-        assert_eq!(widen_scale(narrow_scale(8.0, false)), 8.0);
+        assert_eq!(widen_scale(narrow_scale(8.0, ScaleRounding::Zero)), 8.0);
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn run_frame_address(unit: &mut Unit<'_>, op: &Op) -> Control {
 /// Returns the end of the local memory of a lane, including `alloca`.
 fn end(unit: &Unit<'_>, lane: usize) -> u64 {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
-    unit.warp.taken[lane].max(unit.frame.local + function.local_size)
+    unit.warp.alloca_end[lane].max(unit.frame.local + function.local_size)
 }
 
 pub(crate) fn run_take(unit: &mut Unit<'_>, op: &Op) -> Control {
@@ -40,7 +40,7 @@ pub(crate) fn run_take(unit: &mut Unit<'_>, op: &Op) -> Control {
             let whole = start / 8 * 8;
             unit.warp.written.enter(whole, after - whole, 1 << lane);
         }
-        unit.warp.taken[lane] = after;
+        unit.warp.alloca_end[lane] = after;
         unit.frame.row_mut::<u64>(op.d).0[lane] = start;
     }
     Control::Next
@@ -56,7 +56,7 @@ pub(crate) fn run_save(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 pub(crate) fn run_restore(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
-        unit.warp.taken[lane] = unit.frame.row::<u64>(op.a)[lane].min(LOCAL_LIMIT);
+        unit.warp.alloca_end[lane] = unit.frame.row::<u64>(op.a)[lane].min(LOCAL_LIMIT);
     }
     Control::Next
 }

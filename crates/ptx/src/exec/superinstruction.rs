@@ -14,19 +14,19 @@ mod values;
 
 use std::ops::Range;
 
+use super::access_pattern::AccessPattern;
 use super::frame::Frame;
 use super::handler::NO_REGISTER;
 use super::lane::FULL;
-use super::memory::RunPlaces;
+use super::memory::StridedMemory;
 use super::op::{Control, Handler, Op};
 use super::race::{self, CheckedRead, RegisterReads};
-use super::runs::Runs;
 use super::uninitialized;
 use super::unit::Unit;
 use values::Values;
 
 /// The maximum number of address registers of a superinstruction.
-pub(crate) const MOST_ADDRESSES: usize = 4;
+pub(crate) const MAX_ADDRESSES: usize = 4;
 
 /// Ops that one handler executes.
 #[derive(Clone, Debug)]
@@ -56,8 +56,8 @@ pub(crate) struct AddressRegister {
     pub(crate) checked: Vec<CheckedRead>,
     /// `true` if the checked loads are of consecutive words.
     pub(crate) are_consecutive: bool,
-    /// The slot in which the loads keep the runs of the register, if they do.
-    pub(crate) keeps: Option<u8>,
+    /// The slot that the loads fill with the access pattern of the register, if any.
+    pub(crate) pattern_slot: Option<u8>,
 }
 
 /// A step of a superinstruction. Its result is in row `d`, unless that is [`NO_REGISTER`] because only the next step uses it.
@@ -111,79 +111,96 @@ pub(crate) fn handler() -> Option<Handler> {
 fn run(unit: &mut Unit<'_>, op: &Op) -> Control {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     let superinstruction = &function.superinstructions[op.superinstruction as usize];
-    let Some(places) = superinstruction.places(unit) else {
+    let Some(memory) = superinstruction.resolve(unit) else {
         // SAFETY: `first` was selected by the features of the processor.
         return unsafe { (superinstruction.first)(unit, op) };
     };
-    superinstruction.execute(unit.frame, &places);
-    unit.needed = superinstruction.ops;
-    Control::Skip
+    superinstruction.execute(unit.frame, &memory);
+    Control::Skip(superinstruction.ops)
+}
+
+/// The memory of each address register of a superinstruction.
+type Memory = [StridedMemory; MAX_ADDRESSES];
+
+/// A factor's memory with its stride, which is a constant where the loop is specialized for it.
+#[derive(Clone, Copy)]
+struct Factor<'m> {
+    memory: &'m StridedMemory,
+    stride: u64,
+}
+
+impl<'m> Factor<'m> {
+    #[inline(always)]
+    fn with_stride(memory: &'m StridedMemory, stride: u64) -> Self {
+        Self { memory, stride }
+    }
+
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
+    #[inline]
+    fn load(self, offset: i32) -> Values {
+        // SAFETY: `Superinstruction::resolve` found both half warps aligned and in bounds at this offset. They are in the block's shared
+        // memory, which only this worker accesses.
+        unsafe { Values::load(self.memory.starts(offset), self.stride) }
+    }
 }
 
 /// Adds the products of pairs of factors to a sum.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
 #[inline]
-fn add_products([a, b]: [&RunPlaces; 2], factors: &[[i32; 2]], sum: Values) -> Values {
-    // The loops for the usual steps have no branches.
-    match (a.step, b.step) {
-        (0, 4) => add_products_of([(a, 0), (b, 4)], factors, sum),
-        (4, 0) => add_products_of([(a, 4), (b, 0)], factors, sum),
-        (4, 4) => add_products_of([(a, 4), (b, 4)], factors, sum),
-        (first, second) => add_products_of([(a, first), (b, second)], factors, sum),
+fn add_products([a, b]: [&StridedMemory; 2], factors: &[[i32; 2]], sum: Values) -> Values {
+    // The loops for the usual strides have no branches.
+    let with_stride = Factor::with_stride;
+    match (a.stride, b.stride) {
+        (0, 4) => add_products_strided(with_stride(a, 0), with_stride(b, 4), factors, sum),
+        (4, 0) => add_products_strided(with_stride(a, 4), with_stride(b, 0), factors, sum),
+        (4, 4) => add_products_strided(with_stride(a, 4), with_stride(b, 4), factors, sum),
+        (first, second) => {
+            let a = with_stride(a, first);
+            let b = with_stride(b, second);
+            add_products_strided(a, b, factors, sum)
+        }
     }
 }
 
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
 #[inline]
-fn add_products_of(
-    [a, b]: [(&RunPlaces, u64); 2],
+fn add_products_strided(
+    a: Factor<'_>,
+    b: Factor<'_>,
     factors: &[[i32; 2]],
     mut sum: Values,
 ) -> Values {
     for [first, second] in factors {
-        sum = load(a, *first).multiply_add(load(b, *second), sum);
+        sum = a.load(*first).multiply_add(b.load(*second), sum);
     }
     sum
 }
 
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
 #[inline]
-fn load((places, step): (&RunPlaces, u64), offset: i32) -> Values {
-    // SAFETY: `Superinstruction::places` found both runs aligned and in bounds at this offset. They are in the block's shared memory, which
-    // only this worker accesses.
-    unsafe { Values::load(places.starts(offset), step) }
-}
-
-#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
-#[inline]
-fn fetch(
-    frame: &Frame,
-    places: &[RunPlaces; MOST_ADDRESSES],
-    last: Values,
-    operand: Operand,
-) -> Values {
+fn fetch(frame: &Frame, memory: &Memory, last: Values, operand: Operand) -> Values {
     match operand {
         Operand::Last => last,
-        Operand::Row(row) => Values::of_row(frame.row::<u32>(row)),
+        Operand::Row(row) => Values::from_row(frame.row::<u32>(row)),
         Operand::Memory(address, offset) => {
-            let places = at(places, address);
-            load((places, places.step), offset)
+            let memory = register_memory(memory, address);
+            Factor::with_stride(memory, memory.stride).load(offset)
         }
     }
 }
 
 /// Returns the memory of an address register.
 #[inline(always)]
-fn at(places: &[RunPlaces; MOST_ADDRESSES], address: u8) -> &RunPlaces {
-    &places[usize::from(address) % MOST_ADDRESSES]
+fn register_memory(memory: &Memory, address: u8) -> &StridedMemory {
+    &memory[usize::from(address) % MAX_ADDRESSES]
 }
 
 impl AddressRegister {
     /// Returns the address ranges that the loads access, from the lowest offset to the highest. They are in bounds.
-    fn ranges(&self, runs: &Runs) -> [Range<u64>; 2] {
+    fn ranges(&self, pattern: &AccessPattern) -> [Range<u64>; 2] {
         let [lowest, highest] = self.offsets;
         let length = u64::from(highest.abs_diff(lowest)) + u64::from(self.op.align_mask) + 1;
-        runs.at(lowest).ranges(length)
+        pattern.at(lowest).ranges(length)
     }
 }
 
@@ -201,7 +218,7 @@ impl Operation {
 impl Superinstruction {
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
     #[inline]
-    fn execute(&self, frame: &mut Frame, places: &[RunPlaces; MOST_ADDRESSES]) {
+    fn execute(&self, frame: &mut Frame, memory: &Memory) {
         let mut last = Values::zero();
         for step in &self.steps {
             let d = match step {
@@ -211,9 +228,9 @@ impl Superinstruction {
                     addresses,
                     factors,
                 } => {
-                    let sum = fetch(frame, places, last, *addend);
+                    let sum = fetch(frame, memory, last, *addend);
                     last = add_products(
-                        addresses.map(|it| at(places, it)),
+                        addresses.map(|address| register_memory(memory, address)),
                         &self.factors[factors.clone()],
                         sum,
                     );
@@ -224,20 +241,20 @@ impl Superinstruction {
                     d,
                     sources: [a, b, c],
                 } => {
-                    let a = fetch(frame, places, last, *a);
+                    let a = fetch(frame, memory, last, *a);
                     last = match operation {
                         Operation::Load => a,
-                        Operation::Add => a.add(fetch(frame, places, last, *b)),
-                        Operation::Subtract => a.subtract(fetch(frame, places, last, *b)),
-                        Operation::Multiply => a.multiply(fetch(frame, places, last, *b)),
+                        Operation::Add => a.add(fetch(frame, memory, last, *b)),
+                        Operation::Subtract => a.subtract(fetch(frame, memory, last, *b)),
+                        Operation::Multiply => a.multiply(fetch(frame, memory, last, *b)),
                         Operation::MultiplyAdd => a.multiply_add(
-                            fetch(frame, places, last, *b),
-                            fetch(frame, places, last, *c),
+                            fetch(frame, memory, last, *b),
+                            fetch(frame, memory, last, *c),
                         ),
                     };
                     if *operation == Operation::Load && *d != NO_REGISTER {
                         // Loaded values are not changed.
-                        last.put(&mut frame.row_mut::<u32>(*d).0);
+                        last.write_to(&mut frame.row_mut::<u32>(*d).0);
                         continue;
                     }
                     *d
@@ -245,27 +262,29 @@ impl Superinstruction {
             };
             if d != NO_REGISTER {
                 // A NaN stays a NaN from step to step, so only results in rows must be canonical.
-                last.canonical().put(&mut frame.row_mut::<u32>(d).0);
+                last.canonical().write_to(&mut frame.row_mut::<u32>(d).0);
             }
         }
     }
 
-    /// Returns the memory of the address registers. Returns `None` if a lane is inactive, if a load is not in runs, aligned and in bounds,
-    /// or if a check may report a load.
+    /// Resolves the address registers. Returns `None` if a lane is inactive, if a load has no access pattern or is misaligned or out of
+    /// bounds, or if a check may report a load.
     #[inline(always)]
-    fn places(&self, unit: &mut Unit<'_>) -> Option<[RunPlaces; MOST_ADDRESSES]> {
+    fn resolve(&self, unit: &mut Unit<'_>) -> Option<Memory> {
         if unit.active != FULL || unit.frame.undefined.is_some() {
             return None;
         }
-        let mut places = [RunPlaces::default(); MOST_ADDRESSES];
-        let mut all_runs = [Runs::default(); MOST_ADDRESSES];
+        let mut resolved = [StridedMemory::default(); MAX_ADDRESSES];
+        let mut patterns = [AccessPattern::default(); MAX_ADDRESSES];
         let segment = unit.block.shared.segment(0);
-        for ((address, place), runs) in self.addresses.iter().zip(&mut places).zip(&mut all_runs) {
+        for ((address, memory), pattern) in
+            self.addresses.iter().zip(&mut resolved).zip(&mut patterns)
+        {
             let align_mask = u64::from(address.op.align_mask);
-            *runs = Runs::of_register(unit, &address.op)?;
-            *place = RunPlaces::new(&segment, runs.starts, runs.step, align_mask + 1)?;
-            let is_aligned = (runs.starts[0] | runs.starts[1]) & align_mask == 0;
-            if !is_aligned || !place.covers(address.offsets) {
+            *pattern = AccessPattern::for_register(unit, &address.op)?;
+            *memory = StridedMemory::new(&segment, *pattern, align_mask + 1)?;
+            let is_aligned = (pattern.starts[0] | pattern.starts[1]) & align_mask == 0;
+            if !is_aligned || !memory.covers(address.offsets) {
                 return None;
             }
         }
@@ -273,33 +292,33 @@ impl Superinstruction {
             let ranges = self
                 .addresses
                 .iter()
-                .zip(&all_runs)
-                .flat_map(|(address, runs)| address.ranges(runs));
+                .zip(&patterns)
+                .flat_map(|(address, pattern)| address.ranges(pattern));
             if !uninitialized::are_written_in_shared(unit, ranges) {
                 return None;
             }
-            unit.warp.found = None;
+            unit.warp.uninitialized = None;
         }
         if self.checked != 0 {
-            let mut reads = [RegisterReads::default(); MOST_ADDRESSES];
-            for ((address, runs), reads) in self.addresses.iter().zip(all_runs).zip(&mut reads) {
+            let mut reads = [RegisterReads::default(); MAX_ADDRESSES];
+            for ((address, pattern), reads) in self.addresses.iter().zip(patterns).zip(&mut reads) {
                 *reads = RegisterReads {
-                    runs,
+                    pattern,
                     bytes: u64::from(address.op.align_mask) + 1,
                     checked: &address.checked,
                     are_consecutive: address.are_consecutive,
-                    hull: address.offsets,
+                    offset_range: address.offsets,
                 };
             }
-            if !race::note_reads(unit, self.checked, &reads[..self.addresses.len()]) {
+            if !race::record_reads(unit, self.checked, &reads[..self.addresses.len()]) {
                 return None;
             }
         }
-        for ((address, place), runs) in self.addresses.iter().zip(&places).zip(all_runs) {
-            if let Some(slot) = address.keeps {
-                unit.runs.keep_places(slot, runs, place);
+        for ((address, memory), pattern) in self.addresses.iter().zip(&resolved).zip(patterns) {
+            if let Some(slot) = address.pattern_slot {
+                unit.patterns.insert_resolved(slot, pattern, memory);
             }
         }
-        Some(places)
+        Some(resolved)
     }
 }

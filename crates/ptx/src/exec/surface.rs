@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::access::{update_at, write_at};
 use super::frame::InFile;
 use super::handler::versions;
-use super::image::{Beyond, Element, Surface, SurfaceAccess};
+use super::image::{Coordinates, Element, OutOfBounds, Surface, SurfaceAccess};
 use super::lane::{LANES, Lanes, lanes_where};
 use super::lane_addresses::LaneAddresses;
 use super::memory::{Segment, Word};
@@ -21,18 +21,18 @@ versions! {
 
 #[inline(always)]
 fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if load_together(unit, op).is_some() {
+    if load_warp(unit, op).is_some() {
         Control::Next
     } else {
-        load_one_by_one(unit, op)
+        load_lanes(unit, op)
     }
 }
 
 /// Reads a surface for all lanes. Returns `None`, with nothing read, if it is not the same for all, or if a lane's access traps.
 #[inline(always)]
-fn load_together(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
+fn load_warp(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
     let program = unit.launch.program;
-    let access = &program.functions[unit.frame.function as usize].surfaces[op.imm as usize];
+    let access = &program.functions[unit.frame.function as usize].surfaces[op.table_index()];
     let handles = unit.frame.row::<u64>(op.a);
     let handle = handles[unit.leader()];
     let others = lanes_where(|lane| handles[lane] != handle) & unit.active;
@@ -40,12 +40,20 @@ fn load_together(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
         return None;
     }
     let surface = unit.objects.surface(unit.launch.runtime, handle)?;
-    let words = |row: u32| unit.frame.row::<u32>(row);
-    let (layers, at) = (words(access.spot.layer), access.spot.at.map(words));
+    let Coordinates {
+        geometry,
+        layer,
+        axes,
+    } = access.coordinates;
     let bytes = access.bytes * access.registers.len() as u64;
-    let clamps = access.beyond == Beyond::Clamp;
-    let (mut addresses, inside) = surface.places(access.spot.geometry, layers, at, bytes, clamps);
-    if access.beyond == Beyond::Trap && unit.active & !inside != 0 {
+    let (mut addresses, inside) = surface.warp_addresses(
+        geometry,
+        unit.frame.row(layer),
+        axes.map(|row| unit.frame.row(row)),
+        bytes,
+        access.out_of_bounds,
+    );
+    if access.out_of_bounds == OutOfBounds::Trap && unit.active & !inside != 0 {
         return None;
     }
     let segment = unit
@@ -55,9 +63,9 @@ fn load_together(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
     LaneAddresses::<u8>::new(&segment, &addresses.map(|address| address + bytes - 1))?;
     for (part, &row) in access.registers.iter().enumerate() {
         if part > 0 {
-            addresses
-                .iter_mut()
-                .for_each(|address| *address += access.bytes);
+            for address in &mut addresses {
+                *address += access.bytes;
+            }
         }
         match access.bytes {
             1 => load_part::<u8, u32>(unit, &segment, &addresses, inside, row)?,
@@ -78,10 +86,10 @@ fn load_part<T: Word, R: InFile>(
     inside: u32,
     row: u32,
 ) -> Option<()> {
-    let places = LaneAddresses::<T>::new(segment, addresses)?;
+    let lanes = LaneAddresses::<T>::new(segment, addresses)?;
     let mut values = [R::default(); LANES];
     for (lane, value) in values.iter_mut().enumerate() {
-        *value = R::truncate(places.load(lane).extend());
+        *value = R::truncate(lanes.load(lane).extend());
     }
     let target = unit.frame.row_mut::<R>(row);
     target.merge(&values, unit.active & inside);
@@ -91,12 +99,14 @@ fn load_part<T: Word, R: InFile>(
 
 /// Reads surfaces lane by lane.
 #[inline(never)]
-fn load_one_by_one(unit: &mut Unit<'_>, op: &Op) -> Control {
-    each_lane(unit, op, |unit, access, lane, place| {
-        let place = place.map(|place| place.address);
+fn load_lanes(unit: &mut Unit<'_>, op: &Op) -> Control {
+    each_lane(unit, op, |unit, access, lane, location| {
         for (index, row) in (0..).zip(&access.registers) {
-            let value = match place {
-                Some(place) => read_bytes(unit, lane, place + index * access.bytes, access.bytes)?,
+            let value = match &location {
+                Some(location) => {
+                    let address = location.address + index * access.bytes;
+                    read_bytes(unit, lane, address, access.bytes)?
+                }
                 None => 0,
             };
             if access.bytes == 8 {
@@ -110,17 +120,14 @@ fn load_one_by_one(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 pub(crate) fn run_store(unit: &mut Unit<'_>, op: &Op) -> Control {
-    each_lane(unit, op, |unit, access, lane, place| {
-        let Some(place) = place else { return Ok(()) };
+    each_lane(unit, op, |unit, access, lane, location| {
+        let Some(location) = location else {
+            return Ok(());
+        };
         for (index, row) in (0..).zip(&access.registers) {
             let value = value(unit, access, lane, *row);
-            write_bytes(
-                unit,
-                lane,
-                place.address + index * access.bytes,
-                access.bytes,
-                value,
-            )?;
+            let address = location.address + index * access.bytes;
+            write_bytes(unit, lane, address, access.bytes, value)?;
         }
         Ok(())
     })
@@ -129,8 +136,8 @@ pub(crate) fn run_store(unit: &mut Unit<'_>, op: &Op) -> Control {
 /// Converts the registers to the element's format, and writes them. Channels without a register are undefined in PTX; here they keep their
 /// values.
 pub(crate) fn run_store_formatted(unit: &mut Unit<'_>, op: &Op) -> Control {
-    each_lane(unit, op, |unit, access, lane, place| {
-        let Some(Place { address, element }) = place else {
+    each_lane(unit, op, |unit, access, lane, location| {
+        let Some(Location { address, element }) = location else {
             return Ok(());
         };
         let bytes = element.channel.bytes();
@@ -159,23 +166,23 @@ fn write_bytes(
 }
 
 pub(crate) fn run_reduce(unit: &mut Unit<'_>, op: &Op) -> Control {
-    each_lane(unit, op, |unit, access, lane, place| {
-        let (Some(place), Some(change), [row]) = (place, access.change, &access.registers[..])
+    each_lane(unit, op, |unit, access, lane, location| {
+        let (Some(location), Some(change), [row]) =
+            (location, access.change, &access.registers[..])
         else {
             return Ok(());
         };
+        let Location { address, element } = location;
         let new = value(unit, access, lane, *row);
-        let change = change[usize::from(place.element.channel.is_signed())];
+        let change = change[usize::from(element.channel.is_signed())];
         if access.bytes == 8 {
-            return update_at::<u64>(unit, Space::Global, lane, place.address, |old| {
-                change(old, new)
-            })
-            .map(|_| ());
+            update_at::<u64>(unit, Space::Global, lane, address, |old| change(old, new))?;
+        } else {
+            update_at::<u32>(unit, Space::Global, lane, address, |old| {
+                change(old.into(), new) as u32
+            })?;
         }
-        update_at::<u32>(unit, Space::Global, lane, place.address, |old| {
-            change(old.into(), new) as u32
-        })
-        .map(|_| ())
+        Ok(())
     })
 }
 
@@ -194,58 +201,62 @@ fn value(unit: &Unit<'_>, access: &SurfaceAccess, lane: usize, row: u32) -> u64 
 fn each_lane(
     unit: &mut Unit<'_>,
     op: &Op,
-    mut act: impl FnMut(&mut Unit<'_>, &SurfaceAccess, usize, Option<Place>) -> Result<(), Trap>,
+    mut act: impl FnMut(&mut Unit<'_>, &SurfaceAccess, usize, Option<Location>) -> Result<(), Trap>,
 ) -> Control {
     let program = unit.launch.program;
-    let access = &program.functions[unit.frame.function as usize].surfaces[op.imm as usize];
+    let access = &program.functions[unit.frame.function as usize].surfaces[op.table_index()];
     let mut object: Option<(u64, Arc<Surface>)> = None;
     for lane in Lanes(unit.active) {
         let handle = unit.frame.row::<u64>(op.a)[lane];
         let surface = match &object {
-            Some((of, surface)) if *of == handle => surface,
+            Some((last, surface)) if *last == handle => surface,
             _ => match unit.objects.surface(unit.launch.runtime, handle) {
                 Some(surface) => &object.insert((handle, surface)).1,
                 None => return unit.fault(Trap::new(ReportKind::IllegalAddress, lane)),
             },
         };
-        let done =
-            place(unit, access, lane, surface).and_then(|place| act(unit, access, lane, place));
-        if let Err(trap) = done {
+        let result = locate(unit, access, lane, surface)
+            .and_then(|location| act(unit, access, lane, location));
+        if let Err(trap) = result {
             return unit.fault(trap);
         }
     }
     Control::Next
 }
 
-/// The address of an access, and the value in memory.
-struct Place {
+/// The address of an access, and the format of the element there.
+struct Location {
     address: u64,
     element: Element,
 }
 
+/// Resolves a lane's access. Returns `None` if it is skipped.
 #[inline]
-fn place(
+fn locate(
     unit: &Unit<'_>,
     access: &SurfaceAccess,
     lane: usize,
     surface: &Surface,
-) -> Result<Option<Place>, Trap> {
-    let word = |row: u32| unit.frame.row::<u32>(row)[lane];
-    let (layer, mut at, element) = (
-        word(access.spot.layer),
-        access.spot.at.map(word),
-        surface.element,
-    );
+) -> Result<Option<Location>, Trap> {
+    let Coordinates {
+        geometry,
+        layer,
+        axes,
+    } = access.coordinates;
+    let layer = unit.frame.row::<u32>(layer)[lane];
+    let mut coordinates = axes.map(|row| unit.frame.row::<u32>(row)[lane]);
+    let element = surface.element;
     let mut bytes = access.bytes * access.registers.len() as u64;
     if access.formatted {
         bytes = element.bytes();
-        at[0] = at[0]
+        coordinates[0] = coordinates[0]
             .cast_signed()
             .saturating_mul(bytes as i32)
             .cast_unsigned();
     }
-    match surface.place(access.spot.geometry, (layer, at), bytes, access.beyond) {
-        None if access.beyond == Beyond::Trap => Err(Trap::new(ReportKind::Trap, lane)),
-        place => Ok(place.map(|address| Place { address, element })),
+    let address = surface.address(geometry, layer, coordinates, bytes, access.out_of_bounds);
+    if address.is_none() && access.out_of_bounds == OutOfBounds::Trap {
+        return Err(Trap::new(ReportKind::Trap, lane));
     }
+    Ok(address.map(|address| Location { address, element }))
 }

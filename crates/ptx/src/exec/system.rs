@@ -8,10 +8,10 @@ use super::report::{ReportKind, Trap};
 use super::unit::Unit;
 
 /// The maximum length of a string in device memory.
-const LONGEST_STRING: usize = 64 << 10;
+const MAX_STRING: usize = 64 << 10;
 
 /// The arguments of one lane's `printf`.
-struct Packed<'u, 'r> {
+struct LaneArguments<'u, 'r> {
     unit: &'u mut Unit<'r>,
     lane: usize,
     next: u64,
@@ -19,7 +19,7 @@ struct Packed<'u, 'r> {
     count: u64,
 }
 
-impl Arguments for Packed<'_, '_> {
+impl Arguments for LaneArguments<'_, '_> {
     fn next(&mut self, bytes: u64) -> u64 {
         self.count += 1;
         self.next = self.next.next_multiple_of(bytes);
@@ -40,7 +40,7 @@ impl Arguments for Packed<'_, '_> {
 /// Returns the string at a generic address.
 fn string(unit: &mut Unit<'_>, lane: usize, address: u64) -> Result<Vec<u8>, Trap> {
     let mut bytes = Vec::new();
-    while bytes.len() < LONGEST_STRING {
+    while bytes.len() < MAX_STRING {
         let byte: u8 = read_at(
             unit,
             Space::Generic,
@@ -57,15 +57,13 @@ fn string(unit: &mut Unit<'_>, lane: usize, address: u64) -> Result<Vec<u8>, Tra
 
 pub(crate) fn run_print(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
-        let (format, arguments) = (
-            unit.frame.row::<u64>(op.a)[lane],
-            unit.frame.row::<u64>(op.b)[lane],
-        );
+        let format = unit.frame.row::<u64>(op.a)[lane];
+        let arguments = unit.frame.row::<u64>(op.b)[lane];
         let format = match string(unit, lane, format) {
             Ok(format) => format,
             Err(trap) => return unit.fault(trap),
         };
-        let mut arguments = Packed {
+        let mut arguments = LaneArguments {
             unit,
             lane,
             next: arguments,
@@ -109,10 +107,8 @@ pub(crate) fn run_free(unit: &mut Unit<'_>, op: &Op) -> Control {
 /// `cudaGraphSetConditional(handle, value)`: each thread sets the value.
 pub(crate) fn run_condition(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
-        let (handle, value) = (
-            unit.frame.row::<u64>(op.a)[lane],
-            unit.frame.row::<u64>(op.b)[lane],
-        );
+        let handle = unit.frame.row::<u64>(op.a)[lane];
+        let value = unit.frame.row::<u64>(op.b)[lane];
         unit.launch.runtime.set_condition(handle, value as u32);
     }
     Control::Next
@@ -121,20 +117,18 @@ pub(crate) fn run_condition(unit: &mut Unit<'_>, op: &Op) -> Control {
 /// `__assertfail(message, file, line, function, character size)` for each thread.
 pub(crate) fn run_assertion(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
-        let argument = |unit: &Unit<'_>, row: u32| unit.frame.row::<u64>(row)[lane];
-        let mut text = |row: u32| {
-            let address = argument(unit, row);
+        let [message, file, function] = [op.a, op.b, op.e].map(|row| {
+            let address = unit.frame.row::<u64>(row)[lane];
             let bytes = string(unit, lane, address).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
-        };
-        let (message, file, function) = (text(op.a), text(op.b), text(op.e));
-        let line = argument(unit, op.c) as u32;
+        });
+        let line = unit.frame.row::<u64>(op.c)[lane] as u32;
         let [bx, by, bz] = unit.block.index;
         let [x, y, z] = unit.warp.thread.map(|axis| axis[lane]);
-        let said = format!(
+        let text = format!(
             "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{x},{y},{z}] Assertion `{message}` failed.\n"
         );
-        unit.launch.runtime.write_assertion(said.as_bytes());
+        unit.launch.runtime.write_assertion(text.as_bytes());
     }
     let trap = Trap::new(ReportKind::Assert, unit.leader());
     unit.fault(trap)

@@ -87,7 +87,7 @@ impl Field {
 
     /// Returns the word with a new value of the field.
     #[must_use]
-    pub const fn put(self, word: u64, value: u64) -> u64 {
+    pub const fn set(self, word: u64, value: u64) -> u64 {
         let mask = u64::MAX >> (64 - self.bits) << self.shift;
         word & !mask | value << self.shift & mask
     }
@@ -146,7 +146,7 @@ impl Corners {
 
     /// Returns the layout for tensors with `rank` dimensions, from 3 to 5, of which two are not spatial.
     #[must_use]
-    pub const fn of(rank: usize) -> Self {
+    pub const fn new(rank: usize) -> Self {
         let bits = match rank {
             3 => 16,
             4 => 8,
@@ -173,21 +173,20 @@ impl Corners {
     }
 
     /// Returns the lower and the upper corner.
-    pub(crate) fn unpack(self, taken: u64) -> ([i64; 3], [i64; 3]) {
-        let value = |index: usize| {
-            let above = 64 - Self::SHIFT - (index as u32 + 1) * self.bits;
-            (taken << above).cast_signed() >> (64 - self.bits)
-        };
-        let corner = |first: usize| {
-            std::array::from_fn(|index| {
-                if index < self.dimensions {
-                    value(first + index)
-                } else {
-                    0
-                }
-            })
-        };
-        (corner(0), corner(self.dimensions))
+    pub(crate) fn unpack(self, packed: u64) -> ([i64; 3], [i64; 3]) {
+        let mut lower = [0; 3];
+        let mut upper = [0; 3];
+        for dimension in 0..self.dimensions {
+            lower[dimension] = self.offset(packed, dimension);
+            upper[dimension] = self.offset(packed, self.dimensions + dimension);
+        }
+        (lower, upper)
+    }
+
+    /// Returns the packed offset with an index, sign-extended.
+    fn offset(self, packed: u64, index: usize) -> i64 {
+        let above = 64 - Self::SHIFT - (index as u32 + 1) * self.bits;
+        (packed << above).cast_signed() >> (64 - self.bits)
     }
 }
 
@@ -196,22 +195,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn corners_of_every_rank_survive_their_packing() {
+    fn corners_survive_packing() {
         for (lower, upper) in [
             (&[-32768][..], &[32767][..]),
             (&[-128, 5], &[127, -1]),
             (&[-16, 15, -1], &[3, -2, -16]),
         ] {
-            let corners = Corners::of(lower.len() + 2);
-            let (found_lower, found_upper) = corners.unpack(corners.pack(lower, upper));
-            let wide = |values: &[i32]| {
-                values
-                    .iter()
-                    .map(|value| i64::from(*value))
-                    .collect::<Vec<_>>()
-            };
-            assert_eq!(found_lower[..lower.len()], wide(lower));
-            assert_eq!(found_upper[..upper.len()], wide(upper));
+            let corners = Corners::new(lower.len() + 2);
+            let (unpacked_lower, unpacked_upper) = corners.unpack(corners.pack(lower, upper));
+            for (unpacked, packed) in [(unpacked_lower, lower), (unpacked_upper, upper)] {
+                let packed: Vec<i64> = packed.iter().map(|offset| i64::from(*offset)).collect();
+                assert_eq!(unpacked[..packed.len()], packed);
+            }
         }
     }
 }

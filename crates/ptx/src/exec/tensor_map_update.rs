@@ -23,10 +23,8 @@ pub(crate) fn run_replace(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 fn replace(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
-    let (map, value) = (
-        unit.frame.row::<u64>(op.a)[lane],
-        unit.frame.row::<u64>(op.b)[lane],
-    );
+    let map = unit.frame.row::<u64>(op.a)[lane];
+    let value = unit.frame.row::<u64>(op.b)[lane];
     let field = Field::unpack(op.imm);
     check_alignment(map, ALIGNMENT, lane, true)?;
     let address = map.wrapping_add(8 * field.word() as u64);
@@ -35,7 +33,7 @@ fn replace(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
     } else {
         read_at(unit, op.space, lane, address)?
     };
-    write_at(unit, op.space, lane, address, field.put(word, value))
+    write_at(unit, op.space, lane, address, field.set(word, value))
 }
 
 /// Copies a map once, because the threads of the warp have the same operands.
@@ -48,10 +46,8 @@ pub(crate) fn run_publish(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 fn publish(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
-    let (to, from) = (
-        unit.frame.row::<u64>(op.a)[lane],
-        unit.frame.row::<u64>(op.b)[lane],
-    );
+    let to = unit.frame.row::<u64>(op.a)[lane];
+    let from = unit.frame.row::<u64>(op.b)[lane];
     check_alignment(to, SIZE, lane, true)?;
     check_alignment(from, SIZE, lane, false)?;
     for offset in (0..SIZE).step_by(8) {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::access::read_at;
+use super::frame::Frame;
 use super::handler::versions;
-use super::image::{Channels, Detail, Places, Point, Texel, Texture, TextureAccess};
+use super::image::{Channels, CoordinateMode, Detail, Point, Texel, Texture, TextureAccess};
 use super::lane::{Lanes, lanes_where};
 use super::op::{Control, Handler, Op, Space};
 use super::report::{ReportKind, Trap};
@@ -18,19 +19,19 @@ versions! {
 #[inline(always)]
 fn run_texture(unit: &mut Unit<'_>, op: &Op) -> Control {
     let program = unit.launch.program;
-    let access = &program.functions[unit.frame.function as usize].textures[op.imm as usize];
-    match read_together(unit, access, op) {
+    let access = &program.functions[unit.frame.function as usize].textures[op.table_index()];
+    match read_warp(unit, access, op) {
         Some(()) => Control::Next,
-        None => read_one_by_one(unit, access, op),
+        None => read_lanes(unit, access, op),
     }
 }
 
 /// Reads a texture for all lanes. Returns `None`, with nothing read, if it is not the same for all or does not support this.
 #[inline(always)]
-fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option<()> {
+fn read_warp(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option<()> {
     let TextureAccess {
-        spot,
-        places: Places::Between,
+        coordinates,
+        mode: CoordinateMode::Positions,
         detail: Detail::Base,
         offset: None,
         sample: None,
@@ -47,11 +48,11 @@ fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option
         return None;
     }
     let texture = unit.objects.texture(unit.launch.runtime, handle)?;
-    let span = texture.span_read_together(spot.geometry)?;
+    let span = texture.warp_span(coordinates.geometry)?;
     let segment = unit.cache.segment(unit.launch.memory, span.start, false)?;
-    let memory = segment.place(span.start, span.end - span.start)?;
-    let row = |direction: usize| unit.frame.row::<u32>(spot.at[direction]);
-    let texels = texture.sample_together(spot.geometry, [row(0), row(1)], memory);
+    let memory = segment.host_bytes(span.start, span.end - span.start)?;
+    let [x, y, _] = coordinates.axes.map(|row| unit.frame.row::<u32>(row));
+    let texels = texture.sample_warp(coordinates.geometry, [x, y], memory);
     let active = unit.active;
     for (row, values) in access.destinations.iter().zip(&texels) {
         unit.frame.row_mut::<u32>(*row).merge(values, active);
@@ -64,13 +65,13 @@ fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option
 
 /// Reads textures lane by lane.
 #[inline(never)]
-fn read_one_by_one(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Control {
+fn read_lanes(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Control {
     let mut residents = 0;
     let mut object: Option<(u64, Arc<Texture>)> = None;
     for lane in Lanes(unit.active) {
         let handle = unit.frame.row::<u64>(op.a)[lane];
         let texture = match &object {
-            Some((of, texture)) if *of == handle => texture,
+            Some((last, texture)) if *last == handle => texture,
             _ => match unit.objects.texture(unit.launch.runtime, handle) {
                 Some(texture) => &object.insert((handle, texture)).1,
                 None => return unit.fault(Trap::new(ReportKind::IllegalAddress, lane)),
@@ -79,7 +80,11 @@ fn read_one_by_one(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Cont
         match read_texture(unit, access, lane, texture) {
             Ok((texel, is_resident)) => {
                 residents |= u32::from(is_resident) << lane;
-                for (row, value) in access.destinations.iter().zip(access.result.of(texel)) {
+                for (row, value) in access
+                    .destinations
+                    .iter()
+                    .zip(access.result.registers(texel))
+                {
                     unit.frame.row_mut::<u32>(*row).0[lane] = value;
                 }
             }
@@ -100,18 +105,22 @@ fn read_texture(
     lane: usize,
     texture: &Texture,
 ) -> Result<(Texel, bool), Trap> {
-    let word = |row: u32| unit.frame.row::<u32>(row)[lane];
-    if access.sample.is_some_and(|row| word(row) != 0) {
+    let frame = &unit.frame;
+    let sample = access.sample.map_or(0, |row| frame.row::<u32>(row)[lane]);
+    if sample != 0 {
         return Ok(([0; 4], true));
     }
-    let spot = &access.spot;
+    let coordinates = &access.coordinates;
+    let geometry = coordinates.geometry;
     let point = Point {
-        layer: word(spot.layer),
-        coordinates: spot.at.map(word),
-        places: access.places,
-        level: level(texture, access, &word),
+        layer: frame.row::<u32>(coordinates.layer)[lane],
+        coordinates: coordinates.axes.map(|row| frame.row::<u32>(row)[lane]),
+        mode: access.mode,
+        level: level(texture, access, frame, lane),
         offset: access.offset.map_or([0; 3], |offset| {
-            offset.steps.map(|row| offset.step(word(row)))
+            offset
+                .steps
+                .map(|row| offset.step(frame.row::<u32>(row)[lane]))
         }),
     };
     let mut is_resident = true;
@@ -123,24 +132,28 @@ fn read_texture(
         Ok(0)
     };
     let texel = match access.detail {
-        Detail::Gather(channel) => texture.gather(spot.geometry, &point, channel, &mut read),
-        _ => texture.sample(spot.geometry, &point, &mut read),
+        Detail::Gather(channel) => texture.gather(geometry, &point, channel, &mut read),
+        _ => texture.sample(geometry, &point, &mut read),
     }?;
     Ok((texel, is_resident))
 }
 
 /// Returns the level of detail of an instruction.
 #[inline]
-fn level(texture: &Texture, access: &TextureAccess, word: &impl Fn(u32) -> u32) -> f32 {
+fn level(texture: &Texture, access: &TextureAccess, frame: &Frame, lane: usize) -> f32 {
     match access.detail {
         Detail::Base | Detail::Gather(_) => 0.0,
-        Detail::Level(row) if access.places == Places::NearestElements => {
-            word(row).cast_signed() as f32
+        Detail::Level(row) => {
+            let bits = frame.row::<u32>(row)[lane];
+            if access.mode == CoordinateMode::NearestElements {
+                bits.cast_signed() as f32
+            } else {
+                f32::from_bits(bits)
+            }
         }
-        Detail::Level(row) => f32::from_bits(word(row)),
-        Detail::Gradient(steps) => {
-            texture.level_of(steps.map(|step| step.map(|row| f32::from_bits(word(row)))))
-        }
+        Detail::Gradient(steps) => texture.gradient_level(
+            steps.map(|step| step.map(|row| f32::from_bits(frame.row::<u32>(row)[lane]))),
+        ),
     }
 }
 

@@ -30,10 +30,10 @@ impl Warp {
     ) -> Result<(), Trap> {
         match control {
             Control::Branch => {
-                let back = op.imm as u32 <= self.fragments[index].pc;
-                self.split(index, active, op.imm as u32);
+                let is_backward = op.branch_target() <= self.fragments[index].pc;
+                self.split(index, active, op.branch_target());
                 self.fragments[index].pc += 1;
-                if back {
+                if is_backward {
                     self.rest(self.fragments.len() - 1, 1);
                 }
                 Ok(())
@@ -54,7 +54,7 @@ impl Warp {
     fn branch_indexed(&mut self, index: usize, op: &Op, worker: &Worker<'_>) -> Result<(), Trap> {
         let Fragment { mask, frame, .. } = self.fragments[index];
         let frame = &self.frames[frame as usize];
-        let table = &worker.function(frame.function).branch_tables[op.imm as usize];
+        let table = &worker.function(frame.function).branch_tables[op.table_index()];
         let leader = mask.trailing_zeros() as usize;
         let choice = frame.row::<u32>(op.a)[leader];
         let Some(&target) = table.get(choice as usize) else {
@@ -84,17 +84,17 @@ impl Warp {
             ..
         } = self.fragments[index];
         let from = &self.frames[caller as usize];
-        let site = &worker.function(from.function).calls[op.imm as usize];
+        let site = &worker.function(from.function).calls[op.table_index()];
         let (callee, lanes) = callee(site, from, mask, worker)?;
         let function = worker.function(callee);
         let caller_base = from.local;
         let end = caller_base + worker.function(from.function).local_size;
-        let taken = Lanes(lanes)
-            .map(|lane| self.state.taken[lane])
+        let alloca_end = Lanes(lanes)
+            .map(|lane| self.state.alloca_end[lane])
             .max()
             .unwrap_or(0);
         let base = end
-            .max(taken)
+            .max(alloca_end)
             .next_multiple_of(function.local_align.max(FRAME_ALIGN));
         if lanes != mask {
             self.split(index, mask & !lanes, pc);
@@ -125,7 +125,9 @@ impl Warp {
         frame.lanes = lanes;
         frame.caller = Some(Caller { frame: caller, pc });
         let fragment = &mut self.fragments[index];
-        (fragment.frame, fragment.depth, fragment.pc) = (new, depth + 1, 0);
+        fragment.frame = new;
+        fragment.depth = depth + 1;
+        fragment.pc = 0;
         Ok(())
     }
 
@@ -141,7 +143,7 @@ impl Warp {
         let to = &self.frames[caller.frame as usize];
         let caller_base = to.local;
         let op = &worker.code(to.function)[caller.pc as usize];
-        let site = &worker.function(to.function).calls[op.imm as usize];
+        let site = &worker.function(to.function).calls[op.table_index()];
         for (&target, &(source, size)) in site.results.iter().zip(returns) {
             self.copy_local(base + source, caller_base + target, size, mask);
             if worker.launch.program.checking.uninitialized {
@@ -151,7 +153,9 @@ impl Warp {
             }
         }
         // A return releases the memory that the function allocated with `alloca`.
-        Lanes(mask).for_each(|lane| self.state.taken[lane] = self.state.taken[lane].min(base));
+        for lane in Lanes(mask) {
+            self.state.alloca_end[lane] = self.state.alloca_end[lane].min(base);
+        }
         self.release(frame, mask);
         let fragment = &mut self.fragments[index];
         fragment.frame = caller.frame;

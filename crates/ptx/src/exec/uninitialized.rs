@@ -8,12 +8,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::access::{addresses, trap};
+use super::access_pattern;
 use super::lane::{FULL, LANES, Lanes, Row};
 use super::local;
 use super::memory::Memory;
 use super::op::{Control, Op, Space};
 use super::report::{ReportKind, Resume, Trap};
-use super::runs;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, resolve};
 use super::written::Written;
@@ -24,7 +24,7 @@ const SPAN: u64 = 8192;
 /// The allocations that a worker has looked up most recently.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenCache {
-    entries: [Known; 4],
+    entries: [Allocation; 4],
     next: usize,
 }
 
@@ -37,7 +37,7 @@ struct MemoryAt<'u> {
 
 /// An allocation, and the record of its written bytes if there is one.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct Allocation {
     base: u64,
     size: u64,
     written: Option<Arc<Written>>,
@@ -45,9 +45,12 @@ struct Known {
 
 impl WrittenCache {
     /// Returns the allocation that contains an address, if any.
-    fn known(&mut self, memory: &dyn Memory, address: u64) -> Option<&Known> {
-        let holds = |entry: &Known| address.wrapping_sub(entry.base) < entry.size;
-        let index = match self.entries.iter().position(holds) {
+    fn allocation(&mut self, memory: &dyn Memory, address: u64) -> Option<&Allocation> {
+        let cached = self
+            .entries
+            .iter()
+            .position(|entry| address.wrapping_sub(entry.base) < entry.size);
+        let index = match cached {
             Some(index) => index,
             None => self.fetch(memory, address)?,
         };
@@ -57,11 +60,11 @@ impl WrittenCache {
     #[cold]
     fn fetch(&mut self, memory: &dyn Memory, address: u64) -> Option<usize> {
         let segment = memory.segment(address)?;
-        let (index, written) = (self.next, memory.written(address));
-        self.entries[index] = Known {
+        let index = self.next;
+        self.entries[index] = Allocation {
             base: segment.base,
             size: segment.size,
-            written,
+            written: memory.written(address),
         };
         self.next = (index + 1) % self.entries.len();
         Some(index)
@@ -72,14 +75,14 @@ impl WrittenCache {
 pub(crate) fn run_check(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     if let Some(offset) = local::offset(unit, op) {
-        let lacking = unit.warp.written.lacking(offset, bytes, unit.active);
-        return if lacking == 0 {
+        let lanes = unit.warp.written.uninitialized(offset, bytes, unit.active);
+        return if lanes == 0 {
             Control::Next
         } else {
-            stop(unit, op, lacking.trailing_zeros() as usize, offset)
+            report(unit, op, lanes.trailing_zeros() as usize, offset)
         };
     }
-    if is_whole(unit, op.space) || are_runs_written(unit, op, bytes) {
+    if is_whole(unit, op.space) || is_pattern_written(unit, op, bytes) {
         return Control::Next;
     }
     check_lanes(unit, op, bytes)
@@ -90,15 +93,15 @@ pub(crate) fn run_check(unit: &mut Unit<'_>, op: &Op) -> Control {
 pub(crate) fn run_find(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     if op.c == 1 {
-        unit.warp.found = None;
+        unit.warp.uninitialized = None;
     }
     if let Some(offset) = local::offset(unit, op) {
-        if unit.warp.written.lacking(offset, bytes, unit.active) != 0 {
-            note_found(unit, op, &[offset; LANES]);
+        if unit.warp.written.uninitialized(offset, bytes, unit.active) != 0 {
+            record_uninitialized(unit, op, &[offset; LANES]);
         }
         return Control::Next;
     }
-    if !is_whole(unit, op.space) && !are_runs_written(unit, op, bytes) {
+    if !is_whole(unit, op.space) && !is_pattern_written(unit, op, bytes) {
         find_in_lanes(unit, op, bytes);
     }
     Control::Next
@@ -109,13 +112,13 @@ pub(crate) fn run_find(unit: &mut Unit<'_>, op: &Op) -> Control {
 fn find_in_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
     let addresses = active_addresses(unit, op);
     if !is_covered(unit, op.space, &addresses, bytes) {
-        note_found(unit, op, &addresses);
+        record_uninitialized(unit, op, &addresses);
     }
 }
 
 /// Records the uninitialized bytes at the lanes' addresses.
 #[cold]
-fn note_found(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) {
+fn record_uninitialized(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) {
     let space = if op.space == Space::Frame {
         Space::Local
     } else {
@@ -128,13 +131,13 @@ fn note_found(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) {
         }
         for byte in 0..bytes {
             if is_written(unit, space, lane, addresses[lane].wrapping_add(byte), 1) == Some(false) {
-                let found = unit.warp.found.get_or_insert_default();
-                found.bytes[lane] |= 1 << (u64::from(op.b) + byte);
-                found.addresses[lane] = addresses[lane].wrapping_sub(u64::from(op.b));
+                let load = unit.warp.uninitialized.get_or_insert_default();
+                load.bytes[lane] |= 1 << (u64::from(op.b) + byte);
+                load.addresses[lane] = addresses[lane].wrapping_sub(u64::from(op.b));
             }
         }
     }
-    if unit.warp.found.is_some() {
+    if unit.warp.uninitialized.is_some() {
         unit.frame.undefined.get_or_insert_default();
     }
 }
@@ -149,12 +152,12 @@ pub(crate) fn store_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
 
 /// Returns `true` if an address is in device memory.
 pub(crate) fn is_global(space: Space, address: u64) -> bool {
-    place(space, address).0 == Space::Global
+    resolve_space(space, address).0 == Space::Global
 }
 
 /// Marks bytes as uninitialized.
 pub(crate) fn remove(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
-    let (space, offset) = place(space, address);
+    let (space, offset) = resolve_space(space, address);
     if matches!(space, Space::Local | Space::Frame) {
         unit.warp.written.remove(offset, bytes, 1 << lane);
     } else if let Some(MemoryAt {
@@ -174,38 +177,40 @@ fn check_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> Control {
     if is_covered(unit, op.space, &addresses, bytes) {
         return Control::Next;
     }
-    let active = Lanes(unit.active);
-    match active
-        .into_iter()
-        .find(|&lane| is_written(unit, op.space, lane, addresses[lane], bytes) == Some(false))
-    {
-        Some(lane) => stop(unit, op, lane, addresses[lane]),
-        None => Control::Next,
+    for lane in Lanes(unit.active) {
+        if is_written(unit, op.space, lane, addresses[lane], bytes) == Some(false) {
+            return report(unit, op, lane, addresses[lane]);
+        }
     }
+    Control::Next
 }
 
 /// Records the next store, of as many bytes as its alignment.
-pub(crate) fn run_note(unit: &mut Unit<'_>, op: &Op) -> Control {
+pub(crate) fn run_record(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     if let Some(offset) = local::offset(unit, op) {
         unit.warp.written.add(offset, bytes, unit.active);
         return Control::Next;
     }
-    if is_whole(unit, op.space) || are_runs_written(unit, op, bytes) {
+    if is_whole(unit, op.space) || is_pattern_written(unit, op, bytes) {
         return Control::Next;
     }
-    note_lanes(unit, op, bytes);
+    record_lanes(unit, op, bytes);
     Control::Next
 }
 
-/// Records a store run by run if the warp writes in runs, and otherwise lane by lane.
+/// Records a store by half warps if it has an access pattern, and otherwise lane by lane.
 #[inline(never)]
-fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
+fn record_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
     let addresses = active_addresses(unit, op);
-    let runs = runs::of_warp(unit, op)
-        .filter(|runs| runs.starts.iter().all(|start| !is_local(op.space, *start)));
-    if let Some(runs) = runs {
-        for Range { start, end } in runs
+    let pattern = access_pattern::for_full_warp(unit, op).filter(|pattern| {
+        pattern
+            .starts
+            .iter()
+            .all(|start| !is_local(op.space, *start))
+    });
+    if let Some(pattern) = pattern {
+        for Range { start, end } in pattern
             .ranges(bytes)
             .into_iter()
             .filter(|range| !range.is_empty())
@@ -213,24 +218,28 @@ fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
             add(unit, op.space, 0, start, end - start);
         }
     } else if !is_covered(unit, op.space, &addresses, bytes) {
-        Lanes(unit.active).for_each(|lane| add(unit, op.space, lane, addresses[lane], bytes));
+        for lane in Lanes(unit.active) {
+            add(unit, op.space, lane, addresses[lane], bytes);
+        }
     }
 }
 
 /// Returns `true` if an access is to the block's own shared memory, and all of that memory is written.
 #[inline(always)]
 fn is_whole(unit: &Unit<'_>, space: Space) -> bool {
-    let is_own = || unit.block.cluster.is_of_one();
-    space == Space::Shared && unit.block.shared.written().is_some_and(Written::is_whole) && is_own()
+    space == Space::Shared
+        && unit.block.shared.written().is_some_and(Written::is_whole)
+        && unit.block.cluster.is_single_block()
 }
 
-/// Returns `true` if a warp accesses runs of written memory, the usual case.
+/// Returns `true` if a warp's accesses have a pattern and are to written memory, the usual case.
 #[inline(always)]
-fn are_runs_written(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> bool {
-    let Some(runs) = runs::of_warp(unit, op) else {
+fn is_pattern_written(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> bool {
+    let Some(pattern) = access_pattern::for_full_warp(unit, op) else {
         return false;
     };
-    runs.ranges(bytes)
+    pattern
+        .ranges(bytes)
         .into_iter()
         .filter(|range| !range.is_empty())
         .all(|Range { start, end }| {
@@ -272,7 +281,13 @@ pub(crate) fn check(
 
 /// Records one lane's write, if the launch checks for uninitialized reads.
 #[inline]
-pub(crate) fn note(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
+pub(crate) fn record_write(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+) {
     if unit.launch.program.checking.uninitialized {
         add(unit, space, lane, address, bytes);
     }
@@ -291,9 +306,11 @@ fn active_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
 
 /// Returns `true` if everything between the lowest and the highest address is in one allocation and written, the usual case.
 fn is_covered(unit: &mut Unit<'_>, space: Space, addresses: &[u64; LANES], bytes: u64) -> bool {
-    let (mut low, mut high) = (u64::MAX, 0);
+    let mut low = u64::MAX;
+    let mut high = 0;
     for &address in addresses {
-        (low, high) = (low.min(address), high.max(address));
+        low = low.min(address);
+        high = high.max(address);
     }
     let is_near = high - low <= SPAN && !is_local(space, low);
     is_near && is_written(unit, space, 0, low, high - low + bytes) == Some(true)
@@ -301,7 +318,7 @@ fn is_covered(unit: &mut Unit<'_>, space: Space, addresses: &[u64; LANES], bytes
 
 /// Returns `true` if an address is in local memory.
 fn is_local(space: Space, address: u64) -> bool {
-    place(space, address).0 == Space::Local
+    resolve_space(space, address).0 == Space::Local
 }
 
 /// Returns `true` if all of these bytes are or may be written, or `None` if they are not in one allocation.
@@ -312,9 +329,10 @@ fn is_written(
     address: u64,
     bytes: u64,
 ) -> Option<bool> {
-    let (space, offset) = place(space, address);
+    let (space, offset) = resolve_space(space, address);
     if space == Space::Local {
-        return Some(unit.warp.written.lacking(offset, bytes, 1 << lane) == 0);
+        let lanes = unit.warp.written.uninitialized(offset, bytes, 1 << lane);
+        return Some(lanes == 0);
     }
     let MemoryAt {
         offset,
@@ -327,7 +345,7 @@ fn is_written(
 
 /// Marks bytes as written.
 fn add(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
-    let (space, offset) = place(space, address);
+    let (space, offset) = resolve_space(space, address);
     if space == Space::Local {
         unit.warp.written.add(offset, bytes, 1 << lane);
     } else if let Some(MemoryAt {
@@ -344,15 +362,16 @@ fn add(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64)
 fn memory_at<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<MemoryAt<'u>> {
     match space {
         Space::Global => {
-            let known = unit.cache.written.known(unit.launch.memory, address)?;
+            let cache = &mut unit.cache.written;
+            let allocation = cache.allocation(unit.launch.memory, address)?;
             Some(MemoryAt {
-                offset: address - known.base,
-                size: known.size,
-                written: known.written.as_deref(),
+                offset: address - allocation.base,
+                size: allocation.size,
+                written: allocation.written.as_deref(),
             })
         }
         Space::Shared => {
-            let shared = unit.block.shared_of(address)?;
+            let shared = unit.block.shared_memory(address)?;
             Some(MemoryAt {
                 offset: address % BLOCK_STRIDE,
                 size: shared.size(),
@@ -364,7 +383,7 @@ fn memory_at<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<M
 }
 
 /// Returns the space of an address and the offset in it.
-fn place(space: Space, address: u64) -> (Space, u64) {
+fn resolve_space(space: Space, address: u64) -> (Space, u64) {
     if space == Space::Generic {
         resolve(address)
     } else {
@@ -374,7 +393,7 @@ fn place(space: Space, address: u64) -> (Space, u64) {
 
 /// Reports an uninitialized read by the next load. If the launch continues, the load is executed.
 #[cold]
-fn stop(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Control {
+fn report(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     let trap = trap(ReportKind::Uninitialized, lane, address, bytes, false).in_space(op.space);
     unit.fault(Trap {

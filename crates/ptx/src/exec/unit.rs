@@ -1,9 +1,9 @@
 //! The context of a handler: the registers of one activation, and the memory and launch that it can access.
 
+use super::access_pattern_cache::AccessPatternCache;
 use super::block::BlockState;
 use super::frame::Frame;
 use super::grid::Prepared;
-use super::kept_runs::KeptRuns;
 use super::matrix::dense::Matrices;
 use super::memory::SegmentCache;
 use super::objects::Objects;
@@ -33,14 +33,13 @@ pub(crate) struct Unit<'r> {
     pub(crate) watcher: Option<&'r mut (dyn Watcher + 'r)>,
     /// The active lanes.
     pub(crate) active: u32,
-    /// With `Control::Part`: the lanes that continue. With `Control::WaitForCluster`: the phase. With `Control::Skip`: the number of ops.
-    pub(crate) needed: u32,
+
     /// With `Control::Wait`: the barrier.
     pub(crate) wait: Wait,
     /// With `Control::Fault`: the cause.
     pub(crate) trap: Option<Trap>,
-    /// The runs of address registers, as found by the last instructions that used them.
-    pub(crate) runs: &'r mut KeptRuns,
+    /// The access patterns of address registers.
+    pub(crate) patterns: &'r mut AccessPatternCache,
 }
 
 /// An arrival at a barrier.

@@ -9,7 +9,7 @@ mod path;
 
 use super::block::BlockState;
 use super::copies::Copies;
-use super::definedness::Found;
+use super::definedness::UninitializedBytes;
 use super::fragment::{Fragment, Outcome, State, Stop};
 use super::frame::Frame;
 use super::lane::{LANES, Row};
@@ -44,11 +44,11 @@ pub(crate) struct WarpState {
     /// Local memory: word `n` of every thread is row `n`.
     pub(crate) local: Vec<Row<u64>>,
     /// The end of the local memory that each lane's running functions allocated with `alloca`; 0 without such memory.
-    pub(crate) taken: [u64; LANES],
+    pub(crate) alloca_end: [u64; LANES],
     /// The written bytes of local memory, if the launch checks for uninitialized reads.
     pub(crate) written: LocalWritten,
     /// The uninitialized bytes of the last load.
-    pub(crate) found: Option<Box<Found>>,
+    pub(crate) uninitialized: Option<Box<UninitializedBytes>>,
     /// The lanes of live threads.
     pub(crate) live: u32,
     /// The phase of the cluster's barrier at which each lane last arrived.
@@ -67,9 +67,9 @@ impl Default for WarpState {
             index: 0,
             thread: [[0; LANES]; 3],
             local: Vec::new(),
-            taken: [0; LANES],
+            alloca_end: [0; LANES],
             written: LocalWritten::default(),
-            found: None,
+            uninitialized: None,
             live: 0,
             cluster_phase: [0; LANES],
             copies: Copies::default(),
@@ -127,7 +127,7 @@ impl Warp {
         target.lanes = mask;
         target.caller = None;
         let words = worker.function(function).local_size / 8;
-        self.state.taken = [0; LANES];
+        self.state.alloca_end = [0; LANES];
         self.state.local.clear();
         self.state.local.resize(words as usize, Row::splat(0));
         if worker.launch.program.checking.uninitialized {
@@ -238,12 +238,12 @@ impl Warp {
                 State::Converging { live } if live != self.state.live => {
                     self.fragments[index].state = State::Ready;
                 }
-                State::Gathering { needed }
-                    if needed & self.state.live & !self.gathered(needed) == 0 =>
+                State::Gathering { members }
+                    if members & self.state.live & !self.gathered(members) == 0 =>
                 {
                     // All lanes of the mask have arrived: each group continues at its own instruction.
                     for other in &mut self.fragments {
-                        if other.state == (State::Gathering { needed }) {
+                        if other.state == (State::Gathering { members }) {
                             other.pc += 1;
                             other.state = State::Ready;
                         }
@@ -263,11 +263,11 @@ impl Warp {
             let mut other = index + 1;
             while other < self.fragments.len() {
                 if self.fragments[index].meets(&self.fragments[other]) {
-                    let met = self.fragments.swap_remove(other);
-                    let kept = &mut self.fragments[index];
-                    kept.mask |= met.mask;
+                    let merged = self.fragments.swap_remove(other);
+                    let fragment = &mut self.fragments[index];
+                    fragment.mask |= merged.mask;
                     // The instruction runs again and determines which lanes are still missing.
-                    kept.state = State::Ready;
+                    fragment.state = State::Ready;
                 } else {
                     other += 1;
                 }
@@ -281,13 +281,13 @@ impl Warp {
         if let [only] = &self.fragments[..] {
             return matches!(only.state, State::Ready | State::Rested).then_some(0);
         }
-        let order = |fragment: &Fragment| {
-            let rested = fragment.state == State::Rested;
-            (rested, u32::MAX - fragment.depth, fragment.pc)
-        };
         (0..self.fragments.len())
             .filter(|&index| matches!(self.fragments[index].state, State::Ready | State::Rested))
-            .min_by_key(|&index| order(&self.fragments[index]))
+            .min_by_key(|&index| {
+                let fragment = &self.fragments[index];
+                let is_rested = fragment.state == State::Rested;
+                (is_rested, u32::MAX - fragment.depth, fragment.pc)
+            })
     }
 
     /// Runs one fragment until it leaves its path, meets another, or ends its turn.
@@ -300,7 +300,8 @@ impl Warp {
     ) -> Result<(), Failure> {
         let stop = self.follow(index, fuel, block, worker);
         let fragment = &mut self.fragments[index];
-        (fragment.pc, fragment.turns) = (stop.pc, stop.turns);
+        fragment.pc = stop.pc;
+        fragment.turns = stop.turns;
         let function = self.frames[fragment.frame as usize].function;
         let op = &worker.code(function)[stop.pc as usize];
         self.settle(index, &stop, op, block, worker)
@@ -321,7 +322,6 @@ impl Warp {
         block: &mut BlockState,
         worker: &mut Worker<'_>,
     ) -> Result<(), Trap> {
-        let needed = stop.needed;
         let mask = self.fragments[index].mask;
         match stop.outcome {
             Outcome::Met => {}
@@ -332,8 +332,8 @@ impl Warp {
                 return Err(stop.trap.unwrap_or(Trap::new(ReportKind::Trap, leader)));
             }
             Outcome::Control(Control::Wait, _) => self.arrive(index, stop.wait, block),
-            Outcome::Control(Control::WaitForCluster, _) => {
-                self.fragments[index].state = State::Cluster { phase: needed };
+            Outcome::Control(Control::WaitForCluster { phase }, _) => {
+                self.fragments[index].state = State::Cluster { phase };
             }
             Outcome::Control(Control::CheckAligned, _) => return self.align(index, worker),
             Outcome::Control(Control::Converge, _) => {
@@ -341,8 +341,8 @@ impl Warp {
                     live: self.state.live,
                 };
             }
-            Outcome::Control(Control::Part, _) => {
-                self.split(index, needed, stop.pc + 1);
+            Outcome::Control(Control::ContinueSome { lanes }, _) => {
+                self.split(index, lanes, stop.pc + 1);
                 self.fragments[index].state = State::Converging {
                     live: self.state.live,
                 };

@@ -23,7 +23,7 @@ pub(crate) fn run_elect(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 pub(crate) fn run_warp_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let members = Members::of(unit, op);
+    let members = Members::new(unit, op);
     match members.control {
         Control::Next | Control::Fault => members.control,
         _ => Control::Gather,
@@ -75,7 +75,7 @@ fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + Send + 'static>(
     op: &Op,
     f: F,
 ) -> Control {
-    let members = Members::of(unit, op);
+    let members = Members::new(unit, op);
     if members.complete == 0 {
         return members.control;
     }

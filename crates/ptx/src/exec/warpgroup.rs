@@ -24,7 +24,7 @@ const WARPS: u32 = 4;
 /// The number of named barriers of a block. Those of warpgroups follow.
 pub(crate) const NAMED_BARRIERS: usize = 16;
 /// The number of warpgroups in the largest block.
-pub(crate) const MOST_WARPGROUPS: usize = 8;
+pub(crate) const MAX_WARPGROUPS: usize = 8;
 /// The number of rows of A that a warp holds.
 pub(crate) const ROWS: u32 = 16;
 

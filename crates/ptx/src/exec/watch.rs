@@ -8,10 +8,10 @@ use std::fmt;
 use std::ops::Range;
 
 use super::access::addresses;
+use super::access_pattern;
 use super::lane::{LANES, Lanes};
 use super::op::{Control, Op};
 use super::report::{Access, Conflict, ReportKind, Trap};
-use super::runs;
 use super::unit::Unit;
 use super::window::SHARED_WINDOW;
 
@@ -39,65 +39,71 @@ const READ: u8 = AccessKind::Read as u8;
 const WRITE: u8 = AccessKind::Write as u8;
 
 /// Records the next access, of as many bytes as its alignment.
-pub(crate) fn run_note<const HOW: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
+pub(crate) fn run_record<const HOW: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let how = match HOW {
         READ => AccessKind::Read,
         WRITE => AccessKind::Write,
         _ => AccessKind::Atomic,
     };
     let bytes = u64::from(op.align_mask) + 1;
-    let found = match runs::find_of_warp(unit, op) {
-        Some(runs) => note_ranges(unit, runs.ranges(bytes), how),
-        None => note_lanes(unit, &addresses(unit, op), bytes, how),
+    let race = match access_pattern::for_full_warp_cached(unit, op) {
+        Some(pattern) => record_ranges(unit, pattern.ranges(bytes), how),
+        None => record_lanes(unit, &addresses(unit, op), bytes, how),
     };
-    found.map_or(Control::Next, |found| report(unit, op, found, how))
+    match race {
+        Some((address, conflict)) => report(unit, op, address, conflict, how),
+        None => Control::Next,
+    }
 }
 
 #[inline(always)]
-fn note_ranges(
+fn record_ranges(
     unit: &mut Unit<'_>,
     [low, high]: [Range<u64>; 2],
     how: AccessKind,
 ) -> Option<(u64, Conflict)> {
     let watcher = unit.watcher.as_deref_mut()?;
-    note(watcher, low, how).or_else(|| note(watcher, high, how))
+    record_range(watcher, low, how).or_else(|| record_range(watcher, high, how))
 }
 
 /// Records the lanes' accesses one by one.
 #[inline(never)]
-fn note_lanes(
+fn record_lanes(
     unit: &mut Unit<'_>,
     addresses: &[u64; LANES],
     bytes: u64,
     how: AccessKind,
 ) -> Option<(u64, Conflict)> {
     let watcher = unit.watcher.as_deref_mut()?;
-    let mut found = None;
+    let mut race = None;
     // Neighboring lanes often access one address or consecutive ones, which are recorded together.
-    let (mut begin, mut end) = (0, 0);
+    let mut begin = 0;
+    let mut end = 0;
     for lane in Lanes(unit.active) {
         let address = addresses[lane];
         if address == end {
             end = end.saturating_add(bytes);
         } else if address.wrapping_add(bytes) != end || address < begin {
-            found = found.or_else(|| note(watcher, begin..end, how));
-            (begin, end) = (address, address.saturating_add(bytes));
+            race = race.or_else(|| record_range(watcher, begin..end, how));
+            begin = address;
+            end = address.saturating_add(bytes);
         }
     }
-    found.or_else(|| note(watcher, begin..end, how))
+    race.or_else(|| record_range(watcher, begin..end, how))
 }
 
 #[cold]
 fn report(
     unit: &mut Unit<'_>,
     op: &Op,
-    (address, conflict): (u64, Conflict),
+    address: u64,
+    conflict: Conflict,
     how: AccessKind,
 ) -> Control {
-    let (addresses, bytes) = (addresses(unit, op), u64::from(op.align_mask) + 1);
-    let is_at_fault = |lane: &usize| address.wrapping_sub(addresses[*lane]) < bytes;
+    let addresses = addresses(unit, op);
+    let bytes = u64::from(op.align_mask) + 1;
     let lane = Lanes(unit.active)
-        .find(is_at_fault)
+        .find(|&lane| address.wrapping_sub(addresses[lane]) < bytes)
         .unwrap_or(unit.leader());
     let access = Some(Access {
         address: addresses[lane],
@@ -113,7 +119,7 @@ fn report(
 
 /// Records a range, unless it is empty or not in device memory.
 #[inline]
-fn note(
+fn record_range(
     watcher: &mut dyn Watcher,
     Range { start, end }: Range<u64>,
     how: AccessKind,

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::access_pattern_cache::AccessPatternCache;
 use super::aligned::BypassCache;
 use super::block::{Block, BlockState};
 use super::cluster::Cluster;
 use super::definedness::Flow;
 use super::frame::Frame;
 use super::grid::{Prepared, Statistics};
-use super::kept_runs::KeptRuns;
 use super::matrix::dense::Matrices;
 use super::memory::SegmentCache;
 use super::objects::Objects;
@@ -25,8 +25,8 @@ use super::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, resolve};
 /// The maximum number of resident threads on a multiprocessor.
 const THREADS_PER_MULTIPROCESSOR: u64 = 2048;
 
-/// The number of warp instructions after which another thread is started: they take about as long as the start of a thread.
-const LONG: u64 = 2048;
+/// The number of warp instructions after which other threads are started: they take about as long as the start of a thread.
+const SPAWN_THRESHOLD: u64 = 2048;
 
 /// The state of one host thread.
 #[derive(Debug)]
@@ -35,8 +35,8 @@ pub(crate) struct Worker<'l> {
     cache: SegmentCache,
     objects: Objects,
     matrices: Option<Box<Matrices>>,
-    /// The runs of address registers that the current fragment has found.
-    runs: KeptRuns,
+    /// The access patterns of the address registers of the current fragment.
+    patterns: AccessPatternCache,
     watcher: Option<Box<dyn Watcher + 'l>>,
     /// The control flow around aligned barriers at which warps diverged.
     pub(crate) bypasses: BypassCache,
@@ -57,7 +57,7 @@ impl<'l> Worker<'l> {
             cache: SegmentCache::default(),
             objects: Objects::default(),
             matrices: None,
-            runs: KeptRuns::default(),
+            patterns: AccessPatternCache::default(),
             watcher,
             bypasses: BypassCache::default(),
             statistics: Statistics::default(),
@@ -76,7 +76,7 @@ impl<'l> Worker<'l> {
             if self.is_stopped() {
                 return Ok(self.statistics);
             }
-            if is_alone && self.executed() > LONG {
+            if is_alone && self.executed() > SPAWN_THRESHOLD {
                 is_alone = false;
                 call_for_help();
             }
@@ -124,13 +124,10 @@ impl<'l> Worker<'l> {
         let ranks = width * height * depth;
         let mut blocks = Vec::with_capacity(ranks as usize);
         for rank in 0..ranks {
-            let place = [rank % width, rank / width % height, rank / width / height];
+            let offset = [rank % width, rank / width % height, rank / width / height];
+            let index = std::array::from_fn(|axis| index[axis] + offset[axis]);
             let mut block = spare.pop().unwrap_or_else(|| Block::new(self));
-            block.start(
-                std::array::from_fn(|axis| index[axis] + place[axis]),
-                first,
-                self,
-            );
+            block.start(index, first, self);
             blocks.push(block);
         }
         if ranks > 1 {
@@ -171,7 +168,7 @@ impl<'l> Worker<'l> {
     pub(crate) fn flow(function: &'l Function, pc: u32) -> Option<&'l Flow> {
         let index = function
             .flows
-            .binary_search_by_key(&pc, |(at, _)| *at)
+            .binary_search_by_key(&pc, |(flow_pc, _)| *flow_pc)
             .ok()?;
         Some(&function.flows[index].1)
     }
@@ -212,10 +209,9 @@ impl<'l> Worker<'l> {
                 None => None,
             },
             active: 0,
-            needed: 0,
             wait: Wait::default(),
             trap: None,
-            runs: self.runs.restart(),
+            patterns: self.patterns.cleared(),
         }
     }
 
@@ -235,20 +231,28 @@ impl<'l> Worker<'l> {
             line: failure.line,
             loaded_at: failure.trap.loaded_at,
             access: failure.trap.access,
-            nearby: self.area_of(block, warp, failure.trap).map(Box::new),
-            stream_race: failure.trap.conflict.map(StreamRace::of).map(Box::new),
+            nearby: self
+                .nearby_allocation(block, warp, failure.trap)
+                .map(Box::new),
+            stream_race: failure.trap.conflict.map(StreamRace::new).map(Box::new),
         }
     }
 
     /// Returns the memory of an access or near it, unless the driver determines it.
-    fn area_of(&self, block: &Block, warp: usize, trap: Trap) -> Option<NearbyAllocation> {
-        let (access, space) = (trap.access?, trap.space?);
-        let named = if space == Space::Generic {
+    fn nearby_allocation(
+        &self,
+        block: &Block,
+        warp: usize,
+        trap: Trap,
+    ) -> Option<NearbyAllocation> {
+        let access = trap.access?;
+        let space = trap.space?;
+        let resolved_space = if space == Space::Generic {
             resolve(access.address).0
         } else {
             space
         };
-        let (area, size, window) = match named {
+        let (area, size, window) = match resolved_space {
             Space::Shared => (
                 Area::Shared,
                 u64::from(self.launch.shared_size),

@@ -11,7 +11,7 @@ pub struct Written {
     chunks: Box<[OnceLock<Box<Chunk>>]>,
     size: u64,
     /// The number of uninitialized bytes. Concurrent writes may not be counted yet.
-    lacking: AtomicU64,
+    uninitialized: AtomicU64,
 }
 
 /// The bits of [`CHUNK`] bytes.
@@ -32,7 +32,7 @@ impl Written {
         Self {
             chunks: chunks.collect(),
             size,
-            lacking: AtomicU64::new(size),
+            uninitialized: AtomicU64::new(size),
         }
     }
 
@@ -40,7 +40,7 @@ impl Written {
     #[inline]
     #[must_use]
     pub(crate) fn is_whole(&self) -> bool {
-        self.lacking.load(Ordering::Relaxed) == 0
+        self.uninitialized.load(Ordering::Relaxed) == 0
     }
 
     /// Marks bytes as written. Bytes past the end are ignored.
@@ -51,7 +51,7 @@ impl Written {
             .map(|(word, mask)| u64::from(self.set(word, mask)))
             .sum();
         if new != 0 {
-            self.lacking.fetch_sub(new, Ordering::Relaxed);
+            self.uninitialized.fetch_sub(new, Ordering::Relaxed);
         }
     }
 
@@ -61,7 +61,7 @@ impl Written {
         let old: u64 = words
             .map(|(word, mask)| u64::from(self.clear(word, mask)))
             .sum();
-        self.lacking.fetch_add(old, Ordering::Relaxed);
+        self.uninitialized.fetch_add(old, Ordering::Relaxed);
     }
 
     /// Returns `true` if all of these bytes were written. Bytes past the end are ignored.
@@ -79,33 +79,32 @@ impl Written {
             return self.add(offset, bytes);
         }
         // The source is read completely before anything is changed: memory may be copied onto itself.
-        let source = |word: usize| {
-            from.window(
-                (word as u64 * WORD)
-                    .wrapping_sub(offset)
-                    .wrapping_add(from_offset),
-            )
-        };
-        let all = words(offset, self.end(offset, bytes));
-        let copied: Vec<_> = all.map(|(word, mask)| (word, mask, source(word))).collect();
+        let copied: Vec<_> = words(offset, self.end(offset, bytes))
+            .map(|(word, mask)| {
+                let target = word as u64 * WORD;
+                let source = target.wrapping_sub(offset).wrapping_add(from_offset);
+                (word, mask, from.window(source))
+            })
+            .collect();
         for (word, mask, bits) in copied {
-            self.lacking
+            self.uninitialized
                 .fetch_sub(self.set(word, mask & bits).into(), Ordering::Relaxed);
-            self.lacking
+            self.uninitialized
                 .fetch_add(self.clear(word, mask & !bits).into(), Ordering::Relaxed);
         }
     }
 
     /// Returns the bits of the 64 bytes from `offset` on, which may be negative. Bits outside are zero.
     fn window(&self, offset: u64) -> u64 {
-        let (word, shift) = (offset.cast_signed().div_euclid(WORD as i64), offset % WORD);
-        let bits = |word: i64| usize::try_from(word).map_or(0, |word| self.bits(word));
-        let high = if shift == 0 {
-            0
+        let word = offset.cast_signed().div_euclid(WORD as i64);
+        let shift = offset % WORD;
+        let [low, high] =
+            [word, word + 1].map(|word| usize::try_from(word).map_or(0, |word| self.bits(word)));
+        if shift == 0 {
+            low
         } else {
-            bits(word + 1) << (WORD - shift)
-        };
-        bits(word) >> shift | high
+            low >> shift | high << (WORD - shift)
+        }
     }
 
     /// Returns the bits of 64 bytes. Bits outside are zero.
@@ -148,7 +147,8 @@ fn words(offset: u64, end: u64) -> impl Iterator<Item = (usize, u64)> {
     let last = if offset < end { end.div_ceil(WORD) } else { 0 };
     (offset / WORD..last).map(move |word| {
         let first = word * WORD;
-        let (begin, stop) = (offset.max(first) - first, end.min(first + WORD) - first);
+        let begin = offset.max(first) - first;
+        let stop = end.min(first + WORD) - first;
         (word as usize, u64::MAX << begin & u64::MAX >> (WORD - stop))
     })
 }
@@ -180,8 +180,9 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_whole_while_each_of_its_bytes_was_written() {
-        let (written, other) = (Written::new(CHUNK + 10), Written::new(100));
+    fn memory_is_whole_if_every_byte_was_written() {
+        let written = Written::new(CHUNK + 10);
+        let other = Written::new(100);
         written.add(0, CHUNK);
         written.add(5, 70);
         assert!(!written.is_whole());
@@ -216,12 +217,15 @@ mod tests {
 
     #[test]
     fn copied_bytes_are_written_where_their_sources_are() {
-        let (from, to) = (Written::new(300), Written::new(300));
+        let from = Written::new(300);
+        let to = Written::new(300);
         from.add(10, 100);
         to.add(0, 300);
         to.copy(50, &from, 5, 200);
-        let expected = |byte: u64| !(50..250).contains(&byte) || (55..155).contains(&byte);
-        assert!((0..300).all(|byte| to.covers(byte, 1) == expected(byte)));
+        for byte in 0..300 {
+            let expected = !(50..250).contains(&byte) || (55..155).contains(&byte);
+            assert_eq!(to.covers(byte, 1), expected, "{byte}");
+        }
         from.copy(20, &from, 10, 100);
         assert!(from.covers(10, 110) && !from.covers(120, 1));
         from.copy(0, &from, 5, 100);

@@ -109,7 +109,7 @@ impl LibraryOperation {
         for run in runs {
             let (part, rest) = bytes.split_at_mut(run.bytes);
             if let Err((kind, access)) = access(*run, part) {
-                driver.judge(Some(Report::of_operation(self.name, kind, access)))?;
+                driver.judge(Some(Report::for_operation(self.name, kind, access)))?;
             }
             bytes = rest;
         }

@@ -141,7 +141,7 @@ impl Driver {
         if !is_within || !is_count || !width.is_multiple_of(16) || !arguments.fits_swizzle(width) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let corners = Corners::of(rank as usize).pack(lower, upper);
+        let corners = Corners::new(rank as usize).pack(lower, upper);
         write(
             map,
             &tensor,
@@ -276,5 +276,5 @@ fn write(map: Pointer<CUtensorMap>, tensor: &Tensor, kind: u64, taken: u64) -> R
 
 fn put(map: &mut CUtensorMap, field: Field, value: u64) {
     let word = &mut map.opaque[field.word()];
-    *word = field.put(*word, value);
+    *word = field.set(*word, value);
 }

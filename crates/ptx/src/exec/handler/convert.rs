@@ -1,7 +1,7 @@
 //! Handlers of `cvt` between the usual pairs of types, and the general one for the others.
 
 use super::{binary, unary};
-use crate::exec::convert::{Conversion, Floating, Source, double_of_single, single_of_double};
+use crate::exec::convert::{Conversion, Floating, Source, f32_to_f64, f64_to_f32};
 use crate::exec::float::canonical;
 use crate::exec::frame::InFile;
 use crate::exec::lane::Lane;
@@ -37,8 +37,8 @@ pub(crate) fn direct(
         // Rust's casts clamp, and convert NaN to zero, like conversions from f32 to 32 bits.
         (S::S32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as i32),
         (S::U32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as u32),
-        (S::F32, S::F64, Some(Written::NearestEven)) => unary(single_of_double),
-        (S::F64, S::F32, None) => unary(double_of_single),
+        (S::F32, S::F64, Some(Written::NearestEven)) => unary(f64_to_f32),
+        (S::F64, S::F32, None) => unary(f32_to_f64),
         (S::F32, S::F32, None) => unary(canonical),
         (S::F32, S::F16, None) => unary(|a: Half| canonical(a.to_f32())),
         (S::F32, S::Bf16, None) => unary(|a: u16| u32::from(a) << 16),

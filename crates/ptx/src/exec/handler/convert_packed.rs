@@ -5,7 +5,9 @@ use crate::exec::exact::{self, BF16, F16, Rounding};
 use crate::exec::float::Real;
 use crate::exec::narrow::{Bfloat, Half};
 use crate::exec::op::Handler;
-use crate::exec::small_float::{E2M1, E2M3, E3M2, E4M3, E5M2, narrow_scale, widen_scale};
+use crate::exec::small_float::{
+    E2M1, E2M3, E3M2, E4M3, E5M2, ScaleRounding, narrow_scale, widen_scale,
+};
 use crate::syntax::{Instruction, Keyword, Modifier, Rounding as Written, ScalarType};
 
 /// Returns the handler of `cvt.pack`: two saturated integers, below the low bits of a third operand.
@@ -147,8 +149,12 @@ pub(crate) fn narrowing(instruction: &Instruction, to: ScalarType) -> Option<Han
         (ScalarType::E2m3x2, Written::NearestEven) => form!(E2M3),
         (ScalarType::E3m2x2, Written::NearestEven) => form!(E3M2),
         (ScalarType::E2m1x2, Written::NearestEven) => form!(E2M1),
-        (ScalarType::Ue8m0x2, Written::Up) => unary(|a: f32| narrow_scale(f64::from(a), true)),
-        (ScalarType::Ue8m0x2, Written::Zero) => unary(|a: f32| narrow_scale(f64::from(a), false)),
+        (ScalarType::Ue8m0x2, Written::Up) => {
+            unary(|a: f32| narrow_scale(f64::from(a), ScaleRounding::Up))
+        }
+        (ScalarType::Ue8m0x2, Written::Zero) => {
+            unary(|a: f32| narrow_scale(f64::from(a), ScaleRounding::Zero))
+        }
         _ => return None,
     })
 }

@@ -25,7 +25,7 @@ pub(crate) fn rounding(
         };
         ($format:ident, $bits:literal, $value:path, $finite:literal) => {
             binary(|a: f32, random: u32| {
-                $format.narrow_at_random($value(a), (random, $bits), $finite)
+                $format.narrow_stochastic($value(a), random, $bits, $finite)
             })
         };
     }

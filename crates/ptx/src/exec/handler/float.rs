@@ -47,7 +47,7 @@ pub(super) fn mode(instruction: &Instruction) -> Option<Mode> {
     let rectifies = instruction.has_keyword(Keyword::Relu);
     let mode = if rectifies { mode.rectified() } else { mode };
     Some(if instruction.has_keyword(Keyword::Oob) {
-        mode.zeroing_out_of_bounds()
+        mode.with_zeroed_out_of_bounds()
     } else {
         mode
     })
@@ -234,10 +234,10 @@ fn signed_extremum<T: Real<Raw: InFile>>(
         ($pick:ident) => {
             if flushes {
                 binary(|a: T, b: T| {
-                    float::with_product_of_signs(flush_any(a), flush_any(b), float::$pick)
+                    float::with_multiplied_signs(flush_any(a), flush_any(b), float::$pick)
                 })
             } else {
-                binary(|a: T, b: T| float::with_product_of_signs(a, b, float::$pick))
+                binary(|a: T, b: T| float::with_multiplied_signs(a, b, float::$pick))
             }
         };
     }

@@ -100,11 +100,11 @@ where
                     binary(|a: Pair<T>, b: Pair<T>| a.flushed().zip(b.flushed(), float::$pick))
                 }
                 (true, false) => binary(|a: Pair<T>, b: Pair<T>| {
-                    a.zip(b, |a, b| float::with_product_of_signs(a, b, float::$pick))
+                    a.zip(b, |a, b| float::with_multiplied_signs(a, b, float::$pick))
                 }),
                 (true, true) => binary(|a: Pair<T>, b: Pair<T>| {
                     a.flushed().zip(b.flushed(), |a, b| {
-                        float::with_product_of_signs(a, b, float::$pick)
+                        float::with_multiplied_signs(a, b, float::$pick)
                     })
                 }),
             }

@@ -11,22 +11,22 @@ pub(super) struct Axis {
     pub(super) is_normalized: bool,
 }
 
-/// The elements on both sides of a coordinate, `None` for the border, and the weight of the second one in units of 1 / `SHARES`.
+/// The elements on both sides of a coordinate, `None` for the border, and the weight of the second one in units of 1 / `WEIGHT_STEPS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
-    pub(super) places: [Option<u32>; 2],
-    pub(super) share: u32,
+    pub(super) elements: [Option<u32>; 2],
+    pub(super) weight: u32,
 }
 
 /// The elements on both sides of a warp's coordinates, negative for the border, and the weights of the second ones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pairs {
-    pub(super) places: [[i32; LANES]; 2],
-    pub(super) shares: [u32; LANES],
+    pub(super) elements: [[i32; LANES]; 2],
+    pub(super) weights: [u32; LANES],
 }
 
 /// The resolution of hardware's filter weights.
-pub(super) const SHARES: u32 = 256;
+pub(super) const WEIGHT_STEPS: u32 = 256;
 /// Coordinates from here on have few fractional bits, so their remainder is exact.
 const FAR: f64 = (1 << 20) as f64;
 
@@ -34,24 +34,24 @@ impl Axis {
     /// Returns the element that contains a coordinate, shifted by `offset` elements.
     #[inline]
     pub(super) fn nearest(self, coordinate: f32, offset: i32) -> Option<u32> {
-        self.place(floor(self.scaled(coordinate) + f64::from(offset)) as i64)
+        self.element(floor(self.scaled(coordinate) + f64::from(offset)) as i64)
     }
 
     /// Returns the elements whose centers are next to a coordinate, shifted by `offset` elements.
     #[inline]
     pub(super) fn pair(self, coordinate: f32, offset: i32) -> Pair {
-        let parts = f64::from(SHARES);
+        let parts = f64::from(WEIGHT_STEPS);
         let steps = floor((self.scaled(coordinate) + f64::from(offset) - 0.5) * parts + 0.5);
         let first = floor(steps / parts);
-        let share = (steps - first * parts) as u32;
+        let weight = (steps - first * parts) as u32;
         let first = first as i64;
         // Hardware moves the coordinate to the edge, where the second element has no weight.
         let is_beyond =
             self.mode() == AddressMode::Clamp && !(0..i64::from(self.extent) - 1).contains(&first);
-        let share = if is_beyond { 0 } else { share };
+        let weight = if is_beyond { 0 } else { weight };
         Pair {
-            places: [self.place(first), self.place(first.saturating_add(1))],
-            share,
+            elements: [self.element(first), self.element(first.saturating_add(1))],
+            weight,
         }
     }
 
@@ -68,36 +68,37 @@ impl Axis {
         } else {
             1.0
         };
-        let (parts, last) = (f64::from(SHARES), f64::from(self.extent - 1));
+        let parts = f64::from(WEIGHT_STEPS);
+        let last = f64::from(self.extent - 1);
         let is_clamped = self.mode() == AddressMode::Clamp;
         let mut pairs = Pairs {
-            places: [[0; LANES]; 2],
-            shares: [0; LANES],
+            elements: [[0; LANES]; 2],
+            weights: [0; LANES],
         };
         for lane in 0..LANES {
             let coordinate = f32::from_bits(coordinates[lane]);
-            let place = if coordinate.is_nan() {
+            let position = if coordinate.is_nan() {
                 0.0
             } else {
                 f64::from(coordinate) * scale
             };
-            let steps = ((place - 0.5) * parts + 0.5).floor();
+            let steps = ((position - 0.5) * parts + 0.5).floor();
             let first = if LINEAR {
                 (steps / parts).floor()
             } else {
-                place.floor()
+                position.floor()
             };
             let second = if LINEAR { first + 1.0 } else { first };
-            let has_share = LINEAR && (!is_clamped | ((first >= 0.0) & (first < last)));
-            pairs.shares[lane] = if has_share {
+            let has_weight = LINEAR && (!is_clamped | ((first >= 0.0) & (first < last)));
+            pairs.weights[lane] = if has_weight {
                 ((steps - first * parts) as i32).cast_unsigned()
             } else {
                 0
             };
-            for (places, place) in pairs.places.iter_mut().zip([first, second]) {
-                let is_inside = is_clamped | ((place >= 0.0) & (place <= last));
-                places[lane] = if is_inside {
-                    place.max(0.0).min(last) as i32
+            for (elements, index) in pairs.elements.iter_mut().zip([first, second]) {
+                let is_inside = is_clamped | ((index >= 0.0) & (index <= last));
+                elements[lane] = if is_inside {
+                    index.max(0.0).min(last) as i32
                 } else {
                     -1
                 };
@@ -117,19 +118,19 @@ impl Axis {
 
     /// Returns the element at an index, which may be beyond the edges.
     #[inline]
-    pub(super) fn place(self, index: i64) -> Option<u32> {
+    fn element(self, index: i64) -> Option<u32> {
         let extent = i64::from(self.extent);
-        let place = match self.mode() {
+        let element = match self.mode() {
             AddressMode::Clamp => index.clamp(0, extent - 1),
             AddressMode::Wrap => index.rem_euclid(extent),
             AddressMode::Mirror => {
-                let turned = index.rem_euclid(2 * extent);
-                turned.min(2 * extent - 1 - turned)
+                let index = index.rem_euclid(2 * extent);
+                index.min(2 * extent - 1 - index)
             }
             AddressMode::Border if (0..extent).contains(&index) => index,
             AddressMode::Border => return None,
         };
-        Some(place as u32)
+        Some(element as u32)
     }
 
     /// Returns the coordinate in elements. NaN becomes 0.
@@ -191,39 +192,40 @@ mod tests {
             8_388_607.5,
         ];
         numbers.extend((-300..600).map(|number| number as f32 / 97.0));
-        for (mode, is_normalized) in [AddressMode::Clamp, AddressMode::Border]
-            .into_iter()
-            .flat_map(|mode| [(mode, false), (mode, true)])
-        {
-            for (extent, numbers) in [1, 4, 5]
-                .into_iter()
-                .flat_map(|extent| numbers.chunks(LANES).map(move |it| (extent, it)))
-            {
-                let axis = Axis {
-                    extent,
-                    mode,
-                    is_normalized,
-                };
-                let mut coordinates = [0; LANES];
-                coordinates
-                    .iter_mut()
-                    .zip(numbers)
-                    .for_each(|(bits, number)| *bits = number.to_bits());
-                let (linear, nearest) = (
-                    axis.pairs::<true>(&coordinates),
-                    axis.pairs::<false>(&coordinates),
-                );
-                for (lane, number) in numbers.iter().enumerate() {
-                    let places = linear.places.map(|places| u32::try_from(places[lane]).ok());
-                    let found = Pair {
-                        places,
-                        share: linear.shares[lane],
+        for mode in [AddressMode::Clamp, AddressMode::Border] {
+            for is_normalized in [false, true] {
+                for extent in [1, 4, 5] {
+                    let axis = Axis {
+                        extent,
+                        mode,
+                        is_normalized,
                     };
-                    assert_eq!(found, axis.pair(*number, 0), "{axis:?} {number}");
-                    let found = u32::try_from(nearest.places[0][lane]).ok();
-                    assert_eq!(found, axis.nearest(*number, 0), "{axis:?} {number}");
+                    for numbers in numbers.chunks(LANES) {
+                        check_pairs(axis, numbers);
+                    }
                 }
             }
+        }
+    }
+
+    /// Compares the elements of a warp with those of single coordinates.
+    fn check_pairs(axis: Axis, numbers: &[f32]) {
+        let mut coordinates = [0; LANES];
+        for (bits, number) in coordinates.iter_mut().zip(numbers) {
+            *bits = number.to_bits();
+        }
+        let linear = axis.pairs::<true>(&coordinates);
+        let nearest = axis.pairs::<false>(&coordinates);
+        for (lane, number) in numbers.iter().enumerate() {
+            let pair = Pair {
+                elements: linear
+                    .elements
+                    .map(|elements| u32::try_from(elements[lane]).ok()),
+                weight: linear.weights[lane],
+            };
+            assert_eq!(pair, axis.pair(*number, 0), "{axis:?} {number}");
+            let element = u32::try_from(nearest.elements[0][lane]).ok();
+            assert_eq!(element, axis.nearest(*number, 0), "{axis:?} {number}");
         }
     }
 
@@ -249,30 +251,26 @@ mod tests {
     }
 
     #[test]
-    fn coordinate_out_of_bounds_follows_the_addressing_mode() {
-        let places = |mode, normalized| {
-            [-5, -1, 0, 3, 4, 7, 8].map(|index| axis(mode, normalized).place(index))
-        };
-        let some = |places: [u32; 7]| places.map(Some);
-        assert_eq!(
-            places(AddressMode::Clamp, true),
-            some([0, 0, 0, 3, 3, 3, 3])
-        );
-        assert_eq!(places(AddressMode::Wrap, true), some([3, 3, 0, 3, 0, 3, 0]));
-        assert_eq!(
-            places(AddressMode::Mirror, true),
-            some([3, 0, 0, 3, 3, 0, 0])
-        );
-        assert_eq!(
-            places(AddressMode::Wrap, false),
-            some([0, 0, 0, 3, 3, 3, 3])
-        );
-        let inside = [None, None, Some(0), Some(3), None, None, None];
-        assert_eq!(places(AddressMode::Border, true), inside);
+    fn out_of_bounds_indices_follow_the_addressing_mode() {
+        for (mode, is_normalized, expected) in [
+            (AddressMode::Clamp, true, [0, 0, 0, 3, 3, 3, 3].map(Some)),
+            (AddressMode::Wrap, true, [3, 3, 0, 3, 0, 3, 0].map(Some)),
+            (AddressMode::Mirror, true, [3, 0, 0, 3, 3, 0, 0].map(Some)),
+            (AddressMode::Wrap, false, [0, 0, 0, 3, 3, 3, 3].map(Some)),
+            (
+                AddressMode::Border,
+                true,
+                [None, None, Some(0), Some(3), None, None, None],
+            ),
+        ] {
+            let axis = axis(mode, is_normalized);
+            let elements = [-5, -1, 0, 3, 4, 7, 8].map(|index| axis.element(index));
+            assert_eq!(elements, expected, "{axis:?}");
+        }
     }
 
     #[test]
-    fn far_away_coordinates_of_an_image_that_repeats_count_by_their_fraction() {
+    fn distant_coordinates_of_repeating_images_wrap() {
         for mode in [AddressMode::Wrap, AddressMode::Mirror] {
             let axis = axis(mode, true);
             for exponent in [21, 24, 40, 61, 62, 63, 64, 100, 127] {
@@ -296,66 +294,26 @@ mod tests {
     }
 
     #[test]
-    fn share_of_the_second_element_is_a_number_of_256ths() {
+    fn weights_are_multiples_of_one_256th() {
         let axis = axis(AddressMode::Clamp, false);
-        assert_eq!(
-            axis.pair(1.5, 0),
-            Pair {
-                places: [Some(1), Some(2)],
-                share: 0
-            }
-        );
-        assert_eq!(
-            axis.pair(2.0, 0),
-            Pair {
-                places: [Some(1), Some(2)],
-                share: 128
-            }
-        );
-        assert_eq!(
-            axis.pair(1.5 + 1.0 / 1024.0, 0),
-            Pair {
-                places: [Some(1), Some(2)],
-                share: 0
-            }
-        );
-        assert_eq!(
-            axis.pair(1.5 + 2.0 / 1024.0, 0),
-            Pair {
-                places: [Some(1), Some(2)],
-                share: 1
-            }
-        );
-        assert_eq!(
-            axis.pair(1.5 + 5.0 / 1024.0, 0),
-            Pair {
-                places: [Some(1), Some(2)],
-                share: 1
-            }
-        );
-        assert_eq!(
-            axis.pair(0.25, 0),
-            Pair {
-                places: [Some(0), Some(0)],
-                share: 0
-            }
-        );
-        assert_eq!(
-            axis.pair(3.75, 0),
-            Pair {
-                places: [Some(3), Some(3)],
-                share: 0
-            }
-        );
+        for (coordinate, offset, elements, weight) in [
+            (1.5, 0, [1, 2], 0),
+            (2.0, 0, [1, 2], 128),
+            (1.5 + 1.0 / 1024.0, 0, [1, 2], 0),
+            (1.5 + 2.0 / 1024.0, 0, [1, 2], 1),
+            (1.5 + 5.0 / 1024.0, 0, [1, 2], 1),
+            (0.25, 0, [0, 0], 0),
+            (3.75, 0, [3, 3], 0),
+            (1.75, -2, [0, 0], 0),
+        ] {
+            let expected = Pair {
+                elements: elements.map(Some),
+                weight,
+            };
+            assert_eq!(axis.pair(coordinate, offset), expected, "{coordinate}");
+        }
         assert_eq!(axis.pair(0.75, 2), axis.pair(2.75, 0));
-        assert_eq!(
-            axis.pair(1.75, -2),
-            Pair {
-                places: [Some(0), Some(0)],
-                share: 0
-            }
-        );
-        assert_eq!(axis.pair(f32::NAN, 0).places, [Some(0), Some(0)]);
-        assert_eq!(axis.pair(f32::INFINITY, 0).places, [Some(3), Some(3)]);
+        assert_eq!(axis.pair(f32::NAN, 0).elements, [Some(0), Some(0)]);
+        assert_eq!(axis.pair(f32::INFINITY, 0).elements, [Some(3), Some(3)]);
     }
 }

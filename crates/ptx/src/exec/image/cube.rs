@@ -2,14 +2,13 @@
 
 /// Returns the face that a direction points to, and the coordinates on it, each from 0 to 1.
 pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, [f32; 2]) {
-    let size = |value: f32| value.abs();
-    let (face, most, s, t) = if size(x) >= size(y) && size(x) >= size(z) {
+    let (face, major, s, t) = if x.abs() >= y.abs() && x.abs() >= z.abs() {
         if x >= 0.0 {
             (0, x, -z, -y)
         } else {
             (1, -x, z, -y)
         }
-    } else if size(y) >= size(z) {
+    } else if y.abs() >= z.abs() {
         if y >= 0.0 {
             (2, y, x, z)
         } else {
@@ -20,8 +19,7 @@ pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, [f32; 2]) {
     } else {
         (5, -z, -x, -y)
     };
-    let place = |value: f32| f32::midpoint(value / most, 1.0);
-    (face, [place(s), place(t)])
+    (face, [s, t].map(|value| f32::midpoint(value / major, 1.0)))
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub(super) struct Reading {
 impl Reading {
     /// Returns the conversion of a channel. The fourth channel is not a color.
     #[inline(always)]
-    pub(super) fn of_channel(self, channel: usize) -> Self {
+    pub(super) fn for_channel(self, channel: usize) -> Self {
         Self {
             is_srgb: self.is_srgb && channel < 3,
             ..self
@@ -71,16 +71,16 @@ pub(crate) enum Channels {
 
 impl Channels {
     /// Returns the contents of the registers. Unused registers are not written.
-    pub(crate) fn of(self, texel: Texel) -> [u32; 4] {
-        let halves = || texel.map(|bits| Channel::F16.stored(bits));
-        match self {
-            Self::Words => texel,
-            Self::Halves => halves(),
-            Self::Pairs => {
-                let [red, green, blue, alpha] = halves();
-                [red | green << 16, blue | alpha << 16, 0, 0]
-            }
+    pub(crate) fn registers(self, texel: Texel) -> [u32; 4] {
+        if self == Self::Words {
+            return texel;
         }
+        let halves = texel.map(|bits| Channel::F16.stored(bits));
+        if self == Self::Halves {
+            return halves;
+        }
+        let [red, green, blue, alpha] = halves;
+        [red | green << 16, blue | alpha << 16, 0, 0]
     }
 }
 
@@ -94,7 +94,7 @@ impl Element {
 
     /// Returns `true` if reads return floating-point numbers, which can be filtered.
     #[inline]
-    pub(super) fn gives_floats(self, reading: Reading) -> bool {
+    pub(super) fn returns_floats(self, reading: Reading) -> bool {
         match self.channel {
             Channel::U8 | Channel::I8 | Channel::U16 | Channel::I16 => !reading.integers,
             Channel::U32 | Channel::I32 => false,
@@ -113,7 +113,9 @@ impl Element {
         let mut texel = [0; 4];
         for (index, channel) in (0..u64::from(self.channels)).zip(&mut texel) {
             let bits = read(address + index * self.channel.bytes(), self.channel.bytes())? as u32;
-            *channel = self.channel.value(bits, reading.of_channel(index as usize));
+            *channel = self
+                .channel
+                .value(bits, reading.for_channel(index as usize));
         }
         Ok(texel)
     }
@@ -132,7 +134,9 @@ impl Element {
     pub(super) fn border(self, color: [f32; 4], reading: Reading) -> Texel {
         let mut texel = [0; 4];
         for (index, channel) in texel.iter_mut().enumerate().take(self.channels as usize) {
-            *channel = self.channel.border(color[index], reading.of_channel(index));
+            *channel = self
+                .channel
+                .border(color[index], reading.for_channel(index));
         }
         texel
     }
@@ -146,12 +150,11 @@ impl Channel {
 
     /// Converts the value of a register to the bits in memory: the nearest integer or number of the format.
     pub(crate) fn stored(self, bits: u32) -> u32 {
-        let signed = |bound: i32| bits.cast_signed().clamp(-bound - 1, bound).cast_unsigned();
         match self {
             Self::U8 => bits.min(0xff),
             Self::U16 => bits.min(0xffff),
-            Self::I8 => signed(0x7f),
-            Self::I16 => signed(0x7fff),
+            Self::I8 => bits.cast_signed().clamp(-0x80, 0x7f).cast_unsigned(),
+            Self::I16 => bits.cast_signed().clamp(-0x8000, 0x7fff).cast_unsigned(),
             Self::F16 if f32::from_bits(bits).is_nan() => 0x7fff,
             Self::F16 => {
                 exact::narrow(f32::from_bits(bits).into(), exact::F16, Rounding::Nearest) as u32
@@ -168,19 +171,14 @@ impl Channel {
         } else {
             value
         };
-        // Half a step rounds down, and on hardware so do some fractions up to 0.55.
-        let steps = |least: f32, most: f32| {
-            let steps = (f64::from(value.clamp(least, 1.0)) * f64::from(most)).abs() - 0.5;
-            (steps.ceil().copysign(value.into()) as i32).cast_unsigned()
-        };
         match self {
             Self::U8 if reading.integers => bits & 0xff,
             Self::U16 if reading.integers => bits & 0xffff,
             Self::I8 | Self::I16 if reading.integers => self.value(bits, reading),
-            Self::U8 => self.value(steps(0.0, 255.0), reading),
-            Self::U16 => self.value(steps(0.0, 65_535.0), reading),
-            Self::I8 => self.value(steps(-1.0, 127.0), reading),
-            Self::I16 => self.value(steps(-1.0, 32_767.0), reading),
+            Self::U8 => self.value(quantized(value, 0.0, 255.0), reading),
+            Self::U16 => self.value(quantized(value, 0.0, 65_535.0), reading),
+            Self::I8 => self.value(quantized(value, -1.0, 127.0), reading),
+            Self::I16 => self.value(quantized(value, -1.0, 32_767.0), reading),
             Self::F16 if value.is_finite() => self.value(
                 exact::narrow(value.into(), exact::F16, Rounding::Zero) as u32,
                 reading,
@@ -219,7 +217,6 @@ impl Channel {
     /// Converts the bits in memory to the value of a register.
     #[inline]
     fn value(self, bits: u32, reading: Reading) -> u32 {
-        let fraction = |value: f32, most: f32| (value / most).max(-1.0).to_bits();
         match self {
             Self::U8 if reading.is_srgb && !reading.integers => {
                 linear(bits as f32 / 255.0).to_bits()
@@ -234,6 +231,20 @@ impl Channel {
             Self::U8 | Self::U16 | Self::U32 | Self::I32 | Self::F32 => bits,
         }
     }
+}
+
+/// Returns the bits of `value / max`, at least -1.
+#[inline]
+fn fraction(value: f32, max: f32) -> u32 {
+    (value / max).max(-1.0).to_bits()
+}
+
+/// Returns the integer with the fraction `value` of `max`, clamped to `min` and 1.
+///
+/// Half a step rounds down, and on hardware so do some fractions up to 0.55.
+fn quantized(value: f32, min: f32, max: f32) -> u32 {
+    let steps = (f64::from(value.clamp(min, 1.0)) * f64::from(max)).abs() - 0.5;
+    (steps.ceil().copysign(value.into()) as i32).cast_unsigned()
 }
 
 /// Returns the nearest f16, ties away from zero.
@@ -275,100 +286,91 @@ mod tests {
         is_srgb: false,
     };
 
+    const INTEGERS: Reading = Reading {
+        integers: true,
+        is_srgb: false,
+    };
+
     #[test]
-    fn small_integers_are_fractions_unless_they_are_read_as_they_are() {
-        let value = |channel: Channel, bits| f32::from_bits(channel.value(bits, FRACTIONS));
-        assert_eq!(
-            [
-                value(Channel::U8, 255),
-                value(Channel::I8, 0x80),
-                value(Channel::I8, 127)
-            ],
-            [1.0, -1.0, 1.0]
-        );
-        assert_eq!(
-            [value(Channel::U16, 65_535), value(Channel::I16, 0x8000)],
-            [1.0, -1.0]
-        );
-        let integers = Reading {
-            integers: true,
-            is_srgb: false,
-        };
-        assert_eq!(Channel::I8.value(0x80, integers), 0xffff_ff80);
-        assert_eq!(Channel::U8.value(0x80, integers), 0x80);
+    fn integers_are_read_as_fractions_or_integers() {
+        for (channel, bits, expected) in [
+            (Channel::U8, 255, 1.0),
+            (Channel::I8, 0x80, -1.0),
+            (Channel::I8, 127, 1.0),
+            (Channel::U16, 65_535, 1.0),
+            (Channel::I16, 0x8000, -1.0),
+        ] {
+            let value = f32::from_bits(channel.value(bits, FRACTIONS));
+            assert_eq!(value, expected, "{channel:?} {bits:#x}");
+        }
+        assert_eq!(Channel::I8.value(0x80, INTEGERS), 0xffff_ff80);
+        assert_eq!(Channel::U8.value(0x80, INTEGERS), 0x80);
     }
 
     #[test]
-    fn channels_that_are_missing_are_zero() {
+    fn channels_that_are_missing_are_zero() -> Result<(), Trap> {
         let element = Element {
             channel: Channel::U16,
             channels: 2,
         };
-        let mut read = |address: u64, bytes: u64| Ok(address + bytes);
-        let texel = element
-            .read(
-                10,
-                Reading {
-                    integers: true,
-                    is_srgb: false,
-                },
-                &mut read,
-            )
-            .expect("nothing fails");
+        let texel = element.read(10, INTEGERS, &mut |address, bytes| Ok(address + bytes))?;
         assert_eq!(texel, [12, 14, 0, 0]);
+        Ok(())
     }
 
     #[test]
     fn border_color_is_converted_to_the_element_format() {
         let color = [3.0, -2.5, 1.0 / 3.0, 1e10];
-        let border = |channel: Channel, integers: bool| {
-            Element {
+        for (channel, expected) in [
+            (Channel::U8, [1.0, 0.0, 85.0 / 255.0, 1.0]),
+            (Channel::I8, [1.0, -1.0, 42.0 / 127.0, 1.0]),
+            (Channel::F16, [3.0, -2.5, 0.333_251_95, 65_504.0]),
+            (Channel::F32, color),
+        ] {
+            let element = Element {
                 channel,
                 channels: 4,
-            }
-            .border(
-                color,
-                Reading {
-                    integers,
-                    is_srgb: false,
-                },
-            )
+            };
+            let border = element.border(color, FRACTIONS).map(f32::from_bits);
+            assert_eq!(border, expected, "{channel:?}");
+        }
+        // The low bits.
+        for (channel, expected) in [
+            (Channel::U16, [0, 0, 0xaaab, 0x02f9]),
+            (Channel::I8, [0, 0, 0xffff_ffab, 0xffff_fff9]),
+        ] {
+            let element = Element {
+                channel,
+                channels: 4,
+            };
+            assert_eq!(element.border(color, INTEGERS), expected, "{channel:?}");
+        }
+        let two_channels = Element {
+            channel: Channel::U32,
+            channels: 2,
         };
-        let numbers = |channel: Channel| border(channel, false).map(f32::from_bits);
-        assert_eq!(numbers(Channel::U8), [1.0, 0.0, 85.0 / 255.0, 1.0]);
-        assert_eq!(numbers(Channel::I8), [1.0, -1.0, 42.0 / 127.0, 1.0]);
-        assert_eq!(numbers(Channel::F16), [3.0, -2.5, 0.333_251_95, 65_504.0]);
-        assert_eq!(numbers(Channel::F32), color);
-        assert_eq!(
-            border(Channel::U16, true),
-            [0, 0, 0xaaab, 0x02f9],
-            "the low bits"
-        );
-        assert_eq!(border(Channel::I8, true), [0, 0, 0xffff_ffab, 0xffff_fff9]);
-        assert_eq!(
-            Element {
-                channel: Channel::U32,
-                channels: 2
-            }
-            .border(color, FRACTIONS)[1..],
-            [0xc020_0000, 0, 0]
-        );
+        let border = two_channels.border(color, FRACTIONS);
+        assert_eq!(border[1..], [0xc020_0000, 0, 0]);
     }
 
     #[test]
     fn blend_of_halves_is_the_nearest_half() {
-        let rounded = |value: f32| f32::from_bits(nearest_half(value.to_bits()));
-        let (tie, farther) = (1.0 + 1.0 / 2048.0, 1.0 + 1.0 / 1024.0);
-        assert_eq!(
-            [tie, -tie, 1.25, 0.0].map(rounded),
-            [farther, -farther, 1.25, 0.0]
-        );
+        let tie = 1.0 + 1.0 / 2048.0;
+        let farther = 1.0 + 1.0 / 1024.0;
         let least = 2_f32.powi(-24);
-        assert_eq!(
-            [0.5 * least, 0.4 * least, -1.5 * least].map(rounded),
-            [least, 0.0, -2.0 * least]
-        );
-        assert_eq!(rounded(f32::INFINITY), f32::INFINITY);
+        for (value, expected) in [
+            (tie, farther),
+            (-tie, -farther),
+            (1.25, 1.25),
+            (0.0, 0.0),
+            (0.5 * least, least),
+            (0.4 * least, 0.0),
+            (-1.5 * least, -2.0 * least),
+            (f32::INFINITY, f32::INFINITY),
+        ] {
+            let rounded = f32::from_bits(nearest_half(value.to_bits()));
+            assert_eq!(rounded, expected, "{value}");
+        }
     }
 
     #[test]

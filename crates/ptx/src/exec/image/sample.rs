@@ -1,8 +1,8 @@
 //! Texture fetches at coordinates.
 
-use super::axis::{Axis, Pair, SHARES};
+use super::axis::{Axis, Pair, WEIGHT_STEPS};
 use super::element::{Reading, Texel};
-use super::{AddressMode, Geometry, Image, Places, Read, Texture, cube};
+use super::{AddressMode, CoordinateMode, Geometry, Image, Read, Texture, cube};
 use crate::exec::report::Trap;
 
 /// The coordinates of a texture fetch.
@@ -11,7 +11,7 @@ pub(crate) struct Point {
     pub(crate) layer: u32,
     /// Bits of `f32`, or integers.
     pub(crate) coordinates: [u32; 3],
-    pub(crate) places: Places,
+    pub(crate) mode: CoordinateMode,
     /// The level of detail.
     pub(crate) level: f32,
     /// The offset in elements in each direction.
@@ -46,36 +46,41 @@ impl Query {
     }
 }
 
-/// A position in a level: its layer, and the elements in each direction.
-struct Spot {
+/// The elements around a point in a level: its layer, and the elements in each direction.
+struct Footprint {
     layer: u32,
     directions: usize,
     pairs: [Pair; 3],
 }
 
-/// Returns the weight of an element, in units of 1 / `SHARES`. Hardware splits the total among the layers of a volume first, then among
+/// Returns the weight of an element, in units of 1 / `WEIGHT_STEPS`. Hardware splits the total among the layers of a volume first, then among
 /// columns and then among rows. Each split rounds one part, and the other part gets the rest. The rounded part is the second column, and of
 /// a column's rows the one with the column's index.
 #[inline(always)]
-pub(super) fn share([column, row, layer]: [u32; 3], corner: [usize; 3]) -> u32 {
-    let part = |whole: u32, share: u32| (whole * share + SHARES / 2) / SHARES;
-    let of_layer = if corner[2] == 1 {
+pub(super) fn weight([column, row, layer]: [u32; 3], corner: [usize; 3]) -> u32 {
+    let layer_weight = if corner[2] == 1 {
         layer
     } else {
-        SHARES - layer
+        WEIGHT_STEPS - layer
     };
-    let second = part(of_layer, column);
-    let [of_column, of_row] = if corner[0] == 1 {
-        [second, row]
+    let second_column = scaled(layer_weight, column);
+    let (column_weight, row_weight) = if corner[0] == 1 {
+        (second_column, row)
     } else {
-        [of_layer - second, SHARES - row]
+        (layer_weight - second_column, WEIGHT_STEPS - row)
     };
-    let same = part(of_column, of_row);
+    let rounded = scaled(column_weight, row_weight);
     if corner[0] == corner[1] {
-        same
+        rounded
     } else {
-        of_column - same
+        column_weight - rounded
     }
+}
+
+/// Returns the part `weight` of a weight, rounded.
+#[inline(always)]
+fn scaled(whole: u32, weight: u32) -> u32 {
+    (whole * weight + WEIGHT_STEPS / 2) / WEIGHT_STEPS
 }
 
 impl Texture {
@@ -87,19 +92,19 @@ impl Texture {
         point: &Point,
         read: &mut impl Read,
     ) -> Result<Texel, Trap> {
-        let (first, second, share) = self.levels_at(point.level);
-        if self.is_out_of_reach(geometry, point.places) {
+        let (first, second, weight) = self.levels_for(point.level);
+        if self.reads_zeros(geometry, point.mode) {
             return Ok([0; 4]);
         }
-        if point.places != Places::Between {
-            return self.element_at(&self.levels[first], geometry, point, read);
+        if point.mode != CoordinateMode::Positions {
+            return self.integer_element(&self.levels[first], geometry, point, read);
         }
         let nearer = self.sample_level(&self.levels[first], geometry, point, read)?;
-        if share == 0.0 || !self.gives_floats() {
+        if weight == 0.0 || !self.returns_floats() {
             return Ok(self.element.rounded(nearer));
         }
         let farther = self.sample_level(&self.levels[second], geometry, point, read)?;
-        Ok(self.element.rounded(blend(nearer, farther, share)))
+        Ok(self.element.rounded(blend(nearer, farther, weight)))
     }
 
     /// Returns one channel of the four elements of linear filtering, counterclockwise from the lower left one.
@@ -111,42 +116,44 @@ impl Texture {
         read: &mut impl Read,
     ) -> Result<Texel, Trap> {
         let image = &self.levels[0];
-        let spot = self.spot(image, geometry, point, true);
-        let mut found = [0; 4];
-        for (place, corner) in found.iter_mut().zip([[0, 1], [1, 1], [1, 0], [0, 0]]) {
-            *place = self.corner(image, &spot, [corner[0], corner[1], 0], read)?[channel];
+        let footprint = self.footprint(image, geometry, point, true);
+        let mut texel = [0; 4];
+        for (value, [column, row]) in texel.iter_mut().zip([[0, 1], [1, 1], [1, 0], [0, 0]]) {
+            *value = self.corner(image, &footprint, [column, row, 0], read)?[channel];
         }
-        Ok(found)
+        Ok(texel)
     }
 
     /// Returns the property of a level.
     pub(crate) fn query(&self, query: Query, level: u32) -> u32 {
         let image = self.levels.get(level as usize).or(self.levels.last());
-        let extent = |direction| image.map_or(0, |image| image.extent(direction));
+        let [width, height, depth] =
+            image.map_or([0; 3], |image| [image.width, image.height, image.depth]);
         match query {
-            Query::Width => extent(0),
-            Query::Height => extent(1),
-            Query::Depth | Query::ArraySize => extent(2),
+            Query::Width => width,
+            Query::Height => height,
+            Query::Depth | Query::ArraySize => depth,
             Query::Levels => self.levels.len() as u32,
             Query::NormalizedCoordinates => self.has_normalized_coordinates.into(),
         }
     }
 
     /// Returns the level of detail at which gradients of these sizes, in texture coordinates, are one element.
-    pub(crate) fn level_of(&self, steps: [[f32; 3]; 2]) -> f32 {
+    pub(crate) fn gradient_level(&self, steps: [[f32; 3]; 2]) -> f32 {
         let image = &self.levels[0];
-        let length = |step: [f32; 3]| {
-            let scaled = |(direction, part): (usize, f32)| {
+        let [first, second] = steps.map(|step| {
+            let mut sum = 0.0;
+            for (direction, part) in step.into_iter().enumerate() {
                 let scale = if self.has_normalized_coordinates {
                     image.extent(direction) as f32
                 } else {
                     1.0
                 };
-                (part * scale).powi(2)
-            };
-            step.into_iter().enumerate().map(scaled).sum::<f32>().sqrt()
-        };
-        length(steps[0]).max(length(steps[1])).log2()
+                sum += (part * scale).powi(2);
+            }
+            sum.sqrt()
+        });
+        first.max(second).log2()
     }
 
     #[inline]
@@ -158,18 +165,18 @@ impl Texture {
     }
 
     #[inline]
-    pub(super) fn gives_floats(&self) -> bool {
-        self.element.gives_floats(self.reading())
+    pub(super) fn returns_floats(&self) -> bool {
+        self.element.returns_floats(self.reading())
     }
 
     /// Returns `true` if hardware returns only zeros. One-dimensional textures are read by integers only in linear memory, and by other
     /// coordinates only in arrays.
     #[inline]
-    fn is_out_of_reach(&self, geometry: Geometry, places: Places) -> bool {
-        match places {
-            Places::Nowhere => true,
-            Places::Between => self.is_buffer,
-            Places::Elements | Places::NearestElements => {
+    fn reads_zeros(&self, geometry: Geometry, mode: CoordinateMode) -> bool {
+        match mode {
+            CoordinateMode::Ignored => true,
+            CoordinateMode::Positions => self.is_buffer,
+            CoordinateMode::Elements | CoordinateMode::NearestElements => {
                 geometry == Geometry::Line && !self.is_buffer
             }
         }
@@ -177,58 +184,51 @@ impl Texture {
 
     /// Returns the element with integer coordinates. Beyond the edges, it is zero or the nearest element, regardless of the
     /// addressing modes.
-    fn element_at(
+    fn integer_element(
         &self,
         image: &Image,
         geometry: Geometry,
         point: &Point,
         read: &mut impl Read,
     ) -> Result<Texel, Trap> {
-        let is_nearest = point.places == Places::NearestElements;
-        let mut at = [
-            0,
-            0,
-            if geometry.has_layers() {
-                point.layer
-            } else {
-                0
-            },
-        ];
-        for (direction, place) in at.iter_mut().enumerate().take(geometry.dimensions()) {
-            *place = point.coordinates[direction].wrapping_add_signed(point.offset[direction]);
+        let is_nearest = point.mode == CoordinateMode::NearestElements;
+        let mut coordinates = [0; 3];
+        if geometry.has_layers() {
+            coordinates[2] = point.layer;
         }
-        for (direction, place) in at.iter_mut().enumerate() {
+        for direction in 0..geometry.dimensions() {
+            coordinates[direction] =
+                point.coordinates[direction].wrapping_add_signed(point.offset[direction]);
+        }
+        for (direction, coordinate) in coordinates.iter_mut().enumerate() {
             let last = image.extent(direction) - 1;
             if is_nearest {
                 let is_layer = direction >= geometry.dimensions();
-                *place = if is_layer {
-                    (*place).min(last)
+                *coordinate = if is_layer {
+                    (*coordinate).min(last)
                 } else {
-                    place.cast_signed().max(0).cast_unsigned().min(last)
+                    coordinate.cast_signed().max(0).cast_unsigned().min(last)
                 };
-            } else if *place > last {
+            } else if *coordinate > last {
                 return Ok([0; 4]);
             }
         }
-        self.element.read(
-            image.address(self.element.bytes(), at),
-            self.reading(),
-            read,
-        )
+        let address = image.address(self.element.bytes(), coordinates);
+        self.element.read(address, self.reading(), read)
     }
 
     /// Returns the levels next to a level of detail, and the weight of the second one.
     #[inline]
-    fn levels_at(&self, level: f32) -> (usize, usize, f64) {
+    fn levels_for(&self, level: f32) -> (usize, usize, f64) {
         if self.levels.len() == 1 {
             return (0, 0, 0.0);
         }
         let last = (self.levels.len() - 1) as f32;
         let level = if level.is_nan() { 0.0 } else { level };
-        let [least, most] = self.level_range;
-        let [level, bias, least, most, last] =
-            [level, self.level_bias, least, most, last].map(f64::from);
-        let level = (level + bias).min(most).max(least).min(last).max(0.0);
+        let last = f64::from(last);
+        let [min, max] = self.level_range.map(f64::from);
+        let biased = f64::from(level) + f64::from(self.level_bias);
+        let level = biased.min(max).max(min).min(last).max(0.0);
         if !self.is_linear_in_levels {
             let nearest = (level + 0.5).floor().min(last) as usize;
             return (nearest, nearest, 0.0);
@@ -250,28 +250,33 @@ impl Texture {
         point: &Point,
         read: &mut impl Read,
     ) -> Result<Texel, Trap> {
-        let is_linear = self.is_linear && self.gives_floats();
-        let spot = self.spot(image, geometry, point, is_linear);
+        let is_linear = self.is_linear && self.returns_floats();
+        let footprint = self.footprint(image, geometry, point, is_linear);
         if is_linear {
-            self.blended(image, &spot, read)
+            self.blended(image, &footprint, read)
         } else {
-            self.corner(image, &spot, [0; 3], read)
+            self.corner(image, &footprint, [0; 3], read)
         }
     }
 
     /// Returns the weighted sum of the elements around a point.
     #[inline]
-    fn blended(&self, image: &Image, spot: &Spot, read: &mut impl Read) -> Result<Texel, Trap> {
+    fn blended(
+        &self,
+        image: &Image,
+        footprint: &Footprint,
+        read: &mut impl Read,
+    ) -> Result<Texel, Trap> {
         let mut sums = [0_f64; 4];
-        let shares = spot.pairs.map(|pair| pair.share);
-        for number in 0..1_usize << spot.directions {
+        let weights = footprint.pairs.map(|pair| pair.weight);
+        for number in 0..1_usize << footprint.directions {
             let corner = std::array::from_fn(|direction| number >> direction & 1);
-            let share = f64::from(share(shares, corner)) / f64::from(SHARES);
-            if share > 0.0 {
-                let texel = self.corner(image, spot, corner, read)?;
-                let add =
-                    |(sum, bits): (&mut f64, u32)| *sum += share * f64::from(f32::from_bits(bits));
-                sums.iter_mut().zip(texel).for_each(add);
+            let weight = f64::from(weight(weights, corner)) / f64::from(WEIGHT_STEPS);
+            if weight > 0.0 {
+                let texel = self.corner(image, footprint, corner, read)?;
+                for (sum, bits) in sums.iter_mut().zip(texel) {
+                    *sum += weight * f64::from(f32::from_bits(bits));
+                }
             }
         }
         Ok(sums.map(|sum| (sum as f32).to_bits()))
@@ -282,26 +287,29 @@ impl Texture {
     fn corner(
         &self,
         image: &Image,
-        spot: &Spot,
+        footprint: &Footprint,
         corner: [usize; 3],
         read: &mut impl Read,
     ) -> Result<Texel, Trap> {
-        let mut at = [0, 0, spot.layer];
-        for direction in 0..spot.directions {
-            match spot.pairs[direction].places[corner[direction]] {
-                Some(place) => at[direction] = place,
+        let mut coordinates = [0, 0, footprint.layer];
+        for direction in 0..footprint.directions {
+            match footprint.pairs[direction].elements[corner[direction]] {
+                Some(element) => coordinates[direction] = element,
                 None => return Ok(self.element.border(self.border, self.reading())),
             }
         }
-        self.element.read(
-            image.address(self.element.bytes(), at),
-            self.reading(),
-            read,
-        )
+        let address = image.address(self.element.bytes(), coordinates);
+        self.element.read(address, self.reading(), read)
     }
 
     #[inline]
-    fn spot(&self, image: &Image, geometry: Geometry, point: &Point, is_linear: bool) -> Spot {
+    fn footprint(
+        &self,
+        image: &Image,
+        geometry: Geometry,
+        point: &Point,
+        is_linear: bool,
+    ) -> Footprint {
         let mut coordinates = point.coordinates;
         let mut layer = if geometry.has_layers() {
             point.layer
@@ -310,10 +318,10 @@ impl Texture {
         };
         let is_cube = geometry.is_cube();
         if is_cube {
-            let (face, place) = cube::face(coordinates.map(f32::from_bits));
-            let most = (image.depth / 6).saturating_sub(1);
-            layer = layer.min(most) * 6 + face;
-            coordinates = [place[0].to_bits(), place[1].to_bits(), 0];
+            let (face, [s, t]) = cube::face(coordinates.map(f32::from_bits));
+            let last = (image.depth / 6).saturating_sub(1);
+            layer = layer.min(last) * 6 + face;
+            coordinates = [s.to_bits(), t.to_bits(), 0];
         }
         // Hardware reads a line as the upper edge of a plane with one row. The border color of the second direction has half the weight.
         let has_edge =
@@ -331,8 +339,8 @@ impl Texture {
             let coordinate = coordinates[direction];
             if direction >= directions {
                 return Pair {
-                    places: [Some(0); 2],
-                    share: 0,
+                    elements: [Some(0); 2],
+                    weight: 0,
                 };
             }
             let offset = point.offset[direction];
@@ -340,12 +348,12 @@ impl Texture {
                 axis.pair(f32::from_bits(coordinate), offset)
             } else {
                 Pair {
-                    places: [axis.nearest(f32::from_bits(coordinate), offset); 2],
-                    share: 0,
+                    elements: [axis.nearest(f32::from_bits(coordinate), offset); 2],
+                    weight: 0,
                 }
             }
         });
-        Spot {
+        Footprint {
             layer: layer.min(image.depth - 1),
             directions,
             pairs,
@@ -365,9 +373,10 @@ impl Texture {
 }
 
 /// Interpolates between two texels; `share` is the weight of the second.
-fn blend(first: Texel, second: Texel, share: f64) -> Texel {
+fn blend(first: Texel, second: Texel, weight: f64) -> Texel {
     std::array::from_fn(|channel| {
-        let value = |texel: Texel| f64::from(f32::from_bits(texel[channel]));
-        ((value(first) * (1.0 - share) + value(second) * share) as f32).to_bits()
+        let [first, second] =
+            [first, second].map(|texel| f64::from(f32::from_bits(texel[channel])));
+        ((first * (1.0 - weight) + second * weight) as f32).to_bits()
     })
 }

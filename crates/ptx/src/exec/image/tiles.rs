@@ -1,7 +1,9 @@
 //! Sparse images: the tiles with physical memory.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+
+use parking_lot::Mutex;
 
 use super::Image;
 
@@ -32,18 +34,21 @@ impl Tiles {
 
     /// Maps or unmaps a box of elements.
     pub fn set(&self, origin: [u32; 3], extent: [u32; 3], is_mapped: bool) {
-        let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
-        let range = |axis: usize| {
+        let [xs, ys, zs]: [Range<u32>; 3] = std::array::from_fn(|axis| {
             let first = origin[axis] / self.extent[axis];
-            first..(origin[axis].saturating_add(extent[axis])).div_ceil(self.extent[axis])
-        };
-        for (z, y, x) in
-            range(2).flat_map(|z| range(1).flat_map(move |y| range(0).map(move |x| (z, y, x))))
-        {
-            if is_mapped {
-                mapped.insert([x, y, z]);
-            } else {
-                mapped.remove(&[x, y, z]);
+            let end = origin[axis].saturating_add(extent[axis]);
+            first..end.div_ceil(self.extent[axis])
+        });
+        let mut mapped = self.mapped.lock();
+        for z in zs {
+            for y in ys.clone() {
+                for x in xs.clone() {
+                    if is_mapped {
+                        mapped.insert([x, y, z]);
+                    } else {
+                        mapped.remove(&[x, y, z]);
+                    }
+                }
             }
         }
     }
@@ -57,19 +62,15 @@ impl Tiles {
             pitch,
             ..
         } = self.image;
-        let Some(offset) = address
-            .checked_sub(base)
-            .filter(|it| *it < pitch * u64::from(height) * u64::from(depth))
-        else {
+        let size = pitch * u64::from(height) * u64::from(depth);
+        let Some(offset) = address.checked_sub(base).filter(|offset| *offset < size) else {
             return true;
         };
-        let (row, column) = (offset / pitch, offset % pitch / self.element);
-        let place = [column, row % u64::from(height), row / u64::from(height)];
-        let tile = std::array::from_fn(|axis| place[axis] as u32 / self.extent[axis]);
-        self.mapped
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(&tile)
+        let row = offset / pitch;
+        let column = offset % pitch / self.element;
+        let coordinates = [column, row % u64::from(height), row / u64::from(height)];
+        let tile = std::array::from_fn(|axis| coordinates[axis] as u32 / self.extent[axis]);
+        self.mapped.lock().contains(&tile)
     }
 }
 
@@ -87,27 +88,27 @@ mod tests {
             pitch: 96,
         };
         let tiles = Tiles::new(image, 4, [8, 4, 1]);
-        let at = |x: u64, y: u64, z: u64| tiles.has_memory(0x1000 + (z * 10 + y) * 96 + x * 4);
-        assert!(!at(0, 0, 0));
+        assert!(!has_memory(&tiles, [0, 0, 0]));
         tiles.set([8, 4, 1], [12, 6, 1], true);
-        assert_eq!(
-            [
-                at(7, 4, 1),
-                at(8, 4, 1),
-                at(19, 9, 1),
-                at(8, 3, 1),
-                at(8, 4, 0)
-            ],
-            [false, true, true, false, false]
-        );
+        for (element, expected) in [
+            ([7, 4, 1], false),
+            ([8, 4, 1], true),
+            ([19, 9, 1], true),
+            ([8, 3, 1], false),
+            ([8, 4, 0], false),
+        ] {
+            assert_eq!(has_memory(&tiles, element), expected, "{element:?}");
+        }
         tiles.set([8, 4, 1], [8, 4, 1], false);
-        assert_eq!(
-            [at(8, 4, 1), at(16, 4, 1), at(8, 8, 1)],
-            [false, true, true]
-        );
-        assert!(
-            tiles.has_memory(0xfff) && tiles.has_memory(0x1000 + 20 * 96),
-            "of another image"
-        );
+        for (element, expected) in [([8, 4, 1], false), ([16, 4, 1], true), ([8, 8, 1], true)] {
+            assert_eq!(has_memory(&tiles, element), expected, "{element:?}");
+        }
+        for address in [0xfff, 0x1000 + 20 * 96] {
+            assert!(tiles.has_memory(address), "{address:#x} is outside");
+        }
+    }
+
+    fn has_memory(tiles: &Tiles, [x, y, z]: [u64; 3]) -> bool {
+        tiles.has_memory(0x1000 + (z * 10 + y) * 96 + x * 4)
     }
 }

@@ -10,7 +10,7 @@ use super::used_bytes::runs_of_used_bytes;
 use super::variables::VariableLocation;
 use crate::exec::flow::run_fence;
 use crate::exec::handler::moves::{add_doubles, copy};
-use crate::exec::op::{Handler, Op, RunsSlot, Space};
+use crate::exec::op::{Handler, Op, PatternSlot, Space};
 use crate::exec::program::Late;
 use crate::exec::stack::run_frame_address;
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
@@ -319,7 +319,7 @@ impl Lowerer<'_> {
             space: target.space,
             narrow_address: target.narrow,
             align_mask: (align - 1) as u8,
-            runs,
+            pattern: runs,
             ..Op::new(run)
         })
     }
@@ -329,17 +329,17 @@ impl Lowerer<'_> {
         let runs = if bytes.is_power_of_two() {
             self.runs_slot(target, bytes)
         } else {
-            RunsSlot::None
+            PatternSlot::None
         };
         let op = self.access(run, target, 0, bytes);
-        op.runs = runs;
+        op.pattern = runs;
         op
     }
 
     /// Returns the slot of the runs of the address register of a load or a store, which keeps them if no earlier access did.
-    pub(super) fn runs_slot(&mut self, target: Target, align: u64) -> RunsSlot {
+    pub(super) fn runs_slot(&mut self, target: Target, align: u64) -> PatternSlot {
         match self.kept_runs.reuse(target, align) {
-            RunsSlot::None if !self.is_guarded() => self.kept_runs.keep(target, align),
+            PatternSlot::None if !self.is_guarded() => self.kept_runs.keep(target, align),
             slot => slot,
         }
     }

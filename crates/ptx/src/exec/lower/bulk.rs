@@ -3,7 +3,10 @@
 use super::asynchronous::{space_of, state};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::bulk::{BulkReduction, run_bulk, run_masked, run_prefetch, run_reduction};
+use crate::exec::bulk::{
+    BulkReduction, FROM_SHARED, REDUCTION_SHIFT, TO_SHARED, run_bulk, run_masked, run_prefetch,
+    run_reduction,
+};
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::op::{Op, Space};
 use crate::exec::tensor::{self};
@@ -68,7 +71,7 @@ impl Lowerer<'_> {
             e: barrier,
             ..Op::new(run)
         });
-        op.imm = to_shared | from_shared << 1 | number << 2;
+        op.imm = to_shared * TO_SHARED | from_shared * FROM_SHARED | number << REDUCTION_SHIFT;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Propagation of undefined bytes through each instruction, for programs that check for uninitialized reads.
 
 use super::function::{Lowerer, Slot};
-use crate::exec::definedness::{Flow, How, Place, Source, Value};
+use crate::exec::definedness::{Flow, Propagation, RegisterRow, Source, Value};
 use crate::syntax::{
     Base, Callee, Instruction, Keyword, Modifier, Opcode, Operand, Operation, RegisterId,
     ScalarClass, ScalarType, ShuffleMode, Space as State,
@@ -19,9 +19,12 @@ impl Lowerer<'_> {
             return;
         }
         let (flow, later) = self.flows_of(instruction);
-        let meets = matches!(flow.how, How::AllLanes | How::WholeWarp | How::Shuffle(_));
+        let meets = matches!(
+            flow.propagation,
+            Propagation::AllLanes | Propagation::WholeWarp | Propagation::Shuffle(_)
+        );
         let at = if meets { end - 1 } else { start };
-        if !flow.sinks.is_empty() || flow.how != How::Nothing {
+        if !flow.sinks.is_empty() || flow.propagation != Propagation::Nothing {
             self.out.flows.push((at as u32, flow));
         }
         if let (Some(flow), Some(at)) = (later, self.moved_at.filter(|at| *at < end)) {
@@ -42,29 +45,32 @@ impl Lowerer<'_> {
                 self.store_flows(instruction, scalar)
             }
             O::Mov if !is_predicate => (self.move_flow(operands, scalar), None),
-            O::Selp => (self.chosen(How::Select, operands, scalar), None),
+            O::Selp => (self.chosen(Propagation::Select, operands, scalar), None),
             O::And | O::Or => {
                 let dominant = match (instruction.opcode, is_predicate) {
                     (O::And, _) => 0,
                     (_, true) => 1,
                     (_, false) => 0xff,
                 };
-                (self.chosen(How::Dominant(dominant), operands, scalar), None)
+                (
+                    self.chosen(Propagation::Dominant(dominant), operands, scalar),
+                    None,
+                )
             }
             O::Xor | O::Not | O::Neg if operands.len() < 3 || operands[1] != operands[2] => {
-                let how = if instruction.opcode == O::Neg {
-                    How::All
+                let propagation = if instruction.opcode == O::Neg {
+                    Propagation::All
                 } else {
-                    How::Bytewise
+                    Propagation::Bytewise
                 };
-                (self.chosen(how, operands, scalar), None)
+                (self.chosen(propagation, operands, scalar), None)
             }
             O::Xor | O::Sub if operands.len() == 3 && operands[1] == operands[2] => {
                 (self.defined(operands), None)
             }
             O::Shl => (
                 self.chosen(
-                    How::Shift {
+                    Propagation::Shift {
                         left: true,
                         signed: false,
                     },
@@ -77,7 +83,7 @@ impl Lowerer<'_> {
                 let signed = scalar.class() == ScalarClass::Signed;
                 (
                     self.chosen(
-                        How::Shift {
+                        Propagation::Shift {
                             left: false,
                             signed,
                         },
@@ -87,9 +93,9 @@ impl Lowerer<'_> {
                     None,
                 )
             }
-            O::Bfe => (self.chosen(How::Extract, operands, scalar), None),
+            O::Bfe => (self.chosen(Propagation::Extract, operands, scalar), None),
             O::Prmt if instruction.modifiers.len() == 1 => {
-                (self.chosen(How::Permute, operands, scalar), None)
+                (self.chosen(Propagation::Permute, operands, scalar), None)
             }
             O::Cvt => (self.conversion_flow(instruction, operands), None),
             O::Setp => (self.comparison_flow(instruction, operands, scalar), None),
@@ -98,7 +104,11 @@ impl Lowerer<'_> {
                 let [destination, sources @ .., members] = operands else {
                     return (nothing(), None);
                 };
-                let flow = self.spread(How::AllLanes, std::slice::from_ref(destination), sources);
+                let flow = self.spread(
+                    Propagation::AllLanes,
+                    std::slice::from_ref(destination),
+                    sources,
+                );
                 (
                     Flow {
                         sinks: self.sinks([members]),
@@ -108,11 +118,11 @@ impl Lowerer<'_> {
                 )
             }
             O::Mma | O::Movmatrix => (
-                self.spread(How::WholeWarp, &operands[..1], &operands[1..]),
+                self.spread(Propagation::WholeWarp, &operands[..1], &operands[1..]),
                 None,
             ),
             O::Wmma if has_any(instruction, &[Keyword::Mma]) => (
-                self.spread(How::WholeWarp, &operands[..1], &operands[1..]),
+                self.spread(Propagation::WholeWarp, &operands[..1], &operands[1..]),
                 None,
             ),
             _ => (self.other_flow(instruction, operands), None),
@@ -203,7 +213,7 @@ impl Lowerer<'_> {
                 ..nothing()
             },
             _ if operands.is_empty() => nothing(),
-            _ => self.spread(How::All, &operands[..1], &operands[1..]),
+            _ => self.spread(Propagation::All, &operands[..1], &operands[1..]),
         }
     }
 
@@ -216,7 +226,7 @@ impl Lowerer<'_> {
         let load = Flow {
             destinations,
             ..Flow {
-                how: How::Load,
+                propagation: Propagation::Load,
                 ..nothing()
             }
         };
@@ -225,7 +235,7 @@ impl Lowerer<'_> {
             return (
                 Flow {
                     sinks,
-                    how: How::Defined,
+                    propagation: Propagation::Defined,
                     ..load
                 },
                 None,
@@ -243,14 +253,14 @@ impl Lowerer<'_> {
         let places = self.parts(value, bytes).into_iter();
         let sources: Vec<Source> = places
             .map(|(place, bytes)| Source {
-                value: place.map_or(Value::Immediate(0), Value::Place),
+                value: place.map_or(Value::Immediate(0), Value::Register),
                 bytes,
             })
             .collect();
         let mut sinks = self.sinks([address]);
         if is_global {
             let stored = sources.iter().filter_map(|source| match source.value {
-                Value::Place(place) => Some((place, bits(source.bytes))),
+                Value::Register(place) => Some((place, bits(source.bytes))),
                 _ => None,
             });
             sinks.extend(stored);
@@ -259,7 +269,7 @@ impl Lowerer<'_> {
         (
             Flow { sinks, ..nothing() },
             Some(Flow {
-                how: How::Store,
+                propagation: Propagation::Store,
                 sources,
                 ..nothing()
             }),
@@ -279,12 +289,12 @@ impl Lowerer<'_> {
         };
         let sources = self.parts(source, parts(source, destination)).into_iter();
         let sources = sources.map(|(place, bytes)| Source {
-            value: place.map_or(Value::Immediate(0), Value::Place),
+            value: place.map_or(Value::Immediate(0), Value::Register),
             bytes,
         });
         let destinations = self.parts(destination, parts(destination, source));
         Flow {
-            how: How::Bytes { signed: false },
+            propagation: Propagation::Bytes { signed: false },
             sources: sources.collect(),
             destinations,
             ..nothing()
@@ -297,7 +307,7 @@ impl Lowerer<'_> {
             (&types[..], operands, instruction.modifiers.len())
         else {
             return self.spread(
-                How::All,
+                Propagation::All,
                 operands.get(..1).unwrap_or_default(),
                 operands.get(1..).unwrap_or_default(),
             );
@@ -307,7 +317,7 @@ impl Lowerer<'_> {
             .any(|scalar| scalar.class() == ScalarClass::Float)
         {
             return self.spread(
-                How::All,
+                Propagation::All,
                 std::slice::from_ref(destination),
                 std::slice::from_ref(source),
             );
@@ -319,7 +329,7 @@ impl Lowerer<'_> {
         });
         let destinations = self.parts(destination, WHOLE);
         Flow {
-            how: How::Bytes { signed },
+            propagation: Propagation::Bytes { signed },
             sources: value.into_iter().collect(),
             destinations,
             ..nothing()
@@ -339,7 +349,7 @@ impl Lowerer<'_> {
         } else {
             None
         };
-        self.chosen(How::Compare(decides), operands, scalar)
+        self.chosen(Propagation::Compare(decides), operands, scalar)
     }
 
     fn shuffle_flow(&self, instruction: &Instruction, operands: &[Operand]) -> Flow {
@@ -360,13 +370,13 @@ impl Lowerer<'_> {
             _ => 3,
         };
         let mut flow = self.spread(
-            How::Shuffle(mode),
+            Propagation::Shuffle(mode),
             std::slice::from_ref(destination),
             sources,
         );
         // The predicate depends on the lane numbers only.
         flow.destinations
-            .retain(|(place, _)| !matches!(place, Some(Place::Predicate(_))));
+            .retain(|(place, _)| !matches!(place, Some(RegisterRow::Predicate(_))));
         Flow {
             sinks: self.sinks([members]),
             ..flow
@@ -374,9 +384,9 @@ impl Lowerer<'_> {
     }
 
     /// Returns a flow whose operands are the result and sources of a type, or predicates.
-    fn chosen(&self, how: How, operands: &[Operand], scalar: ScalarType) -> Flow {
+    fn chosen(&self, propagation: Propagation, operands: &[Operand], scalar: ScalarType) -> Flow {
         let mut flow = self.spread(
-            how,
+            propagation,
             operands.get(..1).unwrap_or_default(),
             operands.get(1..).unwrap_or_default(),
         );
@@ -387,10 +397,10 @@ impl Lowerer<'_> {
     }
 
     fn defined(&self, results: &[Operand]) -> Flow {
-        self.spread(How::Defined, results, &[])
+        self.spread(Propagation::Defined, results, &[])
     }
 
-    fn spread(&self, how: How, results: &[Operand], sources: &[Operand]) -> Flow {
+    fn spread(&self, propagation: Propagation, results: &[Operand], sources: &[Operand]) -> Flow {
         let values = sources.iter().flat_map(|source| self.values(source));
         let sources = values
             .map(|value| Source {
@@ -403,7 +413,7 @@ impl Lowerer<'_> {
             .flat_map(|result| self.parts(result, WHOLE))
             .collect();
         Flow {
-            how,
+            propagation,
             sources,
             destinations,
             ..nothing()
@@ -411,13 +421,13 @@ impl Lowerer<'_> {
     }
 
     /// Returns all registers that operands read.
-    fn sinks<'o>(&self, operands: impl IntoIterator<Item = &'o Operand>) -> Vec<(Place, u8)> {
+    fn sinks<'o>(&self, operands: impl IntoIterator<Item = &'o Operand>) -> Vec<(RegisterRow, u8)> {
         let values = operands
             .into_iter()
             .flat_map(|operand| self.values(operand));
         let places = values.filter_map(|value| match value {
             Value::Immediate(_) => None,
-            Value::Place(place) | Value::Not(place) => Some((place, u8::MAX)),
+            Value::Register(place) | Value::Not(place) => Some((place, u8::MAX)),
         });
         places.collect()
     }
@@ -438,7 +448,7 @@ impl Lowerer<'_> {
                 self.register_values(*register)
             }
             Operand::Element(register, index) => places(self.element(*register, *index))
-                .map(Value::Place)
+                .map(Value::Register)
                 .collect(),
             Operand::Not(register) => places(self.slot(*register)).map(Value::Not).collect(),
             Operand::Pair(first, second) => first
@@ -472,12 +482,12 @@ impl Lowerer<'_> {
         let vector = self.function.registers[register.0 as usize].vector;
         (0..vector.max(1))
             .flat_map(|index| places(self.element(register, index)))
-            .map(Value::Place)
+            .map(Value::Register)
             .collect()
     }
 
     /// Returns the registers of an operand, each with the number of its bytes.
-    fn parts(&self, operand: &Operand, bytes: u32) -> Vec<(Option<Place>, u32)> {
+    fn parts(&self, operand: &Operand, bytes: u32) -> Vec<(Option<RegisterRow>, u32)> {
         match operand {
             Operand::Vector(parts) => parts
                 .iter()
@@ -493,9 +503,9 @@ impl Lowerer<'_> {
             operand => {
                 let values = self.values(operand).into_iter();
                 let each = |value| match value {
-                    Value::Place(place @ Place::Predicate(_)) => (Some(place), 1),
-                    Value::Place(place @ Place::Word(_)) => (Some(place), bytes.min(4)),
-                    Value::Place(place) => (Some(place), bytes.min(8)),
+                    Value::Register(place @ RegisterRow::Predicate(_)) => (Some(place), 1),
+                    Value::Register(place @ RegisterRow::Word(_)) => (Some(place), bytes.min(4)),
+                    Value::Register(place) => (Some(place), bytes.min(8)),
                     _ => (None, bytes.min(8)),
                 };
                 values.map(each).collect()
@@ -507,7 +517,7 @@ impl Lowerer<'_> {
 fn nothing() -> Flow {
     Flow {
         sinks: Vec::new(),
-        how: How::Nothing,
+        propagation: Propagation::Nothing,
         sources: Vec::new(),
         destinations: Vec::new(),
     }
@@ -527,12 +537,12 @@ fn bits(bytes: u32) -> u8 {
     }
 }
 
-fn places(slot: Slot) -> impl Iterator<Item = Place> {
+fn places(slot: Slot) -> impl Iterator<Item = RegisterRow> {
     let (first, second) = match slot {
-        Slot::Word(row) => (Place::Word(row), None),
-        Slot::Double(row) => (Place::Double(row), None),
-        Slot::Quad(row) => (Place::Double(row), Some(Place::Double(row + 1))),
-        Slot::Predicate(number) => (Place::Predicate(number), None),
+        Slot::Word(row) => (RegisterRow::Word(row), None),
+        Slot::Double(row) => (RegisterRow::Double(row), None),
+        Slot::Quad(row) => (RegisterRow::Double(row), Some(RegisterRow::Double(row + 1))),
+        Slot::Predicate(number) => (RegisterRow::Predicate(number), None),
     };
     std::iter::once(first).chain(second)
 }

@@ -4,7 +4,7 @@ use super::address::{NO_ROW, Target, row};
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use crate::exec::access::{load, load_again, load_param, store, store_again};
-use crate::exec::op::{Handler, Role, RunsSlot, Space};
+use crate::exec::op::{Handler, PatternSlot, Role, Space};
 use crate::exec::superinstruction::Operation;
 use crate::syntax::{Instruction, ScalarClass, ScalarType};
 
@@ -29,8 +29,8 @@ impl Lowerer<'_> {
         let run = load_handler(scalar, double, manner)
             .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
         let op = self.access(run, target, offset, align);
-        (op.d, op.runs) = (d, runs);
-        let is_of_runs = runs != RunsSlot::None && target.is_aligned(align);
+        (op.d, op.pattern) = (d, runs);
+        let is_of_runs = runs != PatternSlot::None && target.is_aligned(align);
         if scalar.bits() == 32 && !double && target.space == Space::Shared && is_of_runs {
             op.role = Role::Step(Operation::Load);
         }
@@ -51,7 +51,7 @@ impl Lowerer<'_> {
         let run = store_handler(scalar, double, again)
             .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
         let op = self.access(run, target, offset, align);
-        (op.b, op.runs) = (b, runs);
+        (op.b, op.pattern) = (b, runs);
         Ok(())
     }
 }

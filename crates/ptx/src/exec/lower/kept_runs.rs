@@ -6,15 +6,15 @@
 use super::address::Target;
 use super::function::{Lowerer, Slot};
 use super::registers::each_result;
-use crate::exec::op::{KEPT_RUNS, RunsSlot, Space};
+use crate::exec::op::{ACCESS_PATTERN_SLOTS, PatternSlot, Space};
 use crate::syntax::Instruction;
 
 /// The address registers whose runs are kept, by slots.
 #[derive(Debug, Default)]
 pub(super) struct KeptRuns {
-    registers: [Option<Kept>; KEPT_RUNS],
+    registers: [Option<Kept>; ACCESS_PATTERN_SLOTS],
     /// For each slot, `true` if a load or a store has resolved the memory of the runs.
-    is_placed: [bool; KEPT_RUNS],
+    is_placed: [bool; ACCESS_PATTERN_SLOTS],
     /// The slot that is filled next.
     next: usize,
 }
@@ -46,32 +46,32 @@ impl Kept {
 
 impl KeptRuns {
     /// Returns the slot in which the runs of a target are kept.
-    pub(super) fn reuse(&self, target: Target, align: u64) -> RunsSlot {
+    pub(super) fn reuse(&self, target: Target, align: u64) -> PatternSlot {
         let kept = Kept::of(target, align);
         let slot = self
             .registers
             .iter()
             .position(|it| it.is_some() && *it == kept);
-        slot.map_or(RunsSlot::None, |slot| RunsSlot::Reuse(slot as u8))
+        slot.map_or(PatternSlot::None, |slot| PatternSlot::Reuse(slot as u8))
     }
 
     /// Returns the slot in which an access keeps the runs of its target.
-    pub(super) fn keep(&mut self, target: Target, align: u64) -> RunsSlot {
+    pub(super) fn keep(&mut self, target: Target, align: u64) -> PatternSlot {
         let Some(kept) = Kept::of(target, align) else {
-            return RunsSlot::None;
+            return PatternSlot::None;
         };
         let slot = self.next;
         self.registers[slot] = Some(kept);
         self.is_placed[slot] = false;
-        self.next = (slot + 1) % KEPT_RUNS;
-        RunsSlot::Keep(slot as u8)
+        self.next = (slot + 1) % ACCESS_PATTERN_SLOTS;
+        PatternSlot::Fill(slot as u8)
     }
 
     /// Records that a load or a store uses a slot. Returns `true` if an earlier one has resolved the memory of the runs.
-    pub(super) fn place(&mut self, slot: RunsSlot) -> bool {
+    pub(super) fn place(&mut self, slot: PatternSlot) -> bool {
         match slot {
-            RunsSlot::None => false,
-            RunsSlot::Keep(slot) | RunsSlot::Reuse(slot) => {
+            PatternSlot::None => false,
+            PatternSlot::Fill(slot) | PatternSlot::Reuse(slot) => {
                 std::mem::replace(&mut self.is_placed[usize::from(slot)], true)
             }
         }
@@ -85,7 +85,7 @@ impl KeptRuns {
     }
 
     fn forget_all(&mut self) {
-        self.registers = [None; KEPT_RUNS];
+        self.registers = [None; ACCESS_PATTERN_SLOTS];
     }
 
     fn forget(&mut self, register: Slot) {
@@ -98,14 +98,14 @@ impl KeptRuns {
 impl Lowerer<'_> {
     /// Removes slots whose runs no later access reuses.
     pub(super) fn drop_unused_runs(&mut self) {
-        let mut is_used = [false; KEPT_RUNS];
+        let mut is_used = [false; ACCESS_PATTERN_SLOTS];
         for op in self.out.code.iter_mut().rev() {
-            match op.runs {
-                RunsSlot::Reuse(slot) => is_used[usize::from(slot)] = true,
-                RunsSlot::Keep(slot) if !std::mem::take(&mut is_used[usize::from(slot)]) => {
-                    op.runs = RunsSlot::None;
+            match op.pattern {
+                PatternSlot::Reuse(slot) => is_used[usize::from(slot)] = true,
+                PatternSlot::Fill(slot) if !std::mem::take(&mut is_used[usize::from(slot)]) => {
+                    op.pattern = PatternSlot::None;
                 }
-                RunsSlot::Keep(_) | RunsSlot::None => {}
+                PatternSlot::Fill(_) | PatternSlot::None => {}
             }
         }
     }
@@ -129,12 +129,12 @@ mod tests {
     use crate::syntax;
 
     /// Returns how the accesses to memory of a kernel find their runs.
-    fn runs_of(body: &str) -> Vec<RunsSlot> {
+    fn runs_of(body: &str) -> Vec<PatternSlot> {
         runs_with(Checking::nothing(), body)
     }
 
     /// The same with checks.
-    fn runs_with(checking: Checking, body: &str) -> Vec<RunsSlot> {
+    fn runs_with(checking: Checking, body: &str) -> Vec<PatternSlot> {
         let text = format!(
             ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry main(.param .u64 p)\n{{\n
              .reg .pred %p;\n.reg .b32 %r<8>;\n.reg .f32 %f<8>;\n.reg .b64 %d<8>;\n{body}\nret;\n}}"
@@ -145,18 +145,18 @@ mod tests {
         let code = &program.functions[0].code;
         code.iter()
             .filter(|op| op.align_mask != 0)
-            .map(|op| op.runs)
+            .map(|op| op.pattern)
             .collect()
     }
 
     #[test]
     fn accesses_by_one_register_reuse_its_runs() {
-        use RunsSlot::{Keep, None, Reuse};
+        use PatternSlot::{Fill, None, Reuse};
         let body = "ld.shared.f32 %f0, [%d1]; ld.shared.f32 %f1, [%d2+4]; ld.shared.f32 %f2, [%d1+8];
             fma.rn.f32 %f3, %f0, %f1, %f2; st.shared.f32 [%d2], %f3; setp.eq.f32 %p, %f3, %f0; ld.shared.f32 %f4, [%d1];";
         assert_eq!(
             runs_of(body),
-            [Keep(0), Keep(1), Reuse(0), Reuse(1), Reuse(0)]
+            [Fill(0), Fill(1), Reuse(0), Reuse(1), Reuse(0)]
         );
         assert_eq!(
             runs_of("ld.f32 %f0, [%d1]; ld.f32 %f1, [%d1];"),
@@ -165,13 +165,13 @@ mod tests {
         );
         assert_eq!(
             runs_of("ld.global.v2.f32 {%f0, %f1}, [%d1];"),
-            [Keep(0), Reuse(0)]
+            [Fill(0), Reuse(0)]
         );
     }
 
     #[test]
     fn check_for_races_keeps_the_runs_of_the_access_that_follows() {
-        use RunsSlot::{Keep, Reuse};
+        use PatternSlot::{Fill, Reuse};
         let all = Checking::nothing()
             .with_races(true)
             .with_uninitialized(true);
@@ -179,10 +179,10 @@ mod tests {
         assert_eq!(
             runs,
             [
-                Keep(0),
+                Fill(0),
                 Reuse(0),
                 Reuse(0),
-                Keep(1),
+                Fill(1),
                 Reuse(1),
                 Reuse(1),
                 Reuse(1)
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn runs_are_found_again_where_the_register_may_have_changed() {
-        use RunsSlot::{Keep, None, Reuse};
+        use PatternSlot::{Fill, None, Reuse};
         // Runs that no other access reuses are not kept.
         for change in [
             "add.u64 %d1, %d1, 4;",
@@ -202,7 +202,7 @@ mod tests {
         ] {
             let body = format!("ld.global.u32 %r0, [%d1]; {change} ld.global.u32 %r1, [%d1];");
             assert!(
-                matches!(runs_of(&body)[..], [None | Keep(0), .., None]),
+                matches!(runs_of(&body)[..], [None | Fill(0), .., None]),
                 "{change}"
             );
         }
@@ -212,7 +212,7 @@ mod tests {
         );
         assert_eq!(
             runs_of("ld.global.u32 %r0, [%d1]; @%p ld.global.u32 %r1, [%d1];"),
-            [Keep(0), Reuse(0)]
+            [Fill(0), Reuse(0)]
         );
         assert_eq!(
             runs_of("ld.global.u32 %r0, [%d1]; ld.global.u16 %r1, [%d1];"),

@@ -7,7 +7,7 @@ use super::address::state;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::handler::moves::{lower_word, upper_word};
-use crate::exec::launch_control::{run_is_taken, run_take_over};
+use crate::exec::launch_control::{run_is_canceled, run_take_over};
 use crate::exec::op::{Handler, Op};
 use crate::exec::window::SHARED_WINDOW;
 use crate::syntax::{Instruction, Keyword, Modifier, Operand, ScalarType};
@@ -74,7 +74,7 @@ impl Lowerer<'_> {
                 self.push(Op {
                     a: high,
                     d,
-                    ..Op::new(run_is_taken)
+                    ..Op::new(run_is_canceled)
                 });
                 Ok(())
             }

@@ -100,7 +100,7 @@ pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program,
         limit(lowered.local_size, LOCAL_LIMIT, "local memory")?;
         program.functions.push(lowered);
     }
-    program.note_runtime_use();
+    program.set_runtime_use();
     Ok(program)
 }
 

@@ -2,10 +2,10 @@
 
 use super::address::{Target, row};
 use super::function::{Lowerer, Slot};
-use crate::exec::launch_race::{self, MOST_ELEMENTS};
+use crate::exec::launch_race::{self, MAX_ELEMENTS};
 use crate::exec::op::{Handler, Op, Role, Space};
 use crate::exec::race::{Reads, Writes, check, run_join, run_order};
-use crate::exec::watch::{AccessKind, run_exchange, run_note};
+use crate::exec::watch::{AccessKind, run_exchange, run_record};
 use crate::syntax::{Instruction, Modifier, ScalarType, Semantics};
 
 impl Lowerer<'_> {
@@ -59,7 +59,7 @@ impl Lowerer<'_> {
         if !matches!(target.space, Space::Global | Space::Generic | Space::Shared) {
             return;
         }
-        for (part, elements) in (0..).zip(elements.chunks(MOST_ELEMENTS)) {
+        for (part, elements) in (0..).zip(elements.chunks(MAX_ELEMENTS)) {
             let rows: Vec<(u32, bool)> =
                 elements.iter().filter_map(|slot| row(*slot).ok()).collect();
             let Some(run) = rows
@@ -68,9 +68,9 @@ impl Lowerer<'_> {
             else {
                 return;
             };
-            let rows: [u32; MOST_ELEMENTS] =
+            let rows: [u32; MAX_ELEMENTS] =
                 std::array::from_fn(|index| rows.get(index).map_or(0, |(row, _)| *row));
-            let begin = part * MOST_ELEMENTS as u64 * scalar.bytes();
+            let begin = part * MAX_ELEMENTS as u64 * scalar.bytes();
             let op = self.access(run, target, begin, elements.len() as u64 * scalar.bytes());
             [op.d, op.b, op.c, op.e] = rows;
         }
@@ -80,9 +80,9 @@ impl Lowerer<'_> {
     pub(super) fn note_access(&mut self, target: Target, bytes: u64, how: AccessKind) {
         if self.context.checking.races && matches!(target.space, Space::Global | Space::Generic) {
             let run = match how {
-                AccessKind::Read => run_note::<{ AccessKind::Read as u8 }>,
-                AccessKind::Write => run_note::<{ AccessKind::Write as u8 }>,
-                AccessKind::Atomic => run_note::<{ AccessKind::Atomic as u8 }>,
+                AccessKind::Read => run_record::<{ AccessKind::Read as u8 }>,
+                AccessKind::Write => run_record::<{ AccessKind::Write as u8 }>,
+                AccessKind::Atomic => run_record::<{ AccessKind::Atomic as u8 }>,
             };
             self.checking_access(run, target, bytes);
         }

@@ -24,7 +24,7 @@ impl Lowerer<'_> {
         let mut slots: Vec<Slot> = registers
             .map(|(register, span)| self.place_register(register, span))
             .collect();
-        self.out.layout.kept = [self.out.layout.words.len(), self.out.layout.doubles.len()];
+        self.out.layout.reset_rows = [self.out.layout.words.len(), self.out.layout.doubles.len()];
         let mut shared: Vec<(&Span, usize)> = spans
             .iter()
             .enumerate()

@@ -8,10 +8,10 @@ use std::ops::RangeInclusive;
 
 use super::function::Lowerer;
 use crate::exec::handler::NO_REGISTER;
-use crate::exec::op::{Op, Role, RunsSlot};
+use crate::exec::op::{Op, PatternSlot, Role};
 use crate::exec::race::CheckedRead;
 use crate::exec::superinstruction::{
-    AddressRegister, MOST_ADDRESSES, Operand, Operation, Step, Superinstruction, handler,
+    AddressRegister, MAX_ADDRESSES, Operand, Operation, Step, Superinstruction, handler,
 };
 
 /// The minimum number of arithmetic instructions of a superinstruction.
@@ -211,7 +211,7 @@ impl Values {
             .iter()
             .position(|address| key(&address.op) == key(op));
         let index = known.unwrap_or(self.addresses.len());
-        if index == MOST_ADDRESSES {
+        if index == MAX_ADDRESSES {
             return None;
         }
         if known.is_none() {
@@ -220,14 +220,14 @@ impl Values {
                 offsets: [vector; 2],
                 checked: Vec::new(),
                 are_consecutive: true,
-                keeps: None,
+                pattern_slot: None,
             });
         }
         let address = &mut self.addresses[index];
         let [lowest, highest] = address.offsets;
         address.offsets = [lowest.min(vector), highest.max(vector)];
-        if let RunsSlot::Keep(slot) = op.runs {
-            address.keeps = Some(slot);
+        if let PatternSlot::Fill(slot) = op.pattern {
+            address.pattern_slot = Some(slot);
         }
         Some(Source::Memory(index as u8, offset))
     }

@@ -3,7 +3,7 @@
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::texture::geometry;
-use crate::exec::image::{Beyond, Change, SurfaceAccess};
+use crate::exec::image::{Change, OutOfBounds, SurfaceAccess};
 use crate::exec::op::{Handler, Op};
 use crate::exec::surface::{load, run_reduce, run_store, run_store_formatted};
 use crate::syntax::{Instruction, Keyword, Modifier, Operand, Operation, ScalarType, Tensor};
@@ -77,7 +77,7 @@ impl Lowerer<'_> {
             .types()
             .next()
             .ok_or_else(|| Refusal::form(instruction))?;
-        let beyond = beyond(instruction)?;
+        let out_of_bounds = out_of_bounds(instruction)?;
         let formatted = is_formatted(instruction);
         let spot = self.coordinates(instruction, tensor)?;
         if spot.geometry.is_cube() || tensor.sampler.is_some() {
@@ -97,11 +97,11 @@ impl Lowerer<'_> {
         let registers = slots.into_iter().map(row).collect::<Lowered<_>>()?;
         let bytes = scalar.bytes();
         self.out.surfaces.push(SurfaceAccess {
-            spot,
+            coordinates: spot,
             registers,
             bytes,
             formatted,
-            beyond,
+            out_of_bounds,
             change: None,
         });
         let number = self.out.surfaces.len() as u64 - 1;
@@ -110,17 +110,17 @@ impl Lowerer<'_> {
     }
 }
 
-fn beyond(instruction: &Instruction) -> Lowered<Beyond> {
+fn out_of_bounds(instruction: &Instruction) -> Lowered<OutOfBounds> {
     let modes = [
-        (Keyword::Trap, Beyond::Trap),
-        (Keyword::Clamp, Beyond::Clamp),
-        (Keyword::Zero, Beyond::Zero),
+        (Keyword::Trap, OutOfBounds::Trap),
+        (Keyword::Clamp, OutOfBounds::Clamp),
+        (Keyword::Zero, OutOfBounds::Zero),
     ];
     let found = modes
         .into_iter()
         .find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword)));
     found
-        .map(|(_, beyond)| beyond)
+        .map(|(_, out_of_bounds)| out_of_bounds)
         .ok_or_else(|| Refusal::form(instruction))
 }
 

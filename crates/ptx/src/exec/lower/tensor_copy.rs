@@ -6,7 +6,7 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::op::Op;
-use crate::exec::tensor::{self, Mode, TensorAccess, Way};
+use crate::exec::tensor::{self, Direction, Mode, TensorAccess};
 use crate::syntax::{
     Base, CacheLevel, Instruction, Keyword, Modifier, Operand, RegisterId, ScalarClass, ScalarType,
     Space as State, Symbol, Tensor,
@@ -42,7 +42,8 @@ impl Lowerer<'_> {
         } = operands(instruction, way)
             .filter(|_| is_known)
             .ok_or_else(refusal)?;
-        let has_offsets = mode == Mode::Pixels && matches!(way, Way::Load | Way::Prefetch);
+        let has_offsets =
+            mode == Mode::Pixels && matches!(way, Direction::Load | Direction::Prefetch);
         let (offsets, d) =
             self.offsets_and_mask(instruction, rest, if has_offsets { rank - 2 } else { 0 })?;
         let given = if mode == Mode::FourRows {
@@ -64,7 +65,7 @@ impl Lowerer<'_> {
         });
         let is_paired = instruction.has(Modifier::Keyword(Keyword::CtaGroup2));
         self.out.tensors.push(TensorAccess {
-            way,
+            direction: way,
             mode,
             rank,
             coordinates,
@@ -142,17 +143,17 @@ impl Lowerer<'_> {
     }
 }
 
-fn way(instruction: &Instruction) -> Option<Way> {
+fn way(instruction: &Instruction) -> Option<Direction> {
     let has = |keyword| instruction.has(Modifier::Keyword(keyword));
     if has(Keyword::Prefetch) {
-        return (state(instruction, 0) == Some(State::Global)).then_some(Way::Prefetch);
+        return (state(instruction, 0) == Some(State::Global)).then_some(Direction::Prefetch);
     }
     match [state(instruction, 0)?, state(instruction, 1)?] {
-        [State::SharedCta | State::SharedCluster, State::Global] => Some(Way::Load),
+        [State::SharedCta | State::SharedCluster, State::Global] => Some(Direction::Load),
         [State::Global, State::SharedCta] if has(Keyword::Reduce) => {
-            operation(instruction).map(Way::Reduce)
+            operation(instruction).map(Direction::Reduce)
         }
-        [State::Global, State::SharedCta] => Some(Way::Store),
+        [State::Global, State::SharedCta] => Some(Direction::Store),
         _ => None,
     }
 }
@@ -171,9 +172,9 @@ fn rank(instruction: &Instruction) -> Option<usize> {
         .map(|index| index + 1)
 }
 
-fn mode(instruction: &Instruction, way: Way, rank: usize) -> Option<Mode> {
+fn mode(instruction: &Instruction, way: Direction, rank: usize) -> Option<Mode> {
     let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-    let reads = matches!(way, Way::Load | Way::Prefetch);
+    let reads = matches!(way, Direction::Load | Direction::Prefetch);
     let (pixels, rows) = if reads {
         (Keyword::Im2col, Keyword::TileGather4)
     } else {
@@ -188,12 +189,12 @@ fn mode(instruction: &Instruction, way: Way, rank: usize) -> Option<Mode> {
 }
 
 /// Returns `true` if each suffix is valid for the direction and unique, and all required ones are present.
-fn has_no_other_suffix(instruction: &Instruction, way: Way) -> bool {
+fn has_no_other_suffix(instruction: &Instruction, way: Direction) -> bool {
     use Keyword as K;
     let (required, modes) = suffixes(way);
     let has = |modifier: &&Modifier| instruction.has(**modifier);
     let count_of = |all: &[Modifier]| all.iter().filter(has).count();
-    let is_load = way == Way::Load;
+    let is_load = way == Direction::Load;
     let goes_to_cluster = is_load && state(instruction, 0) == Some(State::SharedCluster);
     let modes = count_of(&modes.map(Modifier::Keyword));
     let groups = if is_load {
@@ -212,7 +213,7 @@ fn has_no_other_suffix(instruction: &Instruction, way: Way) -> bool {
         .iter()
         .filter(|modifier| matches!(modifier, Modifier::Space(_)))
         .count();
-    let expected = if way == Way::Prefetch { 1 } else { 2 };
+    let expected = if way == Direction::Prefetch { 1 } else { 2 };
     // The rank is the one other suffix.
     let is_whole = instruction.modifiers.len() == required.len() + spaces + optional + 1;
     count_of(&required) == required.len()
@@ -223,17 +224,17 @@ fn has_no_other_suffix(instruction: &Instruction, way: Way) -> bool {
 }
 
 /// Returns the suffixes that a direction requires besides the rank and the spaces, and those of which it may have one.
-fn suffixes(way: Way) -> (Vec<Modifier>, [Keyword; 3]) {
+fn suffixes(way: Direction) -> (Vec<Modifier>, [Keyword; 3]) {
     use Keyword as K;
     let keyword = Modifier::Keyword;
     let (own, is_read) = match way {
-        Way::Load => (vec![keyword(K::MbarrierCompleteTxBytes)], true),
-        Way::Prefetch => (
+        Direction::Load => (vec![keyword(K::MbarrierCompleteTxBytes)], true),
+        Direction::Prefetch => (
             vec![keyword(K::Prefetch), Modifier::Level(CacheLevel::L2)],
             true,
         ),
-        Way::Store => (vec![keyword(K::BulkGroup)], false),
-        Way::Reduce(operation) => (
+        Direction::Store => (vec![keyword(K::BulkGroup)], false),
+        Direction::Reduce(operation) => (
             vec![
                 keyword(K::BulkGroup),
                 keyword(K::Reduce),
@@ -257,10 +258,10 @@ fn suffixes(way: Way) -> (Vec<Modifier>, [Keyword; 3]) {
     )
 }
 
-fn operands(instruction: &Instruction, way: Way) -> Option<Operands<'_>> {
+fn operands(instruction: &Instruction, way: Direction) -> Option<Operands<'_>> {
     match (way, &instruction.operands[..]) {
         (
-            Way::Load,
+            Direction::Load,
             [
                 shared @ Operand::Address(_),
                 Operand::Tensor(tensor),
@@ -274,7 +275,7 @@ fn operands(instruction: &Instruction, way: Way) -> Option<Operands<'_>> {
             rest,
         }),
         (
-            Way::Store | Way::Reduce(_),
+            Direction::Store | Direction::Reduce(_),
             [
                 Operand::Tensor(tensor),
                 shared @ Operand::Address(_),
@@ -286,7 +287,7 @@ fn operands(instruction: &Instruction, way: Way) -> Option<Operands<'_>> {
             barrier: None,
             rest,
         }),
-        (Way::Prefetch, [Operand::Tensor(tensor), rest @ ..]) => Some(Operands {
+        (Direction::Prefetch, [Operand::Tensor(tensor), rest @ ..]) => Some(Operands {
             tensor,
             shared: None,
             barrier: None,

@@ -6,7 +6,7 @@ mod query;
 use self::operands::{Operands, has_samples};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::image::{Channels, Detail, Geometry, Offset, Places, TextureAccess};
+use crate::exec::image::{Channels, CoordinateMode, Detail, Geometry, Offset, TextureAccess};
 use crate::exec::op::Op;
 use crate::exec::texture::texture_handler;
 use crate::syntax::{Instruction, Keyword, Modifier, ScalarType, Tensor, Texturing};
@@ -34,15 +34,17 @@ impl Lowerer<'_> {
             {
                 return Err(Refusal::scalar(instruction, kind));
             }
-            (ScalarType::F32, _) => Places::Between,
+            (ScalarType::F32, _) => CoordinateMode::Positions,
             (ScalarType::S32, _) if geometry.is_cube() => {
                 return Err(Refusal::scalar(instruction, kind));
             }
-            (ScalarType::S32, Detail::Level(_)) => Places::NearestElements,
-            (ScalarType::S32, Detail::Gradient(_)) if geometry == Geometry::Line => Places::Nowhere,
+            (ScalarType::S32, Detail::Level(_)) => CoordinateMode::NearestElements,
+            (ScalarType::S32, Detail::Gradient(_)) if geometry == Geometry::Line => {
+                CoordinateMode::Ignored
+            }
             // Hardware reinterprets the bits of the integers as floating-point numbers.
-            (ScalarType::S32, Detail::Gradient(_)) => Places::Between,
-            (ScalarType::S32, _) => Places::Elements,
+            (ScalarType::S32, Detail::Gradient(_)) => CoordinateMode::Positions,
+            (ScalarType::S32, _) => CoordinateMode::Elements,
             _ => return Err(Refusal::scalar(instruction, kind)),
         };
         let offset = offset.map(|steps| Offset {
@@ -85,7 +87,7 @@ impl Lowerer<'_> {
         self.access_texture(
             instruction,
             &operands,
-            (Places::Between, Detail::Gather(channel)),
+            (CoordinateMode::Positions, Detail::Gather(channel)),
             offset,
         )
     }
@@ -105,7 +107,7 @@ impl Lowerer<'_> {
         &mut self,
         instruction: &Instruction,
         operands: &Operands<'_>,
-        (places, detail): (Places, Detail),
+        (places, detail): (CoordinateMode, Detail),
         offset: Option<Offset>,
     ) -> Lowered {
         let scalar = instruction
@@ -135,10 +137,10 @@ impl Lowerer<'_> {
             .map(|register| self.predicate_register(register))
             .transpose()?;
         let access = TextureAccess {
-            spot,
+            coordinates: spot,
             destinations,
             result,
-            places,
+            mode: places,
             detail,
             offset,
             sample,

@@ -3,7 +3,7 @@
 use super::address::Target;
 use super::function::Lowerer;
 use crate::exec::op::{Role, Space};
-use crate::exec::uninitialized::{run_check, run_find, run_note};
+use crate::exec::uninitialized::{run_check, run_find, run_record};
 
 impl Lowerer<'_> {
     /// Appends a check that all bytes of a read are written.
@@ -34,7 +34,7 @@ impl Lowerer<'_> {
     /// Appends a record of the instruction's write.
     pub(super) fn note_write(&mut self, target: Target, bytes: u64) {
         if self.context.checking.uninitialized {
-            self.access(run_note, target, 0, bytes);
+            self.access(run_record, target, 0, bytes);
             self.moved_at = Some(self.out.code.len());
         }
     }

@@ -7,7 +7,7 @@ use crate::exec::program::Late;
 use crate::syntax::{FunctionKind, LocalId, Parameter, Space, Symbol};
 
 /// The value at which sums of sizes saturate, in bytes. Functions with so much memory are rejected later.
-const MOST_BYTES: u64 = 1 << 40;
+const MAX_BYTES: u64 = 1 << 40;
 
 /// The location of a variable of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Lowerer<'_> {
                 }
                 Space::Shared | Space::SharedCta => {
                     let offset = shared.next_multiple_of(variable.align.max(1));
-                    shared = offset.saturating_add(variable.size).min(MOST_BYTES);
+                    shared = offset.saturating_add(variable.size).min(MAX_BYTES);
                     VariableLocation::Shared(offset)
                 }
                 space => {
@@ -65,7 +65,7 @@ impl Lowerer<'_> {
                 if let Parameter::Variable(id) = parameter {
                     let variable = &function.variables[id.0 as usize];
                     let offset = end.next_multiple_of(variable.align.max(1));
-                    end = offset.saturating_add(variable.size).min(MOST_BYTES);
+                    end = offset.saturating_add(variable.size).min(MAX_BYTES);
                     self.parameter_size = end;
                     self.homes.insert(*id, VariableLocation::Param(offset));
                 }
@@ -106,8 +106,8 @@ impl Lowerer<'_> {
         let offset = self.local_size.next_multiple_of(align.max(8));
         self.out.local_align = self.out.local_align.max(align);
         self.local_size = offset
-            .saturating_add(size.min(MOST_BYTES).next_multiple_of(8))
-            .min(MOST_BYTES);
+            .saturating_add(size.min(MAX_BYTES).next_multiple_of(8))
+            .min(MAX_BYTES);
         offset
     }
 

@@ -10,9 +10,9 @@ use std::mem::transmute;
 use crate::exec::lane::LANES;
 
 /// The number of values in a vector.
-const EACH: usize = 8;
+const VECTOR_LANES: usize = 8;
 /// The number of vectors.
-const VECTORS: usize = LANES / EACH;
+const VECTORS: usize = LANES / VECTOR_LANES;
 
 /// A value for each lane.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ impl Values {
     /// Returns the values of a row.
     #[target_feature(enable = "avx2,fma")]
     #[inline]
-    pub(super) fn of_row(row: &[u32; LANES]) -> Self {
+    pub(super) fn from_row(row: &[u32; LANES]) -> Self {
         // SAFETY: both types have the same size, and any bytes are a value.
         Self(unsafe { transmute::<[u32; LANES], [__m256; VECTORS]>(*row) })
     }
@@ -37,38 +37,44 @@ impl Values {
     /// Writes the values to a row.
     #[target_feature(enable = "avx2,fma")]
     #[inline]
-    pub(super) fn put(self, row: &mut [u32; LANES]) {
-        // SAFETY: as for `of_row`.
+    pub(super) fn write_to(self, row: &mut [u32; LANES]) {
+        // SAFETY: both types have the same size, and any bytes are a value.
         *row = unsafe { transmute::<[__m256; VECTORS], [u32; LANES]>(self.0) };
     }
 
-    /// Reads the values of both halves of a warp, whose lanes are `step` bytes apart.
+    /// Reads the values of both halves of a warp, whose lanes are `stride` bytes apart.
     ///
     /// # Safety
     ///
     /// The pointers are valid for reads at the distances of their lanes.
     #[target_feature(enable = "avx2,fma")]
     #[inline]
-    pub(super) unsafe fn load(starts: [*const f32; 2], step: u64) -> Self {
-        match step {
+    pub(super) unsafe fn load(starts: [*const f32; 2], stride: u64) -> Self {
+        match stride {
             0 => {
                 // SAFETY: the caller guarantees the value of each half.
                 let [low, high] = starts.map(|start| unsafe { start.read() });
-                let (low, high) = (_mm256_set1_ps(low), _mm256_set1_ps(high));
+                let low = _mm256_set1_ps(low);
+                let high = _mm256_set1_ps(high);
                 Self([low, low, high, high])
             }
             4 => {
                 let [low, high] = starts;
-                let vectors = [low, low.wrapping_add(EACH), high, high.wrapping_add(EACH)];
+                let vectors = [
+                    low,
+                    low.wrapping_add(VECTOR_LANES),
+                    high,
+                    high.wrapping_add(VECTOR_LANES),
+                ];
                 // SAFETY: the caller guarantees the values of all lanes.
                 Self(vectors.map(|start| unsafe { _mm256_loadu_ps(start) }))
             }
-            step => {
+            stride => {
                 let lanes = _mm256_mullo_epi32(
                     _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                    _mm256_set1_epi32(step as i32),
+                    _mm256_set1_epi32(stride as i32),
                 );
-                let half = EACH * step as usize;
+                let half = VECTOR_LANES * stride as usize;
                 let [low, high] = starts;
                 let vectors = [
                     low,
@@ -76,7 +82,7 @@ impl Values {
                     high,
                     high.wrapping_byte_add(half),
                 ];
-                // SAFETY: as above.
+                // SAFETY: the caller guarantees the values of all lanes; the lanes of a vector are `stride` bytes apart.
                 Self(vectors.map(|start| unsafe { _mm256_i32gather_ps::<1>(start, lanes) }))
             }
         }

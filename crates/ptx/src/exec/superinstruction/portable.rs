@@ -19,27 +19,28 @@ impl Values {
 
     /// Returns the values of a row.
     #[inline(always)]
-    pub(super) fn of_row(row: &[u32; LANES]) -> Self {
+    pub(super) fn from_row(row: &[u32; LANES]) -> Self {
         Self(row.map(f32::from_bits))
     }
 
     /// Writes the values to a row.
     #[inline(always)]
-    pub(super) fn put(self, row: &mut [u32; LANES]) {
+    pub(super) fn write_to(self, row: &mut [u32; LANES]) {
         *row = self.0.map(f32::to_bits);
     }
 
-    /// Reads the values of both halves of a warp, whose lanes are `step` bytes apart.
+    /// Reads the values of both halves of a warp, whose lanes are `stride` bytes apart.
     ///
     /// # Safety
     ///
     /// The pointers are valid for reads at the distances of their lanes.
     #[inline(always)]
-    pub(super) unsafe fn load(starts: [*const f32; 2], step: u64) -> Self {
-        let start =
-            |lane: usize| starts[lane / HALF].wrapping_byte_add(lane % HALF * step as usize);
-        // SAFETY: the caller guarantees the values of all lanes.
-        Self(from_fn(|lane| unsafe { start(lane).read() }))
+    pub(super) unsafe fn load(starts: [*const f32; 2], stride: u64) -> Self {
+        Self(from_fn(|lane| {
+            let pointer = starts[lane / HALF].wrapping_byte_add(lane % HALF * stride as usize);
+            // SAFETY: the caller guarantees that the pointers of all lanes are valid for reads.
+            unsafe { pointer.read() }
+        }))
     }
 
     #[inline(always)]

@@ -1,10 +1,10 @@
 //! Loads, stores, reductions and prefetches of parts of tensors.
 
 use super::map::{Map, Part};
-use super::reduction::{change_of, read_bytes, update};
+use super::reduction::{Location, read_bytes, tensor_change, update};
 use super::walk::{Coordinates, GRANULE, Granule, Rows};
 use crate::exec::access::{check_alignment, check_reach, read_at, update_at, write_at};
-use crate::exec::cluster::{address_in, rank_of};
+use crate::exec::cluster::{address_in, block_rank};
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::lane::Lanes;
 use crate::exec::mbarrier::Mbarrier;
@@ -20,7 +20,7 @@ const MAP_ALIGNMENT: u64 = 64;
 /// An access to a tensor, as its instruction specifies it.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorAccess {
-    pub(crate) way: Way,
+    pub(crate) direction: Direction,
     pub(crate) mode: Mode,
     pub(crate) rank: usize,
     /// The rows of the coordinates, the innermost first.
@@ -33,7 +33,7 @@ pub(crate) struct TensorAccess {
 
 /// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     Load,
     Store,
     Reduce(Operation),
@@ -60,46 +60,48 @@ struct Transfer<'m> {
 /// Performs an access: the map is in `a`, shared memory in `b`, the mbarrier object in `e`, and the destination blocks in `d`.
 pub(crate) fn run(unit: &mut Unit<'_>, op: &Op) -> Control {
     let program = unit.launch.program;
-    let access = &program.functions[unit.frame.function as usize].tensors[op.imm as usize];
+    let access = &program.functions[unit.frame.function as usize].tensors[op.table_index()];
     for lane in Lanes(unit.active) {
-        if let Err(trap) = carry_out(unit, op, access, lane) {
+        if let Err(trap) = perform(unit, op, access, lane) {
             return unit.fault(trap);
         }
     }
     Control::Next
 }
 
-fn carry_out(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, lane: usize) -> Result<(), Trap> {
-    let illegal = |reason| Trap::new(ReportKind::IllegalInstruction(reason), lane);
+fn illegal_instruction(reason: &'static str, lane: usize) -> Trap {
+    Trap::new(ReportKind::IllegalInstruction(reason), lane)
+}
+
+fn perform(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, lane: usize) -> Result<(), Trap> {
     let words = read_map(unit, op, lane)?;
-    let map = Map::read(&words).map_err(illegal)?;
-    let starts = starts(unit, access, &map, lane).map_err(illegal)?;
-    if access.way == Way::Prefetch {
-        return Ok(());
-    }
+    let map = Map::read(&words).map_err(|reason| illegal_instruction(reason, lane))?;
+    let starts =
+        starts(unit, access, &map, lane).map_err(|reason| illegal_instruction(reason, lane))?;
     let shared = unit.frame.row::<u64>(op.b)[lane];
+    let bytes = map.element.bytes();
     let transfer = Transfer {
         map: &map,
         starts,
         lane,
         shared,
     };
-    match access.way {
-        Way::Load => load(unit, op, access, &transfer),
-        Way::Reduce(operation) => {
-            let change = change_of(operation, map.element)
-                .ok_or("a reduction that the tensor's type does not support");
-            let change = change.map_err(illegal)?;
-            let bytes = map.element.bytes();
-            transfer.store(unit, |unit, address, at| {
-                let new = read_bytes(unit, Space::Shared, lane, at, bytes)?;
-                update(unit, Space::Global, lane, (address, bytes), (change, new))
+    match access.direction {
+        Direction::Prefetch => Ok(()),
+        Direction::Load => load(unit, op, access, &transfer),
+        Direction::Reduce(operation) => {
+            let Some(change) = tensor_change(operation, map.element) else {
+                let reason = "a reduction that the tensor's type does not support";
+                return Err(illegal_instruction(reason, lane));
+            };
+            transfer.for_each_element(unit, |unit, location, source| {
+                let new = read_bytes(unit, Space::Shared, lane, source, bytes)?;
+                update(unit, location, change, new)
             })
         }
-        _ => transfer.store(unit, |unit, address, at| {
-            let bytes = map.element.bytes();
-            let value = read_bytes(unit, Space::Shared, lane, at, bytes)?;
-            write_bytes(unit, Space::Global, lane, (address, bytes), value)
+        Direction::Store => transfer.for_each_element(unit, |unit, location, source| {
+            let value = read_bytes(unit, Space::Shared, lane, source, bytes)?;
+            write_bytes(unit, location, value)
         }),
     }
 }
@@ -130,30 +132,32 @@ fn starts(
             "the mode of the tensor map differs from that of the instruction (tiled, im2col)",
         );
     }
-    let number = |row: &u32| i64::from(unit.frame.row::<u32>(*row)[lane].cast_signed());
-    let given: Vec<i64> = access.coordinates.iter().map(number).collect();
+    let coordinates: Vec<i64> = access
+        .coordinates
+        .iter()
+        .map(|row| unit.frame.row::<u32>(*row)[lane].cast_signed().into())
+        .collect();
     // Shared memory takes whole granules, and those of the tensor are aligned.
-    if map.slice.is_none()
-        && given[0] * map.element.bytes().cast_signed() % GRANULE.cast_signed() != 0
-    {
+    let first_byte = coordinates[0] * map.element.bytes().cast_signed();
+    if map.slice.is_none() && first_byte % GRANULE.cast_signed() != 0 {
         return Err("the first coordinate is not a multiple of 16 bytes");
     }
-    let writes = matches!(access.way, Way::Store | Way::Reduce(_));
-    if writes && given.iter().any(|coordinate| *coordinate < 0) {
+    let writes = matches!(access.direction, Direction::Store | Direction::Reduce(_));
+    if writes && coordinates.iter().any(|coordinate| *coordinate < 0) {
         return Err("a write to a tensor has a negative coordinate");
     }
-    let offset = |row: &u32| i64::from(unit.frame.row::<u32>(*row)[lane] & 0xffff);
-    let offsets: Vec<i64> = access.offsets.iter().map(offset).collect();
-    let place = |given: &[i64]| -> Coordinates {
-        std::array::from_fn(|at| given.get(at).copied().unwrap_or(0))
-    };
+    let offsets: Vec<i64> = access
+        .offsets
+        .iter()
+        .map(|row| i64::from(unit.frame.row::<u32>(*row)[lane] & 0xffff))
+        .collect();
     if access.mode == Mode::FourRows {
-        return Ok(given[1..]
+        return Ok(coordinates[1..]
             .iter()
-            .map(|row| Rows::new(map, place(&[given[0], *row]), &offsets))
+            .map(|row| Rows::new(map, padded(&[coordinates[0], *row]), &offsets))
             .collect());
     }
-    let rows = Rows::new(map, place(&given), &offsets);
+    let rows = Rows::new(map, padded(&coordinates), &offsets);
     if are_pixels && !rows.begins_inside() {
         return Err("the first pixel is outside the corners of the tensor map");
     }
@@ -161,6 +165,11 @@ fn starts(
         return Err("a write to a tensor has corners outside the tensor");
     }
     Ok(vec![rows])
+}
+
+/// Returns coordinates with zeros for the missing dimensions.
+fn padded(coordinates: &[i64]) -> Coordinates {
+    std::array::from_fn(|dimension| coordinates.get(dimension).copied().unwrap_or(0))
 }
 
 /// Writes a part to each destination block, and completes its bytes on the mbarrier objects.
@@ -171,22 +180,22 @@ fn load(
     transfer: &Transfer<'_>,
 ) -> Result<(), Trap> {
     let lane = transfer.lane;
-    let (to, barrier) = (transfer.shared, unit.frame.row::<u64>(op.e)[lane]);
+    let to = transfer.shared;
+    let barrier = unit.frame.row::<u64>(op.e)[lane];
     let targets: Vec<(u64, u64)> = if op.d == NO_REGISTER {
         vec![(to, barrier)]
     } else {
-        let parity = rank_of(barrier, unit.block.rank) & 1;
-        let ranks = Lanes(unit.frame.row::<u32>(op.d)[lane] & 0xffff);
-        let signalled = |rank: u32| {
-            if access.is_paired {
-                rank & !1 | parity
-            } else {
-                rank
-            }
-        };
-        ranks
-            .map(|rank| rank as u32)
-            .map(|rank| (address_in(to, rank), address_in(barrier, signalled(rank))))
+        let parity = block_rank(barrier, unit.block.rank) & 1;
+        Lanes(unit.frame.row::<u32>(op.d)[lane] & 0xffff)
+            .map(|rank| {
+                let rank = rank as u32;
+                let barrier_rank = if access.is_paired {
+                    rank & !1 | parity
+                } else {
+                    rank
+                };
+                (address_in(to, rank), address_in(barrier, barrier_rank))
+            })
             .collect()
     };
     for (to, barrier) in targets {
@@ -197,29 +206,25 @@ fn load(
         }
         .load(unit)?;
         let bytes = transfer.rows() * transfer.map.row();
-        let complete = |bits: u64| Mbarrier::from_bits(bits).complete(bytes as u32).bits();
-        update_at::<u64>(unit, Space::Shared, lane, barrier, complete)?;
+        update_at(unit, Space::Shared, lane, barrier, |bits| {
+            Mbarrier::from_bits(bits).complete(bytes as u32).bits()
+        })?;
     }
     Ok(())
 }
 
 impl Transfer<'_> {
     fn rows(&self) -> u64 {
-        self.starts.iter().map(Rows::left).sum()
+        self.starts.iter().map(Rows::remaining).sum()
     }
 
     fn load(&self, unit: &mut Unit<'_>) -> Result<(), Trap> {
-        self.each_granule(unit, true, |unit, granule, at| {
-            for (offset, at) in [(0, at), (8, at + 8)] {
+        self.for_each_granule(unit, true, |unit, granule, shared| {
+            for offset in [0, 8] {
                 let inside = granule.inside.saturating_sub(offset).min(8);
                 let value = self.fetch(unit, granule.address.wrapping_add(offset), inside)?;
-                write_at(
-                    unit,
-                    Space::Shared,
-                    self.lane,
-                    self.map.swizzle.place(at),
-                    value,
-                )?;
+                let target = self.map.swizzle.apply(shared + offset);
+                write_at(unit, Space::Shared, self.lane, target, value)?;
             }
             Ok(())
         })
@@ -233,7 +238,8 @@ impl Transfer<'_> {
                 .element
                 .loaded(read_at(unit, Space::Global, self.lane, address)?));
         }
-        let (size, mut value) = (self.map.element.bytes(), 0);
+        let size = self.map.element.bytes();
+        let mut value = 0;
         for offset in (0..inside).step_by(size as usize) {
             let element = read_bytes(
                 unit,
@@ -248,32 +254,39 @@ impl Transfer<'_> {
         Ok(self.map.element.loaded(value) & !beyond | self.map.fill & beyond)
     }
 
-    /// Calls `put` for each element to write, with its addresses in the tensor and in shared memory. All elements of a granule that begins
-    /// inside the tensor are written, even those beyond the edge.
-    fn store(
+    /// Calls `act` for each element to write, with its location in the tensor and its address in shared memory. All elements of a granule
+    /// that begins inside the tensor are written, even those beyond the edge.
+    fn for_each_element(
         &self,
         unit: &mut Unit<'_>,
-        mut put: impl FnMut(&mut Unit<'_>, u64, u64) -> Result<(), Trap>,
+        mut act: impl FnMut(&mut Unit<'_>, Location, u64) -> Result<(), Trap>,
     ) -> Result<(), Trap> {
-        let size = self.map.element.bytes();
-        self.each_granule(unit, false, |unit, granule, at| {
+        let bytes = self.map.element.bytes();
+        self.for_each_granule(unit, false, |unit, granule, shared| {
             let written = if granule.inside == 0 { 0 } else { GRANULE };
-            for offset in (0..written).step_by(size as usize) {
-                let from = self.map.swizzle.place((at + offset) & !7) + offset % 8;
-                put(unit, granule.address.wrapping_add(offset), from)?;
+            for offset in (0..written).step_by(bytes as usize) {
+                let location = Location {
+                    space: Space::Global,
+                    lane: self.lane,
+                    address: granule.address.wrapping_add(offset),
+                    bytes,
+                };
+                let source = self.map.swizzle.apply((shared + offset) & !7) + offset % 8;
+                act(unit, location, source)?;
             }
             Ok(())
         })
     }
 
     /// Calls `act` for each granule, with its address in shared memory before swizzling.
-    fn each_granule(
+    fn for_each_granule(
         &self,
         unit: &mut Unit<'_>,
         write: bool,
         mut act: impl FnMut(&mut Unit<'_>, Granule, u64) -> Result<(), Trap>,
     ) -> Result<(), Trap> {
-        let (pitch, granules) = (self.map.pitch(), self.map.row() / GRANULE);
+        let pitch = self.map.pitch();
+        let granules = self.map.row() / GRANULE;
         check_alignment(self.shared, ALIGNMENT, self.lane, write)?;
         // The check precedes all transfers, and the walk through a part of any size.
         let bytes = (self.rows().saturating_sub(1))
@@ -300,13 +313,13 @@ impl Transfer<'_> {
     }
 }
 
-fn write_bytes(
-    unit: &mut Unit<'_>,
-    space: Space,
-    lane: usize,
-    (address, bytes): (u64, u64),
-    value: u64,
-) -> Result<(), Trap> {
+fn write_bytes(unit: &mut Unit<'_>, location: Location, value: u64) -> Result<(), Trap> {
+    let Location {
+        space,
+        lane,
+        address,
+        bytes,
+    } = location;
     match bytes {
         1 => write_at(unit, space, lane, address, value as u8),
         2 => write_at(unit, space, lane, address, value as u16),

@@ -42,7 +42,7 @@ impl Element {
     ];
 
     /// Returns the element type with a number, if its elements are whole bytes.
-    pub(super) fn of(number: u64) -> Option<Self> {
+    pub(super) fn from_number(number: u64) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 

@@ -52,16 +52,13 @@ impl Map {
         if !matches!(kind, TILED | IM2COL) || !(1..=RANK).contains(&rank) {
             return Err("no tensor map at the address");
         }
-        let element = Element::of(Field::DATA_TYPE.get(words))
+        let element = Element::from_number(Field::DATA_TYPE.get(words))
             .ok_or("tensor maps of packed elements are not supported")?;
         let slice = [None, Some(16), Some(32)]
             .get(Field::INTERLEAVE.get(words) as usize)
             .copied();
-        let (Some(slice), Some(swizzle)) = (slice, Swizzle::of(words)) else {
+        let (Some(slice), Some(swizzle)) = (slice, Swizzle::from_map(words)) else {
             return Err("the tensor map has an invalid interleaving or swizzle");
-        };
-        let each = |field: fn(u32) -> Field| {
-            std::array::from_fn(|dimension| field(dimension as u32).get(words))
         };
         let unit = slice.unwrap_or(element.bytes());
         let strides = std::array::from_fn(|dimension| match dimension {
@@ -71,9 +68,9 @@ impl Map {
         let map = Self {
             address: Field::ADDRESS.get(words),
             rank,
-            extents: each(Field::extent).map(u64::cast_signed),
+            extents: per_dimension(words, Field::extent),
             strides,
-            steps: each(Field::step).map(u64::cast_signed),
+            steps: per_dimension(words, Field::step),
             element,
             slice,
             swizzle,
@@ -93,27 +90,20 @@ impl Map {
 
     /// Returns the map if its values are valid. Kernels may have modified them.
     fn checked(self) -> Result<Self, &'static str> {
-        let dimensions = 0..self.rank;
         if self.slice.is_some() && self.rank < 3 {
             return Err("an interleaved tensor map has fewer than three dimensions");
         }
-        let is_step = |step: i64| (1..=8).contains(&step);
-        if !dimensions
-            .clone()
-            .all(|dimension| is_step(self.steps[dimension]))
-        {
+        let mut steps = self.steps[..self.rank].iter();
+        if !steps.all(|step| (1..=8).contains(step)) {
             return Err("the element strides of the tensor map are not between 1 and 8");
         }
-        if !dimensions
-            .clone()
-            .all(|dimension| (0..=1 << 32).contains(&self.extents[dimension]))
-        {
+        let mut extents = self.extents[..self.rank].iter();
+        if !extents.all(|extent| (0..=1 << 32).contains(extent)) {
             return Err("the tensor map has more than 2^32 elements along a dimension");
         }
-        let in_rows = self.strides[1..self.rank]
-            .iter()
-            .all(|stride| stride.is_multiple_of(16));
-        if !self.address.is_multiple_of(16) || !in_rows || !self.row().is_multiple_of(16) {
+        let mut strides = self.strides[1..self.rank].iter();
+        let are_aligned = strides.all(|stride| stride.is_multiple_of(16));
+        if !self.address.is_multiple_of(16) || !are_aligned || !self.row().is_multiple_of(16) {
             return Err(
                 "the address, strides or box of the tensor map are not multiples of 16 bytes",
             );
@@ -125,7 +115,7 @@ impl Map {
     pub(super) fn row(&self) -> u64 {
         let unit = self.strides[0];
         match (&self.part, self.slice) {
-            (Part::Box(_), _) => self.taken(0) * unit,
+            (Part::Box(_), _) => self.box_elements(0) * unit,
             (Part::Pixels { .. }, Some(slice)) => slice,
             (Part::Pixels { channels, .. }, None) => channels.cast_unsigned() * unit,
         }
@@ -141,7 +131,7 @@ impl Map {
     }
 
     /// Returns the number of elements of a box along a dimension. The channels of an interleaved tensor are transferred slice by slice.
-    pub(super) fn taken(&self, dimension: usize) -> u64 {
+    pub(super) fn box_elements(&self, dimension: usize) -> u64 {
         let Part::Box(counts) = &self.part else {
             return 1;
         };
@@ -173,6 +163,11 @@ impl Map {
     }
 }
 
+/// Returns a field of each dimension.
+fn per_dimension(words: &[u64; 16], field: fn(u32) -> Field) -> [i64; RANK] {
+    std::array::from_fn(|dimension| field(dimension as u32).get(words).cast_signed())
+}
+
 impl Part {
     fn boxed(words: &[u64; 16]) -> Self {
         Self::Box(std::array::from_fn(|dimension| {
@@ -181,7 +176,7 @@ impl Part {
     }
 
     fn pixels(words: &[u64; 16], rank: usize) -> Self {
-        let (lower, upper) = Corners::of(rank).unpack(Field::TAKEN.get(words));
+        let (lower, upper) = Corners::new(rank).unpack(Field::TAKEN.get(words));
         Self::Pixels {
             channels: Field::CHANNELS.get(words).cast_signed() + 1,
             count: Field::PIXELS.get(words),

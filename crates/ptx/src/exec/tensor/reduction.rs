@@ -51,12 +51,12 @@ pub(crate) fn change(operation: Operation, scalar: ScalarType) -> Option<Change>
 }
 
 /// Returns the operation on elements of a tensor, if the reduction exists.
-pub(super) fn change_of(operation: Operation, element: Element) -> Option<Change> {
+pub(super) fn tensor_change(operation: Operation, element: Element) -> Option<Change> {
     use Operation as O;
-    let is_of_bits = matches!(operation, O::And | O::Or | O::Xor);
+    let is_bitwise = matches!(operation, O::And | O::Or | O::Xor);
     let scalar = match element {
-        Element::U32 | Element::S32 if is_of_bits => ScalarType::B32,
-        Element::U64 if is_of_bits => ScalarType::B64,
+        Element::U32 | Element::S32 if is_bitwise => ScalarType::B32,
+        Element::U64 if is_bitwise => ScalarType::B64,
         Element::U32 => ScalarType::U32,
         Element::S32 => ScalarType::S32,
         Element::U64 => ScalarType::U64,
@@ -73,25 +73,45 @@ pub(super) fn change_of(operation: Operation, element: Element) -> Option<Change
     change(operation, scalar)
 }
 
-/// Replaces the value at an address in memory.
+/// An element in memory that a lane accesses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Location {
+    pub(crate) space: Space,
+    pub(crate) lane: usize,
+    pub(crate) address: u64,
+    /// The size of the element: 1, 2, 4 or 8.
+    pub(crate) bytes: u64,
+}
+
+/// Combines the element in memory with a new one.
 pub(crate) fn update(
     unit: &mut Unit<'_>,
-    space: Space,
-    lane: usize,
-    (address, bytes): (u64, u64),
-    (change, new): (Change, u64),
+    location: Location,
+    change: Change,
+    new: u64,
 ) -> Result<(), Trap> {
+    let Location {
+        space,
+        lane,
+        address,
+        bytes,
+    } = location;
     match bytes {
-        2 => update_at::<u16>(unit, space, lane, address, |old| {
-            change(old.into(), new) as u16
-        })
-        .map(|_| ()),
-        4 => update_at::<u32>(unit, space, lane, address, |old| {
-            change(old.into(), new) as u32
-        })
-        .map(|_| ()),
-        _ => update_at::<u64>(unit, space, lane, address, |old| change(old, new)).map(|_| ()),
+        2 => {
+            update_at::<u16>(unit, space, lane, address, |old| {
+                change(old.into(), new) as u16
+            })?;
+        }
+        4 => {
+            update_at::<u32>(unit, space, lane, address, |old| {
+                change(old.into(), new) as u32
+            })?;
+        }
+        _ => {
+            update_at::<u64>(unit, space, lane, address, |old| change(old, new))?;
+        }
     }
+    Ok(())
 }
 
 /// Reads 1, 2, 4 or 8 bytes at an address.
@@ -117,11 +137,15 @@ fn sum(old: u64, new: u64, before: fn(f32) -> f32) -> u64 {
 
 fn narrow<T: Real>(operation: Operation) -> Option<Change> {
     Some(match operation {
-        Operation::Add => {
-            |old, new| float::add(T::of_bits(old), T::of_bits(new), Mode::NEAREST).bits()
+        Operation::Add => |old, new| {
+            float::add(T::from_low_bits(old), T::from_low_bits(new), Mode::NEAREST).bits()
+        },
+        Operation::Min => {
+            |old, new| float::min(T::from_low_bits(old), T::from_low_bits(new)).bits()
         }
-        Operation::Min => |old, new| float::min(T::of_bits(old), T::of_bits(new)).bits(),
-        Operation::Max => |old, new| float::max(T::of_bits(old), T::of_bits(new)).bits(),
+        Operation::Max => {
+            |old, new| float::max(T::from_low_bits(old), T::from_low_bits(new)).bits()
+        }
         _ => return None,
     })
 }

@@ -17,38 +17,34 @@ pub(super) struct Swizzle {
 
 impl Swizzle {
     /// Returns the swizzle of a map, if it is valid.
-    pub(super) fn of(words: &[u64; 16]) -> Option<Self> {
-        let new = |mask, shift, span| Self {
+    pub(super) fn from_map(words: &[u64; 16]) -> Option<Self> {
+        let kind = Field::SWIZZLE.get(words);
+        let atomicity = Field::ATOMICITY.get(words);
+        let (mask, shift, span) = match (kind, atomicity) {
+            (0, _) => (0, 0, 0),
+            (1, _) => (1, 4, 32),
+            (2, _) => (3, 4, 64),
+            (3, 0) => (7, 4, 128),
+            (3, 1 | 2) => (3, 5, 128),
+            (3, 3) => (1, 6, 128),
+            _ => return None,
+        };
+        Some(Self {
             mask,
             shift,
-            flips: false,
+            flips: kind == 3 && atomicity == 2,
             span,
-        };
-        Some(
-            match (Field::SWIZZLE.get(words), Field::ATOMICITY.get(words)) {
-                (0, _) => new(0, 0, 0),
-                (1, _) => new(1, 4, 32),
-                (2, _) => new(3, 4, 64),
-                (3, 0) => new(7, 4, 128),
-                (3, 1) => new(3, 5, 128),
-                (3, 2) => Self {
-                    flips: true,
-                    ..new(3, 5, 128)
-                },
-                (3, 3) => new(1, 6, 128),
-                _ => return None,
-            },
-        )
+        })
     }
 
     /// Returns the swizzled address of 8 bytes in shared memory.
-    pub(super) fn place(self, address: u64) -> u64 {
+    pub(super) fn apply(self, address: u64) -> u64 {
         let line = address >> 7;
-        let moved = address ^ (line & self.mask) << self.shift;
+        let swizzled = address ^ (line & self.mask) << self.shift;
         if self.flips {
-            moved ^ (line & 1) << 3
+            swizzled ^ (line & 1) << 3
         } else {
-            moved
+            swizzled
         }
     }
 }
@@ -57,15 +53,15 @@ impl Swizzle {
 mod tests {
     use super::*;
 
-    fn of(kind: u64, atomicity: u64) -> Swizzle {
+    fn swizzle(kind: u64, atomicity: u64) -> Option<Swizzle> {
         let mut words = [0; 16];
-        words[2] = Field::ATOMICITY.put(Field::SWIZZLE.put(0, kind), atomicity);
-        Swizzle::of(&words).expect("there is such a swizzle")
+        words[2] = Field::ATOMICITY.set(Field::SWIZZLE.set(0, kind), atomicity);
+        Swizzle::from_map(&words)
     }
 
     #[test]
-    fn swizzle_moves_parts_of_a_line_by_its_number() {
-        for (kind, atomicity, address, place) in [
+    fn swizzle_depends_on_the_line() {
+        for (kind, atomicity, address, expected) in [
             (0, 0, 0x1f8, 0x1f8),
             (1, 0, 0x080, 0x090),
             (1, 0, 0x110, 0x110),
@@ -76,23 +72,13 @@ mod tests {
             (3, 2, 0x100, 0x140),
             (3, 3, 0x0c0, 0x080),
         ] {
-            assert_eq!(
-                of(kind, atomicity).place(address),
-                place,
-                "{kind} {atomicity} {address:#x}"
-            );
+            let swizzled = swizzle(kind, atomicity).map(|swizzle| swizzle.apply(address));
+            assert_eq!(swizzled, Some(expected), "{kind} {atomicity} {address:#x}");
         }
     }
 
     #[test]
     fn invalid_swizzle_is_none() {
-        let words = std::array::from_fn(|word| {
-            if word == 2 {
-                Field::SWIZZLE.put(0, 4)
-            } else {
-                0
-            }
-        });
-        assert_eq!(Swizzle::of(&words), None);
+        assert_eq!(swizzle(4, 0), None);
     }
 }

@@ -21,10 +21,10 @@ pub(super) struct Granule {
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     axes: Vec<Axis>,
-    at: Coordinates,
+    next: Coordinates,
     /// The offset that is added to the coordinates.
     offsets: Coordinates,
-    left: u64,
+    remaining: u64,
 }
 
 /// The iteration along a dimension.
@@ -42,38 +42,40 @@ impl Rows {
     /// Creates the rows of a map's part that begins at `start`. Offsets are added to the coordinates of pixels.
     pub(super) fn new(map: &Map, start: Coordinates, offsets: &[i64]) -> Self {
         match &map.part {
-            Part::Box(_) => Self::of_box(map, start),
+            Part::Box(_) => Self::in_box(map, start),
             Part::Pixels {
                 count,
                 lower,
                 upper,
                 ..
-            } => Self::of_pixels(map, start, offsets, [lower, upper], *count),
+            } => Self::in_pixels(map, start, offsets, [lower, upper], *count),
         }
     }
 
-    fn of_box(map: &Map, start: Coordinates) -> Self {
-        let axes = (1..map.rank).map(|dimension| {
-            let (step, low) = (map.steps[dimension], start[dimension]);
-            Axis {
+    fn in_box(map: &Map, start: Coordinates) -> Self {
+        let mut axes = Vec::with_capacity(map.rank - 1);
+        let mut remaining = 1;
+        for dimension in 1..map.rank {
+            let step = map.steps[dimension];
+            let low = start[dimension];
+            let elements = map.box_elements(dimension);
+            axes.push(Axis {
                 dimension,
                 step,
                 low,
-                high: low + step * map.taken(dimension).cast_signed(),
-            }
-        });
-        let left = (1..map.rank)
-            .map(|dimension| map.taken(dimension))
-            .product();
+                high: low + step * elements.cast_signed(),
+            });
+            remaining *= elements;
+        }
         Self {
-            axes: axes.collect(),
-            at: start,
+            axes,
+            next: start,
             offsets: [0; RANK],
-            left,
+            remaining,
         }
     }
 
-    fn of_pixels(
+    fn in_pixels(
         map: &Map,
         start: Coordinates,
         offsets: &[i64],
@@ -99,30 +101,30 @@ impl Rows {
             low: 0,
             high: i64::MAX,
         });
-        let mut added = [0; RANK];
-        map.spatial()
-            .zip(offsets)
-            .for_each(|(dimension, offset)| added[dimension] = *offset);
+        let mut spatial_offsets = [0; RANK];
+        for (dimension, offset) in map.spatial().zip(offsets) {
+            spatial_offsets[dimension] = *offset;
+        }
         Self {
             axes,
-            at: start,
-            offsets: added,
-            left: count,
+            next: start,
+            offsets: spatial_offsets,
+            remaining: count,
         }
     }
 
     /// Returns the number of remaining elements.
-    pub(super) fn left(&self) -> u64 {
-        self.left
+    pub(super) fn remaining(&self) -> u64 {
+        self.remaining
     }
 
     /// Returns `true` if the pixels begin inside the box of their images.
     pub(super) fn begins_inside(&self) -> bool {
         // The image dimension itself is unbounded.
-        let corners = self.axes.iter().filter(|axis| axis.high < i64::MAX);
-        corners
-            .into_iter()
-            .all(|axis| (axis.low..axis.high).contains(&self.at[axis.dimension]))
+        self.axes
+            .iter()
+            .filter(|axis| axis.high < i64::MAX)
+            .all(|axis| (axis.low..axis.high).contains(&self.next[axis.dimension]))
     }
 }
 
@@ -130,8 +132,8 @@ impl Iterator for Rows {
     type Item = Coordinates;
 
     fn next(&mut self) -> Option<Coordinates> {
-        self.left = self.left.checked_sub(1)?;
-        let row = std::array::from_fn(|dimension| self.at[dimension] + self.offsets[dimension]);
+        self.remaining = self.remaining.checked_sub(1)?;
+        let row = std::array::from_fn(|dimension| self.next[dimension] + self.offsets[dimension]);
         for Axis {
             dimension,
             step,
@@ -139,12 +141,12 @@ impl Iterator for Rows {
             high,
         } in &self.axes
         {
-            let at = &mut self.at[*dimension];
-            *at += step;
-            if *at < *high {
+            let coordinate = &mut self.next[*dimension];
+            *coordinate += step;
+            if *coordinate < *high {
                 break;
             }
-            *at = *low;
+            *coordinate = *low;
         }
         Some(row)
     }
@@ -153,48 +155,40 @@ impl Iterator for Rows {
 impl Map {
     /// Returns a granule of the row that begins at `row`.
     pub(super) fn granule(&self, row: Coordinates, number: u64) -> Granule {
-        let is_inside = |dimension: usize| (0..self.extents[dimension]).contains(&row[dimension]);
-        let outer = (1..self.rank).all(is_inside);
-        let (unit, offset) = (
-            self.strides[0].cast_signed(),
-            (GRANULE * number).cast_signed(),
-        );
-        let (first, inside) = match self.slice {
-            None => {
-                let first = row[0] * unit + offset;
-                (
-                    first,
-                    if first < 0 {
-                        0
-                    } else {
-                        (self.extents[0] * unit - first).clamp(0, 16)
-                    },
-                )
+        let unit = self.strides[0].cast_signed();
+        let offset = (GRANULE * number).cast_signed();
+        // The first byte along the first dimension, and the number of bytes in bounds there.
+        let first;
+        let mut inside;
+        if self.slice.is_none() {
+            first = row[0] * unit + offset;
+            inside = if first < 0 {
+                0
+            } else {
+                (self.extents[0] * unit - first).clamp(0, 16)
+            };
+        } else {
+            let slice = row[0] + offset / unit * self.steps[0];
+            first = slice * unit + offset % unit;
+            inside = if (0..self.extents[0]).contains(&slice) {
+                16
+            } else {
+                0
+            };
+        }
+        let mut address = self.address.wrapping_add(first.cast_unsigned());
+        for dimension in 1..self.rank {
+            if !(0..self.extents[dimension]).contains(&row[dimension]) {
+                inside = 0;
             }
-            Some(_) => {
-                let place = row[0] + offset / unit * self.steps[0];
-                (
-                    place * unit + offset % unit,
-                    if (0..self.extents[0]).contains(&place) {
-                        16
-                    } else {
-                        0
-                    },
-                )
-            }
-        };
-        let along = |dimension: usize| {
-            row[dimension]
+            let offset = row[dimension]
                 .cast_unsigned()
-                .wrapping_mul(self.strides[dimension])
-        };
-        let address = (1..self.rank)
-            .map(along)
-            .fold(self.address, u64::wrapping_add);
-        let inside = if outer { inside.cast_unsigned() } else { 0 };
+                .wrapping_mul(self.strides[dimension]);
+            address = address.wrapping_add(offset);
+        }
         Granule {
-            address: address.wrapping_add(first.cast_unsigned()),
-            inside,
+            address,
+            inside: inside.cast_unsigned(),
         }
     }
 }

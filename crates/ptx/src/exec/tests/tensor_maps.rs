@@ -26,7 +26,7 @@ fn refusal(body: &str) -> String {
 fn map_of(fields: &[(Field, u64)]) -> Vec<u64> {
     let mut words = vec![0; 16];
     for (field, value) in fields {
-        words[field.word()] = field.put(words[field.word()], *value);
+        words[field.word()] = field.set(words[field.word()], *value);
     }
     words
 }
@@ -97,7 +97,7 @@ fn replacing_a_field_in_shared_memory_keeps_the_other_fields() {
     ld.shared.u64 %d2, [%r2+16];
     st.global.u64 [%p+16], %d2;",
     );
-    assert_eq!(words[2], Field::FILL.put(Field::RANK.put(u64::MAX, 1), 0));
+    assert_eq!(words[2], Field::FILL.set(Field::RANK.set(u64::MAX, 1), 0));
 }
 
 #[test]

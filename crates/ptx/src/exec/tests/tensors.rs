@@ -33,7 +33,7 @@ fn map_of(fields: &[&[(Field, u64)]]) -> [u64; 16] {
         .iter()
         .copied()
         .flatten()
-        .for_each(|(field, value)| words[field.word()] = field.put(words[field.word()], *value));
+        .for_each(|(field, value)| words[field.word()] = field.set(words[field.word()], *value));
     words
 }
 
@@ -139,7 +139,7 @@ fn tile_of_every_second_row_is_loaded() {
 #[test]
 fn pixels_are_walked_between_the_corners() {
     // Three images of 4 pixels with 4 channels. The box contains pixels 1 to 2 of each.
-    let corners = Corners::of(3).pack(&[1], &[-1]);
+    let corners = Corners::new(3).pack(&[1], &[-1]);
     let fields = [
         (Field::RANK, 3),
         (Field::extent(0), 4),

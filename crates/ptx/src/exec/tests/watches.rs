@@ -17,7 +17,7 @@ fn watcher_is_told_of_ranges_and_of_exchanges() {
          red.global.add.u32 [%p], 1;",
     );
     bench.launch(1, 32).expect("nothing races");
-    let noted = bench.memory.noted.into_inner().expect("no thread panics");
+    let noted = bench.memory.recorded.into_inner();
     let scattered = (0..32).map(|lane| (BASE + 12 * lane, 4, AccessKind::Read));
     let mut expected = vec![(BASE, 128, AccessKind::Write), (0, 0, AccessKind::Atomic)];
     expected.extend(scattered);

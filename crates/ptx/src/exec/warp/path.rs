@@ -18,7 +18,7 @@ impl Warp {
         block: &mut BlockState,
         worker: &mut Worker<'_>,
     ) -> Stop {
-        let alone = self.fragments.len() == 1;
+        let is_only_fragment = self.fragments.len() == 1;
         let Fragment {
             mut pc,
             mut turns,
@@ -55,23 +55,23 @@ impl Warp {
             executed += 1;
             match control {
                 Control::Next => pc += 1,
-                Control::Skip => {
-                    pc += unit.needed;
-                    executed += u64::from(unit.needed) - 1;
+                Control::Skip(ops) => {
+                    pc += ops;
+                    executed += u64::from(ops) - 1;
                 }
                 Control::Branch if active == mask => {
-                    let back = op.imm as u32 <= pc;
-                    pc = op.imm as u32;
-                    if back {
+                    let is_backward = op.branch_target() <= pc;
+                    pc = op.branch_target();
+                    if is_backward {
                         *fuel -= 1;
-                        turns += u32::from(!alone);
+                        turns += u32::from(!is_only_fragment);
                         if *fuel == 0
-                            || !alone
+                            || !is_only_fragment
                                 && (turns >= FRAGMENT_FUEL || is_ahead(&self.fragments, index, pc))
                         {
                             break Outcome::Back;
                         }
-                        if !alone {
+                        if !is_only_fragment {
                             meeting = meeting_point(&self.fragments, index, pc);
                         }
                     }
@@ -82,39 +82,43 @@ impl Warp {
                 break Outcome::Met;
             }
         };
-        let (needed, wait, trap) = (unit.needed, unit.wait, unit.trap);
-        worker.count(executed, mask);
-        Stop {
+        let stop = Stop {
             outcome,
             pc,
             turns,
-            needed,
-            wait,
-            trap,
-        }
+            wait: unit.wait,
+            trap: unit.trap,
+        };
+        worker.count(executed, mask);
+        stop
     }
 }
 
 /// Executes instructions until one has a guard or does not go to a later one. Returns the number of those before it, and its control if it
-/// was executed. With `FINDS` it also ends where a value is undefined.
+/// was executed. With `UNINITIALIZED` it also ends where a value is undefined.
 #[inline(always)]
-fn run_ahead<const FINDS: bool>(unit: &mut Unit<'_>, path: &[Op], mask: u32) -> (u32, Control) {
+fn run_ahead<const UNINITIALIZED: bool>(
+    unit: &mut Unit<'_>,
+    path: &[Op],
+    mask: u32,
+) -> (u32, Control) {
     unit.active = mask;
-    let mut rest = path.iter();
-    // The number of instructions before the last one that was taken.
-    let number = |rest: &[Op]| (path.len() - rest.len() - 1) as u32;
-    while let Some(op) = rest.next() {
-        if op.guard != 0 || FINDS && unit.frame.undefined.is_some() {
-            return (number(rest.as_slice()), Control::Next);
+    let mut remaining = path.iter();
+    let control = loop {
+        let Some(op) = remaining.next() else {
+            return (path.len() as u32, Control::Next);
+        };
+        if op.guard != 0 || UNINITIALIZED && unit.frame.undefined.is_some() {
+            break Control::Next;
         }
         // SAFETY: the functions that make handlers picked this one by the features of the processor.
         match unsafe { (op.run)(unit, op) } {
             Control::Next => {}
-            Control::Skip => rest = rest.as_slice()[unit.needed as usize - 1..].iter(),
-            control => return (number(rest.as_slice()), control),
+            Control::Skip(ops) => remaining = remaining.as_slice()[ops as usize - 1..].iter(),
+            control => break control,
         }
-    }
-    (path.len() as u32, Control::Next)
+    };
+    ((path.len() - remaining.len() - 1) as u32, control)
 }
 
 /// Executes an instruction in the lanes in which its guard is true, and propagates undefined values. Returns its control and these lanes,
@@ -148,19 +152,18 @@ fn run_guarded(
     {
         return Ok((control, active));
     }
-    // SAFETY: as for `run_ahead`.
+    // SAFETY: the functions that make handlers picked this one by the features of the processor.
     Ok((unsafe { (op.run)(unit, op) }, active))
 }
 
 /// Returns the instruction at which a fragment that continues at `pc` must stop, because another fragment of its activation is there.
 fn meeting_point(fragments: &[Fragment], index: usize, pc: u32) -> u32 {
     let this = &fragments[index];
-    let others = fragments
+    fragments
         .iter()
         .enumerate()
-        .filter(|(other, it)| *other != index && it.frame == this.frame);
-    others
-        .map(|(_, other)| other.pc)
+        .filter(|(other, fragment)| *other != index && fragment.frame == this.frame)
+        .map(|(_, fragment)| fragment.pc)
         .filter(|other| *other >= pc)
         .min()
         .unwrap_or(u32::MAX)

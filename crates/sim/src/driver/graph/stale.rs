@@ -63,7 +63,7 @@ impl Step {
             }
             _ => return None,
         };
-        Some(Report::of_node(self.number, what, None))
+        Some(Report::for_node(self.number, what, None))
     }
 
     fn fault_of_memory(&self, driver: &Driver) -> Option<Report> {
@@ -78,7 +78,7 @@ impl Step {
             size: u32::try_from(size).unwrap_or(u32::MAX),
             write,
         };
-        Some(Report::of_node(self.number, Stale::Memory, Some(access)))
+        Some(Report::for_node(self.number, Stale::Memory, Some(access)))
     }
 }
 

@@ -174,7 +174,7 @@ impl Lowerer<'_> {
         Ok(Coordinates {
             geometry,
             layer,
-            at,
+            axes: at,
         })
     }
 

@@ -1,8 +1,8 @@
 //! Fetches of a whole warp at once, from one- and two-dimensional textures.
 
-use super::axis::{Pairs, SHARES};
+use super::axis::{Pairs, WEIGHT_STEPS};
 use super::element::{Channel, Texel};
-use super::sample::share;
+use super::sample::weight;
 use super::{AddressMode, Geometry, Texture};
 use crate::exec::lane::LANES;
 use crate::exec::memory::{HostBytes, Word};
@@ -11,9 +11,9 @@ use crate::exec::memory::{HostBytes, Word};
 pub(crate) type Texels = [[u32; LANES]; 4];
 
 impl Texture {
-    /// Returns the device addresses that [`Texture::sample_together`] may read, or `None` if it does not support the texture. It supports a
+    /// Returns the device addresses that [`Texture::sample_warp`] may read, or `None` if it does not support the texture. It supports a
     /// single line or plane that does not repeat, has memory everywhere, and has aligned channels.
-    pub(crate) fn span_read_together(&self, geometry: Geometry) -> Option<std::ops::Range<u64>> {
+    pub(crate) fn warp_span(&self, geometry: Geometry) -> Option<std::ops::Range<u64>> {
         let directions = directions(geometry)?;
         let [image] = &self.levels[..] else {
             return None;
@@ -21,41 +21,41 @@ impl Texture {
         let has_edge = geometry == Geometry::Line
             && self.is_linear
             && self.address_modes[1] == AddressMode::Border;
-        let is_single = |direction| self.axis(image, direction, false).is_single();
         let is_aligned = (image.base | image.pitch) & (self.element.channel.bytes() - 1) == 0;
-        let can_be_read = self.tiles.is_empty()
+        let mut axes = (0..directions).map(|direction| self.axis(image, direction, false));
+        let is_supported = self.tiles.is_empty()
             && !self.is_buffer
             && !has_edge
             && is_aligned
-            && (0..directions).all(is_single);
+            && axes.all(|axis| axis.is_single());
         let last_row = if directions == 2 {
             u64::from(image.height) - 1
         } else {
             0
         };
         let bytes = last_row * image.pitch + u64::from(image.width) * self.element.bytes();
-        can_be_read.then_some(image.base..image.base + bytes)
+        is_supported.then_some(image.base..image.base + bytes)
     }
 
-    /// Returns the texture at the coordinates of a warp. `memory` is that of [`Texture::span_read_together`].
+    /// Returns the texture at the coordinates of a warp. `memory` is that of [`Texture::warp_span`].
     #[inline(always)]
-    pub(crate) fn sample_together(
+    pub(crate) fn sample_warp(
         &self,
         geometry: Geometry,
         [across, down]: [&[u32; LANES]; 2],
         memory: HostBytes,
     ) -> Texels {
-        let axis = |direction| self.axis(&self.levels[0], direction, false);
-        let (columns, rows) = (axis(0), axis(1));
+        let columns = self.axis(&self.levels[0], 0, false);
+        let rows = self.axis(&self.levels[0], 1, false);
         let is_plane = directions(geometry) == Some(2);
-        if self.is_linear && self.gives_floats() {
+        if self.is_linear && self.returns_floats() {
             let columns = columns.pairs::<true>(across);
             let rows = if is_plane {
                 rows.pairs::<true>(down)
             } else {
                 FIRST
             };
-            self.blend_together(memory, &columns, &rows)
+            self.blend_warp(memory, &columns, &rows)
         } else {
             let columns = columns.pairs::<false>(across);
             let rows = if is_plane {
@@ -63,27 +63,27 @@ impl Texture {
             } else {
                 FIRST
             };
-            self.texels_together(memory, &columns.places[0], &rows.places[0])
+            self.warp_texels(memory, &columns.elements[0], &rows.elements[0])
         }
     }
 
-    /// Returns the sums of the elements around the coordinates, each with its share.
+    /// Returns the weighted sums of the elements around the coordinates.
     #[inline(always)]
-    fn blend_together(&self, memory: HostBytes, columns: &Pairs, rows: &Pairs) -> Texels {
+    fn blend_warp(&self, memory: HostBytes, columns: &Pairs, rows: &Pairs) -> Texels {
         let mut sums = [[0.0; LANES]; 4];
         for [column, row] in [[0, 0], [1, 0], [0, 1], [1, 1]] {
-            let texels = self.texels_together(memory, &columns.places[column], &rows.places[row]);
-            let mut shares = [0.0; LANES];
+            let texels = self.warp_texels(memory, &columns.elements[column], &rows.elements[row]);
+            let mut weights = [0.0; LANES];
             #[expect(
                 clippy::needless_range_loop,
                 reason = "the compiler vectorizes this form"
             )]
             for lane in 0..LANES {
-                let share = share(
-                    [columns.shares[lane], rows.shares[lane], 0],
+                let weight = weight(
+                    [columns.weights[lane], rows.weights[lane], 0],
                     [column, row, 0],
                 );
-                shares[lane] = f64::from(share.cast_signed()) / f64::from(SHARES);
+                weights[lane] = f64::from(weight.cast_signed()) / f64::from(WEIGHT_STEPS);
             }
             for (sums, texels) in sums
                 .iter_mut()
@@ -91,9 +91,9 @@ impl Texture {
                 .take(self.element.channels as usize)
             {
                 for lane in 0..LANES {
-                    let part = shares[lane] * f64::from(f32::from_bits(texels[lane]));
-                    // Infinities and NaN without a share do not count.
-                    sums[lane] += if shares[lane] > 0.0 { part } else { 0.0 };
+                    let part = weights[lane] * f64::from(f32::from_bits(texels[lane]));
+                    // Infinities and NaN with weight zero do not count.
+                    sums[lane] += if weights[lane] > 0.0 { part } else { 0.0 };
                 }
             }
         }
@@ -104,24 +104,27 @@ impl Texture {
             }
         }
         if self.element.channel == Channel::F16 {
-            each_lane(&mut blends, |_, texel| self.element.rounded(texel));
+            replace_texels(&mut blends, |_, texel| self.element.rounded(texel));
         }
         blends
     }
 
-    /// Returns the elements at places, or the border where one of a place's numbers is negative.
+    /// Returns the elements in columns and rows, or the border where one of them is negative.
     #[inline(always)]
-    fn texels_together(
+    fn warp_texels(
         &self,
         memory: HostBytes,
         columns: &[i32; LANES],
         rows: &[i32; LANES],
     ) -> Texels {
-        let (pitch, bytes) = (self.levels[0].pitch, self.element.bytes());
-        let (mut offsets, mut signs) = ([0; LANES], 0);
+        let pitch = self.levels[0].pitch;
+        let bytes = self.element.bytes();
+        let mut offsets = [0; LANES];
+        let mut signs = 0;
         for lane in 0..LANES {
-            let at = |place: i32| u64::from(place.max(0).cast_unsigned());
-            offsets[lane] = at(rows[lane]) * pitch + at(columns[lane]) * bytes;
+            let row = u64::from(rows[lane].max(0).cast_unsigned());
+            let column = u64::from(columns[lane].max(0).cast_unsigned());
+            offsets[lane] = row * pitch + column * bytes;
             signs |= columns[lane] | rows[lane];
         }
         let mut texels = [[0; LANES]; 4];
@@ -133,11 +136,11 @@ impl Texture {
                 2 => load::<u16>(memory, &offsets, first, texels),
                 _ => load::<u32>(memory, &offsets, first, texels),
             }
-            channel.values(texels, self.reading().of_channel(number as usize));
+            channel.values(texels, self.reading().for_channel(number as usize));
         }
         if signs < 0 {
             let border = self.element.border(self.border, self.reading());
-            each_lane(&mut texels, |lane, texel| {
+            replace_texels(&mut texels, |lane, texel| {
                 if columns[lane] | rows[lane] < 0 {
                     border
                 } else {
@@ -149,12 +152,14 @@ impl Texture {
     }
 }
 
-/// Replaces what each lane has read.
+/// Replaces the texel of each lane.
 #[inline(never)]
-fn each_lane(texels: &mut Texels, replace: impl Fn(usize, Texel) -> Texel) {
+fn replace_texels(texels: &mut Texels, replace: impl Fn(usize, Texel) -> Texel) {
     for lane in 0..LANES {
         let texel = replace(lane, texels.map(|channel| channel[lane]));
-        (0..4).for_each(|channel| texels[channel][lane] = texel[channel]);
+        for channel in 0..4 {
+            texels[channel][lane] = texel[channel];
+        }
     }
 }
 
@@ -168,8 +173,8 @@ fn load<T: Word>(memory: HostBytes, offsets: &[u64; LANES], first: u64, values: 
 
 /// The row of a one-dimensional texture.
 const FIRST: Pairs = Pairs {
-    places: [[0; LANES]; 2],
-    shares: [0; LANES],
+    elements: [[0; LANES]; 2],
+    weights: [0; LANES],
 };
 
 fn directions(geometry: Geometry) -> Option<usize> {
@@ -182,7 +187,7 @@ fn directions(geometry: Geometry) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{AddressMode, Element, Image, Places, Point};
+    use super::super::{AddressMode, CoordinateMode, Element, Image, Point};
     use super::*;
     use crate::exec::memory::Memory;
     use crate::exec::memory::tests::Arena;
@@ -201,8 +206,14 @@ mod tests {
 
     /// Returns a texture of 7 x 5 elements whose properties are the bits of a number.
     fn texture(channel: Channel, number: u32) -> Texture {
-        let bit = |at: u32| number >> at & 1 == 1;
-        let mode = if bit(0) {
+        let [
+            is_clamped,
+            is_linear,
+            is_normalized,
+            reads_integers,
+            is_srgb,
+        ] = [0, 1, 2, 3, 4].map(|bit| number >> bit & 1 == 1);
+        let mode = if is_clamped {
             AddressMode::Clamp
         } else {
             AddressMode::Border
@@ -220,11 +231,11 @@ mod tests {
                 channels: [1, 2, 4][number as usize % 3],
             },
             address_modes: [mode, AddressMode::Clamp, AddressMode::Clamp],
-            is_linear: bit(1),
+            is_linear,
             is_linear_in_levels: false,
-            has_normalized_coordinates: bit(2),
-            reads_integers: bit(3),
-            is_srgb: bit(4),
+            has_normalized_coordinates: is_normalized,
+            reads_integers,
+            is_srgb,
             is_buffer: false,
             level_bias: 0.0,
             level_range: [0.0; 2],
@@ -236,14 +247,8 @@ mod tests {
     #[test]
     fn warp_reads_the_values_that_its_lanes_read() {
         let arena = Arena::new(BASE, 1024);
-        let mut state = 3_u64;
-        let mut random = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 32) as u32
-        };
-        let words: Vec<u32> = (0..256).map(|_| random()).collect();
+        let mut random = fastrand::Rng::with_seed(3);
+        let words: Vec<u32> = (0..256).map(|_| random.u32(..)).collect();
         arena.write(0, &words);
         for (channel, number) in CHANNELS
             .into_iter()
@@ -261,25 +266,23 @@ mod tests {
                 8.0
             };
             let mut row: [u32; LANES] = std::array::from_fn(|_| {
-                ((random() % 4096) as f32 / 2048.0 * scale - 0.5 * scale).to_bits()
+                (random.u16(..4096) as f32 / 2048.0 * scale - 0.5 * scale).to_bits()
             });
             row[..3]
                 .copy_from_slice(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(f32::to_bits));
             let column = std::array::from_fn(|lane| row[(lane * 7 + 5) % LANES]);
-            let span = texture
-                .span_read_together(geometry)
-                .expect("it does not repeat");
+            let span = texture.warp_span(geometry).expect("it does not repeat");
             let memory = arena
                 .segment(BASE)
-                .and_then(|all| all.place(span.start, span.end - span.start));
-            let found =
-                texture.sample_together(geometry, [&row, &column], memory.expect("it is inside"));
+                .and_then(|segment| segment.host_bytes(span.start, span.end - span.start))
+                .expect("in bounds");
+            let texels = texture.sample_warp(geometry, [&row, &column], memory);
             for lane in 0..LANES {
                 let coordinates = [row[lane], column[lane], 0];
                 let point = Point {
                     layer: 0,
                     coordinates,
-                    places: Places::Between,
+                    mode: CoordinateMode::Positions,
                     level: 0.0,
                     offset: [0; 3],
                 };
@@ -291,39 +294,36 @@ mod tests {
                 let expected = texture
                     .sample(geometry, &point, &mut read)
                     .expect("it is inside");
-                let texel = found.map(|channel| channel[lane]);
-                let is_nan = |bits: u32| f32::from_bits(bits).is_nan();
-                let alike =
-                    |(a, b): (u32, u32)| a == b || texture.is_linear && is_nan(a) && is_nan(b);
-                assert!(
-                    texel.into_iter().zip(expected).all(alike),
-                    "{texture:?} {coordinates:x?}: {texel:x?} {expected:x?}"
-                );
+                let texel = texels.map(|channel| channel[lane]);
+                for (bits, expected) in texel.into_iter().zip(expected) {
+                    let are_nan = [bits, expected].map(|bits| f32::from_bits(bits).is_nan());
+                    assert!(
+                        bits == expected || texture.is_linear && are_nan == [true; 2],
+                        "{texture:?} {coordinates:x?}: {bits:x} {expected:x}"
+                    );
+                }
             }
         }
     }
 
     #[test]
     fn texture_that_must_be_read_by_lanes_has_no_span() {
-        let plane = |change: fn(&mut Texture)| {
-            let mut texture = texture(Channel::F32, 7);
+        let supported = texture(Channel::F32, 7);
+        assert_eq!(
+            supported.warp_span(Geometry::Plane),
+            Some(BASE + 64..BASE + 64 + 4 * 128 + 7 * 8)
+        );
+        assert_eq!(supported.warp_span(Geometry::Volume), None);
+        let changes: [fn(&mut Texture); 4] = [
+            |texture| texture.is_buffer = true,
+            |texture| texture.address_modes[1] = AddressMode::Wrap,
+            |texture| texture.levels[0].base += 2,
+            |texture| texture.levels.push(texture.levels[0]),
+        ];
+        for change in changes {
+            let mut texture = supported.clone();
             change(&mut texture);
-            texture.span_read_together(Geometry::Plane)
-        };
-        assert_eq!(plane(|_| {}), Some(BASE + 64..BASE + 64 + 4 * 128 + 7 * 8));
-        assert_eq!(plane(|texture| texture.is_buffer = true), None);
-        assert_eq!(
-            plane(|texture| texture.address_modes[1] = AddressMode::Wrap),
-            None
-        );
-        assert_eq!(plane(|texture| texture.levels[0].base += 2), None);
-        assert_eq!(
-            plane(|texture| texture.levels.push(texture.levels[0])),
-            None
-        );
-        assert_eq!(
-            texture(Channel::F32, 7).span_read_together(Geometry::Volume),
-            None
-        );
+            assert_eq!(texture.warp_span(Geometry::Plane), None, "{texture:?}");
+        }
     }
 }
