@@ -66,14 +66,14 @@ pub(crate) enum Role {
 
 /// The distribution of a matrix's elements over lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spread {
+pub(crate) enum Distribution {
     /// Four lanes share a row of A, a column of B, or eight elements of a row of C: `mma`, `wgmma` and `wmma`. For `wmma`, PTX does not
     /// define it; an H200 does it so.
     Rows,
     /// Over two quads, sixteen lanes apart. Each pair of quads has its own matrices.
     QuadPair {
         /// `true` if lanes hold columns of A or rows of B.
-        is_turned: bool,
+        is_transposed: bool,
     },
 }
 
@@ -85,14 +85,14 @@ pub(crate) struct Fragment {
     /// The number of rows and of columns: `m × k` for A, `k × n` for B, `m × n` for C.
     pub(crate) rows: u32,
     pub(crate) columns: u32,
-    pub(crate) spread: Spread,
+    pub(crate) distribution: Distribution,
     /// The number of registers of each lane.
     pub(crate) registers: u32,
 }
 
 /// The position of an element: its lane, its register, and the lowest bit in the register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Home {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Position {
     pub(crate) lane: u32,
     pub(crate) register: u32,
     pub(crate) shift: u32,
@@ -100,15 +100,16 @@ pub(crate) struct Home {
 
 impl Fragment {
     /// Returns the rows and columns of all elements, row by row.
-    pub(crate) fn places(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+    pub(crate) fn coordinates(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let columns = self.columns;
         (0..self.rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
     }
 
     /// Returns the index of a location among the elements of all registers.
-    fn slot_of(&self, home: Home) -> usize {
-        let each = self.per_register();
-        ((home.register * 32 + home.lane) * each + home.shift / self.element.bits()) as usize
+    fn slot_index(&self, position: Position) -> usize {
+        let per_register = self.per_register();
+        ((position.register * 32 + position.lane) * per_register
+            + position.shift / self.element.bits()) as usize
     }
 
     /// Returns the number of times that a row has eight elements.
@@ -126,17 +127,21 @@ impl Fragment {
     }
 
     /// Returns the position of an element. If several pairs of quads have matrices, it is that of the first pair.
-    pub(crate) fn home(&self, row: u32, column: u32) -> Home {
-        match (self.spread, self.role) {
-            (Spread::Rows, Role::A) => self.home_along(row, column, self.rows > 8),
-            (Spread::Rows, Role::B) => self.home_along(column, row, self.is_wide()),
-            (Spread::Rows, Role::C) if self.is_wide() && self.rows == 8 => {
-                self.home_of_result(column, row, self.columns)
+    pub(crate) fn position(&self, row: u32, column: u32) -> Position {
+        match (self.distribution, self.role) {
+            (Distribution::Rows, Role::A) => self.factor_position(row, column, self.rows > 8),
+            (Distribution::Rows, Role::B) => self.factor_position(column, row, self.is_wide()),
+            (Distribution::Rows, Role::C) if self.is_wide() && self.rows == 8 => {
+                self.result_position(column, row, self.columns)
             }
-            (Spread::Rows, Role::C) => self.home_of_result(row, column, self.rows),
-            (Spread::QuadPair { is_turned }, Role::A) => self.home_in_pair(row, column, is_turned),
-            (Spread::QuadPair { is_turned }, Role::B) => self.home_in_pair(column, row, is_turned),
-            (Spread::QuadPair { .. }, Role::C) => self.home_of_result_in_pair(row, column),
+            (Distribution::Rows, Role::C) => self.result_position(row, column, self.rows),
+            (Distribution::QuadPair { is_transposed }, Role::A) => {
+                self.quad_pair_factor_position(row, column, is_transposed)
+            }
+            (Distribution::QuadPair { is_transposed }, Role::B) => {
+                self.quad_pair_factor_position(column, row, is_transposed)
+            }
+            (Distribution::QuadPair { .. }, Role::C) => self.quad_pair_result_position(row, column),
         }
     }
 
@@ -147,7 +152,7 @@ impl Fragment {
 
     /// Returns the number of registers that hold different elements. The others of a lane are copies of them.
     pub(crate) fn distinct_registers(&self) -> u32 {
-        let lanes = if matches!(self.spread, Spread::QuadPair { .. }) {
+        let lanes = if matches!(self.distribution, Distribution::QuadPair { .. }) {
             8
         } else {
             LANES as u32
@@ -158,48 +163,49 @@ impl Fragment {
     }
 
     /// Returns the position of a lane's element by its index.
-    fn slot(&self, lane: u32, slot: u32) -> Home {
-        let each = self.per_register();
-        Home {
+    fn slot(&self, lane: u32, slot: u32) -> Position {
+        let per_register = self.per_register();
+        Position {
             lane,
-            register: slot / each,
-            shift: slot % each * self.element.bits(),
+            register: slot / per_register,
+            shift: slot % per_register * self.element.bits(),
         }
     }
 
     /// Returns the position of an element of A or B: four lanes share a row of A, and a register holds neighbors along `k`. If rows are in
     /// pairs, those of the second eight of sixteen rows follow those of the first in the next register.
-    fn home_along(&self, across: u32, along: u32, in_pairs: bool) -> Home {
-        let each = self.per_register();
+    fn factor_position(&self, across: u32, along: u32, in_pairs: bool) -> Position {
+        let per_register = self.per_register();
         let inner = if self.role == Role::A {
             self.columns
         } else {
             self.rows
         };
-        let parts = (inner / (4 * each)).max(1);
-        let (part, within) = (along / (4 * each), along % (4 * each));
-        let lane = across % 8 * 4 + within / each;
+        let parts = (inner / (4 * per_register)).max(1);
+        let part = along / (4 * per_register);
+        let within = along % (4 * per_register);
+        let lane = across % 8 * 4 + within / per_register;
         let register = if in_pairs {
             across / 16 * 2 * parts + part * 2 + across / 8 % 2
         } else {
             across / 8 * parts + part
         };
-        Home {
+        Position {
             lane,
             register,
-            shift: within % each * self.element.bits(),
+            shift: within % per_register * self.element.bits(),
         }
     }
 
     /// Returns the position of an element of C: four lanes share eight elements of a row, each with two neighbors.
-    fn home_of_result(&self, row: u32, column: u32, rows: u32) -> Home {
+    fn result_position(&self, row: u32, column: u32, rows: u32) -> Position {
         let lane = row % 8 * 4 + column % 8 / 2;
         self.slot(lane, column / 8 * (rows / 4) + row / 8 * 2 + column % 2)
     }
 
     /// Returns the position of an element of A or B of a quad pair: each lane has four neighbors along `k`, or four across.
-    fn home_in_pair(&self, across: u32, along: u32, is_turned: bool) -> Home {
-        let (lane, slot) = if is_turned {
+    fn quad_pair_factor_position(&self, across: u32, along: u32, is_transposed: bool) -> Position {
+        let (lane, slot) = if is_transposed {
             (along, across % 4)
         } else {
             (across % 4, along)
@@ -208,7 +214,7 @@ impl Fragment {
     }
 
     /// Returns the position of an element of C of a quad pair: each lane has a row of f16, or two f32 of each of four squares.
-    fn home_of_result_in_pair(&self, row: u32, column: u32) -> Home {
+    fn quad_pair_result_position(&self, row: u32, column: u32) -> Position {
         let (lane, slot) = if self.element.bits() == 16 {
             (row % 4, column)
         } else {
@@ -229,7 +235,7 @@ pub(crate) type Numbers<T> = SmallVec<[T; INLINE]>;
 
 /// A fragment, and the locations of its elements, row by row.
 #[derive(Clone, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct FragmentLayout {
     pub(crate) fragment: Fragment,
     /// Of each element its index among the elements of the registers, which are ordered by register, lane and bit.
     slots: Vec<[u16; OCTET]>,
@@ -244,7 +250,7 @@ enum Order {
     /// The first four are neighbors, and the others.
     Quads,
     /// Every other one is a neighbor, from the first and from the second on.
-    Woven,
+    Interleaved,
     /// They are at this distance from each other, and followed by those of the next three rows.
     Transposed(u16),
     Any,
@@ -256,12 +262,14 @@ const OCTET: usize = 8;
 /// Half of them.
 const QUAD: usize = OCTET / 2;
 
-impl Placed {
+impl FragmentLayout {
     pub(crate) fn new(fragment: Fragment) -> Self {
-        let slot = |(row, column)| fragment.slot_of(fragment.home(row, column)) as u16;
-        let all: Vec<u16> = fragment.places().map(slot).collect();
-        let slots = all.as_chunks().0.to_vec();
-        let order = Order::of(&slots, fragment.octets());
+        let slots: Vec<u16> = fragment
+            .coordinates()
+            .map(|(row, column)| fragment.slot_index(fragment.position(row, column)) as u16)
+            .collect();
+        let slots = slots.as_chunks().0.to_vec();
+        let order = Order::detect(&slots, fragment.octets());
         Self {
             fragment,
             slots,
@@ -277,36 +285,38 @@ impl Placed {
 
 impl Order {
     /// Returns the order of elements, of which rows have `octets` times eight.
-    fn of(slots: &[[u16; OCTET]], octets: usize) -> Self {
-        let are_neighbors = |slots: [u16; 4]| slots.is_sorted_by(|slot, next| slot + 1 == *next);
-        let has = |halves: fn([u16; OCTET]) -> [[u16; 4]; 2]| {
-            slots
-                .iter()
-                .all(|&octet| halves(octet).into_iter().all(are_neighbors))
-        };
-        if has(|[a, b, c, d, e, f, g, h]| [[a, b, c, d], [e, f, g, h]]) {
+    fn detect(slots: &[[u16; OCTET]], octets: usize) -> Self {
+        let are_quads = slots.iter().all(|&[a, b, c, d, e, f, g, h]| {
+            are_neighbors([a, b, c, d]) && are_neighbors([e, f, g, h])
+        });
+        if are_quads {
             let are_octets = slots.iter().all(|octet| octet[3] + 1 == octet[4]);
             return if are_octets { Self::Octet } else { Self::Quads };
         }
-        if has(|[a, b, c, d, e, f, g, h]| [[a, c, e, g], [b, d, f, h]]) {
-            return Self::Woven;
+        let are_interleaved = slots.iter().all(|&[a, b, c, d, e, f, g, h]| {
+            are_neighbors([a, c, e, g]) && are_neighbors([b, d, f, h])
+        });
+        if are_interleaved {
+            return Self::Interleaved;
         }
         let distance = slots[0][1].wrapping_sub(slots[0][0]);
-        let is_transposed = |(number, octet): (usize, &[u16; OCTET])| {
+        for (number, octet) in slots.iter().enumerate() {
             let row = number / octets;
-            let first =
-                slots[row / QUAD * QUAD * octets + number % octets][0] + (row % QUAD) as u16;
-            octet
-                .iter()
-                .zip(0..)
-                .all(|(slot, at)| *slot == first.wrapping_add(distance.wrapping_mul(at)))
-        };
-        if slots.iter().enumerate().all(is_transposed) {
-            Self::Transposed(distance)
-        } else {
-            Self::Any
+            let first_row = row / QUAD * QUAD * octets;
+            let mut expected = slots[first_row + number % octets][0] + (row % QUAD) as u16;
+            for slot in octet {
+                if *slot != expected {
+                    return Self::Any;
+                }
+                expected = expected.wrapping_add(distance);
+            }
         }
+        Self::Transposed(distance)
     }
+}
+
+fn are_neighbors(slots: [u16; QUAD]) -> bool {
+    slots.is_sorted_by(|slot, next| slot + 1 == *next)
 }
 
 /// The accumulation of products.
@@ -329,14 +339,14 @@ mod tests {
         rows: u32,
         columns: u32,
         registers: u32,
-        spread: Spread,
+        distribution: Distribution,
     ) -> Fragment {
         Fragment {
             role,
             element,
             rows,
             columns,
-            spread,
+            distribution,
             registers,
         }
     }
@@ -344,33 +354,31 @@ mod tests {
     #[test]
     fn every_element_has_a_distinct_position() {
         let fragments = [
-            fragment(Role::A, Element::F16, 16, 16, 4, Spread::Rows),
-            fragment(Role::B, Element::F16, 16, 8, 2, Spread::Rows),
-            fragment(Role::C, Element::F32, 16, 8, 4, Spread::Rows),
-            fragment(Role::C, Element::F16, 16, 8, 2, Spread::Rows),
-            fragment(Role::A, Element::S4, 16, 64, 4, Spread::Rows),
-            fragment(Role::B, Element::B1, 256, 8, 2, Spread::Rows),
-            fragment(Role::A, Element::F64, 8, 4, 1, Spread::Rows),
-            fragment(Role::C, Element::F64, 8, 8, 2, Spread::Rows),
-            fragment(Role::A, Element::F16, 32, 16, 8, Spread::Rows),
-            fragment(Role::B, Element::F16, 16, 16, 4, Spread::Rows),
-            fragment(Role::B, Element::S8, 16, 32, 4, Spread::Rows),
-            fragment(Role::C, Element::F32, 8, 32, 8, Spread::Rows),
-            fragment(Role::C, Element::F16, 32, 8, 4, Spread::Rows),
+            fragment(Role::A, Element::F16, 16, 16, 4, Distribution::Rows),
+            fragment(Role::B, Element::F16, 16, 8, 2, Distribution::Rows),
+            fragment(Role::C, Element::F32, 16, 8, 4, Distribution::Rows),
+            fragment(Role::C, Element::F16, 16, 8, 2, Distribution::Rows),
+            fragment(Role::A, Element::S4, 16, 64, 4, Distribution::Rows),
+            fragment(Role::B, Element::B1, 256, 8, 2, Distribution::Rows),
+            fragment(Role::A, Element::F64, 8, 4, 1, Distribution::Rows),
+            fragment(Role::C, Element::F64, 8, 8, 2, Distribution::Rows),
+            fragment(Role::A, Element::F16, 32, 16, 8, Distribution::Rows),
+            fragment(Role::B, Element::F16, 16, 16, 4, Distribution::Rows),
+            fragment(Role::B, Element::S8, 16, 32, 4, Distribution::Rows),
+            fragment(Role::C, Element::F32, 8, 32, 8, Distribution::Rows),
+            fragment(Role::C, Element::F16, 32, 8, 4, Distribution::Rows),
         ];
-        for it in fragments {
-            let mut seen = std::collections::HashSet::new();
-            for (row, column) in
-                (0..it.rows).flat_map(|row| (0..it.columns).map(move |column| (row, column)))
-            {
-                let home = it.home(row, column);
+        for fragment in fragments {
+            let mut positions = std::collections::HashSet::new();
+            for (row, column) in fragment.coordinates() {
+                let position = fragment.position(row, column);
                 assert!(
-                    home.lane < 32 && home.register < it.registers,
-                    "{it:?} {row} {column}: {home:?}"
+                    position.lane < 32 && position.register < fragment.registers,
+                    "{fragment:?} {row} {column}: {position:?}"
                 );
                 assert!(
-                    seen.insert((home.lane, home.register, home.shift)),
-                    "{it:?} {row} {column}"
+                    positions.insert(position),
+                    "{fragment:?} {row} {column}: {position:?}"
                 );
             }
         }
@@ -378,83 +386,56 @@ mod tests {
 
     #[test]
     fn orders_are_those_of_the_registers() {
-        let order = |role, element, rows, columns, registers, spread| {
-            Placed::new(fragment(role, element, rows, columns, registers, spread)).order
-        };
-        assert_eq!(
-            order(Role::A, Element::F16, 16, 16, 4, Spread::Rows),
-            Order::Octet
-        );
-        assert_eq!(
-            order(Role::A, Element::Tf32, 16, 8, 4, Spread::Rows),
-            Order::Quads
-        );
-        assert_eq!(
-            order(Role::C, Element::F32, 16, 8, 4, Spread::Rows),
-            Order::Woven
-        );
-        assert_eq!(
-            order(Role::B, Element::F16, 16, 8, 2, Spread::Rows),
-            Order::Transposed(8)
-        );
-        assert_eq!(
-            order(Role::B, Element::Tf32, 8, 8, 2, Spread::Rows),
-            Order::Transposed(4)
-        );
-        assert_eq!(
-            order(Role::B, Element::F16, 16, 16, 4, Spread::Rows),
-            Order::Transposed(8)
-        );
-        assert_eq!(
-            order(Role::B, Element::F16, 16, 32, 8, Spread::Rows),
-            Order::Transposed(8)
-        );
-        assert_eq!(
-            order(Role::C, Element::F32, 32, 8, 8, Spread::Rows),
-            Order::Woven
-        );
-        assert_eq!(
-            order(Role::C, Element::F16, 16, 16, 4, Spread::Rows),
-            Order::Octet
-        );
-        assert_eq!(
-            order(Role::C, Element::F32, 8, 32, 8, Spread::Rows),
-            Order::Any
-        );
+        use Distribution::Rows;
+        for (role, element, rows, columns, registers, order) in [
+            (Role::A, Element::F16, 16, 16, 4, Order::Octet),
+            (Role::A, Element::Tf32, 16, 8, 4, Order::Quads),
+            (Role::C, Element::F32, 16, 8, 4, Order::Interleaved),
+            (Role::B, Element::F16, 16, 8, 2, Order::Transposed(8)),
+            (Role::B, Element::Tf32, 8, 8, 2, Order::Transposed(4)),
+            (Role::B, Element::F16, 16, 16, 4, Order::Transposed(8)),
+            (Role::B, Element::F16, 16, 32, 8, Order::Transposed(8)),
+            (Role::C, Element::F32, 32, 8, 8, Order::Interleaved),
+            (Role::C, Element::F16, 16, 16, 4, Order::Octet),
+            (Role::C, Element::F32, 8, 32, 8, Order::Any),
+        ] {
+            let fragment = fragment(role, element, rows, columns, registers, Rows);
+            assert_eq!(FragmentLayout::new(fragment).order, order, "{fragment:?}");
+        }
     }
 
     #[test]
     fn positions_are_those_of_the_isa() {
-        let a = fragment(Role::A, Element::F16, 16, 16, 4, Spread::Rows);
+        let a = fragment(Role::A, Element::F16, 16, 16, 4, Distribution::Rows);
         assert_eq!(
-            a.home(9, 3),
-            Home {
+            a.position(9, 3),
+            Position {
                 lane: 5,
                 register: 1,
                 shift: 16
             }
         );
         assert_eq!(
-            a.home(1, 10),
-            Home {
+            a.position(1, 10),
+            Position {
                 lane: 5,
                 register: 2,
                 shift: 0
             }
         );
-        let b = fragment(Role::B, Element::S8, 32, 8, 2, Spread::Rows);
+        let b = fragment(Role::B, Element::S8, 32, 8, 2, Distribution::Rows);
         assert_eq!(
-            b.home(17, 2),
-            Home {
+            b.position(17, 2),
+            Position {
                 lane: 8,
                 register: 1,
                 shift: 8
             }
         );
-        let c = fragment(Role::C, Element::F32, 16, 8, 4, Spread::Rows);
+        let c = fragment(Role::C, Element::F32, 16, 8, 4, Distribution::Rows);
         assert_eq!(
-            c.home(8, 7),
-            Home {
+            c.position(8, 7),
+            Position {
                 lane: 3,
                 register: 3,
                 shift: 0

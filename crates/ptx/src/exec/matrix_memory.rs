@@ -2,7 +2,7 @@
 
 use super::access::{check_alignment, read_at, write_at};
 use super::lane::Row;
-use super::matrix::registers::{clear, put};
+use super::matrix::registers::{clear, write_element};
 use super::op::{Control, Op};
 use super::program::MovedMatrix;
 use super::report::Trap;
@@ -14,8 +14,9 @@ fn is_incomplete(unit: &mut Unit<'_>) -> bool {
 }
 
 /// Returns the row and the column of a lane's element in an 8 by 8 matrix.
-fn place_in_small(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
-    let (row, column) = (lane / 4, lane % 4 * 2 + half);
+fn small_position(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
+    let row = lane / 4;
+    let column = lane % 4 * 2 + half;
     if transposed {
         (column, row)
     } else {
@@ -41,7 +42,7 @@ fn load_small(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
         let mut words = [0; 32];
         for (lane, word) in words.iter_mut().enumerate() {
             for half in 0..2 {
-                let (row, column) = place_in_small(lane, half, op.imm == 1);
+                let (row, column) = small_position(lane, half, op.imm == 1);
                 let from = 8 * matrix + row;
                 check_alignment(addresses[from], 16, from, false)?;
                 let value: u16 =
@@ -74,7 +75,7 @@ fn store_small(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
         let words = *unit.frame.row::<u32>(register);
         for (lane, word) in words.iter().enumerate() {
             for half in 0..2 {
-                let (row, column) = place_in_small(lane, half, op.imm == 1);
+                let (row, column) = small_position(lane, half, op.imm == 1);
                 let to = 8 * matrix + row;
                 check_alignment(addresses[to], 16, to, true)?;
                 write_at(
@@ -98,7 +99,7 @@ pub(crate) fn run_transpose(unit: &mut Unit<'_>, op: &Op) -> Control {
     let mut result = [0; 32];
     for (lane, word) in result.iter_mut().enumerate() {
         for half in 0..2 {
-            let (row, column) = place_in_small(lane, half, true);
+            let (row, column) = small_position(lane, half, true);
             let value = words[row * 4 + column / 2] >> (16 * (column % 2)) & 0xffff;
             *word |= value << (16 * half);
         }
@@ -108,7 +109,7 @@ pub(crate) fn run_transpose(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 /// Returns the element's bit offset from the start of a matrix in memory.
-fn offset_of(matrix: &MovedMatrix, row: u32, column: u32, stride: u32) -> u64 {
+fn bit_offset(matrix: &MovedMatrix, row: u32, column: u32, stride: u32) -> u64 {
     let (outer, inner) = if matrix.by_columns {
         (column, row)
     } else {
@@ -130,17 +131,15 @@ pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 fn load(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
-    let matrix = &function.matrices[op.imm as usize];
+    let matrix = &function.matrices[op.table_index()];
     let rows = &function.row_lists[matrix.rows as usize];
     let fragment = &matrix.fragment;
-    let (base, stride) = (
-        unit.frame.row::<u64>(op.a)[0],
-        unit.frame.row::<u32>(op.b)[0],
-    );
+    let base = unit.frame.row::<u64>(op.a)[0];
+    let stride = unit.frame.row::<u32>(op.b)[0];
     clear(unit, fragment, rows);
     for row in 0..fragment.rows {
         for column in 0..fragment.columns {
-            let bit = offset_of(matrix, row, column, stride);
+            let bit = bit_offset(matrix, row, column, stride);
             let address = base.wrapping_add(bit / 8);
             let bits = match fragment.element.bits() {
                 64 => read_at::<u64>(unit, op.space, 0, address)?,
@@ -151,7 +150,7 @@ fn load(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
                     byte >> (bit % 8) & (0xff >> (8 - width))
                 }
             };
-            put(unit, fragment, rows, row, column, bits);
+            write_element(unit, fragment, rows, row, column, bits);
         }
     }
     let (distinct, copies) = rows.split_at(fragment.distinct_registers() as usize);
@@ -173,40 +172,30 @@ pub(crate) fn run_store(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 fn store(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
-    let matrix = &function.matrices[op.imm as usize];
+    let matrix = &function.matrices[op.table_index()];
     let rows = &function.row_lists[matrix.rows as usize];
     let fragment = &matrix.fragment;
-    let (base, stride) = (
-        unit.frame.row::<u64>(op.a)[0],
-        unit.frame.row::<u32>(op.b)[0],
-    );
+    let base = unit.frame.row::<u64>(op.a)[0];
+    let stride = unit.frame.row::<u32>(op.b)[0];
     for row in 0..fragment.rows {
         for column in 0..fragment.columns {
-            let home = fragment.home(row, column);
-            let (index, lane) = (rows[home.register as usize], home.lane as usize);
-            let address = base.wrapping_add(offset_of(matrix, row, column, stride) / 8);
+            let position = fragment.position(row, column);
+            let register = rows[position.register as usize];
+            let lane = position.lane as usize;
+            let address = base.wrapping_add(bit_offset(matrix, row, column, stride) / 8);
             match fragment.element.bits() {
-                64 => write_at(
-                    unit,
-                    op.space,
-                    0,
-                    address,
-                    unit.frame.row::<u64>(index)[lane],
-                )?,
-                32 => write_at(
-                    unit,
-                    op.space,
-                    0,
-                    address,
-                    unit.frame.row::<u32>(index)[lane],
-                )?,
-                _ => write_at(
-                    unit,
-                    op.space,
-                    0,
-                    address,
-                    (unit.frame.row::<u32>(index)[lane] >> home.shift) as u16,
-                )?,
+                64 => {
+                    let value = unit.frame.row::<u64>(register)[lane];
+                    write_at(unit, op.space, 0, address, value)?;
+                }
+                32 => {
+                    let value = unit.frame.row::<u32>(register)[lane];
+                    write_at(unit, op.space, 0, address, value)?;
+                }
+                _ => {
+                    let value = unit.frame.row::<u32>(register)[lane] >> position.shift;
+                    write_at(unit, op.space, 0, address, value as u16)?;
+                }
             }
         }
     }

@@ -6,9 +6,9 @@ use super::bulk::BulkReduction;
 use super::definedness::Flow;
 use super::frame::Layout;
 use super::image::{SurfaceAccess, TextureAccess};
-use super::matrix::multiply::Manner;
+use super::matrix::multiply::ProductKind;
 use super::matrix::sparsity::Sparsity;
-use super::matrix::{Fragment, Placed};
+use super::matrix::{Fragment, FragmentLayout};
 use super::op::Op;
 use super::runtime_use::RuntimeUse;
 use super::superinstruction::Superinstruction;
@@ -264,10 +264,10 @@ pub(crate) struct Function {
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
     /// The result, the factors, and the addend.
-    pub(crate) fragments: [Placed; 4],
+    pub(crate) fragments: [FragmentLayout; 4],
     /// The list of the rows of all four fragments.
     pub(crate) rows: u32,
-    pub(crate) manner: Manner,
+    pub(crate) kind: ProductKind,
     /// The metadata of A, if A is sparse.
     pub(crate) sparsity: Option<Sparsity>,
 }

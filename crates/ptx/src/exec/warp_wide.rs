@@ -1,7 +1,7 @@
 //! Operations of all threads of a warp: `shfl`, `vote`, `match`, `redux`, `elect`.
 
 use super::float::{canonical, max, max_nan, min, min_nan};
-use super::handler::{NO_REGISTER, versions};
+use super::handler::versions;
 use super::lane::{Lanes, lanes_where};
 use super::members::{Members, by_group};
 use super::op::{Control, Handler, Op};
@@ -54,7 +54,8 @@ pub(crate) fn shuffle_handler(mode: ShuffleMode) -> Option<Handler> {
 /// Returns the source lane of a shuffle, and `true` if the clamp allows it.
 #[inline(always)]
 pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
-    let (operand, segment) = (operand & 31, clamp >> 8 & 31);
+    let operand = operand & 31;
+    let segment = clamp >> 8 & 31;
     let low = lane & segment;
     let high = low | clamp & 31 & !segment;
     let (source, inside) = match mode {
@@ -79,15 +80,17 @@ fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + Send + 'static>(
     if members.complete == 0 {
         return members.control;
     }
-    let (operands, clamps) = (unit.frame.row::<u32>(op.b), unit.frame.row::<u32>(op.c));
+    let operands = unit.frame.row::<u32>(op.b);
+    let clamps = unit.frame.row::<u32>(op.c);
     let mut sources = [0; 32];
     for lane in 0..32 {
         sources[lane] = f(lane as u32, operands[lane], clamps[lane]).0;
     }
-    let valid = if op.e == NO_REGISTER {
-        0
-    } else {
+    let predicate = op.second_destination();
+    let valid = if predicate.is_some() {
         lanes_where(|lane| f(lane as u32, operands[lane], clamps[lane]).1)
+    } else {
+        0
     };
     let values = unit.frame.row::<u32>(op.a);
     let mut result = [0; 32];
@@ -97,8 +100,8 @@ fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + Send + 'static>(
     unit.frame
         .row_mut::<u32>(op.d)
         .merge(&result, members.complete);
-    if op.e != NO_REGISTER {
-        unit.frame.set_predicate(op.e, valid, members.complete);
+    if let Some(predicate) = predicate {
+        unit.frame.set_predicate(predicate, valid, members.complete);
     }
     members.control
 }
@@ -145,24 +148,23 @@ pub(crate) fn run_reduce<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> C
 }
 
 /// Returns the largest or smallest number. The result is NaN if all are NaN or, with `.NaN`, if one is.
-pub(crate) fn run_reduce_float<const LARGEST: bool, const NAN: bool>(
+pub(crate) fn run_reduce_float<const MAX: bool, const NAN: bool>(
     unit: &mut Unit<'_>,
     op: &Op,
 ) -> Control {
     by_group(unit, op, |unit, op, group| {
         let row = unit.frame.row::<u32>(op.a);
-        let number = |lane: usize| {
+        let numbers = Lanes(group).map(|lane| {
             let number = f32::from_bits(row[lane]);
             if op.e == 1 { number.abs() } else { number }
-        };
-        let pick = match (LARGEST, NAN) {
+        });
+        let pick = match (MAX, NAN) {
             (false, false) => min::<f32>,
             (false, true) => min_nan::<f32>,
             (true, false) => max::<f32>,
             (true, true) => max_nan::<f32>,
         };
-        let result = Lanes(group)
-            .map(number)
+        let result = numbers
             .reduce(pick)
             .map_or(0, |value| canonical(value).to_bits());
         unit.frame.row_mut::<u32>(op.d).merge(&[result; 32], group);
@@ -193,12 +195,12 @@ pub(crate) fn run_match_all<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> C
     by_group(unit, op, |unit, op, group| {
         let values = values::<WIDE>(unit, op.a);
         let first = values[group.trailing_zeros() as usize];
-        let agree = Lanes(group).all(|lane| values[lane] == first);
-        let result = if agree { group } else { 0 };
+        let are_equal = Lanes(group).all(|lane| values[lane] == first);
+        let result = if are_equal { group } else { 0 };
         unit.frame.row_mut::<u32>(op.d).merge(&[result; 32], group);
-        if op.e != NO_REGISTER {
-            let value = if agree { u32::MAX } else { 0 };
-            unit.frame.set_predicate(op.e, value, group);
+        if let Some(predicate) = op.second_destination() {
+            let value = if are_equal { u32::MAX } else { 0 };
+            unit.frame.set_predicate(predicate, value, group);
         }
     })
 }

@@ -8,11 +8,11 @@
 use super::access::read_at;
 use super::handler::versions;
 use super::matrix::descriptor::{Descriptor, PIECE};
-use super::matrix::multiply::{Manner, Matrix, Multiply, Problem};
+use super::matrix::multiply::{Matrix, Multiply, Problem, ProductKind};
 use super::matrix::number::Number;
 use super::matrix::registers::{Results, read};
 use super::matrix::sparsity::Sparsity;
-use super::matrix::{Element, Numbers, Placed};
+use super::matrix::{Element, FragmentLayout, Numbers};
 use super::op::{Control, Handler, Op, Space};
 use super::report::Trap;
 use super::unit::{Unit, Wait};
@@ -33,14 +33,14 @@ pub(crate) const ROWS: u32 = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct WarpgroupProduct {
     /// A warp's part of the result.
-    pub(crate) to: Placed,
+    pub(crate) to: FragmentLayout,
     /// The list of the rows of its registers, and those of A if A is in registers.
     pub(crate) rows: u32,
     pub(crate) left: Left,
-    pub(crate) right: Side,
+    pub(crate) right: SharedFactor,
     /// The inner extent, including the zeros of a sparse matrix.
     pub(crate) inner: u32,
-    pub(crate) manner: Manner,
+    pub(crate) kind: ProductKind,
     pub(crate) sparsity: Option<Sparsity>,
 }
 
@@ -48,14 +48,14 @@ pub(crate) struct WarpgroupProduct {
 #[derive(Clone, Debug)]
 pub(crate) enum Left {
     /// Registers, and `true` if A is negated.
-    Registers(Placed, bool),
+    Registers(FragmentLayout, bool),
     /// In shared memory.
-    Shared(Side),
+    Shared(SharedFactor),
 }
 
 /// A factor in shared memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Side {
+pub(crate) struct SharedFactor {
     pub(crate) element: Element,
     /// `true` if the factor is negated.
     pub(crate) is_negative: bool,
@@ -86,7 +86,7 @@ where
         return Control::Converge;
     }
     let function = &unit.launch.program.functions[unit.frame.function as usize];
-    let product = &function.warpgroup_products[op.imm as usize];
+    let product = &function.warpgroup_products[op.table_index()];
     let rows = function.row_lists[product.rows as usize].as_slice();
     match add_product::<T, WIDE>(unit, op, product, rows) {
         Ok(()) => Control::Next,
@@ -116,60 +116,50 @@ fn add_product<T: Number, const WIDE: bool>(
 where
     Problem<T>: Multiply,
 {
-    let (to, inner) = (&product.to, product.inner);
+    let to = &product.to;
+    let inner = product.inner;
     let (to_rows, left_rows) = rows.split_at(to.fragment.registers as usize);
     let leader = unit.leader();
     let [a, b] = [op.a, op.b].map(|row| Descriptor::from_bits(unit.frame.row::<u64>(row)[leader]));
     let mut problem = Problem::default();
     match &product.left {
-        Left::Registers(placed, is_negative) => {
-            read::<T, WIDE>(unit, placed, left_rows, 0, &mut problem.a);
-            problem.a = signed(problem.a, *is_negative);
+        Left::Registers(layout, is_negative) => {
+            read::<T, WIDE>(unit, layout, left_rows, 0, &mut problem.a);
+            if *is_negative {
+                problem.a.negate();
+            }
         }
         &Left::Shared(side) => {
-            let held = if product.sparsity.is_some() {
+            let stored_inner = if product.sparsity.is_some() {
                 inner / 2
             } else {
                 inner
             };
-            let first = unit.warp.index % WARPS * ROWS;
-            let across = load::<T>(
-                unit,
-                a,
-                side,
-                Part {
-                    first,
-                    count: ROWS,
-                    inner: held,
-                },
-            )?;
-            problem.a = turned(&across);
+            let part = Part {
+                first: unit.warp.index % WARPS * ROWS,
+                count: ROWS,
+                inner: stored_inner,
+            };
+            problem.a = transposed_matrix(&load::<T>(unit, a, side, part)?);
         }
     }
-    problem.b = load::<T>(
-        unit,
-        b,
-        product.right,
-        Part {
-            first: 0,
-            count: to.fragment.columns,
-            inner,
-        },
-    )?;
+    let part = Part {
+        first: 0,
+        count: to.fragment.columns,
+        inner,
+    };
+    problem.b = load::<T>(unit, b, product.right, part)?;
     if (unit.frame.predicate(op.c) ^ op.e) >> leader & 1 == 1 {
         read::<T, WIDE>(unit, to, to_rows, 0, &mut problem.addend);
     } else {
         problem.addend = Matrix::zeroes(ROWS as usize, to.fragment.columns as usize);
     }
-    problem.places = product.sparsity.map(|sparsity| {
-        sparsity.places(
-            unit.frame.row::<u32>(sparsity.metadata),
-            product.left.element(),
-            inner,
-        )
+    problem.sparse_columns = product.sparsity.map(|sparsity| {
+        let metadata = unit.frame.row::<u32>(sparsity.metadata);
+        sparsity.columns(metadata, product.left.element(), inner)
     });
     let mut bits = Numbers::new();
-    problem.multiply::<WIDE>(product.manner, &mut bits);
+    problem.multiply::<WIDE>(product.kind, &mut bits);
     let mut results = Results::new(to);
     results.set(unit, to_rows, 0, &bits);
     results.write(unit, to_rows);
@@ -179,22 +169,16 @@ where
 impl Left {
     fn element(&self) -> Element {
         match self {
-            Self::Registers(placed, _) => placed.fragment.element,
+            Self::Registers(layout, _) => layout.fragment.element,
             Self::Shared(side) => side.element,
         }
     }
 }
 
-fn signed<T: Number>(mut matrix: Matrix<T>, is_negative: bool) -> Matrix<T> {
-    if is_negative {
-        matrix.negate();
-    }
-    matrix
-}
-
 /// Returns the transposed matrix.
-fn turned<T: Number>(matrix: &Matrix<T>) -> Matrix<T> {
-    let (rows, columns) = (matrix.values.len() / matrix.columns, matrix.columns);
+fn transposed_matrix<T: Number>(matrix: &Matrix<T>) -> Matrix<T> {
+    let columns = matrix.columns;
+    let rows = matrix.values.len() / columns;
     let values = (0..columns)
         .flat_map(|column| (0..rows).map(move |row| matrix.values[row * columns + column]));
     Matrix {
@@ -207,41 +191,44 @@ fn turned<T: Number>(matrix: &Matrix<T>) -> Matrix<T> {
 fn load<T: Number>(
     unit: &mut Unit<'_>,
     descriptor: Descriptor,
-    side: Side,
+    side: SharedFactor,
     part: Part,
 ) -> Result<Matrix<T>, Trap> {
     let bits = side.element.bits();
-    let each = PIECE as u32 * 8 / bits;
+    let elements = PIECE as u32 * 8 / bits;
     let columns = part.count as usize;
     let mut matrix = Matrix::zeroes(part.inner as usize, columns);
     // Pieces run along the inner extent, or across it.
     let (pieces, lines) = if side.is_transposed {
-        (part.count / each, part.inner)
+        (part.count / elements, part.inner)
     } else {
-        (part.inner / each, part.count)
+        (part.inner / elements, part.count)
     };
     for line in 0..lines {
         for piece in 0..pieces {
             let address = if side.is_transposed {
-                descriptor.across(u64::from(part.first / each + piece), u64::from(line))
+                descriptor.across(u64::from(part.first / elements + piece), u64::from(line))
             } else {
                 descriptor.along(u64::from(part.first + line), u64::from(piece))
             };
             let words = load_piece(unit, address)?;
-            for at in 0..each {
-                let shift = at * bits;
+            for index in 0..elements {
+                let shift = index * bits;
                 let word = words[shift as usize / 64] >> (shift % 64) & u64::MAX >> (64 - bits);
-                let (place, column) = if side.is_transposed {
-                    (line, piece * each + at)
+                let (row, column) = if side.is_transposed {
+                    (line, piece * elements + index)
                 } else {
-                    (piece * each + at, line)
+                    (piece * elements + index, line)
                 };
-                matrix.values[place as usize * columns + column as usize] =
+                matrix.values[row as usize * columns + column as usize] =
                     T::read(side.element, word);
             }
         }
     }
-    Ok(signed(matrix, side.is_negative))
+    if side.is_negative {
+        matrix.negate();
+    }
+    Ok(matrix)
 }
 
 fn load_piece(unit: &mut Unit<'_>, address: u64) -> Result<[u64; 2], Trap> {

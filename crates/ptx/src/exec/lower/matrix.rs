@@ -3,17 +3,19 @@
 use super::address::scalar;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::matrix::multiply::{Maker, Manner};
+use crate::exec::matrix::multiply::{ComputeUnit, ProductKind};
 use crate::exec::matrix::product::multiply;
 use crate::exec::matrix::sparsity::{Sparsity, lanes};
-use crate::exec::matrix::{Accumulation, Element, Fragment, Placed, Role, Spread, dense};
+use crate::exec::matrix::{
+    Accumulation, Distribution, Element, Fragment, FragmentLayout, Role, dense,
+};
 use crate::exec::program::Product;
 use crate::syntax::{
     Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, Shape,
 };
 
 /// The shape of `mma.m8n8k4` on f16, whose fragments have their own layout.
-const OF_QUAD_PAIRS: [u16; 3] = [8, 8, 4];
+const QUAD_PAIR_SHAPE: [u16; 3] = [8, 8, 4];
 
 impl Lowerer<'_> {
     /// `mma`, `wmma.mma`.
@@ -42,14 +44,14 @@ impl Lowerer<'_> {
         for (index, (role, height, width)) in sides.into_iter().enumerate() {
             let element = product.elements[index];
             let mut list = self.fragment_rows(&matrices[index], element)?;
-            let spread = product.spread(role);
+            let distribution = product.distribution(role);
             let registers = list.len() as u32;
             let mut fragment = Fragment {
                 role,
                 element,
                 rows: height,
                 columns: width,
-                spread,
+                distribution,
                 registers,
             };
             let distinct = fragment.distinct_registers();
@@ -65,13 +67,16 @@ impl Lowerer<'_> {
             .map(|it| self.sparsity(instruction, it, product.elements[1], k))
             .transpose()?;
         let rows = self.row_list(rows.concat());
-        let fragments = fragments.into_iter().map(Placed::new).collect::<Vec<_>>();
-        let fragments = <[Placed; 4]>::try_from(fragments).map_err(|_| refused())?;
+        let fragments = fragments
+            .into_iter()
+            .map(FragmentLayout::new)
+            .collect::<Vec<_>>();
+        let fragments = <[FragmentLayout; 4]>::try_from(fragments).map_err(|_| refused())?;
         let manner = product.manner();
         let product = Product {
             fragments,
             rows,
-            manner,
+            kind: manner,
             sparsity,
         };
         let handler = match manner.factors[0] {
@@ -161,32 +166,32 @@ struct Decoded {
 impl Decoded {
     fn is_of_quad_pairs(&self) -> bool {
         let Shape { m, n, k } = self.shape;
-        self.elements[1] == Element::F16 && [m, n, k] == OF_QUAD_PAIRS && !self.is_tile
+        self.elements[1] == Element::F16 && [m, n, k] == QUAD_PAIR_SHAPE && !self.is_tile
     }
 
-    fn spread(&self, role: Role) -> Spread {
+    fn distribution(&self, role: Role) -> Distribution {
         if !self.is_of_quad_pairs() {
-            return Spread::Rows;
+            return Distribution::Rows;
         }
-        let is_turned = match role {
+        let is_transposed = match role {
             Role::A => self.by_columns[0],
             Role::B => !self.by_columns[1],
             Role::C => false,
         };
-        Spread::QuadPair { is_turned }
+        Distribution::QuadPair { is_transposed }
     }
 
-    fn manner(&self) -> Manner {
+    fn manner(&self) -> ProductKind {
         let [result, left, right, _] = self.elements;
-        Manner {
+        ProductKind {
             factors: [left, right],
             result,
             accumulation: self.accumulation,
             saturates: self.saturates,
-            maker: if self.is_of_quad_pairs() {
-                Maker::QuadPair
+            unit: if self.is_of_quad_pairs() {
+                ComputeUnit::QuadPair
             } else {
-                Maker::Warp
+                ComputeUnit::Warp
             },
         }
     }
@@ -299,7 +304,10 @@ pub(super) fn has_copies(registers: u32, distinct: u32) -> bool {
 fn products(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
     use Element as E;
     Some(match left {
-        E::F16 => (&[OF_QUAD_PAIRS, [16, 8, 8], [16, 8, 16]], &[E::F16, E::F32]),
+        E::F16 => (
+            &[QUAD_PAIR_SHAPE, [16, 8, 8], [16, 8, 16]],
+            &[E::F16, E::F32],
+        ),
         E::Bf16 => (&[[16, 8, 8], [16, 8, 16]], &[E::F32]),
         E::Tf32 => (&[[16, 8, 4], [16, 8, 8]], &[E::F32]),
         E::F64 => (&[[8, 8, 4], [16, 8, 4], [16, 8, 8], [16, 8, 16]], &[E::F64]),

@@ -3,7 +3,7 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::matrix::{has_copies, moved_element, shape};
-use crate::exec::matrix::{Element, Fragment, Role, Spread};
+use crate::exec::matrix::{Distribution, Element, Fragment, Role};
 use crate::exec::matrix_memory::{
     run_load, run_load_small, run_store, run_store_small, run_transpose,
 };
@@ -87,7 +87,7 @@ impl Lowerer<'_> {
             element,
             rows: height,
             columns: width,
-            spread: Spread::Rows,
+            distribution: Distribution::Rows,
             registers,
         };
         if !has_copies(registers, fragment.distinct_registers()) {

@@ -3,10 +3,10 @@
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::matrix::{accumulation, element, shape};
-use crate::exec::matrix::multiply::{Maker, Manner};
-use crate::exec::matrix::{Element, Fragment, Placed, Role, Spread};
+use crate::exec::matrix::multiply::{ComputeUnit, ProductKind};
+use crate::exec::matrix::{Distribution, Element, Fragment, FragmentLayout, Role};
 use crate::exec::op::Op;
-use crate::exec::warpgroup::{Left, ROWS, Side, WarpgroupProduct, multiply, run_wait};
+use crate::exec::warpgroup::{Left, ROWS, SharedFactor, WarpgroupProduct, multiply, run_wait};
 use crate::syntax::{Instruction, Keyword, Modifier, Operand, Shape};
 
 impl Lowerer<'_> {
@@ -54,7 +54,7 @@ impl Lowerer<'_> {
             rows.extend(self.part_rows(instruction, operands.a, &held)?);
             (
                 self.double(0),
-                Left::Registers(Placed::new(held), first.is_negative),
+                Left::Registers(FragmentLayout::new(held), first.is_negative),
             )
         };
         let b = self.descriptor(operands.b)?;
@@ -63,15 +63,15 @@ impl Lowerer<'_> {
             .metadata
             .map(|it| self.sparsity(instruction, it, right, inner))
             .transpose()?;
-        let manner = Manner {
+        let manner = ProductKind {
             factors: [factor, right],
             result,
             accumulation: accumulation(instruction, right).ok_or_else(refused)?,
             saturates: instruction.has(Modifier::SaturateFinite),
-            maker: Maker::Warpgroup,
+            unit: ComputeUnit::Warpgroup,
         };
         let rows = self.row_list(rows);
-        let to = Placed::new(to);
+        let to = FragmentLayout::new(to);
         let run = if right.is_integer() {
             multiply::<i32>()
         } else {
@@ -83,7 +83,7 @@ impl Lowerer<'_> {
             left,
             right: second,
             inner,
-            manner,
+            kind: manner,
             sparsity,
         });
         let imm = self.out.warpgroup_products.len() as u64 - 1;
@@ -136,7 +136,7 @@ fn part(role: Role, element: Element, columns: u32) -> Fragment {
         element,
         rows: ROWS,
         columns,
-        spread: Spread::Rows,
+        distribution: Distribution::Rows,
         registers,
     }
 }
@@ -179,7 +179,11 @@ impl<'a> Operands<'a> {
 
 /// Returns the properties of A and B from the immediate operands. Integers have none. Only 16-bit numbers can be transposed, and A only in
 /// shared memory.
-fn sides(operands: &[Operand], [left, right]: [Element; 2], is_shared: bool) -> Option<[Side; 2]> {
+fn sides(
+    operands: &[Operand],
+    [left, right]: [Element; 2],
+    is_shared: bool,
+) -> Option<[SharedFactor; 2]> {
     let numbers = operands.iter().map(|operand| match operand {
         Operand::Integer(integer) => Some(integer.bits.cast_signed()),
         _ => None,
@@ -194,7 +198,7 @@ fn sides(operands: &[Operand], [left, right]: [Element; 2], is_shared: bool) -> 
     };
     let is_valid =
         signs.iter().all(|sign| sign.abs() == 1) && turns.iter().all(|turn| [0, 1].contains(turn));
-    let side = |element, at: usize| Side {
+    let side = |element, at: usize| SharedFactor {
         element,
         is_negative: signs[at] < 0,
         is_transposed: turns[at] == 1,

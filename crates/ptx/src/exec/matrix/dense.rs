@@ -1,19 +1,19 @@
 //! Products of whole matrices of 16-bit numbers or TF32 by a warp.
 
-use super::fixed_point::{Block, OF_FACTORS, ROWS_TOGETHER, Terms, add_rows, exponents};
+use super::fixed_point::{BLOCK_ROWS, Block, FACTOR_EXPONENTS, Terms, add_rows, exponents};
 use super::product::multiply;
 use super::quads::{REGISTERS, read};
 use super::registers::{pack, scatter};
-use super::rounding::{Rounding, TOGETHER};
-use super::{Element, Fragment, Spread};
+use super::rounding::{BLOCK_COLUMNS, Rounding};
+use super::{Distribution, Element, Fragment};
 use crate::exec::handler::versions;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::program::Product;
 use crate::exec::unit::Unit;
 
 /// The most blocks of a factor, and of a result.
-const OF_FACTOR: usize = 64;
-const OF_RESULT: usize = 32;
+const FACTOR_BLOCKS: usize = 64;
+const RESULT_BLOCKS: usize = 32;
 
 /// The operands and the result of a product. A worker keeps them, because it would take longer to clear them than to use them.
 #[derive(Debug)]
@@ -22,24 +22,24 @@ pub(crate) struct Matrices {
     b: Factor,
     /// Some columns of B.
     columns: Factor,
-    addend: [Block<f32>; OF_RESULT],
-    result: [Block<u32>; OF_RESULT],
+    addend: [Block<f32>; RESULT_BLOCKS],
+    result: [Block<u32>; RESULT_BLOCKS],
     /// The elements of the result in the order of the registers.
-    registers: [Block<u32>; OF_RESULT],
+    registers: [Block<u32>; RESULT_BLOCKS],
 }
 
 /// The elements of a factor, and their exponents.
 #[derive(Debug)]
 struct Factor {
-    values: [Block<f32>; OF_FACTOR],
-    exponents: [Block<i32>; OF_FACTOR],
+    values: [Block<f32>; FACTOR_BLOCKS],
+    exponents: [Block<i32>; FACTOR_BLOCKS],
 }
 
 impl Factor {
     fn zeroes() -> Self {
         Self {
-            values: [[0.0; TOGETHER]; OF_FACTOR],
-            exponents: [[0; TOGETHER]; OF_FACTOR],
+            values: [[0.0; BLOCK_COLUMNS]; FACTOR_BLOCKS],
+            exponents: [[0; BLOCK_COLUMNS]; FACTOR_BLOCKS],
         }
     }
 
@@ -50,7 +50,7 @@ impl Factor {
         exponents(
             values,
             least,
-            OF_FACTORS,
+            FACTOR_EXPONENTS,
             self.exponents[..blocks].as_flattened_mut(),
         )
     }
@@ -62,9 +62,9 @@ impl Matrices {
             a: Factor::zeroes(),
             b: Factor::zeroes(),
             columns: Factor::zeroes(),
-            addend: [[0.0; TOGETHER]; OF_RESULT],
-            result: [[0; TOGETHER]; OF_RESULT],
-            registers: [[0; TOGETHER]; OF_RESULT],
+            addend: [[0.0; BLOCK_COLUMNS]; RESULT_BLOCKS],
+            result: [[0; BLOCK_COLUMNS]; RESULT_BLOCKS],
+            registers: [[0; BLOCK_COLUMNS]; RESULT_BLOCKS],
         }
     }
 }
@@ -76,19 +76,23 @@ versions! {
 
 /// Returns the handler of a product if it is one of whole matrices of narrow numbers.
 pub(crate) fn handler(product: &Product) -> Option<Handler> {
-    let [to, left, right, addend] = product.fragments.each_ref().map(|placed| placed.fragment);
+    let [to, left, right, addend] = product.fragments.each_ref().map(|layout| layout.fragment);
     let is_narrow = matches!(left.element, Element::F16 | Element::Bf16 | Element::Tf32);
-    let is_whole = product.sparsity.is_none() && to.spread == Spread::Rows;
-    let blocks = |of: Fragment| (of.rows * of.columns) as usize / TOGETHER;
-    let has_room = blocks(left).max(blocks(right)) <= OF_FACTOR
-        && blocks(to) <= OF_RESULT
+    let is_whole = product.sparsity.is_none() && to.distribution == Distribution::Rows;
+    let has_room = blocks(left).max(blocks(right)) <= FACTOR_BLOCKS
+        && blocks(to) <= RESULT_BLOCKS
         && [left, right, addend]
             .iter()
             .all(|fragment| fragment.registers as usize <= REGISTERS);
-    let has_shape = (to.rows as usize).is_multiple_of(ROWS_TOGETHER)
-        && (to.columns as usize).is_multiple_of(TOGETHER)
-        && Rounding::of(product.manner).fits_words(left.columns as usize);
+    let has_shape = (to.rows as usize).is_multiple_of(BLOCK_ROWS)
+        && (to.columns as usize).is_multiple_of(BLOCK_COLUMNS)
+        && Rounding::new(product.kind).fits_words(left.columns as usize);
     (is_narrow && is_whole && has_room && has_shape).then(multiply_dense)
+}
+
+/// Returns the number of blocks of a matrix.
+fn blocks(fragment: Fragment) -> usize {
+    (fragment.rows * fragment.columns) as usize / BLOCK_COLUMNS
 }
 
 #[inline(always)]
@@ -98,7 +102,7 @@ fn run_dense<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
         return Control::Converge;
     }
     let function = &unit.launch.program.functions[unit.frame.function as usize];
-    let product = &function.products[op.imm as usize];
+    let product = &function.products[op.table_index()];
     let mut matrices = unit
         .matrices
         .take()
@@ -124,29 +128,22 @@ impl Matrices {
     ) -> bool {
         let [to, left, right, addend] = &product.fragments;
         let [to_rows, left_rows, right_rows, addend_rows] = product.split(rows);
-        let how = Rounding::of(product.manner);
-        let (height, inner) = (to.fragment.rows as usize, right.fragment.rows as usize);
-        let across = to.fragment.columns as usize / TOGETHER;
-        let [of_a, of_b, of_result] = [height * inner / TOGETHER, inner * across, height * across];
-        read::<WIDE>(
-            unit,
-            left,
-            left_rows,
-            self.a.values[..of_a].as_flattened_mut(),
-        );
-        read::<WIDE>(
-            unit,
-            right,
-            right_rows,
-            self.b.values[..of_b].as_flattened_mut(),
-        );
-        read::<WIDE>(
-            unit,
-            addend,
-            addend_rows,
-            self.addend[..of_result].as_flattened_mut(),
-        );
-        if !self.a.set_exponents(of_a, how.least[0]) || !self.b.set_exponents(of_b, how.least[1]) {
+        let rounding = Rounding::new(product.kind);
+        let height = to.fragment.rows as usize;
+        let inner = right.fragment.rows as usize;
+        let across = to.fragment.columns as usize / BLOCK_COLUMNS;
+        let a_blocks = height * inner / BLOCK_COLUMNS;
+        let b_blocks = inner * across;
+        let result_blocks = height * across;
+        let a_values = self.a.values[..a_blocks].as_flattened_mut();
+        read::<WIDE>(unit, left, left_rows, a_values);
+        let b_values = self.b.values[..b_blocks].as_flattened_mut();
+        read::<WIDE>(unit, right, right_rows, b_values);
+        let addends = self.addend[..result_blocks].as_flattened_mut();
+        read::<WIDE>(unit, addend, addend_rows, addends);
+        if !self.a.set_exponents(a_blocks, rounding.least[0])
+            || !self.b.set_exponents(b_blocks, rounding.least[1])
+        {
             return false;
         }
         let a = Terms {
@@ -167,17 +164,23 @@ impl Matrices {
                 factors: &columns.values[..inner],
                 exponents: &columns.exponents[..inner],
             };
-            for row in (0..height).step_by(ROWS_TOGETHER) {
-                let at = row * across + block;
-                let a = a.part(row * inner, ROWS_TOGETHER * inner);
-                let (addends, results) =
-                    (&self.addend[at..of_result], &mut self.result[at..of_result]);
-                if !add_rows::<ROWS_TOGETHER, WIDE>(a, columns, addends, across, how, results) {
+            for row in (0..height).step_by(BLOCK_ROWS) {
+                let index = row * across + block;
+                let is_done = add_rows::<BLOCK_ROWS, WIDE>(
+                    a.part(row * inner, BLOCK_ROWS * inner),
+                    columns,
+                    &self.addend[index..result_blocks],
+                    across,
+                    rounding,
+                    &mut self.result[index..result_blocks],
+                );
+                if !is_done {
                     return false;
                 }
             }
         }
-        let (result, registers) = (&self.result[..of_result], &mut self.registers[..of_result]);
+        let result = &self.result[..result_blocks];
+        let registers = &mut self.registers[..result_blocks];
         scatter(to, result.as_flattened(), registers.as_flattened_mut());
         pack(unit, to, to_rows, registers.as_flattened());
         true

@@ -1,6 +1,6 @@
 //! Matrices in shared memory, as `wgmma` descriptors describe them.
 
-/// The number of bytes that swizzling keeps together: of a row along the inner extent, or of eight neighbors across it.
+/// The number of bytes that swizzling keeps together: of a row along the inner extent, or of eight neighbors across descriptor.
 pub(crate) const PIECE: u64 = 16;
 
 /// The size of the shared memory that a descriptor can address.
@@ -22,7 +22,7 @@ pub(crate) struct Descriptor {
 impl Descriptor {
     /// Decodes the bits of a descriptor.
     pub(crate) fn from_bits(bits: u64) -> Self {
-        let field = |at: u32| (bits >> at & 0x3fff) * PIECE;
+        let [start, leading, stride] = [0, 16, 32].map(|shift| (bits >> shift & 0x3fff) * PIECE);
         let width = match bits >> 62 {
             0 => PIECE,
             1 => 128,
@@ -30,9 +30,9 @@ impl Descriptor {
             _ => 32,
         };
         Self {
-            start: field(0),
-            leading: field(16),
-            stride: field(32),
+            start,
+            leading,
+            stride,
             base: bits >> 49 & 7,
             width,
         }
@@ -45,8 +45,8 @@ impl Descriptor {
         self.address(row + piece / pieces * self.leading + piece % pieces * PIECE)
     }
 
-    /// Returns the address of a piece across, at the position `place` along the inner extent.
-    pub(crate) fn across(&self, piece: u64, place: u64) -> u64 {
+    /// Returns the address of a piece across, at the position `inner` along the inner extent.
+    pub(crate) fn across(&self, piece: u64, inner: u64) -> u64 {
         let pieces = self.width / PIECE;
         let (next, rows) = if pieces == 1 {
             (self.stride, self.leading)
@@ -56,8 +56,8 @@ impl Descriptor {
         self.address(
             piece % pieces * PIECE
                 + piece / pieces * next
-                + place % 8 * self.width
-                + place / 8 * rows,
+                + inner % 8 * self.width
+                + inner / 8 * rows,
         )
     }
 
@@ -79,41 +79,45 @@ mod tests {
 
     #[test]
     fn rows_of_eight_are_contiguous_without_swizzling() {
-        let it = Descriptor::from_bits(bits(1024, 128, 256, 0));
+        let descriptor = Descriptor::from_bits(bits(1024, 128, 256, 0));
         assert_eq!(
             [
-                it.along(0, 0),
-                it.along(3, 0),
-                it.along(0, 1),
-                it.along(9, 1)
+                descriptor.along(0, 0),
+                descriptor.along(3, 0),
+                descriptor.along(0, 1),
+                descriptor.along(9, 1)
             ],
             [1024, 1072, 1152, 1424]
         );
         assert_eq!(
-            [it.across(0, 3), it.across(1, 0), it.across(0, 8)],
+            [
+                descriptor.across(0, 3),
+                descriptor.across(1, 0),
+                descriptor.across(0, 8)
+            ],
             [1072, 1280, 1152]
         );
     }
 
     #[test]
     fn pieces_are_permuted_by_their_row_index() {
-        let it = Descriptor::from_bits(bits(2048, 0, 1024, 1));
+        let descriptor = Descriptor::from_bits(bits(2048, 0, 1024, 1));
         assert_eq!(
             [
-                it.along(0, 1),
-                it.along(3, 0),
-                it.along(3, 1),
-                it.along(8, 1)
+                descriptor.along(0, 1),
+                descriptor.along(3, 0),
+                descriptor.along(3, 1),
+                descriptor.along(8, 1)
             ],
             [2064, 2480, 2464, 3088]
         );
-        let it = Descriptor::from_bits(bits(512, 2048, 512, 2));
+        let descriptor = Descriptor::from_bits(bits(512, 2048, 512, 2));
         assert_eq!(
             [
-                it.across(0, 2),
-                it.across(1, 3),
-                it.across(4, 0),
-                it.across(0, 8)
+                descriptor.across(0, 2),
+                descriptor.across(1, 3),
+                descriptor.across(4, 0),
+                descriptor.across(0, 8)
             ],
             [656, 704, 2560, 1024]
         );

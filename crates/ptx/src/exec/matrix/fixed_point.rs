@@ -13,29 +13,29 @@ use smallvec::SmallVec;
 
 use super::Numbers;
 use super::multiply::{Part, Problem};
-use super::rounding::{LARGEST, Rounding, TOGETHER};
+use super::rounding::{BLOCK_COLUMNS, MAX_EXACT_I32, Rounding};
 
 /// The exponents that nonzero factors may have.
-pub(super) const OF_FACTORS: RangeInclusive<i32> = -50..=60;
+pub(super) const FACTOR_EXPONENTS: RangeInclusive<i32> = -50..=60;
 
 /// The exponents that nonzero addends may have: those of products. Sums and the units of their terms are normal numbers of single
 /// precision.
-const OF_ADDENDS: RangeInclusive<i32> = -100..=120;
+const ADDEND_EXPONENTS: RangeInclusive<i32> = -100..=120;
 
 /// The exponent of zeros. That of a product with a zero is below all others. It alone is negative.
-const OF_ZEROS: i32 = -1000;
+const ZERO_EXPONENT: i32 = -1000;
 
 /// The difference between the exponent of a number and the bits that represent it.
 const BIAS: i32 = 127;
 
-/// The largest sum of aligned products to which every addend can be added without exceeding [`LARGEST`].
-const OF_PRODUCTS: i32 = LARGEST - (1 << 26);
+/// The largest sum of aligned products to which every addend can be added without exceeding [`MAX_EXACT_I32`].
+const MAX_PRODUCT_SUM: i32 = MAX_EXACT_I32 - (1 << 26);
 
 /// The number of rows of A that are computed together.
-pub(super) const ROWS_TOGETHER: usize = 4;
+pub(super) const BLOCK_ROWS: usize = 4;
 
 /// Neighboring numbers in a row.
-pub(super) type Block<T> = [T; TOGETHER];
+pub(super) type Block<T> = [T; BLOCK_COLUMNS];
 
 /// Computes the rounded sums of some products and addends into an empty buffer. Returns `false`, with nothing done, if exponents are not
 /// moderate or sums may exceed 32 bits.
@@ -44,7 +44,7 @@ pub(super) fn add<const WIDE: bool>(
     problem: &Problem<f32>,
     addends: &[f32],
     part: Part,
-    how: Rounding,
+    rounding: Rounding,
     bits: &mut Numbers<u32>,
 ) -> bool {
     let Problem { a, b, .. } = problem;
@@ -53,23 +53,24 @@ pub(super) fn add<const WIDE: bool>(
     } else {
         a.columns / 2
     };
-    if !how.fits_words(terms) || !b.columns.is_multiple_of(TOGETHER) {
+    if !rounding.fits_words(terms) || !b.columns.is_multiple_of(BLOCK_COLUMNS) {
         return false;
     }
     let mut left = Numbers::from_elem(0, a.values.len());
     let mut right = Numbers::from_elem(0, b.values.len());
-    if !exponents(&a.values, how.least[0], OF_FACTORS, &mut left)
-        || !exponents(&b.values, how.least[1], OF_FACTORS, &mut right)
+    if !exponents(&a.values, rounding.least[0], FACTOR_EXPONENTS, &mut left)
+        || !exponents(&b.values, rounding.least[1], FACTOR_EXPONENTS, &mut right)
     {
         return false;
     }
     bits.resize(addends.len(), 0);
     let sides = [&left[..], &right[..]];
-    let (addends, results) = (addends.as_chunks().0, bits.as_chunks_mut().0);
-    let is_done = if part == Part::All && problem.places.is_none() {
-        add_all::<WIDE>(problem, sides, addends, how, results)
+    let addends = addends.as_chunks().0;
+    let results = bits.as_chunks_mut().0;
+    let is_done = if part == Part::All && problem.sparse_columns.is_none() {
+        add_all::<WIDE>(problem, sides, addends, rounding, results)
     } else {
-        add_selected::<WIDE>(problem, sides, addends, part, how, results)
+        add_selected::<WIDE>(problem, sides, addends, part, rounding, results)
     };
     if !is_done {
         bits.clear();
@@ -80,12 +81,12 @@ pub(super) fn add<const WIDE: bool>(
 /// Neighboring columns of some rows of B: the factors and their exponents.
 #[derive(Default)]
 struct Columns {
-    factors: SmallVec<[Block<f32>; LONGEST]>,
-    exponents: SmallVec<[Block<i32>; LONGEST]>,
+    factors: SmallVec<[Block<f32>; MAX_INNER]>,
+    exponents: SmallVec<[Block<i32>; MAX_INNER]>,
 }
 
-/// The longest inner extent of a product of 16-bit numbers by a warp.
-const LONGEST: usize = 16;
+/// The maximum inner extent of a product of 16-bit numbers by a warp.
+const MAX_INNER: usize = 16;
 
 impl Columns {
     fn clear(&mut self) {
@@ -115,41 +116,48 @@ fn add_all<const WIDE: bool>(
     problem: &Problem<f32>,
     [left, right]: [&[i32]; 2],
     addends: &[Block<f32>],
-    how: Rounding,
+    rounding: Rounding,
     results: &mut [Block<u32>],
 ) -> bool {
-    let (inner, blocks) = (problem.a.columns, problem.b.columns / TOGETHER);
+    let inner = problem.a.columns;
+    let blocks = problem.b.columns / BLOCK_COLUMNS;
     let a = Terms {
         factors: &problem.a.values[..],
         exponents: left,
     };
     let rows = a.factors.len() / inner;
-    let together = rows - rows % ROWS_TOGETHER;
+    let blocked_rows = rows - rows % BLOCK_ROWS;
     let mut columns = Columns::default();
     for block in 0..blocks {
         columns.clear();
         for number in 0..inner {
             columns.push(problem, right, number * blocks + block);
         }
-        for row in (0..together).step_by(ROWS_TOGETHER) {
-            let at = row * blocks + block;
-            let (addends, results) = (&addends[at..], &mut results[at..]);
-            let a = a.part(row * inner, ROWS_TOGETHER * inner);
-            if !add_rows::<ROWS_TOGETHER, WIDE>(a, columns.terms(), addends, blocks, how, results) {
+        for row in (0..blocked_rows).step_by(BLOCK_ROWS) {
+            let index = row * blocks + block;
+            let is_done = add_rows::<BLOCK_ROWS, WIDE>(
+                a.part(row * inner, BLOCK_ROWS * inner),
+                columns.terms(),
+                &addends[index..],
+                blocks,
+                rounding,
+                &mut results[index..],
+            );
+            if !is_done {
                 return false;
             }
         }
-        for row in together..rows {
-            let at = row * blocks + block;
-            let (addends, results) = (&addends[at..], &mut results[at..]);
-            if !add_rows::<1, WIDE>(
+        for row in blocked_rows..rows {
+            let index = row * blocks + block;
+            let is_done = add_rows::<1, WIDE>(
                 a.part(row * inner, inner),
                 columns.terms(),
-                addends,
+                &addends[index..],
                 blocks,
-                how,
-                results,
-            ) {
+                rounding,
+                &mut results[index..],
+            );
+            if !is_done {
                 return false;
             }
         }
@@ -164,35 +172,40 @@ fn add_selected<const WIDE: bool>(
     [left, right]: [&[i32]; 2],
     addends: &[Block<f32>],
     part: Part,
-    how: Rounding,
+    rounding: Rounding,
     results: &mut [Block<u32>],
 ) -> bool {
-    let (held, blocks) = (problem.a.columns, problem.b.columns / TOGETHER);
+    let inner = problem.a.columns;
+    let blocks = problem.b.columns / BLOCK_COLUMNS;
     let mut columns = Columns::default();
-    let (mut factors, mut exponents) = (Numbers::new(), Numbers::new());
-    for at in 0..results.len() {
-        let (row, block) = (at / blocks, at % blocks);
+    let mut factors = Numbers::new();
+    let mut exponents = Numbers::new();
+    for result in 0..results.len() {
+        let row = result / blocks;
+        let block = result % blocks;
         columns.clear();
         factors.clear();
         exponents.clear();
-        for number in (0..held).filter(|number| part.has(*number)) {
-            let at = row * held + number;
-            factors.push(problem.a.values[at]);
-            exponents.push(left[at]);
-            columns.push(problem, right, problem.place(at, number) * blocks + block);
+        for number in (0..inner).filter(|number| part.has(*number)) {
+            let index = row * inner + number;
+            factors.push(problem.a.values[index]);
+            exponents.push(left[index]);
+            let b_row = problem.b_row(index, number);
+            columns.push(problem, right, b_row * blocks + block);
         }
         let row = Terms {
             factors: &factors[..],
             exponents: &exponents[..],
         };
-        if !add_rows::<1, WIDE>(
+        let is_done = add_rows::<1, WIDE>(
             row,
             columns.terms(),
-            &addends[at..],
+            &addends[result..],
             blocks,
-            how,
-            &mut results[at..],
-        ) {
+            rounding,
+            &mut results[result..],
+        );
+        if !is_done {
             return false;
         }
     }
@@ -224,19 +237,19 @@ pub(super) fn add_rows<const N: usize, const WIDE: bool>(
     b: Terms<'_, Block<f32>, Block<i32>>,
     addends: &[Block<f32>],
     step: usize,
-    how: Rounding,
+    rounding: Rounding,
     results: &mut [Block<u32>],
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
     if WIDE {
         // SAFETY: only handlers selected for AVX2, FMA and F16C call it.
-        return unsafe { avx2::add_rows::<N>(a, b, addends, step, how, results) };
+        return unsafe { avx2::add_rows::<N>(a, b, addends, step, rounding, results) };
     }
     let inner = b.factors.len();
     (0..N).all(|row| {
-        let at = row * step;
-        let sums = add_row(a.part(row * inner, inner), b, &addends[at], how);
-        results[at] = sums.unwrap_or_default();
+        let block = row * step;
+        let sums = add_row(a.part(row * inner, inner), b, &addends[block], rounding);
+        results[block] = sums.unwrap_or_default();
         sums.is_some()
     })
 }
@@ -247,10 +260,10 @@ fn add_row(
     a: Terms<'_, f32, i32>,
     b: Terms<'_, Block<f32>, Block<i32>>,
     addends: &Block<f32>,
-    how: Rounding,
+    rounding: Rounding,
 ) -> Option<Block<u32>> {
-    let mut tops = [0; TOGETHER];
-    if !exponents(addends, how.least[2], OF_ADDENDS, &mut tops) {
+    let mut tops = [0; BLOCK_COLUMNS];
+    if !exponents(addends, rounding.least[2], ADDEND_EXPONENTS, &mut tops) {
         return None;
     }
     for top in &mut tops {
@@ -258,18 +271,20 @@ fn add_row(
         *top = (*top + BIAS).max(LOWEST);
     }
     for (&left, right) in a.exponents.iter().zip(b.exponents) {
-        for lane in 0..TOGETHER {
+        for lane in 0..BLOCK_COLUMNS {
             tops[lane] = tops[lane].max(left + right[lane]);
         }
     }
-    let (mut scales, mut units) = ([0.0; TOGETHER], [0.0; TOGETHER]);
-    for lane in 0..TOGETHER {
-        let shift = how.fraction + 2 * BIAS - tops[lane];
-        (scales[lane], units[lane]) = (power(shift), power(-shift));
+    let mut scales = [0.0; BLOCK_COLUMNS];
+    let mut units = [0.0; BLOCK_COLUMNS];
+    for lane in 0..BLOCK_COLUMNS {
+        let shift = rounding.fraction + 2 * BIAS - tops[lane];
+        scales[lane] = power(shift);
+        units[lane] = power(-shift);
     }
-    let mut sums = [0_i32; TOGETHER];
+    let mut sums = [0_i32; BLOCK_COLUMNS];
     for (&a, b) in a.factors.iter().zip(b.factors) {
-        for lane in 0..TOGETHER {
+        for lane in 0..BLOCK_COLUMNS {
             // SAFETY: the value is finite and below 2^27: the factors are finite, and the scale is at most 2^25 divided by the power of
             // two of the highest exponent, which is no less than the sum of theirs.
             let integer = unsafe { (a * b[lane] * scales[lane]).to_int_unchecked::<i32>() };
@@ -277,17 +292,17 @@ fn add_row(
         }
     }
     let mut are_small = true;
-    for lane in 0..TOGETHER {
-        are_small &= sums[lane].unsigned_abs() <= OF_PRODUCTS.cast_unsigned();
+    for lane in 0..BLOCK_COLUMNS {
+        are_small &= sums[lane].unsigned_abs() <= MAX_PRODUCT_SUM.cast_unsigned();
         // SAFETY: the value is finite and below 2^26: the exponent of the addend is at most the highest one.
         let addend = unsafe { (addends[lane] * scales[lane]).to_int_unchecked::<i32>() };
         sums[lane] = sums[lane].wrapping_add(addend);
     }
-    are_small.then(|| how.round_aligned(&sums, &units))
+    are_small.then(|| rounding.round_aligned(&sums, &units))
 }
 
 /// The bits of the lowest exponent of a product.
-const LOWEST: i32 = *OF_ADDENDS.start() + 2 * BIAS;
+const LOWEST: i32 = *ADDEND_EXPONENTS.start() + 2 * BIAS;
 
 /// Computes the bits that represent the exponents of numbers. Those of subnormal numbers are those of `least`. Returns `true` if the
 /// exponents of nonzero numbers are in `moderate`.
@@ -299,11 +314,12 @@ pub(super) fn exponents(
     exponents: &mut [i32],
 ) -> bool {
     // As an unsigned number, that of zeros is above all others.
-    let (mut lowest, mut highest) = (u32::MAX, OF_ZEROS);
+    let mut lowest = u32::MAX;
+    let mut highest = ZERO_EXPONENT;
     for (result, value) in exponents.iter_mut().zip(values) {
         let bits = value.to_bits() << 1;
         let exponent = ((bits >> 24) as i32).max(least + BIAS);
-        let exponent = if bits == 0 { OF_ZEROS } else { exponent };
+        let exponent = if bits == 0 { ZERO_EXPONENT } else { exponent };
         lowest = lowest.min(exponent.cast_unsigned());
         highest = highest.max(exponent);
         *result = exponent;
@@ -319,22 +335,19 @@ fn power(exponent: i32) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use fastrand::Rng;
     use smallvec::smallvec;
 
-    use super::super::multiply::{Maker, Manner, Matrix};
+    use super::super::multiply::{ComputeUnit, Matrix, ProductKind};
     use super::super::number::Number;
-    use super::super::rounding::{add_widely, aligned};
+    use super::super::rounding::{add_in_f64, aligned};
     use super::super::{Accumulation, Element};
     use super::*;
     use crate::exec::handler::wide_vectors;
 
     /// Returns a random matrix. In one of four, elements have any bits; in the others, they have one exponent or a few.
-    fn matrix(
-        element: Element,
-        [rows, columns]: [usize; 2],
-        random: &mut impl FnMut() -> u32,
-    ) -> Matrix<f32> {
-        let kind = random() % 4;
+    fn matrix(element: Element, [rows, columns]: [usize; 2], random: &mut Rng) -> Matrix<f32> {
+        let kind = random.u32(..4);
         let mask = match (kind, element) {
             (0, _) => u32::MAX,
             (1, Element::F16) => 0x83ff,
@@ -346,38 +359,32 @@ mod tests {
         };
         let one = [0x3800, 0x3f80, 0x3f80_0000]
             [usize::from(element == Element::Bf16) + 2 * usize::from(element.bits() == 32)];
-        let next = || {
-            let bits = random() & mask;
-            let bits = if kind == 0 { bits } else { bits ^ one };
-            f32::read(
-                element,
-                if random().is_multiple_of(8) { 0 } else { bits }.into(),
-            )
-        };
-        Matrix {
-            values: std::iter::repeat_with(next).take(rows * columns).collect(),
-            columns,
+        let mut values = Numbers::new();
+        for _ in 0..rows * columns {
+            let mut bits = random.u32(..) & mask;
+            if kind != 0 {
+                bits ^= one;
+            }
+            if random.u32(..8) == 0 {
+                bits = 0;
+            }
+            values.push(f32::read(element, bits.into()));
         }
+        Matrix { values, columns }
     }
 
     fn rounded<const WIDE: bool>(
         problem: &Problem<f32>,
         part: Part,
-        how: Rounding,
+        rounding: Rounding,
     ) -> Option<Numbers<u32>> {
         let mut bits = Numbers::new();
-        add::<WIDE>(problem, &problem.addend.values, part, how, &mut bits).then_some(bits)
+        add::<WIDE>(problem, &problem.addend.values, part, rounding, &mut bits).then_some(bits)
     }
 
     #[test]
     fn sums_are_those_of_double_precision() {
-        let mut state = 7_u64;
-        let mut random = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 32) as u32
-        };
+        let mut random = Rng::with_seed(7);
         let mut added = 0;
         for turn in 0..6000 {
             let element = [Element::F16, Element::Bf16, Element::Tf32][turn % 3];
@@ -386,30 +393,32 @@ mod tests {
             } else {
                 Element::F16
             };
-            let (inner, columns) = ([4, 8, 16, 32][turn / 3 % 4], [8, 16][turn / 12 % 2]);
-            let (is_sparse, rows) = (turn % 5 == 0, [2, 4, 8][turn % 11 % 3]);
+            let rows = [2, 4, 8][turn % 11 % 3];
+            let inner = [4, 8, 16, 32][turn / 3 % 4];
+            let columns = [8, 16][turn / 12 % 2];
+            let is_sparse = turn % 5 == 0;
             let problem = Problem {
                 a: matrix(element, [rows, inner], &mut random),
                 b: matrix(element, [2 * inner, columns], &mut random),
                 addend: matrix(result, [rows, columns], &mut random),
-                places: is_sparse.then(|| {
+                sparse_columns: is_sparse.then(|| {
                     (0..rows * inner)
-                        .map(|at| ((at % inner) * 2 + at % 2) as u16)
+                        .map(|index| ((index % inner) * 2 + index % 2) as u16)
                         .collect()
                 }),
             };
-            let how = Rounding::of(Manner {
+            let rounding = Rounding::new(ProductKind {
                 factors: [element; 2],
                 result,
                 accumulation: Accumulation::Sum,
                 saturates: false,
-                maker: Maker::Warp,
+                unit: ComputeUnit::Warp,
             });
             let part = [Part::All, Part::First, Part::Last][turn % 7 % 3];
-            let Some(found) = rounded::<false>(&problem, part, how) else {
+            let Some(sums) = rounded::<false>(&problem, part, rounding) else {
                 if wide_vectors() {
                     assert_eq!(
-                        rounded::<true>(&problem, part, how),
+                        rounded::<true>(&problem, part, rounding),
                         None,
                         "{problem:?} {part:?}"
                     );
@@ -418,11 +427,17 @@ mod tests {
             };
             added += 1;
             let mut expected = Numbers::new();
-            add_widely(&problem, &problem.addend.values, part, how, &mut expected);
-            assert_eq!(found, expected, "{problem:?} {part:?}");
+            add_in_f64(
+                &problem,
+                &problem.addend.values,
+                part,
+                rounding,
+                &mut expected,
+            );
+            assert_eq!(sums, expected, "{problem:?} {part:?}");
             if wide_vectors() {
                 assert_eq!(
-                    rounded::<true>(&problem, part, how),
+                    rounded::<true>(&problem, part, rounding),
                     Some(expected),
                     "{problem:?} {part:?}"
                 );
@@ -431,97 +446,77 @@ mod tests {
         assert!(added > 2000, "{added}");
     }
 
+    /// Returns a matrix whose elements all have one value.
+    fn uniform(value: f32, rows: usize, columns: usize) -> Matrix<f32> {
+        Matrix {
+            values: smallvec![value; rows * columns],
+            columns,
+        }
+    }
+
+    /// Sums that may exceed 32 bits are computed in double precision.
     #[test]
-    fn sums_that_may_exceed_32_bits_are_left_to_double_precision() {
-        let sums = |factor: f32| {
-            let a = Matrix {
-                values: smallvec![factor; 16],
-                columns: 16,
-            };
-            let b = Matrix {
-                values: smallvec![factor; 16 * 8],
-                columns: 8,
-            };
-            let addend = Matrix {
-                values: smallvec![factor; 8],
-                columns: 8,
-            };
+    fn large_sums_are_left_to_double_precision() {
+        for (factor, fits) in [
+            (1.5, true),
+            (-1.9375, true),
+            (1.96875, false),
+            (-1.9990234, false),
+        ] {
             let problem = Problem {
-                a,
-                b,
-                addend,
-                places: None,
+                a: uniform(factor, 1, 16),
+                b: uniform(factor, 16, 8),
+                addend: uniform(factor, 1, 8),
+                sparse_columns: None,
             };
-            let how = Rounding {
+            let rounding = Rounding {
                 least: [-14, -14, -126],
                 fraction: 25,
-                kept: 23,
+                result_bits: 23,
                 is_half: false,
             };
+            let addends = &problem.addend.values;
             let mut expected = Numbers::new();
-            add_widely(
-                &problem,
-                &problem.addend.values,
-                Part::All,
-                how,
-                &mut expected,
-            );
-            let found = rounded::<false>(&problem, Part::All, how);
-            assert!(
-                found.iter().all(|found| *found == expected),
-                "{found:?} is not {expected:?}"
-            );
-            if wide_vectors() {
-                assert_eq!(rounded::<true>(&problem, Part::All, how), found);
-            }
+            add_in_f64(&problem, addends, Part::All, rounding, &mut expected);
             let mut bits = Numbers::new();
-            aligned::<false>(&problem, &problem.addend.values, Part::All, how, &mut bits);
-            assert_eq!(bits, expected);
-            found.is_some()
-        };
-        assert_eq!(
-            [1.5, -1.9375, 1.96875, -1.9990234].map(sums),
-            [true, true, false, false]
-        );
+            aligned::<false>(&problem, addends, Part::All, rounding, &mut bits);
+            assert_eq!(bits, expected, "{factor}");
+            let expected = fits.then_some(expected);
+            assert_eq!(rounded::<false>(&problem, Part::All, rounding), expected);
+            if wide_vectors() {
+                assert_eq!(rounded::<true>(&problem, Part::All, rounding), expected);
+            }
+        }
     }
 
     #[test]
     fn extreme_exponents_are_left_to_double_precision() {
-        let factors = |value| Matrix {
-            values: smallvec![value; 8],
-            columns: 8,
+        let rounding = Rounding {
+            least: [-126; 3],
+            fraction: 25,
+            result_bits: 23,
+            is_half: false,
         };
-        let result = |value| {
-            let a = Matrix {
-                values: smallvec![value],
-                columns: 1,
-            };
+        for (value, is_moderate) in [
+            (0.0, true),
+            (1.5, true),
+            (-2_f32.powi(-50), true),
+            (2_f32.powi(60), true),
+            (2_f32.powi(-51), false),
+            (2_f32.powi(61), false),
+            (f32::INFINITY, false),
+            (f32::NAN, false),
+            (f32::from_bits(1), false),
+        ] {
             let problem = Problem {
-                a,
-                b: factors(1.0),
-                addend: factors(0.0),
-                places: None,
+                a: uniform(value, 1, 1),
+                b: uniform(1.0, 1, 8),
+                addend: uniform(0.0, 1, 8),
+                sparse_columns: None,
             };
-            let how = Rounding {
-                least: [-126; 3],
-                fraction: 25,
-                kept: 23,
-                is_half: false,
-            };
-            rounded::<false>(&problem, Part::All, how).map(|bits| bits[3])
-        };
-        let moderate = [0.0, 1.5, -2_f32.powi(-50), 2_f32.powi(60)];
-        assert_eq!(
-            moderate.map(result),
-            moderate.map(|value| Some(value.to_bits()))
-        );
-        let extreme = [
-            2_f32.powi(-51),
-            2_f32.powi(61),
-            f32::INFINITY,
-            f32::NAN,
-            f32::from_bits(1),
-        ];
-        assert_eq!(extreme.map(result), [None; 5]);
+            let result = rounded::<false>(&problem, Part::All, rounding).map(|bits| bits[3]);
+            let expected = is_moderate.then_some(value.to_bits());
+            assert_eq!(result, expected, "{value}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Products of matrices, and the rounding of their sums.
 
+use std::ops::Range;
+
 use smallvec::smallvec;
 
 use super::number::Number;
@@ -28,9 +30,9 @@ impl<T: Number> Matrix<T> {
 
     /// Negates all elements.
     pub(crate) fn negate(&mut self) {
-        self.values
-            .iter_mut()
-            .for_each(|value| *value = value.negative());
+        for value in &mut self.values {
+            *value = value.negative();
+        }
     }
 }
 
@@ -42,15 +44,15 @@ pub(crate) struct Problem<T> {
     pub(crate) b: Matrix<T>,
     pub(crate) addend: Matrix<T>,
     /// The column of each element of A, if A is sparse.
-    pub(crate) places: Option<Vec<u16>>,
+    pub(crate) sparse_columns: Option<Vec<u16>>,
 }
 
 impl<T: Number> Problem<T> {
-    /// Returns the column of an element of A, from its index in A and in its row.
+    /// Returns the row of B that belongs to an element of A, from the element's index in A and in its row.
     #[inline(always)]
-    pub(super) fn place(&self, at: usize, number: usize) -> usize {
-        match &self.places {
-            Some(places) => usize::from(places[at]),
+    pub(super) fn b_row(&self, index: usize, number: usize) -> usize {
+        match &self.sparse_columns {
+            Some(columns) => usize::from(columns[index]),
             None => number,
         }
     }
@@ -60,12 +62,10 @@ impl<T: Number> Problem<T> {
     fn add(&self, sums: &mut [T], step: impl Fn(T, T, T) -> T) {
         for (row, sums) in sums.chunks_exact_mut(self.b.columns).enumerate() {
             for number in 0..self.a.columns {
-                let at = row * self.a.columns + number;
-                let (a, place) = (self.a.values[at], self.place(at, number));
-                for (sum, &b) in sums
-                    .iter_mut()
-                    .zip(&self.b.values[place * self.b.columns..])
-                {
+                let index = row * self.a.columns + number;
+                let a = self.a.values[index];
+                let b_row = &self.b.values[self.b_row(index, number) * self.b.columns..];
+                for (sum, &b) in sums.iter_mut().zip(b_row) {
                     *sum = step(*sum, a, b);
                 }
             }
@@ -96,18 +96,18 @@ impl Part {
 
 /// The kind of a product.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct ProductKind {
     /// The formats of A and B.
     pub(crate) factors: [Element; 2],
     pub(crate) result: Element,
     pub(crate) accumulation: Accumulation,
     pub(crate) saturates: bool,
-    pub(crate) maker: Maker,
+    pub(crate) unit: ComputeUnit,
 }
 
 /// The unit that computes a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Maker {
+pub(crate) enum ComputeUnit {
     QuadPair,
     Warp,
     Warpgroup,
@@ -118,7 +118,7 @@ pub(crate) trait Multiply {
     /// The bits of a result.
     type Bits: InFile;
     /// Computes the bits of the results, row by row, into an empty buffer. Use [`Problem::multiply`], which is not inlined.
-    fn compute<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<Self::Bits>);
+    fn compute<const WIDE: bool>(&self, kind: ProductKind, bits: &mut Numbers<Self::Bits>);
 }
 
 impl<T> Problem<T>
@@ -130,27 +130,27 @@ where
     #[inline(always)]
     pub(crate) fn multiply<const WIDE: bool>(
         &self,
-        how: Manner,
+        kind: ProductKind,
         bits: &mut Numbers<<Self as Multiply>::Bits>,
     ) {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline(never)]
-        fn compute_wide<P: Multiply>(problem: &P, how: Manner, bits: &mut Numbers<P::Bits>) {
-            problem.compute::<true>(how, bits);
+        fn compute_wide<P: Multiply>(problem: &P, kind: ProductKind, bits: &mut Numbers<P::Bits>) {
+            problem.compute::<true>(kind, bits);
         }
 
         #[inline(never)]
-        fn compute_base<P: Multiply>(problem: &P, how: Manner, bits: &mut Numbers<P::Bits>) {
-            problem.compute::<false>(how, bits);
+        fn compute_base<P: Multiply>(problem: &P, kind: ProductKind, bits: &mut Numbers<P::Bits>) {
+            problem.compute::<false>(kind, bits);
         }
 
         #[cfg(target_arch = "x86_64")]
         if WIDE {
             // SAFETY: `WIDE` requires the features; only handlers selected for them pass it.
-            return unsafe { compute_wide(self, how, bits) };
+            return unsafe { compute_wide(self, kind, bits) };
         }
-        compute_base(self, how, bits);
+        compute_base(self, kind, bits);
     }
 }
 
@@ -158,7 +158,7 @@ impl Multiply for Problem<f64> {
     type Bits = u64;
 
     #[inline(always)]
-    fn compute<const WIDE: bool>(&self, _how: Manner, bits: &mut Numbers<u64>) {
+    fn compute<const WIDE: bool>(&self, _kind: ProductKind, bits: &mut Numbers<u64>) {
         let mut sums = self.addend.values.clone();
         self.add(&mut sums, |sum, a, b| a.fused(b, sum));
         bits.extend(sums.into_iter().map(f64::to_bits));
@@ -169,11 +169,11 @@ impl Multiply for Problem<f32> {
     type Bits = u32;
 
     #[inline(always)]
-    fn compute<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<u32>) {
-        match how.maker {
-            Maker::QuadPair => return self.multiply_in_steps(how, bits),
-            Maker::Warp if how.factors[0].bits() == 8 => {
-                return self.multiply_in_parts::<WIDE>(how, bits);
+    fn compute<const WIDE: bool>(&self, kind: ProductKind, bits: &mut Numbers<u32>) {
+        match kind.unit {
+            ComputeUnit::QuadPair => return self.multiply_in_steps(kind, bits),
+            ComputeUnit::Warp if kind.factors[0].bits() == 8 => {
+                return self.multiply_in_parts::<WIDE>(kind, bits);
             }
             _ => {}
         }
@@ -181,7 +181,7 @@ impl Multiply for Problem<f32> {
             self,
             &self.addend.values,
             Part::All,
-            Rounding::of(how),
+            Rounding::new(kind),
             bits,
         );
     }
@@ -191,48 +191,56 @@ impl Problem<f32> {
     /// Computes `mma` of 8-bit numbers as the driver compiles it: a product in f16 of the first two of every four elements of A, a product
     /// of the others, and last the sum with the addend.
     #[inline(always)]
-    fn multiply_in_parts<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<u32>) {
-        let rounding = Rounding::of(Manner {
+    fn multiply_in_parts<const WIDE: bool>(&self, kind: ProductKind, bits: &mut Numbers<u32>) {
+        let rounding = Rounding::new(ProductKind {
             factors: [Element::F16; 2],
-            ..how
+            ..kind
         });
         let mut rounded: Numbers<f32> = smallvec![0.0; self.addend.values.len()];
         for part in [Part::First, Part::Last] {
             aligned::<WIDE>(self, &rounded, part, rounding, bits);
             for (rounded, bits) in rounded.iter_mut().zip(bits.drain(..)) {
-                *rounded = f32::read(how.result, bits.into());
+                *rounded = f32::read(kind.result, bits.into());
             }
         }
-        let total = |(&sum, &addend): (&f32, &f32)| match how.result {
-            // The sum of two halves is exact, and rounded once.
-            Element::F16 => Half::nearest(f64::from(sum) + f64::from(addend)) as u32,
-            _ => canonical(sum + addend).to_bits(),
-        };
-        bits.extend(rounded.iter().zip(&self.addend.values).map(total));
+        for (&sum, &addend) in rounded.iter().zip(&self.addend.values) {
+            bits.push(if kind.result == Element::F16 {
+                // The sum of two halves is exact, and rounded once.
+                Half::nearest(f64::from(sum) + f64::from(addend)) as u32
+            } else {
+                canonical(sum + addend).to_bits()
+            });
+        }
     }
 
     /// Computes `mma.m8n8k4` as the driver compiles it: sums in single precision, to which the addend is added last.
     #[inline(always)]
-    fn multiply_in_steps(&self, how: Manner, bits: &mut Numbers<u32>) {
+    fn multiply_in_steps(&self, kind: ProductKind, bits: &mut Numbers<u32>) {
         let columns = self.b.columns;
-        let product = |row: usize, column: usize, place: usize, sum: f32| {
-            let (a, b) = (
-                self.a.values[row * self.a.columns + place],
-                self.b.values[place * columns + column],
-            );
-            a.fused(b, sum)
-        };
-        let element = |(at, &addend): (usize, &f32)| {
-            let step = |place, sum| product(at / columns, at % columns, place, sum);
-            if how.result == Element::F16 {
+        for (index, &addend) in self.addend.values.iter().enumerate() {
+            let row = index / columns;
+            let column = index % columns;
+            if kind.result == Element::F16 {
                 // The first product keeps the sign of a zero.
-                let sum = step(1, step(0, -0.0)) + step(3, step(2, -0.0));
-                return Half::nearest(f64::from(sum) + f64::from(addend)) as u32;
+                let sum = self.add_products(row, column, 0..2, -0.0)
+                    + self.add_products(row, column, 2..4, -0.0);
+                bits.push(Half::nearest(f64::from(sum) + f64::from(addend)) as u32);
+            } else {
+                let sum = self.add_products(row, column, 0..self.a.columns, 0.0);
+                bits.push(canonical(sum + addend).to_bits());
             }
-            let sum = (0..self.a.columns).fold(0.0, |sum, place| step(place, sum));
-            canonical(sum + addend).to_bits()
-        };
-        bits.extend(self.addend.values.iter().enumerate().map(element));
+        }
+    }
+
+    /// Adds some of the products of a row of A and a column of B to a sum.
+    #[inline(always)]
+    fn add_products(&self, row: usize, column: usize, inner: Range<usize>, mut sum: f32) -> f32 {
+        for number in inner {
+            let a = self.a.values[row * self.a.columns + number];
+            let b = self.b.values[number * self.b.columns + column];
+            sum = a.fused(b, sum);
+        }
+        sum
     }
 }
 
@@ -240,25 +248,25 @@ impl Multiply for Problem<i32> {
     type Bits = u32;
 
     #[inline(always)]
-    fn compute<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<u32>) {
+    fn compute<const WIDE: bool>(&self, kind: ProductKind, bits: &mut Numbers<u32>) {
         // Every sum of products fits in 32 bits.
         let mut sums: Numbers<i32> = smallvec![0; self.addend.values.len()];
-        match how.accumulation {
+        match kind.accumulation {
             Accumulation::Sum => self.add(&mut sums, |sum: i32, a, b| sum + a * b),
             Accumulation::PopulationOfAnd => self.add(&mut sums, |sum: i32, a, b| sum + (a & b)),
             Accumulation::PopulationOfXor => self.add(&mut sums, |sum: i32, a, b| sum + (a ^ b)),
         }
-        let total = |(sum, addend): (i32, &i32)| {
-            if how.saturates {
-                sum.saturating_add(*addend)
-            } else {
-                sum.wrapping_add(*addend)
-            }
-        };
         bits.extend(
             sums.into_iter()
                 .zip(&self.addend.values)
-                .map(|it| total(it).cast_unsigned()),
+                .map(|(sum, addend)| {
+                    let total = if kind.saturates {
+                        sum.saturating_add(*addend)
+                    } else {
+                        sum.wrapping_add(*addend)
+                    };
+                    total.cast_unsigned()
+                }),
         );
     }
 }
@@ -267,51 +275,48 @@ impl Multiply for Problem<i32> {
 mod tests {
     use super::*;
 
-    fn manner(element: Element, result: Element) -> Manner {
+    fn product_kind(element: Element, result: Element) -> ProductKind {
         let accumulation = Accumulation::Sum;
-        Manner {
+        ProductKind {
             factors: [element; 2],
             result,
             accumulation,
             saturates: false,
-            maker: Maker::Warp,
+            unit: ComputeUnit::Warp,
         }
     }
 
-    fn results<T>(problem: &Problem<T>, how: Manner) -> Numbers<<Problem<T> as Multiply>::Bits>
+    fn results<T>(
+        problem: &Problem<T>,
+        kind: ProductKind,
+    ) -> Numbers<<Problem<T> as Multiply>::Bits>
     where
         Problem<T>: Multiply,
     {
         let mut bits = Numbers::new();
-        problem.multiply::<false>(how, &mut bits);
+        problem.multiply::<false>(kind, &mut bits);
         bits
     }
 
     #[test]
     fn integer_sums_wrap_or_saturate() {
-        let matrix = |value| Matrix {
+        let [a, b, addend] = [127, 127, i32::MAX].map(|value| Matrix {
             values: smallvec![value],
             columns: 1,
-        };
+        });
         let problem = Problem {
-            a: matrix(127),
-            b: matrix(127),
-            addend: matrix(i32::MAX),
-            places: None,
+            a,
+            b,
+            addend,
+            sparse_columns: None,
         };
-        let result = |saturates| {
-            results(
-                &problem,
-                Manner {
-                    saturates,
-                    ..manner(Element::S8, Element::S32)
-                },
-            )[0] as i32
-        };
-        assert_eq!(
-            [result(true), result(false)],
-            [i32::MAX, i32::MIN + 127 * 127 - 1]
-        );
+        for (saturates, expected) in [(true, i32::MAX), (false, i32::MIN + 127 * 127 - 1)] {
+            let kind = ProductKind {
+                saturates,
+                ..product_kind(Element::S8, Element::S32)
+            };
+            assert_eq!(results(&problem, kind)[..], [expected.cast_unsigned()]);
+        }
     }
 
     #[test]
@@ -329,10 +334,10 @@ mod tests {
                 values: smallvec![0.5],
                 columns: 1,
             },
-            places: Some(vec![1, 3]),
+            sparse_columns: Some(vec![1, 3]),
         };
         assert_eq!(
-            results(&problem, manner(Element::F16, Element::F32))[..],
+            results(&problem, product_kind(Element::F16, Element::F32))[..],
             [23.5_f32.to_bits()]
         );
     }

@@ -18,8 +18,8 @@ pub(crate) trait Number: Copy + Default + 'static {
         let bits = element.bits();
         let mask = u32::MAX >> (32 - bits);
         for (numbers, &word) in numbers.chunks_exact_mut((32 / bits) as usize).zip(register) {
-            for (number, at) in numbers.iter_mut().zip(0..) {
-                *number = Self::read(element, u64::from(word >> (at * bits) & mask));
+            for (number, index) in numbers.iter_mut().zip(0..) {
+                *number = Self::read(element, u64::from(word >> (index * bits) & mask));
             }
         }
     }
@@ -41,7 +41,7 @@ impl Number for f32 {
             Element::Bf16 => Bfloat(bits as u16).to_f32(),
             // The low bits of the fraction do not count.
             Element::Tf32 => Self::from_bits(bits as u32 & !0x1fff),
-            Element::E4m3 => of_e4m3(bits as u16),
+            Element::E4m3 => e4m3_to_f32(bits as u16),
             // The upper half of an f16.
             Element::E5m2 => Half((bits << 8) as u16).to_f32(),
             _ => Self::from_bits(bits as u32),
@@ -126,7 +126,7 @@ fn transposed<T: Number>(rows: &[[T; QUAD]; OCTET]) -> [[T; OCTET]; QUAD] {
 
 /// Converts E4M3: its fields, shifted to those of an f16, represent the value divided by 2^8.
 #[inline(always)]
-fn of_e4m3(bits: u16) -> f32 {
+fn e4m3_to_f32(bits: u16) -> f32 {
     if bits & 0x7f == 0x7f {
         return f32::NAN;
     }
@@ -142,13 +142,14 @@ mod tests {
     fn small_numbers_have_the_values_of_their_formats() {
         for bits in 0..256 {
             for (element, format) in [(Element::E4m3, E4M3), (Element::E5m2, E5M2)] {
-                let (found, expected) = (
-                    f64::from(f32::read(element, u64::from(bits))),
-                    format.widen(bits),
-                );
-                let alike =
-                    found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
-                assert!(alike, "{element:?} {bits:#x}: {found}, not {expected}");
+                let value = f64::from(f32::read(element, u64::from(bits)));
+                let expected = format.widen(bits);
+                if expected.is_nan() {
+                    assert!(value.is_nan(), "{element:?} {bits:#x}: {value}");
+                } else {
+                    let bits_match = value.to_bits() == expected.to_bits();
+                    assert!(bits_match, "{element:?} {bits:#x}: {value}, not {expected}");
+                }
             }
         }
     }

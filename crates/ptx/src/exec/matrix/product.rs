@@ -3,7 +3,7 @@
 use super::multiply::{Multiply, Problem};
 use super::number::Number;
 use super::registers::{Results, read};
-use super::{Numbers, Spread};
+use super::{Distribution, Numbers};
 use crate::exec::handler::versions;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
@@ -23,16 +23,17 @@ where
         return Control::Converge;
     }
     let function = &unit.launch.program.functions[unit.frame.function as usize];
-    let product = &function.products[op.imm as usize];
+    let product = &function.products[op.table_index()];
     let [to, left, right, addend] = &product.fragments;
     let [to_rows, left_rows, right_rows, addend_rows] =
         product.split(&function.row_lists[product.rows as usize]);
-    let (element, inner) = (left.fragment.element, right.fragment.rows);
-    let places = product
+    let element = left.fragment.element;
+    let inner = right.fragment.rows;
+    let sparse_columns = product
         .sparsity
-        .map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), element, inner));
+        .map(|sparsity| sparsity.columns(unit.frame.row::<u32>(sparsity.metadata), element, inner));
     // Each pair of quads computes its own product, in lanes that are four apart.
-    let pairs = if matches!(to.fragment.spread, Spread::QuadPair { .. }) {
+    let pairs = if matches!(to.fragment.distribution, Distribution::QuadPair { .. }) {
         4
     } else {
         1
@@ -40,14 +41,14 @@ where
     let mut results = Results::new(to);
     for pair in 0..pairs {
         let mut problem = Problem::<T> {
-            places: places.clone(),
+            sparse_columns: sparse_columns.clone(),
             ..Problem::default()
         };
         read::<T, WIDE>(unit, left, left_rows, 4 * pair, &mut problem.a);
         read::<T, WIDE>(unit, right, right_rows, 4 * pair, &mut problem.b);
         read::<T, WIDE>(unit, addend, addend_rows, 4 * pair, &mut problem.addend);
         let mut bits = Numbers::new();
-        problem.multiply::<WIDE>(product.manner, &mut bits);
+        problem.multiply::<WIDE>(product.kind, &mut bits);
         results.set(unit, to_rows, 4 * pair, &bits);
     }
     results.write(unit, to_rows);

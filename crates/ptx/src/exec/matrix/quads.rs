@@ -2,7 +2,7 @@
 
 use super::number::Number as _;
 use super::registers::{gather, unpack};
-use super::{Element, Numbers, OCTET, Order, Placed, QUAD};
+use super::{Element, FragmentLayout, Numbers, OCTET, Order, QUAD};
 use crate::exec::lane::LANES;
 use crate::exec::narrow::rows::Narrow;
 use crate::exec::narrow::{Bfloat, Half};
@@ -17,10 +17,10 @@ type Octet = [f32; OCTET];
 /// The most registers of a fragment that [`read`] can read.
 pub(super) const REGISTERS: usize = 8;
 
-/// The registers of a fragment, each with `EACH` elements.
-struct Registers<'u, const EACH: usize>([&'u [Quad; LANES / QUAD]; REGISTERS]);
+/// The registers of a fragment, each with `ELEMENTS` elements.
+struct Registers<'u, const ELEMENTS: usize>([&'u [Quad; LANES / QUAD]; REGISTERS]);
 
-impl<'u, const EACH: usize> Registers<'u, EACH> {
+impl<'u, const ELEMENTS: usize> Registers<'u, ELEMENTS> {
     #[inline(always)]
     fn new(unit: &'u Unit<'_>, rows: &[u32]) -> Self {
         let mut registers = [&[[0; QUAD]; LANES / QUAD]; REGISTERS];
@@ -35,7 +35,7 @@ impl<'u, const EACH: usize> Registers<'u, EACH> {
     /// Returns the words that begin with an element, given by its slot.
     #[inline(always)]
     fn at(&self, slot: u16) -> Quad {
-        let quad = usize::from(slot) / (EACH * QUAD);
+        let quad = usize::from(slot) / (ELEMENTS * QUAD);
         self.0[quad / (LANES / QUAD) % REGISTERS][quad % (LANES / QUAD)]
     }
 }
@@ -44,44 +44,49 @@ impl<'u, const EACH: usize> Registers<'u, EACH> {
 #[inline(always)]
 pub(super) fn read<const WIDE: bool>(
     unit: &Unit<'_>,
-    placed: &Placed,
+    layout: &FragmentLayout,
     rows: &[u32],
     values: &mut [f32],
 ) {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma,f16c")]
     #[inline(never)]
-    fn read_wide(unit: &Unit<'_>, placed: &Placed, rows: &[u32], values: &mut [f32]) {
-        read_any::<true>(unit, placed, rows, values);
+    fn read_wide(unit: &Unit<'_>, layout: &FragmentLayout, rows: &[u32], values: &mut [f32]) {
+        read_any::<true>(unit, layout, rows, values);
     }
 
     #[inline(never)]
-    fn read_base(unit: &Unit<'_>, placed: &Placed, rows: &[u32], values: &mut [f32]) {
-        read_any::<false>(unit, placed, rows, values);
+    fn read_base(unit: &Unit<'_>, layout: &FragmentLayout, rows: &[u32], values: &mut [f32]) {
+        read_any::<false>(unit, layout, rows, values);
     }
 
     #[cfg(target_arch = "x86_64")]
     if WIDE {
         // SAFETY: only handlers selected for AVX2, FMA and F16C call it.
-        return unsafe { read_wide(unit, placed, rows, values) };
+        return unsafe { read_wide(unit, layout, rows, values) };
     }
-    read_base(unit, placed, rows, values);
+    read_base(unit, layout, rows, values);
 }
 
 #[inline(always)]
-fn read_any<const WIDE: bool>(unit: &Unit<'_>, placed: &Placed, rows: &[u32], values: &mut [f32]) {
+fn read_any<const WIDE: bool>(
+    unit: &Unit<'_>,
+    layout: &FragmentLayout,
+    rows: &[u32],
+    values: &mut [f32],
+) {
     let octets = values.as_chunks_mut().0;
-    let is_read = match placed.fragment.element {
-        Element::F16 => read_halves::<Half, WIDE>(&Registers::new(unit, rows), placed, octets),
-        Element::Bf16 => read_halves::<Bfloat, WIDE>(&Registers::new(unit, rows), placed, octets),
+    let is_read = match layout.fragment.element {
+        Element::F16 => read_halves::<Half, WIDE>(&Registers::new(unit, rows), layout, octets),
+        Element::Bf16 => read_halves::<Bfloat, WIDE>(&Registers::new(unit, rows), layout, octets),
         // The low bits of the fraction do not count.
-        Element::Tf32 => read_words::<0x1fff, WIDE>(&Registers::new(unit, rows), placed, octets),
-        _ => read_words::<0, WIDE>(&Registers::new(unit, rows), placed, octets),
+        Element::Tf32 => read_words::<0x1fff, WIDE>(&Registers::new(unit, rows), layout, octets),
+        _ => read_words::<0, WIDE>(&Registers::new(unit, rows), layout, octets),
     };
     if !is_read {
-        let mut numbers = Numbers::from_elem(0.0, rows.len() * placed.in_register());
-        unpack::<f32, WIDE>(unit, placed, rows, &mut numbers);
-        gather::<f32, WIDE>(placed, &numbers, values);
+        let mut numbers = Numbers::from_elem(0.0, rows.len() * layout.in_register());
+        unpack::<f32, WIDE>(unit, layout, rows, &mut numbers);
+        gather::<f32, WIDE>(layout, &numbers, values);
     }
 }
 
@@ -89,35 +94,35 @@ fn read_any<const WIDE: bool>(unit: &Unit<'_>, placed: &Placed, rows: &[u32], va
 #[inline(always)]
 fn read_halves<T: Narrow, const WIDE: bool>(
     registers: &Registers<'_, 2>,
-    placed: &Placed,
+    layout: &FragmentLayout,
     octets: &mut [Octet],
 ) -> bool {
-    match placed.order {
+    match layout.order {
         Order::Octet => {
-            for (octet, slots) in octets.iter_mut().zip(&placed.slots) {
+            for (octet, slots) in octets.iter_mut().zip(&layout.slots) {
                 *octet = T::octet::<WIDE>(registers.at(slots[0]));
             }
         }
         // A quad has eight elements of a column.
         Order::Transposed(distance) if usize::from(distance) == OCTET => {
-            let across = placed.fragment.octets();
+            let across = layout.fragment.octets();
             let tiles = octets
                 .chunks_exact_mut(OCTET * across)
-                .zip(placed.slots.chunks_exact(OCTET * across));
+                .zip(layout.slots.chunks_exact(OCTET * across));
             for (octets, slots) in tiles {
-                for at in 0..across {
-                    let (mut upper, mut lower) = ([[0.0; QUAD]; OCTET], [[0.0; QUAD]; OCTET]);
-                    for (column, &slot) in slots[at].iter().enumerate() {
+                for octet in 0..across {
+                    let mut upper = [[0.0; QUAD]; OCTET];
+                    let mut lower = [[0.0; QUAD]; OCTET];
+                    for (column, &slot) in slots[octet].iter().enumerate() {
                         let [a, b, c, d, e, f, g, h] = T::octet::<WIDE>(registers.at(slot));
-                        (upper[column], lower[column]) = ([a, b, c, d], [e, f, g, h]);
+                        upper[column] = [a, b, c, d];
+                        lower[column] = [e, f, g, h];
                     }
-                    let (upper, lower) = (
-                        f32::transpose::<WIDE>(&upper),
-                        f32::transpose::<WIDE>(&lower),
-                    );
+                    let upper = f32::transpose::<WIDE>(&upper);
+                    let lower = f32::transpose::<WIDE>(&lower);
                     for row in 0..QUAD {
-                        octets[row * across + at] = upper[row];
-                        octets[(row + QUAD) * across + at] = lower[row];
+                        octets[row * across + octet] = upper[row];
+                        octets[(row + QUAD) * across + octet] = lower[row];
                     }
                 }
             }
@@ -127,61 +132,48 @@ fn read_halves<T: Narrow, const WIDE: bool>(
     true
 }
 
+/// Returns the f32 without the bits of a mask.
+#[inline(always)]
+fn without<const DROPPED: u32>(word: u32) -> f32 {
+    f32::from_bits(word & !DROPPED)
+}
+
 /// Reads f32 without the bits of a mask. Returns `false` as [`read_halves`] does.
 #[inline(always)]
 fn read_words<const DROPPED: u32, const WIDE: bool>(
     registers: &Registers<'_, 1>,
-    placed: &Placed,
+    layout: &FragmentLayout,
     octets: &mut [Octet],
 ) -> bool {
-    let single = |word: u32| f32::from_bits(word & !DROPPED);
-    match placed.order {
+    match layout.order {
         Order::Octet | Order::Quads => {
-            for (octet, slots) in octets.iter_mut().zip(&placed.slots) {
-                let ([a, b, c, d], [e, f, g, h]) =
-                    (registers.at(slots[0]), registers.at(slots[QUAD]));
-                *octet = [
-                    single(a),
-                    single(b),
-                    single(c),
-                    single(d),
-                    single(e),
-                    single(f),
-                    single(g),
-                    single(h),
-                ];
+            for (octet, slots) in octets.iter_mut().zip(&layout.slots) {
+                let [a, b, c, d] = registers.at(slots[0]);
+                let [e, f, g, h] = registers.at(slots[QUAD]);
+                *octet = [a, b, c, d, e, f, g, h].map(without::<DROPPED>);
             }
         }
-        Order::Woven => {
-            for (octet, slots) in octets.iter_mut().zip(&placed.slots) {
-                let ([a, c, e, g], [b, d, f, h]) = (registers.at(slots[0]), registers.at(slots[1]));
-                *octet = [
-                    single(a),
-                    single(b),
-                    single(c),
-                    single(d),
-                    single(e),
-                    single(f),
-                    single(g),
-                    single(h),
-                ];
+        Order::Interleaved => {
+            for (octet, slots) in octets.iter_mut().zip(&layout.slots) {
+                let [a, c, e, g] = registers.at(slots[0]);
+                let [b, d, f, h] = registers.at(slots[1]);
+                *octet = [a, b, c, d, e, f, g, h].map(without::<DROPPED>);
             }
         }
         // A quad has four elements of a column.
         Order::Transposed(distance) if usize::from(distance) == QUAD => {
-            let across = placed.fragment.octets();
+            let across = layout.fragment.octets();
             let tiles = octets
                 .chunks_exact_mut(QUAD * across)
-                .zip(placed.slots.chunks_exact(QUAD * across));
+                .zip(layout.slots.chunks_exact(QUAD * across));
             for (octets, slots) in tiles {
-                for at in 0..across {
+                for octet in 0..across {
                     let mut tile = [[0.0; QUAD]; OCTET];
-                    for (column, &slot) in tile.iter_mut().zip(&slots[at]) {
-                        let [a, b, c, d] = registers.at(slot);
-                        *column = [single(a), single(b), single(c), single(d)];
+                    for (column, &slot) in tile.iter_mut().zip(&slots[octet]) {
+                        *column = registers.at(slot).map(without::<DROPPED>);
                     }
-                    for (row, octet) in f32::transpose::<WIDE>(&tile).into_iter().enumerate() {
-                        octets[row * across + at] = octet;
+                    for (row, values) in f32::transpose::<WIDE>(&tile).into_iter().enumerate() {
+                        octets[row * across + octet] = values;
                     }
                 }
             }

@@ -2,21 +2,21 @@
 
 use super::multiply::Matrix;
 use super::number::Number;
-use super::{Element, Fragment, Home, Numbers, OCTET, Order, Placed, QUAD};
+use super::{Element, Fragment, FragmentLayout, Numbers, OCTET, Order, Position, QUAD};
 use crate::exec::frame::InFile;
 use crate::exec::lane::LANES;
 use crate::exec::unit::Unit;
 
-/// Reads the numbers in the rows `rows`, the registers of a fragment, in the order of [`Placed::slots`].
+/// Reads the numbers in the rows `rows`, the registers of a fragment, in the order of [`FragmentLayout::slots`].
 #[inline(always)]
 pub(super) fn unpack<T: Number, const WIDE: bool>(
     unit: &Unit<'_>,
-    placed: &Placed,
+    layout: &FragmentLayout,
     rows: &[u32],
     numbers: &mut [T],
 ) {
-    let element = placed.fragment.element;
-    for (numbers, &row) in numbers.chunks_exact_mut(placed.in_register()).zip(rows) {
+    let element = layout.fragment.element;
+    for (numbers, &row) in numbers.chunks_exact_mut(layout.in_register()).zip(rows) {
         if element == Element::F64 {
             for (number, &bits) in numbers.iter_mut().zip(unit.frame.row::<u64>(row)) {
                 *number = T::read(element, bits);
@@ -30,7 +30,7 @@ pub(super) fn unpack<T: Number, const WIDE: bool>(
 /// Orders numbers as the elements of a matrix, row by row.
 #[inline(always)]
 pub(super) fn gather<T: Number, const WIDE: bool>(
-    placed: &Placed,
+    layout: &FragmentLayout,
     numbers: &[T],
     values: &mut [T],
 ) {
@@ -38,8 +38,8 @@ pub(super) fn gather<T: Number, const WIDE: bool>(
         .as_chunks_mut::<OCTET>()
         .0
         .iter_mut()
-        .zip(&placed.slots);
-    match placed.order {
+        .zip(&layout.slots);
+    match layout.order {
         Order::Octet => {
             for (values, slots) in octets {
                 values.copy_from_slice(&numbers[usize::from(slots[0])..][..OCTET]);
@@ -51,17 +51,18 @@ pub(super) fn gather<T: Number, const WIDE: bool>(
                 values[QUAD..].copy_from_slice(&numbers[usize::from(slots[QUAD])..][..QUAD]);
             }
         }
-        Order::Woven => {
+        Order::Interleaved => {
             for (values, slots) in octets {
                 let [even, odd] =
                     [slots[0], slots[1]].map(|slot| &numbers[usize::from(slot)..][..QUAD]);
-                for at in 0..QUAD {
-                    (values[2 * at], values[2 * at + 1]) = (even[at], odd[at]);
+                for pair in 0..QUAD {
+                    values[2 * pair] = even[pair];
+                    values[2 * pair + 1] = odd[pair];
                 }
             }
         }
         Order::Transposed(distance) => {
-            transpose::<T, WIDE>(placed, numbers, distance.into(), values);
+            transpose::<T, WIDE>(layout, numbers, distance.into(), values);
         }
         Order::Any => {
             for (values, slots) in octets {
@@ -76,17 +77,17 @@ pub(super) fn gather<T: Number, const WIDE: bool>(
 /// Orders numbers as the elements of a matrix, of which neighbors in a row are at a distance, and those in a column are neighbors.
 #[inline(always)]
 fn transpose<T: Number, const WIDE: bool>(
-    placed: &Placed,
+    layout: &FragmentLayout,
     numbers: &[T],
     distance: usize,
     values: &mut [T],
 ) {
-    let octets = placed.fragment.octets();
+    let octets = layout.fragment.octets();
     let four_rows = values
         .as_chunks_mut::<OCTET>()
         .0
         .chunks_exact_mut(QUAD * octets);
-    for (values, slots) in four_rows.zip(placed.slots.chunks_exact(QUAD * octets)) {
+    for (values, slots) in four_rows.zip(layout.slots.chunks_exact(QUAD * octets)) {
         for (octet, slots) in slots[..octets].iter().enumerate() {
             let columns = &numbers[usize::from(slots[0])..];
             let mut tile = [[T::default(); QUAD]; OCTET];
@@ -104,32 +105,32 @@ fn transpose<T: Number, const WIDE: bool>(
 #[inline(always)]
 pub(crate) fn read<T: Number, const WIDE: bool>(
     unit: &Unit<'_>,
-    placed: &Placed,
+    layout: &FragmentLayout,
     rows: &[u32],
     lane: u32,
     matrix: &mut Matrix<T>,
 ) {
-    let mut numbers = Numbers::from_elem(T::default(), rows.len() * placed.in_register());
-    unpack::<T, WIDE>(unit, placed, rows, &mut numbers);
+    let mut numbers = Numbers::from_elem(T::default(), rows.len() * layout.in_register());
+    unpack::<T, WIDE>(unit, layout, rows, &mut numbers);
     // The caller provides the matrix, because a returned one would be copied.
-    matrix.columns = placed.fragment.columns as usize;
+    matrix.columns = layout.fragment.columns as usize;
     matrix.values =
-        Numbers::from_elem(T::default(), placed.fragment.rows as usize * matrix.columns);
-    let first = (lane * placed.fragment.per_register()) as usize;
-    gather::<T, WIDE>(placed, &numbers[first..], &mut matrix.values);
+        Numbers::from_elem(T::default(), layout.fragment.rows as usize * matrix.columns);
+    let first = (lane * layout.fragment.per_register()) as usize;
+    gather::<T, WIDE>(layout, &numbers[first..], &mut matrix.values);
 }
 
 /// Orders the elements of a matrix as those of its registers.
 #[inline(always)]
-pub(super) fn scatter<R: InFile>(placed: &Placed, matrix: &[R], registers: &mut [R]) {
-    let octets = matrix.as_chunks::<OCTET>().0.iter().zip(&placed.slots);
-    match placed.order {
+pub(super) fn scatter<R: InFile>(layout: &FragmentLayout, matrix: &[R], registers: &mut [R]) {
+    let octets = matrix.as_chunks::<OCTET>().0.iter().zip(&layout.slots);
+    match layout.order {
         Order::Octet => {
             for (bits, slots) in octets {
                 registers[usize::from(slots[0])..][..OCTET].copy_from_slice(bits);
             }
         }
-        Order::Woven => {
+        Order::Interleaved => {
             for (bits, slots) in octets {
                 let &[a, b, c, d, e, f, g, h] = bits;
                 registers[usize::from(slots[0])..][..QUAD].copy_from_slice(&[a, c, e, g]);
@@ -148,8 +149,13 @@ pub(super) fn scatter<R: InFile>(placed: &Placed, matrix: &[R], registers: &mut 
 
 /// Writes the elements of registers: one in each, or two of 16 bits, the first in the lower half.
 #[inline(always)]
-pub(super) fn pack<R: InFile>(unit: &mut Unit<'_>, placed: &Placed, rows: &[u32], elements: &[R]) {
-    for (elements, &row) in elements.chunks_exact(placed.in_register()).zip(rows) {
+pub(super) fn pack<R: InFile>(
+    unit: &mut Unit<'_>,
+    layout: &FragmentLayout,
+    rows: &[u32],
+    elements: &[R],
+) {
+    for (elements, &row) in elements.chunks_exact(layout.in_register()).zip(rows) {
         let register = &mut unit.frame.row_mut::<R>(row).0;
         if elements.len() == LANES {
             register.copy_from_slice(elements);
@@ -161,16 +167,16 @@ pub(super) fn pack<R: InFile>(unit: &mut Unit<'_>, placed: &Placed, rows: &[u32]
     }
 }
 
-/// The elements in the registers of a result, in the order of [`Placed::slots`].
+/// The elements in the registers of a result, in the order of [`FragmentLayout::slots`].
 pub(crate) struct Results<'p, R> {
-    placed: &'p Placed,
+    layout: &'p FragmentLayout,
     bits: Numbers<R>,
 }
 
 impl<'p, R: InFile> Results<'p, R> {
-    pub(crate) fn new(placed: &'p Placed) -> Self {
+    pub(crate) fn new(layout: &'p FragmentLayout) -> Self {
         Self {
-            placed,
+            layout,
             bits: Numbers::new(),
         }
     }
@@ -178,23 +184,28 @@ impl<'p, R: InFile> Results<'p, R> {
     /// Sets the bits of all elements of a matrix that begins at `lane`, given by rows.
     #[inline(always)]
     pub(crate) fn set(&mut self, unit: &Unit<'_>, rows: &[u32], lane: u32, matrix: &[R]) {
-        let each = self.placed.fragment.per_register() as usize;
+        let per_register = self.layout.fragment.per_register() as usize;
         if self.bits.is_empty() {
-            self.bits.resize(rows.len() * LANES * each, R::default());
-            if each == 1 && matrix.len() < self.bits.len() {
+            self.bits
+                .resize(rows.len() * LANES * per_register, R::default());
+            if per_register == 1 && matrix.len() < self.bits.len() {
                 // Registers of single elements keep the values that no matrix replaces.
                 for (bits, &row) in self.bits.as_chunks_mut::<LANES>().0.iter_mut().zip(rows) {
                     *bits = *unit.frame.row::<R>(row);
                 }
             }
         }
-        scatter(self.placed, matrix, &mut self.bits[lane as usize * each..]);
+        scatter(
+            self.layout,
+            matrix,
+            &mut self.bits[lane as usize * per_register..],
+        );
     }
 
     /// Writes the registers.
     #[inline(always)]
     pub(crate) fn write(&self, unit: &mut Unit<'_>, rows: &[u32]) {
-        pack(unit, self.placed, rows, &self.bits);
+        pack(unit, self.layout, rows, &self.bits);
     }
 }
 
@@ -208,7 +219,7 @@ pub(crate) fn clear(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32]) {
 }
 
 /// Writes an element of a matrix. A register with several elements must have been cleared.
-pub(crate) fn put(
+pub(crate) fn write_element(
     unit: &mut Unit<'_>,
     fragment: &Fragment,
     rows: &[u32],
@@ -216,12 +227,13 @@ pub(crate) fn put(
     column: u32,
     bits: u64,
 ) {
-    let Home {
+    let Position {
         lane,
         register,
         shift,
-    } = fragment.home(row, column);
-    let (index, lane) = (rows[register as usize], lane as usize & 31);
+    } = fragment.position(row, column);
+    let index = rows[register as usize];
+    let lane = lane as usize & 31;
     match fragment.element.bits() {
         64 => unit.frame.row_mut::<u64>(index).0[lane] = bits,
         32 => unit.frame.row_mut::<u32>(index).0[lane] = bits as u32,

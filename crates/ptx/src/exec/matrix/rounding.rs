@@ -5,7 +5,7 @@
 //! nearest, and a zero is positive. These are the results of an H100, bit for bit. It keeps 25 bits below the largest exponent. Warpgroup
 //! products of 8-bit numbers keep 13, to which sums in f32 are truncated too. Other generations are simulated the same way.
 
-use super::multiply::{Manner, Part, Problem};
+use super::multiply::{Part, Problem, ProductKind};
 use super::{Element, Numbers, fixed_point};
 use crate::exec::float::canonical;
 use crate::exec::narrow::Half;
@@ -16,7 +16,7 @@ const LOWEST: i32 = -500;
 const HIGHEST: i32 = 500;
 
 /// The largest integer of 32 bits that is a number of single precision: 2^31 - 128.
-pub(super) const LARGEST: i32 = i32::MAX - 127;
+pub(super) const MAX_EXACT_I32: i32 = i32::MAX - 127;
 
 /// The bits of a negative zero in f16.
 pub(super) const NEGATIVE_ZERO: u32 = 1 << 15;
@@ -29,20 +29,19 @@ pub(super) struct Rounding {
     /// Bits that are kept below the largest exponent.
     pub(super) fraction: i32,
     /// Bits that are kept below the exponent of a sum of single precision.
-    pub(super) kept: u32,
+    pub(super) result_bits: u32,
     pub(super) is_half: bool,
 }
 
 impl Rounding {
-    pub(super) fn of(how: Manner) -> Self {
-        let [left, right] = how.factors;
-        let (fraction, kept) = if left.bits() == 8 { (13, 13) } else { (25, 23) };
-        let least = [left, right, how.result].map(least_exponent);
+    pub(super) fn new(kind: ProductKind) -> Self {
+        let [left, right] = kind.factors;
+        let is_8_bit = left.bits() == 8;
         Self {
-            least,
-            fraction,
-            kept,
-            is_half: how.result == Element::F16,
+            least: [left, right, kind.result].map(least_exponent),
+            fraction: if is_8_bit { 13 } else { 25 },
+            result_bits: if is_8_bit { 13 } else { 23 },
+            is_half: kind.result == Element::F16,
         }
     }
 
@@ -52,23 +51,23 @@ impl Rounding {
     }
 
     /// Returns the bits of a sum of single precision that are not kept.
-    pub(super) const fn lost(self) -> i32 {
-        (1 << (23 - self.kept)) - 1
+    pub(super) const fn discarded_bits(self) -> i32 {
+        (1 << (23 - self.result_bits)) - 1
     }
 
     /// Returns the bits of rounded sums, given in units that are powers of two. The results are zero or normal numbers of single precision.
-    /// The sums are at most [`LARGEST`]; others have arbitrary results.
+    /// The sums are at most [`MAX_EXACT_I32`]; others have arbitrary results.
     #[inline(always)]
     pub(super) fn round_aligned(
         self,
-        sums: &[i32; TOGETHER],
-        units: &[f32; TOGETHER],
-    ) -> [u32; TOGETHER] {
-        let mut bits = [0; TOGETHER];
-        for lane in 0..TOGETHER {
-            let size = sums[lane].wrapping_abs().min(LARGEST);
+        sums: &[i32; BLOCK_COLUMNS],
+        units: &[f32; BLOCK_COLUMNS],
+    ) -> [u32; BLOCK_COLUMNS] {
+        let mut bits = [0; BLOCK_COLUMNS];
+        for lane in 0..BLOCK_COLUMNS {
+            let size = sums[lane].wrapping_abs().min(MAX_EXACT_I32);
             let nearest = size as f32;
-            // SAFETY: `LARGEST` is a number of single precision, so the nearest number is no larger.
+            // SAFETY: `MAX_EXACT_I32` is a number of single precision, so the nearest number is no larger.
             let integer = unsafe { nearest.to_int_unchecked::<i32>() };
             let truncated = nearest.to_bits() - u32::from(integer > size);
             // A sum that is rounded to odd can be rounded again, to the f16 nearest to the exact sum.
@@ -76,7 +75,7 @@ impl Rounding {
             let cut = if self.is_half {
                 odd
             } else {
-                truncated & !self.lost().cast_unsigned()
+                truncated & !self.discarded_bits().cast_unsigned()
             };
             let sign = sums[lane].cast_unsigned() & 1 << 31;
             bits[lane] = (f32::from_bits(cut | sign) * units[lane]).to_bits();
@@ -108,7 +107,7 @@ impl Rounding {
         let cut = if sum.abs() < f64::from(f32::MIN_POSITIVE) {
             (sum / UNIT).trunc() * UNIT
         } else if sum.is_finite() {
-            f64::from_bits(sum.to_bits() & u64::MAX << (52 - self.kept))
+            f64::from_bits(sum.to_bits() & u64::MAX << (52 - self.result_bits))
         } else {
             sum
         };
@@ -139,52 +138,45 @@ pub(super) fn aligned<const WIDE: bool>(
     problem: &Problem<f32>,
     addends: &[f32],
     part: Part,
-    how: Rounding,
+    rounding: Rounding,
     bits: &mut Numbers<u32>,
 ) {
-    if !fixed_point::add::<WIDE>(problem, addends, part, how, bits) {
-        add_widely(problem, addends, part, how, bits);
+    if !fixed_point::add::<WIDE>(problem, addends, part, rounding, bits) {
+        add_in_f64(problem, addends, part, rounding, bits);
     }
 }
 
 /// Computes the rounded sums in double precision, for numbers with any exponents.
 #[inline(never)]
-pub(super) fn add_widely(
+pub(super) fn add_in_f64(
     problem: &Problem<f32>,
     addends: &[f32],
     part: Part,
-    how: Rounding,
+    rounding: Rounding,
     bits: &mut Numbers<u32>,
 ) {
     let columns = problem.b.columns;
     let mut sums: Numbers<f64> = addends.iter().map(|&addend| addend.into()).collect();
-    let left = exponents(&problem.a.values, how.least[0]);
-    let right = exponents(&problem.b.values, how.least[1]);
+    let left = exponents(&problem.a.values, rounding.least[0]);
+    let right = exponents(&problem.b.values, rounding.least[1]);
+    let terms = AlignedTerms {
+        problem,
+        left: &left,
+        right: &right,
+        part,
+        rounding,
+    };
     for (row, sums) in sums.chunks_exact_mut(columns).enumerate() {
-        let (blocks, rest) = sums.as_chunks_mut::<TOGETHER>();
-        let begin = blocks.len() * TOGETHER;
+        let (blocks, remainder) = sums.as_chunks_mut::<BLOCK_COLUMNS>();
+        let begin = blocks.len() * BLOCK_COLUMNS;
         for (block, sums) in blocks.iter_mut().enumerate() {
-            add(
-                problem,
-                [&left, &right],
-                (row, block * TOGETHER),
-                part,
-                how,
-                sums,
-            );
+            terms.add(row, block * BLOCK_COLUMNS, sums);
         }
-        for (column, sum) in rest.iter_mut().enumerate() {
-            add(
-                problem,
-                [&left, &right],
-                (row, begin + column),
-                part,
-                how,
-                std::array::from_mut(sum),
-            );
+        for (column, sum) in remainder.iter_mut().enumerate() {
+            terms.add(row, begin + column, std::array::from_mut(sum));
         }
     }
-    how.round(&sums, bits);
+    rounding.round(&sums, bits);
 }
 
 #[inline(always)]
@@ -196,71 +188,86 @@ fn exponents(values: &[f32], least: i32) -> Vec<i32> {
 }
 
 /// Columns that are computed together.
-pub(super) const TOGETHER: usize = 8;
+pub(super) const BLOCK_COLUMNS: usize = 8;
 
-/// Adds to the sums of neighboring columns of a row. Plain loops are compiled with the vector features of the handler.
-#[inline(always)]
-fn add<const N: usize>(
-    problem: &Problem<f32>,
-    [left, right]: [&[i32]; 2],
-    (row, column): (usize, usize),
+/// The terms of sums in double precision: the factors with their exponents.
+struct AlignedTerms<'t> {
+    problem: &'t Problem<f32>,
+    /// The exponents of A.
+    left: &'t [i32],
+    /// The exponents of B.
+    right: &'t [i32],
     part: Part,
-    how: Rounding,
-    sums: &mut [f64; N],
-) {
-    let (each, columns) = (problem.a.columns, problem.b.columns);
-    let addends = *sums;
-    let mut tops = [0; N];
-    for lane in 0..N {
-        tops[lane] = exponent(addends[lane], how.least[2]);
-    }
-    for number in 0..each {
-        let at = row * each + number;
-        if part.has(number)
-            && let Some(others) =
-                right[problem.place(at, number) * columns + column..].first_chunk::<N>()
-        {
-            for lane in 0..N {
-                tops[lane] = tops[lane].max(left[at] + others[lane]);
-            }
-        }
-    }
-    let (mut scales, mut scaled) = ([0.0; N], [0.0; N]);
-    for lane in 0..N {
-        scales[lane] = power(how.fraction - tops[lane]);
-        scaled[lane] = (addends[lane] * scales[lane]).trunc();
-    }
-    for number in 0..each {
-        let at = row * each + number;
-        if part.has(number)
-            && let Some(b) =
-                problem.b.values[problem.place(at, number) * columns + column..].first_chunk::<N>()
-        {
-            let a = f64::from(problem.a.values[at]);
-            for lane in 0..N {
-                scaled[lane] += (a * f64::from(b[lane]) * scales[lane]).trunc();
-            }
-        }
-    }
-    for lane in 0..N {
-        sums[lane] = scaled[lane] * power(tops[lane] - how.fraction);
-        if tops[lane] >= HIGHEST {
-            sums[lane] = special(problem, (row, column + lane), part, addends[lane]);
-        }
-    }
+    rounding: Rounding,
 }
 
-/// Returns a sum with an infinite or NaN term.
-#[cold]
-fn special(problem: &Problem<f32>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
-    let each = problem.a.columns;
-    (0..each)
-        .filter(|number| part.has(*number))
-        .fold(addend, |sum, number| {
-            let at = row * each + number;
-            let b = problem.b.values[problem.place(at, number) * problem.b.columns + column];
-            f64::from(problem.a.values[at]) * f64::from(b) + sum
-        })
+impl AlignedTerms<'_> {
+    /// Adds to the sums of neighboring columns of a row. Plain loops are compiled with the vector features of the handler.
+    #[inline(always)]
+    fn add<const N: usize>(&self, row: usize, column: usize, sums: &mut [f64; N]) {
+        let Self {
+            problem,
+            left,
+            right,
+            part,
+            rounding,
+        } = self;
+        let inner = problem.a.columns;
+        let columns = problem.b.columns;
+        let addends = *sums;
+        let mut tops = [0; N];
+        for lane in 0..N {
+            tops[lane] = exponent(addends[lane], rounding.least[2]);
+        }
+        for number in 0..inner {
+            let index = row * inner + number;
+            if part.has(number)
+                && let Some(right) =
+                    right[problem.b_row(index, number) * columns + column..].first_chunk::<N>()
+            {
+                for lane in 0..N {
+                    tops[lane] = tops[lane].max(left[index] + right[lane]);
+                }
+            }
+        }
+        let mut scales = [0.0; N];
+        let mut scaled = [0.0; N];
+        for lane in 0..N {
+            scales[lane] = power(rounding.fraction - tops[lane]);
+            scaled[lane] = (addends[lane] * scales[lane]).trunc();
+        }
+        for number in 0..inner {
+            let index = row * inner + number;
+            if part.has(number)
+                && let Some(b) = problem.b.values[problem.b_row(index, number) * columns + column..]
+                    .first_chunk::<N>()
+            {
+                let a = f64::from(problem.a.values[index]);
+                for lane in 0..N {
+                    scaled[lane] += (a * f64::from(b[lane]) * scales[lane]).trunc();
+                }
+            }
+        }
+        for lane in 0..N {
+            sums[lane] = scaled[lane] * power(tops[lane] - rounding.fraction);
+            if tops[lane] >= HIGHEST {
+                sums[lane] = self.special(row, column + lane, addends[lane]);
+            }
+        }
+    }
+
+    /// Returns a sum with an infinite or NaN term.
+    #[cold]
+    fn special(&self, row: usize, column: usize, addend: f64) -> f64 {
+        let Problem { a, b, .. } = self.problem;
+        let mut sum = addend;
+        for number in (0..a.columns).filter(|number| self.part.has(*number)) {
+            let index = row * a.columns + number;
+            let b = b.values[self.problem.b_row(index, number) * b.columns + column];
+            sum += f64::from(a.values[index]) * f64::from(b);
+        }
+        sum
+    }
 }
 
 /// Returns the exponent of a number, at least that of the least normal one. Infinities and NaN have an exponent above all others, and zeros

@@ -32,25 +32,26 @@ fn groups(element: Element, inner: u32) -> u32 {
 
 impl Sparsity {
     /// Returns the columns of the matrix's elements, row by row.
-    pub(crate) fn places(&self, words: &[u32; 32], element: Element, inner: u32) -> Vec<u16> {
+    pub(crate) fn columns(&self, words: &[u32; 32], element: Element, inner: u32) -> Vec<u16> {
         let first = self.selector * lanes(element, inner);
-        let mut places = Vec::with_capacity(ROWS * inner as usize / 2);
+        let mut columns = Vec::with_capacity(ROWS * inner as usize / 2);
         for row in 0..ROWS as u32 {
             for group in 0..groups(element, inner) {
-                let (lane, shift) = home(element, row / 8, group);
+                let (lane, shift) = position(element, row / 8, group);
                 let bits = words[(row % 8 * 4 + first + lane) as usize & 31] >> shift & 0xf;
-                places.extend(
-                    in_group(element, bits).map(|place| (group * width(element) + place) as u16),
+                columns.extend(
+                    selected_columns(element, bits)
+                        .map(|column| (group * width(element) + column) as u16),
                 );
             }
         }
-        places
+        columns
     }
 }
 
 /// Returns the lane and the bit of a group's metadata. The lane is relative to the first selected lane of the quad; `half` is 1 for the
 /// lower eight rows.
-fn home(element: Element, half: u32, group: u32) -> (u32, u32) {
+fn position(element: Element, half: u32, group: u32) -> (u32, u32) {
     if element.bits() <= 8 {
         // A lane holds eight groups of one row.
         (group / 8 * 2 + half, group % 8 * 4)
@@ -70,15 +71,15 @@ fn width(element: Element) -> u32 {
 }
 
 /// Returns the columns in a group that four bits of metadata select.
-fn in_group(element: Element, bits: u32) -> impl Iterator<Item = u32> {
+fn selected_columns(element: Element, bits: u32) -> impl Iterator<Item = u32> {
     let [low, high] = [bits & 3, bits >> 2];
-    let (places, count) = match element {
+    let (columns, count) = match element {
         // The metadata names both halves of an element.
         Element::Tf32 => ([low / 2, 0, 0, 0], 1),
         Element::S4 | Element::U4 => ([2 * low, 2 * low + 1, 2 * high, 2 * high + 1], 4),
         _ => ([low, high, 0, 0], 2),
     };
-    places.into_iter().take(count)
+    columns.into_iter().take(count)
 }
 
 #[cfg(test)]
@@ -90,40 +91,39 @@ mod tests {
         // Every group selects its first and last column, except the second group of row 9.
         let mut words = [0xcccc_cccc; 32];
         words[4 + 2] = 0xcc4c_cccc;
-        let places = Sparsity {
+        let columns = Sparsity {
             metadata: 0,
             selector: 2,
         }
-        .places(&words, Element::F16, 16);
-        assert_eq!(places[..8], [0, 3, 4, 7, 8, 11, 12, 15]);
-        assert_eq!(places[9 * 8..][..8], [0, 3, 4, 5, 8, 11, 12, 15]);
+        .columns(&words, Element::F16, 16);
+        assert_eq!(columns[..8], [0, 3, 4, 7, 8, 11, 12, 15]);
+        assert_eq!(columns[9 * 8..][..8], [0, 3, 4, 5, 8, 11, 12, 15]);
     }
 
     #[test]
     fn lane_has_all_groups_of_bytes_of_one_row() {
         let mut words = [0x4444_4444; 32];
         words[4 * 3 + 2 + 1] = 0x4444_44e4;
-        let places = Sparsity {
+        let columns = Sparsity {
             metadata: 0,
             selector: 1,
         }
-        .places(&words, Element::U8, 32);
-        assert_eq!(places[11 * 16..][..6], [0, 1, 6, 7, 8, 9]);
-        assert_eq!(places[3 * 16..][..4], [0, 1, 4, 5]);
+        .columns(&words, Element::U8, 32);
+        assert_eq!(columns[11 * 16..][..6], [0, 1, 6, 7, 8, 9]);
+        assert_eq!(columns[3 * 16..][..4], [0, 1, 4, 5]);
     }
 
     #[test]
-    fn single_precision_takes_one_of_two_and_quarters_take_pairs() {
+    fn tf32_selects_elements_and_u4_selects_pairs() {
         let words = [0x4e4e_4e4e; 32];
-        let places = |element, inner| {
-            Sparsity {
-                metadata: 0,
-                selector: 0,
-            }
-            .places(&words, element, inner)
+        let sparsity = Sparsity {
+            metadata: 0,
+            selector: 0,
         };
-        assert_eq!(places(Element::Tf32, 8)[..4], [1, 2, 5, 6]);
-        assert_eq!(places(Element::U4, 64)[..8], [4, 5, 6, 7, 8, 9, 10, 11]);
+        let tf32 = sparsity.columns(&words, Element::Tf32, 8);
+        assert_eq!(tf32[..4], [1, 2, 5, 6]);
+        let u4 = sparsity.columns(&words, Element::U4, 64);
+        assert_eq!(u4[..8], [4, 5, 6, 7, 8, 9, 10, 11]);
         assert_eq!(
             (
                 lanes(Element::S8, 64),

@@ -14,7 +14,7 @@ use std::arch::x86_64::{
 use std::mem::transmute;
 
 use super::super::rounding::{NEGATIVE_ZERO, Rounding};
-use super::{BIAS, Block, LOWEST, OF_ADDENDS, OF_PRODUCTS, OF_ZEROS, Terms};
+use super::{ADDEND_EXPONENTS, BIAS, Block, LOWEST, MAX_PRODUCT_SUM, Terms, ZERO_EXPONENT};
 
 /// See [`super::add_rows`].
 #[target_feature(enable = "avx2,f16c")]
@@ -24,22 +24,25 @@ pub(super) fn add_rows<const N: usize>(
     b: Terms<'_, Block<f32>, Block<i32>>,
     addends: &[Block<f32>],
     step: usize,
-    how: Rounding,
+    rounding: Rounding,
     results: &mut [Block<u32>],
 ) -> bool {
     let inner = b.factors.len();
     // The compiler omits the checks of indices where it knows that lengths are equal.
     let b = b.part(0, inner);
-    let (mut factors, mut exponents): ([&[f32]; N], [&[i32]; N]) = ([&[]; N], [&[]; N]);
+    let mut factors: [&[f32]; N] = [&[]; N];
+    let mut exponents: [&[i32]; N] = [&[]; N];
     for row in 0..N {
         let a = a.part(row * inner, inner);
-        (factors[row], exponents[row]) = (a.factors, a.exponents);
+        factors[row] = a.factors;
+        exponents[row] = a.exponents;
     }
     // As an unsigned number, the exponent of zeros is above all others.
-    let (mut lowest, mut highest) = (_mm256_set1_epi32(-1), _mm256_set1_epi32(OF_ZEROS));
+    let mut lowest = _mm256_set1_epi32(-1);
+    let mut highest = _mm256_set1_epi32(ZERO_EXPONENT);
     let mut tops = [_mm256_set1_epi32(LOWEST); N];
     for row in 0..N {
-        let exponents = exponents_of(singles(&addends[row * step]), how.least[2]);
+        let exponents = block_exponents(singles(&addends[row * step]), rounding.least[2]);
         lowest = _mm256_min_epu32(lowest, exponents);
         highest = _mm256_max_epi32(highest, exponents);
         tops[row] = _mm256_max_epi32(
@@ -47,11 +50,11 @@ pub(super) fn add_rows<const N: usize>(
             _mm256_add_epi32(exponents, _mm256_set1_epi32(BIAS)),
         );
     }
-    let least = _mm256_set1_epi32(OF_ADDENDS.start() + BIAS);
-    let most = _mm256_set1_epi32(OF_ADDENDS.end() + BIAS);
+    let min = _mm256_set1_epi32(ADDEND_EXPONENTS.start() + BIAS);
+    let max = _mm256_set1_epi32(ADDEND_EXPONENTS.end() + BIAS);
     let are_moderate = _mm256_and_si256(
-        _mm256_cmpeq_epi32(_mm256_max_epu32(lowest, least), lowest),
-        _mm256_cmpeq_epi32(_mm256_max_epi32(highest, most), most),
+        _mm256_cmpeq_epi32(_mm256_max_epu32(lowest, min), lowest),
+        _mm256_cmpeq_epi32(_mm256_max_epi32(highest, max), max),
     );
     for (number, right) in b.exponents.iter().enumerate() {
         let right = integers(right);
@@ -63,7 +66,7 @@ pub(super) fn add_rows<const N: usize>(
     let mut scales = [_mm256_castsi256_ps(_mm256_setzero_si256()); N];
     for row in 0..N {
         scales[row] = power(_mm256_sub_epi32(
-            _mm256_set1_epi32(how.fraction + 3 * BIAS),
+            _mm256_set1_epi32(rounding.fraction + 3 * BIAS),
             tops[row],
         ));
     }
@@ -76,7 +79,7 @@ pub(super) fn add_rows<const N: usize>(
             sums[row] = _mm256_add_epi32(sums[row], scaled);
         }
     }
-    let largest = _mm256_set1_epi32(OF_PRODUCTS);
+    let largest = _mm256_set1_epi32(MAX_PRODUCT_SUM);
     let mut sizes = largest;
     for row in 0..N {
         sizes = _mm256_max_epu32(sizes, _mm256_abs_epi32(sums[row]));
@@ -86,9 +89,9 @@ pub(super) fn add_rows<const N: usize>(
     for row in 0..N {
         let unit = power(_mm256_sub_epi32(
             tops[row],
-            _mm256_set1_epi32(how.fraction + BIAS),
+            _mm256_set1_epi32(rounding.fraction + BIAS),
         ));
-        store(&mut results[row * step], rounded(how, sums[row], unit));
+        store(&mut results[row * step], rounded(rounding, sums[row], unit));
     }
     let are_usual = _mm256_and_si256(are_moderate, _mm256_cmpeq_epi32(sizes, largest));
     _mm256_testc_si256(are_usual, _mm256_set1_epi32(-1)) == 1
@@ -97,40 +100,38 @@ pub(super) fn add_rows<const N: usize>(
 /// See [`super::exponents`].
 #[target_feature(enable = "avx2")]
 #[inline]
-fn exponents_of(values: __m256, least: i32) -> __m256i {
+fn block_exponents(values: __m256, least: i32) -> __m256i {
     let bits = _mm256_slli_epi32::<1>(_mm256_castps_si256(values));
     let exponents = _mm256_max_epi32(
         _mm256_srli_epi32::<24>(bits),
         _mm256_set1_epi32(least + BIAS),
     );
     let are_zeros = _mm256_cmpeq_epi32(bits, _mm256_setzero_si256());
-    _mm256_blendv_epi8(exponents, _mm256_set1_epi32(OF_ZEROS), are_zeros)
+    _mm256_blendv_epi8(exponents, _mm256_set1_epi32(ZERO_EXPONENT), are_zeros)
 }
 
 /// See [`Rounding::round_aligned`].
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
-fn rounded(how: Rounding, sums: __m256i, units: __m256) -> __m256i {
+fn rounded(rounding: Rounding, sums: __m256i, units: __m256) -> __m256i {
     let nearest = _mm256_cvtepi32_ps(sums);
-    let (integers, sizes) = (
-        _mm256_abs_epi32(_mm256_cvttps_epi32(nearest)),
-        _mm256_abs_epi32(sums),
-    );
+    let integers = _mm256_abs_epi32(_mm256_cvttps_epi32(nearest));
+    let sizes = _mm256_abs_epi32(sums);
     let truncated = _mm256_add_epi32(
         _mm256_castps_si256(nearest),
         _mm256_cmpgt_epi32(integers, sizes),
     );
-    let cut = if how.is_half {
+    let cut = if rounding.is_half {
         let is_exact = _mm256_cmpeq_epi32(integers, sizes);
         _mm256_or_si256(
             truncated,
             _mm256_andnot_si256(is_exact, _mm256_set1_epi32(1)),
         )
     } else {
-        _mm256_and_si256(truncated, _mm256_set1_epi32(!how.lost()))
+        _mm256_and_si256(truncated, _mm256_set1_epi32(!rounding.discarded_bits()))
     };
     let singles = _mm256_mul_ps(_mm256_castsi256_ps(cut), units);
-    if !how.is_half {
+    if !rounding.is_half {
         return _mm256_castps_si256(singles);
     }
     let halves = _mm256_cvtepu16_epi32(_mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(singles));
@@ -147,18 +148,18 @@ fn power(exponents: __m256i) -> __m256 {
 
 #[inline(always)]
 fn singles(block: &Block<f32>) -> __m256 {
-    // SAFETY: both types are 32 bytes of which any are a value.
+    // SAFETY: both types are 32 bytes and valid for every bit pattern.
     unsafe { transmute::<Block<f32>, __m256>(*block) }
 }
 
 #[inline(always)]
 fn integers(block: &Block<i32>) -> __m256i {
-    // SAFETY: as for `singles`.
+    // SAFETY: both types are 32 bytes and valid for every bit pattern.
     unsafe { transmute::<Block<i32>, __m256i>(*block) }
 }
 
 #[inline(always)]
 fn store(block: &mut Block<u32>, vector: __m256i) {
-    // SAFETY: as for `singles`.
+    // SAFETY: both types are 32 bytes and valid for every bit pattern.
     *block = unsafe { transmute::<__m256i, Block<u32>>(vector) };
 }

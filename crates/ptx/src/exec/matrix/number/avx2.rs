@@ -17,30 +17,26 @@ pub(super) fn transpose(rows: &[[f32; QUAD]; OCTET]) -> [[f32; OCTET]; QUAD] {
     let c = _mm256_set_m128(load(&rows[6]), load(&rows[2]));
     let d = _mm256_set_m128(load(&rows[7]), load(&rows[3]));
     // Two neighboring columns of the rows in `a` and `b`, and of those in `c` and `d`.
-    let low = (
-        _mm256_castps_pd(_mm256_unpacklo_ps(a, b)),
-        _mm256_castps_pd(_mm256_unpacklo_ps(c, d)),
-    );
-    let high = (
-        _mm256_castps_pd(_mm256_unpackhi_ps(a, b)),
-        _mm256_castps_pd(_mm256_unpackhi_ps(c, d)),
-    );
-    of_vectors([
-        _mm256_castpd_ps(_mm256_unpacklo_pd(low.0, low.1)),
-        _mm256_castpd_ps(_mm256_unpackhi_pd(low.0, low.1)),
-        _mm256_castpd_ps(_mm256_unpacklo_pd(high.0, high.1)),
-        _mm256_castpd_ps(_mm256_unpackhi_pd(high.0, high.1)),
+    let low_ab = _mm256_castps_pd(_mm256_unpacklo_ps(a, b));
+    let low_cd = _mm256_castps_pd(_mm256_unpacklo_ps(c, d));
+    let high_ab = _mm256_castps_pd(_mm256_unpackhi_ps(a, b));
+    let high_cd = _mm256_castps_pd(_mm256_unpackhi_ps(c, d));
+    store([
+        _mm256_castpd_ps(_mm256_unpacklo_pd(low_ab, low_cd)),
+        _mm256_castpd_ps(_mm256_unpackhi_pd(low_ab, low_cd)),
+        _mm256_castpd_ps(_mm256_unpacklo_pd(high_ab, high_cd)),
+        _mm256_castpd_ps(_mm256_unpackhi_pd(high_ab, high_cd)),
     ])
 }
 
 #[inline(always)]
 fn load(row: &[f32; QUAD]) -> __m128 {
-    // SAFETY: both types are 16 bytes of which any are a value.
+    // SAFETY: both types are 16 bytes and valid for every bit pattern.
     unsafe { transmute::<[f32; QUAD], __m128>(*row) }
 }
 
 #[inline(always)]
-fn of_vectors(columns: [__m256; QUAD]) -> [[f32; OCTET]; QUAD] {
-    // SAFETY: both types are 128 bytes of which any are a value.
+fn store(columns: [__m256; QUAD]) -> [[f32; OCTET]; QUAD] {
+    // SAFETY: both types are 128 bytes and valid for every bit pattern.
     unsafe { transmute::<[__m256; QUAD], [[f32; OCTET]; QUAD]>(columns) }
 }
