@@ -198,7 +198,9 @@ where
     R: InFile,
     F: Fn(T, T, T) -> T + Copy + Send + 'static,
 {
-    let Some(lanes) = gather::resolve_in_shared::<T, WIDE>(unit, op) else {
+    // The addresses are borrowed, because moving them out of the option would copy them.
+    let lanes = gather::resolve_in_shared::<T, WIDE>(unit, op);
+    let Some(lanes) = &lanes else {
         // Without a pointer, each operation would have its own copy of this function.
         return atomic_anywhere::<T, R>(unit, op, ternary_pointer(f));
     };

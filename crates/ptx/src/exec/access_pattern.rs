@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn adjacent_ranges_of_both_halves_are_merged() {
+    fn adjacent_ranges_are_merged() {
         assert_eq!(ranges([64, 128], 4), [64..192, 0..0]);
         assert_eq!(ranges([64, 64], 4), [64..128, 0..0]);
         assert_eq!(ranges([64, 132], 4), [64..128, 132..196]);

@@ -10,7 +10,6 @@ use super::lane::{LANES, Lanes};
 use super::members::Members;
 use super::op::{Control, Op, Space};
 use super::report::{Access, ReportKind, Resume, Trap};
-use super::undefined_bytes::{low, shift, spread};
 use super::uninitialized;
 use super::unit::Unit;
 use super::warp_wide::shuffle_source;
@@ -111,7 +110,7 @@ pub(crate) enum Propagation {
     /// The first source where the third is true, otherwise the second.
     Select,
     /// A shift of the first source by the second.
-    Shift { left: bool, signed: bool },
+    Shift(Shift),
     /// The bits of the second source from the position in the third, as many as the fourth.
     Extract,
     /// Bytes of the first two sources, selected by the third.
@@ -422,12 +421,12 @@ impl LaneSources<'_, '_> {
             Propagation::Select if self.undefined(2) != 0 => u8::MAX,
             Propagation::Select if self.value(2) != 0 => self.undefined(0),
             Propagation::Select => self.undefined(1),
-            Propagation::Shift { left, signed } => {
+            Propagation::Shift(kind) => {
                 if self.undefined(1) != 0 {
                     return u8::MAX;
                 }
                 let size = self.sources[0].bytes;
-                shift(self.undefined(0), size, self.value(1), left, signed) as u8
+                shift(self.undefined(0), size, self.value(1), kind) as u8
             }
             Propagation::Extract => {
                 if self.undefined(1) | self.undefined(2) != 0 {
@@ -492,4 +491,59 @@ fn value(unit: &Unit<'_>, source: &Source, lane: usize) -> u64 {
             u64::from(holds != matches!(source.value, Value::Not(_)))
         }
     }
+}
+
+/// Returns the mask of the first `bytes` bytes.
+fn low(bytes: u32) -> u8 {
+    if bytes >= 8 {
+        u8::MAX
+    } else {
+        (1 << bytes) - 1
+    }
+}
+
+/// Returns the bits of undefined bytes.
+fn spread(bytes: u8) -> u64 {
+    (0..8)
+        .filter(|byte| bytes >> byte & 1 == 1)
+        .fold(0, |bits, byte| bits | 0xff << (8 * byte))
+}
+
+/// Returns the bytes that contain undefined bits.
+fn gather(bits: u64) -> u64 {
+    (0..8)
+        .filter(|byte| bits >> (8 * byte) & 0xff != 0)
+        .fold(0, |bytes, byte| bytes | 1 << byte)
+}
+
+/// The kind of a shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shift {
+    Left,
+    /// To the right, filled with zeros.
+    LogicalRight,
+    /// To the right, filled with the sign.
+    ArithmeticRight,
+}
+
+/// Returns the undefined bytes of a register of `size` bytes after a shift.
+fn shift(bytes: u8, size: u32, amount: u64, kind: Shift) -> u64 {
+    let width = size * 8;
+    let bits = spread(bytes);
+    let amount = (amount as u32).min(width);
+    if kind == Shift::Left {
+        return gather(bits.checked_shl(amount).unwrap_or(0));
+    }
+    let is_top_undefined = kind == Shift::ArithmeticRight && bits >> (width - 1) & 1 == 1;
+    let filled = if is_top_undefined && width < 64 {
+        bits | u64::MAX << width
+    } else {
+        bits
+    };
+    let shifted = if is_top_undefined {
+        filled.cast_signed() >> amount.min(63)
+    } else {
+        filled.checked_shr(amount).unwrap_or(0).cast_signed()
+    };
+    gather(shifted.cast_unsigned())
 }

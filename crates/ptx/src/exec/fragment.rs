@@ -22,7 +22,7 @@ pub(crate) enum State {
     /// Runnable.
     Ready,
     /// Runnable, but its turn is over.
-    Rested,
+    Yielded,
     /// Waits until more lanes arrive at this instruction, or until some of the lanes that were live have ended.
     Converging { live: u32 },
     /// Waits for lanes at any instruction that waits for the same lanes.

@@ -21,7 +21,7 @@ pub(crate) trait Integer: Lane {
     /// Returns the low half of the product.
     fn low_product(self, other: Self) -> Self;
     /// Returns the absolute difference of two numbers, plus `c`.
-    fn sum_of_difference(self, other: Self, c: Self) -> Self;
+    fn add_difference(self, other: Self, c: Self) -> Self;
 }
 
 macro_rules! integers {
@@ -62,7 +62,7 @@ macro_rules! integers {
                 self.wrapping_mul(other)
             }
             #[inline(always)]
-            fn sum_of_difference(self, other: Self, c: Self) -> Self {
+            fn add_difference(self, other: Self, c: Self) -> Self {
                 (self.abs_diff(other) as Self).wrapping_add(c)
             }
         }
@@ -107,11 +107,11 @@ pub(crate) fn extract_bits(a: u64, position: u32, length: u32, width: u32, signe
         0
     };
     let field = if position >= width { 0 } else { a >> position };
-    let kept = length.min(width.saturating_sub(position));
-    if kept >= 64 {
+    let field_length = length.min(width.saturating_sub(position));
+    if field_length >= 64 {
         return field;
     }
-    let mask = (1u64 << kept) - 1;
+    let mask = (1u64 << field_length) - 1;
     field & mask | sign & !mask
 }
 
@@ -121,8 +121,10 @@ pub(crate) fn table_logic(a: u32, b: u32, c: u32, table: u32) -> u32 {
     (0..8u32)
         .filter(|&row| table >> row & 1 == 1)
         .fold(0, |result, row| {
-            let term = |input: u32, bit: u32| if row >> bit & 1 == 1 { input } else { !input };
-            result | term(a, 2) & term(b, 1) & term(c, 0)
+            let a = if row & 4 == 0 { !a } else { a };
+            let b = if row & 2 == 0 { !b } else { b };
+            let c = if row & 1 == 0 { !c } else { c };
+            result | a & b & c
         })
 }
 
@@ -184,16 +186,16 @@ pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
     }
     let step = offset.signum();
     let mut position = i64::from(base);
-    let mut left = offset.unsigned_abs().saturating_sub(1);
+    let mut remaining = offset.unsigned_abs().saturating_sub(1);
     while (0..32).contains(&position) {
         let is_set = mask >> position & 1 == 1;
-        if is_set && left == 0 {
+        if is_set && remaining == 0 {
             return position as u32;
         }
         if step == 0 {
             break;
         }
-        left -= u32::from(is_set);
+        remaining -= u32::from(is_set);
         position += i64::from(step);
     }
     u32::MAX
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn nth_set_bit_is_counted_from_the_base_in_either_direction() {
+    fn nth_set_bit_is_counted_in_either_direction() {
         assert_eq!(find_nth_set(0b1011_0100, 2, 1), 2);
         assert_eq!(find_nth_set(0b1011_0100, 3, 2), 5);
         assert_eq!(find_nth_set(0b1011_0100, 7, -2), 5);
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn extension_starts_at_the_position_and_wraps_or_clamps() {
+    fn extension_position_wraps_or_clamps() {
         assert_eq!(extend_from(0xff, 4, true, true), u32::MAX);
         assert_eq!(extend_from(0xf7, 4, true, true), 7);
         assert_eq!(extend_from(0xff, 4, true, false), 0xf);

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn narrow_signed_values_extend_their_sign_into_the_register() {
+    fn narrow_signed_values_are_sign_extended() {
         assert_eq!((-1i8).into_raw(), u32::MAX);
         assert_eq!(0xffu8.into_raw(), 0xff);
         assert_eq!(i16::from_raw(0x0001_8000), i16::MIN);

@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_of_the_same_value_are_compared_in_their_common_bytes() {
+    fn stored_values_are_compared_in_common_bytes() {
         let first = accessor(0, 0, 0);
         let other = accessor(1, 0, 0);
         let cases: [(&[u8], u64, &[u8], Option<bool>); 5] = [
@@ -723,7 +723,7 @@ mod tests {
     }
 
     #[test]
-    fn race_of_different_values_is_reported_before_one_of_the_same() {
+    fn races_with_different_values_are_reported_first() {
         let shadow = LaunchShadow::default();
         let mut cache = PageCache::default();
         record(&shadow, &mut cache, &[store(accessor(0, 0, 0), A, &[1; 8])]);

@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_those_of_the_registers() {
+    fn orders_are_detected() {
         use Distribution::Rows;
         for (role, element, rows, columns, registers, order) in [
             (Role::A, Element::F16, 16, 16, 4, Order::Octet),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_are_those_of_the_isa() {
+    fn positions_follow_the_isa() {
         let a = fragment(Role::A, Element::F16, 16, 16, 4, Distribution::Rows);
         assert_eq!(
             a.position(9, 3),

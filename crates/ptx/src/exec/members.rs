@@ -230,9 +230,9 @@ impl Warp {
             unsafe { (collective.op.run)(&mut unit, &collective.op) };
             results.push((index, mask, frame));
         }
-        for (index, own, frame) in results {
+        for (index, mask, frame) in results {
             let fragment = &mut self.fragments[index];
-            self.frames[fragment.frame as usize].copy_lanes(&frame, own);
+            self.frames[fragment.frame as usize].copy_lanes(&frame, mask);
             fragment.pc += 1;
             fragment.state = State::Ready;
         }

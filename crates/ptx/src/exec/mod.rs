@@ -72,7 +72,6 @@ pub mod tensor_map;
 mod tensor_map_update;
 mod texture;
 mod transfer;
-mod undefined_bytes;
 mod uninitialized;
 mod unit;
 mod video;

@@ -1,7 +1,7 @@
 //! Device-side `printf`: a C format string and the arguments that a kernel packed.
 
 /// The maximum width or precision, which bounds the output of a format.
-const LONGEST: usize = 4096;
+const MAX_LENGTH: usize = 4096;
 
 /// The arguments of a call, packed at their natural alignment.
 pub(crate) trait Arguments {
@@ -30,61 +30,61 @@ struct Specification {
 /// Formats the arguments.
 pub(crate) fn format(format: &[u8], arguments: &mut impl Arguments) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut rest = format;
-    while let Some(at) = rest.iter().position(|&byte| byte == b'%') {
-        out.extend_from_slice(&rest[..at]);
-        rest = &rest[at + 1..];
-        let (specification, after) = Specification::parse(rest, arguments);
+    let mut remaining = format;
+    while let Some(percent) = remaining.iter().position(|&byte| byte == b'%') {
+        out.extend_from_slice(&remaining[..percent]);
+        let (specification, after) = Specification::parse(&remaining[percent + 1..], arguments);
         let Some((&conversion, after)) = after.split_first() else {
             return out;
         };
         specification.write(conversion, arguments, &mut out);
-        rest = after;
+        remaining = after;
     }
-    out.extend_from_slice(rest);
+    out.extend_from_slice(remaining);
     out
 }
 
 impl Specification {
-    fn parse<'f>(mut rest: &'f [u8], arguments: &mut impl Arguments) -> (Self, &'f [u8]) {
-        let mut it = Self {
+    /// Parses a specification after its `%`, and returns the text from the conversion on.
+    fn parse<'f>(mut text: &'f [u8], arguments: &mut impl Arguments) -> (Self, &'f [u8]) {
+        let mut specification = Self {
             bits: 32,
             ..Self::default()
         };
-        while let Some((&flag, after)) = rest.split_first() {
+        while let Some((&flag, after)) = text.split_first() {
             match flag {
-                b'-' => it.left = true,
-                b'+' => it.plus = true,
-                b' ' => it.space = true,
-                b'#' => it.alternate = true,
-                b'0' => it.zeros = true,
+                b'-' => specification.left = true,
+                b'+' => specification.plus = true,
+                b' ' => specification.space = true,
+                b'#' => specification.alternate = true,
+                b'0' => specification.zeros = true,
                 _ => break,
             }
-            rest = after;
+            text = after;
         }
-        let (width, after) = number(rest, arguments);
-        it.left |= width < 0;
-        it.width = usize::try_from(width.unsigned_abs())
-            .unwrap_or(LONGEST)
-            .min(LONGEST);
-        rest = after;
-        if let Some((b'.', after)) = rest.split_first() {
+        let (width, after) = number(text, arguments);
+        specification.left |= width < 0;
+        specification.width = usize::try_from(width.unsigned_abs())
+            .unwrap_or(MAX_LENGTH)
+            .min(MAX_LENGTH);
+        text = after;
+        if let Some((b'.', after)) = text.split_first() {
             let (precision, after) = number(after, arguments);
-            it.precision = usize::try_from(precision)
+            specification.precision = usize::try_from(precision)
                 .ok()
-                .map(|precision| precision.min(LONGEST));
-            rest = after;
+                .map(|precision| precision.min(MAX_LENGTH));
+            text = after;
         }
-        while let Some((&length, after)) = rest.split_first() {
+        while let Some((&length, after)) = text.split_first() {
             match length {
-                b'l' | b'j' | b'z' | b't' => it.long = true,
-                b'h' => it.bits /= 2,
+                b'l' | b'j' | b'z' | b't' => specification.long = true,
+                b'h' => specification.bits /= 2,
                 b'L' => {}
                 _ => break,
             }
-            rest = after;
+            text = after;
         }
-        (it, rest)
+        (specification, text)
     }
 
     fn write(&self, conversion: u8, arguments: &mut impl Arguments, out: &mut Vec<u8>) {
@@ -218,8 +218,8 @@ impl Specification {
 
 /// Returns the number at the start of a format, or the argument for `*`.
 fn number<'f>(text: &'f [u8], arguments: &mut impl Arguments) -> (i64, &'f [u8]) {
-    if let Some((b'*', rest)) = text.split_first() {
-        return (i64::from(arguments.next(4) as i32), rest);
+    if let Some((b'*', after)) = text.split_first() {
+        return (i64::from(arguments.next(4) as i32), after);
     }
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let value = text[..digits].iter().fold(0_i64, |value, digit| {
@@ -247,19 +247,28 @@ fn shortest(value: f64, precision: usize, keeps_zeros: bool) -> String {
         .split_once('e')
         .and_then(|(_, exponent)| exponent.parse().ok())
         .unwrap_or(0);
-    let trim = |digits: &str| match (keeps_zeros, digits.contains('.')) {
-        (false, true) => digits
-            .trim_end_matches('0')
-            .trim_end_matches('.')
-            .to_owned(),
-        _ => digits.to_owned(),
-    };
     if exponent < -4 || exponent >= precision as i64 {
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "+00"));
-        return format!("{}e{exponent}", trim(digits));
+        let (mut digits, exponent) = text.split_once('e').unwrap_or((&text, "+00"));
+        if !keeps_zeros {
+            digits = without_trailing_zeros(digits);
+        }
+        return format!("{digits}e{exponent}");
     }
     let decimals = (precision as i64 - 1 - exponent).max(0) as usize;
-    trim(&format!("{value:.decimals$}"))
+    let digits = format!("{value:.decimals$}");
+    if keeps_zeros {
+        digits
+    } else {
+        without_trailing_zeros(&digits).to_owned()
+    }
+}
+
+fn without_trailing_zeros(digits: &str) -> &str {
+    if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        digits
+    }
 }
 
 /// Formats `%a`.
@@ -330,30 +339,33 @@ mod tests {
 
     #[test]
     fn reals_follow_their_conversion() {
-        let bits = |value: f64| value.to_bits();
-        assert_eq!(
-            print("%f %.2f %8.3f", &[bits(1.5), bits(-2.354), bits(3.0)]),
-            "1.500000 -2.35    3.000"
-        );
-        assert_eq!(
-            print("%e %.0e %E", &[bits(12345.678), bits(5e-10), bits(1e100)]),
-            "1.234568e+04 5e-10 1.000000E+100"
-        );
-        assert_eq!(
-            print(
+        let cases: [(&str, &[f64], &str); 5] = [
+            (
+                "%f %.2f %8.3f",
+                &[1.5, -2.354, 3.0],
+                "1.500000 -2.35    3.000",
+            ),
+            (
+                "%e %.0e %E",
+                &[12345.678, 5e-10, 1e100],
+                "1.234568e+04 5e-10 1.000000E+100",
+            ),
+            (
                 "%g %g %g %g",
-                &[bits(100_000.0), bits(1e6), bits(0.0001), bits(0.00001)]
+                &[100_000.0, 1e6, 0.0001, 0.00001],
+                "100000 1e+06 0.0001 1e-05",
             ),
-            "100000 1e+06 0.0001 1e-05"
-        );
-        assert_eq!(
-            print(
+            (
                 "%f %F %+05.1f",
-                &[bits(f64::NAN), bits(f64::INFINITY), bits(2.0)]
+                &[f64::NAN, f64::INFINITY, 2.0],
+                "nan INF +02.0",
             ),
-            "nan INF +02.0"
-        );
-        assert_eq!(print("%a %a", &[bits(1.5), bits(0.0)]), "0x1.8p+0 0x0p+0");
+            ("%a %a", &[1.5, 0.0], "0x1.8p+0 0x0p+0"),
+        ];
+        for (format, values, expected) in cases {
+            let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
+            assert_eq!(print(format, &bits), expected);
+        }
     }
 
     #[test]
@@ -365,6 +377,6 @@ mod tests {
         assert_eq!(print("%s", &[0]), "(null)");
         assert_eq!(print("50%", &[]), "50");
         assert_eq!(print("%k", &[]), "%k");
-        assert_eq!(print("%99999999d", &[1]).len(), LONGEST);
+        assert_eq!(print("%99999999d", &[1]).len(), MAX_LENGTH);
     }
 }

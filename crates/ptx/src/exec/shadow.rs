@@ -744,7 +744,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_one_word_are_distinguished() {
+    fn bytes_in_a_word_are_distinguished() {
         let mut shadow = Shadow::new(8);
         assert_eq!(shadow.record(0, 1, accessor(0), true, JOINED), None);
         assert_eq!(shadow.record(1, 1, accessor(32), true, JOINED), None);
@@ -764,7 +764,7 @@ mod tests {
     }
 
     #[test]
-    fn writer_races_with_a_reader_of_another_warp() {
+    fn writer_races_with_a_reader_in_another_warp() {
         let mut shadow = Shadow::new(8);
         assert_eq!(shadow.record(0, 4, accessor(0), false, JOINED), None);
         assert_eq!(shadow.record(0, 4, accessor(33), false, JOINED), None);
@@ -777,7 +777,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_a_warp_race_unless_synchronized() {
+    fn threads_in_a_warp_race_unless_synchronized() {
         for (first, second, races) in [
             (false, false, false),
             (false, true, true),

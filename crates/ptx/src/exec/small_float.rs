@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_powers_of_two() {
+    fn scales_are_rounded_to_powers() {
         assert_eq!(narrow_scale(1.0, ScaleRounding::Up), 127);
         assert_eq!(narrow_scale(1.5, ScaleRounding::Up), 128);
         assert_eq!(narrow_scale(1.5, ScaleRounding::Zero), 127);

@@ -34,7 +34,7 @@ impl Warp {
                 self.split(index, active, op.branch_target());
                 self.fragments[index].pc += 1;
                 if is_backward {
-                    self.rest(self.fragments.len() - 1, 1);
+                    self.count_backward_branches(self.fragments.len() - 1, 1);
                 }
                 Ok(())
             }
@@ -69,7 +69,7 @@ impl Warp {
         }
         self.fragments[index].pc = target;
         if target <= pc {
-            self.rest(index, 1);
+            self.count_backward_branches(index, 1);
         }
         Ok(())
     }

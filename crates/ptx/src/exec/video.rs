@@ -176,7 +176,7 @@ impl Operation {
 /// Runs `vadd` and the other video instructions.
 pub(crate) fn run_video(unit: &mut Unit<'_>, op: &Op) -> Control {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
-    let video = &function.videos[op.imm as usize];
+    let video = &function.videos[op.table_index()];
     let [a, b, c] = [op.a, op.b, op.c].map(|row| unit.frame.row::<u32>(row));
     let mut result = [0; LANES];
     for (lane, value) in result.iter_mut().enumerate() {
@@ -191,25 +191,25 @@ mod tests {
     use super::*;
 
     fn words(operation: Operation, signed: [bool; 3], saturates: bool) -> Video {
-        let pick = |second| {
+        let picks = [false, true].map(|second| {
             [Pick {
                 second,
                 shift: 0,
                 width: 32,
             }; 4]
-        };
+        });
         Video {
             operation,
             width: 32,
             signed,
-            picks: [pick(false), pick(true)],
+            picks,
             saturates,
             third: Third::Unused,
         }
     }
 
     #[test]
-    fn words_saturate_to_the_type_of_the_result() {
+    fn words_saturate_to_the_result_type() {
         assert_eq!(
             words(Operation::Add, [true; 3], true).apply(0x7fff_ffff, 1, 0),
             0x7fff_ffff

@@ -162,9 +162,9 @@ impl Warp {
                 }
                 return Ok(Progress::Blocked);
             };
-            if self.fragments[index].state == State::Rested {
+            if self.fragments[index].state == State::Yielded {
                 for fragment in &mut self.fragments {
-                    if fragment.state == State::Rested {
+                    if fragment.state == State::Yielded {
                         fragment.state = State::Ready;
                     }
                 }
@@ -276,17 +276,17 @@ impl Warp {
         }
     }
 
-    /// Returns the fragment to run: rested ones last, then the deepest, then the one with the lowest instruction.
+    /// Returns the fragment to run: yielded ones last, then the deepest, then the one with the lowest instruction.
     fn pick(&self) -> Option<usize> {
         if let [only] = &self.fragments[..] {
-            return matches!(only.state, State::Ready | State::Rested).then_some(0);
+            return matches!(only.state, State::Ready | State::Yielded).then_some(0);
         }
         (0..self.fragments.len())
-            .filter(|&index| matches!(self.fragments[index].state, State::Ready | State::Rested))
+            .filter(|&index| matches!(self.fragments[index].state, State::Ready | State::Yielded))
             .min_by_key(|&index| {
                 let fragment = &self.fragments[index];
-                let is_rested = fragment.state == State::Rested;
-                (is_rested, u32::MAX - fragment.depth, fragment.pc)
+                let is_yielded = fragment.state == State::Yielded;
+                (is_yielded, u32::MAX - fragment.depth, fragment.pc)
             })
     }
 
@@ -325,7 +325,7 @@ impl Warp {
         let mask = self.fragments[index].mask;
         match stop.outcome {
             Outcome::Met => {}
-            Outcome::Back => self.rest(index, 0),
+            Outcome::Back => self.count_backward_branches(index, 0),
             Outcome::Split(active) => self.split(index, mask & !active, stop.pc + 1),
             Outcome::Control(Control::Fault, active) => {
                 let leader = active.trailing_zeros() as usize;
@@ -356,12 +356,12 @@ impl Warp {
     }
 
     /// Counts backward branches, and makes the fragment yield after many.
-    pub(crate) fn rest(&mut self, index: usize, turns: u32) {
+    pub(crate) fn count_backward_branches(&mut self, index: usize, count: u32) {
         let fragment = &mut self.fragments[index];
-        fragment.turns += turns;
+        fragment.turns += count;
         if fragment.turns >= FRAGMENT_FUEL {
             fragment.turns = 0;
-            fragment.state = State::Rested;
+            fragment.state = State::Yielded;
         }
     }
 

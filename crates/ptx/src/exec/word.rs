@@ -68,13 +68,13 @@ macro_rules! words {
 
             #[inline(always)]
             unsafe fn load(pointer: *mut Self) -> Self {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller guarantees that the pointer is aligned and valid, and that concurrent accesses are atomic.
                 unsafe { <$atomic>::from_ptr(pointer) }.load(Ordering::Relaxed)
             }
 
             #[inline(always)]
             unsafe fn store(pointer: *mut Self, value: Self) {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller guarantees that the pointer is aligned and valid, and that concurrent accesses are atomic.
                 unsafe { <$atomic>::from_ptr(pointer) }.store(value, Ordering::Relaxed);
             }
 
@@ -112,22 +112,22 @@ macro_rules! words {
             #[inline(always)]
             unsafe fn copy_half<const WIDE: bool>(to: *mut Self, from: *const Self) {
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller guarantees 16 values on both sides, which do not overlap, and the processor.
                 unsafe {
                     copy::<WIDE>(to.cast(), from.cast(), size_of::<[Self; HALF]>());
                 };
                 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
                 for lane in 0..HALF {
-                    // SAFETY: the caller guarantees 16 values.
+                    // SAFETY: the caller guarantees 16 values that can be read.
                     let value = unsafe { Self::load(from.wrapping_add(lane).cast_mut()) };
-                    // SAFETY: as for the load.
+                    // SAFETY: the caller guarantees 16 values that can be written.
                     unsafe { Self::store(to.wrapping_add(lane), value) };
                 }
             }
 
             #[inline(always)]
             unsafe fn update(pointer: *mut Self, change: impl Fn(Self) -> Self) -> Self {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller guarantees that the pointer is aligned and valid, and that concurrent accesses are atomic.
                 let atomic = unsafe { <$atomic>::from_ptr(pointer) };
                 let mut old = atomic.load(Ordering::Relaxed);
                 loop {
@@ -166,7 +166,8 @@ unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {
         16
     };
     for offset in (0..bytes).step_by(step) {
-        let (to, from) = (to.wrapping_add(offset), from.wrapping_add(offset));
+        let to = to.wrapping_add(offset);
+        let from = from.wrapping_add(offset);
         if step == 32 {
             // SAFETY: the caller guarantees the bytes and the processor; otherwise only a register is written.
             unsafe {

@@ -48,37 +48,29 @@ impl Fixed {
     fn new(negative: bool, significand: u128, exponent: i32) -> Self {
         let mut limbs = [0; 68];
         let shift = (exponent + 2148) as usize;
-        let (limb, bit) = (shift / 64, shift % 64);
-        let low = significand as u64;
-        let high = (significand >> 64) as u64;
-        let spread = |word: u64| u128::from(word) << bit;
-        limbs[limb] |= spread(low) as u64;
-        limbs[limb + 1] |= (spread(low) >> 64) as u64 | spread(high) as u64;
-        limbs[limb + 2] |= (spread(high) >> 64) as u64;
+        let limb = shift / 64;
+        let bit = shift % 64;
+        let low = u128::from(significand as u64) << bit;
+        let high = (significand >> 64) << bit;
+        limbs[limb] |= low as u64;
+        limbs[limb + 1] |= (low >> 64) as u64 | high as u64;
+        limbs[limb + 2] |= (high >> 64) as u64;
         Self { negative, limbs }
     }
 
-    fn of(value: f64) -> Self {
-        let bits = value.to_bits();
-        let field = (bits >> 52 & 0x7ff) as i32;
-        let fraction = u128::from(bits & ((1 << 52) - 1));
-        let hidden = u128::from(field != 0) << 52;
-        Self::new(bits >> 63 == 1, fraction | hidden, field.max(1) - 1075)
+    fn from_f64(value: f64) -> Self {
+        let (significand, exponent) = decode(value);
+        Self::new(value.is_sign_negative(), significand, exponent)
     }
 
     fn product(a: f64, b: f64) -> Self {
-        let parts = |value: f64| {
-            let bits = value.to_bits();
-            let field = (bits >> 52 & 0x7ff) as i32;
-            let hidden = u128::from(field != 0) << 52;
-            (
-                u128::from(bits & ((1 << 52) - 1)) | hidden,
-                field.max(1) - 1075,
-            )
-        };
-        let ((ma, ea), (mb, eb)) = (parts(a), parts(b));
-        let negative = a.is_sign_negative() != b.is_sign_negative();
-        Self::new(negative, ma * mb, ea + eb)
+        let (a_significand, a_exponent) = decode(a);
+        let (b_significand, b_exponent) = decode(b);
+        Self::new(
+            a.is_sign_negative() != b.is_sign_negative(),
+            a_significand * b_significand,
+            a_exponent + b_exponent,
+        )
     }
 
     fn magnitude_cmp(&self, other: &Self) -> std::cmp::Ordering {
@@ -92,7 +84,8 @@ impl Fixed {
             for (index, limb) in limbs.iter_mut().enumerate() {
                 let (sum, first) = self.limbs[index].overflowing_add(other.limbs[index]);
                 let (sum, second) = sum.overflowing_add(u64::from(carry));
-                (*limb, carry) = (sum, first || second);
+                *limb = sum;
+                carry = first || second;
             }
             return Self {
                 negative: self.negative,
@@ -108,7 +101,8 @@ impl Fixed {
         for (index, limb) in limbs.iter_mut().enumerate() {
             let (difference, first) = big.limbs[index].overflowing_sub(small.limbs[index]);
             let (difference, second) = difference.overflowing_sub(u64::from(borrow));
-            (*limb, borrow) = (difference, first || second);
+            *limb = difference;
+            borrow = first || second;
         }
         Self {
             negative: big.negative,
@@ -134,6 +128,25 @@ impl Fixed {
     }
 }
 
+/// Returns the significand and the exponent of a finite number.
+fn decode(value: f64) -> (u128, i32) {
+    let bits = value.to_bits();
+    let field = (bits >> 52 & 0x7ff) as i32;
+    let fraction = u128::from(bits & ((1 << 52) - 1));
+    let hidden = u128::from(field != 0) << 52;
+    (fraction | hidden, field.max(1) - 1075)
+}
+
+/// Returns `true` if a number is at most the exact one.
+fn is_at_most(value: f64, exact: &Fixed) -> bool {
+    value == f64::NEG_INFINITY || (value.is_finite() && Fixed::from_f64(value).cmp(exact).is_le())
+}
+
+/// Returns `true` if a number is at least the exact one.
+fn is_at_least(value: f64, exact: &Fixed) -> bool {
+    value == f64::INFINITY || (value.is_finite() && Fixed::from_f64(value).cmp(exact).is_ge())
+}
+
 /// Returns `true` if `result` is `exact` rounded in a direction, by the definition: no number of the format is between them.
 fn is_rounded(exact: &Fixed, result: f64, rounding: Rounding) -> bool {
     let rounding = match (rounding, exact.negative) {
@@ -141,38 +154,35 @@ fn is_rounded(exact: &Fixed, result: f64, rounding: Rounding) -> bool {
         (Rounding::Zero, true) => Rounding::Up,
         (other, _) => other,
     };
-    let below = |value: f64| {
-        value == f64::NEG_INFINITY || (value.is_finite() && Fixed::of(value).cmp(exact).is_le())
-    };
-    let above = |value: f64| {
-        value == f64::INFINITY || (value.is_finite() && Fixed::of(value).cmp(exact).is_ge())
-    };
     match rounding {
-        Rounding::Down => below(result) && !below(result.next_up()),
-        _ => above(result) && !above(result.next_down()),
+        Rounding::Down => is_at_most(result, exact) && !is_at_most(result.next_up(), exact),
+        _ => is_at_least(result, exact) && !is_at_least(result.next_down(), exact),
     }
 }
 
 const DIRECTED: [Rounding; 3] = [Rounding::Zero, Rounding::Down, Rounding::Up];
 
 #[test]
-fn directed_sums_products_and_fused_sums_are_exact_in_f64() {
+fn directed_sums_and_products_are_exact_in_f64() {
     let values = samples();
     for (index, &a) in values.iter().enumerate() {
         for (step, &b) in values.iter().enumerate() {
             let c = values[(index * 7 + step * 3) % values.len()];
-            let (x, y, z) = (Exact::from_f64(a), Exact::from_f64(b), Exact::from_f64(c));
+            let [x, y, z] = [a, b, c].map(Exact::from_f64);
             for rounding in DIRECTED {
                 let results = [
-                    (x.sum(y, rounding), Fixed::of(a).plus(&Fixed::of(b))),
+                    (
+                        x.sum(y, rounding),
+                        Fixed::from_f64(a).plus(&Fixed::from_f64(b)),
+                    ),
                     (x.product(y), Fixed::product(a, b)),
                     (
                         x.product(y).sum(z, rounding),
-                        Fixed::product(a, b).plus(&Fixed::of(c)),
+                        Fixed::product(a, b).plus(&Fixed::from_f64(c)),
                     ),
                 ];
-                for (ours, exact) in results {
-                    let result = f64::from_bits(ours.round(F64, rounding));
+                for (unrounded, exact) in results {
+                    let result = f64::from_bits(unrounded.round(F64, rounding));
                     if exact.is_zero() {
                         assert_eq!(result, 0.0, "{a:e} {b:e} {c:e}");
                     } else {
@@ -190,47 +200,39 @@ fn directed_sums_products_and_fused_sums_are_exact_in_f64() {
 #[test]
 fn nearest_results_agree_with_the_host_in_f64_and_f32() {
     let values = samples();
-    let round = |exact: Exact| f64::from_bits(exact.round(F64, Rounding::Nearest));
     for &a in &values {
         assert_eq!(
             (a.abs()).sqrt().to_bits(),
-            round(Exact::from_f64(a.abs()).square_root()).to_bits()
+            nearest(Exact::from_f64(a.abs()).square_root())
         );
         assert_eq!(
             u64::from((a as f32).to_bits()),
             Exact::from_f64(a).round(F32, Rounding::Nearest)
         );
         for &b in &values {
-            let (x, y) = (Exact::from_f64(a), Exact::from_f64(b));
-            assert_eq!(
-                (a + b).to_bits(),
-                round(x.sum(y, Rounding::Nearest)).to_bits(),
-                "{a:e} + {b:e}"
-            );
-            assert_eq!(
-                (a * b).to_bits(),
-                round(x.product(y)).to_bits(),
-                "{a:e} * {b:e}"
-            );
+            let x = Exact::from_f64(a);
+            let y = Exact::from_f64(b);
+            let sum = nearest(x.sum(y, Rounding::Nearest));
+            assert_eq!((a + b).to_bits(), sum, "{a:e} + {b:e}");
+            let product = nearest(x.product(y));
+            assert_eq!((a * b).to_bits(), product, "{a:e} * {b:e}");
             if b != 0.0 {
-                assert_eq!(
-                    (a / b).to_bits(),
-                    round(x.quotient(y)).to_bits(),
-                    "{a:e} / {b:e}"
-                );
+                let quotient = nearest(x.quotient(y));
+                assert_eq!((a / b).to_bits(), quotient, "{a:e} / {b:e}");
             }
-            let fused = round(x.product(y).sum(Exact::from_f64(a), Rounding::Nearest));
-            assert_eq!(
-                a.fused(b, a).to_bits(),
-                fused.to_bits(),
-                "{a:e} * {b:e} + {a:e}"
-            );
+            let fused = nearest(x.product(y).sum(x, Rounding::Nearest));
+            assert_eq!(a.fused(b, a).to_bits(), fused, "{a:e} * {b:e} + {a:e}");
         }
     }
 }
 
+/// Returns the bits of the nearest f64.
+fn nearest(exact: Exact) -> u64 {
+    exact.round(F64, Rounding::Nearest)
+}
+
 #[test]
-fn directed_quotients_and_roots_bracket_the_exact_value() {
+fn directed_quotients_and_roots_bracket_exact_values() {
     // q <= a / b < next_up(q) is q * b <= a < next_up(q) * b for positive b.
     let values: Vec<f64> = samples()
         .into_iter()
@@ -239,10 +241,10 @@ fn directed_quotients_and_roots_bracket_the_exact_value() {
     for &a in &values {
         let exact = Exact::from_f64(a);
         let root = f64::from_bits(exact.square_root().round(F64, Rounding::Down));
-        assert!(Fixed::product(root, root).cmp(&Fixed::of(a)).is_le());
+        assert!(Fixed::product(root, root).cmp(&Fixed::from_f64(a)).is_le());
         assert!(
             Fixed::product(root.next_up(), root.next_up())
-                .cmp(&Fixed::of(a))
+                .cmp(&Fixed::from_f64(a))
                 .is_gt()
         );
         for &b in &values {
@@ -250,11 +252,11 @@ fn directed_quotients_and_roots_bracket_the_exact_value() {
             let down = f64::from_bits(quotient.round(F64, Rounding::Down));
             let up = f64::from_bits(quotient.round(F64, Rounding::Up));
             assert!(
-                Fixed::product(down, b).cmp(&Fixed::of(a)).is_le(),
+                Fixed::product(down, b).cmp(&Fixed::from_f64(a)).is_le(),
                 "{a:e} / {b:e}"
             );
             assert!(
-                Fixed::product(up, b).cmp(&Fixed::of(a)).is_ge(),
+                Fixed::product(up, b).cmp(&Fixed::from_f64(a)).is_ge(),
                 "{a:e} / {b:e}"
             );
             assert!(up == down || up == down.next_up());
@@ -263,7 +265,7 @@ fn directed_quotients_and_roots_bracket_the_exact_value() {
 }
 
 #[test]
-fn narrow_formats_survive_a_round_trip_of_every_bit_pattern() {
+fn narrow_formats_round_trip_every_bit_pattern() {
     for format in [F16, BF16] {
         for bits in 0..=u64::from(u16::MAX) {
             let value = widen(bits, format);
@@ -275,7 +277,7 @@ fn narrow_formats_survive_a_round_trip_of_every_bit_pattern() {
 }
 
 #[test]
-fn overflow_and_underflow_follow_the_rounding_direction() {
+fn overflow_follows_the_rounding_direction() {
     let huge = Exact::from_f64(1e300);
     let tiny = Exact::from_f64(-1e-300);
     assert_eq!(huge.round(F32, Rounding::Zero), 0x7f7f_ffff);
@@ -283,10 +285,9 @@ fn overflow_and_underflow_follow_the_rounding_direction() {
     assert_eq!(huge.round(F32, Rounding::Up), 0x7f80_0000);
     assert_eq!(tiny.round(F32, Rounding::Down), 0x8000_0001);
     assert_eq!(tiny.round(F32, Rounding::Up), 0x8000_0000);
-    let (one, minus) = (Exact::from_f64(1.0), Exact::from_f64(-1.0));
-    assert_eq!(
-        one.sum(minus, Rounding::Down).round(F32, Rounding::Down),
-        0x8000_0000
-    );
-    assert_eq!(one.sum(minus, Rounding::Up).round(F32, Rounding::Up), 0);
+    let one = Exact::from_f64(1.0);
+    let minus_one = Exact::from_f64(-1.0);
+    for (rounding, zero) in [(Rounding::Down, 0x8000_0000), (Rounding::Up, 0)] {
+        assert_eq!(one.sum(minus_one, rounding).round(F32, rounding), zero);
+    }
 }

@@ -76,7 +76,7 @@ pub(crate) fn integer(instruction: &Instruction, scalar: ScalarType) -> Option<H
         O::Sub => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_sub(b))),
         O::Mul | O::Mul24 => product(instruction, scalar),
         O::Mad | O::Mad24 => product_sum(instruction, scalar),
-        O::Sad => by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.sum_of_difference(b, c))),
+        O::Sad => by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.add_difference(b, c))),
         O::Div => by_type!(scalar, T => binary(|a: T, b: T| a.quotient(b))),
         O::Rem => by_type!(scalar, T => binary(|a: T, b: T| a.remainder(b))),
         O::Min | O::Max if has(Modifier::Keyword(Keyword::Relu)) => {

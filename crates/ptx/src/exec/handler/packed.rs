@@ -30,10 +30,10 @@ fn nearest<T: Narrow>(instruction: &Instruction) -> Option<Choice> {
         return None;
     }
     plain(match instruction.opcode {
-        O::Add => rows::binary_of_pairs::<T, _>(|a, b| a + b),
-        O::Sub => rows::binary_of_pairs::<T, _>(|a, b| a - b),
-        O::Mul => rows::binary_of_pairs::<T, _>(|a, b| a * b),
-        O::Fma => rows::fused_of_pairs::<T>(),
+        O::Add => rows::packed_binary::<T, _>(|a, b| a + b),
+        O::Sub => rows::packed_binary::<T, _>(|a, b| a - b),
+        O::Mul => rows::packed_binary::<T, _>(|a, b| a * b),
+        O::Fma => rows::packed_fused::<T>(),
         _ => return None,
     })
 }

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn distant_coordinates_of_repeating_images_wrap() {
+    fn distant_coordinates_wrap_in_repeating_images() {
         for mode in [AddressMode::Wrap, AddressMode::Mirror] {
             let axis = axis(mode, true);
             for exponent in [21, 24, 40, 61, 62, 63, 64, 100, 127] {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_multiples_of_one_256th() {
+    fn weights_have_a_resolution_in_256ths() {
         let axis = axis(AddressMode::Clamp, false);
         for (coordinate, offset, elements, weight) in [
             (1.5, 0, [1, 2], 0),

@@ -27,7 +27,7 @@ mod tests {
     use super::face;
 
     #[test]
-    fn each_axis_points_to_the_middle_of_a_face() {
+    fn axes_point_to_the_middles_of_faces() {
         let axes = [
             [2.0, 0.0, 0.0],
             [-2.0, 0.0, 0.0],

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn blend_of_halves_is_the_nearest_half() {
+    fn blended_halves_round_to_nearest() {
         let tie = 1.0 + 1.0 / 2048.0;
         let farther = 1.0 + 1.0 / 1024.0;
         let least = 2_f32.powi(-24);

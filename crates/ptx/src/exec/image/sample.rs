@@ -196,9 +196,9 @@ impl Texture {
         if geometry.has_layers() {
             coordinates[2] = point.layer;
         }
-        for direction in 0..geometry.dimensions() {
-            coordinates[direction] =
-                point.coordinates[direction].wrapping_add_signed(point.offset[direction]);
+        let dimensions = geometry.dimensions();
+        for (direction, coordinate) in coordinates.iter_mut().enumerate().take(dimensions) {
+            *coordinate = point.coordinates[direction].wrapping_add_signed(point.offset[direction]);
         }
         for (direction, coordinate) in coordinates.iter_mut().enumerate() {
             let last = image.extent(direction) - 1;

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn warp_addresses_are_those_of_its_lanes() {
+    fn warp_addresses_equal_lane_addresses() {
         let image = Image {
             base: 0x1000,
             width: 5,

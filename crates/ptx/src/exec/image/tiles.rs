@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_elements_of_mapped_tiles_have_memory() {
+    fn only_mapped_tiles_have_memory() {
         let image = Image {
             base: 0x1000,
             width: 20,

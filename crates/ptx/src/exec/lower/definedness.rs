@@ -1,7 +1,7 @@
 //! Propagation of undefined bytes through each instruction, for programs that check for uninitialized reads.
 
 use super::function::{Lowerer, Slot};
-use crate::exec::definedness::{Flow, Propagation, RegisterRow, Source, Value};
+use crate::exec::definedness::{Flow, Propagation, RegisterRow, Shift, Source, Value};
 use crate::syntax::{
     Base, Callee, Instruction, Keyword, Modifier, Opcode, Operand, Operation, RegisterId,
     ScalarClass, ScalarType, ShuffleMode, Space as State,
@@ -69,27 +69,17 @@ impl Lowerer<'_> {
                 (self.defined(operands), None)
             }
             O::Shl => (
-                self.chosen(
-                    Propagation::Shift {
-                        left: true,
-                        signed: false,
-                    },
-                    operands,
-                    scalar,
-                ),
+                self.chosen(Propagation::Shift(Shift::Left), operands, scalar),
                 None,
             ),
             O::Shr => {
-                let signed = scalar.class() == ScalarClass::Signed;
+                let shift = if scalar.class() == ScalarClass::Signed {
+                    Shift::ArithmeticRight
+                } else {
+                    Shift::LogicalRight
+                };
                 (
-                    self.chosen(
-                        Propagation::Shift {
-                            left: false,
-                            signed,
-                        },
-                        operands,
-                        scalar,
-                    ),
+                    self.chosen(Propagation::Shift(shift), operands, scalar),
                     None,
                 )
             }

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_eight_are_contiguous_without_swizzling() {
+    fn eight_rows_are_contiguous_without_swizzling() {
         let descriptor = Descriptor::from_bits(bits(1024, 128, 256, 0));
         assert_eq!(
             [

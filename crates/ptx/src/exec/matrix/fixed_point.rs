@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_double_precision() {
+    fn sums_equal_those_in_double_precision() {
         let mut random = Rng::with_seed(7);
         let mut added = 0;
         for turn in 0..6000 {

@@ -203,14 +203,15 @@ impl Problem<f32> {
                 *rounded = f32::read(kind.result, bits.into());
             }
         }
-        for (&sum, &addend) in rounded.iter().zip(&self.addend.values) {
-            bits.push(if kind.result == Element::F16 {
+        let terms = rounded.iter().zip(&self.addend.values);
+        bits.extend(terms.map(|(&sum, &addend)| {
+            if kind.result == Element::F16 {
                 // The sum of two halves is exact, and rounded once.
                 Half::nearest(f64::from(sum) + f64::from(addend)) as u32
             } else {
                 canonical(sum + addend).to_bits()
-            });
-        }
+            }
+        }));
     }
 
     /// Computes `mma.m8n8k4` as the driver compiles it: sums in single precision, to which the addend is added last.
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_elements_of_a_sparse_matrix_are_not_multiplied() {
+    fn absent_elements_are_not_multiplied() {
         let problem = Problem {
             a: Matrix {
                 values: smallvec![2.0_f32, 3.0],

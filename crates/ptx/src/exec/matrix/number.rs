@@ -139,7 +139,7 @@ mod tests {
     use crate::exec::small_float::{E4M3, E5M2};
 
     #[test]
-    fn small_numbers_have_the_values_of_their_formats() {
+    fn small_numbers_are_read_in_their_formats() {
         for bits in 0..256 {
             for (element, format) in [(Element::E4m3, E4M3), (Element::E5m2, E5M2)] {
                 let value = f64::from(f32::read(element, u64::from(bits)));

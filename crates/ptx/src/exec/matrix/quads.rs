@@ -132,10 +132,14 @@ fn read_halves<T: Narrow, const WIDE: bool>(
     true
 }
 
-/// Returns the f32 without the bits of a mask.
+/// Returns the f32 in words, without the bits of a mask.
 #[inline(always)]
-fn without<const DROPPED: u32>(word: u32) -> f32 {
-    f32::from_bits(word & !DROPPED)
+fn singles<const DROPPED: u32, const N: usize>(words: [u32; N]) -> [f32; N] {
+    let mut values = [0.0; N];
+    for index in 0..N {
+        values[index] = f32::from_bits(words[index] & !DROPPED);
+    }
+    values
 }
 
 /// Reads f32 without the bits of a mask. Returns `false` as [`read_halves`] does.
@@ -150,14 +154,14 @@ fn read_words<const DROPPED: u32, const WIDE: bool>(
             for (octet, slots) in octets.iter_mut().zip(&layout.slots) {
                 let [a, b, c, d] = registers.at(slots[0]);
                 let [e, f, g, h] = registers.at(slots[QUAD]);
-                *octet = [a, b, c, d, e, f, g, h].map(without::<DROPPED>);
+                *octet = singles::<DROPPED, OCTET>([a, b, c, d, e, f, g, h]);
             }
         }
         Order::Interleaved => {
             for (octet, slots) in octets.iter_mut().zip(&layout.slots) {
                 let [a, c, e, g] = registers.at(slots[0]);
                 let [b, d, f, h] = registers.at(slots[1]);
-                *octet = [a, b, c, d, e, f, g, h].map(without::<DROPPED>);
+                *octet = singles::<DROPPED, OCTET>([a, b, c, d, e, f, g, h]);
             }
         }
         // A quad has four elements of a column.
@@ -170,7 +174,7 @@ fn read_words<const DROPPED: u32, const WIDE: bool>(
                 for octet in 0..across {
                     let mut tile = [[0.0; QUAD]; OCTET];
                     for (column, &slot) in tile.iter_mut().zip(&slots[octet]) {
-                        *column = registers.at(slot).map(without::<DROPPED>);
+                        *column = singles::<DROPPED, QUAD>(registers.at(slot));
                     }
                     for (row, values) in f32::transpose::<WIDE>(&tile).into_iter().enumerate() {
                         octets[row * across + octet] = values;

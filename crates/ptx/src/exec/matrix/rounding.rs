@@ -26,9 +26,9 @@ pub(super) const NEGATIVE_ZERO: u32 = 1 << 15;
 pub(super) struct Rounding {
     /// The least exponents of normal numbers: of A and B, and of the addend.
     pub(super) least: [i32; 3],
-    /// Bits that are kept below the largest exponent.
+    /// The number of bits of a term below the largest exponent; lower ones are truncated.
     pub(super) fraction: i32,
-    /// Bits that are kept below the exponent of a sum of single precision.
+    /// The number of fraction bits of a sum of single precision; lower ones are truncated.
     pub(super) result_bits: u32,
     pub(super) is_half: bool,
 }
@@ -50,7 +50,7 @@ impl Rounding {
         products << (self.fraction + 2) <= 1 << 31
     }
 
-    /// Returns the bits of a sum of single precision that are not kept.
+    /// Returns the mask of the truncated fraction bits of a sum of single precision.
     pub(super) const fn discarded_bits(self) -> i32 {
         (1 << (23 - self.result_bits)) - 1
     }

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_selects_two_of_every_four_elements() {
+    fn metadata_selects_two_elements_in_four() {
         // Every group selects its first and last column, except the second group of row 9.
         let mut words = [0xcccc_cccc; 32];
         words[4 + 2] = 0xcc4c_cccc;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn lane_has_all_groups_of_bytes_of_one_row() {
+    fn one_lane_has_a_row_of_bytes() {
         let mut words = [0x4444_4444; 32];
         words[4 * 3 + 2 + 1] = 0x4444_44e4;
         let columns = Sparsity {

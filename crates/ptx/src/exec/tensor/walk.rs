@@ -55,9 +55,8 @@ impl Rows {
     fn in_box(map: &Map, start: Coordinates) -> Self {
         let mut axes = Vec::with_capacity(map.rank - 1);
         let mut remaining = 1;
-        for dimension in 1..map.rank {
+        for (dimension, &low) in start.iter().enumerate().take(map.rank).skip(1) {
             let step = map.steps[dimension];
-            let low = start[dimension];
             let elements = map.box_elements(dimension);
             axes.push(Axis {
                 dimension,
@@ -177,11 +176,11 @@ impl Map {
             };
         }
         let mut address = self.address.wrapping_add(first.cast_unsigned());
-        for dimension in 1..self.rank {
-            if !(0..self.extents[dimension]).contains(&row[dimension]) {
+        for (dimension, coordinate) in row.iter().enumerate().take(self.rank).skip(1) {
+            if !(0..self.extents[dimension]).contains(coordinate) {
                 inside = 0;
             }
-            let offset = row[dimension]
+            let offset = coordinate
                 .cast_unsigned()
                 .wrapping_mul(self.strides[dimension]);
             address = address.wrapping_add(offset);
