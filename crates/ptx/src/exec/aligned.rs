@@ -347,7 +347,7 @@ fn successors(function: &Function, pc: u32) -> Vec<u32> {
     next
 }
 
-/// Returns the instructions that are pending or that follow from them by `next`, among `count` instructions.
+/// Returns the instructions that can be reached from pending ones by `next`, among `count` instructions.
 fn reachable(count: usize, mut pending: Vec<u32>, next: impl Fn(u32) -> Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; count];
     while let Some(pc) = pending.pop() {

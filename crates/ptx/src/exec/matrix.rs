@@ -237,7 +237,7 @@ pub(crate) type Numbers<T> = SmallVec<[T; INLINE]>;
 #[derive(Clone, Debug)]
 pub(crate) struct FragmentLayout {
     pub(crate) fragment: Fragment,
-    /// Of each element its index among the elements of the registers, which are ordered by register, lane and bit.
+    /// The index of each element among the elements of the registers, which are ordered by register, lane and bit.
     slots: Vec<[u16; OCTET]>,
     order: Order,
 }
@@ -249,9 +249,9 @@ enum Order {
     Octet,
     /// The first four are neighbors, and the others.
     Quads,
-    /// Every other one is a neighbor, from the first and from the second on.
+    /// The elements with even numbers are neighbors, and so are those with odd numbers.
     Interleaved,
-    /// They are at this distance from each other, and followed by those of the next three rows.
+    /// They are at this distance from each other, and each is followed by those of the next three rows.
     Transposed(u16),
     Any,
 }
@@ -284,7 +284,7 @@ impl FragmentLayout {
 }
 
 impl Order {
-    /// Returns the order of elements, of which rows have `octets` times eight.
+    /// Returns the order of the elements of a matrix whose rows have `octets` times eight elements.
     fn detect(slots: &[[u16; OCTET]], octets: usize) -> Self {
         let are_quads = slots.iter().all(|&[a, b, c, d, e, f, g, h]| {
             are_neighbors([a, b, c, d]) && are_neighbors([e, f, g, h])

@@ -137,7 +137,7 @@ impl Warp {
         }
     }
 
-    /// Executes a collective instruction whose lanes wait at several places, such as in both arms of a branch. They meet if the
+    /// Executes a collective instruction whose lanes wait at several instructions, such as in both arms of a branch. They meet if the
     /// instructions are of one kind with one member mask. Returns `false` if there is none.
     pub(super) fn meet(&mut self, block: &mut BlockState, worker: &mut Worker<'_>) -> bool {
         self.separate_groups(worker);

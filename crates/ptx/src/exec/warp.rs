@@ -180,7 +180,7 @@ impl Warp {
         }
     }
 
-    /// Returns `true` if all threads wait at one barrier, the usual end of a turn.
+    /// Returns `true` if all threads wait at one barrier. Turns usually end so.
     fn waits_together(&self, block: &BlockState) -> bool {
         match self.fragments[..] {
             [

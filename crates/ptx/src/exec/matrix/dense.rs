@@ -43,7 +43,7 @@ impl Factor {
         }
     }
 
-    /// Computes the exponents of the first blocks. Returns `false` if they are not moderate.
+    /// Computes the exponents of the first blocks. Returns `false` if one of them is outside [`FACTOR_EXPONENTS`].
     #[inline(always)]
     fn set_exponents(&mut self, blocks: usize, least: i32) -> bool {
         let values = self.values[..blocks].as_flattened();

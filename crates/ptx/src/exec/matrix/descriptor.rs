@@ -1,6 +1,6 @@
 //! Matrices in shared memory, as `wgmma` descriptors describe them.
 
-/// The number of bytes that swizzling keeps together: of a row along the inner extent, or of eight neighbors across descriptor.
+/// The number of bytes that swizzling keeps together: of a row along the inner extent, or of eight neighbors across it.
 pub(crate) const PIECE: u64 = 16;
 
 /// The size of the shared memory that a descriptor can address.

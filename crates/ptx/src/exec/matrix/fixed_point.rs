@@ -22,7 +22,7 @@ pub(super) const FACTOR_EXPONENTS: RangeInclusive<i32> = -50..=60;
 /// precision.
 const ADDEND_EXPONENTS: RangeInclusive<i32> = -100..=120;
 
-/// The exponent of zeros. That of a product with a zero is below all others. It alone is negative.
+/// The exponent of zeros. The exponent of a product with a zero is below all others, and the only negative one.
 const ZERO_EXPONENT: i32 = -1000;
 
 /// The difference between the exponent of a number and the bits that represent it.

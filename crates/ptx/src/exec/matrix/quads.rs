@@ -90,7 +90,7 @@ fn read_any<const WIDE: bool>(
     }
 }
 
-/// Reads 16-bit elements. Returns `false`, with nothing done, if their order requires them to be read one by one.
+/// Reads 16-bit elements. Returns `false`, without reading any, if their order requires them to be read one by one.
 #[inline(always)]
 fn read_halves<T: Narrow, const WIDE: bool>(
     registers: &Registers<'_, 2>,
