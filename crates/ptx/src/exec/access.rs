@@ -21,6 +21,14 @@ enum Location {
     Param(u64),
 }
 
+/// The direction of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccessMode {
+    Read,
+    /// A write, or an atomic operation.
+    Write,
+}
+
 /// The conversion of a value in memory to the value of a register.
 pub(crate) trait Load: 'static {
     /// The type of the value in memory.
@@ -125,7 +133,14 @@ fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     }
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
-        let value = match locate_element(unit, op, lane, addresses[lane], T::Word::SIZE, false) {
+        let value = match locate_element(
+            unit,
+            op,
+            lane,
+            addresses[lane],
+            T::Word::SIZE,
+            AccessMode::Read,
+        ) {
             Ok(location) => read::<T::Word>(unit, location, lane),
             Err(trap) => return unit.fault(trap),
         };
@@ -143,7 +158,7 @@ fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
             leader,
             op.imm,
             T::Word::SIZE,
-            false,
+            AccessMode::Read,
         );
         return unit.fault(trap.in_space(Space::Param));
     };
@@ -174,7 +189,7 @@ fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control 
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let value = T::truncate(unit.frame.row::<S>(op.b)[lane].extend());
-        match locate_element(unit, op, lane, addresses[lane], T::SIZE, true) {
+        match locate_element(unit, op, lane, addresses[lane], T::SIZE, AccessMode::Write) {
             Ok(location) => write(unit, location, lane, value),
             Err(trap) => return unit.fault(trap),
         }
@@ -239,10 +254,11 @@ fn atomic_anywhere<T: Word, R: InFile>(
 ) -> Control {
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
-        let location = match locate_element(unit, op, lane, addresses[lane], T::SIZE, true) {
-            Ok(location) => location,
-            Err(trap) => return unit.fault(trap),
-        };
+        let location =
+            match locate_element(unit, op, lane, addresses[lane], T::SIZE, AccessMode::Write) {
+                Ok(location) => location,
+                Err(trap) => return unit.fault(trap),
+            };
         let b = T::truncate(unit.frame.row::<R>(op.b)[lane].extend());
         let c = T::truncate(unit.frame.row::<R>(op.c)[lane].extend());
         let old = match location {
@@ -283,13 +299,13 @@ pub(crate) fn segment(
     unit: &mut Unit<'_>,
     space: Space,
     address: u64,
-    write: bool,
+    mode: AccessMode,
 ) -> Option<Segment> {
     match space {
-        Space::Global => unit.cache.segment(unit.launch.memory, address, write),
+        Space::Global => unit.cache.segment(unit.launch.memory, address, mode),
         Space::Shared => Some(unit.block.shared.segment(0)),
         Space::Generic if address < SHARED_WINDOW => {
-            unit.cache.segment(unit.launch.memory, address, write)
+            unit.cache.segment(unit.launch.memory, address, mode)
         }
         Space::Generic if address - SHARED_WINDOW < BLOCK_STRIDE => {
             Some(unit.block.shared.segment(SHARED_WINDOW))
@@ -306,16 +322,16 @@ fn locate_element(
     lane: usize,
     address: u64,
     bytes: u64,
-    write: bool,
+    mode: AccessMode,
 ) -> Result<Location, Trap> {
     // The elements of a vector are accessed separately.
     let start = address.wrapping_sub(op.element_offset());
     if start & u64::from(op.align_mask) != 0 {
         let whole = u64::from(op.align_mask) + 1;
         let kind = ReportKind::MisalignedAddress;
-        return Err(trap(kind, lane, start, whole, write));
+        return Err(trap(kind, lane, start, whole, mode));
     }
-    locate(unit, op.space, lane, address, bytes, write)
+    locate(unit, op.space, lane, address, bytes, mode)
 }
 
 /// Resolves the address of one lane's access.
@@ -326,7 +342,7 @@ fn locate(
     lane: usize,
     address: u64,
     bytes: u64,
-    write: bool,
+    mode: AccessMode,
 ) -> Result<Location, Trap> {
     let (resolved_space, offset) = match space {
         Space::Generic => resolve(address),
@@ -335,16 +351,15 @@ fn locate(
     let location = match resolved_space {
         Space::Shared => unit.block.shared_bytes(offset, bytes).map(Location::Host),
         Space::Local => local::is_inside(unit, offset, bytes).then_some(Location::Local(offset)),
-        Space::Param if write => None,
+        Space::Param if mode == AccessMode::Write => None,
         Space::Param => param(unit, offset, bytes).map(Location::Param),
         _ => unit
             .cache
-            .host_bytes(unit.launch.memory, offset, bytes, write)
+            .host_bytes(unit.launch.memory, offset, bytes, mode)
             .map(Location::Host),
     };
-    location.ok_or_else(|| {
-        trap(ReportKind::IllegalAddress, lane, address, bytes, write).in_space(space)
-    })
+    location
+        .ok_or_else(|| trap(ReportKind::IllegalAddress, lane, address, bytes, mode).in_space(space))
 }
 
 /// Checks that a lane may access an address.
@@ -353,9 +368,9 @@ pub(crate) fn check_reach(
     space: Space,
     lane: usize,
     address: u64,
-    write: bool,
+    mode: AccessMode,
 ) -> Result<(), Trap> {
-    locate(unit, space, lane, address, 1, write).map(|_| ())
+    locate(unit, space, lane, address, 1, mode).map(|_| ())
 }
 
 /// Checks that an address is a multiple of `bytes`, a power of two.
@@ -364,7 +379,7 @@ pub(crate) fn check_alignment(
     address: u64,
     bytes: u64,
     lane: usize,
-    write: bool,
+    mode: AccessMode,
 ) -> Result<(), Trap> {
     if address & (bytes - 1) == 0 {
         return Ok(());
@@ -374,7 +389,7 @@ pub(crate) fn check_alignment(
         lane,
         address,
         bytes,
-        write,
+        mode,
     ))
 }
 
@@ -386,8 +401,8 @@ pub(crate) fn read_at<T: Word>(
     lane: usize,
     address: u64,
 ) -> Result<T, Trap> {
-    check_alignment(address, T::SIZE, lane, false)?;
-    let location = locate(unit, space, lane, address, T::SIZE, false)?;
+    check_alignment(address, T::SIZE, lane, AccessMode::Read)?;
+    let location = locate(unit, space, lane, address, T::SIZE, AccessMode::Read)?;
     uninitialized::check(unit, space, lane, address, T::SIZE)?;
     Ok(read(unit, location, lane))
 }
@@ -401,8 +416,8 @@ pub(crate) fn write_at<T: Word>(
     address: u64,
     value: T,
 ) -> Result<(), Trap> {
-    check_alignment(address, T::SIZE, lane, true)?;
-    let location = locate(unit, space, lane, address, T::SIZE, true)?;
+    check_alignment(address, T::SIZE, lane, AccessMode::Write)?;
+    let location = locate(unit, space, lane, address, T::SIZE, AccessMode::Write)?;
     uninitialized::record_write(unit, space, lane, address, T::SIZE);
     write(unit, location, lane, value);
     Ok(())
@@ -416,8 +431,8 @@ pub(crate) fn update_at<T: Word>(
     address: u64,
     change: impl Fn(T) -> T,
 ) -> Result<T, Trap> {
-    check_alignment(address, T::SIZE, lane, true)?;
-    let location = locate(unit, space, lane, address, T::SIZE, true)?;
+    check_alignment(address, T::SIZE, lane, AccessMode::Write)?;
+    let location = locate(unit, space, lane, address, T::SIZE, AccessMode::Write)?;
     uninitialized::check(unit, space, lane, address, T::SIZE)?;
     match location {
         Location::Host(bytes) => Ok(bytes.update(change)),
@@ -465,11 +480,17 @@ fn param(unit: &Unit<'_>, offset: u64, bytes: u64) -> Option<u64> {
 }
 
 #[cold]
-pub(crate) fn trap(kind: ReportKind, lane: usize, address: u64, bytes: u64, write: bool) -> Trap {
+pub(crate) fn trap(
+    kind: ReportKind,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    mode: AccessMode,
+) -> Trap {
     let access = Access {
         address,
         size: bytes as u32,
-        write,
+        write: mode == AccessMode::Write,
     };
     Trap {
         access: Some(access),

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::ops::Range;
 
-use super::access::{Load, segment};
+use super::access::{AccessMode, Load, segment};
 #[cfg(doc)]
 use super::access_pattern_cache::AccessPatternCache;
 use super::frame::InFile;
@@ -158,7 +158,7 @@ impl AccessPattern {
     fn resolve<T: Word>(
         unit: &mut Unit<'_>,
         op: &Op,
-        write: bool,
+        mode: AccessMode,
     ) -> Option<(u64, [HostBytes; 2])> {
         if unit.active != FULL {
             return None;
@@ -179,7 +179,7 @@ impl AccessPattern {
             return None;
         }
         let length = (HALF as u64 - 1) * stride + T::SIZE;
-        let segment = segment(unit, op.space, low, write)?;
+        let segment = segment(unit, op.space, low, mode)?;
         unit.patterns.insert_memory(op, register, &segment);
         let halves = [
             segment.host_bytes(low, length)?,
@@ -227,7 +227,8 @@ pub(crate) fn for_full_warp_cached(unit: &mut Unit<'_>, op: &Op) -> Option<Acces
 /// bounds.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
-    let Some((stride, halves)) = AccessPattern::resolve::<T::Word>(unit, op, false) else {
+    let Some((stride, halves)) = AccessPattern::resolve::<T::Word>(unit, op, AccessMode::Read)
+    else {
         return false;
     };
     load_halves::<T, D, WIDE>(unit, op, stride, halves);
@@ -240,7 +241,7 @@ pub(crate) fn load_again<T: Load, D: InFile, const WIDE: bool>(
     unit: &mut Unit<'_>,
     op: &Op,
 ) -> bool {
-    let Some((stride, halves)) = unit.patterns.memory(op, unit.active, false) else {
+    let Some((stride, halves)) = unit.patterns.memory(op, unit.active, AccessMode::Read) else {
         return false;
     };
     load_halves::<T, D, WIDE>(unit, op, stride, halves);
@@ -281,7 +282,7 @@ fn load_strided<T: Load, D: InFile>(target: &mut [D; HALF], bytes: HostBytes, st
 /// Stores each lane's value, the lowest lane first. Returns `false` in the same cases as [`load`].
 #[inline(always)]
 pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
-    let Some((stride, halves)) = AccessPattern::resolve::<T>(unit, op, true) else {
+    let Some((stride, halves)) = AccessPattern::resolve::<T>(unit, op, AccessMode::Write) else {
         return false;
     };
     store_halves::<T, S, WIDE>(unit, op, stride, halves);
@@ -294,7 +295,7 @@ pub(crate) fn store_again<T: Word, S: InFile, const WIDE: bool>(
     unit: &mut Unit<'_>,
     op: &Op,
 ) -> bool {
-    let Some((stride, halves)) = unit.patterns.memory(op, unit.active, true) else {
+    let Some((stride, halves)) = unit.patterns.memory(op, unit.active, AccessMode::Write) else {
         return false;
     };
     store_halves::<T, S, WIDE>(unit, op, stride, halves);

@@ -3,6 +3,7 @@
 //! Neighboring accesses mostly use the same register with different offsets. The first access detects the pattern and finds the segment;
 //! the following ones only check that their own offset is in bounds. `lower` determines which accesses share a slot.
 
+use super::access::AccessMode;
 use super::access_pattern::AccessPattern;
 use super::lane::FULL;
 use super::memory::{HostBytes, Segment, StridedMemory};
@@ -88,7 +89,7 @@ impl AccessPatternCache {
         &self,
         op: &Op,
         active: u32,
-        write: bool,
+        mode: AccessMode,
     ) -> Option<(u64, [HostBytes; 2])> {
         let PatternSlot::Reuse(slot) = op.pattern else {
             return None;
@@ -99,7 +100,7 @@ impl AccessPatternCache {
         let memory = &self.memory[usize::from(slot) % ACCESS_PATTERN_SLOTS];
         // The pattern is that of the vector.
         let element = op.element_offset();
-        let halves = memory.at(op.imm.wrapping_sub(element), element, write)?;
+        let halves = memory.at(op.imm.wrapping_sub(element), element, mode)?;
         Some((memory.stride, halves))
     }
 }

@@ -1,6 +1,6 @@
 //! Asynchronous copies and stores: `cp.async`, `st.async`, `red.async`.
 
-use super::access::{check_alignment, check_reach, read_at, update_at, write_at};
+use super::access::{AccessMode, check_alignment, check_reach, read_at, update_at, write_at};
 use super::copies::Copy;
 use super::lane::Lanes;
 use super::mbarrier::Mbarrier;
@@ -16,13 +16,27 @@ pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
         let from = unit.frame.row::<u64>(op.b)[lane];
         let valid = unit.frame.row::<u32>(op.c)[lane].min(size);
         // The destination is checked now, so that a report names the copy and not the wait.
-        let tried = check_alignment(to, op.imm, lane, true)
-            .and_then(|()| check_alignment(from, op.imm, lane, false))
-            .and_then(|()| check_reach(unit, Space::Shared, lane, to + op.imm - 1, true))
+        let tried = check_alignment(to, op.imm, lane, AccessMode::Write)
+            .and_then(|()| check_alignment(from, op.imm, lane, AccessMode::Read))
+            .and_then(|()| {
+                check_reach(
+                    unit,
+                    Space::Shared,
+                    lane,
+                    to + op.imm - 1,
+                    AccessMode::Write,
+                )
+            })
             .and_then(|()| match u64::from(valid) {
                 0 => Ok(()),
-                valid => check_reach(unit, Space::Global, lane, from + valid - 1, false)
-                    .and_then(|()| uninitialized::check(unit, Space::Global, lane, from, valid)),
+                valid => check_reach(
+                    unit,
+                    Space::Global,
+                    lane,
+                    from + valid - 1,
+                    AccessMode::Read,
+                )
+                .and_then(|()| uninitialized::check(unit, Space::Global, lane, from, valid)),
             });
         if let Err(trap) = tried {
             return unit.fault(trap);

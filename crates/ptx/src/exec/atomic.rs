@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-use super::access::{addresses, check_alignment, read_at, update_at, write_at};
+use super::access::{AccessMode, addresses, check_alignment, read_at, update_at, write_at};
 use super::float::{Real, canonical, flush};
 use super::lane::Lanes;
 use super::op::{Control, Op, Space};
@@ -21,7 +21,7 @@ pub(crate) fn run_wide_load(unit: &mut Unit<'_>, op: &Op) -> Control {
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let lock = LOCK.lock();
-        let value = match read_pair(unit, op, lane, addresses[lane], false) {
+        let value = match read_pair(unit, op, lane, addresses[lane], AccessMode::Read) {
             Ok(value) => value,
             Err(trap) => return unit.fault(trap),
         };
@@ -40,7 +40,7 @@ pub(crate) fn run_wide_store(unit: &mut Unit<'_>, op: &Op) -> Control {
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let value = [low, high].map(|row| unit.frame.row::<u64>(row)[lane]);
-        let checked = check_alignment(addresses[lane], 16, lane, true);
+        let checked = check_alignment(addresses[lane], 16, lane, AccessMode::Write);
         let _lock = LOCK.lock();
         if let Err(trap) = checked.and_then(|()| write_pair(unit, op, lane, addresses[lane], value))
         {
@@ -60,7 +60,7 @@ pub(crate) fn run_wide_atomic<const COMPARES: bool>(unit: &mut Unit<'_>, op: &Op
         let b = [b_low, b_high].map(|row| unit.frame.row::<u64>(row)[lane]);
         let c = [c_low, c_high].map(|row| unit.frame.row::<u64>(row)[lane]);
         let _lock = LOCK.lock();
-        let old = match read_pair(unit, op, lane, addresses[lane], true) {
+        let old = match read_pair(unit, op, lane, addresses[lane], AccessMode::Write) {
             Ok(old) => old,
             Err(trap) => return unit.fault(trap),
         };
@@ -94,9 +94,9 @@ fn read_pair(
     op: &Op,
     lane: usize,
     address: u64,
-    write: bool,
+    mode: AccessMode,
 ) -> Result<[u64; 2], Trap> {
-    check_alignment(address, 16, lane, write)?;
+    check_alignment(address, 16, lane, mode)?;
     Ok([
         read_at(unit, op.space, lane, address)?,
         read_at(unit, op.space, lane, address.wrapping_add(8))?,
@@ -122,7 +122,7 @@ pub(crate) fn run_generic_sum(unit: &mut Unit<'_>, op: &Op) -> Control {
             addresses[lane].wrapping_sub(op.element_offset()),
             u64::from(op.align_mask) + 1,
             lane,
-            true,
+            AccessMode::Write,
         ) {
             return unit.fault(trap);
         }

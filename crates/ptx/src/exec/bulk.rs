@@ -1,6 +1,6 @@
 //! Bulk copies and reductions: `cp.async.bulk`, `cp.reduce.async.bulk`.
 
-use super::access::{check_alignment, check_reach, read_at, trap, update_at, write_at};
+use super::access::{AccessMode, check_alignment, check_reach, read_at, trap, update_at, write_at};
 use super::cluster::address_in;
 use super::handler::NO_REGISTER;
 use super::lane::Lanes;
@@ -38,8 +38,8 @@ impl Block {
     fn new(unit: &Unit<'_>, op: &Op, lane: usize) -> Result<Self, Trap> {
         let from = unit.frame.row::<u64>(op.b)[lane];
         let size = u64::from(unit.frame.row::<u32>(op.c)[lane]);
-        check_alignment(from, ALIGNMENT, lane, false)?;
-        check_alignment(size, ALIGNMENT, lane, false)?;
+        check_alignment(from, ALIGNMENT, lane, AccessMode::Read)?;
+        check_alignment(size, ALIGNMENT, lane, AccessMode::Read)?;
         Ok(Self {
             lane,
             from,
@@ -55,7 +55,7 @@ impl Block {
     }
 
     fn copy(&self, unit: &mut Unit<'_>, to: u64) -> Result<(), Trap> {
-        check_alignment(to, ALIGNMENT, self.lane, true)?;
+        check_alignment(to, ALIGNMENT, self.lane, AccessMode::Write)?;
         for offset in (0..self.size).step_by(8) {
             let word: u64 = read_at(
                 unit,
@@ -128,7 +128,7 @@ pub(crate) fn run_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
 pub(crate) fn run_masked(unit: &mut Unit<'_>, op: &Op) -> Control {
     each_lane(unit, op, |unit, block, to, _| {
         let lane = block.lane;
-        check_alignment(to, ALIGNMENT, lane, true)?;
+        check_alignment(to, ALIGNMENT, lane, AccessMode::Write)?;
         let mask = unit.frame.row::<u32>(op.d)[lane];
         for offset in (0..block.size).filter(|offset| mask >> (offset % ALIGNMENT) & 1 == 1) {
             let from = block.from.wrapping_add(offset);
@@ -144,7 +144,7 @@ pub(crate) fn run_reduction(unit: &mut Unit<'_>, op: &Op) -> Control {
     let function = &program.functions[unit.frame.function as usize];
     let BulkReduction { change, bytes } = function.reductions[(op.imm >> REDUCTION_SHIFT) as usize];
     each_lane(unit, op, |unit, block, to, barrier| {
-        check_alignment(to, ALIGNMENT, block.lane, true)?;
+        check_alignment(to, ALIGNMENT, block.lane, AccessMode::Write)?;
         for offset in (0..block.size).step_by(bytes as usize) {
             let from = block.from.wrapping_add(offset);
             let new = tensor::read_bytes(unit, Space::Shared, block.lane, from, bytes)?;
@@ -168,13 +168,21 @@ pub(crate) fn run_prefetch(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let from = unit.frame.row::<u64>(op.a)[lane];
         let size = u64::from(unit.frame.row::<u32>(op.c)[lane]);
-        let checked = check_alignment(from, ALIGNMENT, lane, false)
-            .and_then(|()| check_alignment(size, ALIGNMENT, lane, false))
+        let checked = check_alignment(from, ALIGNMENT, lane, AccessMode::Read)
+            .and_then(|()| check_alignment(size, ALIGNMENT, lane, AccessMode::Read))
             .and_then(|()| match (size, from.checked_add(size)) {
                 (0, _) => Ok(()),
-                (_, Some(end)) => check_reach(unit, Space::Global, lane, from, false)
-                    .and_then(|()| check_reach(unit, Space::Global, lane, end - 1, false)),
-                (_, None) => Err(trap(ReportKind::IllegalAddress, lane, from, size, false)),
+                (_, Some(end)) => check_reach(unit, Space::Global, lane, from, AccessMode::Read)
+                    .and_then(|()| {
+                        check_reach(unit, Space::Global, lane, end - 1, AccessMode::Read)
+                    }),
+                (_, None) => Err(trap(
+                    ReportKind::IllegalAddress,
+                    lane,
+                    from,
+                    size,
+                    AccessMode::Read,
+                )),
             });
         if let Err(trap) = checked {
             return unit.fault(trap);

@@ -1,6 +1,6 @@
 //! Bulk stores to shared memory: `st.bulk`.
 
-use super::access::{check_alignment, trap, write_at};
+use super::access::{AccessMode, check_alignment, trap, write_at};
 use super::lane::Lanes;
 use super::op::{Control, Op, Space};
 use super::report::{ReportKind, Trap};
@@ -28,9 +28,16 @@ fn fill(
     address: u64,
     size: u64,
 ) -> Result<(), Trap> {
-    check_alignment(address | size, STEP, lane, true)?;
+    check_alignment(address | size, STEP, lane, AccessMode::Write)?;
     if space == Space::Generic && resolve(address).0 != Space::Shared {
-        return Err(trap(ReportKind::IllegalAddress, lane, address, STEP, true).in_space(space));
+        return Err(trap(
+            ReportKind::IllegalAddress,
+            lane,
+            address,
+            STEP,
+            AccessMode::Write,
+        )
+        .in_space(space));
     }
     for offset in (0..size).step_by(STEP as usize) {
         write_at(unit, space, lane, address.wrapping_add(offset), 0_u64)?;

@@ -1,6 +1,6 @@
 //! Accesses of a warp to scattered addresses in one allocation: checked once per warp, then performed per lane.
 
-use super::access::{Load, addresses, segment};
+use super::access::{AccessMode, Load, addresses, segment};
 use super::frame::InFile;
 use super::lane::{FULL, HALF, LANES, Lanes, Row};
 use super::lane_addresses::LaneAddresses;
@@ -12,7 +12,7 @@ use super::window::SHARED_WINDOW;
 /// Loads each active lane's value. Returns `false` if the lanes must be handled one by one.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
-    let Some(lanes) = resolve::<T::Word>(unit, op, false) else {
+    let Some(lanes) = resolve::<T::Word>(unit, op, AccessMode::Read) else {
         return false;
     };
     let mut values = [D::default(); LANES];
@@ -42,7 +42,7 @@ fn load_half<T: Load, D: InFile>(
 /// Stores each active lane's value, the lowest lane first. Returns `false` if the lanes must be handled one by one.
 #[inline(always)]
 pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
-    let Some(lanes) = resolve::<T>(unit, op, true) else {
+    let Some(lanes) = resolve::<T>(unit, op, AccessMode::Write) else {
         return false;
     };
     let values = unit.frame.row::<S>(op.b);
@@ -88,7 +88,7 @@ fn resolve_if_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddres
         _ => false,
     };
     if is_shared {
-        resolve(unit, op, true)
+        resolve(unit, op, AccessMode::Write)
     } else {
         None
     }
@@ -96,7 +96,7 @@ fn resolve_if_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddres
 
 /// Resolves the lanes' addresses, if all are aligned and in one segment. Inactive lanes get the address of an active one.
 #[inline(always)]
-fn resolve<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<LaneAddresses<T>> {
+fn resolve<T: Word>(unit: &mut Unit<'_>, op: &Op, mode: AccessMode) -> Option<LaneAddresses<T>> {
     let mut addresses = addresses(unit, op);
     let leader = addresses[unit.leader()];
     if unit.active != FULL {
@@ -111,6 +111,6 @@ fn resolve<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<LaneAdd
     if misaligned & u64::from(op.align_mask) != 0 {
         return None;
     }
-    let segment = segment(unit, op.space, leader, write)?;
+    let segment = segment(unit, op.space, leader, mode)?;
     LaneAddresses::new(&segment, &addresses)
 }

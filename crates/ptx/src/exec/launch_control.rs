@@ -1,6 +1,6 @@
 //! Requests for the work of other clusters: `clusterlaunchcontrol`.
 
-use super::access::{check_alignment, update_at, write_at};
+use super::access::{AccessMode, check_alignment, update_at, write_at};
 use super::cluster::address_in;
 use super::lane::Lanes;
 use super::mbarrier::Mbarrier;
@@ -62,7 +62,7 @@ fn write_response(
     barrier: u64,
     [low, high]: [u64; 2],
 ) -> Result<(), Trap> {
-    check_alignment(to, RESPONSE_BYTES.into(), lane, true)?;
+    check_alignment(to, RESPONSE_BYTES.into(), lane, AccessMode::Write)?;
     write_at(unit, Space::Shared, lane, to, low)?;
     write_at(unit, Space::Shared, lane, to.wrapping_add(8), high)?;
     update_at(unit, Space::Shared, lane, barrier, |bits| {

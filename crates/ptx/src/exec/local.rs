@@ -1,6 +1,6 @@
 //! Accesses of all threads of a warp to one offset in local memory: whole rows at a time.
 
-use super::access::{Load, trap};
+use super::access::{AccessMode, Load, trap};
 use super::access_pattern;
 use super::frame::InFile;
 use super::lane::LANES;
@@ -22,7 +22,7 @@ pub(crate) fn offset(unit: &Unit<'_>, op: &Op) -> Option<u64> {
 /// Loads from the same offset of every active thread's local memory.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op, offset: u64) -> Control {
-    if let Err(trap) = check::<T::Word>(unit, op, offset, false) {
+    if let Err(trap) = check::<T::Word>(unit, op, offset, AccessMode::Read) {
         return unit.fault(trap);
     }
     let words = &unit.warp.local[(offset >> 3) as usize].0;
@@ -38,7 +38,7 @@ pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op, offset: u64
 /// Stores to the same offset of every active thread's local memory.
 #[inline(always)]
 pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, offset: u64) -> Control {
-    if let Err(trap) = check::<T>(unit, op, offset, true) {
+    if let Err(trap) = check::<T>(unit, op, offset, AccessMode::Write) {
         return unit.fault(trap);
     }
     let values = unit.frame.row::<S>(op.b);
@@ -53,7 +53,7 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, offset: u6
 }
 
 /// Checks an access at the same offset in every thread.
-fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<(), Trap> {
+fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, mode: AccessMode) -> Result<(), Trap> {
     // The alignment applies to the whole vector.
     let start = offset.wrapping_sub(op.element_offset());
     let (kind, address, bytes) = if start & u64::from(op.align_mask) != 0 {
@@ -64,7 +64,7 @@ fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<
     } else {
         (ReportKind::IllegalAddress, offset, T::SIZE)
     };
-    Err(trap(kind, unit.leader(), address, bytes, write).in_space(Space::Local))
+    Err(trap(kind, unit.leader(), address, bytes, mode).in_space(Space::Local))
 }
 
 /// Returns `true` if `bytes` bytes at an offset are within the threads' local memory.

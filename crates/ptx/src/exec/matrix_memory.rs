@@ -1,6 +1,6 @@
 //! Loads and stores of matrices: `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`.
 
-use super::access::{check_alignment, read_at, write_at};
+use super::access::{AccessMode, check_alignment, read_at, write_at};
 use super::lane::Row;
 use super::matrix::registers::{clear, write_element};
 use super::op::{Control, Op};
@@ -44,7 +44,7 @@ fn load_small(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
             for half in 0..2 {
                 let (row, column) = small_position(lane, half, op.imm == 1);
                 let from = 8 * matrix + row;
-                check_alignment(addresses[from], 16, from, false)?;
+                check_alignment(addresses[from], 16, from, AccessMode::Read)?;
                 let value: u16 =
                     read_at(unit, op.space, from, addresses[from] + 2 * column as u64)?;
                 *word |= u32::from(value) << (16 * half);
@@ -77,7 +77,7 @@ fn store_small(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
             for half in 0..2 {
                 let (row, column) = small_position(lane, half, op.imm == 1);
                 let to = 8 * matrix + row;
-                check_alignment(addresses[to], 16, to, true)?;
+                check_alignment(addresses[to], 16, to, AccessMode::Write)?;
                 write_at(
                     unit,
                     op.space,

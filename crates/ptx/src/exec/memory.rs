@@ -7,6 +7,7 @@ mod strided;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::access::AccessMode;
 use super::lane::{HALF, Raw};
 use super::launch_shadow::PageCache;
 use super::uninitialized::WrittenCache;
@@ -94,34 +95,36 @@ impl Segment {
 }
 
 impl SegmentCache {
-    /// Returns the host memory of `bytes` bytes at `address`, for writing if `write`. Queries `memory` only if it is not cached.
+    /// Returns the host memory of `bytes` bytes at `address`, for an access in this mode. Queries `memory` only if it is not cached.
     #[inline(always)]
     pub(crate) fn host_bytes(
         &mut self,
         memory: &dyn Memory,
         address: u64,
         bytes: u64,
-        write: bool,
+        mode: AccessMode,
     ) -> Option<HostBytes> {
-        self.segment(memory, address, write)?
+        self.segment(memory, address, mode)?
             .host_bytes(address, bytes)
     }
 
-    /// Returns the segment that contains `address`, writable if `write`. Queries `memory` only if the segment is not cached.
+    /// Returns the segment that contains `address`, for an access in this mode. Queries `memory` only if the segment is not cached.
     #[inline(always)]
     pub(crate) fn segment(
         &mut self,
         memory: &dyn Memory,
         address: u64,
-        write: bool,
+        mode: AccessMode,
     ) -> Option<Segment> {
         for entry in &self.entries {
-            if address.wrapping_sub(entry.base) < entry.size && (entry.writable || !write) {
+            if address.wrapping_sub(entry.base) < entry.size
+                && (entry.writable || mode == AccessMode::Read)
+            {
                 return Some(*entry);
             }
         }
         self.fetch(memory, address)
-            .filter(|segment| segment.writable || !write)
+            .filter(|segment| segment.writable || mode == AccessMode::Read)
     }
 
     #[cold]

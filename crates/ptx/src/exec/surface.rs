@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::access::{update_at, write_at};
+use super::access::{AccessMode, update_at, write_at};
 use super::frame::InFile;
 use super::handler::versions;
 use super::image::{Coordinates, Element, OutOfBounds, Surface, SurfaceAccess};
@@ -58,7 +58,7 @@ fn load_warp(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
     }
     let segment = unit
         .cache
-        .segment(unit.launch.memory, surface.image.base, false)?;
+        .segment(unit.launch.memory, surface.image.base, AccessMode::Read)?;
     // If the last byte and the first part are in the segment, all parts are. They are checked before anything is read.
     LaneAddresses::<u8>::new(&segment, &addresses.map(|address| address + bytes - 1))?;
     for (part, &row) in access.registers.iter().enumerate() {

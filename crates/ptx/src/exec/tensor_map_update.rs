@@ -1,6 +1,6 @@
 //! Updates of tensor maps: `tensormap.replace`, `tensormap.cp_fenceproxy`.
 
-use super::access::{check_alignment, read_at, write_at};
+use super::access::{AccessMode, check_alignment, read_at, write_at};
 use super::lane::Lanes;
 use super::op::{Control, Op, Space};
 use super::report::Trap;
@@ -26,7 +26,7 @@ fn replace(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
     let map = unit.frame.row::<u64>(op.a)[lane];
     let value = unit.frame.row::<u64>(op.b)[lane];
     let field = Field::unpack(op.imm);
-    check_alignment(map, ALIGNMENT, lane, true)?;
+    check_alignment(map, ALIGNMENT, lane, AccessMode::Write)?;
     let address = map.wrapping_add(8 * field.word() as u64);
     let word = if field.is_whole() {
         0
@@ -48,8 +48,8 @@ pub(crate) fn run_publish(unit: &mut Unit<'_>, op: &Op) -> Control {
 fn publish(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
     let to = unit.frame.row::<u64>(op.a)[lane];
     let from = unit.frame.row::<u64>(op.b)[lane];
-    check_alignment(to, SIZE, lane, true)?;
-    check_alignment(from, SIZE, lane, false)?;
+    check_alignment(to, SIZE, lane, AccessMode::Write)?;
+    check_alignment(from, SIZE, lane, AccessMode::Read)?;
     for offset in (0..SIZE).step_by(8) {
         let word: u64 = read_at(unit, Space::Shared, lane, from.wrapping_add(offset))?;
         write_at(unit, Space::Global, lane, to.wrapping_add(offset), word)?;

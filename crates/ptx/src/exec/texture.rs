@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::access::read_at;
+use super::access::{AccessMode, read_at};
 use super::frame::Frame;
 use super::handler::versions;
 use super::image::{Channels, CoordinateMode, Detail, Point, Texel, Texture, TextureAccess};
@@ -49,7 +49,9 @@ fn read_warp(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option<()>
     }
     let texture = unit.objects.texture(unit.launch.runtime, handle)?;
     let span = texture.warp_span(coordinates.geometry)?;
-    let segment = unit.cache.segment(unit.launch.memory, span.start, false)?;
+    let segment = unit
+        .cache
+        .segment(unit.launch.memory, span.start, AccessMode::Read)?;
     let memory = segment.host_bytes(span.start, span.end - span.start)?;
     let [x, y, _] = coordinates.axes.map(|row| unit.frame.row::<u32>(row));
     let texels = texture.sample_warp(coordinates.geometry, [x, y], memory);

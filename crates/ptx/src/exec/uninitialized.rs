@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::access::{addresses, trap};
+use super::access::{AccessMode, addresses, trap};
 use super::access_pattern;
 use super::lane::{FULL, LANES, Lanes, Row};
 use super::local;
@@ -274,7 +274,14 @@ pub(crate) fn check(
     if unit.launch.program.checking.uninitialized
         && is_written(unit, space, lane, address, bytes) == Some(false)
     {
-        return Err(trap(ReportKind::Uninitialized, lane, address, bytes, false).in_space(space));
+        return Err(trap(
+            ReportKind::Uninitialized,
+            lane,
+            address,
+            bytes,
+            AccessMode::Read,
+        )
+        .in_space(space));
     }
     Ok(())
 }
@@ -395,7 +402,14 @@ fn resolve_space(space: Space, address: u64) -> (Space, u64) {
 #[cold]
 fn report(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
-    let trap = trap(ReportKind::Uninitialized, lane, address, bytes, false).in_space(op.space);
+    let trap = trap(
+        ReportKind::Uninitialized,
+        lane,
+        address,
+        bytes,
+        AccessMode::Read,
+    )
+    .in_space(op.space);
     unit.fault(Trap {
         resume: Resume::After,
         ..trap

@@ -3,6 +3,7 @@
 use std::ptr;
 
 use super::{HostBytes, Segment};
+use crate::exec::access::AccessMode;
 use crate::exec::access_pattern::AccessPattern;
 use crate::exec::lane::HALF;
 
@@ -62,9 +63,9 @@ impl StridedMemory {
 
     /// Returns the memory of an element at an offset from each lane's bytes, if the bytes of all lanes are in bounds there.
     #[inline(always)]
-    pub(crate) fn at(&self, offset: u64, element: u64, write: bool) -> Option<[HostBytes; 2]> {
+    pub(crate) fn at(&self, offset: u64, element: u64, mode: AccessMode) -> Option<[HostBytes; 2]> {
         let is_inside = self.first.wrapping_add(offset) <= self.last && element <= self.length;
-        if !is_inside || write && !self.writable {
+        if !is_inside || mode == AccessMode::Write && !self.writable {
             return None;
         }
         let start = offset.wrapping_add(element) as usize;
@@ -118,7 +119,7 @@ mod tests {
             (0x2c4, false),
         ] {
             let offset = i64::cast_unsigned(offset);
-            assert_eq!(halves.at(offset, 0, true).is_some(), is_inside);
+            assert_eq!(halves.at(offset, 0, AccessMode::Write).is_some(), is_inside);
         }
         assert!(
             memory(&segment, [0x1000, 0x13c4], 4, 4).is_none(),
@@ -129,15 +130,19 @@ mod tests {
             "a half is longer than the segment"
         );
         let before = memory(&segment, [0x0fc0, 0x0fe0], 0, 16).expect("in bounds with an offset");
-        assert!(before.at(0x30, 0, false).is_none());
-        assert!(before.at(0x40, 12, false).is_some());
+        assert!(before.at(0x30, 0, AccessMode::Read).is_none());
+        assert!(before.at(0x40, 12, AccessMode::Read).is_some());
         let constant = Segment {
             writable: false,
             ..segment
         };
         let constant = memory(&constant, [0x1000, 0x1040], 4, 4).expect("in bounds");
-        assert!(constant.at(0, 0, false).is_some());
-        assert!(constant.at(0, 0, true).is_none());
-        assert!(StridedMemory::default().at(0, 0, false).is_none());
+        assert!(constant.at(0, 0, AccessMode::Read).is_some());
+        assert!(constant.at(0, 0, AccessMode::Write).is_none());
+        assert!(
+            StridedMemory::default()
+                .at(0, 0, AccessMode::Read)
+                .is_none()
+        );
     }
 }

@@ -3,7 +3,7 @@
 use super::map::{Map, Part};
 use super::reduction::{Location, read_bytes, tensor_change, update};
 use super::walk::{Coordinates, GRANULE, Granule, Rows};
-use crate::exec::access::{check_alignment, check_reach, read_at, update_at, write_at};
+use crate::exec::access::{AccessMode, check_alignment, check_reach, read_at, update_at, write_at};
 use crate::exec::cluster::{address_in, block_rank};
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::lane::Lanes;
@@ -108,7 +108,7 @@ fn perform(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, lane: usize) -> 
 
 fn read_map(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<[u64; 16], Trap> {
     let address = unit.frame.row::<u64>(op.a)[lane];
-    check_alignment(address, MAP_ALIGNMENT, lane, false)?;
+    check_alignment(address, MAP_ALIGNMENT, lane, AccessMode::Read)?;
     let mut words = [0; 16];
     for (word, offset) in words.iter_mut().zip((0..).step_by(8)) {
         *word = read_at(unit, Space::Generic, lane, address.wrapping_add(offset))?;
@@ -219,7 +219,7 @@ impl Transfer<'_> {
     }
 
     fn load(&self, unit: &mut Unit<'_>) -> Result<(), Trap> {
-        self.for_each_granule(unit, true, |unit, granule, shared| {
+        self.for_each_granule(unit, AccessMode::Write, |unit, granule, shared| {
             for offset in [0, 8] {
                 let inside = granule.inside.saturating_sub(offset).min(8);
                 let value = self.fetch(unit, granule.address.wrapping_add(offset), inside)?;
@@ -262,7 +262,7 @@ impl Transfer<'_> {
         mut act: impl FnMut(&mut Unit<'_>, Location, u64) -> Result<(), Trap>,
     ) -> Result<(), Trap> {
         let bytes = self.map.element.bytes();
-        self.for_each_granule(unit, false, |unit, granule, shared| {
+        self.for_each_granule(unit, AccessMode::Read, |unit, granule, shared| {
             let written = if granule.inside == 0 { 0 } else { GRANULE };
             for offset in (0..written).step_by(bytes as usize) {
                 let location = Location {
@@ -282,12 +282,12 @@ impl Transfer<'_> {
     fn for_each_granule(
         &self,
         unit: &mut Unit<'_>,
-        write: bool,
+        mode: AccessMode,
         mut act: impl FnMut(&mut Unit<'_>, Granule, u64) -> Result<(), Trap>,
     ) -> Result<(), Trap> {
         let pitch = self.map.pitch();
         let granules = self.map.row() / GRANULE;
-        check_alignment(self.shared, ALIGNMENT, self.lane, write)?;
+        check_alignment(self.shared, ALIGNMENT, self.lane, mode)?;
         // The check precedes all transfers, and the walk through a part of any size.
         let bytes = (self.rows().saturating_sub(1))
             .saturating_mul(pitch)
@@ -297,7 +297,7 @@ impl Transfer<'_> {
             Space::Shared,
             self.lane,
             self.shared.saturating_add(bytes.max(1) - 1),
-            write,
+            mode,
         )?;
         let rows = self.starts.iter().flat_map(Rows::clone);
         for (row, first) in rows.zip((self.shared..).step_by(pitch as usize)) {
