@@ -397,6 +397,10 @@ impl<T> DeviceVec<T> {
     }
 }
 
+buffer_views!([T] DeviceVec<T>);
+
+argument_as!([T] DeviceVec<T>: |vector| vector.as_slice(), WholeMut::new(vector.as_pointer(), &mut vector.tracked));
+
 impl<T> fmt::Debug for DeviceVec<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
