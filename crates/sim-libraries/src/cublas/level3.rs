@@ -398,6 +398,7 @@ pub(super) fn herk<T: Number>(
 }
 
 /// The arguments of an update of one triangle of a square matrix, but for its factors.
+#[derive(Clone, Copy)]
 struct Update<T> {
     fill: cublasFillMode_t,
     operation: cublasOperation_t,

@@ -168,6 +168,7 @@ unsafe fn read(lengths: *const c_longlong, rank: usize) -> Result<Vec<usize>> {
 }
 
 /// The layout of one side as C passes it.
+#[derive(Clone, Copy)]
 struct RawLayout {
     embedding: *const c_longlong,
     stride: c_longlong,
