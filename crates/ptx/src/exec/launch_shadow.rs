@@ -592,15 +592,14 @@ mod tests {
     fn stored_values_are_compared_in_common_bytes() {
         let first = accessor(0, 0, 0);
         let other = accessor(1, 0, 0);
-        let cases: [(&[u8], u64, &[u8], Option<bool>); 5] = [
-            (&[7; 4], A, &[7; 4], Some(true)),
+        for (stored, address, again, same_value) in [
+            (&[7; 4][..], A, &[7; 4][..], Some(true)),
             (&[7, 7, 7, 8], A, &[7; 4], Some(false)),
             (&[1, 2, 3, 4], A + 1, &[2], Some(true)),
             (&[1, 2], A + 2, &[9, 9], None),
             // The last word of a vector.
             (&[5; 16], A + 12, &[5; 4], Some(true)),
-        ];
-        for (stored, address, again, same_value) in cases {
+        ] {
             assert_eq!(
                 last_race(&[store(first, A, stored), store(other, address, again)]),
                 same_value.map(|same_value| (thread_id(first), same_value)),

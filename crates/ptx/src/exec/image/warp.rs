@@ -1,6 +1,6 @@
 //! Fetches of a whole warp at once, from one- and two-dimensional textures.
 
-use super::axis::{Pairs, WEIGHT_STEPS};
+use super::axis::{Axis, Pairs, WEIGHT_STEPS};
 use super::element::{Channel, Texel};
 use super::sample::weight;
 use super::{AddressMode, Geometry, Texture};
@@ -27,7 +27,7 @@ impl Texture {
             && !self.is_buffer
             && !has_edge
             && is_aligned
-            && axes.all(|axis| axis.is_single());
+            && axes.all(Axis::is_single);
         let last_row = if directions == 2 {
             u64::from(image.height) - 1
         } else {

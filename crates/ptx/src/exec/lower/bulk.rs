@@ -54,8 +54,7 @@ impl Lowerer<'_> {
             _ => NO_REGISTER,
         };
         let mask = self.mask(instruction, rest)?;
-        let to_shared = u64::from(spaces[0] == Space::Shared);
-        let from_shared = u64::from(spaces[1] == Space::Shared);
+
         let run = match reduction {
             Some(_) => run_reduction,
             None if has(Keyword::CpMask) => run_masked,
@@ -71,7 +70,13 @@ impl Lowerer<'_> {
             e: barrier,
             ..Op::new(run)
         });
-        op.imm = to_shared * TO_SHARED | from_shared * FROM_SHARED | number << REDUCTION_SHIFT;
+        op.imm = number << REDUCTION_SHIFT;
+        if spaces[0] == Space::Shared {
+            op.imm |= TO_SHARED;
+        }
+        if spaces[1] == Space::Shared {
+            op.imm |= FROM_SHARED;
+        }
         Ok(())
     }
 
