@@ -20,7 +20,7 @@ use super::{Function, Instruction, Module, Operand, parse};
 pub(super) const HEADER: &str = ".version 8.7\n.target sm_90a\n.address_size 64\n";
 
 /// A kernel in the style of compilers: parameters, guards, a loop, shared memory, a call and vectors.
-pub(super) const KERNELS: &str = include_str!("kernels.ptx");
+pub(super) const KERNELS: &str = include_str!("tests/kernels.ptx");
 
 /// Parses `items` after the header.
 fn module(items: &str) -> Module {
