@@ -1,5 +1,7 @@
 //! Errors in PTX source text.
 
+use super::opcode::Opcode;
+
 /// A position in the source, in lines and characters from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Span {
@@ -25,39 +27,38 @@ pub enum ErrorKind {
     Limit,
 }
 
-/// An error in PTX source text: the position, the expected token and the found one.
+/// An error in PTX source text, with its position.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("line {}, column {}: expected {expected}, found {found}", span.line, span.column)]
+#[error("line {}, column {}: {problem}", span.line, span.column)]
 pub struct Error {
     kind: ErrorKind,
     span: Span,
-    expected: String,
-    found: String,
+    problem: String,
 }
 
 impl Error {
-    /// Creates an error. `found` is the token as the message quotes it.
-    pub(super) fn new(
-        kind: ErrorKind,
-        span: Span,
-        expected: impl Into<String>,
-        found: impl Into<String>,
-    ) -> Self {
+    /// Creates an error.
+    pub(super) fn new(kind: ErrorKind, span: Span, problem: impl Into<String>) -> Self {
         Self {
             kind,
             span,
-            expected: expected.into(),
-            found: found.into(),
+            problem: problem.into(),
         }
     }
 
-    /// Creates a [`ErrorKind::Syntax`] error.
-    pub(super) fn syntax(
-        span: Span,
-        expected: impl Into<String>,
-        found: impl Into<String>,
-    ) -> Self {
-        Self::new(ErrorKind::Syntax, span, expected, found)
+    /// Creates an [`ErrorKind::Syntax`] error.
+    pub(super) fn syntax(span: Span, problem: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Syntax, span, problem)
+    }
+
+    /// Creates an [`ErrorKind::Syntax`] error for an unexpected token. `found` is the token as the message quotes it.
+    pub(super) fn unexpected(span: Span, expected: &str, found: &str) -> Self {
+        Self::syntax(span, format!("expected {expected}, found {found}"))
+    }
+
+    /// Creates an [`ErrorKind::Syntax`] error for an instruction.
+    pub(super) fn instruction(span: Span, opcode: Opcode, problem: &str) -> Self {
+        Self::syntax(span, format!("{opcode}: {problem}"))
     }
 
     /// Returns the class of the error.
@@ -76,11 +77,5 @@ impl Error {
     #[cfg(test)]
     pub(crate) const fn column(&self) -> u32 {
         self.span.column
-    }
-
-    /// Returns the found token, shortened if it is long.
-    #[cfg(test)]
-    pub(crate) fn found(&self) -> &str {
-        &self.found
     }
 }

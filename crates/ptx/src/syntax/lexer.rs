@@ -19,7 +19,7 @@ pub(super) enum TokenKind {
     Text,
     /// An operator or separator.
     Symbol,
-    /// An invalid token, with the expected one.
+    /// An invalid token, with the problem.
     Invalid(&'static str),
     /// The end of the source.
     End,
@@ -46,14 +46,14 @@ impl Token<'_> {
 
     /// Returns the token as an error message quotes it, shortened if it is long.
     pub(super) fn quote(&self) -> String {
-        const LONGEST: usize = 40;
+        const MAX_LENGTH: usize = 40;
         let dot = if self.kind == TokenKind::Dot { "." } else { "" };
         match self.kind {
             TokenKind::End => "the end of the text".into(),
-            _ if self.text.chars().count() > LONGEST => {
+            _ if self.text.chars().count() > MAX_LENGTH => {
                 format!(
                     "'{dot}{}…'",
-                    self.text.chars().take(LONGEST).collect::<String>()
+                    self.text.chars().take(MAX_LENGTH).collect::<String>()
                 )
             }
             _ => format!("'{dot}{}'", self.text),
@@ -169,7 +169,7 @@ impl<'a> Lexer<'a> {
             self.bump();
         }
         Err(Token {
-            kind: TokenKind::Invalid("a comment that ends"),
+            kind: TokenKind::Invalid("unterminated comment"),
             text: "/*",
             span,
         })
@@ -216,7 +216,7 @@ impl<'a> Lexer<'a> {
             }
         }
         (
-            TokenKind::Invalid("a closing quote on the same line"),
+            TokenKind::Invalid("unterminated string"),
             &self.source[start - 1..self.offset],
         )
     }
@@ -243,7 +243,7 @@ impl<'a> Lexer<'a> {
         let text = &self.source[start..self.offset];
         match text.parse::<f64>() {
             Ok(value) => (TokenKind::Double(value.to_bits()), text),
-            Err(_) => (TokenKind::Invalid("a decimal number"), text),
+            Err(_) => (TokenKind::Invalid("malformed decimal number"), text),
         }
     }
 
@@ -257,15 +257,15 @@ impl<'a> Lexer<'a> {
             self.offset += 2;
             return (TokenKind::Symbol, &self.source[start..self.offset]);
         }
-        let is_known = self.byte(0).is_some_and(is_symbol);
+        let is_valid = self.byte(0).is_some_and(is_symbol);
         self.bump();
         while matches!(self.byte(0), Some(0x80..=0xBF)) {
             self.bump();
         }
-        let kind = if is_known {
+        let kind = if is_valid {
             TokenKind::Symbol
         } else {
-            TokenKind::Invalid("a character of PTX")
+            TokenKind::Invalid("unexpected character")
         };
         (kind, &self.source[start..self.offset])
     }
@@ -302,22 +302,23 @@ fn number_kind(text: &str) -> TokenKind {
         return hexadecimal(digits, 8)
             .and_then(|bits| u32::try_from(bits).ok())
             .map_or(
-                TokenKind::Invalid("an f32 of 8 hexadecimal digits"),
+                TokenKind::Invalid("malformed f32: expected 8 hexadecimal digits"),
                 TokenKind::Single,
             );
     }
     if let Some(digits) = strip_any(text, ["0d", "0D"]) {
         return hexadecimal(digits, 16).map_or(
-            TokenKind::Invalid("an f64 of 16 hexadecimal digits"),
+            TokenKind::Invalid("malformed f64: expected 16 hexadecimal digits"),
             TokenKind::Double,
         );
     }
     let (digits, unsigned) = text
         .strip_suffix('U')
         .map_or((text, false), |digits| (digits, true));
-    integer(digits).map_or(TokenKind::Invalid("a number of at most 64 bits"), |value| {
-        TokenKind::Integer(value, unsigned || i64::try_from(value).is_err())
-    })
+    integer(digits).map_or(
+        TokenKind::Invalid("malformed integer or more than 64 bits"),
+        |value| TokenKind::Integer(value, unsigned || i64::try_from(value).is_err()),
+    )
 }
 
 fn strip_any<'t>(text: &'t str, prefixes: [&str; 2]) -> Option<&'t str> {
@@ -329,10 +330,10 @@ fn hexadecimal(digits: &str, count: usize) -> Option<u64> {
 }
 
 fn integer(digits: &str) -> Option<u64> {
-    let (digits, radix) = if let Some(rest) = strip_any(digits, ["0x", "0X"]) {
-        (rest, 16)
-    } else if let Some(rest) = strip_any(digits, ["0b", "0B"]) {
-        (rest, 2)
+    let (digits, radix) = if let Some(hexadecimal) = strip_any(digits, ["0x", "0X"]) {
+        (hexadecimal, 16)
+    } else if let Some(binary) = strip_any(digits, ["0b", "0B"]) {
+        (binary, 2)
     } else if digits.len() > 1 && digits.starts_with('0') {
         (&digits[1..], 8)
     } else {

@@ -100,7 +100,7 @@ impl fmt::Display for Modifier {
         match self {
             Self::Shape(Shape { m, n, k }) => write!(f, "m{m}n{n}k{k}"),
             Self::Compare(compare) => f.write_str(compare.name()),
-            other => f.write_str(spelling::of(*other)),
+            other => f.write_str(spelling::text(*other)),
         }
     }
 }

@@ -168,12 +168,12 @@ impl Selector {
             "h" => true,
             _ => return None,
         };
-        let largest = if halves { b'3' } else { b'7' };
-        let fits = matches!(digits.len(), 1..=4)
+        let max_digit = if halves { b'3' } else { b'7' };
+        let is_valid = matches!(digits.len(), 1..=4)
             && digits
                 .bytes()
-                .all(|digit| (b'0'..=largest).contains(&digit));
-        if !fits {
+                .all(|digit| (b'0'..=max_digit).contains(&digit));
+        if !is_valid {
             return None;
         }
         let mut indices = [0; 4];

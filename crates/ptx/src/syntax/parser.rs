@@ -20,6 +20,7 @@ use super::name::Name;
 use super::operand::Symbol;
 use super::scope::Scopes;
 use super::validate::{Signature, Unmet};
+use super::variable::Variable;
 
 /// The maximum nesting of scopes, initializers and constant expressions.
 const MAX_DEPTH: usize = 64;
@@ -30,8 +31,7 @@ pub(super) fn parse(source: &str, newest: Version) -> Result<Module, Error> {
         return Err(Error::new(
             ErrorKind::Limit,
             Span { line: 1, column: 1 },
-            "a text shorter than 4 GiB",
-            format!("{} bytes", source.len()),
+            format!("the text exceeds 4 GiB ({} bytes)", source.len()),
         ));
     }
     let mut parser = Parser::new(source, newest)?;
@@ -78,7 +78,7 @@ impl<'a> Parser<'a> {
             depth: 0,
         };
         parser.header(newest)?;
-        parser.unmet = Unmet::of(&parser.module);
+        parser.unmet = Unmet::for_module(&parser.module);
         Ok(parser)
     }
 
@@ -100,16 +100,16 @@ impl<'a> Parser<'a> {
 
     /// Consumes the next token if it is `symbol`.
     fn accept(&mut self, symbol: &str) -> bool {
-        let found = self.peek().is(symbol);
-        self.position += usize::from(found);
-        found
+        let is_next = self.peek().is(symbol);
+        self.position += usize::from(is_next);
+        is_next
     }
 
     /// Consumes the next token if it is `.word`.
     fn accept_dot(&mut self, word: &str) -> bool {
-        let found = self.peek().is_dot(word);
-        self.position += usize::from(found);
-        found
+        let is_next = self.peek().is_dot(word);
+        self.position += usize::from(is_next);
+        is_next
     }
 
     fn expect(&mut self, symbol: &str) -> Result<Token<'a>, Error> {
@@ -159,13 +159,50 @@ impl<'a> Parser<'a> {
 
     fn unexpected_at(token: &Token<'_>, expected: &str) -> Error {
         match token.kind {
-            TokenKind::Invalid(expected) => Error::syntax(token.span, expected, token.quote()),
-            _ => Error::syntax(token.span, expected, token.quote()),
+            TokenKind::Invalid(problem) => {
+                Error::syntax(token.span, format!("{problem} ({})", token.quote()))
+            }
+            _ => Error::unexpected(token.span, expected, &token.quote()),
         }
     }
 
-    fn limit_at(token: &Token<'_>, expected: impl Into<String>) -> Error {
-        Error::new(ErrorKind::Limit, token.span, expected, token.quote())
+    /// Creates an error for a problem at the next token.
+    fn problem(&self, problem: &str) -> Error {
+        Self::problem_at(&self.peek(), problem)
+    }
+
+    fn problem_at(token: &Token<'_>, problem: &str) -> Error {
+        Error::syntax(token.span, format!("{problem} ({})", token.quote()))
+    }
+
+    fn limit_at(token: &Token<'_>, problem: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Limit, token.span, problem)
+    }
+
+    fn unknown_name(token: &Token<'_>) -> Error {
+        Error::syntax(token.span, format!("unknown name {}", token.quote()))
+    }
+
+    fn unknown_function(token: &Token<'_>) -> Error {
+        Error::syntax(token.span, format!("unknown function {}", token.quote()))
+    }
+
+    fn duplicate_at(token: &Token<'_>) -> Error {
+        let name = token.quote();
+        Error::syntax(
+            token.span,
+            format!("{name} is already declared in this scope"),
+        )
+    }
+
+    fn duplicate_variable(&self, variable: &Variable) -> Error {
+        Error::syntax(
+            variable.span,
+            format!(
+                "'{}' is already declared in this scope",
+                self.module.text(variable.name)
+            ),
+        )
     }
 
     fn intern(&mut self, text: &str) -> Name {
@@ -177,7 +214,7 @@ impl<'a> Parser<'a> {
         if self.depth == MAX_DEPTH {
             return Err(Self::limit_at(
                 &self.peek(),
-                format!("at most {MAX_DEPTH} levels of nesting"),
+                format!("more than {MAX_DEPTH} levels of nesting"),
             ));
         }
         self.depth += 1;

@@ -62,8 +62,8 @@ impl Scopes {
     /// Closes the innermost scope.
     pub(super) fn close(&mut self) {
         let depth = self.depth();
-        for (name, before) in self.replaced.pop().into_iter().flatten().rev() {
-            self.bindings[name.0 as usize] = before;
+        for (name, outer) in self.replaced.pop().into_iter().flatten().rev() {
+            self.bindings[name.0 as usize] = outer;
         }
         while let Some(&(prefix, _)) = self.range_order.last().filter(|range| range.1 == depth) {
             self.range_order.pop();
@@ -74,7 +74,7 @@ impl Scopes {
     /// Binds `name` in the innermost scope. Returns `false` if that scope already binds it.
     pub(super) fn bind(&mut self, name: Name, binding: Binding) -> bool {
         let depth = self.depth();
-        if matches!(self.bound(name), Some((_, at)) if at == depth) {
+        if matches!(self.bound(name), Some((_, bound_depth)) if bound_depth == depth) {
             return false;
         }
         self.bind_at(name, binding, depth);
@@ -106,7 +106,7 @@ impl Scopes {
 
     /// Returns `true` if `name` is in a range of the innermost scope.
     pub(super) fn is_in_range(&self, name: Name, names: &Names) -> bool {
-        self.range_of(names.text(name), names)
+        self.containing_range(names.text(name), names)
             .is_some_and(|range| range.depth == self.depth())
     }
 
@@ -123,7 +123,7 @@ impl Scopes {
             Some((binding, depth)) if depth >= deepest_range => return Some(binding),
             _ => {}
         }
-        let range = self.range_of(names.text(name), names);
+        let range = self.containing_range(names.text(name), names);
         match (bound, range) {
             (Some((binding, depth)), Some(range)) if depth >= range.depth => Some(binding),
             (_, Some(range)) => {
@@ -150,17 +150,17 @@ impl Scopes {
         if index >= self.bindings.len() {
             self.bindings.resize(index + 1, None);
         }
-        let before = self.bindings[index].replace((binding, depth));
-        self.replaced[depth - 1].push((name, before));
+        let outer = self.bindings[index].replace((binding, depth));
+        self.replaced[depth - 1].push((name, outer));
     }
 
     /// Returns the innermost range that contains `text`. Its prefix may itself end in digits.
-    fn range_of(&self, text: &str, names: &Names) -> Option<Range> {
-        const MOST_DIGITS: usize = 10;
+    fn containing_range(&self, text: &str, names: &Names) -> Option<Range> {
+        const MAX_DIGITS: usize = 10;
         let digits = text
             .bytes()
             .rev()
-            .take(MOST_DIGITS)
+            .take(MAX_DIGITS)
             .take_while(u8::is_ascii_digit)
             .count();
         let candidates = (1..=digits).filter_map(|count| {

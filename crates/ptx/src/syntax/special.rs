@@ -80,18 +80,26 @@ special_registers! {
 
 impl SpecialRegister {
     fn from_indexed_name(text: &str) -> Option<Self> {
-        let index = |prefix, suffix, count: u8| -> Option<u8> {
-            let digits = text.strip_prefix(prefix)?.strip_suffix(suffix)?;
-            let index: u8 = digits.parse().ok()?;
-            (index < count && (digits.len() == 1 || !digits.starts_with(['0', '+'])))
-                .then_some(index)
-        };
-        index("%envreg", "", 32)
-            .map(Self::Environment)
-            .or_else(|| index("%pm", "_64", 8).map(Self::PerformanceCounter64))
-            .or_else(|| index("%pm", "", 8).map(Self::PerformanceCounter))
-            .or_else(|| index("%reserved_smem_offset_", "", 2).map(Self::ReservedSharedOffset))
+        if let Some(digits) = text.strip_prefix("%envreg") {
+            return parse_index(digits, 32).map(Self::Environment);
+        }
+        if let Some(digits) = text.strip_prefix("%reserved_smem_offset_") {
+            return parse_index(digits, 2).map(Self::ReservedSharedOffset);
+        }
+        let digits = text.strip_prefix("%pm")?;
+        match digits.strip_suffix("_64") {
+            Some(digits) => parse_index(digits, 8).map(Self::PerformanceCounter64),
+            None => parse_index(digits, 8).map(Self::PerformanceCounter),
+        }
     }
+}
+
+/// Parses the index of a register: a number below `count` without leading zeros.
+fn parse_index(digits: &str, count: u8) -> Option<u8> {
+    if digits.len() > 1 && digits.starts_with(['0', '+']) {
+        return None;
+    }
+    digits.parse().ok().filter(|index| *index < count)
 }
 
 #[cfg(test)]
@@ -99,7 +107,7 @@ mod tests {
     use super::SpecialRegister;
 
     #[test]
-    fn indexed_registers_are_found_within_their_range_only() {
+    fn indexed_registers_have_limits() {
         assert_eq!(
             SpecialRegister::from_name("%envreg31"),
             Some(SpecialRegister::Environment(31))

@@ -15,74 +15,52 @@ pub(super) static MODIFIERS: LazyLock<HashMap<&'static str, Modifier>> = LazyLoc
     let mut table =
         HashMap::with_capacity(SPECIAL.len() + Keyword::ALL.len() + ScalarType::ALL.len());
     table.extend(SPECIAL);
-    table.extend(
-        Keyword::ALL
-            .iter()
-            .map(|&it| (it.name(), Modifier::Keyword(it))),
-    );
-    table.extend(
-        ScalarType::ALL
-            .iter()
-            .map(|&it| (it.name(), Modifier::Type(it))),
-    );
-    table.extend(
-        Space::ALL
-            .iter()
-            .map(|&it| (it.name(), Modifier::Space(it))),
-    );
-    table.extend(
-        Rounding::ALL
-            .iter()
-            .map(|&it| (it.name(), Modifier::Round(it))),
-    );
-    table.extend(
-        Operation::ALL
-            .iter()
-            .map(|&it| (it.name(), Modifier::Operation(it))),
-    );
-    table.extend(
-        Semantics::ALL
-            .iter()
-            .map(|&it| (it.name(), Modifier::Semantics(it))),
-    );
-    table.extend(
-        Scope::ALL
-            .iter()
-            .map(|&it| (it.name(), Modifier::Scope(it))),
-    );
-    table.extend(
-        CacheOperator::ALL
-            .iter()
-            .map(|&it| (it.name(), Modifier::Cache(it))),
-    );
-    table.extend(
-        ShuffleMode::ALL
-            .iter()
-            .map(|&it| (it.name(), Modifier::Shuffle(it))),
-    );
-    table.extend(
-        VoteMode::ALL
-            .iter()
-            .map(|&it| (it.name(), Modifier::Vote(it))),
-    );
-    // `.lo` and `.hi` are comparisons only for `setp` and similar instructions, see `Modifier::parse`.
-    let plain = |it: &&Compare| !matches!(it, Compare::Lower | Compare::Higher);
-    table.extend(
-        Compare::ALL
-            .iter()
-            .filter(plain)
-            .map(|&it| (it.name(), Modifier::Compare(it))),
-    );
+    for &keyword in Keyword::ALL {
+        table.insert(keyword.name(), Modifier::Keyword(keyword));
+    }
+    for &scalar in ScalarType::ALL {
+        table.insert(scalar.name(), Modifier::Type(scalar));
+    }
+    for &space in Space::ALL {
+        table.insert(space.name(), Modifier::Space(space));
+    }
+    for &rounding in Rounding::ALL {
+        table.insert(rounding.name(), Modifier::Round(rounding));
+    }
+    for &operation in Operation::ALL {
+        table.insert(operation.name(), Modifier::Operation(operation));
+    }
+    for &semantics in Semantics::ALL {
+        table.insert(semantics.name(), Modifier::Semantics(semantics));
+    }
+    for &scope in Scope::ALL {
+        table.insert(scope.name(), Modifier::Scope(scope));
+    }
+    for &operator in CacheOperator::ALL {
+        table.insert(operator.name(), Modifier::Cache(operator));
+    }
+    for &mode in ShuffleMode::ALL {
+        table.insert(mode.name(), Modifier::Shuffle(mode));
+    }
+    for &mode in VoteMode::ALL {
+        table.insert(mode.name(), Modifier::Vote(mode));
+    }
+    for &comparison in Compare::ALL {
+        // `.lo` and `.hi` are comparisons only for `setp` and similar instructions, see `Modifier::parse`.
+        if !matches!(comparison, Compare::Lower | Compare::Higher) {
+            table.insert(comparison.name(), Modifier::Compare(comparison));
+        }
+    }
     table
 });
 
 /// Returns the spelling of a suffix except shapes: the longest one if there are several.
-pub(super) fn of(modifier: Modifier) -> &'static str {
-    let ways = MODIFIERS
+pub(super) fn text(modifier: Modifier) -> &'static str {
+    let spellings = MODIFIERS
         .iter()
-        .filter(|(_, it)| **it == modifier)
+        .filter(|(_, spelled)| **spelled == modifier)
         .map(|(text, _)| *text);
-    ways.max_by_key(|text| text.len()).unwrap_or("?")
+    spellings.max_by_key(|text| text.len()).unwrap_or("?")
 }
 
 /// Suffixes without a family.

@@ -21,7 +21,8 @@ use std::ops::RangeInclusive;
 pub(super) use self::since::Unmet;
 use super::ast::{Function, Instruction, Module, PrototypeParameter};
 use super::error::{Error, Span};
-use super::modifier::Modifier;
+use super::keyword::Keyword;
+use super::modifier::{Modifier, Operation};
 use super::opcode::{Opcode, for_each_opcode};
 use super::operand::{Operand, RegisterId};
 use super::scalar::{ScalarClass, ScalarType};
@@ -36,14 +37,17 @@ pub(super) struct Signature {
 impl Signature {
     /// Returns `true` if `other` may declare the same function.
     pub(super) fn accepts(&self, other: &Self) -> bool {
-        let same = |a: &[PrototypeParameter], b: &[PrototypeParameter]| {
-            a.len() == b.len()
-                && a.iter()
-                    .zip(b)
-                    .all(|(a, b)| a.is_register == b.is_register && a.size == b.size)
-        };
-        same(&self.returns, &other.returns) && same(&self.parameters, &other.parameters)
+        are_compatible(&self.returns, &other.returns)
+            && are_compatible(&self.parameters, &other.parameters)
     }
+}
+
+/// Returns `true` if two declarations of a function may have these parameters.
+fn are_compatible(a: &[PrototypeParameter], b: &[PrototypeParameter]) -> bool {
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .all(|(a, b)| a.is_register == b.is_register && a.size == b.size)
 }
 
 /// An instruction, and the module and function that it refers to.
@@ -59,6 +63,11 @@ pub(super) struct Context<'p> {
     /// The position of the semicolon.
     pub(super) end: Span,
 }
+
+/// The error of atomics without an operation.
+const MISSING_OPERATION: &str = "missing operation, such as '.add'";
+/// The error of instructions that require a rounding to a floating-point type.
+const MISSING_ROUNDING: &str = "missing rounding, such as '.rn'";
 
 /// The relation of a register's width to the type of the instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,29 +103,50 @@ impl Context<'_> {
         self.instruction.has(modifier)
     }
 
+    fn has_keyword(&self, keyword: Keyword) -> bool {
+        self.has(Modifier::Keyword(keyword))
+    }
+
+    fn has_operation(&self, operation: Operation) -> bool {
+        self.has(Modifier::Operation(operation))
+    }
+
     fn has_rounding(&self) -> bool {
+        self.find_modifier(|modifier| matches!(modifier, Modifier::Round(_)))
+            .is_some()
+    }
+
+    /// Returns the first modifier that satisfies a condition.
+    fn find_modifier(&self, condition: impl Fn(&Modifier) -> bool) -> Option<Modifier> {
         self.instruction
             .modifiers
             .iter()
-            .any(|modifier| matches!(modifier, Modifier::Round(_)))
+            .copied()
+            .find(|modifier| condition(modifier))
     }
 
-    /// Creates an error for a missing part of the instruction.
-    fn lacks(&self, expected: impl Into<String>) -> Error {
-        Error::syntax(
-            self.instruction.span,
-            expected,
-            format!("'{}'", self.instruction.opcode),
-        )
+    /// Creates an error for the form of the instruction.
+    fn error(&self, problem: impl AsRef<str>) -> Error {
+        self.error_at(self.instruction.span, problem)
     }
 
-    /// Creates an error for an unexpected operand.
-    fn wrong(&self, index: usize, expected: impl Into<String>) -> Error {
-        Error::syntax(
-            self.spans[index],
-            expected,
-            self.describe(self.operand(index)),
-        )
+    fn error_at(&self, span: Span, problem: impl AsRef<str>) -> Error {
+        Error::instruction(span, self.instruction.opcode, problem.as_ref())
+    }
+
+    /// Creates an error for an operand.
+    fn operand_error(&self, index: usize, expected: impl AsRef<str>) -> Error {
+        self.operand_mismatch(index, expected, &self.describe(self.operand(index)))
+    }
+
+    /// Creates an error for an operand that the message describes as `found`.
+    fn operand_mismatch(&self, index: usize, expected: impl AsRef<str>, found: &str) -> Error {
+        let expected = expected.as_ref();
+        let problem = format!(
+            "invalid operand {} (expected {expected}, found {found})",
+            index + 1
+        );
+        self.error_at(self.spans[index], problem)
     }
 
     /// Checks the number of operands.
@@ -125,22 +155,20 @@ impl Context<'_> {
         if expected.contains(&count) {
             return Ok(());
         }
-        let (least, most) = (*expected.start(), *expected.end());
-        let range = if least == most {
-            least.to_string()
+        let min = *expected.start();
+        let max = *expected.end();
+        let range = if min == max {
+            min.to_string()
         } else {
-            format!("{least} to {most}")
+            format!("{min} to {max}")
         };
-        let plural = if most == 1 { "" } else { "s" };
-        let message = format!("{range} operand{plural} for '{}'", self.instruction.opcode);
-        if count < least {
-            return Err(Error::syntax(
-                self.end,
-                message,
-                format!("';' after {count}"),
-            ));
-        }
-        Err(self.wrong(most, message))
+        let span = if count < min {
+            self.end
+        } else {
+            self.spans[max]
+        };
+        let problem = format!("wrong number of operands (expected {range}, found {count})");
+        Err(self.error_at(span, problem))
     }
 
     /// Returns the instruction's first type, which must be in `allowed`.
@@ -158,20 +186,14 @@ impl Context<'_> {
         if let Some(scalar) = scalar.filter(|scalar| allowed.contains(scalar)) {
             return Ok(scalar);
         }
-        let names: Vec<String> = allowed
-            .iter()
-            .map(|scalar| format!(".{}", scalar.name()))
-            .collect();
-        let opcode = self.instruction.opcode;
-        let found = scalar.map_or_else(
-            || format!("'{opcode}' without one"),
-            |scalar| format!("'.{}'", scalar.name()),
-        );
-        Err(Error::syntax(
-            self.instruction.span,
-            format!("a type of '{opcode}': {}", names.join(" ")),
-            found,
-        ))
+        let expected = alternatives(allowed.iter().map(|scalar| format!(".{}", scalar.name())));
+        Err(match scalar {
+            Some(scalar) => self.error(format!(
+                "unsupported type .{} (expected {expected})",
+                scalar.name()
+            )),
+            None => self.error(format!("missing type (expected {expected})")),
+        })
     }
 
     fn register(&self, id: RegisterId) -> ScalarType {
@@ -194,7 +216,7 @@ impl Context<'_> {
         match self.operand(index) {
             Operand::Register(id) if self.register_fits(*id, scalar, width) => Ok(()),
             Operand::Element(id, _) if self.element_fits(*id, scalar, width) => Ok(()),
-            _ => Err(self.wrong(index, register_of(scalar, width))),
+            _ => Err(self.operand_error(index, register_description(scalar, width))),
         }
     }
 
@@ -203,11 +225,11 @@ impl Context<'_> {
         if self.value_fits(self.operand(index), scalar, width) {
             return Ok(());
         }
-        Err(self.wrong(
+        Err(self.operand_error(
             index,
             format!(
                 "{} or an immediate of type .{}",
-                register_of(scalar, width),
+                register_description(scalar, width),
                 scalar.name()
             ),
         ))
@@ -241,24 +263,11 @@ impl Context<'_> {
 
     /// Returns an operand as an error message quotes it.
     fn describe(&self, operand: &Operand) -> String {
-        let register = |id: &RegisterId| {
-            let register = &self.function.registers[id.0 as usize];
-            let vector = if register.vector > 1 {
-                format!(".v{} ", register.vector)
-            } else {
-                String::new()
-            };
-            format!(
-                "'{}' of type {vector}.{}",
-                self.module.text(register.name),
-                register.scalar.name()
-            )
-        };
         match operand {
-            Operand::Register(id) => register(id),
-            Operand::Element(id, _) => format!("an element of {}", register(id)),
-            Operand::Select(id, _) => format!("a part of {}", register(id)),
-            Operand::Not(id) => format!("the negation of {}", register(id)),
+            Operand::Register(id) => self.describe_register(*id),
+            Operand::Element(id, _) => format!("an element of {}", self.describe_register(*id)),
+            Operand::Select(id, _) => format!("a part of {}", self.describe_register(*id)),
+            Operand::Not(id) => format!("the negation of {}", self.describe_register(*id)),
             Operand::Pair(..) => "a pair 'a|b'".into(),
             Operand::Integer(integer) => format!("the integer {}", integer.value()),
             Operand::Single(bits) => format!("the f32 {}", f32::from_bits(*bits)),
@@ -279,6 +288,20 @@ impl Context<'_> {
             Operand::Call(_) => "a call".into(),
         }
     }
+
+    fn describe_register(&self, id: RegisterId) -> String {
+        let register = &self.function.registers[id.0 as usize];
+        let vector = if register.vector > 1 {
+            format!(".v{} ", register.vector)
+        } else {
+            String::new()
+        };
+        format!(
+            "'{}' of type {vector}.{}",
+            self.module.text(register.name),
+            register.scalar.name()
+        )
+    }
 }
 
 macro_rules! define_form {
@@ -294,7 +317,25 @@ macro_rules! define_form {
 
 for_each_opcode!(define_form);
 
-fn register_of(scalar: ScalarType, width: Width) -> String {
+/// Joins alternatives with commas, and the last one with "or".
+fn alternatives(names: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.collect();
+    match (names.pop(), names.is_empty()) {
+        (Some(last), false) => format!("{} or {last}", names.join(", ")),
+        (last, _) => last.unwrap_or_default(),
+    }
+}
+
+/// Returns types as an error message lists them.
+fn type_list(types: &[ScalarType]) -> String {
+    let names: Vec<String> = types
+        .iter()
+        .map(|scalar| format!(".{}", scalar.name()))
+        .collect();
+    names.join(", ")
+}
+
+fn register_description(scalar: ScalarType, width: Width) -> String {
     match width {
         _ if scalar == ScalarType::Pred => "a predicate register".into(),
         Width::Exact => format!("a {}-bit register for .{}", scalar.bits(), scalar.name()),
@@ -308,18 +349,16 @@ fn register_of(scalar: ScalarType, width: Width) -> String {
 
 /// Returns `true` if a register of type `held` can hold a value of type `wanted`.
 fn fits(held: ScalarType, wanted: ScalarType, width: Width) -> bool {
-    let is_float = |it: ScalarType| it.class() == ScalarClass::Float;
-    let is_integer =
-        |it: ScalarType| matches!(it.class(), ScalarClass::Signed | ScalarClass::Unsigned);
-    let classes = if held == ScalarType::Pred || wanted == ScalarType::Pred {
-        held == wanted
-    } else {
-        !(is_float(held) && is_integer(wanted) || is_integer(held) && is_float(wanted))
+    use ScalarClass as C;
+    let have_compatible_classes = match (held.class(), wanted.class()) {
+        (C::Predicate, other) | (other, C::Predicate) => other == C::Predicate,
+        (C::Float, C::Signed | C::Unsigned) | (C::Signed | C::Unsigned, C::Float) => false,
+        (C::Float, C::Float) => return held == wanted,
+        _ => true,
     };
-    let widths = match width {
-        _ if is_float(held) && is_float(wanted) => held == wanted,
-        Width::Relaxed => held.bits() >= wanted.bits(),
-        Width::Exact => held.bits() == wanted.bits(),
-    };
-    classes && widths
+    have_compatible_classes
+        && match width {
+            Width::Relaxed => held.bits() >= wanted.bits(),
+            Width::Exact => held.bits() == wanted.bits(),
+        }
 }

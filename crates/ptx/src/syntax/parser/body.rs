@@ -42,7 +42,7 @@ impl<'a> Parser<'a> {
         if self.scopes.depth() >= MAX_DEPTH {
             return Err(Self::limit_at(
                 &brace,
-                format!("at most {MAX_DEPTH} nested scopes"),
+                format!("more than {MAX_DEPTH} nested scopes"),
             ));
         }
         self.scopes.open();
@@ -106,12 +106,7 @@ impl<'a> Parser<'a> {
         if self.scopes.bind(name, binding) {
             return Ok(());
         }
-        let found = format!("{} again", token.quote());
-        Err(Error::syntax(
-            token.span,
-            "a label that is not declared in this scope yet",
-            found,
-        ))
+        Err(Self::duplicate_at(&token))
     }
 
     /// Parses a label, or a list or prototype with its name.
@@ -124,7 +119,7 @@ impl<'a> Parser<'a> {
             .resolve(name, &self.module.names, &mut self.function.registers)
         {
             Some(Binding::Label(id)) => {
-                self.function.labels[id.0 as usize].instruction = index_of(instruction);
+                self.function.labels[id.0 as usize].instruction = checked_index(instruction);
                 Ok(())
             }
             Some(Binding::BranchTargets(id)) => {
@@ -191,7 +186,7 @@ impl<'a> Parser<'a> {
             "loc" => {
                 let [file, line, column] = self.location()?;
                 self.function.locations.push(Location {
-                    instruction: index_of(instruction),
+                    instruction: checked_index(instruction),
                     file,
                     line,
                     column,
@@ -215,9 +210,9 @@ fn used_bytes(pragma: &str) -> Option<u32> {
 }
 
 fn last_index<T>(items: &[T]) -> u32 {
-    index_of(items.len() - 1)
+    checked_index(items.len() - 1)
 }
 
-fn index_of(length: usize) -> u32 {
+fn checked_index(length: usize) -> u32 {
     u32::try_from(length).expect("fewer items than bytes of source, which are below 2^32")
 }

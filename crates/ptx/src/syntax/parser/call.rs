@@ -9,13 +9,13 @@ use crate::syntax::scope::Binding;
 impl Parser<'_> {
     /// Parses `(returns), callee, (arguments), signature`. All but the callee are optional.
     pub(super) fn call(&mut self) -> Result<Operand, Error> {
-        let returns = self.call_list(true)?;
+        let returns = self.call_returns()?;
         let callee = self.word("the name of a function or a register")?;
         let target = self.resolve(&callee);
         let mut arguments = Box::default();
         if self.accept(",") {
             if self.peek().is("(") {
-                arguments = self.call_list(false)?;
+                arguments = self.call_list()?;
             } else {
                 // A signature follows, so there are no arguments.
                 self.position -= 1;
@@ -32,9 +32,7 @@ impl Parser<'_> {
             None => {
                 let name = self.intern(callee.text);
                 let id = self.function_named(name);
-                Callee::Direct(id.ok_or_else(|| {
-                    Self::unexpected_at(&callee, "the name of a declared function")
-                })?)
+                Callee::Direct(id.ok_or_else(|| Self::unknown_function(&callee))?)
             }
         };
         Ok(Operand::Call(Box::new(Call {
@@ -44,21 +42,35 @@ impl Parser<'_> {
         })))
     }
 
-    /// Parses `(a, b, …)`, and the comma that follows returns. Without a parenthesis, the list is empty.
-    fn call_list(&mut self, is_returns: bool) -> Result<Box<[Operand]>, Error> {
-        let mut operands = Vec::new();
-        if !self.accept("(") {
-            return Ok(operands.into());
+    /// Parses `(a, b, …),` before the callee. Without a parenthesis, the list is empty.
+    fn call_returns(&mut self) -> Result<Box<[Operand]>, Error> {
+        let token = self.peek();
+        if !token.is("(") {
+            return Ok(Box::default());
         }
+        let returns = self.call_list()?;
+        if returns.iter().any(is_immediate) {
+            return Err(Self::problem_at(
+                &token,
+                "the results of a call cannot be immediates",
+            ));
+        }
+        self.expect(",")?;
+        Ok(returns)
+    }
+
+    /// Parses `(a, b, …)`.
+    fn call_list(&mut self) -> Result<Box<[Operand]>, Error> {
+        let mut operands = Vec::new();
+        self.expect("(")?;
         while !self.peek().is(")") {
             let token = self.peek();
             let operand = self.argument()?;
-            let fits = match operand {
-                Operand::Register(_) | Operand::Symbol(_, 0) | Operand::Sink => true,
-                Operand::Integer(_) | Operand::Single(_) | Operand::Double(_) => !is_returns,
-                _ => false,
-            };
-            if !fits {
+            let is_passed = matches!(
+                operand,
+                Operand::Register(_) | Operand::Symbol(_, 0) | Operand::Sink
+            );
+            if !is_passed && !is_immediate(&operand) {
                 return Err(Self::unexpected_at(
                     &token,
                     "a '.param' variable or a register",
@@ -70,9 +82,6 @@ impl Parser<'_> {
             }
         }
         self.expect(")")?;
-        if is_returns {
-            self.expect(",")?;
-        }
         Ok(operands.into())
     }
 
@@ -98,4 +107,11 @@ impl Parser<'_> {
             _ => Err(Self::unexpected_at(&token, EXPECTED)),
         }
     }
+}
+
+const fn is_immediate(operand: &Operand) -> bool {
+    matches!(
+        operand,
+        Operand::Integer(_) | Operand::Single(_) | Operand::Double(_)
+    )
 }

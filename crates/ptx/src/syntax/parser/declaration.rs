@@ -61,12 +61,11 @@ impl<'a> Parser<'a> {
             let variable = self.variable(space, linkage, &prefix)?;
             let is_opaque = prefix.scalar.class() == ScalarClass::Opaque;
             if variable.size == 0 && linkage != Linkage::Extern && !is_opaque {
-                let found = format!("'{}' without one", self.module.text(variable.name));
-                return Err(Error::syntax(
-                    variable.span,
-                    "the extent of an array, unless it is '.extern'",
-                    found,
-                ));
+                let problem = format!(
+                    "array '{}' without an extent must be '.extern'",
+                    self.module.text(variable.name)
+                );
+                return Err(Error::syntax(variable.span, problem));
             }
             add(self, variable)?;
             if !self.accept(",") {
@@ -104,7 +103,7 @@ impl<'a> Parser<'a> {
         }
         prefix.scalar = scalar.ok_or_else(|| self.unexpected("a type such as '.u32'"))?;
         if prefix.element() > MAX_VECTOR {
-            return Err(self.unexpected("a vector of at most 128 bits"));
+            return Err(self.problem("the vector type exceeds 128 bits"));
         }
         Ok(prefix)
     }
@@ -140,7 +139,7 @@ impl<'a> Parser<'a> {
                 self.advance();
                 Ok(value)
             }
-            _ => Err(self.unexpected("an alignment: a power of two")),
+            _ => Err(self.problem("the alignment must be a power of two")),
         }
     }
 
@@ -196,7 +195,7 @@ impl<'a> Parser<'a> {
         let mut dimensions = self.dimensions()?;
         let is_packed = prefix.vector > 1 || prefix.scalar == ScalarType::F16x2;
         if space == Space::Param && is_packed && dimensions.extents.is_empty() {
-            return Err(self.unexpected("the extent of an array, which a parameter of vectors is"));
+            return Err(self.problem("a parameter of a vector type must be an array"));
         }
         let name = self.intern(token.text);
         let mut variable = Variable {
@@ -218,7 +217,7 @@ impl<'a> Parser<'a> {
         if self.accept("=") {
             self.initializer(&mut variable, prefix, &mut dimensions)?;
         }
-        variable.size = size_of(&token, prefix, &dimensions.extents)?;
+        variable.size = byte_size(&token, prefix, &dimensions.extents)?;
         variable.is_unsized = dimensions.is_unsized;
         variable.dimensions = dimensions.extents;
         Ok(variable)
@@ -234,7 +233,7 @@ impl<'a> Parser<'a> {
             if dimensions.extents.len() == MAX_DIMENSIONS {
                 return Err(Self::limit_at(
                     &self.peek(),
-                    format!("at most {MAX_DIMENSIONS} dimensions"),
+                    format!("more than {MAX_DIMENSIONS} dimensions"),
                 ));
             }
             self.advance();
@@ -270,12 +269,7 @@ impl<'a> Parser<'a> {
             .expect("fewer variables than bytes of source");
         let id = LocalId(index);
         if !self.scopes.bind(variable.name, Binding::Variable(id)) {
-            let found = format!("'{}' again", self.module.text(variable.name));
-            return Err(Error::syntax(
-                variable.span,
-                "a name that is not declared in this scope yet",
-                found,
-            ));
+            return Err(self.duplicate_variable(&variable));
         }
         self.function.variables.push(variable);
         Ok(id)
@@ -317,7 +311,7 @@ impl<'a> Parser<'a> {
         }
         let scalar = scalar.ok_or_else(|| self.unexpected(REGISTER_TYPE))?;
         if vector > 1 && (scalar == ScalarType::Pred || scalar.bits() * u32::from(vector) > 128) {
-            return Err(self.unexpected("a vector of at most 128 bits"));
+            return Err(self.problem("the vector type exceeds 128 bits"));
         }
         Ok((scalar, vector))
     }
@@ -334,11 +328,7 @@ impl<'a> Parser<'a> {
         if self.scopes.declare_range(name, count, scalar, vector) {
             return Ok(());
         }
-        Err(Error::syntax(
-            token.span,
-            "a range that is not declared in this scope yet",
-            format!("{} again", token.quote()),
-        ))
+        Err(Self::duplicate_at(&token))
     }
 
     /// Adds a register to the function and its innermost scope.
@@ -355,12 +345,7 @@ impl<'a> Parser<'a> {
         if self.scopes.is_in_range(name, &self.module.names)
             || !self.scopes.bind(name, Binding::Register(id))
         {
-            let found = format!("{} again", token.quote());
-            return Err(Error::syntax(
-                token.span,
-                "a name that is not declared in this scope yet",
-                found,
-            ));
+            return Err(Self::duplicate_at(token));
         }
         self.function.registers.push(Register {
             name,
@@ -389,7 +374,7 @@ fn register_scalar(text: &str) -> Option<ScalarType> {
 }
 
 /// Returns the size in bytes of a variable or parameter.
-pub(super) fn size_of(token: &Token<'_>, prefix: &Prefix, extents: &[u64]) -> Result<u64, Error> {
+pub(super) fn byte_size(token: &Token<'_>, prefix: &Prefix, extents: &[u64]) -> Result<u64, Error> {
     let size = extents
         .iter()
         .try_fold(prefix.element(), |size, extent| size.checked_mul(*extent));
@@ -398,8 +383,7 @@ pub(super) fn size_of(token: &Token<'_>, prefix: &Prefix, extents: &[u64]) -> Re
             Error::new(
                 ErrorKind::Limit,
                 token.span,
-                "a variable smaller than 2^63 bytes",
-                token.quote(),
+                format!("{} is larger than 2^63 bytes", token.quote()),
             )
         })
 }

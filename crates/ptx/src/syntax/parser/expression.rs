@@ -87,19 +87,19 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses operators with at least the precedence `least`. Operators of equal precedence are a loop. Only higher precedences recurse,
+    /// Parses operators with at least the precedence `min`. Operators of equal precedence are a loop. Only higher precedences recurse,
     /// and there are ten of them.
-    fn binary(&mut self, least: u8) -> Result<Value, Error> {
-        let mut left = self.unary()?;
+    fn binary(&mut self, min: u8) -> Result<Value, Error> {
+        let mut value = self.unary()?;
         loop {
             let operator = self.peek();
-            let Some(level) = precedence(&operator).filter(|level| *level >= least) else {
-                return Ok(left);
+            let Some(level) = precedence(&operator).filter(|level| *level >= min) else {
+                return Ok(value);
             };
             self.advance();
             let right = self.binary(level + 1)?;
-            left = apply(operator.text, left, right).ok_or_else(|| {
-                Self::unexpected_at(&operator, "operands of the operator's types")
+            value = apply(operator.text, value, right).ok_or_else(|| {
+                Self::problem_at(&operator, "unsupported operands for the operator")
             })?;
         }
     }
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
                 self.advance();
                 let value = self.nested(Self::unary)?;
                 negate(token.text, value)
-                    .ok_or_else(|| Self::unexpected_at(&token, "an operator for integers"))
+                    .ok_or_else(|| Self::problem_at(&token, "unsupported operand for the operator"))
             }
             "(" if token.kind == TokenKind::Symbol => {
                 self.advance();
@@ -188,9 +188,14 @@ fn negate(operator: &str, value: Value) -> Option<Value> {
 
 fn apply(operator: &str, left: Value, right: Value) -> Option<Value> {
     if let (Value::Integer(a, a_unsigned), Value::Integer(b, b_unsigned)) = (left, right) {
-        return apply_integers(operator, (a, a_unsigned), (b, b_unsigned));
+        return if matches!(operator, "<<" | ">>") {
+            shift_integer(operator, a, a_unsigned, b)
+        } else {
+            apply_integers(operator, a, b, a_unsigned || b_unsigned)
+        };
     }
-    let (a, b) = (float(left)?, float(right)?);
+    let a = float(left)?;
+    let b = float(right)?;
     let result = match operator {
         "+" => a + b,
         "-" => a - b,
@@ -209,49 +214,33 @@ fn float(value: Value) -> Option<f64> {
     }
 }
 
-/// Computes integer arithmetic, which wraps at 64 bits. The result is unsigned if an operand is. A shift depends on its left operand only.
-fn apply_integers(
-    operator: &str,
-    (a, a_unsigned): (u64, bool),
-    (b, b_unsigned): (u64, bool),
-) -> Option<Value> {
-    let unsigned = a_unsigned || b_unsigned;
-    let (signed_a, signed_b) = (a.cast_signed(), b.cast_signed());
+/// Computes a shift of an integer. The right operand may have any type.
+fn shift_integer(operator: &str, value: u64, unsigned: bool, amount: u64) -> Option<Value> {
+    let amount = u32::try_from(amount).unwrap_or(u32::MAX);
+    let bits = match operator {
+        "<<" => value.checked_shl(amount).unwrap_or(0),
+        ">>" if unsigned => value.checked_shr(amount).unwrap_or(0),
+        ">>" => (value.cast_signed() >> amount.min(63)).cast_unsigned(),
+        _ => return None,
+    };
+    Some(Value::Integer(bits, unsigned))
+}
+
+/// Computes integer arithmetic, which wraps at 64 bits. The result is unsigned if an operand is.
+fn apply_integers(operator: &str, a: u64, b: u64, unsigned: bool) -> Option<Value> {
+    let signed_a = a.cast_signed();
+    let signed_b = b.cast_signed();
     let less = if unsigned { a < b } else { signed_a < signed_b };
-    let shift = u32::try_from(b).unwrap_or(u32::MAX);
     let bits = match operator {
         "+" => a.wrapping_add(b),
         "-" => a.wrapping_sub(b),
         "*" => a.wrapping_mul(b),
         "/" if unsigned => a.checked_div(b)?,
-        "/" => {
-            if b == 0 {
-                return None;
-            } else {
-                signed_a.wrapping_div(signed_b).cast_unsigned()
-            }
-        }
+        "/" if b == 0 => return None,
+        "/" => signed_a.wrapping_div(signed_b).cast_unsigned(),
         "%" if unsigned => a.checked_rem(b)?,
-        "%" => {
-            if b == 0 {
-                return None;
-            } else {
-                signed_a.wrapping_rem(signed_b).cast_unsigned()
-            }
-        }
-        "<<" => {
-            return Some(Value::Integer(
-                a.checked_shl(shift).unwrap_or(0),
-                a_unsigned,
-            ));
-        }
-        ">>" if a_unsigned => return Some(Value::Integer(a.checked_shr(shift).unwrap_or(0), true)),
-        ">>" => {
-            return Some(Value::Integer(
-                (signed_a >> shift.min(63)).cast_unsigned(),
-                false,
-            ));
-        }
+        "%" if b == 0 => return None,
+        "%" => signed_a.wrapping_rem(signed_b).cast_unsigned(),
         "&" => a & b,
         "|" => a | b,
         "^" => a ^ b,

@@ -1,7 +1,7 @@
 //! The headers of kernels and device functions.
 
 use super::Parser;
-use super::declaration::size_of;
+use super::declaration::byte_size;
 use crate::syntax::ast::{
     Function, FunctionId, FunctionKind, Linkage, Parameter, Performance, Prototype,
     PrototypeParameter,
@@ -40,24 +40,23 @@ impl Parser<'_> {
         self.function.kind = kind;
         self.function.linkage = linkage;
         self.scopes.open();
-        let (id, before) = self.head()?;
+        let (id, previous) = self.head()?;
         self.performance()?;
+        let definition = previous.filter(|function| function.body.is_some());
         if self.peek().is("{") {
-            if before.is_some_and(|function| function.body.is_some()) {
-                let found = format!(
-                    "a second body of '{}'",
-                    self.module.text(self.function.name)
-                );
+            if definition.is_some() {
                 return Err(Error::syntax(
                     self.function.span,
-                    "one definition of each function",
-                    found,
+                    format!(
+                        "duplicate definition of function '{}'",
+                        self.module.text(self.function.name)
+                    ),
                 ));
             }
             self.body()?;
         } else if !self.accept(";") {
             return Err(self.unexpected("'{', ';' or a directive such as '.maxntid'"));
-        } else if let Some(definition) = before.filter(|function| function.body.is_some()) {
+        } else if let Some(definition) = definition {
             // A declaration after the definition adds nothing.
             self.function = definition;
         }
@@ -76,9 +75,9 @@ impl Parser<'_> {
             if signature.returns.len() > 1
                 && signature.returns.iter().any(|result| !result.is_register)
             {
-                return Err(Self::unexpected_at(
+                return Err(Self::problem_at(
                     &token,
-                    "one result, unless all are registers",
+                    "several results must all be registers",
                 ));
             }
         }
@@ -89,28 +88,24 @@ impl Parser<'_> {
             self.function.parameters = self.parameters(&mut signature.parameters)?;
         }
         let name = self.function.name;
-        let known = self.symbols.get(&name).copied();
-        match known {
+        match self.symbols.get(&name).copied() {
             None => Ok((self.add_function(signature), None)),
             Some(Symbol::Function(id)) if self.signatures[id.0 as usize].accepts(&signature) => {
-                let before =
+                let previous =
                     std::mem::replace(&mut self.module.functions[id.0 as usize], empty_function());
-                if before.kind != self.function.kind {
-                    return Err(Self::unexpected_at(
+                if previous.kind != self.function.kind {
+                    return Err(Self::problem_at(
                         &token,
-                        "the same kind of function as declared before",
+                        "declared both as '.entry' and as '.func'",
                     ));
                 }
-                Ok((id, Some(before)))
+                Ok((id, Some(previous)))
             }
-            Some(Symbol::Function(_)) => Err(Self::unexpected_at(
+            Some(Symbol::Function(_)) => Err(Self::problem_at(
                 &token,
-                "the parameters of its declaration",
+                "parameters differ from the declaration",
             )),
-            Some(_) => Err(Self::unexpected_at(
-                &token,
-                "a name that is not declared yet",
-            )),
+            Some(_) => Err(Self::duplicate_at(&token)),
         }
     }
 
@@ -168,7 +163,10 @@ impl Parser<'_> {
         let token = self.peek();
         let prefix = self.prefix(Space::Param)?;
         if self.function.kind == FunctionKind::Device && prefix.pointer.is_some() {
-            return Err(Self::unexpected_at(&token, "a parameter without '.ptr'"));
+            return Err(Self::problem_at(
+                &token,
+                "'.ptr' is supported only for parameters of kernels",
+            ));
         }
         let variable = self.variable(Space::Param, Linkage::Internal, &prefix)?;
         types.push(PrototypeParameter {
@@ -212,7 +210,7 @@ impl Parser<'_> {
         let prefix = self.prefix(Space::Param)?;
         let token = self.word("'_' or the name of a parameter")?;
         let dimensions = self.dimensions()?;
-        let size = size_of(&token, &prefix, &dimensions.extents)?;
+        let size = byte_size(&token, &prefix, &dimensions.extents)?;
         Ok(PrototypeParameter {
             is_register: false,
             scalar: prefix.scalar,
@@ -278,10 +276,10 @@ impl Parser<'_> {
             "blocksareclusters" => &mut performance.blocks_are_clusters,
             _ => return false,
         };
-        let found = token.is_dot(token.text);
-        *flag |= found;
-        self.position += usize::from(found);
-        found
+        let is_directive = token.is_dot(token.text);
+        *flag |= is_directive;
+        self.position += usize::from(is_directive);
+        is_directive
     }
 
     fn performance_number(&mut self) -> Result<bool, Error> {

@@ -51,12 +51,14 @@ impl Parser<'_> {
             return Err(self.unexpected("a version such as 8.7"));
         };
         if version > newest {
-            let expected = format!("PTX ISA version {}.{} or older", newest.major, newest.minor);
+            let problem = format!(
+                "unsupported .version {} (newest supported version: {}.{})",
+                token.text, newest.major, newest.minor
+            );
             return Err(Error::new(
                 ErrorKind::UnsupportedVersion,
                 token.span,
-                expected,
-                token.quote(),
+                problem,
             ));
         }
         self.advance();
@@ -92,12 +94,11 @@ impl Parser<'_> {
         if version >= (Version { major, minor }) {
             return Ok(());
         }
-        let expected = format!(
-            "PTX ISA version {major}.{minor} or later for '{}'",
-            token.text
+        let problem = format!(
+            "target '{}' requires PTX ISA version {major}.{minor} or later (found '.version {}.{}')",
+            token.text, version.major, version.minor
         );
-        let found = format!("'.version {}.{}'", version.major, version.minor);
-        Err(Error::syntax(token.span, expected, found))
+        Err(Error::syntax(token.span, problem))
     }
 
     fn target_option(&mut self, token: &Token<'_>) -> Result<(), Error> {
@@ -109,12 +110,14 @@ impl Parser<'_> {
             "map_f64_to_f32" => target.map_f64_to_f32 = true,
             text => {
                 let Some((architecture, variant)) = read_architecture(text) else {
-                    let expected = "a target such as sm_90, sm_90a or sm_100f";
+                    let problem = format!(
+                        "unsupported target {} (expected one such as sm_90, sm_90a or sm_100f)",
+                        token.quote()
+                    );
                     return Err(Error::new(
                         ErrorKind::UnsupportedTarget,
                         token.span,
-                        expected,
-                        token.quote(),
+                        problem,
                     ));
                 };
                 target.architecture = architecture;
@@ -129,12 +132,10 @@ impl Parser<'_> {
         let directive = self.peek();
         if !self.accept_dot("address_size") {
             // The default is 32 bits.
-            let expected = "'.address_size 64'";
             return Err(Error::new(
                 ErrorKind::UnsupportedAddressSize,
                 directive.span,
-                expected,
-                directive.quote(),
+                format!("missing '.address_size 64' before {}", directive.quote()),
             ));
         }
         let token = self.peek();
@@ -146,8 +147,7 @@ impl Parser<'_> {
             TokenKind::Integer(32, _) => Err(Error::new(
                 ErrorKind::UnsupportedAddressSize,
                 token.span,
-                "an address size of 64",
-                token.quote(),
+                "unsupported address size 32 (expected 64)",
             )),
             _ => Err(self.unexpected("an address size of 64")),
         }

@@ -11,6 +11,8 @@ use crate::syntax::scalar::ScalarClass;
 use crate::syntax::scope::Binding;
 use crate::syntax::variable::{Constant, InitialValue, Variable};
 
+const TOO_MANY_VALUES: &str = "too many initial values";
+
 /// The state of nested braces, counted in scalars.
 struct Fill<'v> {
     /// The number of scalars of each level of braces, outermost first.
@@ -38,21 +40,16 @@ impl Parser<'_> {
         if matches!(variable.space, Space::Shared | Space::Local)
             || prefix.scalar.class() == ScalarClass::Float && prefix.scalar.bits() < 32
         {
-            return Err(Self::unexpected_at(
+            return Err(Self::problem_at(
                 &token,
-                "no initial value of this type or in this space",
+                "variables of this type or in this space cannot be initialized",
             ));
         }
-        let (scalar, class, is_vector) = (
-            prefix.scalar.bytes(),
-            prefix.scalar.class(),
-            prefix.vector > 1,
-        );
         let mut fill = Fill {
             levels: &levels,
-            scalar,
-            class,
-            is_vector,
+            scalar: prefix.scalar.bytes(),
+            class: prefix.scalar.class(),
+            is_vector: prefix.vector > 1,
             values: &mut variable.initial,
         };
         let end = if levels.is_empty() {
@@ -81,7 +78,7 @@ impl Parser<'_> {
                 };
                 next = start + (next - start).div_ceil(inner) * inner;
                 if next >= end {
-                    return Err(self.unexpected("'}': there are no more elements"));
+                    return Err(self.problem(TOO_MANY_VALUES));
                 }
                 self.braces(fill, level + 1, next)?;
                 next += inner;
@@ -98,7 +95,7 @@ impl Parser<'_> {
             }
         }
         if fill.is_vector && level + 1 == fill.levels.len() && next != end {
-            return Err(self.unexpected("a value for each element of the vector"));
+            return Err(self.problem("too few values for the vector"));
         }
         self.expect("}")?;
         Ok(next)
@@ -107,25 +104,25 @@ impl Parser<'_> {
     /// Parses a value for the scalar `index`, which must be below `end`.
     fn scalar_value(&mut self, fill: &mut Fill<'_>, index: u64, end: u64) -> Result<u64, Error> {
         if index >= end {
-            return Err(self.unexpected("'}': there are no more elements"));
+            return Err(self.problem(TOO_MANY_VALUES));
         }
         let token = self.peek();
         let value = self.constant_or_address()?;
-        let fits = match value {
+        let has_variable_type = match value {
             Constant::Integer(_) | Constant::Address { .. } => fill.class != ScalarClass::Float,
             Constant::Single(_) | Constant::Double(_) => {
                 matches!(fill.class, ScalarClass::Float | ScalarClass::Bits)
             }
         };
-        if !fits {
-            return Err(Self::unexpected_at(
+        if !has_variable_type {
+            return Err(Self::problem_at(
                 &token,
-                "a value of the variable's type",
+                "the value does not have the variable's type",
             ));
         }
         let offset = index
             .checked_mul(fill.scalar)
-            .ok_or_else(|| Self::limit_at(&token, "an offset below 2^64"))?;
+            .ok_or_else(|| Self::limit_at(&token, "the offset exceeds 2^64 bytes"))?;
         fill.values.push(InitialValue { offset, value });
         Ok(index + 1)
     }
@@ -187,7 +184,7 @@ impl Parser<'_> {
         self.symbols
             .get(&name)
             .copied()
-            .ok_or_else(|| Self::unexpected_at(&token, EXPECTED))
+            .ok_or_else(|| Self::unknown_name(&token))
     }
 
     /// Parses `{ filter_mode = nearest, … }`.

@@ -76,7 +76,13 @@ impl Parser<'_> {
             let token = self.peek();
             match Modifier::parse(token.text, opcode) {
                 Some(modifier) => modifiers.push(modifier),
-                None => return Err(self.unexpected(&format!("a suffix of '{opcode}'"))),
+                None => {
+                    return Err(Error::instruction(
+                        token.span,
+                        opcode,
+                        &format!("unknown suffix {}", token.quote()),
+                    ));
+                }
             }
             self.advance();
         }
@@ -142,10 +148,10 @@ impl Parser<'_> {
             16 => ScalarType::U16,
             32 => ScalarType::U32,
             64 => ScalarType::U64,
-            _ => return Err(Error::syntax(span, "','", "'+'")),
+            _ => return Err(Error::unexpected(span, "','", "'+'")),
         };
         if !scalar.is_integer_like() {
-            return Err(Error::syntax(span, "','", "'+'"));
+            return Err(Error::unexpected(span, "','", "'+'"));
         }
         let addend = Operand::Integer(self.constant_integer("an integer")?);
         let index = u32::try_from(self.function.registers.len())

@@ -96,20 +96,13 @@ impl Parser<'_> {
                 Ok(())
             }
             Some(&Symbol::Global(id)) if self.may_redeclare(id, &variable) => {
-                let before = &mut self.module.variables[id.0 as usize];
-                if before.linkage == Linkage::Extern {
-                    *before = variable;
+                let previous = &mut self.module.variables[id.0 as usize];
+                if previous.linkage == Linkage::Extern {
+                    *previous = variable;
                 }
                 Ok(())
             }
-            Some(_) => {
-                let found = format!("'{}' again", self.module.text(variable.name));
-                Err(Error::syntax(
-                    variable.span,
-                    "a name that is not declared yet",
-                    found,
-                ))
-            }
+            Some(_) => Err(self.duplicate_variable(&variable)),
         }
     }
 
@@ -121,20 +114,14 @@ impl Parser<'_> {
                 .expect("fewer variables than bytes of source");
             let symbol = Symbol::Global(GlobalId(index));
             if variable.scalar.class() == ScalarClass::Opaque {
-                let found = format!("'{}'", parser.module.text(variable.name));
-                return Err(Error::syntax(
-                    variable.span,
-                    "textures and surfaces in module scope only",
-                    found,
-                ));
+                let problem = format!(
+                    "'{}' must be declared in module scope, like all textures and surfaces",
+                    parser.module.text(variable.name)
+                );
+                return Err(Error::syntax(variable.span, problem));
             }
             if !parser.scopes.bind(variable.name, Binding::Symbol(symbol)) {
-                let found = format!("'{}' again", parser.module.text(variable.name));
-                return Err(Error::syntax(
-                    variable.span,
-                    "a name that is not declared in this scope yet",
-                    found,
-                ));
+                return Err(parser.duplicate_variable(&variable));
             }
             parser.module.variables.push(variable);
             Ok(())
@@ -142,9 +129,10 @@ impl Parser<'_> {
     }
 
     fn may_redeclare(&self, id: GlobalId, variable: &Variable) -> bool {
-        let before = self.module.variable(id);
-        let same_type = before.space == variable.space && before.scalar == variable.scalar;
-        same_type && (before.linkage == Linkage::Extern || variable.linkage == Linkage::Extern)
+        let previous = self.module.variable(id);
+        let has_same_type = previous.space == variable.space && previous.scalar == variable.scalar;
+        has_same_type
+            && (previous.linkage == Linkage::Extern || variable.linkage == Linkage::Extern)
     }
 
     /// Parses `.file 1 "path", timestamp, size`, which has no semicolon.
@@ -186,7 +174,7 @@ impl Parser<'_> {
         let token = self.word("the name of a function")?;
         let name = self.intern(token.text);
         self.function_named(name)
-            .ok_or_else(|| Self::unexpected_at(&token, "the name of a declared function"))
+            .ok_or_else(|| Self::unknown_function(&token))
     }
 
     /// Parses `.pragma "a", "b";`.
@@ -203,11 +191,11 @@ impl Parser<'_> {
     /// Parses `.loc file line column`, with its optional parts and without a semicolon.
     pub(super) fn location(&mut self) -> Result<[u32; 3], Error> {
         self.advance();
-        let place = self.place()?;
+        let location = self.source_position()?;
         while self.accept(",") {
             let token = self.word("'function_name' or 'inlined_at'")?;
             match token.text {
-                "inlined_at" => drop(self.place()?),
+                "inlined_at" => drop(self.source_position()?),
                 "function_name" => {
                     self.word("the label of a function's name")?;
                     if self.accept("+") {
@@ -222,10 +210,10 @@ impl Parser<'_> {
                 }
             }
         }
-        Ok(place)
+        Ok(location)
     }
 
-    fn place(&mut self) -> Result<[u32; 3], Error> {
+    fn source_position(&mut self) -> Result<[u32; 3], Error> {
         Ok([
             self.u32("the index of a file")?,
             self.u32("a line")?,

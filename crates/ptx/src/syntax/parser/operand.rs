@@ -64,13 +64,13 @@ impl<'a> Parser<'a> {
         let name = self.intern(token.text);
         match self.symbols.get(&name) {
             Some(&symbol) => self.symbol(symbol),
-            None => Err(Self::unexpected_at(token, OPERAND)),
+            None => Err(Self::unknown_name(token)),
         }
     }
 
     fn special(&mut self, token: &Token<'a>) -> Result<Operand, Error> {
         let next = self.peek();
-        if let Some(elements) = vector_of_specials(token.text) {
+        if let Some(elements) = special_vector(token.text) {
             if next.kind != TokenKind::Dot {
                 return Ok(Operand::Vector(elements.into()));
             }
@@ -89,7 +89,7 @@ impl<'a> Parser<'a> {
         };
         register
             .map(Operand::Special)
-            .ok_or_else(|| Self::unexpected_at(token, OPERAND))
+            .ok_or_else(|| Self::unknown_name(token))
     }
 
     /// Parses the element, selector or second destination after a register.
@@ -150,12 +150,15 @@ impl<'a> Parser<'a> {
         if !self.accept("[") {
             let offset = self.offset()?;
             if offset != 0 && matches!(symbol, Symbol::Function(_)) {
-                return Err(Self::unexpected_at(&token, "the name of a function alone"));
+                return Err(Self::problem_at(
+                    &token,
+                    "an offset from a function is not supported",
+                ));
             }
             return Ok(Operand::Symbol(symbol, offset));
         }
         let element =
-            element.ok_or_else(|| Self::unexpected_at(&token, "an array before the index"))?;
+            element.ok_or_else(|| Self::problem_at(&token, "only arrays can be indexed"))?;
         let index = self.constant_offset()?;
         self.expect("]")?;
         Ok(Operand::Symbol(symbol, index.wrapping_mul(element)))
@@ -259,7 +262,7 @@ impl<'a> Parser<'a> {
                 let symbol = self
                     .symbols
                     .get(&name)
-                    .ok_or_else(|| Self::unexpected_at(&token, BASE))?;
+                    .ok_or_else(|| Self::unknown_name(&token))?;
                 Base::Symbol(*symbol)
             }
         };
@@ -281,18 +284,21 @@ fn element_size(variable: &Variable) -> i64 {
 }
 
 /// Returns the elements of a special register that is a vector. The last one is zero.
-fn vector_of_specials(name: &str) -> Option<[Operand; 4]> {
+fn special_vector(name: &str) -> Option<Vec<Operand>> {
     // All of them end in `id`, and few other names do.
     if !name.ends_with("id") {
         return None;
     }
-    let element =
-        |index: char| SpecialRegister::from_name(&format!("{name}.{index}")).map(Operand::Special);
-    let zero = Operand::Integer(Integer {
+    let mut elements = Vec::with_capacity(4);
+    for element in ['x', 'y', 'z'] {
+        let register = SpecialRegister::from_name(&format!("{name}.{element}"))?;
+        elements.push(Operand::Special(register));
+    }
+    elements.push(Operand::Integer(Integer {
         bits: 0,
         negative: false,
-    });
-    Some([element('x')?, element('y')?, element('z')?, zero])
+    }));
+    Some(elements)
 }
 
 /// Returns the element that `.x`, `.y`, `.z`, `.w` or `.r`, `.g`, `.b`, `.a` names.

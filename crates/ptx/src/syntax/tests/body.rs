@@ -112,19 +112,19 @@ fn calls_that_do_not_fit_are_refused() {
     };
     assert_eq!(
         refused("call (x), g, (x);"),
-        "line 7, column 6: expected 2 arguments, found 1"
+        "line 7, column 6: call: wrong number of arguments (expected 2, found 1)"
     );
     assert_eq!(
         refused("call g, (x, x);"),
-        "line 7, column 6: expected 1 result, found 0"
+        "line 7, column 6: call: wrong number of results (expected 1, found 0)"
     );
     assert_eq!(
         refused("call (x), g, (w, x);"),
-        "line 7, column 6: expected argument 1 of 4 bytes, found 'w' of 8 bytes in .param"
+        "line 7, column 6: call: invalid argument 1 (expected 4 bytes, found 'w' of 8 bytes in .param)"
     );
     assert_eq!(
         refused("call nobody;"),
-        "line 7, column 6: expected the name of a declared function, found 'nobody'"
+        "line 7, column 6: unknown function 'nobody'"
     );
     assert_eq!(
         refused("call %r1;"),
@@ -152,17 +152,14 @@ fn locations_have_their_first_instruction() {
 #[test]
 fn labels_that_do_not_fit_are_refused_with_their_location() {
     for (text, expected) in [
-        (
-            "bra NOWHERE;",
-            "line 6, column 5: expected a register, an immediate, an address or a declared name, found 'NOWHERE'",
-        ),
+        ("bra NOWHERE;", "line 6, column 5: unknown name 'NOWHERE'"),
         (
             "bra %r1;",
-            "line 6, column 5: expected a label of this function, found '%r1' of type .b32",
+            "line 6, column 5: bra: invalid operand 1 (expected a label of this function, found '%r1' of type .b32)",
         ),
         (
             "L: ret;\nL: ret;",
-            "line 7, column 1: expected a label that is not declared in this scope yet, found 'L' again",
+            "line 7, column 1: 'L' is already declared in this scope",
         ),
         (
             "{ L: ret; }\nT: .branchtargets L;",

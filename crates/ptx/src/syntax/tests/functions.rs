@@ -118,15 +118,15 @@ fn invalid_headers_are_refused_with_their_location() {
         ),
         (
             ".func f() { }\n.func f() { }",
-            "line 5, column 7: expected one definition of each function, found a second body of 'f'",
+            "line 5, column 7: duplicate definition of function 'f'",
         ),
         (
             ".func f();\n.func f(.param .b32 a) { }",
-            "line 5, column 7: expected the parameters of its declaration, found 'f'",
+            "line 5, column 7: parameters differ from the declaration ('f')",
         ),
         (
             ".global .u32 f;\n.func f() { }",
-            "line 5, column 7: expected a name that is not declared yet, found 'f'",
+            "line 5, column 7: 'f' is already declared in this scope",
         ),
         (
             ".entry k() .maxntid { }",
@@ -140,10 +140,7 @@ fn invalid_headers_are_refused_with_their_location() {
             ".entry k() { ret;",
             "line 4, column 18: expected an instruction, a label, a directive or '}', found the end of the text",
         ),
-        (
-            ".alias a, b;",
-            "line 4, column 8: expected the name of a declared function, found 'a'",
-        ),
+        (".alias a, b;", "line 4, column 8: unknown function 'a'"),
         (
             ".section .debug { ",
             "line 4, column 19: expected '}', found the end of the text",

@@ -27,7 +27,7 @@ fn version_newer_than_the_newest_is_a_separate_error_with_its_location() {
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
     assert_eq!(
         error.to_string(),
-        "line 1, column 10: expected PTX ISA version 9.5 or older, found '9.6'"
+        "line 1, column 10: unsupported .version 9.6 (newest supported version: 9.5)"
     );
 }
 
@@ -65,7 +65,7 @@ fn address_size_of_32_bits_is_its_own_kind_also_by_default() {
     assert_eq!(error.kind(), ErrorKind::UnsupportedAddressSize);
     assert_eq!(
         error.to_string(),
-        "line 3, column 15: expected an address size of 64, found '32'"
+        "line 3, column 15: unsupported address size 32 (expected 64)"
     );
     let error = parse(".version 8.0\n.target sm_90\n").expect_err("32 bits is the default");
     assert_eq!(error.kind(), ErrorKind::UnsupportedAddressSize);

@@ -196,10 +196,10 @@ fn unknown_opcodes_and_suffixes_are_named() {
     );
     assert_eq!(
         refused_body("add.u33 %r1, %r1, 1;"),
-        "line 6, column 4: expected a suffix of 'add', found '.u33'"
+        "line 6, column 4: add: unknown suffix '.u33'"
     );
     assert_eq!(
         refused_body("ld.global.L2::7B.u32 %r1, [%d1];"),
-        "line 6, column 10: expected a suffix of 'ld', found '.L2::7B'"
+        "line 6, column 10: ld: unknown suffix '.L2::7B'"
     );
 }

@@ -98,199 +98,212 @@ fn asynchronous_accesses_and_mbarrier_objects_accept_valid_semantics_only() {
 
 #[test]
 fn invalid_forms_are_refused_with_the_expected_ones() {
-    for (text, place, expected) in [
+    for (text, column, problem) in [
         (
             "add.f32 %f1, %f2, 1;",
             19,
-            "a 32-bit register for .f32 or an immediate of type .f32, found the integer 1",
+            "add: invalid operand 3 (expected a 32-bit register for .f32 or an immediate of type .f32, found the integer 1)",
         ),
         (
             "add.s32 %f1, %r1, %r1;",
             9,
-            "a 32-bit register for .s32, found '%f1' of type .f32",
+            "add: invalid operand 1 (expected a 32-bit register for .s32, found '%f1' of type .f32)",
         ),
         (
             "add.s32 %r1, %r1;",
             17,
-            "3 operands for 'add', found ';' after 2",
+            "add: wrong number of operands (expected 3, found 2)",
         ),
         (
             "neg.s32 %r1, %r1, %r2;",
             19,
-            "2 operands for 'neg', found '%r2' of type .b32",
+            "neg: wrong number of operands (expected 2, found 3)",
         ),
         (
             "add.u32 %r1, %tid.x, 1;",
             14,
-            "a 32-bit register for .u32 or an immediate of type .u32, found a special register",
+            "add: invalid operand 2 (expected a 32-bit register for .u32 or an immediate of type .u32, found a special register)",
         ),
         (
             "add %r1, %r1, 1;",
             1,
-            "a type of 'add': .u16 .s16 .u32 .s32 .u64 .s64 .u16x2 .s16x2 .f16 .f16x2 .bf16 .bf16x2 .f32 .f32x2 .f64, found 'add' without one",
+            "add: missing type (expected .u16, .s16, .u32, .s32, .u64, .s64, .u16x2, .s16x2, .f16, .f16x2, .bf16, .bf16x2, .f32, .f32x2 or .f64)",
         ),
         (
             "and.u32 %r1, %r1, 1;",
             1,
-            "a type of 'and': .pred .b16 .b32 .b64, found '.u32'",
+            "and: unsupported type .u32 (expected .pred, .b16, .b32 or .b64)",
         ),
         (
             "mul.s32 %r1, %r1, 4;",
             1,
-            "'.lo', '.hi' or '.wide' with an integer type, found 'mul'",
+            "mul: '.lo', '.hi' or '.wide' is required for .s32",
         ),
         (
             "mul.lo.f32 %f1, %f1, %f1;",
             1,
-            "no '.lo', '.hi' or '.wide' with a floating-point type, found 'mul'",
+            "mul: '.lo', '.hi' and '.wide' require an integer type (found .f32)",
         ),
         (
             "mul.wide.s32 %r1, %r1, 4;",
             14,
-            "a 64-bit register for .s64, found '%r1' of type .b32",
+            "mul: invalid operand 1 (expected a 64-bit register for .s64, found '%r1' of type .b32)",
         ),
         (
             "mul.wide.u64 %d1, %d1, 4;",
             1,
-            "a type of 16 or 32 bits with '.wide', found 'mul'",
+            "mul: '.wide' requires a 16-bit or 32-bit type (found .u64)",
+        ),
+        (
+            "slct.f32.u32 %f1, %f2, %f3, %r1;",
+            1,
+            "slct: unsupported combination of types (.f32, .u32)",
         ),
         (
             "fma.f32 %f1, %f1, %f1, %f1;",
             1,
-            "a rounding such as '.rn', found 'fma'",
+            "fma: missing rounding, such as '.rn'",
         ),
         (
             "div.f32 %f1, %f1, %f1;",
             1,
-            "'div.approx{.ftz}.f32' or 'div.full{.ftz}.f32' or 'div.rnd{.ftz}.f32', found 'div'",
+            "div: unsupported suffixes (expected 'div.approx{.ftz}.f32', 'div.full{.ftz}.f32' or 'div.rnd{.ftz}.f32')",
         ),
         (
             "ex2.f32 %f1, %f1;",
             1,
-            "'ex2.approx{.ftz}.f32', found 'ex2'",
+            "ex2: unsupported suffixes (expected 'ex2.approx{.ftz}.f32')",
         ),
-        ("sqrt.f64 %e1, %e1;", 1, "'sqrt.rnd.f64', found 'sqrt'"),
+        (
+            "sqrt.f64 %e1, %e1;",
+            1,
+            "sqrt: unsupported suffixes (expected 'sqrt.rnd.f64')",
+        ),
         (
             "shl.b64 %d1, %d1, %d2;",
             19,
-            "a 32-bit register for .u32 or an immediate of type .u32, found '%d2' of type .b64",
+            "shl: invalid operand 3 (expected a 32-bit register for .u32 or an immediate of type .u32, found '%d2' of type .b64)",
         ),
         (
             "setp.s32 %p1, %r1, 1;",
             1,
-            "a comparison such as '.lt', found 'setp'",
+            "setp: missing comparison, such as '.lt'",
         ),
         (
             "setp.ltu.s32 %p1, %r1, 1;",
             1,
-            "a comparison that .s32 supports, found '.ltu'",
+            "setp: comparison '.ltu' is not supported for .s32",
         ),
         (
             "setp.lt.and.s32 %p1, %r1, 1;",
             28,
-            "4 operands for 'setp', found ';' after 3",
+            "setp: wrong number of operands (expected 4, found 3)",
         ),
         (
             "setp.lt.s32 %r1, %r1, 1;",
             13,
-            "a predicate register, found '%r1' of type .b32",
+            "setp: invalid operand 1 (expected a predicate register, found '%r1' of type .b32)",
         ),
         (
             "selp.b32 %r1, 1, 2, %r1;",
             21,
-            "a predicate register or an immediate of type .pred, found '%r1' of type .b32",
+            "selp: invalid operand 4 (expected a predicate register or an immediate of type .pred, found '%r1' of type .b32)",
         ),
         (
             "mov.u64 %d1, %tid.x;",
             14,
-            "a special register of the width of .u64, found one of 32 bits",
+            "mov: invalid operand 2 (expected a special register as wide as .u64, found one of 32 bits)",
         ),
         (
             "mov.u64 %d1, {%r1, %r2};",
             14,
-            "2 or 4 elements that fill .u64, found a vector of 2",
+            "mov: invalid operand 2 (expected 2 or 4 elements that fill .u64, found a vector of 2)",
         ),
         (
             "mov.b64 %d1, {%r1, %h1};",
             14,
-            "2 or 4 elements that fill .b64, found a vector of 2",
+            "mov: invalid operand 2 (expected 2 or 4 elements that fill .b64, found a vector of 2)",
         ),
         (
             "ld.global.u32 %h1, [%d1];",
             15,
-            "a register for .u32 of at least 32 bits, found '%h1' of type .b16",
+            "ld: invalid operand 1 (expected a register for .u32 of at least 32 bits, found '%h1' of type .b16)",
         ),
         (
             "ld.global.u32 %r1, [%r1];",
             20,
-            "an address in a register of 64 bits, found '%r1' of type .b32",
+            "ld: invalid operand 2 (expected an address in a register of 64 bits, found '%r1' of type .b32)",
         ),
         (
             "ld.global.u32 %r1, %d1;",
             20,
-            "an address in brackets, found '%d1' of type .b64",
+            "ld: invalid operand 2 (expected an address in brackets, found '%d1' of type .b64)",
         ),
         (
             "ld.global.v4.u32 {%r1, %r2}, [%d1];",
             18,
-            "a vector of 4 registers for .u32, found a vector of 2",
+            "ld: invalid operand 1 (expected a vector of 4 registers for .u32, found a vector of 2)",
         ),
         (
             "st.global.f32 [%d1], 5;",
             22,
-            "a register for .f32 of at least 32 bits or an immediate of type .f32, found the integer 5",
+            "st: invalid operand 2 (expected a register for .f32 of at least 32 bits or an immediate of type .f32, found the integer 5)",
         ),
         (
             "cvt.u32 %r1, %r1;",
             1,
-            "two types: of the result and of the source, found 'cvt'",
+            "cvt: the types of the result and of the source are required",
         ),
         (
             "cvt.f32.s32 %f1, %r1;",
             1,
-            "a rounding such as '.rn', found 'cvt'",
+            "cvt: missing rounding, such as '.rn'",
         ),
         (
             "cvt.s32.f32 %r1, %f1;",
             1,
-            "a rounding such as '.rzi', found 'cvt'",
+            "cvt: missing rounding, such as '.rzi'",
         ),
         (
             "cvta.u64 %d1, %d1;",
             1,
-            "a space such as '.global', found 'cvta'",
+            "cvta: missing state space, such as '.global'",
         ),
         (
             "shfl.idx.b32 %r1, %r1, 1, 31;",
             1,
-            "'.sync' from sm_70 on, found 'shfl'",
+            "shfl: '.sync' is required from sm_70 on",
         ),
         (
             "atom.u32 %r1, [%d1], 1;",
             1,
-            "an operation such as '.add', found 'atom'",
+            "atom: missing operation, such as '.add'",
         ),
         (
             "atom.inc.s32 %r1, [%d1], 1;",
             1,
-            "a type of 'atom': .u32, found '.s32'",
+            "atom: unsupported type .s32 (expected .u32)",
         ),
         (
             "bar 0;",
             1,
-            "'.sync', '.arrive', '.red' or '.warp.sync', found 'bar'",
+            "bar: missing '.sync', '.arrive', '.red' or '.warp.sync'",
         ),
         (
             "bar.arrive 0;",
             13,
-            "2 operands for 'bar', found ';' after 1",
+            "bar: wrong number of operands (expected 2, found 1)",
         ),
-        ("@%r1 ret;", 2, "a predicate register, found '%r1'"),
-        ("ret 5;", 5, "0 operands for 'ret', found the integer 5"),
+        ("@%r1 ret;", 2, "expected a predicate register, found '%r1'"),
+        (
+            "ret 5;",
+            5,
+            "ret: wrong number of operands (expected 0, found 1)",
+        ),
     ] {
         assert_eq!(
             refused_body(text),
-            format!("line 6, column {place}: expected {expected}"),
+            format!("line 6, column {column}: {problem}"),
             "{text}"
         );
     }

@@ -1,6 +1,6 @@
 //! Arithmetic, logic and comparison.
 
-use super::{Context, Width, sets};
+use super::{Context, MISSING_ROUNDING, Width, sets, type_list};
 use crate::syntax::error::Error;
 use crate::syntax::keyword::Keyword;
 use crate::syntax::modifier::{Compare, Modifier, Operation, Rounding};
@@ -12,8 +12,8 @@ impl Context<'_> {
     /// `add`, `sub`, `min`, `max`. A second type is that of the narrower operand of a mixed-precision sum.
     pub(super) fn sum(&self) -> Result<(), Error> {
         let scalar = self.scalar(sets::NUMBERS)?;
-        let extreme = matches!(self.instruction.opcode, Opcode::Min | Opcode::Max);
-        if extreme {
+        let is_extreme = matches!(self.instruction.opcode, Opcode::Min | Opcode::Max);
+        if is_extreme {
             self.extreme_suffixes(scalar)?;
         } else {
             self.suffixes(scalar)?;
@@ -25,12 +25,12 @@ impl Context<'_> {
             self.source(1, narrow, Width::Exact)?;
             return self.source(2, scalar, Width::Exact);
         }
-        let most = if extreme && scalar == ScalarType::F32 {
+        let max_sources = if is_extreme && scalar == ScalarType::F32 {
             3
         } else {
             2
         };
-        self.uniform(scalar, 2..=most)
+        self.uniform(scalar, 2..=max_sources)
     }
 
     /// `mul` and `mad`.
@@ -43,16 +43,22 @@ impl Context<'_> {
             .find(|half| self.has(*half));
         if scalar.class() == ScalarClass::Float {
             if half.is_some() {
-                return Err(self.lacks("no '.lo', '.hi' or '.wide' with a floating-point type"));
+                return Err(self.error(format!(
+                    "'.lo', '.hi' and '.wide' require an integer type (found .{})",
+                    scalar.name()
+                )));
             }
             self.suffixes(scalar)?;
             if is_mad && !self.has_rounding() {
-                return Err(self.lacks("a rounding such as '.rn'"));
+                return Err(self.error(MISSING_ROUNDING));
             }
             return self.uniform(scalar, sources..=sources);
         }
         let Some(half) = half else {
-            return Err(self.lacks("'.lo', '.hi' or '.wide' with an integer type"));
+            return Err(self.error(format!(
+                "'.lo', '.hi' or '.wide' is required for .{}",
+                scalar.name()
+            )));
         };
         self.integer_suffixes(scalar)?;
         if half != Modifier::Wide {
@@ -63,7 +69,12 @@ impl Context<'_> {
             ScalarType::S16 => ScalarType::S32,
             ScalarType::U32 => ScalarType::U64,
             ScalarType::S32 => ScalarType::S64,
-            _ => return Err(self.lacks("a type of 16 or 32 bits with '.wide'")),
+            _ => {
+                return Err(self.error(format!(
+                    "'.wide' requires a 16-bit or 32-bit type (found .{})",
+                    scalar.name()
+                )));
+            }
         };
         self.count(sources + 1..=sources + 1)?;
         self.destination(0, wide, Width::Exact)?;
@@ -84,24 +95,32 @@ impl Context<'_> {
         let opcode = self.instruction.opcode;
         let is_sum = matches!(opcode, Opcode::Add | Opcode::Sub);
         let is_mad = opcode == Opcode::Mad && !self.has(Modifier::Wide);
-        let (carries, saturates) = (self.has(Modifier::Carry), self.has(Modifier::Saturate));
+        let carries = self.has(Modifier::Carry);
+        let saturates = self.has(Modifier::Saturate);
         let is_wide_enough = matches!(scalar.bits(), 32 | 64)
             && !matches!(scalar, ScalarType::U16x2 | ScalarType::S16x2);
         if carries && !((is_sum || is_mad) && is_wide_enough && !saturates) {
-            return Err(self.lacks(format!("no '.cc' here with .{}", scalar.name())));
+            return Err(self.unsupported_suffix("'.cc'", scalar));
         }
         if saturates && !(scalar == ScalarType::S32 && (is_sum || is_mad && self.has(Modifier::Hi)))
         {
-            return Err(self.lacks(format!("no '.sat' here with .{}", scalar.name())));
+            return Err(self.unsupported_suffix("'.sat'", scalar));
         }
         Ok(())
+    }
+
+    fn unsupported_suffix(&self, suffix: &str, scalar: ScalarType) -> Error {
+        self.error(format!(
+            "{suffix} is not supported here for .{}",
+            scalar.name()
+        ))
     }
 
     /// `fma`. A second type is that of the narrower factors.
     pub(super) fn fused(&self) -> Result<(), Error> {
         let scalar = self.scalar(sets::FLOATS)?;
         if !self.has_rounding() {
-            return Err(self.lacks("a rounding such as '.rn'"));
+            return Err(self.error(MISSING_ROUNDING));
         }
         self.suffixes(scalar)?;
         let factor = self.instruction.types().nth(1).unwrap_or(scalar);
@@ -118,12 +137,10 @@ impl Context<'_> {
         if scalar.class() != ScalarClass::Float {
             return Ok(());
         }
-        let has = |keyword| self.has(Modifier::Keyword(keyword));
-        let (relu, oob) = (has(Keyword::Relu), has(Keyword::Oob));
-        let (is_half, is_brain) = (
-            matches!(scalar, F16 | F16x2),
-            matches!(scalar, Bf16 | Bf16x2),
-        );
+        let relu = self.has_keyword(Keyword::Relu);
+        let oob = self.has_keyword(Keyword::Oob);
+        let is_half = matches!(scalar, F16 | F16x2);
+        let is_brain = matches!(scalar, Bf16 | Bf16x2);
         let is_mixed = self.instruction.types().nth(1).is_some();
         let flushes = is_half || matches!(scalar, F32 | F32x2) && !is_mixed;
         let saturates = is_half || scalar == F32;
@@ -135,17 +152,25 @@ impl Context<'_> {
             (relu, clamps, "'.relu'"),
             (oob, clamps, "'.oob'"),
         ];
-        if let Some((.., name)) = flags
-            .iter()
-            .find(|(is_there, may_be, _)| *is_there && !may_be)
-        {
-            return Err(self.lacks(format!("no {name} here with .{}", scalar.name())));
-        }
+        self.check_flags(&flags, scalar)?;
         let is_directed = [Rounding::Zero, Rounding::Up, Rounding::Down]
             .into_iter()
-            .any(|it| self.has(Modifier::Round(it)));
+            .any(|rounding| self.has(Modifier::Round(rounding)));
         if is_directed && (is_half || is_brain && !is_fused) {
-            return Err(self.lacks(format!("'.rn', if any rounding, with .{}", scalar.name())));
+            return Err(self.error(format!(
+                "unsupported rounding for .{} (expected '.rn')",
+                scalar.name()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Checks suffixes, each with its presence, the condition under which it is allowed, and its name.
+    fn check_flags(&self, flags: &[(bool, bool, &str)], scalar: ScalarType) -> Result<(), Error> {
+        for (is_present, is_allowed, name) in flags {
+            if *is_present && !is_allowed {
+                return Err(self.unsupported_suffix(name, scalar));
+            }
         }
         Ok(())
     }
@@ -153,9 +178,10 @@ impl Context<'_> {
     /// Checks the suffixes of `min` and `max`.
     fn extreme_suffixes(&self, scalar: ScalarType) -> Result<(), Error> {
         use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, S16x2, S32};
-        let has = |keyword| self.has(Modifier::Keyword(keyword));
+        let has_abs = self.has_keyword(Keyword::Abs);
+        let has_xorsign = self.has_keyword(Keyword::Xorsign);
         let is_float = matches!(scalar, F16 | F16x2 | F32 | Bf16 | Bf16x2);
-        let is_of_three = self.spans.len() == 4;
+        let has_three_sources = self.spans.len() == 4;
         let flags = [
             (
                 self.has(Modifier::FlushToZero),
@@ -164,24 +190,22 @@ impl Context<'_> {
             ),
             (self.has(Modifier::Nan), is_float, "'.NaN'"),
             (
-                has(Keyword::Xorsign),
-                is_float && !is_of_three && has(Keyword::Abs),
+                has_xorsign,
+                is_float && !has_three_sources && has_abs,
                 "'.xorsign' without '.abs'",
             ),
             (
-                has(Keyword::Abs),
-                is_of_three || has(Keyword::Xorsign),
+                has_abs,
+                has_three_sources || has_xorsign,
                 "'.abs' without '.xorsign'",
             ),
-            (has(Keyword::Relu), matches!(scalar, S16x2 | S32), "'.relu'"),
+            (
+                self.has_keyword(Keyword::Relu),
+                matches!(scalar, S16x2 | S32),
+                "'.relu'",
+            ),
         ];
-        match flags
-            .iter()
-            .find(|(is_there, may_be, _)| *is_there && !may_be)
-        {
-            Some((.., name)) => Err(self.lacks(format!("no {name} here with .{}", scalar.name()))),
-            None => Ok(()),
-        }
+        self.check_flags(&flags, scalar)
     }
 
     /// `and`, `or`, `xor`
@@ -214,13 +238,13 @@ impl Context<'_> {
         match self.operand(0) {
             Operand::Pair(..) if matches!(scalar, ScalarType::F16 | ScalarType::Bf16) => {
                 return Err(
-                    self.wrong(0, format!("one predicate register with .{}", scalar.name()))
+                    self.operand_error(0, format!("one predicate register for .{}", scalar.name()))
                 );
             }
             Operand::Pair(first, second) => {
-                let is_predicate = |id| self.register(id) == ScalarType::Pred;
-                if !first.iter().chain(second).all(|id| is_predicate(*id)) {
-                    return Err(self.wrong(0, "a pair of predicate registers"));
+                let mut registers = first.iter().chain(second);
+                if !registers.all(|id| self.register(*id) == ScalarType::Pred) {
+                    return Err(self.operand_error(0, "a pair of predicate registers"));
                 }
             }
             _ => self.destination(0, ScalarType::Pred, Width::Exact)?,
@@ -248,10 +272,9 @@ impl Context<'_> {
         };
         let flushes = self.has(Modifier::FlushToZero);
         if !exists || flushes && to == S::Bf16 {
-            return Err(self.lacks(format!(
-                "an existing comparison, not of .{} with a result in .{}",
-                from.name(),
-                to.name()
+            return Err(self.error(format!(
+                "unsupported combination of types ({})",
+                type_list(&[to, from])
             )));
         }
         self.comparison(from)?;
@@ -269,13 +292,9 @@ impl Context<'_> {
 
     /// Returns `true` if a comparison is combined with a predicate.
     fn combines(&self) -> bool {
-        let is_logic = |it: &Modifier| {
-            matches!(
-                it,
-                Modifier::Operation(Operation::And | Operation::Or | Operation::Xor)
-            )
-        };
-        self.instruction.modifiers.iter().any(is_logic)
+        self.has_operation(Operation::And)
+            || self.has_operation(Operation::Or)
+            || self.has_operation(Operation::Xor)
     }
 
     /// Checks that the instruction has a comparison, and that it suits the type.
@@ -287,7 +306,7 @@ impl Context<'_> {
                 ScalarType::F16 | ScalarType::F16x2 | ScalarType::F32
             )
         {
-            return Err(self.lacks(format!("no '.ftz' with .{}", scalar.name())));
+            return Err(self.unsupported_suffix("'.ftz'", scalar));
         }
         let comparison = self
             .instruction
@@ -298,7 +317,7 @@ impl Context<'_> {
                 _ => None,
             });
         let Some(comparison) = comparison else {
-            return Err(self.lacks("a comparison such as '.lt'"));
+            return Err(self.error("missing comparison, such as '.lt'"));
         };
         let suits = match comparison {
             C::Equal | C::NotEqual => true,
@@ -313,12 +332,11 @@ impl Context<'_> {
         if suits {
             return Ok(());
         }
-        let expected = format!("a comparison that .{} supports", scalar.name());
-        Err(Error::syntax(
-            self.instruction.span,
-            expected,
-            format!("'.{}'", comparison.name()),
-        ))
+        Err(self.error(format!(
+            "comparison '.{}' is not supported for .{}",
+            comparison.name(),
+            scalar.name()
+        )))
     }
 
     /// `selp`

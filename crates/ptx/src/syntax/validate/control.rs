@@ -19,31 +19,30 @@ impl Context<'_> {
         self.count(1..=1)?;
         match self.operand(0) {
             Operand::Label(_) => Ok(()),
-            _ => Err(self.wrong(0, "a label of this function")),
+            _ => Err(self.operand_error(0, "a label of this function")),
         }
     }
 
     /// `bar` and `barrier`
     pub(super) fn barrier(&self) -> Result<(), Error> {
-        let has = |keyword| self.has(Modifier::Keyword(keyword));
         if self.has(Modifier::Scope(Scope::Cluster)) {
             return self.row();
         }
-        if has(Keyword::Warp) {
+        if self.has_keyword(Keyword::Warp) {
             self.count(1..=1)?;
             return self.source(0, ScalarType::B32, Width::Exact);
         }
-        if has(Keyword::Red) {
+        if self.has_keyword(Keyword::Red) {
             return self.barrier_reduction();
         }
-        let least = if has(Keyword::Sync) {
+        let min = if self.has_keyword(Keyword::Sync) {
             1
-        } else if has(Keyword::Arrive) {
+        } else if self.has_keyword(Keyword::Arrive) {
             2
         } else {
-            return Err(self.lacks("'.sync', '.arrive', '.red' or '.warp.sync'"));
+            return Err(self.error("missing '.sync', '.arrive', '.red' or '.warp.sync'"));
         };
-        self.count(least..=2)?;
+        self.count(min..=2)?;
         self.barrier_and_threads(0, self.spans.len())
     }
 
@@ -53,26 +52,26 @@ impl Context<'_> {
         if let Operand::Integer(barrier) = self.operand(from)
             && barrier.bits >= BARRIERS
         {
-            return Err(self.wrong(from, format!("a barrier below {BARRIERS}")));
+            return Err(self.operand_error(from, format!("a barrier below {BARRIERS}")));
         }
         if from + 1 < to
             && let Operand::Integer(threads) = self.operand(from + 1)
         {
-            let arrives = self.has(Modifier::Keyword(Keyword::Arrive));
+            let arrives = self.has_keyword(Keyword::Arrive);
             if !threads.bits.is_multiple_of(WARP) || arrives && threads.bits == 0 {
-                return Err(self.wrong(from + 1, format!("a multiple of {WARP} threads")));
+                return Err(self.operand_error(from + 1, format!("a multiple of {WARP} threads")));
             }
         }
         Ok(())
     }
 
     fn barrier_reduction(&self) -> Result<(), Error> {
-        let counts = self.has(Modifier::Operation(Operation::PopulationCount));
-        let scalar = self.scalar(if counts {
+        let allowed = if self.has_operation(Operation::PopulationCount) {
             &[ScalarType::U32]
         } else {
             &[ScalarType::Pred]
-        })?;
+        };
+        let scalar = self.scalar(allowed)?;
         self.count(3..=4)?;
         self.destination(0, scalar, Width::Exact)?;
         let last = self.spans.len() - 1;
@@ -84,7 +83,7 @@ impl Context<'_> {
     pub(super) fn call(&self) -> Result<(), Error> {
         self.count(1..=1)?;
         let Operand::Call(call) = self.operand(0) else {
-            return Err(self.wrong(0, "the name of a function or a register"));
+            return Err(self.operand_error(0, "the name of a function or a register"));
         };
         match call.callee {
             Callee::Direct(id) => self.call_fits(call, &self.signatures[id.0 as usize]),
@@ -92,11 +91,12 @@ impl Context<'_> {
                 if self.register(register).bits() != 64
                     || !self.register(register).is_integer_like()
                 {
-                    let found = self.describe(&Operand::Register(register));
-                    return Err(Error::syntax(
+                    return Err(self.error_at(
                         self.spans[0],
-                        "a 64-bit register that holds a function",
-                        found,
+                        format!(
+                            "invalid callee (expected a 64-bit register, found {})",
+                            self.describe_register(register)
+                        ),
                     ));
                 }
                 self.indirect_call(call, signature)
@@ -125,40 +125,50 @@ impl Context<'_> {
         self.arguments(&call.arguments, &signature.parameters, "argument")
     }
 
+    /// Checks the arguments or the results of a call, which `what` names.
     fn arguments(
         &self,
-        given: &[Operand],
-        wanted: &[PrototypeParameter],
+        operands: &[Operand],
+        parameters: &[PrototypeParameter],
         what: &str,
     ) -> Result<(), Error> {
-        let error = |expected, found| Error::syntax(self.spans[0], expected, found);
-        if given.len() != wanted.len() {
-            let plural = if wanted.len() == 1 { "" } else { "s" };
-            return Err(error(
-                format!("{} {what}{plural}", wanted.len()),
-                format!("{}", given.len()),
+        let span = self.spans[0];
+        if operands.len() != parameters.len() {
+            return Err(self.error_at(
+                span,
+                format!(
+                    "wrong number of {what}s (expected {}, found {})",
+                    parameters.len(),
+                    operands.len()
+                ),
             ));
         }
-        for (index, (operand, parameter)) in given.iter().zip(wanted).enumerate() {
+        for (index, (operand, parameter)) in operands.iter().zip(parameters).enumerate() {
+            let number = index + 1;
             if !is_passed(parameter) {
-                return Err(error(
+                return Err(self.error_at(
+                    span,
                     format!(
-                        "{what} {} of another type than .{}",
-                        index + 1,
+                        "type .{} of {what} {number} cannot be passed",
                         parameter.scalar.name()
                     ),
-                    "'call'".into(),
                 ));
             }
             if *operand == Operand::Sink && what == "argument" {
-                return Err(error(
-                    format!("a value as argument {}", index + 1),
-                    self.describe(operand),
+                return Err(self.error_at(
+                    span,
+                    format!("invalid argument {number} (expected a value, found '_')"),
                 ));
             }
             if !self.argument_fits(operand, parameter) {
-                let expected = format!("{what} {} of {} bytes", index + 1, parameter.size);
-                return Err(error(expected, self.describe_argument(operand)));
+                return Err(self.error_at(
+                    span,
+                    format!(
+                        "invalid {what} {number} (expected {} bytes, found {})",
+                        parameter.size,
+                        self.describe_argument(operand)
+                    ),
+                ));
             }
         }
         Ok(())
@@ -169,11 +179,11 @@ impl Context<'_> {
             Operand::Symbol(Symbol::Local(id), 0) => {
                 let variable = &self.function.variables[id.0 as usize];
                 // The caller determines the size of an unsized parameter.
-                let is_alike = || {
-                    let types = is_passed_as(variable.scalar, parameter.scalar);
-                    types && variable.size == parameter.size && variable.align == parameter.align
-                };
-                variable.space == Space::Param && (parameter.size == 0 || is_alike())
+                let is_alike = parameter.size == 0
+                    || is_passed_as(variable.scalar, parameter.scalar)
+                        && variable.size == parameter.size
+                        && variable.align == parameter.align;
+                variable.space == Space::Param && is_alike
             }
             Operand::Register(id) => {
                 let register = &self.function.registers[id.0 as usize];
@@ -218,8 +228,8 @@ impl Context<'_> {
 }
 
 /// Returns `true` if a parameter takes a value of a type of the same size. Floating-point formats are not compared.
-fn is_passed_as(given: ScalarType, wanted: ScalarType) -> bool {
-    fits(given, wanted, Width::Exact) || given.class() == wanted.class()
+fn is_passed_as(argument: ScalarType, parameter: ScalarType) -> bool {
+    fits(argument, parameter, Width::Exact) || argument.class() == parameter.class()
 }
 
 /// Returns `true` if calls pass values of this type. Predicates and typed integers of 8 and 16 bits are not passed, whether in registers or

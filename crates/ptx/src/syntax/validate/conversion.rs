@@ -1,6 +1,6 @@
 //! Conversions: the pairs of types, and their rounding and saturation.
 
-use super::{Context, Width, sets};
+use super::{Context, MISSING_ROUNDING, Width, sets};
 use crate::syntax::error::Error;
 use crate::syntax::keyword::Keyword;
 use crate::syntax::modifier::{Modifier, Rounding};
@@ -22,15 +22,42 @@ enum Rounds {
     MayToInteger,
 }
 
+/// The presence of a suffix.
+#[derive(Clone, Copy)]
+enum Presence {
+    Required,
+    Optional,
+    Absent,
+}
+
+impl Presence {
+    const fn allows(self, is_present: bool) -> bool {
+        match self {
+            Self::Required => is_present,
+            Self::Optional => true,
+            Self::Absent => !is_present,
+        }
+    }
+}
+
+/// The suffixes and the number of operands of a conversion with a packed type.
+struct PackedRules {
+    /// The roundings, of which the instruction has one.
+    roundings: &'static [Rounding],
+    satfinite: Presence,
+    relu: Presence,
+    operands: usize,
+}
+
 impl Context<'_> {
     /// `cvt`
     pub(super) fn convert(&self) -> Result<(), Error> {
         let types: Vec<ScalarType> = self.instruction.types().collect();
-        if self.has(Modifier::Keyword(Keyword::Pack)) {
+        if self.has_keyword(Keyword::Pack) {
             return self.packing_conversion(&types);
         }
         let [to, from] = types[..] else {
-            return Err(self.lacks("two types: of the result and of the source"));
+            return Err(self.error("the types of the result and of the source are required"));
         };
         if !sets::CONVERTED.contains(&to) || !sets::CONVERTED.contains(&from) {
             return self.packed_conversion(to, from);
@@ -54,16 +81,13 @@ impl Context<'_> {
         if to == Tf32 {
             return self.tensor_conversion(from);
         }
-        let is_float = |scalar: ScalarType| scalar.class() == ScalarClass::Float;
+        let to_float = to.class() == ScalarClass::Float;
+        let from_float = from.class() == ScalarClass::Float;
         let has_brain = to == Bf16 || from == Bf16;
         if from == Tf32 {
-            return Err(self.lacks(format!(
-                "an existing conversion, not from .{} to .{}",
-                from.name(),
-                to.name()
-            )));
+            return Err(self.no_conversion(to, from));
         }
-        let rounds = match (is_float(to), is_float(from)) {
+        let rounds = match (to_float, from_float) {
             (false, false) => Rounds::Never,
             (false, true) => Rounds::ToInteger,
             (true, false) => Rounds::ToFloat,
@@ -73,54 +97,69 @@ impl Context<'_> {
             (true, true) => Rounds::Never,
         };
         self.rounds(rounds)?;
-        let clamps =
-            self.has(Modifier::Keyword(Keyword::Relu)) || self.has(Modifier::SaturateFinite);
+        let clamps = self.has_keyword(Keyword::Relu) || self.has(Modifier::SaturateFinite);
         if clamps {
             let is_narrowing = matches!((to, from), (F16 | Bf16, F32));
             let is_plain = !self.has(Modifier::Saturate) && !self.has(Modifier::FlushToZero);
             let is_even = self.has(Modifier::Round(Rounding::NearestEven))
                 || self.has(Modifier::Round(Rounding::Zero));
             if !is_narrowing || !is_plain || !is_even {
-                return Err(self.lacks(
-                    "'.relu' and '.satfinite' with '.rn' or '.rz' from .f32 to .f16 or .bf16 only",
+                return Err(self.error(
+                    "'.relu' and '.satfinite' require '.rn' or '.rz', and a conversion from .f32 to .f16 or .bf16",
                 ));
             }
         }
-        let saturates = !has_brain && (is_float(to) || is_float(from) || !holds(to, from));
+        let saturates = !has_brain && (to_float || from_float || !holds(to, from));
         if self.has(Modifier::Saturate) && !saturates {
-            return Err(self.lacks(format!("no '.sat' from .{} to .{}", from.name(), to.name())));
+            return Err(self.error(format!(
+                "'.sat' is not supported from .{} to .{}",
+                from.name(),
+                to.name()
+            )));
         }
         if self.has(Modifier::FlushToZero) && to != F32 && from != F32 {
-            return Err(self.lacks("no '.ftz' without .f32"));
+            return Err(self.error("'.ftz' requires .f32"));
         }
         Ok(())
     }
 
+    fn no_conversion(&self, to: ScalarType, from: ScalarType) -> Error {
+        self.error(format!(
+            "no conversion from .{} to .{}",
+            from.name(),
+            to.name()
+        ))
+    }
+
     /// Checks the rounding and saturation of a conversion to tf32.
     fn tensor_conversion(&self, from: ScalarType) -> Result<(), Error> {
-        let has = |rounding| self.has(Modifier::Round(rounding));
-        let relu = self.has(Modifier::Keyword(Keyword::Relu));
-        let is_away = has(Rounding::NearestAway) && !relu;
+        let relu = self.has_keyword(Keyword::Relu);
         let is_plain = !self.has(Modifier::Saturate) && !self.has(Modifier::FlushToZero);
-        let rounds = is_away || has(Rounding::NearestEven) || has(Rounding::Zero);
+        let rounds = match self.rounding() {
+            Some(Rounding::NearestEven | Rounding::Zero) => true,
+            Some(Rounding::NearestAway) => !relu,
+            _ => false,
+        };
         if from == ScalarType::F32 && is_plain && rounds {
             return Ok(());
         }
-        Err(self.lacks("'.rn', '.rz' or '.rna' from .f32 to .tf32"))
+        Err(self.error("conversions to .tf32 require .f32 and '.rn', '.rz' or '.rna'"))
     }
 
-    /// Checks that the instruction has a rounding of this kind.
-    fn rounds(&self, rounds: Rounds) -> Result<(), Error> {
-        use Rounding as R;
-        let found = self
-            .instruction
+    fn rounding(&self) -> Option<Rounding> {
+        self.instruction
             .modifiers
             .iter()
             .find_map(|modifier| match modifier {
                 Modifier::Round(rounding) => Some(*rounding),
                 _ => None,
-            });
-        let suits = match found {
+            })
+    }
+
+    /// Checks that the instruction has a rounding of this kind.
+    fn rounds(&self, rounds: Rounds) -> Result<(), Error> {
+        use Rounding as R;
+        let suits = match self.rounding() {
             None => matches!(
                 rounds,
                 Rounds::Never | Rounds::MayToFloat | Rounds::MayToInteger
@@ -135,12 +174,16 @@ impl Context<'_> {
         };
         match (suits, rounds) {
             (true, _) => Ok(()),
-            (false, Rounds::Never) => Err(self.lacks("no rounding, as the result is exact")),
-            (false, Rounds::ToFloat | Rounds::MayToFloat) => {
-                Err(self.lacks("a rounding such as '.rn'"))
+            (false, Rounds::Never) => {
+                Err(self.error("unexpected rounding (the conversion is exact)"))
             }
-            (false, Rounds::ToInteger | Rounds::MayToInteger) => {
-                Err(self.lacks("a rounding such as '.rzi'"))
+            (false, Rounds::ToFloat) => Err(self.error(MISSING_ROUNDING)),
+            (false, Rounds::MayToFloat) => {
+                Err(self.error("unsupported rounding (expected one such as '.rn')"))
+            }
+            (false, Rounds::ToInteger) => Err(self.error("missing rounding, such as '.rzi'")),
+            (false, Rounds::MayToInteger) => {
+                Err(self.error("unsupported rounding (expected one such as '.rzi')"))
             }
         }
     }
@@ -153,54 +196,87 @@ impl Context<'_> {
         let small = [S::E4m3x2, S::E5m2x2, S::E2m3x2, S::E3m2x2, S::E2m1x2];
         let four = [S::E4m3x4, S::E5m2x4, S::E2m3x4, S::E3m2x4, S::E2m1x4];
         let is_random = self.has(Modifier::Round(R::Stochastic));
-        // The roundings, `.satfinite` allowed and required, `.relu` allowed, and the number of operands.
-        let (rounds, may_be_finite, must_be_finite, may_rectify, count): (&[R], _, _, _, _) =
-            match (to, from) {
-                (to, S::F32) if halves.contains(&to) && is_random => {
-                    (&[R::Stochastic], true, false, true, 4)
-                }
-                (to, S::F32) if halves.contains(&to) => {
-                    (&[R::NearestEven, R::Zero], true, false, true, 3)
-                }
-                (to, S::F32) if small.contains(&to) => (&[R::NearestEven], true, true, true, 3),
-                (to, S::F16x2) if small.contains(&to) => (&[R::NearestEven], true, true, true, 2),
-                (to, S::F32) if four.contains(&to) => (&[R::Stochastic], true, true, true, 3),
-                (S::F16x2, from) if small.contains(&from) => {
-                    (&[R::NearestEven], false, false, true, 2)
-                }
-                (S::Bf16x2, S::Ue8m0x2) => (&[R::NearestEven], false, false, false, 2),
-                (S::Ue8m0x2, S::F32) => (&[R::Zero, R::Up], true, false, false, 3),
-                (S::Ue8m0x2, S::Bf16x2) => (&[R::Zero, R::Up], true, false, false, 2),
-                _ => {
-                    return Err(self.lacks(format!(
-                        "an existing conversion, not from .{} to .{}",
-                        from.name(),
-                        to.name()
-                    )));
-                }
-            };
-        let is_finite = self.has(Modifier::SaturateFinite);
-        let suits = rounds
+        let rules = match (to, from) {
+            (to, S::F32) if halves.contains(&to) && is_random => PackedRules {
+                roundings: &[R::Stochastic],
+                satfinite: Presence::Optional,
+                relu: Presence::Optional,
+                operands: 4,
+            },
+            (to, S::F32) if halves.contains(&to) => PackedRules {
+                roundings: &[R::NearestEven, R::Zero],
+                satfinite: Presence::Optional,
+                relu: Presence::Optional,
+                operands: 3,
+            },
+            (to, S::F32) if small.contains(&to) => PackedRules {
+                roundings: &[R::NearestEven],
+                satfinite: Presence::Required,
+                relu: Presence::Optional,
+                operands: 3,
+            },
+            (to, S::F16x2) if small.contains(&to) => PackedRules {
+                roundings: &[R::NearestEven],
+                satfinite: Presence::Required,
+                relu: Presence::Optional,
+                operands: 2,
+            },
+            (to, S::F32) if four.contains(&to) => PackedRules {
+                roundings: &[R::Stochastic],
+                satfinite: Presence::Required,
+                relu: Presence::Optional,
+                operands: 3,
+            },
+            (S::F16x2, from) if small.contains(&from) => PackedRules {
+                roundings: &[R::NearestEven],
+                satfinite: Presence::Absent,
+                relu: Presence::Optional,
+                operands: 2,
+            },
+            (S::Bf16x2, S::Ue8m0x2) => PackedRules {
+                roundings: &[R::NearestEven],
+                satfinite: Presence::Absent,
+                relu: Presence::Absent,
+                operands: 2,
+            },
+            (S::Ue8m0x2, S::F32) => PackedRules {
+                roundings: &[R::Zero, R::Up],
+                satfinite: Presence::Optional,
+                relu: Presence::Absent,
+                operands: 3,
+            },
+            (S::Ue8m0x2, S::Bf16x2) => PackedRules {
+                roundings: &[R::Zero, R::Up],
+                satfinite: Presence::Optional,
+                relu: Presence::Absent,
+                operands: 2,
+            },
+            _ => return Err(self.no_conversion(to, from)),
+        };
+        let has_rounding = rules
+            .roundings
             .iter()
-            .any(|rounding| self.has(Modifier::Round(*rounding)))
-            && (may_be_finite || !is_finite)
-            && (is_finite || !must_be_finite)
-            && (may_rectify || !self.has(Modifier::Keyword(Keyword::Relu)))
+            .any(|rounding| self.has(Modifier::Round(*rounding)));
+        let is_valid = has_rounding
+            && rules.satfinite.allows(self.has(Modifier::SaturateFinite))
+            && rules.relu.allows(self.has_keyword(Keyword::Relu))
             && !self.has(Modifier::Saturate)
             && !self.has(Modifier::FlushToZero);
-        if !suits {
-            return Err(self.lacks(format!(
-                "the rounding and saturation of conversions to .{}",
+        if !is_valid {
+            return Err(self.error(format!(
+                "unsupported rounding or saturation for a conversion to .{}",
                 to.name()
             )));
         }
-        self.count(count..=count)?;
+        self.count(rules.operands..=rules.operands)?;
         let has_vector = matches!(self.operand(1), Operand::Vector(_));
         if has_vector != four.contains(&to) {
-            return Err(self.wrong(
-                1,
-                format!("the source operands of conversions to .{}", to.name()),
-            ));
+            let expected = if has_vector {
+                "a register"
+            } else {
+                "a vector of four registers"
+            };
+            return Err(self.operand_error(1, expected));
         }
         self.destination(0, to, Width::Relaxed)
     }
@@ -216,13 +292,13 @@ impl Context<'_> {
                 S::B32,
             ] => 4,
             _ => {
-                return Err(self.lacks(
-                    "the types of '.pack': two .s32 as halves, or below the bits of a .b32",
+                return Err(self.error(
+                    "unsupported types for '.pack' (expected .u16.s32, .s16.s32, or an 8-, 4- or 2-bit type with .s32.b32)",
                 ));
             }
         };
         if !self.has(Modifier::Saturate) {
-            return Err(self.lacks("'.sat'"));
+            return Err(self.error("'.pack' requires '.sat'"));
         }
         self.count(count..=count)?;
         self.destination(0, S::B32, Width::Exact)?;
@@ -232,8 +308,9 @@ impl Context<'_> {
 
 /// Returns `true` if an integer type represents all numbers of another.
 fn holds(to: ScalarType, from: ScalarType) -> bool {
-    let is_signed = |scalar: ScalarType| scalar.class() == ScalarClass::Signed;
-    match (is_signed(to), is_signed(from)) {
+    let to_signed = to.class() == ScalarClass::Signed;
+    let from_signed = from.class() == ScalarClass::Signed;
+    match (to_signed, from_signed) {
         (true, false) => to.bits() > from.bits(),
         (false, true) => false,
         _ => to.bits() >= from.bits(),

@@ -41,9 +41,9 @@ impl Context<'_> {
             Operand::Special(register) if special_fits(*register, scalar) => Ok(()),
             Operand::Symbol(symbol, 0) if self.address_fits(*symbol, scalar) => Ok(()),
             Operand::Special(register) => {
-                let expected = format!("a special register of the width of .{}", scalar.name());
+                let expected = format!("a special register as wide as .{}", scalar.name());
                 let found = format!("one of {} bits", register.bits());
-                Err(Error::syntax(self.spans[1], expected, found))
+                Err(self.operand_mismatch(1, expected, &found))
             }
             _ => self.source(1, scalar, Width::Exact),
         }
@@ -54,18 +54,18 @@ impl Context<'_> {
         let count = self.vector();
         for index in 0..2 {
             let is_written = index == 0;
-            let fits = |element: &Operand| match element {
-                Operand::Sink => is_written,
-                Operand::Special(register) => !is_written && special_fits(*register, scalar),
-                Operand::Register(_) | Operand::Element(..) => {
-                    self.value_fits(element, scalar, Width::Exact)
-                }
-                other => !is_written && self.value_fits(other, scalar, Width::Exact),
-            };
             let is_vector = matches!(self.operand(index), Operand::Vector(elements)
-                if elements.len() == count && elements.iter().all(fits));
+            if elements.len() == count
+                && elements.iter().all(|element| match element {
+                    Operand::Sink => is_written,
+                    Operand::Special(register) => !is_written && special_fits(*register, scalar),
+                    Operand::Register(_) | Operand::Element(..) => {
+                        self.value_fits(element, scalar, Width::Exact)
+                    }
+                    other => !is_written && self.value_fits(other, scalar, Width::Exact),
+                }));
             if !is_vector || scalar == ScalarType::Pred || scalar.bits() < 16 {
-                return Err(self.wrong(
+                return Err(self.operand_error(
                     index,
                     format!("a vector of {count} elements of type .{}", scalar.name()),
                 ));
@@ -76,9 +76,18 @@ impl Context<'_> {
 
     /// Checks a vector whose elements fill a value of type `scalar`.
     fn pack(&self, index: usize, scalar: ScalarType) -> Result<(), Error> {
-        let expected = || format!("2 or 4 elements that fill .{}", scalar.name());
+        if self.is_packed(index, scalar) {
+            return Ok(());
+        }
+        Err(self.operand_error(
+            index,
+            format!("2 or 4 elements that fill .{}", scalar.name()),
+        ))
+    }
+
+    fn is_packed(&self, index: usize, scalar: ScalarType) -> bool {
         let Operand::Vector(elements) = self.operand(index) else {
-            return Err(self.wrong(index, expected()));
+            return false;
         };
         let count = u32::try_from(elements.len()).unwrap_or(u32::MAX);
         let is_source = index > 0;
@@ -94,12 +103,11 @@ impl Context<'_> {
             .iter()
             .all(|a| registers.iter().all(|b| fits(*a, *b, Width::Exact)));
         let part = registers.first().copied();
-        let fits = matches!(count, 2 | 4)
+        matches!(count, 2 | 4)
             && scalar.class() == ScalarClass::Bits
             && are_alike
-            && part.is_none_or(|part| {
-                part != ScalarType::Pred && part.bits() * count == scalar.bits()
-            })
+            && part
+                .is_none_or(|part| part != ScalarType::Pred && part.bits() * count == scalar.bits())
             && elements.iter().all(|element| match element {
                 Operand::Register(_) | Operand::Element(..) => true,
                 Operand::Special(register) => is_source && register.bits() * count == scalar.bits(),
@@ -111,18 +119,13 @@ impl Context<'_> {
                 // A source of 32 bits may have parts that are undefined.
                 Operand::Sink => part.is_some() && (!is_source || scalar.bits() == 32),
                 _ => false,
-            });
-        if fits {
-            Ok(())
-        } else {
-            Err(self.wrong(index, expected()))
-        }
+            })
     }
 
     /// Returns `true` if an address fits the type: 64 bits, or 32 for functions and the small spaces. 16 bits are the low ones of any
     /// address.
     fn address_fits(&self, symbol: Symbol, scalar: ScalarType) -> bool {
-        let is_small = self.space_of(symbol) != Some(Space::Global);
+        let is_small = self.symbol_space(symbol) != Some(Space::Global);
         scalar.is_integer_like()
             && (matches!(scalar.bits(), 16 | 64) || is_small && scalar.bits() == 32)
     }
@@ -130,19 +133,14 @@ impl Context<'_> {
     /// `cvta`
     pub(super) fn convert_address(&self) -> Result<(), Error> {
         let scalar = self.scalar(&[ScalarType::U64])?;
-        if !self
-            .instruction
-            .modifiers
-            .iter()
-            .any(|modifier| matches!(modifier, Modifier::Space(_)))
-        {
-            return Err(self.lacks("a space such as '.global'"));
+        if self.space().is_none() {
+            return Err(self.error("missing state space, such as '.global'"));
         }
         self.count(2..=2)?;
         self.destination(0, scalar, Width::Exact)?;
         match self.operand(1) {
-            Operand::Symbol(symbol, _) if !self.has(Modifier::Keyword(Keyword::To)) => {
-                self.space_of_address(1, *symbol)
+            Operand::Symbol(symbol, _) if !self.has_keyword(Keyword::To) => {
+                self.variable_space(1, *symbol)
             }
             Operand::Symbol(Symbol::Function(_), 0) => Ok(()),
             _ => self.source(1, scalar, Width::Exact),
@@ -157,9 +155,9 @@ impl Context<'_> {
 
     /// Returns `true` for an instruction with `.sync`, which an instruction of a warp needs on newer devices.
     fn is_sync(&self) -> Result<bool, Error> {
-        let is_sync = self.has(Modifier::Keyword(Keyword::Sync));
+        let is_sync = self.has_keyword(Keyword::Sync);
         if !is_sync && self.module.target.architecture >= SYNC_ARCHITECTURE {
-            return Err(self.lacks("'.sync' from sm_70 on"));
+            return Err(self.error("'.sync' is required from sm_70 on"));
         }
         Ok(is_sync)
     }
@@ -167,13 +165,11 @@ impl Context<'_> {
     /// `shfl`
     pub(super) fn shuffle(&self) -> Result<(), Error> {
         let scalar = self.scalar(&[ScalarType::B32])?;
-        if !self
-            .instruction
-            .modifiers
-            .iter()
-            .any(|modifier| matches!(modifier, Modifier::Shuffle(_)))
+        if self
+            .find_modifier(|modifier| matches!(modifier, Modifier::Shuffle(_)))
+            .is_none()
         {
-            return Err(self.lacks("'.up', '.down', '.bfly' or '.idx'"));
+            return Err(self.error("missing '.up', '.down', '.bfly' or '.idx'"));
         }
         let count = if self.is_sync()? { 5 } else { 4 };
         self.count(count..=count)?;

@@ -1,6 +1,6 @@
 //! Loads, stores and atomics.
 
-use super::{Context, Width, sets};
+use super::{Context, MISSING_OPERATION, Width, sets};
 use crate::syntax::error::Error;
 use crate::syntax::keyword::Keyword;
 use crate::syntax::modifier::{Modifier, Operation, Space};
@@ -13,7 +13,7 @@ impl Context<'_> {
         let scalar = self.scalar(sets::STORED)?;
         let hint = usize::from(self.has(Modifier::CacheHint));
         self.count(2 + hint..=2 + hint)?;
-        self.manner(scalar, self.vector())?;
+        self.access_suffixes(scalar, self.vector())?;
         self.elements(0, scalar, Width::Relaxed)?;
         self.address(1)?;
         self.cache_policy(2)
@@ -21,19 +21,18 @@ impl Context<'_> {
 
     /// `st`
     pub(super) fn store(&self) -> Result<(), Error> {
-        if self.has(Modifier::Keyword(Keyword::Bulk)) {
+        if self.has_keyword(Keyword::Bulk) {
             return Ok(());
         }
-        if self.has(Modifier::Keyword(Keyword::Async)) {
+        if self.has_keyword(Keyword::Async) {
             return self.asynchronous(sets::ASYNCHRONOUS);
         }
         let scalar = self.scalar(sets::STORED)?;
         let hint = usize::from(self.has(Modifier::CacheHint));
         self.count(2 + hint..=2 + hint)?;
-        self.manner(scalar, self.vector())?;
-        let is_constant = self.has(Modifier::Space(Space::Const));
-        if is_constant {
-            return Err(self.lacks("memory that can be written"));
+        self.access_suffixes(scalar, self.vector())?;
+        if self.has(Modifier::Space(Space::Const)) {
+            return Err(self.error("'.const' memory is read-only"));
         }
         self.address(0)?;
         self.elements(1, scalar, Width::Relaxed)?;
@@ -55,14 +54,13 @@ impl Context<'_> {
 
     /// `red`
     pub(super) fn reduction(&self) -> Result<(), Error> {
-        if self.has(Modifier::Keyword(Keyword::Async)) {
+        if self.has_keyword(Keyword::Async) {
             return self.asynchronous_reduction();
         }
-        if [Operation::Exchange, Operation::CompareAndSwap]
-            .into_iter()
-            .any(|it| self.has(Modifier::Operation(it)))
+        if let Some(operation @ (Operation::Exchange | Operation::CompareAndSwap)) =
+            self.operation()
         {
-            return Err(self.lacks("an operation without a result, such as '.add'"));
+            return Err(self.error(format!("'.{}' requires 'atom'", operation.name())));
         }
         let (scalar, _) = self.atomic_operation()?;
         let count = 2 + usize::from(self.has(Modifier::CacheHint));
@@ -74,21 +72,14 @@ impl Context<'_> {
 
     /// Returns the type of an atomic, and the number of its operands besides the one in memory.
     fn atomic_operation(&self) -> Result<(ScalarType, usize), Error> {
-        let operation = self
-            .instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Operation(operation) => Some(*operation),
-                _ => None,
-            });
+        let operation = self.operation();
         let allowed = match operation {
             Some(Operation::Add) if self.vector() > 1 => sets::ATOMIC_VECTOR_SUMS,
             Some(Operation::Min | Operation::Max) if self.vector() > 1 => {
                 sets::ATOMIC_VECTOR_EXTREMES
             }
             _ if self.vector() > 1 => {
-                return Err(self.lacks("'.add', '.min' or '.max' with vectors"));
+                return Err(self.error("vectors require '.add', '.min' or '.max'"));
             }
             Some(Operation::And | Operation::Or | Operation::Xor) => sets::ATOMIC_LOGIC,
             Some(Operation::Add) => sets::ATOMIC_SUMS,
@@ -96,58 +87,63 @@ impl Context<'_> {
             Some(Operation::Increment | Operation::Decrement) => sets::ATOMIC_COUNTERS,
             Some(Operation::Exchange) => sets::ATOMIC_EXCHANGES,
             Some(Operation::CompareAndSwap) => sets::ATOMIC_SWAPS,
-            _ => return Err(self.lacks("an operation such as '.add'")),
+            _ => return Err(self.error(MISSING_OPERATION)),
         };
         let scalar = self.scalar(allowed)?;
         let is_half = matches!(
             scalar,
             ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2
         );
-        if is_half != self.has(Modifier::Keyword(Keyword::Noftz)) {
-            return Err(self.lacks("'.noftz' with numbers of 16 bits, and only with them"));
+        let has_noftz = self.has_keyword(Keyword::Noftz);
+        if is_half && !has_noftz {
+            return Err(self.error(format!("'.noftz' is required for .{}", scalar.name())));
+        }
+        if has_noftz && !is_half {
+            return Err(self.error(format!("'.noftz' is not supported for .{}", scalar.name())));
         }
         self.atomic_vector(scalar)?;
-        Ok((
-            scalar,
-            if operation == Some(Operation::CompareAndSwap) {
-                2
-            } else {
-                1
-            },
-        ))
+        let sources = if operation == Some(Operation::CompareAndSwap) {
+            2
+        } else {
+            1
+        };
+        Ok((scalar, sources))
+    }
+
+    pub(super) fn operation(&self) -> Option<Operation> {
+        self.find(|modifier| match modifier {
+            Modifier::Operation(operation) => Some(operation),
+            _ => None,
+        })
     }
 
     /// Checks the space of an atomic, and the number of elements of a vector.
     fn atomic_vector(&self, scalar: ScalarType) -> Result<(), Error> {
-        let most = if scalar.bits() == 16 { 8 } else { 4 };
-        if self.vector() > most {
-            return Err(self.lacks(format!("at most {most} elements of .{}", scalar.name())));
+        let count = self.vector();
+        let max_count = if scalar.bits() == 16 { 8 } else { 4 };
+        if count > max_count {
+            return Err(self.error(format!(
+                "too many elements of .{} (maximum {max_count}, found {count})",
+                scalar.name()
+            )));
         }
-        let (space, is_vector) = (self.space(), self.vector() > 1);
-        let is_shared = matches!(
-            space,
-            Some(Space::Shared | Space::SharedCta | Space::SharedCluster)
-        );
-        if is_vector && is_shared {
-            return Err(self.lacks("'.global' with vectors"));
+        match self.space() {
+            None | Some(Space::Global) => Ok(()),
+            Some(Space::Shared | Space::SharedCta | Space::SharedCluster) if count == 1 => Ok(()),
+            Some(Space::Shared | Space::SharedCta | Space::SharedCluster) => {
+                Err(self.error("vectors require '.global'"))
+            }
+            Some(space) => Err(self.error(format!("unsupported state space '.{}'", space.name()))),
         }
-        if is_shared || matches!(space, None | Some(Space::Global)) {
-            return Ok(());
-        }
-        Err(self.lacks("memory that other threads share"))
     }
 
     /// Returns the number of elements that the instruction moves.
     pub(super) fn vector(&self) -> usize {
-        let vector = self
-            .instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Vector(count) => Some(usize::from(*count)),
-                _ => None,
-            });
-        vector.unwrap_or(1)
+        let count = self.find(|modifier| match modifier {
+            Modifier::Vector(count) => Some(usize::from(count)),
+            _ => None,
+        });
+        count.unwrap_or(1)
     }
 
     /// Checks the data operand, which must have as many elements as the instruction.
@@ -166,47 +162,42 @@ impl Context<'_> {
                 self.source(index, scalar, width)
             };
         }
-        let expected = || format!("a vector of {vector} registers for .{}", scalar.name());
-        match self.operand(index) {
+        let is_valid = match self.operand(index) {
+            // Only the widths of vector elements are compared: `ld.v2.u32` may load registers of type .f32.
             Operand::Vector(elements) if elements.len() == vector => {
-                // Only the widths of vector elements are compared: `ld.v2.u32` may load registers of type .f32.
-                let wide_enough = |id| self.register(id).bits() >= scalar.bits();
-                let fits = elements.iter().all(|element| match element {
+                elements.iter().all(|element| match element {
                     Operand::Sink => is_written,
                     Operand::Register(id) => {
-                        self.register(*id) != ScalarType::Pred && wide_enough(*id)
+                        let register = self.register(*id);
+                        register != ScalarType::Pred && register.bits() >= scalar.bits()
                     }
-                    Operand::Element(id, _) => wide_enough(*id),
+                    Operand::Element(id, _) => self.register(*id).bits() >= scalar.bits(),
                     _ => !is_written && self.value_fits(element, scalar, width),
-                });
-                if fits {
-                    Ok(())
-                } else {
-                    Err(self.wrong(index, expected()))
-                }
+                })
             }
             Operand::Register(id) => {
                 let register = &self.function.registers[id.0 as usize];
-                let fits = usize::from(register.vector) == vector
-                    && register.scalar.bits() >= scalar.bits();
-                if fits {
-                    Ok(())
-                } else {
-                    Err(self.wrong(index, expected()))
-                }
+                usize::from(register.vector) == vector && register.scalar.bits() >= scalar.bits()
             }
-            _ => Err(self.wrong(index, expected())),
+            _ => false,
+        };
+        if is_valid {
+            return Ok(());
         }
+        Err(self.operand_error(
+            index,
+            format!("a vector of {vector} registers for .{}", scalar.name()),
+        ))
     }
 
     /// Checks a memory operand.
     pub(super) fn address(&self, index: usize) -> Result<(), Error> {
         let Operand::Address(Address { base, .. }) = self.operand(index) else {
-            return Err(self.wrong(index, "an address in brackets"));
+            return Err(self.operand_error(index, "an address in brackets"));
         };
         let id = match base {
             Base::Register(id) => id,
-            Base::Symbol(symbol) => return self.space_of_address(index, *symbol),
+            Base::Symbol(symbol) => return self.variable_space(index, *symbol),
             Base::Absolute => return Ok(()),
         };
         let register = self.register(*id);
@@ -221,42 +212,41 @@ impl Context<'_> {
             return Ok(());
         }
         let widths = if is_small { "32 or 64" } else { "64" };
-        let found = self.describe(&Operand::Register(*id));
-        Err(Error::syntax(
-            self.spans[index],
+        Err(self.operand_mismatch(
+            index,
             format!("an address in a register of {widths} bits"),
-            found,
+            &self.describe_register(*id),
         ))
     }
 
     /// Checks that a variable lies in the space that the instruction names. Without a space, it is one with generic addresses.
-    pub(super) fn space_of_address(&self, index: usize, symbol: Symbol) -> Result<(), Error> {
+    pub(super) fn variable_space(&self, index: usize, symbol: Symbol) -> Result<(), Error> {
         use Space as S;
-        let wanted = self.space();
-        let fits = match self.space_of(symbol) {
+        let space = self.space();
+        let is_valid = match self.symbol_space(symbol) {
             None => false,
             Some(S::Shared) => {
                 matches!(
-                    wanted,
+                    space,
                     None | Some(S::Shared | S::SharedCta | S::SharedCluster)
                 )
             }
-            Some(S::Param) => matches!(wanted, Some(S::Param | S::ParamEntry | S::ParamFunction)),
-            Some(S::Const) => wanted == Some(S::Const),
-            space => wanted.is_none() || wanted == space,
+            Some(S::Param) => matches!(space, Some(S::Param | S::ParamEntry | S::ParamFunction)),
+            Some(S::Const) => space == Some(S::Const),
+            declared => space.is_none() || space == declared,
         };
-        if fits {
+        if is_valid {
             return Ok(());
         }
-        let expected = match wanted {
+        let expected = match space {
             Some(space) => format!("a variable in '.{}'", space.name()),
             None => "a variable in '.global', '.shared' or '.local'".into(),
         };
-        Err(self.wrong(index, expected))
+        Err(self.operand_error(index, expected))
     }
 
     /// Returns the state space of a variable, or `None` for a function.
-    pub(super) fn space_of(&self, symbol: Symbol) -> Option<Space> {
+    pub(super) fn symbol_space(&self, symbol: Symbol) -> Option<Space> {
         match symbol {
             Symbol::Global(id) => Some(self.module.variable(id).space),
             Symbol::Local(id) => Some(self.function.variables[id.0 as usize].space),

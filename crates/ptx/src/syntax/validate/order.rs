@@ -7,20 +7,20 @@ use crate::syntax::opcode::Opcode;
 use crate::syntax::scalar::ScalarType;
 
 /// The maximum number of bits of an access.
-const WIDEST: u32 = 128;
+const MAX_BITS: u32 = 128;
 /// The maximum number of bits of an access to device memory.
-const WIDEST_OF_DEVICE: u32 = 256;
+const MAX_DEVICE_BITS: u32 = 256;
 
 impl Context<'_> {
     /// Checks the suffixes of a load or store of `count` elements.
-    pub(super) fn manner(&self, scalar: ScalarType, count: usize) -> Result<(), Error> {
-        self.width_of_all(scalar, count)?;
+    pub(super) fn access_suffixes(&self, scalar: ScalarType, count: usize) -> Result<(), Error> {
+        self.access_width(scalar, count)?;
         self.order(count)?;
-        let evicts = self
-            .find(|modifier| matches!(modifier, Modifier::Evict(CacheLevel::L2, _)).then_some(()))
+        let has_l2_eviction = self
+            .find_modifier(|modifier| matches!(modifier, Modifier::Evict(CacheLevel::L2, _)))
             .is_some();
-        if evicts && scalar.bits() * count as u32 <= WIDEST {
-            return Err(self.lacks("256 bits with an L2 eviction priority"));
+        if has_l2_eviction && scalar.bits() * count as u32 <= MAX_BITS {
+            return Err(self.error("an L2 eviction priority requires a 256-bit access"));
         }
         self.caching()
     }
@@ -37,31 +37,33 @@ impl Context<'_> {
         })
     }
 
-    fn semantics(&self) -> Option<Semantics> {
+    pub(super) fn semantics(&self) -> Option<Semantics> {
         self.find(|modifier| match modifier {
             Modifier::Semantics(semantics) => Some(semantics),
             _ => None,
         })
     }
 
-    fn find<T>(&self, pick: impl Fn(Modifier) -> Option<T>) -> Option<T> {
+    /// Returns the first result of `pick` for a modifier.
+    pub(super) fn find<T>(&self, pick: impl Fn(Modifier) -> Option<T>) -> Option<T> {
         self.instruction
             .modifiers
             .iter()
             .find_map(|modifier| pick(*modifier))
     }
 
-    fn width_of_all(&self, scalar: ScalarType, count: usize) -> Result<(), Error> {
+    fn access_width(&self, scalar: ScalarType, count: usize) -> Result<(), Error> {
         let bits = scalar.bits() * count as u32;
         let is_device = matches!(self.space(), None | Some(Space::Global))
             && matches!(scalar.bits(), 32 | 64)
             && self.instruction.opcode != Opcode::Ldu;
-        let most = if is_device { WIDEST_OF_DEVICE } else { WIDEST };
-        if bits > most {
-            Err(self.lacks(format!("at most {most} bits, not {bits},")))
-        } else {
-            Ok(())
+        let max_bits = if is_device { MAX_DEVICE_BITS } else { MAX_BITS };
+        if bits > max_bits {
+            return Err(self.error(format!(
+                "the access is too wide (maximum {max_bits} bits, found {bits})"
+            )));
         }
+        Ok(())
     }
 
     fn order(&self, count: usize) -> Result<(), Error> {
@@ -73,21 +75,23 @@ impl Context<'_> {
         };
         let is_strong = match semantics {
             None | Some(Semantics::Weak) => false,
-            Some(found) if found == Semantics::Relaxed || found == strongest => true,
-            Some(_) => {
-                return Err(self.lacks(format!("'.weak', '.relaxed' or '.{}'", strongest.name())));
+            Some(semantics) if semantics == Semantics::Relaxed || semantics == strongest => true,
+            Some(semantics) => {
+                return Err(self.error(format!(
+                    "unsupported semantics '.{}' (expected '.weak', '.relaxed' or '.{}')",
+                    semantics.name(),
+                    strongest.name()
+                )));
             }
         };
         let has_scope = self
-            .find(|modifier| matches!(modifier, Modifier::Scope(_)).then_some(()))
+            .find_modifier(|modifier| matches!(modifier, Modifier::Scope(_)))
             .is_some();
-        if is_strong != has_scope {
-            let expected = if is_strong {
-                "a scope such as '.gpu'"
-            } else {
-                "semantics such as '.relaxed'"
-            };
-            return Err(self.lacks(expected));
+        if is_strong && !has_scope {
+            return Err(self.error("missing scope, such as '.gpu'"));
+        }
+        if has_scope && !is_strong {
+            return Err(self.error("a scope requires semantics, such as '.relaxed'"));
         }
         let orders = is_strong || self.has(Modifier::Volatile);
         let has_order = matches!(
@@ -97,7 +101,7 @@ impl Context<'_> {
         // Compilers keep volatile variables of a thread in memory.
         let is_volatile_local = !is_strong && self.space() == Some(Space::Local);
         if orders && !has_order && !is_volatile_local {
-            return Err(self.lacks("memory that other threads share"));
+            return Err(self.error("memory semantics require '.global' or '.shared' memory"));
         }
         if self.has(Modifier::Mmio) {
             self.memory_mapped(semantics, count)
@@ -113,7 +117,7 @@ impl Context<'_> {
         if semantics == Some(Semantics::Relaxed) && is_system && is_device && count == 1 {
             return Ok(());
         }
-        Err(self.lacks("'.relaxed.sys', device memory and one value with '.mmio'"))
+        Err(self.error("'.mmio' requires '.relaxed.sys', '.global' memory and a single value"))
     }
 
     fn caching(&self) -> Result<(), Error> {
@@ -127,8 +131,10 @@ impl Context<'_> {
             Modifier::Cache(operator) => Some(operator),
             _ => None,
         });
-        if operator.is_some_and(|operator| !allowed.contains(&operator)) {
-            return Err(self.lacks("a cache operator of the instruction"));
+        if let Some(operator) = operator
+            && !allowed.contains(&operator)
+        {
+            return Err(self.error(format!("unsupported cache operator '.{}'", operator.name())));
         }
         let semantics = self.semantics();
         let is_volatile = self.has(Modifier::Volatile);
@@ -136,13 +142,13 @@ impl Context<'_> {
             is_volatile || semantics.is_some_and(|semantics| semantics != Semantics::Weak);
         let is_constant = self.has(Modifier::NonCoherent);
         if is_constant && (!self.is_load() || self.space() != Some(Space::Global)) {
-            return Err(self.lacks("a load of '.global' with '.nc'"));
+            return Err(self.error("'.nc' requires a load from '.global'"));
         }
         if is_constant && matches!(operator, Some(C::LastUse | C::Volatile)) {
-            return Err(self.lacks("'.ca', '.cg' or '.cs' with '.nc'"));
+            return Err(self.error("'.nc' is supported only with '.ca', '.cg' or '.cs'"));
         }
         if has_order && operator.is_some() || (is_volatile || semantics.is_some()) && is_constant {
-            return Err(self.lacks("either memory semantics or a cache operator"));
+            return Err(self.error("memory semantics exclude cache operators and '.nc'"));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::{Context, Width};
+use super::{Context, Width, alternatives, type_list};
 use crate::syntax::error::Error;
 use crate::syntax::modifier::Modifier;
 use crate::syntax::opcode::Opcode;
@@ -159,7 +159,7 @@ static FORMS: LazyLock<HashMap<Opcode, Vec<Form>>> = LazyLock::new(|| {
     for (opcodes, operands, alternatives) in ROWS {
         for opcode in opcodes.split(' ').filter_map(Opcode::from_name) {
             forms.entry(opcode).or_default().extend(
-                forms_of(opcode, operands, alternatives)
+                parse_row(opcode, operands, alternatives)
                     .into_iter()
                     .flatten(),
             );
@@ -185,38 +185,39 @@ struct Suffix {
 }
 
 /// Returns the forms of a row, or `None` if the row is invalid.
-fn forms_of(
+fn parse_row(
     opcode: Opcode,
     operands: &'static str,
     alternatives: &'static [(&'static str, &'static str)],
 ) -> Option<Vec<Form>> {
-    let form = |text: &'static str, types: &str| {
-        let list = |names: &str| {
-            names
-                .split('.')
-                .map(ScalarType::from_name)
-                .collect::<Option<Vec<_>>>()
-        };
-        let types = if types.is_empty() {
-            vec![Vec::new()]
-        } else {
-            types.split(' ').map(list).collect::<Option<_>>()?
-        };
-        Some(Form {
-            operands,
-            text,
-            suffixes: suffixes(text, opcode)?,
-            types,
-        })
-    };
-    alternatives
-        .iter()
-        .flat_map(|(texts, types)| texts.split(' ').map(move |text| form(text, types)))
+    let mut forms = Vec::new();
+    for (texts, types) in alternatives {
+        let types = parse_types(types)?;
+        for text in texts.split(' ') {
+            forms.push(Form {
+                operands,
+                text,
+                suffixes: parse_suffixes(text, opcode)?,
+                types: types.clone(),
+            });
+        }
+    }
+    Some(forms)
+}
+
+/// Returns the alternative lists of types, such as `f32.s32 f64.s32`.
+fn parse_types(text: &str) -> Option<Vec<Vec<ScalarType>>> {
+    if text.is_empty() {
+        return Some(vec![Vec::new()]);
+    }
+    text.split(' ')
+        .map(|names| names.split('.').map(ScalarType::from_name).collect())
         .collect()
 }
 
-fn suffixes(text: &str, opcode: Opcode) -> Option<Vec<Suffix>> {
-    let suffix = |word: &str| {
+fn parse_suffixes(text: &str, opcode: Opcode) -> Option<Vec<Suffix>> {
+    let mut suffixes = Vec::new();
+    for word in text.split('.').skip(1) {
         let name = word.trim_end_matches(['{', '}']);
         let names: &[&str] = if name == "rnd" {
             &["rn", "rz", "rm", "rp"]
@@ -227,27 +228,29 @@ fn suffixes(text: &str, opcode: Opcode) -> Option<Vec<Suffix>> {
             .iter()
             .map(|name| Modifier::parse(name, opcode))
             .collect::<Option<_>>()?;
-        Some(Suffix {
+        suffixes.push(Suffix {
             alternatives,
             is_optional: word.contains('}'),
-        })
-    };
-    text.split('.').skip(1).map(suffix).collect()
+        });
+    }
+    Some(suffixes)
 }
 
 impl Form {
     /// Returns `true` if these are the suffixes of the form.
-    fn has(&self, found: &[Modifier]) -> bool {
-        let mut used = 0;
-        let fits = self.suffixes.iter().all(|suffix| {
-            let count = found
+    fn has(&self, modifiers: &[Modifier]) -> bool {
+        let mut matched = 0;
+        for suffix in &self.suffixes {
+            let count = modifiers
                 .iter()
-                .filter(|it| suffix.alternatives.contains(it))
+                .filter(|modifier| suffix.alternatives.contains(modifier))
                 .count();
-            used += count;
-            count == 1 || count == 0 && suffix.is_optional
-        });
-        fits && used == found.len()
+            if count > 1 || count == 0 && !suffix.is_optional {
+                return false;
+            }
+            matched += count;
+        }
+        matched == modifiers.len()
     }
 }
 
@@ -258,54 +261,58 @@ impl Context<'_> {
             .get(&self.instruction.opcode)
             .map_or(&[][..], Vec::as_slice);
         let types: Vec<ScalarType> = self.instruction.types().collect();
-        let of_types: Vec<&Form> = forms
+        let candidates: Vec<&Form> = forms
             .iter()
             .filter(|form| form.types.contains(&types))
             .collect();
-        if of_types.is_empty() {
-            return Err(self.no_type(forms, types.first().copied()));
+        if candidates.is_empty() {
+            return Err(self.unsupported_types(forms, &types));
         }
-        let is_suffix = |it: &&Modifier| !matches!(it, Modifier::Type(_));
         let suffixes: Vec<Modifier> = self
             .instruction
             .modifiers
             .iter()
-            .filter(is_suffix)
+            .filter(|modifier| !matches!(modifier, Modifier::Type(_)))
             .copied()
             .collect();
-        match of_types.iter().find(|form| form.has(&suffixes)) {
+        match candidates.iter().find(|form| form.has(&suffixes)) {
             Some(form) => self.row_operands(form.operands, &types),
-            None => Err(self.no_suffixes(&of_types, &types)),
+            None => Err(self.unsupported_suffixes(&candidates, &types)),
         }
     }
 
-    fn no_type(&self, forms: &[Form], first: Option<ScalarType>) -> Error {
-        let mut firsts: Vec<ScalarType> = Vec::new();
+    fn unsupported_types(&self, forms: &[Form], types: &[ScalarType]) -> Error {
+        let mut first_types: Vec<ScalarType> = Vec::new();
         for scalar in forms
             .iter()
             .flat_map(|form| &form.types)
             .filter_map(|types| types.first())
         {
-            if !firsts.contains(scalar) {
-                firsts.push(*scalar);
+            if !first_types.contains(scalar) {
+                first_types.push(*scalar);
             }
         }
-        match self.member(first, &firsts) {
-            Ok(_) => self.lacks("types that exist together"),
+        match self.member(types.first().copied(), &first_types) {
+            Ok(_) => self.error(format!(
+                "unsupported combination of types ({})",
+                type_list(types)
+            )),
             Err(error) => error,
         }
     }
 
-    fn no_suffixes(&self, forms: &[&Form], types: &[ScalarType]) -> Error {
+    fn unsupported_suffixes(&self, forms: &[&Form], types: &[ScalarType]) -> Error {
         let types: String = types
             .iter()
             .map(|scalar| format!(".{}", scalar.name()))
             .collect();
-        let names: Vec<String> = forms
-            .iter()
-            .map(|form| format!("'{}{}{types}'", self.instruction.opcode, form.text))
-            .collect();
-        self.lacks(names.join(" or "))
+        let opcode = self.instruction.opcode;
+        let expected = alternatives(
+            forms
+                .iter()
+                .map(|form| format!("'{opcode}{}{types}'", form.text)),
+        );
+        self.error(format!("unsupported suffixes (expected {expected})"))
     }
 
     fn row_operands(&self, operands: &str, types: &[ScalarType]) -> Result<(), Error> {
@@ -315,13 +322,13 @@ impl Context<'_> {
             let scalar = match word.trim_start_matches('_') {
                 "b" if matches!(self.operand(index), Operand::Integer(integer) if integer.bits > 255) =>
                 {
-                    return Err(self.wrong(index, "a number from 0 to 255"));
+                    return Err(self.operand_error(index, "a number from 0 to 255"));
                 }
                 "r" | "b" => ScalarType::U32,
                 "p" => ScalarType::Pred,
                 "u" => types[1],
                 "i" if matches!(self.operand(index), Operand::Integer(_)) => continue,
-                "i" => return Err(self.wrong(index, "an integer constant")),
+                "i" => return Err(self.operand_error(index, "an integer constant")),
                 "t|p" => {
                     self.pair(index, types[0])?;
                     continue;
@@ -345,7 +352,7 @@ impl Context<'_> {
             {
                 Ok(())
             }
-            _ => Err(self.wrong(
+            _ => Err(self.operand_error(
                 index,
                 format!("a register for .{} and a predicate", scalar.name()),
             )),
@@ -362,10 +369,13 @@ mod tests {
         for (opcodes, operands, alternatives) in ROWS {
             for name in opcodes.split(' ') {
                 let opcode = Opcode::from_name(name).unwrap_or_else(|| panic!("{name}"));
-                assert!(forms_of(opcode, operands, alternatives).is_some(), "{name}");
+                assert!(
+                    parse_row(opcode, operands, alternatives).is_some(),
+                    "{name}"
+                );
             }
         }
-        assert!(forms_of(Opcode::Abs, "t t", &[(".frobnicate", "f32")]).is_none());
-        assert!(forms_of(Opcode::Abs, "t t", &[("", "f33")]).is_none());
+        assert!(parse_row(Opcode::Abs, "t t", &[(".frobnicate", "f32")]).is_none());
+        assert!(parse_row(Opcode::Abs, "t t", &[("", "f33")]).is_none());
     }
 }

@@ -41,12 +41,12 @@ const SUFFIXES: &[&str] = &[
 static REQUIREMENTS: LazyLock<Vec<Requirement>> = LazyLock::new(|| {
     let suffixes = SUFFIXES
         .iter()
-        .filter_map(|row| Requirement::of_forms(None, row));
+        .filter_map(|row| Requirement::parse_row(None, row));
     let instructions = Opcode::all().flat_map(|opcode| {
         opcode
             .requirements()
             .iter()
-            .filter_map(move |row| Requirement::of_forms(Some(opcode), row))
+            .filter_map(move |row| Requirement::parse_row(Some(opcode), row))
     });
     let registers = SpecialRegister::REQUIREMENTS
         .iter()
@@ -68,7 +68,7 @@ static REQUIREMENTS: LazyLock<Vec<Requirement>> = LazyLock::new(|| {
 /// The minimum version and architecture of a subject.
 #[derive(Debug)]
 struct Requirement {
-    /// The subject's name in error messages.
+    /// The subject's name in error messages. It is empty for an instruction.
     name: String,
     subject: Subject,
     minimum: Minimum,
@@ -134,38 +134,30 @@ impl Minimum {
 
 impl Requirement {
     /// Returns the requirements of a row, or `None` if the row is invalid.
-    fn of_forms(opcode: Option<Opcode>, row: &str) -> Option<Vec<Self>> {
+    fn parse_row(opcode: Option<Opcode>, row: &str) -> Option<Vec<Self>> {
         let (minimum, forms) = row.split_once(": ").unwrap_or((row, ""));
         let minimum = Minimum::parse(minimum)?;
         forms
             .split(' ')
-            .map(|form| Self::of_form(opcode, form, minimum))
+            .map(|form| Self::parse_form(opcode, form, minimum))
             .collect()
     }
 
-    fn of_form(opcode: Option<Opcode>, form: &str, minimum: Minimum) -> Option<Self> {
-        let name = format!("{}{form}", opcode.map_or("", Opcode::name));
+    fn parse_form(opcode: Option<Opcode>, form: &str, minimum: Minimum) -> Option<Self> {
         let subject = if form == "|p" {
             Subject::Pair(opcode?)
         } else {
-            // The opcode changes the meaning of a suffix only for comparisons, which have no row.
-            let suffix = |word| Modifier::parse(word, opcode.unwrap_or(Opcode::Mov));
-            let words = if form.is_empty() {
-                None
-            } else {
-                Some(form.strip_prefix('.')?.split('.'))
-            };
-            Subject::Form(
-                opcode,
-                words
-                    .into_iter()
-                    .flatten()
-                    .map(suffix)
-                    .collect::<Option<_>>()?,
-            )
+            let mut modifiers = Vec::new();
+            if !form.is_empty() {
+                for word in form.strip_prefix('.')?.split('.') {
+                    // The opcode changes the meaning of a suffix only for comparisons, which have no row.
+                    modifiers.push(Modifier::parse(word, opcode.unwrap_or(Opcode::Mov))?);
+                }
+            }
+            Subject::Form(opcode, modifiers)
         };
         Some(Self {
-            name,
+            name: form.into(),
             subject,
             minimum,
         })
@@ -189,7 +181,7 @@ impl Requirement {
 
 impl Unmet {
     /// Returns the requirements that a module with this header does not meet.
-    pub(in crate::syntax) fn of(module: &Module) -> Self {
+    pub(in crate::syntax) fn for_module(module: &Module) -> Self {
         let mut unmet = Self::default();
         for requirement in REQUIREMENTS
             .iter()
@@ -238,30 +230,31 @@ impl Context<'_> {
         let Module {
             version, target, ..
         } = self.module;
-        let (expected, found) = if *version < minimum.version {
-            let expected = format!("PTX ISA version {major}.{minor} or later for '{name}'");
-            (
-                expected,
-                format!("'.version {}.{}'", version.major, version.minor),
-            )
+        let requires = if name.is_empty() {
+            "requires".into()
         } else {
-            let range = if minimum.is_specific {
-                "a"
-            } else {
-                " or higher"
-            };
-            let expected = format!("target sm_{}{range} for '{name}'", minimum.architecture);
-            let suffix = match target.variant {
-                TargetVariant::Baseline => "",
-                TargetVariant::Architecture => "a",
-                TargetVariant::Family => "f",
-            };
-            (
-                expected,
-                format!("'.target sm_{}{suffix}'", target.architecture),
-            )
+            format!("'{name}' requires")
         };
-        Err(Error::syntax(self.instruction.span, expected, found))
+        if *version < minimum.version {
+            return Err(self.error(format!(
+                "{requires} PTX ISA version {major}.{minor} or later (found '.version {}.{}')",
+                version.major, version.minor
+            )));
+        }
+        let range = if minimum.is_specific {
+            "a"
+        } else {
+            " or higher"
+        };
+        let suffix = match target.variant {
+            TargetVariant::Baseline => "",
+            TargetVariant::Architecture => "a",
+            TargetVariant::Family => "f",
+        };
+        Err(self.error(format!(
+            "{requires} target sm_{}{range} (found '.target sm_{}{suffix}')",
+            minimum.architecture, target.architecture
+        )))
     }
 }
 
@@ -270,14 +263,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_of_the_tables_is_valid() {
+    fn every_row_is_valid() {
         for row in SUFFIXES {
-            assert!(Requirement::of_forms(None, row).is_some(), "{row}");
+            assert!(Requirement::parse_row(None, row).is_some(), "{row}");
         }
         for opcode in Opcode::all() {
             for row in opcode.requirements() {
                 assert!(
-                    Requirement::of_forms(Some(opcode), row).is_some(),
+                    Requirement::parse_row(Some(opcode), row).is_some(),
                     "{opcode} {row}"
                 );
             }
@@ -294,7 +287,7 @@ mod tests {
             "7.0: .frobnicate",
         ] {
             assert!(
-                Requirement::of_forms(Some(Opcode::Add), row).is_none(),
+                Requirement::parse_row(Some(Opcode::Add), row).is_none(),
                 "{row}"
             );
         }
