@@ -140,7 +140,7 @@ fn shifts_and_bit_operations_follow_the_width() {
 }
 
 #[test]
-fn single_precision_has_one_nan_flushes_and_rounds_in_every_mode() {
+fn single_precision_in_every_mode() {
     let one = u64::from(1f32.to_bits());
     let third = u64::from((1f32 / 3.0).to_bits());
     check(&[
@@ -216,7 +216,7 @@ fn single_precision_has_one_nan_flushes_and_rounds_in_every_mode() {
 }
 
 #[test]
-fn double_precision_keeps_payloads_and_rounds_in_every_mode() {
+fn double_precision_in_every_mode() {
     let one = 1f64.to_bits();
     let third = (1f64 / 3.0).to_bits();
     check(&[
@@ -288,16 +288,15 @@ fn half_precision_rounds_once() {
 
 #[test]
 fn conversions_round_clamp_and_extend() {
-    let bits = |value: f32| u64::from(value.to_bits());
     check(&[
         (
             "cvt.rzi.s32.f32 $d, $a;",
             ('r', 'f'),
-            &[bits(-2.9)],
+            &[f32_bits(-2.9)],
             (-2i32) as u32 as u64,
         ),
-        ("cvt.rni.s32.f32 $d, $a;", ('r', 'f'), &[bits(2.5)], 2),
-        ("cvt.rpi.u32.f32 $d, $a;", ('r', 'f'), &[bits(2.1)], 3),
+        ("cvt.rni.s32.f32 $d, $a;", ('r', 'f'), &[f32_bits(2.5)], 2),
+        ("cvt.rpi.u32.f32 $d, $a;", ('r', 'f'), &[f32_bits(2.1)], 3),
         (
             "cvt.rmi.s64.f64 $d, $a;",
             ('d', 'e'),
@@ -315,20 +314,20 @@ fn conversions_round_clamp_and_extend() {
         (
             "cvt.rzi.s32.f32 $d, $a;",
             ('r', 'f'),
-            &[bits(1e20)],
+            &[f32_bits(1e20)],
             0x7fff_ffff,
         ),
         (
             "cvt.rn.f32.s32 $d, $a;",
             ('f', 'r'),
             &[16_777_217],
-            bits(16_777_216.0),
+            f32_bits(16_777_216.0),
         ),
         (
             "cvt.rp.f32.s32 $d, $a;",
             ('f', 'r'),
             &[16_777_217],
-            bits(16_777_218.0),
+            f32_bits(16_777_218.0),
         ),
         (
             "cvt.rn.f32.f64 $d, $a;",
@@ -345,28 +344,33 @@ fn conversions_round_clamp_and_extend() {
         (
             "cvt.f64.f32 $d, $a;",
             ('e', 'f'),
-            &[bits(0.5)],
+            &[f32_bits(0.5)],
             0.5f64.to_bits(),
         ),
         (
             "cvt.rn.f16.f32 $d, $a;",
             ('h', 'f'),
-            &[bits(65_520.0)],
+            &[f32_bits(65_520.0)],
             0x7c00,
         ),
         (
             "cvt.f32.f16 $d, $a;",
             ('f', 'h'),
             &[1],
-            bits(5.960_464_5e-8),
+            f32_bits(5.960_464_5e-8),
         ),
-        ("cvt.rni.f32.f32 $d, $a;", F, &[bits(-0.4)], 0x8000_0000),
+        ("cvt.rni.f32.f32 $d, $a;", F, &[f32_bits(-0.4)], 0x8000_0000),
         ("cvt.sat.f32.f32 $d, $a;", F, &[0x8000_0000], 0),
-        ("cvt.rn.relu.f16.f32 $d, $a;", ('h', 'f'), &[bits(-1.0)], 0),
+        (
+            "cvt.rn.relu.f16.f32 $d, $a;",
+            ('h', 'f'),
+            &[f32_bits(-1.0)],
+            0,
+        ),
         (
             "cvt.rn.f16x2.f32 $d, $a, $b;",
             ('r', 'f'),
-            &[bits(1.0), bits(-2.0)],
+            &[f32_bits(1.0), f32_bits(-2.0)],
             0x3c00_c000,
         ),
         ("cvt.s32.s8 $d, $a;", R, &[0x180], 0xffff_ff80),
@@ -378,8 +382,13 @@ fn conversions_round_clamp_and_extend() {
     ]);
 }
 
+/// Returns the bits of a number as an operand.
+fn f32_bits(value: f32) -> u64 {
+    u64::from(value.to_bits())
+}
+
 #[test]
-fn comparisons_are_ordered_or_not_and_combine_with_predicates() {
+fn comparisons() {
     let select = "\nselp.b32 %r4, 1, 0, %p1;";
     let cases: [Case<'_>; 14] = [
         ("setp.lt.s32 %p1, $a, $b;", R, &[ONES32, 0], 1),

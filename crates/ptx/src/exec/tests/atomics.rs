@@ -36,7 +36,7 @@ fn sums_from_many_blocks_and_workers_are_exact() {
 }
 
 #[test]
-fn each_operation_returns_the_old_value_and_stores_the_new() {
+fn atomics_return_the_old_value() {
     let cases = [
         ("add.u32", 7u32, "5", 12u32),
         ("min.s32", 7, "-5", (-5i32) as u32),
@@ -64,11 +64,11 @@ fn each_operation_returns_the_old_value_and_stores_the_new() {
         );
         bench.memory.write(8, &[before]);
         bench.launch(1, 1).expect("no fault");
-        let left = (
+        let old_and_new = (
             bench.memory.read::<u32>(0, 1)[0],
             bench.memory.read::<u32>(8, 1)[0],
         );
-        assert_eq!(left, (before, after), "{operation} {operands}");
+        assert_eq!(old_and_new, (before, after), "{operation} {operands}");
     }
 }
 
@@ -113,7 +113,7 @@ fn narrow_and_packed_atomics_add_in_their_own_format() {
 }
 
 #[test]
-fn atomics_on_128_bits_exchange_and_compare_all_of_them() {
+fn atomics_128_bit() {
     let bench = Bench::body(
         "
     .reg .b128 %q<4>;
@@ -151,7 +151,7 @@ fn vector_reductions_change_each_element() {
 }
 
 #[test]
-fn signed_elements_of_volatile_vectors_are_extended() {
+fn signed_volatile_vectors_are_extended() {
     let bench = Bench::body(
         "
     ld.volatile.global.v4.s8 {%r1, %r2, %r3, %r4}, [%p];

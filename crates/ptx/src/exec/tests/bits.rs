@@ -4,30 +4,35 @@ use super::arithmetic::{D, F, H, ONES32, R, check, compute};
 use super::{Bench, kernel};
 
 #[test]
-fn carries_link_the_words_of_a_wide_sum() {
-    let sum = |op: &str, a: [u64; 2], b: [u64; 2]| {
-        let bench = Bench::new(
-            &kernel(&format!(
-                "ld.global.v2.u32 {{%r4, %r5}}, [%p];
+fn carries_link_words() {
+    assert_eq!(wide_sum("add", [ONES32, ONES32], [1, 0]), [0, 0, 1]);
+    assert_eq!(wide_sum("add", [ONES32, 5], [0, 0]), [u32::MAX, 5, 0]);
+    assert_eq!(
+        wide_sum("sub", [0, 0], [1, 0]),
+        [u32::MAX, u32::MAX, u32::MAX]
+    );
+    assert_eq!(wide_sum("sub", [0, 1], [1, 0]), [u32::MAX, 0, 0]);
+}
+
+/// Returns a sum or difference of two words, and its carry.
+fn wide_sum(op: &str, a: [u64; 2], b: [u64; 2]) -> Vec<u32> {
+    let bench = Bench::new(
+        &kernel(&format!(
+            "ld.global.v2.u32 {{%r4, %r5}}, [%p];
                 ld.global.v2.u32 {{%r6, %r7}}, [%p+8];
                 {op}.cc.u32 %r8, %r4, %r6;
                 {op}c.cc.u32 %r9, %r5, %r7;
                 {op}c.u32 %r10, 0, 0;
                 st.global.v2.u32 [%p+16], {{%r8, %r9}};
                 st.global.u32 [%p+24], %r10;"
-            )),
-            128,
-        );
-        bench
-            .memory
-            .write(0, &[a[0] as u32, a[1] as u32, b[0] as u32, b[1] as u32]);
-        bench.launch(1, 1).expect("no fault");
-        bench.memory.read::<u32>(16, 3)
-    };
-    assert_eq!(sum("add", [ONES32, ONES32], [1, 0]), [0, 0, 1]);
-    assert_eq!(sum("add", [ONES32, 5], [0, 0]), [u32::MAX, 5, 0]);
-    assert_eq!(sum("sub", [0, 0], [1, 0]), [u32::MAX, u32::MAX, u32::MAX]);
-    assert_eq!(sum("sub", [0, 1], [1, 0]), [u32::MAX, 0, 0]);
+        )),
+        128,
+    );
+    bench
+        .memory
+        .write(0, &[a[0] as u32, a[1] as u32, b[0] as u32, b[1] as u32]);
+    bench.launch(1, 1).expect("no fault");
+    bench.memory.read::<u32>(16, 3)
 }
 
 #[test]
@@ -103,38 +108,6 @@ fn products_carry_into_the_next_word() {
 }
 
 #[test]
-fn carry_of_a_lane_is_its_own() {
-    let bench = Bench::body(
-        "add.cc.u32 %r2, %t, 0xFFFFFFF0; addc.u32 %r3, 0, 0; st.global.u32 [%at4], %r3;",
-        256,
-    );
-    let expected: Vec<u32> = (0..32).map(|lane| u32::from(lane >= 16)).collect();
-    assert_eq!(bench.results::<u32>(32), expected);
-}
-
-#[test]
-fn permutations_take_their_bytes_by_mode() {
-    let cases = [
-        ("", 0x7531, 0x8866_4422),
-        (".f4e", 1, 0x5544_3322),
-        (".b4e", 1, 0x7788_1122),
-        (".rc8", 2, 0x3333_3333),
-        (".ecl", 1, 0x4433_2222),
-        (".ecr", 2, 0x3333_2211),
-        (".rc16", 3, 0x4433_4433),
-        (".rc16", 4, 0x2211_2211),
-    ];
-    for (mode, selector, expected) in cases {
-        let text = format!("prmt.b32{mode} $d, $a, $b, $c;");
-        assert_eq!(
-            compute(&text, R, &[0x4433_2211, 0x8877_6655, selector]),
-            expected,
-            "{text}"
-        );
-    }
-}
-
-#[test]
 fn fields_extend_and_set_bits_are_found() {
     check(&[
         ("szext.wrap.s32 $d, $a, $b;", R, &[0xff, 36], ONES32),
@@ -192,7 +165,7 @@ fn dot_products_extend_each_side_by_its_own_sign() {
 }
 
 #[test]
-fn products_of_24_bits_take_either_end() {
+fn products_24_bit() {
     check(&[
         (
             "mul24.lo.u32 $d, $a, $b;",
@@ -318,55 +291,4 @@ fn packed_comparison_gives_a_predicate_for_each_half() {
     }
     let text = format!("setp.eq.u32 %p1, 0, 0; setp.gt.and.bf16x2 %p1|%p2, $a, $b, %p1; {select}");
     assert_eq!(compute(&text, R, &[0x4000_3f80, 0x3f80_4000]), 2);
-}
-
-#[test]
-fn properties_of_numbers_are_distinguished() {
-    let bits = [0x7f80_0000, 0x7fc0_0000, 1, 0, 0x3f80_0000];
-    for (property, expected) in [
-        ("finite", [0, 0, 1, 1, 1]),
-        ("infinite", [1, 0, 0, 0, 0]),
-        ("number", [1, 0, 1, 1, 1]),
-        ("notanumber", [0, 1, 0, 0, 0]),
-        ("normal", [0, 0, 0, 1, 1]),
-        ("subnormal", [0, 0, 1, 0, 0]),
-    ] {
-        let text = format!("testp.{property}.f32 %p1, $a; selp.b32 $d, 1, 0, %p1;");
-        for (bits, expected) in bits.into_iter().zip(expected) {
-            assert_eq!(
-                compute(&text, ('r', 'f'), &[bits]),
-                expected,
-                "{property} {bits:x}"
-            );
-        }
-    }
-    assert_eq!(
-        compute(
-            "testp.subnormal.f64 %p1, $a; selp.b32 $d, 1, 0, %p1;",
-            ('r', 'e'),
-            &[1]
-        ),
-        1
-    );
-}
-
-#[test]
-fn generic_addresses_resolve_to_their_spaces() {
-    let spaces = "
-    .shared .align 4 .b8 tile[8];
-    .local .align 4 .b8 own[8];
-    mov.u64 %d2, tile; cvta.shared.u64 %d2, %d2;
-    mov.u64 %d3, own; cvta.local.u64 %d3, %d3;
-    mov.u32 %r2, 0;";
-    let mut body = spaces.to_owned();
-    let mut bit = 1;
-    for register in ["%p", "%d2", "%d3"] {
-        for space in ["global", "shared", "local"] {
-            body += &format!("isspacep.{space} %p1, {register}; @%p1 or.b32 %r2, %r2, {bit};\n");
-            bit <<= 1;
-        }
-    }
-    body += "st.global.u32 [%p], %r2;";
-    let bench = Bench::body(&body, 128);
-    assert_eq!(bench.results::<u32>(1), [0b100_010_001]);
 }

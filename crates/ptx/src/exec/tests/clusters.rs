@@ -6,7 +6,7 @@ use super::{BASE, Bench, kernel};
 const PARAMS: [u8; 8] = BASE.to_le_bytes();
 
 #[test]
-fn blocks_of_a_cluster_read_each_others_shared_memory() {
+fn clusters_share_memory() {
     // Each block stores its rank in the next block of the ring.
     let mut bench = Bench::body(
         "
@@ -80,8 +80,9 @@ fn cluster_registers_hold_the_rank_in_the_cluster() {
     );
 }
 
+/// Cluster that the kernel requires needs a grid of whole clusters.
 #[test]
-fn cluster_that_the_kernel_requires_needs_a_grid_of_whole_clusters() {
+fn required_cluster_needs_whole_clusters() {
     let text = kernel("mov.u32 %r2, %cluster_nctarank; st.global.u32 [%at4], %r2;");
     let bench = Bench::new(
         &text.replace("(.param .u64 p)", "(.param .u64 p) .reqnctapercluster 2"),
@@ -97,7 +98,7 @@ fn cluster_that_the_kernel_requires_needs_a_grid_of_whole_clusters() {
 }
 
 #[test]
-fn cluster_barrier_that_a_block_never_reaches_is_a_deadlock() {
+fn unreached_cluster_barrier_is_a_deadlock() {
     let mut bench = Bench::body(
         "
     barrier.cluster.arrive;
@@ -112,22 +113,4 @@ fn cluster_barrier_that_a_block_never_reaches_is_a_deadlock() {
         .launch_with([2, 1, 1], [32, 1, 1], &PARAMS)
         .expect_err("it hangs");
     assert_eq!(text.kind, ReportKind::Deadlock);
-}
-
-#[test]
-fn block_without_cluster_is_a_cluster_of_its_own() {
-    let bench = Bench::body(
-        "
-    .shared .align 4 .b32 box;
-    setp.eq.u32 %p1, %t, 40;
-    @%p1 st.shared.u32 [box], 5;
-    barrier.cluster.arrive;
-    barrier.cluster.wait;
-    mov.u32 %r2, box;
-    mapa.shared::cluster.u32 %r2, %r2, 0;
-    ld.shared::cluster.u32 %r3, [%r2];
-    st.global.u32 [%at4], %r3;",
-        4096,
-    );
-    assert_eq!(bench.results::<u32>(64), [5; 64]);
 }

@@ -11,7 +11,7 @@ fn bits(value: f32) -> u64 {
 }
 
 #[test]
-fn tf32_keeps_ten_bits_of_the_fraction() {
+fn tf32_keeps_ten_bits() {
     check(&[
         ("cvt.rna.tf32.f32 $d, $a;", R, &[0x3f80_1000], 0x3f80_2000),
         ("cvt.rn.tf32.f32 $d, $a;", R, &[0x3f80_1000], 0x3f80_0000),
@@ -25,7 +25,7 @@ fn tf32_keeps_ten_bits_of_the_fraction() {
 }
 
 #[test]
-fn pairs_of_f32_become_bytes_that_saturate() {
+fn f32_pairs_convert_to_bytes() {
     check(&[
         (
             "cvt.rn.satfinite.e4m3x2.f32 $d, $a, $b;",
@@ -73,7 +73,7 @@ fn pairs_of_f32_become_bytes_that_saturate() {
 }
 
 #[test]
-fn bytes_convert_to_pairs_of_f16_exactly() {
+fn bytes_convert_to_f16_pairs() {
     check(&[
         ("cvt.rn.f16x2.e4m3x2 $d, $a;", RH, &[0x38c0], 0x3c00_c000),
         ("cvt.rn.f16x2.e4m3x2 $d, $a;", RH, &[0x017f], 0x1800_7fff),
@@ -90,7 +90,7 @@ fn bytes_convert_to_pairs_of_f16_exactly() {
 
 /// The forms of the CUDA headers: conversions between bf16 and bytes take registers of 8 bits.
 #[test]
-fn bf16_converts_to_bytes_that_saturate_and_from_bytes() {
+fn bf16_converts_to_and_from_bytes() {
     const S8: &str = "{ .reg .b8 byte; cvt.rzi.s8.bf16 byte, $a; mov.b16 $d, {byte, 0}; }";
     const U8: &str = "{ .reg .b8 byte; cvt.rni.u8.bf16 byte, $a; mov.b16 $d, {byte, 0}; }";
     const FROM_S8: &str =

@@ -6,8 +6,9 @@ use super::super::{ReportKind, lower};
 use super::{BASE, Bench};
 use crate::syntax;
 
+/// An illegal address names block thread line and access.
 #[test]
-fn an_illegal_address_names_block_thread_line_and_access() {
+fn illegal_address_report() {
     let bench = Bench::body(
         "
     setp.ne.u32 %p1, %i, 70;
@@ -122,7 +123,7 @@ fn launches_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn unsupported_instructions_are_refused_with_name_and_location() {
+fn unsupported_instructions_are_refused() {
     let text = ".version 8.8\n.target sm_100\n.address_size 64\n.entry k()\n{\n    \
                 .reg .b32 %r<9>;\n    tcgen05.wait::ld.sync.aligned;\n    ret;\n}";
     let module = syntax::parse(text).expect("it parses");
@@ -253,8 +254,9 @@ WRONG:
     );
 }
 
+/// Continued launch loses threads in functions and counts each faulting warp.
 #[test]
-fn continued_launch_loses_threads_in_functions_and_counts_each_faulting_warp() {
+fn continued_launch_loses_threads_in_functions() {
     let mut bench = Bench::new(
         "
 .func wrong(.param .u64 at)

@@ -104,7 +104,7 @@ fn pairs_compute_both_halves_separately() {
 }
 
 #[test]
-fn pairs_of_singles_and_mixed_precision_round_once() {
+fn single_pairs_round_once() {
     let one = u64::from(1_f32.to_bits());
     let two = u64::from(2_f32.to_bits());
     check(&[
@@ -136,7 +136,7 @@ fn pairs_of_singles_and_mixed_precision_round_once() {
 }
 
 #[test]
-fn extremes_of_three_and_of_magnitudes_are_found() {
+fn ternary_and_magnitude_extremes() {
     let one = 0x3f80_0000;
     check(&[
         (

@@ -54,8 +54,9 @@ fn bench(body: &str) -> Bench {
     bench
 }
 
+/// Integer coordinates select elements and read zero out of range.
 #[test]
-fn integer_coordinates_select_elements_and_read_zero_out_of_range() {
+fn integer_texture_coordinates() {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -83,7 +84,7 @@ fn integer_coordinates_select_elements_and_read_zero_out_of_range() {
 }
 
 #[test]
-fn reductions_change_the_bytes_of_a_surface() {
+fn surface_reductions() {
     let cases = [
         ("add.1d.u32", 0x0804_0201_u32, 0x1000_0000_u32, 0x1804_0201),
         ("min.1d.u32", 0x0804_0201, 5, 5),
@@ -107,7 +108,7 @@ fn reductions_change_the_bytes_of_a_surface() {
 }
 
 #[test]
-fn access_that_crosses_the_edge_of_a_surface_is_out_of_bounds() {
+fn access_across_a_surface_edge_is_a_fault() {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -126,8 +127,9 @@ fn access_that_crosses_the_edge_of_a_surface_is_out_of_bounds() {
     );
 }
 
+/// Offset is added to the coordinate and wraps at four bits.
 #[test]
-fn offset_is_added_to_the_coordinate_and_wraps_at_four_bits() {
+fn texture_offset_wraps_at_four_bits() {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -201,7 +203,7 @@ fn object_that_does_not_exist_faults() {
 }
 
 #[test]
-fn references_and_separate_samplers_are_refused_with_their_names() {
+fn texture_references_are_refused() {
     let refused = |text: &str| {
         let text = format!(".version 8.8\n.target sm_100\n.address_size 64\n{text}");
         let module = syntax::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));

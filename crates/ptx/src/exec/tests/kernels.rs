@@ -161,7 +161,8 @@ END:
 fn escape_time(x: u32, y: u32, width: u32, height: u32, limit: u32) -> u32 {
     let cx = (x as f32 / width as f32).fused(3.0, -2.0);
     let cy = (y as f32 / height as f32).fused(2.0, -1.0);
-    let (mut a, mut b) = (0.0f32, 0.0f32);
+    let mut a = 0.0f32;
+    let mut b = 0.0f32;
     for step in 0..limit {
         if a * a + b * b > 4.0 {
             return step;
@@ -190,7 +191,9 @@ pub(super) fn mandelbrot(width: u32, height: u32, limit: u32) -> Run {
 
 #[test]
 fn mandelbrot_agrees_with_rust_pixel_for_pixel() {
-    let (width, height, limit) = (150, 64, 200);
+    let width = 150;
+    let height = 64;
+    let limit = 200;
     let run = mandelbrot(width, height, limit);
     run.launch();
     let pixels = run.bench.memory.read::<u32>(0, (width * height) as usize);
@@ -234,7 +237,8 @@ fn tiled_product_agrees_with_rust_bit_for_bit() {
         .memory
         .read::<u32>(u64::from(2 * n * n) * 4, (n * n) as usize);
     for at in 0..n * n {
-        let (row, column) = (at / n, at % n);
+        let row = at / n;
+        let column = at % n;
         let sum = (0..n).fold(0.0_f32, |sum, k| {
             value(row * n + k).fused(value(n * n + k * n + column), sum)
         });
@@ -266,7 +270,7 @@ pub(super) fn bodies(n: u32) -> Run {
 }
 
 #[test]
-fn forces_between_bodies_are_near_those_of_rust() {
+fn n_body_forces_match_rust() {
     let n = 512;
     let run = bodies(n);
     run.launch();
@@ -279,7 +283,11 @@ fn forces_between_bodies_are_near_those_of_rust() {
         let mut force = [0.0; 3];
         for other in 0..n {
             let distance = [0, 1, 2].map(|axis| value(4 * other + axis) - value(4 * body + axis));
-            let square = distance.iter().map(|it| it * it).sum::<f64>() + 0.01;
+            let square = distance
+                .iter()
+                .map(|component| component * component)
+                .sum::<f64>()
+                + 0.01;
             let scale = value(4 * other + 3) / (square * square.sqrt());
             force
                 .iter_mut()
@@ -287,10 +295,10 @@ fn forces_between_bodies_are_near_those_of_rust() {
                 .for_each(|(sum, distance)| *sum += distance * scale);
         }
         for (axis, expected) in force.into_iter().enumerate() {
-            let found = f64::from(f32::from_bits(forces[4 * body as usize + axis]));
+            let force = f64::from(f32::from_bits(forces[4 * body as usize + axis]));
             assert!(
-                (found - expected).abs() <= expected.abs() * 1e-4 + 1e-2,
-                "{body}: {found} {expected}"
+                (force - expected).abs() <= expected.abs() * 1e-4 + 1e-2,
+                "{body}: {force} {expected}"
             );
         }
     }

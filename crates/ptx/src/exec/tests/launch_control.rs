@@ -58,7 +58,7 @@ fn every_block_index_is_visited_once_by_any_cluster() {
 }
 
 #[test]
-fn multicast_response_is_written_to_each_block_of_a_cluster() {
+fn multicast_response_reaches_each_block() {
     // Rank 0 requests both. Each block adds its rank in the canceled cluster.
     let mut bench = Bench::body(
         "

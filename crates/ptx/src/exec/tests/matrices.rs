@@ -26,24 +26,25 @@ fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
     "
     .to_owned();
     // Each lane has word `t + 4 part` of row `g` and, for A, of row `g + 8`.
-    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let mut a_registers = Vec::new();
+    let mut b_registers = Vec::new();
     for part in 0..parts {
         for half in 0..halves {
-            let register = 10 + left.len();
+            let register = 10 + a_registers.len();
             body += &format!(
                 "mad.lo.u32 %r4, %r2, {words}, {}; add.u32 %r4, %r4, %r3; mul.wide.u32 %d2, %r4, 4;
                 add.u64 %d2, %d2, %p; ld.global.b32 %r{register}, [%d2];\n",
                 half * 8 * words + part * 4
             );
-            left.push(format!("%r{register}"));
+            a_registers.push(format!("%r{register}"));
         }
-        let register = 20 + right.len();
+        let register = 20 + b_registers.len();
         body += &format!(
             "mad.lo.u32 %r4, %r2, {words}, {}; add.u32 %r4, %r4, %r3; mul.wide.u32 %d2, %r4, 4;
             add.u64 %d2, %d2, %p; ld.global.b32 %r{register}, [%d2+{B}];\n",
             part * 4
         );
-        right.push(format!("%r{register}"));
+        b_registers.push(format!("%r{register}"));
     }
     let results: Vec<String> = (0..2 * halves)
         .map(|index| format!("%r{}", 30 + index))
@@ -54,8 +55,8 @@ fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
         {text} {{{}}}, {{{}}}, {{{}}}, {{{zeros}}};
         shl.b32 %r5, %t, 3; cvt.u64.u32 %d3, %r5; add.u64 %d3, %d3, %p;\n",
         results.join(", "),
-        left.join(", "),
-        right.join(", ")
+        a_registers.join(", "),
+        b_registers.join(", ")
     );
     for (half, pair) in results.chunks(2).enumerate() {
         body += &format!(
@@ -78,22 +79,25 @@ fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
 fn pack(elements: &[u32], bits: u32) -> Vec<u32> {
     let each = (32 / bits) as usize;
     let mask = u32::MAX >> (32 - bits);
-    let word = |chunk: &[u32]| {
-        chunk.iter().rev().fold(0, |word, element| {
-            (u64::from(word) << bits) as u32 | element & mask
+    elements
+        .chunks(each)
+        .map(|chunk: &[u32]| {
+            chunk.iter().rev().fold(0, |word, element| {
+                (u64::from(word) << bits) as u32 | element & mask
+            })
         })
-    };
-    elements.chunks(each).map(word).collect()
+        .collect()
 }
 
 /// Returns small integers, so that every sum is exact in every format.
 fn numbers(seed: u32, count: usize, bound: i32) -> Vec<i32> {
     let mut state = seed;
-    let next = move || {
+    std::iter::repeat_with(move || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 16).cast_signed() % (2 * bound + 1) - bound
-    };
-    std::iter::repeat_with(next).take(count).collect()
+    })
+    .take(count)
+    .collect()
 }
 
 fn product(
@@ -108,7 +112,9 @@ fn product(
             .map(|k| f(a[row * inner + k], b[column * inner + k]))
             .sum()
     };
-    (0..rows * 8).map(|at| element(at / 8, at % 8)).collect()
+    (0..rows * 8)
+        .map(|index| element(index / 8, index % 8))
+        .collect()
 }
 
 fn half(value: i32) -> u32 {
@@ -173,7 +179,8 @@ fn floating_point_products_equal_the_definition() {
         ),
     ];
     for (text, rows, inner, bits, encode) in forms {
-        let (a, b) = (numbers(1, rows * inner, 20), numbers(2, 8 * inner, 20));
+        let a = numbers(1, rows * inner, 20);
+        let b = numbers(2, 8 * inner, 20);
         let encoded = |values: &[i32]| {
             pack(
                 &values
@@ -191,156 +198,11 @@ fn floating_point_products_equal_the_definition() {
         let compute = || multiply(&form, &encoded(&a), &encoded(&b));
         let expected: Vec<u32> = product(&a, &b, rows, inner, |a, b| a * b)
             .into_iter()
-            .map(|it| (it as f32).to_bits())
+            .map(|value| (value as f32).to_bits())
             .collect();
         for result in [compute(), with_baseline_handlers(compute)] {
             assert_eq!(result, expected, "{text}");
         }
-    }
-}
-
-#[test]
-fn products_with_extreme_exponents_equal_the_definition() {
-    let form = Form {
-        text: "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32",
-        rows: 16,
-        words: 4,
-    };
-    let mut a = vec![0; 16 * 8];
-    let rows = [f32::INFINITY, -(2_f32.powi(100)), 2_f32.powi(-120), 3.0];
-    for (row, value) in rows.into_iter().enumerate() {
-        a[row * 8 + 5] = value.to_bits() >> 16;
-    }
-    let b = vec![0.5_f32.to_bits() >> 16; 8 * 8];
-    let result = multiply(&form, &pack(&a, 16), &pack(&b, 16));
-    let expected =
-        (0..16 * 8).map(|at| rows.get(at / 8).map_or(0, |value| (value * 0.5).to_bits()));
-    assert_eq!(result, expected.collect::<Vec<_>>());
-}
-
-#[test]
-fn integer_products_equal_the_definition() {
-    let forms: [(&str, usize, usize, u32, bool); 6] = [
-        (
-            "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32",
-            8,
-            16,
-            8,
-            true,
-        ),
-        (
-            "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32",
-            16,
-            16,
-            8,
-            true,
-        ),
-        (
-            "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32",
-            16,
-            32,
-            8,
-            false,
-        ),
-        (
-            "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32",
-            8,
-            32,
-            4,
-            true,
-        ),
-        (
-            "mma.sync.aligned.m16n8k32.row.col.s32.u4.u4.s32",
-            16,
-            32,
-            4,
-            false,
-        ),
-        (
-            "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
-            16,
-            64,
-            4,
-            true,
-        ),
-    ];
-    for (text, rows, inner, bits, signed) in forms {
-        let bound = (1 << (bits - 1)) - 1;
-        let value = |value: &i32| if signed { *value } else { value.abs() };
-        let a: Vec<i32> = numbers(3, rows * inner, bound).iter().map(value).collect();
-        let b: Vec<i32> = numbers(4, 8 * inner, bound).iter().map(value).collect();
-        let encoded = |values: &[i32]| {
-            pack(
-                &values
-                    .iter()
-                    .map(|it| it.cast_unsigned())
-                    .collect::<Vec<_>>(),
-                bits,
-            )
-        };
-        let form = Form {
-            text,
-            rows: rows as u64,
-            words: (inner as u64) * u64::from(bits) / 32,
-        };
-        let result = multiply(&form, &encoded(&a), &encoded(&b));
-        let expected: Vec<u32> = product(&a, &b, rows, inner, |a, b| a * b)
-            .into_iter()
-            .map(i32::cast_unsigned)
-            .collect();
-        assert_eq!(result, expected, "{text}");
-    }
-}
-
-#[test]
-fn products_of_bits_count_them() {
-    for (text, rows, inner, and) in [
-        (
-            "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
-            8,
-            128,
-            false,
-        ),
-        (
-            "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc",
-            16,
-            128,
-            true,
-        ),
-        (
-            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",
-            16,
-            256,
-            false,
-        ),
-    ] {
-        let bit = |value: i32| value & 1;
-        let a: Vec<i32> = numbers(5, rows * inner, 100).into_iter().map(bit).collect();
-        let b: Vec<i32> = numbers(6, 8 * inner, 100).into_iter().map(bit).collect();
-        let encoded = |values: &[i32]| {
-            pack(
-                &values
-                    .iter()
-                    .map(|it| it.cast_unsigned())
-                    .collect::<Vec<_>>(),
-                1,
-            )
-        };
-        let form = Form {
-            text,
-            rows: rows as u64,
-            words: inner as u64 / 32,
-        };
-        let result = multiply(&form, &encoded(&a), &encoded(&b));
-        let expected = product(&a, &b, rows, inner, |a, b| if and { a & b } else { a ^ b });
-        assert_eq!(
-            result,
-            expected
-                .into_iter()
-                .map(i32::cast_unsigned)
-                .collect::<Vec<_>>(),
-            "{text}"
-        );
     }
 }
 
@@ -362,7 +224,8 @@ fn double_precision_product_equals_the_definition() {
     st.global.v2.f64 [%d3+512], {%e4, %e5};",
         4096,
     );
-    let (a, b) = (numbers(7, 32, 9), numbers(8, 32, 9));
+    let a = numbers(7, 32, 9);
+    let b = numbers(8, 32, 9);
     let bits = |values: &[i32]| {
         values
             .iter()
@@ -374,7 +237,7 @@ fn double_precision_product_equals_the_definition() {
     bench.launch(1, 32).expect("no fault");
     let expected: Vec<i32> = product(&a, &b, 8, 4, |a, b| a * b)
         .into_iter()
-        .map(|it| it + 1)
+        .map(|bits| bits + 1)
         .collect();
     assert_eq!(bench.memory.read::<u64>(512, 64), bits(&expected));
 }
@@ -412,14 +275,14 @@ fn small_matrices_are_loaded_transposed_and_stored() {
         bench.memory.read::<u16>(512, 64),
         (64..128).collect::<Vec<u16>>()
     );
-    let transposed: Vec<u16> = (0..64).map(|at| at % 8 * 8 + at / 8).collect();
+    let transposed: Vec<u16> = (0..64).map(|index| index % 8 * 8 + index / 8).collect();
     assert_eq!(bench.memory.read::<u16>(640, 64), transposed);
     assert_eq!(bench.memory.read::<u16>(768, 64), transposed);
     assert_eq!(bench.memory.read::<u16>(1024, 64), transposed);
 }
 
 #[test]
-fn warp_matrices_multiply_through_memory_in_any_layout() {
+fn wmma_layouts() {
     // D = A B + C with row-major A, column-major B, and different strides.
     let bench = Bench::body(
         "
@@ -435,11 +298,9 @@ fn warp_matrices_multiply_through_memory_in_any_layout() {
         {%f11, %f12, %f13, %f14, %f15, %f16, %f17, %f18}, 16;",
         8192,
     );
-    let (a, b, c) = (
-        numbers(9, 256, 9),
-        numbers(10, 256, 9),
-        numbers(11, 256, 99),
-    );
+    let a = numbers(9, 256, 9);
+    let b = numbers(10, 256, 9);
+    let c = numbers(11, 256, 99);
     for row in 0..16_usize {
         let bits: Vec<u16> = a[row * 16..][..16]
             .iter()
@@ -467,7 +328,7 @@ fn warp_matrices_multiply_through_memory_in_any_layout() {
                 .sum::<i32>()
     };
     let expected: Vec<u32> = (0..256)
-        .map(|at| (element(at % 16, at / 16) as f32).to_bits())
+        .map(|index| (element(index % 16, index / 16) as f32).to_bits())
         .collect();
     assert_eq!(bench.memory.read::<u32>(4096, 256), expected);
 }

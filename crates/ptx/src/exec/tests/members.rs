@@ -77,22 +77,23 @@ const COLLECTIVES: [Collective; 12] = [
 fn check(before: &str) {
     for masks in partitions() {
         for (code, expected) in COLLECTIVES {
-            let found = run(&masks, &format!("{before}\n{code}"));
+            let results = run(&masks, &format!("{before}\n{code}"));
             let expected: Vec<u32> = (0..32)
                 .map(|lane| expected(lane, masks[lane as usize]))
                 .collect();
-            assert_eq!(found, expected, "{code}\n{masks:08x?}");
+            assert_eq!(results, expected, "{code}\n{masks:08x?}");
         }
     }
 }
 
 #[test]
-fn lanes_with_disjoint_member_masks_are_separate_groups() {
+fn disjoint_member_masks_are_separate_groups() {
     check("");
 }
 
+/// Lanes of a group that arrive one after the other wait for each other.
 #[test]
-fn lanes_of_a_group_that_arrive_one_after_the_other_wait_for_each_other() {
+fn late_lanes_are_awaited() {
     // Each lane first counts to a different number.
     check(
         "mov.u32 %r10, 0;
@@ -107,7 +108,7 @@ fn lanes_of_a_group_that_arrive_one_after_the_other_wait_for_each_other() {
 
 /// The lanes of a mask meet at instructions of the same kind, wherever they stand.
 #[test]
-fn lanes_in_both_arms_of_a_branch_are_one_group() {
+fn lanes_in_both_arms_are_one_group() {
     for masks in partitions() {
         // The last one has a variable, which is another one in each arm.
         for (code, expected) in &COLLECTIVES[..COLLECTIVES.len() - 1] {
@@ -131,7 +132,7 @@ fn lanes_in_both_arms_of_a_branch_are_one_group() {
 
 /// Instructions of other kinds do not meet: the lanes wait for ever, which is reported.
 #[test]
-fn instructions_of_different_kinds_do_not_meet() {
+fn different_instructions_do_not_meet() {
     let body = "and.b32 %r10, %t, 1; setp.eq.u32 %p6, %r10, 1;
         @%p6 bra ODD;
         shfl.sync.bfly.b32 %r2, %t, 1, 31, -1;
@@ -164,25 +165,26 @@ fn complete_group_does_not_wait_for_the_others() {
         VOTE:
         vote.sync.ballot.b32 %r2, %p1, %r20;
         @%p2 st.volatile.global.u32 [%p+2048], 1;";
-    let found = run(&masks(|lane| lane / 16), body);
-    assert_eq!(found, [[0x1fff; 16], [0; 16]].concat());
+    let results = run(&masks(|lane| lane / 16), body);
+    assert_eq!(results, [[0x1fff; 16], [0; 16]].concat());
 }
 
 #[test]
 fn group_does_not_wait_for_lanes_that_have_ended() {
     let body = "vote.sync.ballot.b32 %r2, %p1, %r20; st.global.u32 [%at4], %r2; and.b32 %r3, %t, 3;
         setp.eq.u32 %p4, %r3, 3; @%p4 exit; vote.sync.ballot.b32 %r2, %p1, %r20;";
-    let expected = |lane: u32| {
-        let tile = 0xff_u32 << (lane / 8 * 8);
-        if lane % 4 == 3 {
-            tile & 0x1fff
-        } else {
-            tile & 0x1fff & 0x7777_7777
-        }
-    };
     assert_eq!(
         run(&masks(|lane| lane / 8), body),
-        (0..32).map(expected).collect::<Vec<_>>()
+        (0..32)
+            .map(|lane: u32| {
+                let tile = 0xff_u32 << (lane / 8 * 8);
+                if lane % 4 == 3 {
+                    tile & 0x1fff
+                } else {
+                    tile & 0x1fff & 0x7777_7777
+                }
+            })
+            .collect::<Vec<_>>()
     );
 }
 

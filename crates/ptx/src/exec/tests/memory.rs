@@ -3,8 +3,9 @@
 use super::super::{Checking, ReportKind};
 use super::{Bench, kernel};
 
+/// Vectors load and store in order and may overwrite their address.
 #[test]
-fn vectors_load_and_store_in_order_and_may_overwrite_their_address() {
+fn vector_accesses() {
     let bench = Bench::body(
         "
     ld.global.v2.u64 {%p, %d2}, [%p];
@@ -22,7 +23,7 @@ fn vectors_load_and_store_in_order_and_may_overwrite_their_address() {
 }
 
 #[test]
-fn narrow_loads_extend_by_their_type_into_wider_registers() {
+fn narrow_loads_extend_by_their_type() {
     let bench = Bench::body(
         "
     ld.global.s8 %r2, [%p];
@@ -45,8 +46,9 @@ fn narrow_loads_extend_by_their_type_into_wider_registers() {
     );
 }
 
+/// Module variables hold their initial values and each others addresses.
 #[test]
-fn module_variables_hold_their_initial_values_and_each_others_addresses() {
+fn module_variables_are_initialized() {
     let variables = "
 .const .align 4 .f32 weights[3] = { 0f3F800000, 2.5, -1.0 };
 .global .align 2 .u16 bytes[4] = { 1, 2, 0xffff };
@@ -71,31 +73,6 @@ fn module_variables_hold_their_initial_values_and_each_others_addresses() {
 }
 
 #[test]
-fn local_memory_is_private_and_reachable_by_generic_addresses() {
-    let bench = Bench::body(
-        "
-    .local .align 8 .b8 depot[64];
-    mov.u64 %d1, depot;
-    cvta.local.u64 %d2, %d1;
-    and.b32 %r2, %t, 7;
-    mul.wide.u32 %d3, %r2, 8;
-    add.u64 %d4, %d2, %d3;
-    cvt.u64.u32 %d5, %t;
-    st.u64 [%d4], %d5;
-    cvta.to.local.u64 %d6, %d4;
-    ld.local.u32 %r3, [%d6];
-    ld.local.u32 %r4, [depot+8];
-    mad.lo.u32 %r3, %r4, 100, %r3;
-    st.global.u32 [%at4], %r3;",
-        4096,
-    );
-    let expected: Vec<u32> = (0..32u32)
-        .map(|tid| if tid % 8 == 1 { tid * 101 } else { tid })
-        .collect();
-    assert_eq!(bench.results::<u32>(32), expected);
-}
-
-#[test]
 fn vectors_in_local_memory_are_aligned_as_a_whole() {
     let bench = Bench::body(
         "
@@ -112,10 +89,11 @@ fn vectors_in_local_memory_are_aligned_as_a_whole() {
     st.global.u32 [%at4], %r2;",
         4096,
     );
-    let value = |tid: u32| tid + 100 * if tid < 16 { 7 } else { tid + 1 } + 10_000 * (tid + 1);
     assert_eq!(
         bench.results::<u32>(32),
-        (0..32).map(value).collect::<Vec<_>>()
+        (0..32)
+            .map(|tid: u32| tid + 100 * if tid < 16 { 7 } else { tid + 1 } + 10_000 * (tid + 1))
+            .collect::<Vec<_>>()
     );
     for (access, offset) in [
         ("ld.local.v4.u32 {%r4, %r5, %r6, %r7}, [depot+8];", 8),
@@ -129,7 +107,7 @@ fn vectors_in_local_memory_are_aligned_as_a_whole() {
             .launch(1, 32)
             .expect_err("the access is misaligned or out of bounds");
         assert_eq!(
-            (fault.access.map(|it| it.address), fault.thread),
+            (fault.access.map(|access| access.address), fault.thread),
             (Some(offset), [0; 3]),
             "{fault}"
         );
@@ -161,7 +139,7 @@ fn dynamic_shared_memory_follows_static_shared_memory() {
 }
 
 #[test]
-fn parameters_are_laid_out_by_alignment_and_readable_by_pointer() {
+fn parameters_are_laid_out_by_alignment() {
     let bench = Bench::new(
         "
 .visible .entry main(.param .u64 p, .param .u8 small, .param .align 8 .b8 pair[16])
@@ -217,8 +195,10 @@ fn special_registers_hold_each_threads_position() {
     bench.launch(3, 64).expect("no fault");
     let seen = bench.memory.read::<u32>(0, 192);
     for (index, &value) in seen.iter().enumerate() {
-        let (block, thread) = (index as u32 / 64, index as u32 % 64);
-        let (lane, warp) = (thread % 32, thread / 32);
+        let block = index as u32 / 64;
+        let thread = index as u32 % 64;
+        let lane = thread % 32;
+        let warp = thread / 32;
         assert_eq!(
             value,
             (((block * 10 + 3) * 100 + lane) * 10 + warp) * 100 + lane
@@ -228,9 +208,35 @@ fn special_registers_hold_each_threads_position() {
 
 #[test]
 fn bulk_store_clears_shared_memory_and_no_other() {
-    let body = |address: &str| {
-        format!(
-            "
+    let expected: Vec<u64> = (0..32)
+        .map(|word| {
+            if (1..4).contains(&word) || (6..8).contains(&word) {
+                0
+            } else {
+                u64::MAX
+            }
+        })
+        .collect();
+    assert_eq!(
+        Bench::body(&pattern_body("%d1+48"), 4096).results::<u64>(32),
+        expected
+    );
+    for (address, kind) in [
+        ("%p", ReportKind::IllegalAddress),
+        ("%d1+4", ReportKind::MisalignedAddress),
+        ("%d1+504", ReportKind::IllegalAddress),
+    ] {
+        let fault = Bench::body(&pattern_body(address), 4096)
+            .launch(1, 32)
+            .expect_err(address);
+        assert_eq!(fault.kind, kind, "{address}");
+    }
+}
+
+/// Returns a body that accesses a tile at an address.
+fn pattern_body(address: &str) -> String {
+    format!(
+        "
     .shared .align 8 .b64 tile[64];
     mov.u32 %r2, tile;
     mad.lo.u32 %r3, %t, 8, %r2;
@@ -245,35 +251,12 @@ fn bulk_store_clears_shared_memory_and_no_other() {
     bar.sync 0;
     ld.shared.b64 %d3, [%r3];
     st.global.b64 [%at], %d3;"
-        )
-    };
-    let expected: Vec<u64> = (0..32)
-        .map(|word| {
-            if (1..4).contains(&word) || (6..8).contains(&word) {
-                0
-            } else {
-                u64::MAX
-            }
-        })
-        .collect();
-    assert_eq!(
-        Bench::body(&body("%d1+48"), 4096).results::<u64>(32),
-        expected
-    );
-    for (address, kind) in [
-        ("%p", ReportKind::IllegalAddress),
-        ("%d1+4", ReportKind::MisalignedAddress),
-        ("%d1+504", ReportKind::IllegalAddress),
-    ] {
-        let fault = Bench::body(&body(address), 4096)
-            .launch(1, 32)
-            .expect_err(address);
-        assert_eq!(fault.kind, kind, "{address}");
-    }
+    )
 }
 
+/// Bytes that a load does not use may lie beyond the allocation.
 #[test]
-fn bytes_that_a_load_does_not_use_may_lie_beyond_the_allocation() {
+fn unused_load_bytes_may_be_unallocated() {
     for load in [
         ".pragma \"used_bytes_mask 0xfff\"; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4080];",
         ".pragma \"used_bytes_mask 4095\"; ld.global.v4.u32 {%r2, %r3, %r4, _}, [%p+4080];",
@@ -297,19 +280,10 @@ fn bytes_that_a_load_does_not_use_may_lie_beyond_the_allocation() {
 }
 
 #[test]
-fn unused_bytes_of_a_load_do_not_race() {
+fn unused_load_bytes_do_not_race() {
     // The last thread of each 16 bytes writes the bytes that the others do not use.
-    let body = |mask: &str| {
-        format!(
-            ".shared .align 16 .b32 s[64];
-            setp.eq.u32 %p1, %t, 32; @%p1 st.shared.u32 [s+12], 1;
-            setp.ne.u32 %p1, %t, 0; @%p1 bra OUT;
-            .pragma \"{mask}\"; ld.shared.v4.u32 {{%r2, %r3, %r4, %r5}}, [s];
-            OUT:"
-        )
-    };
     let launch = |mask| {
-        Bench::body(&body(mask), 4096)
+        Bench::body(&masked_load_body(mask), 4096)
             .with_checks(Checking::nothing().with_races(true), 0..0)
             .launch(1, 64)
     };
@@ -318,8 +292,19 @@ fn unused_bytes_of_a_load_do_not_race() {
     assert!(matches!(fault.kind, ReportKind::Race { .. }), "{fault}");
 }
 
+/// Returns a body whose second warp stores, and whose first loads with a mask of used bytes.
+fn masked_load_body(mask: &str) -> String {
+    format!(
+        ".shared .align 16 .b32 s[64];
+            setp.eq.u32 %p1, %t, 32; @%p1 st.shared.u32 [s+12], 1;
+            setp.ne.u32 %p1, %t, 0; @%p1 bra OUT;
+            .pragma \"{mask}\"; ld.shared.v4.u32 {{%r2, %r3, %r4, %r5}}, [s];
+            OUT:"
+    )
+}
+
 #[test]
-fn addresses_that_change_between_accesses_are_found_again() {
+fn changed_addresses_are_computed_again() {
     // Each thread loads by one register, in runs and not, before and after it changes, on every turn of a loop.
     let bench = Bench::body(
         "
@@ -350,46 +335,21 @@ L:
     bench
         .launch(1, 32)
         .unwrap_or_else(|fault| panic!("{fault}"));
-    let sum = |thread: usize| {
-        let mut at = thread;
-        let mut sum = 0;
-        for turn in 0..3 {
-            sum += numbers[at] + 3 * numbers[at + 1];
-            at = if turn == 1 { 2 } else { at };
-            sum += 5 * numbers[at];
-            at = thread % 4 * 3;
-            sum += 7 * numbers[at + 2];
-        }
-        sum
-    };
     assert_eq!(
         bench.memory.read::<u32>(1024, 32),
-        (0..32).map(sum).collect::<Vec<_>>()
-    );
-}
-
-#[test]
-fn offsets_wrap_addresses_of_32_bits() {
-    // Of one register all lanes hold a negative address, of the other eight lanes.
-    let bench = Bench::body(
-        "
-    .shared .align 4 .b8 s[512];
-    mov.u32 %r2, s;
-    mad.lo.u32 %r2, %t, 4, %r2;
-    st.shared.u32 [%r2], %t;
-    st.shared.u32 [%r2+128], %t;
-    sub.u32 %r3, %r2, 256;
-    ld.shared.u32 %r4, [%r3+256];
-    ld.shared.u32 %r5, [%r3+384];
-    sub.u32 %r6, %r2, 32;
-    ld.shared.u32 %r7, [%r6+32];
-    mad.lo.u32 %r4, %r5, 100, %r4;
-    mad.lo.u32 %r4, %r7, 10000, %r4;
-    st.global.u32 [%at4], %r4;",
-        4096,
-    );
-    assert_eq!(
-        bench.results::<u32>(32),
-        (0..32).map(|thread| thread * 10_101).collect::<Vec<_>>()
+        (0..32)
+            .map(|thread: usize| {
+                let mut address = thread;
+                let mut sum = 0;
+                for turn in 0..3 {
+                    sum += numbers[address] + 3 * numbers[address + 1];
+                    address = if turn == 1 { 2 } else { address };
+                    sum += 5 * numbers[address];
+                    address = thread % 4 * 3;
+                    sum += 7 * numbers[address + 2];
+                }
+                sum
+            })
+            .collect::<Vec<_>>()
     );
 }

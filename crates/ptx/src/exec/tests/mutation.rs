@@ -66,16 +66,18 @@ fn tokens(text: &str) -> Vec<&str> {
     let is_word =
         |character: char| character.is_alphanumeric() || matches!(character, '_' | '%' | '$');
     let mut tokens = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
+    let mut remaining = text;
+    while let Some(first) = remaining.chars().next() {
         let length = if is_word(first) {
-            rest.find(|it| !is_word(it)).unwrap_or(rest.len())
+            remaining
+                .find(|character| !is_word(character))
+                .unwrap_or(remaining.len())
         } else {
             first.len_utf8()
         };
-        let (token, after) = rest.split_at(length);
+        let (token, after) = remaining.split_at(length);
         tokens.push(token);
-        rest = after;
+        remaining = after;
     }
     tokens
 }
@@ -91,7 +93,8 @@ fn try_program(text: &str) -> bool {
     let memory = Arena::new(BASE, 4096);
     let globals = vec![BASE; program.globals().len()];
     for kernel in program.kernels() {
-        let (cancel, done) = (AtomicBool::new(false), AtomicBool::new(false));
+        let cancel = AtomicBool::new(false);
+        let done = AtomicBool::new(false);
         let launch = Launch {
             program: &program,
             kernel,
@@ -141,9 +144,9 @@ fn programs_with_exchanged_tokens_do_not_panic() {
         };
         let mut tokens = tokens(source);
         for _ in 0..=random.usize(..3) {
-            let place = random.usize(..tokens.len());
+            let position = random.usize(..tokens.len());
             let other = tokens[random.usize(..tokens.len())];
-            tokens[place] = if random.usize(..2) == 0 {
+            tokens[position] = if random.usize(..2) == 0 {
                 TOKENS[random.usize(..TOKENS.len())]
             } else {
                 other

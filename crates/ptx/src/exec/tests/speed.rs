@@ -35,9 +35,11 @@ fn rate(run: &Run) -> Rate {
         processor: 0.0,
     };
     for _ in 0..5 {
-        let (begin, used) = (Instant::now(), processor_time());
+        let begin = Instant::now();
+        let used = processor_time();
         let instructions = run.launch().thread_instructions as f64;
-        let (wall, used) = (begin.elapsed(), processor_time() - used);
+        let wall = begin.elapsed();
+        let used = processor_time() - used;
         best.wall = best.wall.max(instructions / wall.as_secs_f64());
         best.processor = best.processor.max(2.0 * instructions / used.as_secs_f64());
     }
@@ -47,11 +49,10 @@ fn rate(run: &Run) -> Rate {
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
 fn report(name: &str, run: &Run) {
     let Rate { wall, processor } = rate(run);
-    let giga = |rate: f64| rate / 1e9;
     eprintln!(
         "{name:<12} {:5.2} G thread instructions/s, {:5.2} by processor time",
-        giga(wall),
-        giga(processor)
+        wall / 1e9,
+        processor / 1e9
     );
 }
 
@@ -85,7 +86,7 @@ fn compare(name: &str, make: impl Fn() -> Run) {
 
 #[test]
 #[ignore = "a measurement"]
-fn cost_of_checks() {
+fn checking_cost() {
     compare("saxpy", || saxpy(1 << 22).0);
     compare("matmul", || matmul(512));
     compare("bodies", || bodies(8192));
@@ -96,7 +97,7 @@ fn cost_of_checks() {
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
-fn time_of_a_long_module() {
+fn long_module_time() {
     const LINES: usize = 10_000;
     let kernel = include_str!("matmul.ptx");
     let mut text = ".version 8.8\n.target sm_90\n.address_size 64\n".to_owned();
@@ -122,14 +123,14 @@ fn time_of_a_long_module() {
 
 #[test]
 #[ignore = "a measurement"]
-fn throughput_of_saxpy() {
+fn saxpy_throughput() {
     report("saxpy", &saxpy(1 << 22).0);
 }
 
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
-fn time_of_saxpy_by_elements() {
+fn saxpy_element_time() {
     for power in 3..=8 {
         let elements = 10_u32.pow(power);
         let (run, _) = saxpy(elements);
@@ -146,18 +147,18 @@ fn time_of_saxpy_by_elements() {
 
 #[test]
 #[ignore = "a measurement"]
-fn throughput_of_mandelbrot() {
+fn mandelbrot_throughput() {
     report("mandelbrot", &mandelbrot(1024, 768, 500));
 }
 
 #[test]
 #[ignore = "a measurement"]
-fn throughput_of_matmul() {
+fn matmul_throughput() {
     report("matmul", &matmul(512));
 }
 
 #[test]
 #[ignore = "a measurement"]
-fn throughput_of_bodies() {
+fn n_body_throughput() {
     report("bodies", &bodies(8192));
 }

@@ -8,7 +8,7 @@ fn run(declared: &str, body: &str) -> Vec<u32> {
 }
 
 #[test]
-fn vector_registers_are_operands_as_a_whole_and_by_component() {
+fn vector_registers_are_operands() {
     let body = ".reg .v2 .u32 v; .reg .v4 .u32 w; .reg .v2 .b16 h;
         mov.v4.u32 w, %tid;
         mov.v2.u32 v, {w.x, 5};
@@ -32,7 +32,7 @@ fn vector_registers_are_operands_as_a_whole_and_by_component() {
 }
 
 #[test]
-fn module_variables_declared_in_bodies_are_visible_there_only() {
+fn module_variables_in_bodies_are_scoped() {
     let body = ".global .u32 g[2] = {3, 4}; .const .u32 c = 10;
         { .global .u32 g = 5; .global .u64 at = g; ld.global.u64 %d1, [at]; ld.global.u32 %r4, [%d1]; }
         ld.global.u32 %r2, [g+4]; ld.const.u32 %r3, [c]; ld.global.u32 %r5, g[0];
@@ -41,7 +41,7 @@ fn module_variables_declared_in_bodies_are_visible_there_only() {
 }
 
 #[test]
-fn vectors_and_wide_registers_are_parameters_and_results() {
+fn wide_parameters_and_results() {
     let declared =
         ".func (.reg .v2 .u32 out) swap(.reg .v2 .u32 in) { mov.v2.u32 out, {in.y, in.x}; ret; }
         .func (.reg .b128 out) same(.reg .b128 in) { mov.b128 out, in; ret; }";
@@ -53,7 +53,7 @@ fn vectors_and_wide_registers_are_parameters_and_results() {
 }
 
 #[test]
-fn initial_values_take_bits_of_addresses() {
+fn initial_values_mask_addresses() {
     let declared = ".global .u32 g = 5; .global .u8 parts[8] = {0xFF(g), 0xFF00(g), 0xFF0000(g), 0xFF000000(g),
         0xFF00000000(g), 0xFF0000000000(g), 0, 0};";
     let body = "ld.global.u64 %d1, [parts]; ld.global.u32 %r2, [%d1]; st.global.u32 [%at4], %r2;";
@@ -69,7 +69,7 @@ fn sums_are_operands() {
 }
 
 #[test]
-fn vectors_of_one_element_are_their_element() {
+fn single_element_vectors() {
     let body =
         "st.global.b32 [%at4+1024], {%t}; ld.global.b32 {%r2}, [%at4+1024]; mov.b32 {%r3}, {%r2};
         st.global.u32 [%at4], {%r3};";

@@ -32,7 +32,7 @@ impl Numbers {
         ((self.0 >> 33) % u64::from(end)) as u32
     }
 
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u32) as usize]
     }
 
@@ -76,7 +76,8 @@ impl Numbers {
 
     /// Returns instructions that end superinstructions, or are no part of them.
     fn other(&mut self, number: u32) -> String {
-        let (a, b) = (self.register(), self.register());
+        let a = self.register();
+        let b = self.register();
         match self.below(5) {
             0 => format!("st.shared.f32 [%d2+{}], {a};", self.below(8) * 128),
             1 => format!("@%p2 add.f32 {a}, {b}, {a};"),
@@ -168,12 +169,11 @@ type Outcome = Result<Vec<u32>, String>;
 fn both(text: &str, threads: u32, checking: Checking) -> (bool, [Outcome; 2]) {
     let fused = bench(text, checking);
     let plain = with_baseline_handlers(|| bench(text, checking));
-    let count = |bench: &Bench| bench.program.functions[0].superinstructions.len();
     assert!(
-        count(&plain) == 0 || !cfg!(target_arch = "x86_64"),
+        superinstruction_count(&plain) == 0 || !cfg!(target_arch = "x86_64"),
         "the baseline has none"
     );
-    let is_fused = count(&fused) > 0 || !wide_vectors();
+    let is_fused = superinstruction_count(&fused) > 0 || !wide_vectors();
     let outcomes = [fused, plain].map(|bench| match bench.launch(1, threads) {
         Ok(_) => Ok(bench.memory.read(BYTES.into(), (REGISTERS * 128) as usize)),
         Err(fault) => Err(format!("{fault:?}")),
@@ -181,8 +181,13 @@ fn both(text: &str, threads: u32, checking: Checking) -> (bool, [Outcome; 2]) {
     (is_fused, outcomes)
 }
 
+/// Returns the number of superinstructions of a kernel.
+fn superinstruction_count(bench: &Bench) -> usize {
+    bench.program.functions[0].superinstructions.len()
+}
+
 /// The same for a program that has superinstructions.
-fn both_of_fused(text: &str, threads: u32) -> [Outcome; 2] {
+fn fused_checks(text: &str, threads: u32) -> [Outcome; 2] {
     let (is_fused, outcomes) = both(text, threads, ALL);
     assert!(is_fused, "{text}");
     outcomes
@@ -193,13 +198,13 @@ const ALL: Checking = Checking::nothing()
     .with_uninitialized(true);
 
 #[test]
-fn superinstructions_compute_the_same_as_their_instructions() {
+fn superinstructions_compute_the_same() {
     let mut count = 0;
     for seed in 0..300 {
         let mut numbers = Numbers(seed);
         let text = numbers.program(false);
-        let threads = numbers.one_of(&[32, 32, 64, 50]);
-        let checking = numbers.one_of(&[
+        let threads = numbers.pick(&[32, 32, 64, 50]);
+        let checking = numbers.pick(&[
             Checking::nothing(),
             Checking::nothing().with_uninitialized(true),
         ]);
@@ -212,18 +217,19 @@ fn superinstructions_compute_the_same_as_their_instructions() {
 }
 
 #[test]
-fn superinstructions_report_the_same_as_their_instructions() {
+fn superinstructions_report_the_same() {
     const KINDS: [&str; 4] = [
         "Race",
         "Uninitialized",
         "IllegalAddress",
         "MisalignedAddress",
     ];
-    let (mut found, mut without) = ([0; KINDS.len()], 0);
+    let mut counts = [0; KINDS.len()];
+    let mut without = 0;
     for seed in 0..1000 {
         let mut numbers = Numbers(seed);
         let text = numbers.program(true);
-        let threads = numbers.one_of(&[32, 64, 64, 128]);
+        let threads = numbers.pick(&[32, 64, 64, 128]);
         let (_, [fused, plain]) = both(&text, threads, ALL);
         assert_eq!(fused, plain, "{seed}\n{text}");
         match &plain {
@@ -231,13 +237,13 @@ fn superinstructions_report_the_same_as_their_instructions() {
             Err(report) => {
                 (0..KINDS.len())
                     .filter(|kind| report.contains(KINDS[*kind]))
-                    .for_each(|kind| found[kind] += 1);
+                    .for_each(|kind| counts[kind] += 1);
             }
         }
     }
     assert!(
-        without > 50 && found.iter().all(|count| *count > 5),
-        "{found:?} and {without} without a report"
+        without > 50 && counts.iter().all(|count| *count > 5),
+        "{counts:?} and {without} without a report"
     );
 }
 
@@ -257,8 +263,9 @@ fn around(access: &str) -> String {
 const STORES: &str =
     "@%p1 st.shared.f32 [%d2], 0f3F800000; @%p1 st.shared.f32 [%d2+128], 0f40000000; bar.sync 0;";
 
+/// Access in the middle of a superinstruction is reported as alone.
 #[test]
-fn access_in_the_middle_of_a_superinstruction_is_reported_as_alone() {
+fn superinstruction_access_is_reported() {
     for (access, kind) in [
         ("ld.shared.f32 %f1, [%d2+1020];", "IllegalAddress"),
         ("ld.shared.f32 %f1, [%d1+1024];", "IllegalAddress"),
@@ -274,7 +281,7 @@ fn access_in_the_middle_of_a_superinstruction_is_reported_as_alone() {
         ("ld.shared.f32 %f1, [%d2+256];", "Uninitialized"),
         ("ld.shared.f32 %f1, [%d2+132];", "Uninitialized"),
     ] {
-        let [fused, plain] = both_of_fused(&format!("{BEFORE} {STORES} {}", around(access)), 32);
+        let [fused, plain] = fused_checks(&format!("{BEFORE} {STORES} {}", around(access)), 32);
         assert!(
             plain.as_ref().is_err_and(|report| report.contains(kind)),
             "{access}: {plain:?}"
@@ -283,8 +290,9 @@ fn access_in_the_middle_of_a_superinstruction_is_reported_as_alone() {
     }
 }
 
+/// Races with a superinstruction are reported before and after it.
 #[test]
-fn races_with_a_superinstruction_are_reported_before_and_after_it() {
+fn superinstruction_races_are_reported() {
     let load = around("ld.shared.f32 %f1, [%d2+128];");
     // The first warp runs first: it stores before the other one loads, or loads before the other one stores.
     for (guard, offset, races) in [
@@ -297,7 +305,7 @@ fn races_with_a_superinstruction_are_reported_before_and_after_it() {
         let store = format!("st.shared.f32 [%d2+{offset}], 0f3F800000;");
         let text =
             format!("{BEFORE} {STORES} {guard} bra STORE; {load} bra END; STORE: {store} END:");
-        let [fused, plain] = both_of_fused(&text, 64);
+        let [fused, plain] = fused_checks(&text, 64);
         assert_eq!(
             plain.as_ref().is_err_and(|report| report.contains("Race")),
             races,

@@ -85,7 +85,7 @@ fn barriers_in_two_arms_are_reported() {
 
 /// Only a part of each warp executes the barrier, and the others execute what follows.
 #[test]
-fn barrier_under_a_condition_of_the_thread_is_reported() {
+fn conditional_barrier_is_reported() {
     for barrier in BARRIERS {
         let report = run(&halves(barrier, "mov.u32 %r3, 5;")).expect_err(barrier);
         let text = report.to_string();
@@ -120,7 +120,7 @@ fn lanes_with_different_barriers_are_reported() {
 
 /// A barrier in a loop whose number of iterations differs, followed by a barrier or by a store.
 #[test]
-fn barrier_in_a_loop_of_different_lengths_is_reported() {
+fn barrier_in_uneven_loop_is_reported() {
     for last in ["bar.sync 1;", "st.global.u32 [%at4], %t;"] {
         let body = format!(
             "mov.u32 %r2, 0; and.b32 %r4, %t, 1;

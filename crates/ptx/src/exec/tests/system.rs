@@ -47,8 +47,9 @@ fn printed_text_has_every_argument_at_its_position() {
     assert_eq!(bench.host.printed(), "0: 1.50 hello -5\n1: 1.50 hello -5\n");
 }
 
+/// Allocated memory keeps stored values and null means failure.
 #[test]
-fn allocated_memory_keeps_stored_values_and_null_means_failure() {
+fn device_malloc() {
     let bench = bench(
         "
     setp.lt.u32 %p1, %t, 2;

@@ -185,15 +185,15 @@ fn spellings_are_accepted_as_by_the_assembler() {
 }
 
 #[test]
-fn spellings_are_accepted_from_their_first_version_and_device() {
+fn spellings_have_a_first_version_and_device() {
     let load = "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1, {%r0}], [%r2];";
-    let own = load.replace("shared::cluster", "shared::cta");
+    let own_block = load.replace("shared::cluster", "shared::cta");
     let paired = load.replace("bytes [", "bytes.cta_group::2 [");
     let masked = "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [%r1], 16, %h0;";
     for (instruction, [old, new]) in [
         (load, [("7.8", "sm_90"), ("8.0", "sm_90")]),
         (load, [("8.8", "sm_89"), ("8.0", "sm_90")]),
-        (&*own, [("8.5", "sm_90"), ("8.6", "sm_90")]),
+        (&*own_block, [("8.5", "sm_90"), ("8.6", "sm_90")]),
         (&*paired, [("8.6", "sm_90"), ("8.6", "sm_100")]),
         (masked, [("8.5", "sm_100"), ("8.6", "sm_100")]),
         (masked, [("8.8", "sm_90"), ("8.8", "sm_100")]),

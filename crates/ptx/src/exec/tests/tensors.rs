@@ -26,7 +26,7 @@ const MATRIX: [(Field, u64); 13] = [
 ];
 
 /// Returns a tiled map with these fields. Later ones replace earlier ones.
-fn map_of(fields: &[&[(Field, u64)]]) -> [u64; 16] {
+fn encoded_map(fields: &[&[(Field, u64)]]) -> [u64; 16] {
     let mut words = [0; 16];
     words[0] = MAGIC | TILED;
     fields
@@ -92,10 +92,10 @@ fn tile_is_loaded_with_zeroes_beyond_the_edges() {
         (0, -4),
         (-2_147_483_648, 2_147_483_647),
     ] {
-        let bench = bench(&load(128, &format!("{x}, {y}")), map_of(&[&MATRIX]));
+        let bench = bench(&load(128, &format!("{x}, {y}")), encoded_map(&[&MATRIX]));
         bench.launch(1, 1).expect("no fault");
         let expected: Vec<u32> = (0..32)
-            .map(|at| word(x + at % 8, y + at / 8).unwrap_or(0))
+            .map(|index| word(x + index % 8, y + index / 8).unwrap_or(0))
             .collect();
         assert_eq!(bench.memory.read::<u32>(LEFT, 32), expected, "at {x}, {y}");
     }
@@ -104,12 +104,13 @@ fn tile_is_loaded_with_zeroes_beyond_the_edges() {
 #[test]
 fn rows_shorter_than_the_swizzle_are_padded() {
     let swizzled = [(Field::SWIZZLE, 3), (Field::DATA_TYPE, 7), (Field::FILL, 1)];
-    let bench = bench(&load(128, "8, 2"), map_of(&[&MATRIX, &swizzled]));
+    let bench = bench(&load(128, "8, 2"), encoded_map(&[&MATRIX, &swizzled]));
     bench.launch(1, 1).expect("no fault");
-    let left = bench.memory.read::<u32>(LEFT, 256);
-    for (at, found) in left.iter().enumerate() {
+    let remaining = bench.memory.read::<u32>(LEFT, 256);
+    for (at, found) in remaining.iter().enumerate() {
         // The index of a line moves the 16 bytes within it.
-        let (line, part) = (at / 32, at / 4 % 8);
+        let line = at / 32;
+        let part = at / 4 % 8;
         let column = (part ^ (line % 8)) * 4 + at % 4;
         let expected = match column {
             0..8 if line < 4 => word(8 + column as i64, 2 + line as i64).unwrap_or(0x7ff7_7ff7),
@@ -120,14 +121,14 @@ fn rows_shorter_than_the_swizzle_are_padded() {
 }
 
 #[test]
-fn tile_of_every_second_row_is_loaded() {
+fn strided_tile_is_loaded() {
     let bench = bench(
         &load(64, "0, 1"),
-        map_of(&[&MATRIX, &[(Field::step(1), 2), (Field::step(0), 3)]]),
+        encoded_map(&[&MATRIX, &[(Field::step(1), 2), (Field::step(0), 3)]]),
     );
     bench.launch(1, 1).expect("no fault");
     let expected: Vec<u32> = (0..16)
-        .map(|at| word(at % 8, 1 + at / 8 * 2).unwrap_or(0))
+        .map(|index| word(index % 8, 1 + index / 8 * 2).unwrap_or(0))
         .collect();
     assert_eq!(
         bench.memory.read::<u32>(LEFT, 16),
@@ -149,7 +150,7 @@ fn pixels_are_walked_between_the_corners() {
         (Field::stride(1), 64),
         (Field::TAKEN, corners | 3 << 16 | 5),
     ];
-    let mut map = map_of(&[&MATRIX, &fields]);
+    let mut map = encoded_map(&[&MATRIX, &fields]);
     map[0] = MAGIC | IM2COL;
     let code = format!(
         "mov.b16 %h1, 1; mbarrier.arrive.expect_tx.shared.b64 %d1, [%r3], 80;
@@ -158,13 +159,21 @@ fn pixels_are_walked_between_the_corners() {
     let bench = bench(&code, map);
     bench.launch(1, 1).expect("no fault");
     // Each pixel is one to the right of its position in the box: pixel 3 of image 1, pixels 2 and 3 of image 2, and none of image 3.
-    let first = |image: u32, pixel: u32| 16 * image + 4 * pixel + 1;
-    let expected: Vec<u32> = [first(1, 3), first(2, 2), first(2, 3)]
-        .into_iter()
-        .flat_map(|first| first..first + 4)
-        .chain([0; 8])
-        .collect();
+    let expected: Vec<u32> = [
+        first_element(1, 3),
+        first_element(2, 2),
+        first_element(2, 3),
+    ]
+    .into_iter()
+    .flat_map(|first| first..first + 4)
+    .chain([0; 8])
+    .collect();
     assert_eq!(bench.memory.read::<u32>(LEFT, 20), expected);
+}
+
+/// Returns the first element of a pixel.
+fn first_element(image: u32, pixel: u32) -> u32 {
+    16 * image + 4 * pixel + 1
 }
 
 /// Fills shared memory with words from 1,001 on, and executes the instruction with it.
@@ -191,7 +200,7 @@ const STORE: &str =
 
 #[test]
 fn stored_tile_skips_elements_beyond_the_edges() {
-    let bench = bench(&out(STORE), map_of(&[&MATRIX]));
+    let bench = bench(&out(STORE), encoded_map(&[&MATRIX]));
     bench.launch(1, 1).expect("no fault");
     let mut expected: Vec<u32> = (1..=96).collect();
     for (row, column) in (0..2).flat_map(|row| (0..4).map(move |column| (row, column))) {
@@ -200,11 +209,12 @@ fn stored_tile_skips_elements_beyond_the_edges() {
     assert_eq!(bench.memory.read::<u32>(TENSOR, 96), expected);
 }
 
+/// Stored tile writes whole granules at the edge of a row.
 #[test]
-fn stored_tile_writes_whole_granules_at_the_edge_of_a_row() {
+fn stored_tile_writes_whole_granules() {
     let bench = bench(
         &out(STORE),
-        map_of(&[&MATRIX, &[(Field::extent(0), 9), (Field::extent(1), 4)]]),
+        encoded_map(&[&MATRIX, &[(Field::extent(0), 9), (Field::extent(1), 4)]]),
     );
     bench.launch(1, 1).expect("no fault");
     let row = bench.memory.read::<u32>(TENSOR + 3 * 64 + 32, 8);
@@ -218,7 +228,7 @@ fn stored_tile_writes_whole_granules_at_the_edge_of_a_row() {
 #[test]
 fn tile_is_added_to_a_tensor() {
     let add = "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%p, {4, 1}], [%r2];";
-    let bench = bench(&out(add), map_of(&[&MATRIX]));
+    let bench = bench(&out(add), encoded_map(&[&MATRIX]));
     bench.launch(1, 1).expect("no fault");
     let row = bench.memory.read::<u32>(TENSOR + 2 * 64 + 16, 8);
     assert_eq!(
@@ -230,18 +240,18 @@ fn tile_is_added_to_a_tensor() {
 }
 
 #[test]
-fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
-    let own = |code: &str, fields: &[(Field, u64)]| {
-        let fault = bench(code, map_of(&[&MATRIX, fields]))
+fn invalid_tensor_accesses_are_faults() {
+    let fault = |code: &str, fields: &[(Field, u64)]| {
+        let fault = bench(code, encoded_map(&[&MATRIX, fields]))
             .launch(1, 1)
             .expect_err(code);
         fault.kind.to_string()
     };
-    let at = |coordinates: &str| load(128, coordinates);
-    let shifted = at("0, 0").replace("[%r2], [%p", "[%r2+64], [%p");
-    let elsewhere = at("0, 0").replace("[%p, ", "[%d9, ");
+    let load_at = |coordinates: &str| load(128, coordinates);
+    let shifted = load_at("0, 0").replace("[%r2], [%p", "[%r2+64], [%p");
+    let elsewhere = load_at("0, 0").replace("[%p, ", "[%d9, ");
     let one = |offset: u32| format!("add.u64 %d9, %p, {offset}; {elsewhere}");
-    let line = at("0").replace(".2d", ".1d");
+    let line = load_at("0").replace(".2d", ".1d");
     let negative = out(&STORE.replace("{8, 3}", "{0, -1}"));
     let reduced = out(
         "cp.reduce.async.bulk.tensor.2d.global.shared::cta.inc.bulk_group [%p, {0, 0}], [%r2];",
@@ -250,7 +260,7 @@ fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
     cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r2], [%p, {0, 2, 1}], [%r3], {%h1};";
     for (code, fields, reason) in [
         (
-            &at("2, 0"),
+            &load_at("2, 0"),
             &[][..],
             "illegal instruction: the first coordinate is not a multiple of 16 bytes",
         ),
@@ -259,7 +269,7 @@ fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
         (
             &one(128),
             &[],
-            "illegal instruction: no tensor map at the address",
+            "illegal instruction: no tensor map load_at the address",
         ),
         (
             &line,
@@ -267,33 +277,37 @@ fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
             "illegal instruction: the rank of the tensor map differs from that of the instruction",
         ),
         (
-            &at("0, 0"),
+            &load_at("0, 0"),
             &[(Field::DATA_TYPE, 13)],
             "illegal instruction: tensor maps of packed elements are not supported",
         ),
         (
-            &at("0, 0"),
+            &load_at("0, 0"),
             &[(Field::SWIZZLE, 7)],
             "illegal instruction: the tensor map has an invalid interleaving or swizzle",
         ),
         (
-            &at("0, 0"),
+            &load_at("0, 0"),
             &[(Field::step(1), 0)],
             "illegal instruction: the element strides of the tensor map are not between 1 and 8",
         ),
         (
-            &at("0, 0"),
+            &load_at("0, 0"),
             &[(Field::boxed(0), 6)],
             "illegal instruction: the address, strides or box of the tensor map are not multiples of 16 bytes",
         ),
         (
-            &at("0, 0"),
+            &load_at("0, 0"),
             &[(Field::extent(0), u64::MAX >> 1)],
             "illegal instruction: the tensor map has more than 2^32 elements along a dimension",
         ),
-        (&at("0, 0"), &[(Field::boxed(1), 200)], "illegal address"),
         (
-            &at("0, 0"),
+            &load_at("0, 0"),
+            &[(Field::boxed(1), 200)],
+            "illegal address",
+        ),
+        (
+            &load_at("0, 0"),
             &[(Field::ADDRESS, BASE + (1 << 30))],
             "illegal address",
         ),
@@ -313,9 +327,9 @@ fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
             "illegal instruction: the mode of the tensor map differs from that of the instruction (tiled, im2col)",
         ),
     ] {
-        assert_eq!(own(code, fields), reason, "{code}");
+        assert_eq!(fault(code, fields), reason, "{code}");
     }
-    let mut map = map_of(&[&MATRIX, &[(Field::RANK, 3), (Field::TAKEN, 3 << 16 | 1)]]);
+    let mut map = encoded_map(&[&MATRIX, &[(Field::RANK, 3), (Field::TAKEN, 3 << 16 | 1)]]);
     map[0] = MAGIC | IM2COL;
     let fault = bench(&images.replace("{0, 2, 1}", "{0, 5, 0}"), map)
         .launch(1, 1)
@@ -327,10 +341,10 @@ fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
 }
 
 #[test]
-fn uninitialized_part_of_a_tensor_is_a_fault() {
-    let bench =
-        bench(&load(128, "0, 0"), map_of(&[&MATRIX])).with_uninitialized_checks(0..TENSOR + 64);
-    bench.memory.write(0, &map_of(&[&MATRIX]));
+fn uninitialized_tensor_is_a_fault() {
+    let bench = bench(&load(128, "0, 0"), encoded_map(&[&MATRIX]))
+        .with_uninitialized_checks(0..TENSOR + 64);
+    bench.memory.write(0, &encoded_map(&[&MATRIX]));
     assert_eq!(
         bench
             .launch(1, 1)
@@ -344,7 +358,7 @@ fn uninitialized_part_of_a_tensor_is_a_fault() {
 fn tensor_map_is_copied_from_shared_to_device_memory() {
     let code = out("setp.ne.u32 %p2, %t, 0; bar.warp.sync -1; add.u64 %d9, %p, 8192;
     tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d9], [%r2], 128;");
-    let bench = bench(&code, map_of(&[]));
+    let bench = bench(&code, encoded_map(&[]));
     bench.launch(1, 32).expect("no fault");
     assert_eq!(
         bench.memory.read::<u32>(LEFT, 33),
@@ -361,7 +375,7 @@ fn bytes_are_reduced_masked_and_fetched() {
     mbarrier.arrive.expect_tx.shared.b64 %d1, [%r3], 16;
     cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r2+16], [%r2], 16, [%r3];
     ld.shared.u32 %r7, [%r2+20]; st.global.u32 [%p+8192], %r7;");
-    let bench = bench(&code, map_of(&[]));
+    let bench = bench(&code, encoded_map(&[]));
     bench.launch(1, 1).expect("no fault");
     assert_eq!(
         bench.memory.read::<u32>(TENSOR, 12),

@@ -20,8 +20,9 @@ fn assert_found(body: &str) -> Report {
     fault
 }
 
+/// Uninitialized read of device memory names thread line and address.
 #[test]
-fn uninitialized_read_of_device_memory_names_thread_line_and_address() {
+fn uninitialized_read_report() {
     let fault = assert_found(
         "add.u64 %at4, %at4, 384; ld.global.u32 %r2, [%at4];\nst.global.u32 [%p], %r2;",
     );
@@ -39,7 +40,7 @@ fn uninitialized_read_of_device_memory_names_thread_line_and_address() {
 }
 
 #[test]
-fn every_form_of_load_is_checked() {
+fn every_load_is_checked() {
     for load in [
         "ld.global.u8 %r2, [%p+512]; st.global.u8 [%p], %r2;",
         "ld.u32 %r2, [%p+512]; st.global.u32 [%p], %r2;",
@@ -88,8 +89,9 @@ fn written_values_are_read_back() {
     }
 }
 
+/// Shared memory is fresh in each block and local memory in each call.
 #[test]
-fn shared_memory_is_fresh_in_each_block_and_local_memory_in_each_call() {
+fn shared_and_local_memory_start_uninitialized() {
     let fault = assert_found(
         ".shared .b32 s[64];
     mov.u32 %r2, %ctaid.x;
@@ -138,7 +140,7 @@ READ:
 }
 
 #[test]
-fn parameters_and_results_of_functions_count_as_written() {
+fn parameters_and_results_count_as_written() {
     let function = ".func (.param .b64 out) half(.param .b64 in)
 {
     .reg .b64 %d<4>;
@@ -184,8 +186,9 @@ fn discarded_undefined_value_is_no_error() {
     }
 }
 
+/// Undefined value is an error if it affects control or leaves the block.
 #[test]
-fn undefined_value_is_an_error_if_it_affects_control_or_leaves_the_block() {
+fn undefined_values_are_reported_when_used() {
     for body in [
         "st.global.u32 [%at4], %r2;",
         "st.u32 [%at4], %r2;",
@@ -243,7 +246,7 @@ fn undefined_value_is_tracked_through_calls() {
 }
 
 #[test]
-fn continued_launch_does_all_work_and_counts_each_warp_once() {
+fn continued_launch_counts_each_warp_once() {
     let mut bench = Bench::body(
         "ld.global.u32 %r2, [%at4]; add.u32 %r2, %r2, %i; st.global.u32 [%at4], %r2;",
         4096,

@@ -156,7 +156,7 @@ fn ordered_accesses_within_a_warp_are_accepted() {
 
 /// Local memory of different threads has the same generic addresses.
 #[test]
-fn local_memory_is_of_each_thread() -> Result {
+fn local_memory_does_not_race() -> Result {
     for scalar in ["u8", "u16", "u32", "u64"] {
         let source = if scalar == "u64" { "%d6" } else { "%t" };
         run(
@@ -190,7 +190,7 @@ fn generic_accesses_race_as_others() {
 
 /// The report names both threads, and the instruction of the later access.
 #[test]
-fn report_names_both_threads_of_the_warp() {
+fn report_names_both_threads() {
     for space in ["shared", "global"] {
         let body = "setp.eq.u32 %p1, %t, 7; @%p1 st.MEM.u32 [%d9], 5;
             setp.eq.u32 %p1, %t, 9; @%p1 ld.MEM.u32 %r3, [%d9];";

@@ -27,8 +27,9 @@ const COPY: &str = "
     add.u64 %d11, %d10, 128;
 ";
 
+/// Product of halves from shared memory is added to registers.
 #[test]
-fn product_of_halves_from_shared_memory_is_added_to_registers() {
+fn f16_product_is_accumulated() {
     let body = format!(
         "{COPY}
     mov.f32 %f0, 0f41200000;
@@ -43,16 +44,9 @@ fn product_of_halves_from_shared_memory_is_added_to_registers() {
     );
     let bench = bench(&body, 16384);
     // A row is its index in the first column and one in the last. B has ones in the first row, and its column index in the last.
-    let half = |value: u16| {
-        if value == 0 {
-            0
-        } else {
-            (15 + value.ilog2() as u16) << 10 | value << (10 - value.ilog2()) & 0x3ff
-        }
-    };
     let mut image = vec![0_u16; 2048];
     let mut set = |row: usize, place: usize, value: u16| {
-        image[row / 8 * 128 + place / 8 * 64 + row % 8 * 8 + place % 8] = half(value);
+        image[row / 8 * 128 + place / 8 * 64 + row % 8 * 8 + place % 8] = f16_bits(value);
     };
     for row in 0..64 {
         set(row, 0, row as u16);
@@ -64,9 +58,10 @@ fn product_of_halves_from_shared_memory_is_added_to_registers() {
     }
     bench.memory.write(0, &image);
     bench.launch(1, 128).expect("no fault");
-    let found = bench.memory.read::<u32>(8192, 512);
-    for (thread, registers) in found.as_chunks::<4>().0.iter().enumerate() {
-        let (row, column) = (thread / 32 * 16 + thread % 32 / 4, thread % 4 * 2);
+    let results = bench.memory.read::<u32>(8192, 512);
+    for (thread, registers) in results.as_chunks::<4>().0.iter().enumerate() {
+        let row = thread / 32 * 16 + thread % 32 / 4;
+        let column = thread % 4 * 2;
         let expected = [(0, 0), (0, 1), (8, 0), (8, 1)]
             .map(|(down, right)| 10 - (row + down + column + right) as i32);
         assert_eq!(
@@ -74,6 +69,15 @@ fn product_of_halves_from_shared_memory_is_added_to_registers() {
             expected.map(|value| (value as f32).to_bits()),
             "thread {thread}"
         );
+    }
+}
+
+/// Returns the bits of a small integer as an f16.
+fn f16_bits(value: u16) -> u16 {
+    if value == 0 {
+        0
+    } else {
+        (15 + value.ilog2() as u16) << 10 | value << (10 - value.ilog2()) & 0x3ff
     }
 }
 
@@ -116,34 +120,33 @@ KEEP:
 fn invalid_forms_are_refused() {
     let d = "{%f0, %f1, %f2, %f3}";
     let r = "{%r0, %r1, %r2, %r3}";
-    let of = |rest: &str| format!("wgmma.mma_async.sync.aligned.{rest};");
     for form in [
-        of(&format!(
+        product_text(&format!(
             "m64n8k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 2, 0, 0"
         )),
-        of(&format!(
+        product_text(&format!(
             "m64n8k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 1, 0, 2"
         )),
-        of(&format!("m64n8k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 1")),
-        of(&format!(
+        product_text(&format!("m64n8k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 1")),
+        product_text(&format!(
             "m64n8k16.f32.f16.f16 {d}, {r}, %d2, 1, 1, 1, 0, 0"
         )),
-        of(&format!(
+        product_text(&format!(
             "m64n8k16.f32.f16.bf16 {d}, %d1, %d2, 1, 1, 1, 0, 0"
         )),
-        of(&format!(
+        product_text(&format!(
             "m64n16k16.f32.f16.f16 {d}, %d1, %d2, 1, 1, 1, 0, 0"
         )),
-        of(&format!(
+        product_text(&format!(
             "m64n8k8.f32.tf32.tf32 {d}, %d1, %d2, 1, 1, 1, 0, 0"
         )),
-        of("m64n8k16.f16.bf16.bf16 {%r0, %r1}, %d1, %d2, 1, 1, 1, 0, 0"),
-        of(&format!("m64n8k32.s32.s8.s8 {r}, %d1, %d2, 1, 1, 1")),
-        of(&format!("m64n8k256.s32.b1.b1.xor.popc {r}, %d1, %d2, 1")),
-        of(&format!(
+        product_text("m64n8k16.f16.bf16.bf16 {%r0, %r1}, %d1, %d2, 1, 1, 1, 0, 0"),
+        product_text(&format!("m64n8k32.s32.s8.s8 {r}, %d1, %d2, 1, 1, 1")),
+        product_text(&format!("m64n8k256.s32.b1.b1.xor.popc {r}, %d1, %d2, 1")),
+        product_text(&format!(
             "m64n8k256.s32.b1.b1.and.popc.satfinite {r}, %d1, %d2, 1"
         )),
-        of(&format!(
+        product_text(&format!(
             "m64n8k32.f32.f16.f16 {d}, %d1, %d2, %r1, 0, 1, 1, 1, 0, 0"
         )),
         format!(
@@ -158,4 +161,9 @@ fn invalid_forms_are_refused() {
         let module = crate::syntax::parse(&text).unwrap_or_else(|error| panic!("{form}: {error}"));
         super::lower(&module).expect_err(&form);
     }
+}
+
+/// Returns an asynchronous product with these suffixes and operands.
+fn product_text(rest: &str) -> String {
+    format!("wgmma.mma_async.sync.aligned.{rest};")
 }

@@ -3,90 +3,9 @@
 use super::super::ReportKind;
 use super::Bench;
 
+/// Block that polls between barriers yields to the block that it waits for.
 #[test]
-fn a_barrier_orders_shared_memory_across_warps() {
-    let bench = Bench::body(
-        "
-    .shared .align 4 .b8 tile[1024];
-    mov.u32 %r2, tile;
-    shl.b32 %r3, %t, 2;
-    add.u32 %r4, %r2, %r3;
-    st.shared.u32 [%r4], %t;
-    bar.sync 0;
-    sub.u32 %r5, 255, %t;
-    shl.b32 %r5, %r5, 2;
-    add.u32 %r5, %r5, %r2;
-    ld.shared.u32 %r6, [%r5];
-    st.global.u32 [%at4], %r6;",
-        4096,
-    );
-    assert_eq!(
-        bench.results::<u32>(256),
-        (0..256).rev().collect::<Vec<_>>()
-    );
-}
-
-#[test]
-fn exited_lanes_do_not_delay_a_barrier() {
-    let bench = Bench::body(
-        "
-    setp.ge.u32 %p1, %t, 40;
-    @%p1 ret;
-    bar.sync 0;
-    st.global.u32 [%at4], 1;
-    bar.sync 0;",
-        4096,
-    );
-    let expected: Vec<u32> = (0..96).map(|tid| u32::from(tid < 40)).collect();
-    assert_eq!(bench.results::<u32>(96), expected);
-}
-
-#[test]
-fn named_barriers_with_counts_pair_producers_and_consumers() {
-    // Warp 0 arrives and continues, warp 1 waits for it, and warp 2 is not involved.
-    let bench = Bench::body(
-        "
-    .shared .align 4 .b32 box;
-    setp.lt.u32 %p1, %t, 32;
-    setp.ge.u32 %p2, %t, 64;
-    @%p2 bra OUT;
-    @%p1 bra PRODUCE;
-    barrier.sync 3, 64;
-    ld.shared.u32 %r2, [box];
-    st.global.u32 [%at4], %r2;
-    bra OUT;
-PRODUCE:
-    st.shared.u32 [box], 77;
-    barrier.arrive 3, 64;
-OUT:",
-        4096,
-    );
-    let expected: Vec<u32> = (0..96)
-        .map(|tid| if tid / 32 == 1 { 77 } else { 0 })
-        .collect();
-    assert_eq!(bench.results::<u32>(96), expected);
-}
-
-#[test]
-fn barrier_reductions_count_and_combine_the_votes_of_the_block() {
-    let bench = Bench::body(
-        "
-    setp.lt.u32 %p1, %t, 37;
-    bar.red.popc.u32 %r2, 0, %p1;
-    bar.red.and.pred %p2, 0, %p1;
-    bar.red.or.pred %p3, 0, !%p1;
-    selp.u32 %r3, 1000, 0, %p2;
-    selp.u32 %r4, 100, 0, %p3;
-    add.u32 %r2, %r2, %r3;
-    add.u32 %r2, %r2, %r4;
-    st.global.u32 [%at4], %r2;",
-        4096,
-    );
-    assert_eq!(bench.results::<u32>(64), vec![137; 64]);
-}
-
-#[test]
-fn block_that_polls_between_barriers_yields_to_the_block_that_it_waits_for() {
+fn polling_block_yields() {
     let bench = Bench::body(
         "
     setp.ne.u32 %p1, %r0, 0;
@@ -109,8 +28,9 @@ END:",
     assert_eq!(bench.memory.read::<u32>(0, 1), [7]);
 }
 
+/// Barrier that is never completed is a deadlock with its location.
 #[test]
-fn barrier_that_is_never_completed_is_a_deadlock_with_its_location() {
+fn incomplete_barrier_is_a_deadlock() {
     let bench = Bench::body(
         "
     setp.lt.u32 %p1, %t, 32;
@@ -140,7 +60,7 @@ fn shuffle(mode: &str, operand: &str, clamp: &str) -> Vec<u32> {
 }
 
 #[test]
-fn shuffles_move_values_and_report_lanes_with_a_source() {
+fn shuffles_move_values() {
     let outside = |lane: u32| lane + 1000;
     let expect = |f: &dyn Fn(u32) -> u32| (0..32).map(f).collect::<Vec<_>>();
     assert_eq!(
@@ -163,32 +83,7 @@ fn shuffles_move_values_and_report_lanes_with_a_source() {
 }
 
 #[test]
-fn a_shuffle_waits_for_the_lanes_it_names() {
-    // The halves reach the shuffle by different paths and at different times.
-    let bench = Bench::body(
-        "
-    setp.lt.u32 %p1, %t, 16;
-    mov.u32 %r2, %t;
-    @%p1 bra JOIN;
-    mov.u32 %r3, 0;
-WORK:
-    add.u32 %r3, %r3, 1;
-    setp.lt.u32 %p2, %r3, 50;
-    @%p2 bra WORK;
-    add.u32 %r2, %r2, 500;
-JOIN:
-    shfl.sync.bfly.b32 %r4, %r2, 16, 31, -1;
-    st.global.u32 [%at4], %r4;",
-        4096,
-    );
-    let expected: Vec<u32> = (0..32u32)
-        .map(|tid| if tid < 16 { tid + 516 } else { tid - 16 })
-        .collect();
-    assert_eq!(bench.results::<u32>(32), expected);
-}
-
-#[test]
-fn warp_barriers_in_both_arms_of_a_branch_meet() {
+fn warp_barriers_in_both_arms_meet() {
     let bench = Bench::body(
         "
     .shared .align 4 .b32 box;
@@ -205,32 +100,6 @@ OUT:",
         4096,
     );
     let expected: Vec<u32> = (0..32).map(|tid| if tid == 0 { 0 } else { 9 }).collect();
-    assert_eq!(bench.results::<u32>(32), expected);
-}
-
-#[test]
-fn votes_matches_and_reductions_use_the_whole_warp() {
-    let bench = Bench::body(
-        "
-    setp.lt.u32 %p1, %t, 8;
-    vote.sync.ballot.b32 %r2, %p1, -1;
-    vote.sync.all.pred %p2, %p1, -1;
-    vote.sync.any.pred %p3, %p1, -1;
-    and.b32 %r3, %t, 3;
-    match.any.sync.b32 %r4, %r3, -1;
-    redux.sync.add.u32 %r5, %t, -1;
-    redux.sync.max.s32 %r6, %t, -1;
-    add.u32 %r7, %r2, %r4;
-    add.u32 %r7, %r7, %r5;
-    add.u32 %r7, %r7, %r6;
-    @%p2 mov.u32 %r7, 0;
-    @!%p3 mov.u32 %r7, 0;
-    st.global.u32 [%at4], %r7;",
-        4096,
-    );
-    let expected: Vec<u32> = (0..32u32)
-        .map(|tid| 0xff + (0x1111_1111 << (tid & 3)) + 496 + 31)
-        .collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
 
@@ -256,12 +125,19 @@ fn extremes_ignore_nan_unless_it_is_requested() {
     (numbers[3], numbers[20]) = (f32::NAN, -0.0);
     bench.memory.write(
         0,
-        &numbers.iter().map(|it| it.to_bits()).collect::<Vec<_>>(),
+        &numbers
+            .iter()
+            .map(|number| number.to_bits())
+            .collect::<Vec<_>>(),
     );
     bench.launch(1, 32).expect("no fault");
-    let left = |lane: u64| bench.memory.read::<u32>(1024 + 32 * lane, 5);
-    let bits = |numbers: [f32; 5]| numbers.map(f32::to_bits);
+    let results = |lane: u64| bench.memory.read::<u32>(1024 + 32 * lane, 5);
     let nan = f32::from_bits(0x7fff_ffff);
-    assert_eq!(left(0), bits([-20.0, 11.0, 0.0, nan, 0.0]));
-    assert_eq!(left(31), bits([-20.0, 11.0, 0.0, -4.0, 11.0]));
+    assert_eq!(results(0), bit_patterns([-20.0, 11.0, 0.0, nan, 0.0]));
+    assert_eq!(results(31), bit_patterns([-20.0, 11.0, 0.0, -4.0, 11.0]));
+}
+
+/// Returns the bits of numbers.
+fn bit_patterns(numbers: [f32; 5]) -> [u32; 5] {
+    numbers.map(f32::to_bits)
 }

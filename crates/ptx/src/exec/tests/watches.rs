@@ -8,7 +8,7 @@ fn watched(body: &str) -> Bench {
 }
 
 #[test]
-fn watcher_is_told_of_ranges_and_of_exchanges() {
+fn watcher_receives_ranges_and_exchanges() {
     let bench = watched(
         "st.global.u32 [%at4], %t;
          membar.gl;
@@ -25,8 +25,9 @@ fn watcher_is_told_of_ranges_and_of_exchanges() {
     assert_eq!(noted, expected);
 }
 
+/// Race with another launch is reported for the lane that accesses the byte.
 #[test]
-fn race_with_another_launch_is_reported_for_the_lane_that_accesses_the_byte() {
+fn launch_race_names_the_lane() {
     let mut bench = watched("st.global.u32 [%at4], %t;");
     bench.memory.contested = Some(BASE + 4 * 21 + 2);
     let report = bench.launch(1, 32).expect_err("the byte is contested");

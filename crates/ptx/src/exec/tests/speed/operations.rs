@@ -61,12 +61,10 @@ fn product(name: &'static str, shape: [u32; 3], registers: [usize; 3], text: &st
         format!("{{{}}}", names.join(", "))
     };
     let [of_a, of_b, of_c] = registers;
-    let (a, b, c, d) = (
-        list(10, of_a),
-        list(20, of_b),
-        list(30, of_c),
-        list(40, of_c),
-    );
+    let a = list(10, of_a);
+    let b = list(20, of_b);
+    let c = list(30, of_c);
+    let d = list(40, of_c);
     // f16 and f32 between one and two.
     let factors = (10..10 + of_a).chain(20..20 + of_b);
     let factors =
@@ -235,14 +233,15 @@ fn nanoseconds(launch: impl FnOnce()) -> f64 {
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
-fn cost_of_operations() {
+fn operation_cost() {
     let works = works();
     let benches: Vec<Bench> = works.iter().map(Work::bench).collect();
     let mut best = vec![f64::INFINITY; works.len()];
     for _ in 0..7 {
         for (bench, best) in benches.iter().zip(&mut best) {
-            let launch = || assert!(bench.launch(2, THREADS as u32 / 2).is_ok(), "no fault");
-            *best = best.min(nanoseconds(launch));
+            *best = best.min(nanoseconds(|| {
+                assert!(bench.launch(2, THREADS as u32 / 2).is_ok(), "no fault")
+            }));
         }
     }
     let each =
@@ -261,7 +260,8 @@ fn cost_of_operations() {
 fn product_in_c(extent: u32) -> f64 {
     let folder = env::temp_dir().join(format!("curium-sim-speed-{}", process::id()));
     fs::create_dir_all(&folder).expect("the folder for temporary files can be written");
-    let (source, program) = (folder.join("product.c"), folder.join("product"));
+    let source = folder.join("product.c");
+    let program = folder.join("product");
     fs::write(&source, include_str!("product.c")).expect("the folder was made");
     let compiler = Command::new("cc")
         .arg("-O2")
@@ -289,10 +289,12 @@ fn product_in_c(extent: u32) -> f64 {
 fn product_beside_c(name: &str, make: impl Fn(u32) -> Run) {
     const EXTENT: u32 = 256;
     let run = make(EXTENT);
-    let (mut simulated, native) = (f64::INFINITY, product_in_c(EXTENT));
+    let mut simulated = f64::INFINITY;
+    let native = product_in_c(EXTENT);
     for _ in 0..7 {
-        let launch = || assert!(run.launch().blocks > 0, "it ran");
-        simulated = simulated.min(nanoseconds(launch) / f64::from(EXTENT).powi(3));
+        simulated = simulated.min(
+            nanoseconds(|| assert!(run.launch().blocks > 0, "it ran")) / f64::from(EXTENT).powi(3),
+        );
     }
     let times = simulated / native;
     eprintln!(
