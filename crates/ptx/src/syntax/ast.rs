@@ -2,7 +2,7 @@
 
 use super::error::Span;
 use super::keyword::Keyword;
-use super::modifier::{Modifier, Rounding};
+use super::modifier::{Modifier, Operation, Rounding};
 use super::name::{Name, Names};
 use super::opcode::Opcode;
 use super::operand::{GlobalId, LocalId, Operand, RegisterId};
@@ -372,6 +372,12 @@ impl Instruction {
     #[must_use]
     pub(crate) fn has_keyword(&self, keyword: Keyword) -> bool {
         self.has(Modifier::Keyword(keyword))
+    }
+
+    /// Returns `true` if the instruction has this operation.
+    #[must_use]
+    pub(crate) fn has_operation(&self, operation: Operation) -> bool {
+        self.has(Modifier::Operation(operation))
     }
 
     /// Returns the rounding that the instruction names.

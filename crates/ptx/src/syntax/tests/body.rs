@@ -7,26 +7,26 @@ use crate::syntax::{CallSignature, Callee, LabelId, Operand, PrototypeId, Symbol
 fn labels_point_at_the_instruction_that_follows() {
     let module = body("bra L2;\nL1: ret;\nL2: L3:\nbra L1;\nL4:");
     let function = &module.functions[0];
-    let places: Vec<_> = function
+    let locations: Vec<_> = function
         .labels
         .iter()
         .map(|label| (module.text(label.name), label.instruction))
         .collect();
-    assert_eq!(places, [("L1", 1), ("L2", 2), ("L3", 2), ("L4", 3)]);
+    assert_eq!(locations, [("L1", 1), ("L2", 2), ("L3", 2), ("L4", 3)]);
     let instructions = function.body.as_ref().expect("defined");
     assert_eq!(instructions[0].operands, [Operand::Label(LabelId(1))]);
     assert_eq!(instructions[2].operands, [Operand::Label(LabelId(0))]);
 }
 
 #[test]
-fn labels_of_nested_scopes_are_their_own() {
+fn nested_scopes_have_their_own_labels() {
     let module = body("{ bra DONE; DONE: ret; }\n{ bra DONE; DONE: ret; }\nbra DONE;\nDONE: ret;");
     let function = &module.functions[0];
     let targets: Vec<u32> = function
         .body
         .iter()
         .flatten()
-        .filter_map(|it| match it.operands.first() {
+        .filter_map(|entry| match entry.operands.first() {
             Some(Operand::Label(id)) => Some(function.labels[id.0 as usize].instruction),
             _ => None,
         })
@@ -35,7 +35,7 @@ fn labels_of_nested_scopes_are_their_own() {
 }
 
 #[test]
-fn branch_out_of_a_scope_resolves_to_the_outer_label() {
+fn branches_resolve_to_outer_labels() {
     let module = body("{ @%p1 bra OUT; }\nret;\nOUT: ret;");
     let function = &module.functions[0];
     assert_eq!(function.labels[0].instruction, 2);
@@ -82,7 +82,7 @@ fn indirect_calls_carry_a_prototype_or_targets() {
         .body
         .iter()
         .flatten()
-        .map(|it| match &it.operands[0] {
+        .map(|instruction| match &instruction.operands[0] {
             Operand::Call(call) => call.callee,
             other => panic!("{other:?}"),
         })
@@ -103,35 +103,37 @@ fn indirect_calls_carry_a_prototype_or_targets() {
     assert_eq!(function.prototypes[0].parameters[0].size, 8);
 }
 
+/// Returns the error message for a call, which is on line 7.
+fn refused_call(call: &str) -> String {
+    refused(&format!(
+        "{CALLEE}.func f() {{ .param .b64 w; .param .b32 x; .reg .b32 %r<2>;\n{call}\n}}"
+    ))
+}
+
 #[test]
 fn calls_that_do_not_fit_are_refused() {
-    let refused = |call: &str| {
-        refused(&format!(
-            "{CALLEE}.func f() {{ .param .b64 w; .param .b32 x; .reg .b32 %r<2>;\n{call}\n}}"
-        ))
-    };
     assert_eq!(
-        refused("call (x), g, (x);"),
+        refused_call("call (x), g, (x);"),
         "line 7, column 6: call: wrong number of arguments (expected 2, found 1)"
     );
     assert_eq!(
-        refused("call g, (x, x);"),
+        refused_call("call g, (x, x);"),
         "line 7, column 6: call: wrong number of results (expected 1, found 0)"
     );
     assert_eq!(
-        refused("call (x), g, (w, x);"),
+        refused_call("call (x), g, (w, x);"),
         "line 7, column 6: call: invalid argument 1 (expected 4 bytes, found 'w' of 8 bytes in .param)"
     );
     assert_eq!(
-        refused("call nobody;"),
+        refused_call("call nobody;"),
         "line 7, column 6: unknown function 'nobody'"
     );
     assert_eq!(
-        refused("call %r1;"),
+        refused_call("call %r1;"),
         "line 7, column 9: expected ',', found ';'"
     );
     assert_eq!(
-        refused("call %r1, (x), x;"),
+        refused_call("call %r1, (x), x;"),
         "line 7, column 16: expected the label of a '.callprototype' or '.calltargets', found 'x'"
     );
 }
@@ -141,16 +143,16 @@ fn locations_have_their_first_instruction() {
     let module = body(
         ".loc 1 7 3\nret;\n.loc 1 9 5, function_name $L__info0, inlined_at 1 8 2\nret;\n.loc 2 1 1, function_name $L__i + 4, inlined_at 1 8 2",
     );
-    let places: Vec<_> = module.functions[0]
+    let locations: Vec<_> = module.functions[0]
         .locations
         .iter()
-        .map(|it| (it.instruction, it.file, it.line))
+        .map(|location| (location.instruction, location.file, location.line))
         .collect();
-    assert_eq!(places, [(0, 1, 7), (1, 1, 9), (2, 2, 1)]);
+    assert_eq!(locations, [(0, 1, 7), (1, 1, 9), (2, 2, 1)]);
 }
 
 #[test]
-fn labels_that_do_not_fit_are_refused_with_their_location() {
+fn invalid_labels_are_refused() {
     for (text, expected) in [
         ("bra NOWHERE;", "line 6, column 5: unknown name 'NOWHERE'"),
         (
@@ -175,9 +177,9 @@ fn labels_that_do_not_fit_are_refused_with_their_location() {
 }
 
 #[test]
-fn variables_of_a_scope_are_addresses_there() {
-    let found = operands("{ .shared .u32 s[4]; mov.u32 %r1, s+8; }");
-    assert!(matches!(found[1], Operand::Symbol(Symbol::Local(_), 8)));
-    let found = operands("{ .shared .v2 .u32 s[4]; mov.u32 %r1, s[2]; }");
-    assert!(matches!(found[1], Operand::Symbol(Symbol::Local(_), 16)));
+fn scoped_variables_are_addresses() {
+    let parsed = operands("{ .shared .u32 s[4]; mov.u32 %r1, s+8; }");
+    assert!(matches!(parsed[1], Operand::Symbol(Symbol::Local(_), 8)));
+    let parsed = operands("{ .shared .v2 .u32 s[4]; mov.u32 %r1, s[2]; }");
+    assert!(matches!(parsed[1], Operand::Symbol(Symbol::Local(_), 16)));
 }

@@ -11,7 +11,7 @@ fn value(text: &str) -> i128 {
 }
 
 #[test]
-fn integers_of_every_spelling_have_their_value() {
+fn integer_spellings() {
     for (text, expected) in [
         ("42", 42),
         ("42U", 42),
@@ -55,7 +55,7 @@ fn floats_keep_their_bits() {
 }
 
 #[test]
-fn expressions_follow_the_precedence_of_c() {
+fn expressions_follow_c_precedence() {
     for (text, expected) in [
         ("1+2*3", 7),
         ("(1+2)*3", 9),

@@ -86,10 +86,10 @@ const FLAGS: [&str; 8] = [
 
 /// Returns `true` if a table has an entry with these flags and this rounding.
 fn has(table: &[(&str, &str)], entry: &str, flags: &str, rounding: &str) -> bool {
-    let found = table
+    let definition = table
         .iter()
         .find(|(names, _)| names.split_whitespace().any(|name| name == entry));
-    let rows = found.map_or("", |(_, rows)| rows).split_whitespace();
+    let rows = definition.map_or("", |(_, rows)| rows).split_whitespace();
     let row = rows
         .filter_map(|row| row.split_once(':'))
         .find(|(name, _)| *name == flags);
@@ -146,7 +146,7 @@ fn conversions_are_those_that_the_assembler_takes() {
 }
 
 #[test]
-fn conversions_of_bf16_take_registers_of_the_types_widths_only() {
+fn bf16_conversions_require_exact_widths() {
     let integers = ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"];
     let registers = [("%c", 8), ("%h", 16), ("%r", 32), ("%d", 64)];
     for scalar in integers {
@@ -256,7 +256,7 @@ const ARITHMETIC_FLAGS: [&str; 20] = [
 ];
 
 #[test]
-fn arithmetic_has_the_suffixes_that_the_assembler_takes() {
+fn arithmetic_suffixes_match_the_assembler() {
     let names = ARITHMETIC
         .iter()
         .flat_map(|(names, _)| names.split_whitespace());

@@ -4,7 +4,7 @@ use super::{HEADER, refused, refused_body};
 use crate::syntax::parse;
 
 #[test]
-fn columns_count_characters_and_lines_count_in_comments() {
+fn columns_count_characters() {
     let error = parse(&format!("{HEADER}/* žluť\n 世界 */ ;;; ret")).expect_err("no such item");
     assert_eq!((error.line(), error.column()), (5, 12));
     assert!(error.to_string().ends_with("found 'ret'"), "{error}");

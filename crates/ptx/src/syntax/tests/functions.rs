@@ -94,7 +94,7 @@ fn aliases_files_pragmas_and_debug_sections_are_read() {
 }
 
 #[test]
-fn kernels_of_a_whole_module_are_listed() {
+fn kernels_are_listed() {
     let module = parse(KERNELS).expect("the sample is valid");
     let names: Vec<&str> = module
         .kernels()

@@ -22,7 +22,7 @@ fn version_is_compared_as_two_numbers() {
 }
 
 #[test]
-fn version_newer_than_the_newest_is_a_separate_error_with_its_location() {
+fn unsupported_version_has_its_own_kind() {
     let error = parse(&header("9.6", "sm_90")).expect_err("too new");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
     assert_eq!(
@@ -31,8 +31,9 @@ fn version_newer_than_the_newest_is_a_separate_error_with_its_location() {
     );
 }
 
+/// Version too new is reported even if the rest is not understood.
 #[test]
-fn version_too_new_is_reported_even_if_the_rest_is_not_understood() {
+fn unsupported_version_is_reported_first() {
     let error = parse(".version 42.0\n.target sm_999\n§").expect_err("too new");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
 }
@@ -59,8 +60,9 @@ fn unknown_target_is_its_own_kind() {
     }
 }
 
+/// Address size of 32 bits is its own kind also by default.
 #[test]
-fn address_size_of_32_bits_is_its_own_kind_also_by_default() {
+fn address_size_32_has_its_own_kind() {
     let error = parse(".version 8.0\n.target sm_90\n.address_size 32\n").expect_err("32 bits");
     assert_eq!(error.kind(), ErrorKind::UnsupportedAddressSize);
     assert_eq!(

@@ -83,9 +83,9 @@ fn suffixes_are_parsed_in_order_and_by_opcode() {
             vec![M::Space(Space::SharedCluster), M::Type(ScalarType::U32)],
         ),
     ] {
-        let found = instruction(text);
+        let parsed = instruction(text);
         assert_eq!(
-            (found.opcode, found.modifiers),
+            (parsed.opcode, parsed.modifiers),
             (opcode, expected),
             "{text}"
         );
@@ -94,23 +94,27 @@ fn suffixes_are_parsed_in_order_and_by_opcode() {
 
 #[test]
 fn matrix_shapes_are_read() {
-    let found = instruction(
+    let parsed = instruction(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};",
     );
-    assert!(found.has(Modifier::Shape(Shape { m: 16, n: 8, k: 16 })));
-    assert_eq!(found.types().count(), 4);
+    assert!(parsed.has(Modifier::Shape(Shape { m: 16, n: 8, k: 16 })));
+    assert_eq!(parsed.types().count(), 4);
     assert!(
         instruction("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1,%r2}, [%r3];")
             .has(Modifier::Shape(Shape { m: 8, n: 8, k: 0 }))
     );
 }
 
-#[test]
-fn addresses_have_base_and_offset() {
-    let address = |text: &str| match operands(&format!("ld.shared.u32 %r1, {text};"))[1] {
+/// Returns the base and the offset of the address that a load has as its source.
+fn address(text: &str) -> (Base, i64) {
+    match operands(&format!("ld.shared.u32 %r1, {text};"))[1] {
         Operand::Address(address) => (address.base, address.offset),
         ref other => panic!("{other:?}"),
-    };
+    }
+}
+
+#[test]
+fn addresses_have_base_and_offset() {
     assert_eq!(address("[%d1]"), (Base::Register(R1), 0));
     assert_eq!(address("[%d1+8]"), (Base::Register(R1), 8));
     assert_eq!(address("[%d1+-8]"), (Base::Register(R1), -8));
@@ -146,9 +150,9 @@ fn pairs_sinks_negations_and_vectors_are_read() {
 
 #[test]
 fn texture_coordinates_follow_their_handle() {
-    let found = operands("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, {%f5, %f6}];");
-    let Operand::Tensor(tensor) = &found[1] else {
-        panic!("{found:?}")
+    let parsed = operands("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, {%f5, %f6}];");
+    let Operand::Tensor(tensor) = &parsed[1] else {
+        panic!("{parsed:?}")
     };
     assert!(matches!(
         tensor.handle,
@@ -158,24 +162,24 @@ fn texture_coordinates_follow_their_handle() {
         }
     ));
     assert_eq!((tensor.sampler, tensor.coordinates.len()), (None, 2));
-    let found = operands("tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, %d2, {%f5}];");
-    let Operand::Tensor(tensor) = &found[1] else {
-        panic!("{found:?}")
+    let parsed = operands("tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, %d2, {%f5}];");
+    let Operand::Tensor(tensor) = &parsed[1] else {
+        panic!("{parsed:?}")
     };
     assert!(tensor.sampler.is_some());
 }
 
 #[test]
 fn video_selectors_are_read() {
-    let found = operands("vadd2.s32.u32.u32 %r1, %r1.h10, %r2.h32, %r1;");
+    let parsed = operands("vadd2.s32.u32.u32 %r1, %r1.h10, %r2.h32, %r1;");
     assert!(
-        matches!(found[1], Operand::Select(_, selector) if selector.halves && selector.indices[..2] == [1, 0])
+        matches!(parsed[1], Operand::Select(_, selector) if selector.halves && selector.indices[..2] == [1, 0])
     );
-    assert!(refused_body("vadd2.s32.u32.u32 %r1, %r1.h90, %r2, %r1;").contains("found '.h90'"));
+    assert!(refused_body("vadd2.s32.u32.u32 %r1, %r1.h90, %r2, %r1;").contains("parsed '.h90'"));
 }
 
 #[test]
-fn opcodes_of_every_family_parse() {
+fn opcodes_parse() {
     body(
         "cp.async.cg.shared.global.L2::128B [%r1], [%d1], 16;\ncp.async.wait_group 0;\nmbarrier.init.shared::cta.b64 [%r1], 1;\n\
          mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2;\nbarrier.cluster.arrive.release.aligned;\nfence.acq_rel.gpu;\n\
@@ -192,7 +196,7 @@ fn opcodes_of_every_family_parse() {
 fn unknown_opcodes_and_suffixes_are_named() {
     assert_eq!(
         refused_body("frobnicate.u32 %r1;"),
-        "line 6, column 1: expected an instruction, found 'frobnicate'"
+        "line 6, column 1: expected an instruction, parsed 'frobnicate'"
     );
     assert_eq!(
         refused_body("add.u33 %r1, %r1, 1;"),

@@ -8,7 +8,7 @@ use super::KERNELS;
 use crate::syntax::parse;
 
 /// The sample is parsed in a fraction of this time; the rest is for slow machines.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_DURATION: Duration = Duration::from_secs(2);
 
 /// Returns `true` if a parse took longer than a limit for processors. An emulator is much slower; `CURIUM_TEST_RUNNER` names it.
 fn is_too_long(time: Duration, limit: Duration) -> bool {
@@ -28,7 +28,7 @@ fn try_parse(source: &str) {
         assert!(error.line() <= lines, "{error} lies beyond the text");
     }
     assert!(
-        !is_too_long(start.elapsed(), LONGEST),
+        !is_too_long(start.elapsed(), MAX_DURATION),
         "this took too long:\n{source}"
     );
 }
@@ -46,8 +46,8 @@ fn texts_with_flipped_bytes_do_not_panic() {
     for _ in 0..4000 {
         let mut bytes = KERNELS.as_bytes().to_vec();
         for _ in 0..=random.usize(..4) {
-            let place = random.usize(..bytes.len());
-            bytes[place] ^= 1 << random.usize(..8);
+            let position = random.usize(..bytes.len());
+            bytes[position] ^= 1 << random.usize(..8);
         }
         try_parse(&String::from_utf8_lossy(&bytes));
     }

@@ -14,42 +14,43 @@ fn sources(text: &str) -> Vec<Operand> {
 
 #[test]
 fn scopes_redeclare_and_restore_registers() {
-    let found =
+    let operands =
         sources("mov.b32 %r0, %r1;\n{ .reg .b32 %r1; mov.b32 %r0, %r1; }\nmov.b32 %r0, %r1;");
-    let Operand::Register(inner) = found[1] else {
-        panic!("{found:?}")
+    let Operand::Register(inner) = operands[1] else {
+        panic!("{operands:?}")
     };
-    assert_eq!(found[0], found[2]);
-    assert_ne!(found[0], Operand::Register(inner));
+    assert_eq!(operands[0], operands[2]);
+    assert_ne!(operands[0], Operand::Register(inner));
 }
 
 #[test]
-fn range_of_an_inner_scope_shadows_a_register_of_an_outer_one() {
-    let found = sources(
+fn inner_range_shadows_outer_register() {
+    let operands = sources(
         "mov.b32 %r0, %r1;\n{ .reg .b32 %r<3>; mov.b32 %r0, %r1; mov.b32 %r0, %r5; }\nmov.b32 %r0, %r1; mov.b32 %r0, %r5;",
     );
-    assert_ne!(found[0], found[1]);
-    assert_eq!(found[0], found[3], "the outer register is back");
+    assert_ne!(operands[0], operands[1]);
+    assert_eq!(operands[0], operands[3], "the outer register is back");
     assert_eq!(
-        found[2], found[4],
+        operands[2], operands[4],
         "an index beyond the inner range is of the outer one, for good"
     );
 }
 
 #[test]
-fn unrelated_range_of_an_inner_scope_shadows_nothing() {
-    let found = sources(
+fn unrelated_range_shadows_nothing() {
+    let operands = sources(
         "{ .reg .b32 %r1; mov.b32 %r0, %r1; { .reg .b32 t<2>; mov.b32 %r0, %r1; } mov.b32 %r0, %r1; }",
     );
-    assert_eq!(found[0], found[1]);
-    assert_eq!(found[0], found[2]);
+    assert_eq!(operands[0], operands[1]);
+    assert_eq!(operands[0], operands[2]);
 }
 
+/// Register of an outer range first mentioned inside is the same outside.
 #[test]
-fn register_of_an_outer_range_first_mentioned_inside_is_the_same_outside() {
-    let found = sources("{ mov.b32 %r0, %r7; }\n{ mov.b32 %r0, %r7; }\nmov.b32 %r0, %r7;");
-    assert_eq!(found[0], found[1]);
-    assert_eq!(found[0], found[2]);
+fn outer_range_registers_are_shared_by_scopes() {
+    let operands = sources("{ mov.b32 %r0, %r7; }\n{ mov.b32 %r0, %r7; }\nmov.b32 %r0, %r7;");
+    assert_eq!(operands[0], operands[1]);
+    assert_eq!(operands[0], operands[2]);
 }
 
 #[test]
@@ -64,7 +65,7 @@ fn prefix_may_end_in_digits() {
 }
 
 #[test]
-fn registers_beyond_a_range_or_with_leading_zeros_do_not_exist() {
+fn registers_outside_a_range_do_not_exist() {
     assert_eq!(
         refused_body("mov.b32 %r0, %r9;"),
         "line 6, column 14: unknown name '%r9'"
@@ -124,11 +125,11 @@ fn ranges_are_declared_once_in_a_scope() {
 
 #[test]
 fn special_registers_are_found_with_their_component() {
-    let found = sources(
+    let operands = sources(
         "mov.u32 %r0, %tid.x; mov.u32 %r0, %laneid; mov.u64 %d0, %clock64; mov.u32 %r0, WARP_SZ;",
     );
     assert_eq!(
-        found,
+        operands,
         [
             Operand::Special(SpecialRegister::TidX),
             Operand::Special(SpecialRegister::Laneid),
@@ -139,11 +140,11 @@ fn special_registers_are_found_with_their_component() {
             }),
         ]
     );
-    assert!(refused_body("mov.u32 %r0, %tid.q;").contains("found '.q'"));
+    assert!(refused_body("mov.u32 %r0, %tid.q;").contains("sources '.q'"));
 }
 
 #[test]
-fn nesting_of_scopes_is_limited() {
+fn scope_nesting_is_limited() {
     let error = refused_body(&"{".repeat(100_000));
     assert_eq!(error, "line 6, column 63: more than 64 nested scopes");
 }

@@ -3,7 +3,7 @@
 use super::super::parse;
 
 /// Returns the error for an instruction that follows the declarations of a module, if any.
-fn error_of(declared: &str, instruction: &str) -> Option<String> {
+fn error(declared: &str, instruction: &str) -> Option<String> {
     let text = format!(
         ".version 9.0\n.target sm_100\n.address_size 64\n.global .u32 g; .global .u32 a[4]; .shared .u32 s;\n\
          .const .u32 c; {declared}\n.entry main(.param .u64 P) {{ .reg .pred %p<9>; .reg .b8 %c<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; \
@@ -18,15 +18,15 @@ fn check(text: &str) {
         .split_once("\n\n")
         .expect("an empty line is between both");
     for line in accepted.lines().filter(|line| !line.is_empty()) {
-        assert_eq!(error_of("", line), None, "{line}");
+        assert_eq!(error("", line), None, "{line}");
     }
     for line in refused.lines().filter(|line| !line.is_empty()) {
-        assert!(error_of("", line).is_some(), "{line}");
+        assert!(error("", line).is_some(), "{line}");
     }
 }
 
 #[test]
-fn suffixes_are_those_of_the_type() {
+fn suffixes_depend_on_the_type() {
     check(
         "
 rcp.rn.ftz.f64 %e1, %e2;
@@ -161,7 +161,7 @@ cvta.global.u64 %d1, main;",
 }
 
 #[test]
-fn addresses_with_an_offset_are_integers_of_any_width() {
+fn addresses_with_an_offset_are_integers() {
     check(
         "
 mov.u32 %r1, g+4;
@@ -184,7 +184,7 @@ add.f32 %f1, %f1, g+4;",
 }
 
 #[test]
-fn elements_of_packs_have_one_width_and_one_class() {
+fn packed_elements_have_one_width_and_class() {
     check(
         "
 mov.b16 %h1, {%c1, %c2};
@@ -215,7 +215,7 @@ mov.u32 %r1, {%h1, %h2};",
 }
 
 #[test]
-fn calls_pass_no_predicates_and_no_small_typed_integers() {
+fn calls_pass_no_small_values() {
     for (function, call) in [
         (".func f(.param .b16 a) { ret; }", "call f, (%h1);"),
         (".func f(.param .f16 a) { ret; }", "call f, (1.5);"),
@@ -228,7 +228,7 @@ fn calls_pass_no_predicates_and_no_small_typed_integers() {
         (".func f(.reg .pred a) { ret; }", "ret;"),
         (".func f(.reg .f16x2 a) { ret; }", "call f, (%f1);"),
     ] {
-        assert_eq!(error_of(function, call), None, "{function} {call}");
+        assert_eq!(error(function, call), None, "{function} {call}");
     }
     for (function, call) in [
         (".func f(.param .u16 a) { ret; }", "call f, (%h1);"),
@@ -242,18 +242,18 @@ fn calls_pass_no_predicates_and_no_small_typed_integers() {
         (".func (.reg .pred o) f() { ret; }", "call (_), f;"),
         (".func f(.param .u32 a) { ret; }", "call f, (_);"),
     ] {
-        assert!(error_of(function, call).is_some(), "{function} {call}");
+        assert!(error(function, call).is_some(), "{function} {call}");
     }
 }
 
 #[test]
-fn vectors_of_variables_have_at_most_128_bits() {
+fn vectors_have_at_most_128_bits() {
     for declared in [
         ".global .v4 .f32 v;",
         ".shared .v2 .f64 v[4];",
         ".global .v4 .f16x2 v;",
     ] {
-        assert_eq!(error_of(declared, "ret;"), None, "{declared}");
+        assert_eq!(error(declared, "ret;"), None, "{declared}");
     }
     for declared in [
         ".shared .v4 .s64 v[4];",
@@ -261,25 +261,25 @@ fn vectors_of_variables_have_at_most_128_bits() {
         ".global .v8 .u16 v;",
         ".const .v4 .f64 v;",
     ] {
-        assert!(error_of(declared, "ret;").is_some(), "{declared}");
+        assert!(error(declared, "ret;").is_some(), "{declared}");
     }
 }
 
 #[test]
-fn parameters_of_vectors_and_of_pairs_of_halves_are_arrays() {
+fn vector_parameters_are_arrays() {
     assert_eq!(
-        error_of(
+        error(
             ".func f(.param .v2 .u32 a[4]) { ret; }",
             ".param .f16x2 x[2]; ret;"
         ),
         None
     );
     assert_eq!(
-        error_of(".func f(.param .b128 a) { ret; }", ".param .f16 x; ret;"),
+        error(".func f(.param .b128 a) { ret; }", ".param .f16 x; ret;"),
         None
     );
-    assert!(error_of("", ".param .v4 .u32 x; ret;").is_some());
-    assert!(error_of("", ".param .f16x2 x; ret;").is_some());
-    assert!(error_of(".entry k(.param .v2 .f32 a) { ret; }", "ret;").is_some());
-    assert!(error_of(".func (.param .f16x2 o) f() { ret; }", "ret;").is_some());
+    assert!(error("", ".param .v4 .u32 x; ret;").is_some());
+    assert!(error("", ".param .f16x2 x; ret;").is_some());
+    assert!(error(".entry k(.param .v2 .f32 a) { ret; }", "ret;").is_some());
+    assert!(error(".func (.param .f16x2 o) f() { ret; }", "ret;").is_some());
 }

@@ -80,7 +80,7 @@ const FIRST: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn instruction_is_accepted_from_its_first_version_and_target_on() {
+fn instructions_have_a_first_version_and_target() {
     for &(instruction, version, target) in FIRST {
         assert_eq!(
             module(version, target, instruction),
@@ -96,7 +96,7 @@ fn instruction_is_accepted_from_its_first_version_and_target_on() {
 }
 
 #[test]
-fn instruction_is_refused_for_an_earlier_version_or_target() {
+fn earlier_version_or_target_is_refused() {
     for &(instruction, version, target) in FIRST {
         let error = module("4.3", "sm_50", instruction).expect_err(instruction);
         let expected =
@@ -115,7 +115,7 @@ fn instruction_is_refused_for_an_earlier_version_or_target() {
 }
 
 #[test]
-fn highest_requirement_of_an_instruction_is_named() {
+fn highest_requirement_is_named() {
     let error = module("6.0", "sm_70", "add.bf16 %h1, %h2, %h3;").expect_err("both are too old");
     assert_eq!(
         error,
@@ -155,7 +155,7 @@ fn target_is_refused_for_a_version_without_it() {
 }
 
 #[test]
-fn instruction_of_one_generation_needs_a_target_of_it_with_a_suffix() {
+fn specific_instructions_need_a_specific_target() {
     for (instruction, target, others) in [
         (
             "wgmma.fence.sync.aligned;",

@@ -38,14 +38,16 @@ fn valid_forms_are_accepted() {
     }
 }
 
+/// Returns a module for sm_100 with a function of one instruction.
+fn sm_100_module(instruction: &str) -> String {
+    format!(
+        ".version 9.0\n.target sm_100\n.address_size 64\n.func f() {{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; \
+         .reg .b64 %d<9>;\n{instruction}\n}}"
+    )
+}
+
 #[test]
-fn asynchronous_accesses_and_mbarrier_objects_accept_valid_semantics_only() {
-    let text = |instruction: &str| {
-        format!(
-            ".version 9.0\n.target sm_100\n.address_size 64\n.func f() {{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; \
-             .reg .b64 %d<9>;\n{instruction}\n}}"
-        )
-    };
+fn asynchronous_semantics_are_validated() {
     for instruction in [
         "st.async.release.gpu.global.b32 [%d1], %r1;",
         "st.async.b16 [%d1], %h1;",
@@ -61,7 +63,7 @@ fn asynchronous_accesses_and_mbarrier_objects_accept_valid_semantics_only() {
         "mbarrier.arrive_drop.noComplete.release.cta.b64 %d1, [%d2], 1;",
         "mbarrier.try_wait.parity.acquire.cluster.shared.b64 %p1, [%r1], 0, 1000;",
     ] {
-        super::super::parse(&text(instruction))
+        super::super::parse(&sm_100_module(instruction))
             .unwrap_or_else(|error| panic!("{instruction}: {error}"));
     }
     for instruction in [
@@ -90,7 +92,7 @@ fn asynchronous_accesses_and_mbarrier_objects_accept_valid_semantics_only() {
         "mbarrier.try_wait.release.cta.b64 %p1, [%d1], %d2;",
     ] {
         assert!(
-            super::super::parse(&text(instruction)).is_err(),
+            super::super::parse(&sm_100_module(instruction)).is_err(),
             "{instruction}"
         );
     }

@@ -1,7 +1,7 @@
 //! Variables and their initial values.
 
 use super::{module, refused};
-use crate::syntax::{Constant, GlobalId, Integer, Linkage, ScalarType, Space, Symbol};
+use crate::syntax::{Constant, GlobalId, Integer, Linkage, Module, ScalarType, Space, Symbol};
 
 fn integer(value: u64) -> Constant {
     Constant::Integer(Integer {
@@ -19,7 +19,14 @@ fn variables_have_size_alignment_and_space() {
     let facts: Vec<_> = module
         .variables
         .iter()
-        .map(|it| (it.space, it.size, it.align, it.linkage))
+        .map(|variable| {
+            (
+                variable.space,
+                variable.size,
+                variable.align,
+                variable.linkage,
+            )
+        })
         .collect();
     assert_eq!(
         facts,
@@ -42,25 +49,27 @@ fn variables_have_size_alignment_and_space() {
     assert!(module.variables[6].is_managed && !module.variables[0].is_managed);
 }
 
+/// Returns the initial values of a variable, with their offsets.
+fn filled_scalars(module: &Module, index: usize) -> Vec<(u64, Constant)> {
+    module.variables[index]
+        .initial
+        .iter()
+        .map(|initial| (initial.offset, initial.value))
+        .collect()
+}
+
 #[test]
 fn nested_braces_fill_rows_and_leave_the_rest_zero() {
     let module = module(
         ".global .u32 a[2][3] = {{1}, {4, 5}};\n.global .u32 b[2][3] = {{}, {2}};\n.global .v2 .u16 c[] = {{1, 2}, {3, 4}};",
     );
-    let filled = |index: usize| -> Vec<(u64, Constant)> {
-        module.variables[index]
-            .initial
-            .iter()
-            .map(|it| (it.offset, it.value))
-            .collect()
-    };
     assert_eq!(
-        filled(0),
+        filled_scalars(&module, 0),
         [(0, integer(1)), (12, integer(4)), (16, integer(5))]
     );
-    assert_eq!(filled(1), [(12, integer(2))]);
+    assert_eq!(filled_scalars(&module, 1), [(12, integer(2))]);
     assert_eq!(
-        filled(2),
+        filled_scalars(&module, 2),
         [
             (0, integer(1)),
             (2, integer(2)),
@@ -88,32 +97,38 @@ fn unsized_array_takes_its_extent_from_its_values() {
     );
 }
 
+/// Returns the initial values of a variable.
+fn initial_values(module: &Module, index: usize) -> Vec<Constant> {
+    module.variables[index]
+        .initial
+        .iter()
+        .map(|initial| initial.value)
+        .collect()
+}
+
+/// Returns an address in the first variable of a module.
+fn address_constant(offset: i64, generic: bool, mask: Option<u64>) -> Constant {
+    Constant::Address {
+        symbol: Symbol::Global(GlobalId(0)),
+        offset,
+        generic,
+        mask,
+    }
+}
+
 #[test]
 fn initial_values_hold_numbers_and_addresses() {
     let module = module(
         ".func f();\n.global .u32 a;\n.global .u64 p[5] = {a, a+4, generic(a)+8, f, generic(a)+-2};\n\
          .global .u8 m[2] = {0xFF(a), 0xFF00(a)};\n.global .f32 x[3] = {0f3F800000, -2.5, 1e2};",
     );
-    let address = |offset, generic, mask| Constant::Address {
-        symbol: Symbol::Global(GlobalId(0)),
-        offset,
-        generic,
-        mask,
-    };
-    let values = |index: usize| -> Vec<Constant> {
-        module.variables[index]
-            .initial
-            .iter()
-            .map(|it| it.value)
-            .collect()
-    };
-    let pointers = values(1);
+    let pointers = initial_values(&module, 1);
     assert_eq!(
         pointers[..3],
         [
-            address(0, false, None),
-            address(4, false, None),
-            address(8, true, None)
+            address_constant(0, false, None),
+            address_constant(4, false, None),
+            address_constant(8, true, None)
         ]
     );
     assert!(matches!(
@@ -123,16 +138,16 @@ fn initial_values_hold_numbers_and_addresses() {
             ..
         }
     ));
-    assert_eq!(pointers[4], address(-2, true, None));
+    assert_eq!(pointers[4], address_constant(-2, true, None));
     assert_eq!(
-        values(2),
+        initial_values(&module, 2),
         [
-            address(0, false, Some(0xFF)),
-            address(0, false, Some(0xFF00))
+            address_constant(0, false, Some(0xFF)),
+            address_constant(0, false, Some(0xFF00))
         ]
     );
     assert_eq!(
-        values(3),
+        initial_values(&module, 3),
         [
             Constant::Single(0x3F80_0000),
             Constant::Double((-2.5f64).to_bits()),
@@ -161,7 +176,7 @@ fn external_variable_is_completed_by_its_definition() {
 }
 
 #[test]
-fn invalid_declarations_are_refused_with_their_location() {
+fn invalid_declarations_are_refused() {
     for (text, expected) in [
         (
             ".global .u32 a[2] = {1, 2, 3};",

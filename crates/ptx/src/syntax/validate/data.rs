@@ -42,8 +42,8 @@ impl Context<'_> {
             Operand::Symbol(symbol, 0) if self.address_fits(*symbol, scalar) => Ok(()),
             Operand::Special(register) => {
                 let expected = format!("a special register as wide as .{}", scalar.name());
-                let found = format!("one of {} bits", register.bits());
-                Err(self.operand_mismatch(1, expected, &found))
+                let description = format!("one of {} bits", register.bits());
+                Err(self.operand_mismatch(1, expected, &description))
             }
             _ => self.source(1, scalar, Width::Exact),
         }
