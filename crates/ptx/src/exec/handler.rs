@@ -113,12 +113,12 @@ pub(crate) use versions;
 
 versions! {
     /// `d = f(a, b)` in f64. A NaN inherits the payload of an operand.
-    binary_of_doubles(operation: F) = run_binary_of_doubles [F] where F: Fn(f64, f64) -> f64 + Copy + Send + 'static
+    f64_binary(operation: F) = run_f64_binary [F] where F: Fn(f64, f64) -> f64 + Copy + Send + 'static
 }
 
 versions! {
     /// `d = f(a, b, c)` in f64. A NaN inherits the payload of an operand.
-    ternary_of_doubles(operation: F) = run_ternary_of_doubles [F] where F: Fn(f64, f64, f64) -> f64 + Copy + Send + 'static
+    f64_ternary(operation: F) = run_f64_ternary [F] where F: Fn(f64, f64, f64) -> f64 + Copy + Send + 'static
 }
 
 versions! {
@@ -175,11 +175,12 @@ const fn is_inlined(wide: bool) -> bool {
 
 /// Visits the lanes one by one only if a result is NaN.
 #[inline(always)]
-fn run_binary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op, f: F) -> Control
+fn run_f64_binary<F>(unit: &mut Unit<'_>, op: &Op, f: F) -> Control
 where
     F: Fn(f64, f64) -> f64 + Copy + Send + 'static,
 {
-    let (a, b) = (unit.frame.row::<u64>(op.a), unit.frame.row::<u64>(op.b));
+    let a = unit.frame.row::<u64>(op.a);
+    let b = unit.frame.row::<u64>(op.b);
     let mut result = [0; LANES];
     let mut nans = 0;
     for lane in 0..LANES {
@@ -202,15 +203,13 @@ where
 
 /// Visits the lanes one by one only if a result is NaN.
 #[inline(always)]
-fn run_ternary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op, f: F) -> Control
+fn run_f64_ternary<F>(unit: &mut Unit<'_>, op: &Op, f: F) -> Control
 where
     F: Fn(f64, f64, f64) -> f64 + Copy + Send + 'static,
 {
-    let (a, b, c) = (
-        unit.frame.row::<u64>(op.a),
-        unit.frame.row::<u64>(op.b),
-        unit.frame.row::<u64>(op.c),
-    );
+    let a = unit.frame.row::<u64>(op.a);
+    let b = unit.frame.row::<u64>(op.b);
+    let c = unit.frame.row::<u64>(op.c);
     let mut result = [0; LANES];
     let mut nans = 0;
     for lane in 0..LANES {

@@ -31,7 +31,8 @@ pub(crate) fn atomic_handler(
     Some(match (scalar, operation) {
         (ScalarType::F32, Operation::Add) => float_add(space),
         (ScalarType::F64, Operation::Add) => atomic::<u64, u64, _>(|old, b, _| {
-            let (x, y) = (f64::from_bits(old), f64::from_bits(b));
+            let x = f64::from_bits(old);
+            let y = f64::from_bits(b);
             inherit(x + y, [x, y]).to_bits()
         }),
         (ScalarType::F16, _) => narrow_atomic::<Half>(operation)?,

@@ -11,7 +11,6 @@ use crate::syntax::{Instruction, Keyword, Modifier, Opcode, ScalarType};
 pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
     use Opcode as O;
     let wide = scalar.bits() == 64;
-    let has = |keyword| instruction.has_keyword(keyword);
     Some(match instruction.opcode {
         O::Brev if wide => unary(|a: u64| a.reverse_bits()),
         O::Brev => unary(|a: u32| a.reverse_bits()),
@@ -19,7 +18,7 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
         O::Popc => unary(|a: u32| a.count_ones()),
         O::Clz if wide => unary(|a: u64| a.leading_zeros()),
         O::Clz => unary(|a: u32| a.leading_zeros()),
-        O::Bfind => return find_bit(scalar, has(Keyword::Shiftamt)),
+        O::Bfind => return find_bit(scalar, instruction.has_keyword(Keyword::Shiftamt)),
         // The 32-bit forms use the low byte of position and length.
         O::Bfe => match scalar {
             ScalarType::U32 => ternary(|a: u32, p: u32, n: u32| {
@@ -39,15 +38,19 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
         O::Lop3 if !wide => table_logic(),
         O::Prmt => return permutation(instruction),
         O::Fns => ternary(|mask: u32, base: u32, offset: i32| find_nth_set(mask, base, offset)),
-        O::Szext => match (has(Keyword::Clamp), scalar) {
+        O::Szext => match (instruction.has_keyword(Keyword::Clamp), scalar) {
             (true, ScalarType::U32) => binary(|a: u32, n: u32| extend_from(a, n, true, false)),
             (true, ScalarType::S32) => binary(|a: u32, n: u32| extend_from(a, n, true, true)),
             (false, ScalarType::U32) => binary(|a: u32, n: u32| extend_from(a, n, false, false)),
             (false, ScalarType::S32) => binary(|a: u32, n: u32| extend_from(a, n, false, true)),
             _ => return None,
         },
-        O::Shf => funnel(instruction, has(Keyword::Wrap), has(Keyword::L))?,
-        O::Bmsk if has(Keyword::Clamp) => binary(|p: u32, n: u32| {
+        O::Shf => funnel(
+            instruction,
+            instruction.has_keyword(Keyword::Wrap),
+            instruction.has_keyword(Keyword::L),
+        )?,
+        O::Bmsk if instruction.has_keyword(Keyword::Clamp) => binary(|p: u32, n: u32| {
             let mask = if n >= 32 {
                 u64::from(u32::MAX)
             } else {
@@ -55,7 +58,7 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
             };
             if p >= 32 { 0 } else { (mask << p) as u32 }
         }),
-        O::Bmsk if has(Keyword::Wrap) => {
+        O::Bmsk if instruction.has_keyword(Keyword::Wrap) => {
             binary(|p: u32, n: u32| (((1u64 << (n & 31)) - 1) << (p & 31)) as u32)
         }
         _ => return None,

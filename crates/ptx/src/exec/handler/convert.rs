@@ -15,10 +15,11 @@ pub(crate) fn direct(
     to: ScalarType,
     from: ScalarType,
 ) -> Option<Handler> {
-    let has = |modifier| instruction.has(modifier);
-    let clamps = has(Modifier::Saturate) || has(Modifier::SaturateFinite);
-    let special = clamps || has(Modifier::FlushToZero) || instruction.has_keyword(Keyword::Relu);
-    if special {
+    if instruction.has(Modifier::Saturate)
+        || instruction.has(Modifier::SaturateFinite)
+        || instruction.has(Modifier::FlushToZero)
+        || instruction.has_keyword(Keyword::Relu)
+    {
         return None;
     }
     if to.is_integer_like() && from.is_integer_like() {

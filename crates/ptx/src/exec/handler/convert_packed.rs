@@ -16,7 +16,8 @@ pub(crate) fn pack_integers(to: ScalarType) -> Option<Handler> {
         ($low:literal, $high:literal, $width:literal) => {
             ternary(|a: i32, b: i32, c: u32| {
                 let mask = u32::MAX >> (32 - $width);
-                let [a, b] = [a, b].map(|it| it.clamp($low, $high).cast_unsigned() & mask);
+                let a = a.clamp($low, $high).cast_unsigned() & mask;
+                let b = b.clamp($low, $high).cast_unsigned() & mask;
                 // Pairs of 16 bits have no third operand.
                 let above = if $width == 16 {
                     0

@@ -1,7 +1,7 @@
 //! Handlers of floating-point arithmetic: the host's operations where they round as the device's, exact ones otherwise.
 
 use super::packed::packed;
-use super::{binary, binary_of_doubles, quaternary, ternary, ternary_of_doubles, unary};
+use super::{binary, f64_binary, f64_ternary, quaternary, ternary, unary};
 use crate::exec::approximate::{approximate, coarse};
 use crate::exec::exact::Rounding;
 use crate::exec::float::{
@@ -138,10 +138,10 @@ fn double(instruction: &Instruction) -> Option<Choice> {
         return None;
     }
     match (instruction.opcode, usual) {
-        (O::Add, true) => plain(binary_of_doubles(|a, b| a + b)),
-        (O::Sub, true) => plain(binary_of_doubles(|a, b| a - b)),
-        (O::Mul, true) => plain(binary_of_doubles(|a, b| a * b)),
-        (O::Fma | O::Mad, true) => plain(ternary_of_doubles(|a: f64, b, c| a.fused(b, c))),
+        (O::Add, true) => plain(f64_binary(|a, b| a + b)),
+        (O::Sub, true) => plain(f64_binary(|a, b| a - b)),
+        (O::Mul, true) => plain(f64_binary(|a, b| a * b)),
+        (O::Fma | O::Mad, true) => plain(f64_ternary(|a: f64, b, c| a.fused(b, c))),
         (O::Div, true) => plain(binary(|a: f64, b: f64| inherit(a / b, [b, a]))),
         (O::Rcp, true) => plain(unary(|a: f64| inherit(1.0 / a, [a]))),
         (O::Sqrt, true) => plain(unary(|a: f64| inherit(a.sqrt(), [a]))),
@@ -165,12 +165,12 @@ fn double(instruction: &Instruction) -> Option<Choice> {
 fn narrow<T: Narrow>(instruction: &Instruction) -> Option<Choice> {
     use Opcode as O;
     let flushes = instruction.has(Modifier::FlushToZero);
-    let is_nearest = || mode(instruction) == Some(Mode::NEAREST);
+    let is_nearest = mode(instruction) == Some(Mode::NEAREST);
     plain(match (instruction.opcode, flushes) {
-        (O::Add, _) if is_nearest() => rows::binary::<T, _>(|a, b| a + b),
-        (O::Sub, _) if is_nearest() => rows::binary::<T, _>(|a, b| a - b),
-        (O::Mul, _) if is_nearest() => rows::binary::<T, _>(|a, b| a * b),
-        (O::Fma, _) if is_nearest() => rows::fused::<T>(),
+        (O::Add, _) if is_nearest => rows::binary::<T, _>(|a, b| a + b),
+        (O::Sub, _) if is_nearest => rows::binary::<T, _>(|a, b| a - b),
+        (O::Mul, _) if is_nearest => rows::binary::<T, _>(|a, b| a * b),
+        (O::Fma, _) if is_nearest => rows::fused::<T>(),
         (O::Add | O::Sub | O::Mul | O::Fma, _) => return general::<T>(instruction),
         (O::Min | O::Max, _) => return extremum::<T>(instruction, flushes),
         (O::Abs, false) => unary(narrow::abs_narrow::<T>),
@@ -202,13 +202,13 @@ fn general<T: Real<Raw: InFile>>(instruction: &Instruction) -> Option<Choice> {
 }
 
 fn extremum<T: Real<Raw: InFile>>(instruction: &Instruction, flushes: bool) -> Option<Choice> {
-    let has = |keyword| instruction.has_keyword(keyword);
     let nan = instruction.has(Modifier::Nan);
-    if has(Keyword::Xorsign) {
+    if instruction.has_keyword(Keyword::Xorsign) {
         return signed_extremum::<T>(instruction.opcode, nan, flushes);
     }
     if instruction.operands.len() == 4 {
-        return extremum_of_three(instruction.opcode, nan, flushes, has(Keyword::Abs));
+        let magnitudes = instruction.has_keyword(Keyword::Abs);
+        return ternary_extremum(instruction.opcode, nan, flushes, magnitudes);
     }
     plain(match (instruction.opcode, nan, flushes) {
         (Opcode::Min, false, false) => binary(|a: T, b: T| float::min(a, b)),
@@ -250,7 +250,7 @@ fn signed_extremum<T: Real<Raw: InFile>>(
 }
 
 /// Returns the handler of the extreme of three f32, or of their magnitudes.
-fn extremum_of_three(opcode: Opcode, nan: bool, flushes: bool, magnitudes: bool) -> Option<Choice> {
+fn ternary_extremum(opcode: Opcode, nan: bool, flushes: bool, magnitudes: bool) -> Option<Choice> {
     macro_rules! form {
         ($pick:ident) => {
             match (flushes, magnitudes) {

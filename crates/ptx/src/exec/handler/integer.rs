@@ -63,12 +63,12 @@ macro_rules! by_width {
 /// Returns the handler of an instruction on integers of a type.
 pub(crate) fn integer(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
     use Opcode as O;
-    let has = |modifier| instruction.has(modifier);
+    let saturates = instruction.has(Modifier::Saturate);
     match instruction.opcode {
-        O::Add if has(Modifier::Saturate) => {
+        O::Add if saturates => {
             (scalar == ScalarType::S32).then(|| binary(|a: i32, b: i32| a.saturating_add(b)))
         }
-        O::Sub if has(Modifier::Saturate) => {
+        O::Sub if saturates => {
             (scalar == ScalarType::S32).then(|| binary(|a: i32, b: i32| a.saturating_sub(b)))
         }
         O::Add => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_add(b)))
@@ -79,7 +79,7 @@ pub(crate) fn integer(instruction: &Instruction, scalar: ScalarType) -> Option<H
         O::Sad => by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.add_difference(b, c))),
         O::Div => by_type!(scalar, T => binary(|a: T, b: T| a.quotient(b))),
         O::Rem => by_type!(scalar, T => binary(|a: T, b: T| a.remainder(b))),
-        O::Min | O::Max if has(Modifier::Keyword(Keyword::Relu)) => {
+        O::Min | O::Max if instruction.has_keyword(Keyword::Relu) => {
             rectified(instruction.opcode, scalar)
         }
         O::Min => {
@@ -137,7 +137,8 @@ fn dot_product(instruction: &Instruction) -> Option<Handler> {
     let mut signs = instruction
         .types()
         .map(|scalar| scalar.class() == ScalarClass::Signed);
-    let (a, b) = (signs.next()?, signs.next()?);
+    let a = signs.next()?;
+    let b = signs.next()?;
     macro_rules! form {
         ($form:literal) => {
             match (a, b) {

@@ -14,7 +14,7 @@ pub(crate) fn copy<R: InFile + Lane<Raw = R>>() -> Handler {
 }
 
 /// Returns a copy between rows of 64 bits if `is_double`, and of 32 bits otherwise.
-pub(crate) fn copy_of_width(is_double: bool) -> Handler {
+pub(crate) fn copy_handler(is_double: bool) -> Handler {
     if is_double {
         copy::<u64>()
     } else {

@@ -92,7 +92,7 @@ where
     macro_rules! form {
         ($pick:ident) => {
             match (
-                instruction.has(Modifier::Keyword(Keyword::Xorsign)),
+                instruction.has_keyword(Keyword::Xorsign),
                 instruction.has(Modifier::FlushToZero),
             ) {
                 (false, false) => binary(|a: Pair<T>, b: Pair<T>| a.zip(b, float::$pick)),

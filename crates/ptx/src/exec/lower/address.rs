@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use super::element::Element;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::module::Place;
 use super::race::may_order;
-use super::used_bytes::runs_of_used_bytes;
+use super::used_bytes::used_byte_ranges;
 use super::variables::VariableLocation;
 use crate::exec::flow::run_fence;
 use crate::exec::handler::moves::{add_doubles, copy};
@@ -60,8 +61,7 @@ impl Lowerer<'_> {
             .used_bytes
             .filter(|_| target.row != NO_ROW)
             .unwrap_or(u32::MAX);
-        for (index, Range { start, end }) in runs_of_used_bytes(used, align).into_iter().enumerate()
-        {
+        for (index, Range { start, end }) in used_byte_ranges(used, align).into_iter().enumerate() {
             let target = Target {
                 offset: target.offset.wrapping_add(start),
                 ..target
@@ -69,7 +69,7 @@ impl Lowerer<'_> {
             self.check_race(instruction, target, end - start, None);
             self.find_uninitialized(target, start, end - start, index == 0);
         }
-        if self.load_whole(instruction, target, (&elements, scalar))? {
+        if self.load_whole(instruction, target, &elements, scalar)? {
             self.after_load(instruction, target);
             return Ok(());
         }
@@ -86,7 +86,11 @@ impl Lowerer<'_> {
                 self.load_bytes(target, offset, used, align, *slot)?;
                 continue;
             }
-            self.load_element(instruction, target, (offset, align), (*slot, scalar))?;
+            let element = Element {
+                slot: *slot,
+                scalar,
+            };
+            self.load_element(instruction, target, offset, align, element)?;
         }
         self.after_load(instruction, target);
         Ok(())
@@ -116,16 +120,12 @@ impl Lowerer<'_> {
         let (elements, scalar, align) = self.elements(source, scalar)?;
         self.check_race(instruction, target, align, Some((&elements, scalar)));
         self.note_write(target, align);
-        if self.store_whole(instruction, target, (&elements, scalar))? {
+        if self.store_whole(instruction, target, &elements, scalar)? {
             return Ok(());
         }
         for (index, slot) in elements.into_iter().enumerate() {
-            self.store_element(
-                instruction,
-                target,
-                (index as u64 * scalar.bytes(), align),
-                (slot, scalar),
-            )?;
+            let offset = index as u64 * scalar.bytes();
+            self.store_element(instruction, target, offset, align, Element { slot, scalar })?;
         }
         Ok(())
     }
@@ -311,7 +311,7 @@ impl Lowerer<'_> {
         element: u64,
         align: u64,
     ) -> &mut Op {
-        let runs = self.kept_runs.reuse(target, align);
+        let pattern = self.pattern_slots.reuse(target, align);
         self.push(Op {
             imm: target.offset.wrapping_add(element),
             a: target.row,
@@ -319,27 +319,27 @@ impl Lowerer<'_> {
             space: target.space,
             narrow_address: target.narrow,
             align_mask: (align - 1) as u8,
-            pattern: runs,
+            pattern,
             ..Op::new(run)
         })
     }
 
-    /// Appends a check of the next access that finds the runs of its address register, and keeps them if no other access did.
+    /// Appends a check of the next access that computes the pattern of its address register, and caches it if no other access did.
     pub(super) fn checking_access(&mut self, run: Handler, target: Target, bytes: u64) -> &mut Op {
-        let runs = if bytes.is_power_of_two() {
-            self.runs_slot(target, bytes)
+        let pattern = if bytes.is_power_of_two() {
+            self.pattern_slot(target, bytes)
         } else {
             PatternSlot::None
         };
         let op = self.access(run, target, 0, bytes);
-        op.pattern = runs;
+        op.pattern = pattern;
         op
     }
 
-    /// Returns the slot of the runs of the address register of a load or a store, which keeps them if no earlier access did.
-    pub(super) fn runs_slot(&mut self, target: Target, align: u64) -> PatternSlot {
-        match self.kept_runs.reuse(target, align) {
-            PatternSlot::None if !self.is_guarded() => self.kept_runs.keep(target, align),
+    /// Returns the slot of the pattern of the address register of a load or a store, which fills it if no earlier access did.
+    pub(super) fn pattern_slot(&mut self, target: Target, align: u64) -> PatternSlot {
+        match self.pattern_slots.reuse(target, align) {
+            PatternSlot::None if !self.is_guarded() => self.pattern_slots.fill(target, align),
             slot => slot,
         }
     }
@@ -347,7 +347,7 @@ impl Lowerer<'_> {
     pub(super) fn fence_after(&mut self, instruction: &Instruction) {
         if [Semantics::Acquire, Semantics::AcquireRelease]
             .into_iter()
-            .any(|it| instruction.has(Modifier::Semantics(it)))
+            .any(|semantics| instruction.has(Modifier::Semantics(semantics)))
         {
             self.fence();
         }
@@ -356,7 +356,7 @@ impl Lowerer<'_> {
     pub(super) fn fence_before(&mut self, instruction: &Instruction) {
         if [Semantics::Release, Semantics::AcquireRelease]
             .into_iter()
-            .any(|it| instruction.has(Modifier::Semantics(it)))
+            .any(|semantics| instruction.has(Modifier::Semantics(semantics)))
         {
             self.fence();
         }

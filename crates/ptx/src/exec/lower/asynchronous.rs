@@ -15,32 +15,31 @@ use crate::syntax::{
 impl Lowerer<'_> {
     /// `cp.async`, and its commit and wait.
     pub(super) fn copy_asynchronously(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        if has(Keyword::Bulk) || has(Keyword::Reduce) {
+        if instruction.has_keyword(Keyword::Bulk) || instruction.has_keyword(Keyword::Reduce) {
             return self.copy_bulk(instruction);
         }
-        if has(Keyword::CommitGroup) {
+        if instruction.has_keyword(Keyword::CommitGroup) {
             self.push(Op::new(run_commit));
             return Ok(());
         }
-        if has(Keyword::WaitAll) {
+        if instruction.has_keyword(Keyword::WaitAll) {
             self.push(Op::new(run_wait_all));
             return Ok(());
         }
         match &instruction.operands[..] {
-            [Operand::Integer(count)] if has(Keyword::WaitGroup) => {
+            [Operand::Integer(count)] if instruction.has_keyword(Keyword::WaitGroup) => {
                 self.push(Op::new(run_wait_group)).imm = count.bits;
                 Ok(())
             }
-            [Operand::Address(barrier)] if has(Keyword::Mbarrier) => {
-                let space = space_of(state(instruction, 0));
+            [Operand::Address(barrier)] if instruction.has_keyword(Keyword::Mbarrier) => {
+                let space = address_space(state(instruction, 0));
                 let a = self.address_row(*barrier)?;
                 let op = self.push(Op {
                     a,
                     space,
                     ..Op::new(run_arrive_after_copies)
                 });
-                op.imm = u64::from(has(Keyword::Noinc));
+                op.imm = u64::from(instruction.has_keyword(Keyword::Noinc));
                 Ok(())
             }
             [
@@ -50,10 +49,10 @@ impl Lowerer<'_> {
                 rest @ ..,
             ] if matches!(size.bits, 4 | 8 | 16) => {
                 let hint = usize::from(instruction.has(Modifier::CacheHint));
-                let rest = &rest[..rest.len().saturating_sub(hint)];
+                let optional = &rest[..rest.len().saturating_sub(hint)];
                 let a = self.address_row(*to)?;
                 let b = self.address_row(*from)?;
-                let c = self.bytes_read(rest.first(), size.bits as u32)?;
+                let c = self.bytes_read(optional.first(), size.bits as u32)?;
                 let op = self.push(Op {
                     a,
                     b,
@@ -74,7 +73,8 @@ impl Lowerer<'_> {
             None => Ok(all),
             Some(Operand::Register(register)) => match self.slot(*register) {
                 Slot::Predicate(predicate) => {
-                    let (none, row) = (self.word(0), self.new_word());
+                    let none = self.word(0);
+                    let row = self.new_word();
                     self.emit(
                         crate::exec::handler::select::<u32>(),
                         row,
@@ -87,7 +87,8 @@ impl Lowerer<'_> {
             },
             Some(negated @ Operand::Not(_)) => {
                 let (predicate, negate) = self.predicate_source(negated)?;
-                let (none, row) = (self.word(0), self.new_word());
+                let none = self.word(0);
+                let row = self.new_word();
                 self.emit(
                     crate::exec::handler::select::<u32>(),
                     row,
@@ -108,11 +109,9 @@ impl Lowerer<'_> {
             Base::Register(register) => match self.slot(register) {
                 Slot::Double(row) => row,
                 Slot::Word(row) => {
-                    let (sum, offset, wide) = (
-                        self.new_word(),
-                        self.word(address.offset as u32),
-                        self.new_double(),
-                    );
+                    let sum = self.new_word();
+                    let offset = self.word(address.offset as u32);
+                    let wide = self.new_double();
                     self.emit(add_words(), sum, [row, offset, 0]);
                     self.emit(zero_extend(), wide, [sum, 0, 0]);
                     return Ok(wide);
@@ -127,7 +126,8 @@ impl Lowerer<'_> {
         if address.offset == 0 {
             return Ok(row);
         }
-        let (sum, offset) = (self.new_double(), self.double(address.offset as u64));
+        let sum = self.new_double();
+        let offset = self.double(address.offset as u64);
         self.emit(add_doubles(), sum, [row, offset, 0]);
         Ok(sum)
     }
@@ -159,10 +159,8 @@ impl Lowerer<'_> {
         } else {
             1
         };
-        let (a, b) = (
-            self.address_row(*barrier)?,
-            self.word((count * scalar.bytes()) as u32),
-        );
+        let a = self.address_row(*barrier)?;
+        let b = self.word((count * scalar.bytes()) as u32);
         let d = self.new_double();
         self.push(Op {
             a,
@@ -187,7 +185,7 @@ pub(super) fn state(instruction: &Instruction, index: usize) -> Option<State> {
     spaces.into_iter().nth(index)
 }
 
-pub(super) fn space_of(state: Option<State>) -> Space {
+pub(super) fn address_space(state: Option<State>) -> Space {
     match state {
         Some(State::Shared | State::SharedCta | State::SharedCluster) => Space::Shared,
         Some(State::Global | State::Const) => Space::Global,

@@ -25,10 +25,10 @@ impl Lowerer<'_> {
             });
         let operation = operation.ok_or_else(|| Refusal::form(instruction))?;
         let target = self.target(instruction, *address)?;
-        let operand = |index: usize| instruction.operands.get(skip + index);
-        let b = operand(1).ok_or_else(|| Refusal::form(instruction))?;
+        let mut sources = instruction.operands[skip + 1..].iter();
+        let b = sources.next().ok_or_else(|| Refusal::form(instruction))?;
         let c = if operation == Operation::CompareAndSwap {
-            operand(2).unwrap_or(b)
+            sources.next().unwrap_or(b)
         } else {
             b
         };
@@ -39,12 +39,9 @@ impl Lowerer<'_> {
             &sink
         };
         self.fence_before(instruction);
-        let orders = |semantics: &[Semantics]| {
-            semantics
-                .iter()
-                .any(|it| instruction.has(Modifier::Semantics(*it)))
-        };
-        if orders(&[Semantics::Release, Semantics::AcquireRelease]) {
+        if instruction.has(Modifier::Semantics(Semantics::Release))
+            || instruction.has(Modifier::Semantics(Semantics::AcquireRelease))
+        {
             self.exchange(target.space);
         }
         let elements = if let Operand::Vector(sources) = b {
@@ -66,13 +63,16 @@ impl Lowerer<'_> {
         } else {
             let run = atomic_handler(operation, scalar, target.space)
                 .ok_or_else(|| Refusal::form(instruction))?;
-            let (b, c) = (self.source(b, scalar)?, self.source(c, scalar)?);
+            let b = self.source(b, scalar)?;
+            let c = self.source(c, scalar)?;
             let d = self.destination(destination, scalar)?;
             let op = self.access(run, target, 0, scalar.bytes());
             (op.d, op.b, op.c) = (d, b, c);
         }
         self.fence_after(instruction);
-        if orders(&[Semantics::Acquire, Semantics::AcquireRelease]) {
+        if instruction.has(Modifier::Semantics(Semantics::Acquire))
+            || instruction.has(Modifier::Semantics(Semantics::AcquireRelease))
+        {
             self.exchange(target.space);
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! mbarrier objects in shared memory, and addresses in other blocks of the cluster.
 
-use super::asynchronous::{space_of, state};
+use super::asynchronous::{address_space, state};
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use crate::exec::barrier_object::{
@@ -9,13 +9,12 @@ use crate::exec::barrier_object::{
 };
 use crate::exec::handler::moves::{copy, lower_word};
 use crate::exec::op::{Handler, Op};
-use crate::syntax::{Instruction, Keyword, Modifier, Operand, ScalarType};
+use crate::syntax::{Instruction, Keyword, Operand, ScalarType};
 
 impl Lowerer<'_> {
     /// `mbarrier`.
     pub(super) fn barrier_object(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        if has(Keyword::PendingCount) {
+        if instruction.has_keyword(Keyword::PendingCount) {
             let [destination, state] = &instruction.operands[..] else {
                 return Err(Refusal::form(instruction));
             };
@@ -24,7 +23,7 @@ impl Lowerer<'_> {
             self.emit(pending_count(), d, [a, 0, 0]);
             return Ok(());
         }
-        if has(Keyword::TestWait) || has(Keyword::TryWait) {
+        if instruction.has_keyword(Keyword::TestWait) || instruction.has_keyword(Keyword::TryWait) {
             return self.test_barrier_object(instruction);
         }
         let (destination, rest) = match &instruction.operands[..] {
@@ -35,25 +34,25 @@ impl Lowerer<'_> {
             _ => return Err(Refusal::form(instruction)),
         };
         let (address, operands) = rest;
-        let run: Handler = if has(Keyword::Init) {
+        let run: Handler = if instruction.has_keyword(Keyword::Init) {
             run_update::<INIT>
-        } else if has(Keyword::Inval) {
+        } else if instruction.has_keyword(Keyword::Inval) {
             run_update::<INVALIDATE>
-        } else if has(Keyword::ArriveDrop) {
-            if has(Keyword::ExpectTx) {
+        } else if instruction.has_keyword(Keyword::ArriveDrop) {
+            if instruction.has_keyword(Keyword::ExpectTx) {
                 run_update::<EXPECT_AND_DROP>
             } else {
                 run_update::<DROP>
             }
-        } else if has(Keyword::Arrive) {
-            if has(Keyword::ExpectTx) {
+        } else if instruction.has_keyword(Keyword::Arrive) {
+            if instruction.has_keyword(Keyword::ExpectTx) {
                 run_update::<EXPECT_AND_ARRIVE>
             } else {
                 run_update::<ARRIVE>
             }
-        } else if has(Keyword::ExpectTx) {
+        } else if instruction.has_keyword(Keyword::ExpectTx) {
             run_update::<EXPECT>
-        } else if has(Keyword::CompleteTx) {
+        } else if instruction.has_keyword(Keyword::CompleteTx) {
             run_update::<COMPLETE>
         } else {
             return Err(Refusal::form(instruction));
@@ -65,7 +64,7 @@ impl Lowerer<'_> {
         };
         let d = self.destination(destination.unwrap_or(&Operand::Sink), ScalarType::B64)?;
         self.fence();
-        let space = space_of(state(instruction, 0));
+        let space = address_space(state(instruction, 0));
         self.push(Op {
             a,
             b,
@@ -99,7 +98,7 @@ impl Lowerer<'_> {
         } else {
             run_test::<false>
         };
-        let space = space_of(state(instruction, 0));
+        let space = address_space(state(instruction, 0));
         self.push(Op {
             a,
             b,

@@ -1,6 +1,6 @@
 //! Bulk copies, reductions and prefetches of contiguous bytes.
 
-use super::asynchronous::{space_of, state};
+use super::asynchronous::{address_space, state};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::bulk::{
@@ -17,15 +17,16 @@ use crate::syntax::{
 impl Lowerer<'_> {
     /// `cp.async.bulk` and `cp.reduce.async.bulk`.
     pub(super) fn copy_bulk(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        if has(Keyword::Tensor) {
+        if instruction.has_keyword(Keyword::Tensor) {
             return self.copy_tensor(instruction);
         }
         // Copies complete immediately, so groups are always complete.
-        if has(Keyword::CommitGroup) || has(Keyword::WaitGroup) {
+        if instruction.has_keyword(Keyword::CommitGroup)
+            || instruction.has_keyword(Keyword::WaitGroup)
+        {
             return Ok(());
         }
-        if has(Keyword::Prefetch) {
+        if instruction.has_keyword(Keyword::Prefetch) {
             return self.prefetch_bulk(instruction);
         }
         let [
@@ -37,7 +38,7 @@ impl Lowerer<'_> {
         else {
             return Err(Refusal::form(instruction));
         };
-        let reduction = if has(Keyword::Reduce) {
+        let reduction = if instruction.has_keyword(Keyword::Reduce) {
             Some(reduction(instruction)?)
         } else {
             None
@@ -46,8 +47,8 @@ impl Lowerer<'_> {
         let b = self.address_row(*from)?;
         let c = self.source(size, ScalarType::U32)?;
         let spaces = [
-            space_of(state(instruction, 0)),
-            space_of(state(instruction, 1)),
+            address_space(state(instruction, 0)),
+            address_space(state(instruction, 1)),
         ];
         let barrier = match rest.first() {
             Some(Operand::Address(barrier)) => self.address_row(*barrier)?,
@@ -57,7 +58,7 @@ impl Lowerer<'_> {
 
         let run = match reduction {
             Some(_) => run_reduction,
-            None if has(Keyword::CpMask) => run_masked,
+            None if instruction.has_keyword(Keyword::CpMask) => run_masked,
             None => run_bulk,
         };
         let number = self.out.reductions.len() as u64;
@@ -82,11 +83,14 @@ impl Lowerer<'_> {
 
     /// Returns the row of the mask of destination blocks, or of copied bytes.
     fn mask(&mut self, instruction: &Instruction, rest: &[Operand]) -> Lowered<u32> {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         match rest {
-            [_, mask, ..] if has(Keyword::MulticastCluster) => self.source(mask, ScalarType::B16),
-            [.., mask] if has(Keyword::CpMask) => self.byte_mask(instruction, mask),
-            _ if has(Keyword::CpMask) => Err(Refusal::form(instruction)),
+            [_, mask, ..] if instruction.has_keyword(Keyword::MulticastCluster) => {
+                self.source(mask, ScalarType::B16)
+            }
+            [.., mask] if instruction.has_keyword(Keyword::CpMask) => {
+                self.byte_mask(instruction, mask)
+            }
+            _ if instruction.has_keyword(Keyword::CpMask) => Err(Refusal::form(instruction)),
             _ => Ok(NO_REGISTER),
         }
     }
@@ -102,12 +106,12 @@ impl Lowerer<'_> {
         .map(Modifier::Keyword);
         let spaces = [State::Global, State::SharedCta].map(Modifier::Space);
         let hint = usize::from(instruction.has(Modifier::CacheHint));
-        let is_known = |modifier: &Modifier| {
+        let are_supported = instruction.modifiers.iter().all(|modifier| {
             keywords.contains(modifier)
                 || spaces.contains(modifier)
                 || *modifier == Modifier::CacheHint
-        };
-        if !instruction.modifiers.iter().all(is_known) || instruction.operands.len() != 4 + hint {
+        });
+        if !are_supported || instruction.operands.len() != 4 + hint {
             return Err(Refusal::form(instruction));
         }
         self.source(mask, ScalarType::B16)
@@ -115,14 +119,12 @@ impl Lowerer<'_> {
 
     fn prefetch_bulk(&mut self, instruction: &Instruction) -> Lowered {
         let hint = usize::from(instruction.has(Modifier::CacheHint));
-        let is_known = instruction.has(Modifier::Level(CacheLevel::L2))
+        let is_supported = instruction.has(Modifier::Level(CacheLevel::L2))
             && state(instruction, 0) == Some(State::Global);
         match &instruction.operands[..] {
-            [Operand::Address(from), size, rest @ ..] if is_known && rest.len() == hint => {
-                let (a, c) = (
-                    self.address_row(*from)?,
-                    self.source(size, ScalarType::U32)?,
-                );
+            [Operand::Address(from), size, rest @ ..] if is_supported && rest.len() == hint => {
+                let a = self.address_row(*from)?;
+                let c = self.source(size, ScalarType::U32)?;
                 self.push(Op {
                     a,
                     c,
@@ -137,17 +139,17 @@ impl Lowerer<'_> {
 
 /// Returns the operation of `cp.reduce.async.bulk`, or a refusal of a form that does not exist.
 fn reduction(instruction: &Instruction) -> Lowered<BulkReduction> {
-    let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-    let refusal = || Refusal::form(instruction);
-    let (operation, scalar) = (operation(instruction), instruction.types().next());
+    let operation = operation(instruction);
+    let scalar = instruction.types().next();
     let (Some(operation), Some(scalar)) = (operation, scalar) else {
-        return Err(refusal());
+        return Err(Refusal::form(instruction));
     };
     let spaces = [state(instruction, 0), state(instruction, 1)];
     let is_device = spaces[0] == Some(State::Global);
     let is_half = matches!(scalar, ScalarType::F16 | ScalarType::Bf16);
     // Sums of 16-bit floats are spelled with `.noftz`.
-    let is_spelled = has(Keyword::Noftz) == (is_half && operation == Operation::Add);
+    let is_spelled =
+        instruction.has_keyword(Keyword::Noftz) == (is_half && operation == Operation::Add);
     let is_whole = matches!(scalar, ScalarType::B32 | ScalarType::U32 | ScalarType::S32)
         || scalar == ScalarType::U64 && operation == Operation::Add;
     let (destination, completion, operands) = if is_device {
@@ -159,14 +161,16 @@ fn reduction(instruction: &Instruction) -> Lowered<BulkReduction> {
     } else {
         (State::SharedCluster, Keyword::MbarrierCompleteTxBytes, 4)
     };
-    let is_placed = spaces == [Some(destination), Some(State::SharedCta)] && has(completion);
-    let known =
-        7 + usize::from(has(Keyword::Noftz)) + usize::from(instruction.has(Modifier::CacheHint));
-    let is_whole = (is_device || is_whole) && instruction.modifiers.len() == known + 1;
+    let is_placed = spaces == [Some(destination), Some(State::SharedCta)]
+        && instruction.has_keyword(completion);
+    let suffixes = 8
+        + usize::from(instruction.has_keyword(Keyword::Noftz))
+        + usize::from(instruction.has(Modifier::CacheHint));
+    let is_whole = (is_device || is_whole) && instruction.modifiers.len() == suffixes;
     if !is_spelled || !is_placed || !is_whole || instruction.operands.len() != operands {
-        return Err(refusal());
+        return Err(Refusal::form(instruction));
     }
-    let change = tensor::change(operation, scalar).ok_or_else(refusal)?;
+    let change = tensor::change(operation, scalar).ok_or_else(|| Refusal::form(instruction))?;
     Ok(BulkReduction {
         change,
         bytes: scalar.bytes(),

@@ -23,7 +23,10 @@ impl Lowerer<'_> {
         let is_whole = !matches!(size, Operand::Integer(size) if size.bits % STEP != 0);
         if value.bits != 0
             || !is_whole
-            || instruction.modifiers.iter().any(|it| !allowed.contains(it))
+            || instruction
+                .modifiers
+                .iter()
+                .any(|modifier| !allowed.contains(modifier))
         {
             return Err(Refusal::form(instruction));
         }

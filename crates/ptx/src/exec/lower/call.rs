@@ -71,25 +71,30 @@ impl Lowerer<'_> {
         Ok(())
     }
 
+    /// Returns the size in bytes of a result in the declaration of a function.
+    fn declared_result_bytes(&self, function: FunctionId, index: usize) -> u64 {
+        let function = self
+            .context
+            .module
+            .function(self.context.resolve_alias(function));
+        match function.returns[index] {
+            Parameter::Variable(id) => function.variables[id.0 as usize].size,
+            Parameter::Register(id) => {
+                let register = &function.registers[id.0 as usize];
+                u64::from(register.vector) * register.scalar.bytes().max(4)
+            }
+        }
+    }
+
     /// Returns the number of bytes of local memory that a result takes.
     fn result_bytes(&self, call: &Call, index: usize) -> u64 {
-        let of = |id: FunctionId| {
-            let function = self.context.module.function(self.context.resolve_alias(id));
-            match function.returns[index] {
-                Parameter::Variable(id) => function.variables[id.0 as usize].size,
-                Parameter::Register(id) => {
-                    let register = &function.registers[id.0 as usize];
-                    u64::from(register.vector) * register.scalar.bytes().max(4)
-                }
-            }
-        };
         let bytes = match call.callee {
-            Callee::Direct(id) => of(id),
+            Callee::Direct(id) => self.declared_result_bytes(id, index),
             Callee::Indirect(_, CallSignature::Targets(id)) => self.function.call_targets
                 [id.0 as usize]
                 .functions
                 .first()
-                .map_or(0, |id| of(*id)),
+                .map_or(0, |id| self.declared_result_bytes(*id, index)),
             // An element in a register takes at least 4 bytes.
             Callee::Indirect(_, CallSignature::Prototype(id)) => {
                 let result = &self.function.prototypes[id.0 as usize].returns[index];
@@ -144,7 +149,7 @@ impl Lowerer<'_> {
 
     /// Appends loads of a register, with all its elements, from the frame's local memory.
     pub(super) fn register_from_frame(&mut self, register: RegisterId, offset: u64) -> Lowered {
-        for (index, slot) in (0_u64..).zip(self.elements_of(register)) {
+        for (index, slot) in (0_u64..).zip(self.register_slots(register)) {
             self.copy_from_frame(slot, offset + index * element_bytes(slot))?;
         }
         Ok(())
@@ -152,7 +157,7 @@ impl Lowerer<'_> {
 
     /// Appends stores of a register, with all its elements, to the frame's local memory.
     pub(super) fn register_to_frame(&mut self, register: RegisterId, offset: u64) -> Lowered {
-        for (index, slot) in (0_u64..).zip(self.elements_of(register)) {
+        for (index, slot) in (0_u64..).zip(self.register_slots(register)) {
             self.copy_to_frame(slot, offset + index * element_bytes(slot))?;
         }
         Ok(())
@@ -160,14 +165,14 @@ impl Lowerer<'_> {
 
     /// Returns the number of bytes of local memory of a register parameter.
     pub(super) fn register_bytes(&self, register: RegisterId) -> u64 {
-        self.elements_of(register)
+        self.register_slots(register)
             .iter()
             .map(|slot| element_bytes(*slot))
             .sum::<u64>()
             .max(8)
     }
 
-    fn elements_of(&self, register: RegisterId) -> Vec<Slot> {
+    fn register_slots(&self, register: RegisterId) -> Vec<Slot> {
         let vector = self.function.registers[register.0 as usize].vector;
         (0..vector)
             .map(|index| self.element(register, index))
@@ -186,7 +191,7 @@ impl Lowerer<'_> {
             Slot::Predicate(number) => {
                 let word = self.new_word();
                 self.copy_from_frame(Slot::Word(word), offset)?;
-                return self.predicate_of(number, Slot::Word(word));
+                return self.move_predicate(number, Slot::Word(word));
             }
         };
         self.push(Op {
@@ -208,7 +213,9 @@ impl Lowerer<'_> {
                 return self.copy_to_frame(Slot::Double(row + 1), offset + 8);
             }
             Slot::Predicate(number) => {
-                let (word, one, zero) = (self.new_word(), self.word(1), self.word(0));
+                let word = self.new_word();
+                let one = self.word(1);
+                let zero = self.word(0);
                 self.emit(select::<u32>(), word, [one, zero, number]);
                 return self.copy_to_frame(Slot::Word(word), offset);
             }

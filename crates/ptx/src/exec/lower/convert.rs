@@ -15,7 +15,7 @@ use crate::syntax::{
 impl Lowerer<'_> {
     /// `cvt`.
     pub(super) fn convert(&mut self, instruction: &Instruction) -> Lowered {
-        if instruction.has(Modifier::Keyword(Keyword::Pack)) {
+        if instruction.has_keyword(Keyword::Pack) {
             return self.pack_integers(instruction);
         }
         let types: Vec<ScalarType> = instruction.types().collect();

@@ -30,37 +30,37 @@ impl Lowerer<'_> {
         to: ScalarType,
         from: ScalarType,
     ) -> Lowered {
-        let refusal = || Refusal::form(instruction);
         match &instruction.operands[..] {
             [destination, source] if to == ScalarType::Tf32 && from == ScalarType::F32 => {
                 let a = self.source(source, from)?;
-                let run = to_tf32(instruction).ok_or_else(refusal)?;
+                let run = to_tf32(instruction).ok_or_else(|| Refusal::form(instruction))?;
                 let d = self.destination(destination, ScalarType::B32)?;
                 self.emit(run, d, [a, 0, 0]);
                 Ok(())
             }
             [destination, high, low] if from == ScalarType::F32 => {
-                let (high, low) = (self.source(high, from)?, self.source(low, from)?);
-                let run = narrowing(instruction, to).ok_or_else(refusal)?;
+                let high = self.source(high, from)?;
+                let low = self.source(low, from)?;
+                let run = narrowing(instruction, to).ok_or_else(|| Refusal::form(instruction))?;
                 self.narrow_pair(destination, to, run, [high, low])
             }
             [destination, source]
                 if from == ScalarType::F16x2 && is_small(to)
                     || from == ScalarType::Bf16x2 && to == ScalarType::Ue8m0x2 =>
             {
-                let widen = widen_half(from).ok_or_else(refusal)?;
+                let widen = widen_half(from).ok_or_else(|| Refusal::form(instruction))?;
                 let a = self.source(source, ScalarType::B32)?;
                 let [low, high] = self.halves(a).map(|half| (half, self.new_word()));
                 for (half, wide) in [low, high] {
                     self.emit(widen, wide, [half, 0, 0]);
                 }
-                let run = narrowing(instruction, to).ok_or_else(refusal)?;
+                let run = narrowing(instruction, to).ok_or_else(|| Refusal::form(instruction))?;
                 self.narrow_pair(destination, to, run, [high.1, low.1])
             }
             [destination, source] if is_small(from) => {
                 self.widen_pair(instruction, destination, source, to, from)
             }
-            _ => Err(refusal()),
+            _ => Err(Refusal::form(instruction)),
         }
     }
 
@@ -76,10 +76,8 @@ impl Lowerer<'_> {
             Some(c) => self.source(c, ScalarType::B32)?,
             None => self.word(0),
         };
-        let (a, b) = (
-            self.source(a, ScalarType::S32)?,
-            self.source(b, ScalarType::S32)?,
-        );
+        let a = self.source(a, ScalarType::S32)?;
+        let b = self.source(b, ScalarType::S32)?;
         let d = self.destination(destination, ScalarType::B32)?;
         self.emit(run, d, [a, b, c]);
         Ok(())

@@ -14,23 +14,24 @@ impl Lowerer<'_> {
         to: ScalarType,
         from: ScalarType,
     ) -> Lowered {
-        let refusal = || Refusal::form(instruction);
         let (destination, sources, random): (_, Vec<&Operand>, _) = match &instruction.operands[..]
         {
             [destination, high, low, random] => (destination, vec![high, low], random),
             [destination, Operand::Vector(all), random] if all.len() == 4 => {
                 (destination, all.iter().collect(), random)
             }
-            _ => return Err(refusal()),
+            _ => return Err(Refusal::form(instruction)),
         };
         let (run, width) = rounding(instruction, to, sources.len())
             .filter(|_| from == ScalarType::F32)
-            .ok_or_else(refusal)?;
+            .ok_or_else(|| Refusal::form(instruction))?;
         let random = self.source(random, ScalarType::B32)?;
         let slices = slices(to);
         let mut whole = None;
         for (source, slice) in sources.into_iter().zip(slices) {
-            let (a, part, result) = (self.source(source, from)?, self.new_word(), self.new_word());
+            let a = self.source(source, from)?;
+            let part = self.new_word();
+            let result = self.new_word();
             self.emit(slice, part, [random, 0, 0]);
             self.emit(run, result, [a, part, 0]);
             whole = Some(match whole {
@@ -50,7 +51,11 @@ impl Lowerer<'_> {
                 ScalarType::B32
             },
         )?;
-        self.emit(copy::<u32>(), d, [whole.ok_or_else(refusal)?, 0, 0]);
+        self.emit(
+            copy::<u32>(),
+            d,
+            [whole.ok_or_else(|| Refusal::form(instruction))?, 0, 0],
+        );
         Ok(())
     }
 }

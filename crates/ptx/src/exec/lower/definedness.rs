@@ -18,23 +18,23 @@ impl Lowerer<'_> {
         if start == end {
             return;
         }
-        let (flow, later) = self.flows_of(instruction);
+        let (flow, later) = self.instruction_flows(instruction);
         let meets = matches!(
             flow.propagation,
             Propagation::AllLanes | Propagation::WholeWarp | Propagation::Shuffle(_)
         );
-        let at = if meets { end - 1 } else { start };
+        let index = if meets { end - 1 } else { start };
         if !flow.sinks.is_empty() || flow.propagation != Propagation::Nothing {
-            self.out.flows.push((at as u32, flow));
+            self.out.flows.push((index as u32, flow));
         }
-        if let (Some(flow), Some(at)) = (later, self.moved_at.filter(|at| *at < end)) {
+        if let (Some(flow), Some(index)) = (later, self.moved_at.filter(|index| *index < end)) {
             // The op that finds uninitialized bytes precedes the access, so the two have separate flows.
-            self.out.flows.push((at as u32, flow));
+            self.out.flows.push((index as u32, flow));
         }
     }
 
     /// Returns the flow of the instruction's first op, and that of the op after the search for uninitialized bytes.
-    fn flows_of(&self, instruction: &Instruction) -> (Flow, Option<Flow>) {
+    fn instruction_flows(&self, instruction: &Instruction) -> (Flow, Option<Flow>) {
         use Opcode as O;
         let operands = &instruction.operands[..];
         let scalar = instruction.types().next().unwrap_or(ScalarType::B64);
@@ -240,17 +240,18 @@ impl Lowerer<'_> {
         };
         let bytes = scalar.bytes() as u32;
         let is_global = instruction.has(Modifier::Space(State::Global));
-        let places = self.parts(value, bytes).into_iter();
-        let sources: Vec<Source> = places
-            .map(|(place, bytes)| Source {
-                value: place.map_or(Value::Immediate(0), Value::Register),
+        let sources: Vec<Source> = self
+            .parts(value, bytes)
+            .into_iter()
+            .map(|(row, bytes)| Source {
+                value: row.map_or(Value::Immediate(0), Value::Register),
                 bytes,
             })
             .collect();
         let mut sinks = self.sinks([address]);
         if is_global {
             let stored = sources.iter().filter_map(|source| match source.value {
-                Value::Register(place) => Some((place, bits(source.bytes))),
+                Value::Register(row) => Some((row, bits(source.bytes))),
                 _ => None,
             });
             sinks.extend(stored);
@@ -271,18 +272,14 @@ impl Lowerer<'_> {
         let [destination, source] = operands else {
             return nothing();
         };
-        let parts = |operand: &Operand, other: &Operand| match (operand, other) {
-            (Operand::Vector(parts), single) if !matches!(single, Operand::Vector(_)) => {
-                scalar.bytes() as u32 / parts.len().max(1) as u32
-            }
-            _ => scalar.bytes() as u32,
-        };
-        let sources = self.parts(source, parts(source, destination)).into_iter();
-        let sources = sources.map(|(place, bytes)| Source {
-            value: place.map_or(Value::Immediate(0), Value::Register),
+        let source_bytes = part_bytes(source, destination, scalar);
+        let sources = self.parts(source, source_bytes).into_iter();
+        let sources = sources.map(|(row, bytes)| Source {
+            value: row.map_or(Value::Immediate(0), Value::Register),
             bytes,
         });
-        let destinations = self.parts(destination, parts(destination, source));
+        let destination_bytes = part_bytes(destination, source, scalar);
+        let destinations = self.parts(destination, destination_bytes);
         Flow {
             propagation: Propagation::Bytes { signed: false },
             sources: sources.collect(),
@@ -332,9 +329,9 @@ impl Lowerer<'_> {
         operands: &[Operand],
         scalar: ScalarType,
     ) -> Flow {
-        let decides = if instruction.has(Modifier::Operation(Operation::And)) {
+        let decides = if instruction.has_operation(Operation::And) {
             Some(false)
-        } else if instruction.has(Modifier::Operation(Operation::Or)) {
+        } else if instruction.has_operation(Operation::Or) {
             Some(true)
         } else {
             None
@@ -366,7 +363,7 @@ impl Lowerer<'_> {
         );
         // The predicate depends on the lane numbers only.
         flow.destinations
-            .retain(|(place, _)| !matches!(place, Some(RegisterRow::Predicate(_))));
+            .retain(|(row, _)| !matches!(row, Some(RegisterRow::Predicate(_))));
         Flow {
             sinks: self.sinks([members]),
             ..flow
@@ -415,11 +412,12 @@ impl Lowerer<'_> {
         let values = operands
             .into_iter()
             .flat_map(|operand| self.values(operand));
-        let places = values.filter_map(|value| match value {
-            Value::Immediate(_) => None,
-            Value::Register(place) | Value::Not(place) => Some((place, u8::MAX)),
-        });
-        places.collect()
+        values
+            .filter_map(|value| match value {
+                Value::Immediate(_) => None,
+                Value::Register(row) | Value::Not(row) => Some((row, u8::MAX)),
+            })
+            .collect()
     }
 
     /// Returns the single value of an operand.
@@ -427,20 +425,25 @@ impl Lowerer<'_> {
         self.values(operand).into_iter().next()
     }
 
-    /// Returns the registers and immediates that an operand reads.
-    fn values(&self, operand: &Operand) -> Vec<Value> {
-        let base = |base: Base| match base {
+    fn base_values(&self, base: Base) -> Vec<Value> {
+        match base {
             Base::Register(register) => self.register_values(register),
             _ => Vec::new(),
-        };
+        }
+    }
+
+    /// Returns the registers and immediates that an operand reads.
+    fn values(&self, operand: &Operand) -> Vec<Value> {
         match operand {
             Operand::Register(register) | Operand::Select(register, _) => {
                 self.register_values(*register)
             }
-            Operand::Element(register, index) => places(self.element(*register, *index))
+            Operand::Element(register, index) => register_rows(self.element(*register, *index))
                 .map(Value::Register)
                 .collect(),
-            Operand::Not(register) => places(self.slot(*register)).map(Value::Not).collect(),
+            Operand::Not(register) => register_rows(self.slot(*register))
+                .map(Value::Not)
+                .collect(),
             Operand::Pair(first, second) => first
                 .iter()
                 .chain(second)
@@ -449,13 +452,13 @@ impl Lowerer<'_> {
             Operand::Integer(integer) => vec![Value::Immediate(integer.bits)],
             Operand::Single(bits) => vec![Value::Immediate(u64::from(*bits))],
             Operand::Double(bits) => vec![Value::Immediate(*bits)],
-            Operand::Address(address) => base(address.base),
+            Operand::Address(address) => self.base_values(address.base),
             Operand::Tensor(tensor) => {
                 let coordinates = tensor
                     .coordinates
                     .iter()
                     .flat_map(|operand| self.values(operand));
-                base(tensor.handle.base)
+                self.base_values(tensor.handle.base)
                     .into_iter()
                     .chain(coordinates)
                     .collect()
@@ -471,7 +474,7 @@ impl Lowerer<'_> {
     fn register_values(&self, register: RegisterId) -> Vec<Value> {
         let vector = self.function.registers[register.0 as usize].vector;
         (0..vector.max(1))
-            .flat_map(|index| places(self.element(register, index)))
+            .flat_map(|index| register_rows(self.element(register, index)))
             .map(Value::Register)
             .collect()
     }
@@ -492,15 +495,26 @@ impl Lowerer<'_> {
             Operand::Sink => vec![(None, bytes)],
             operand => {
                 let values = self.values(operand).into_iter();
-                let each = |value| match value {
-                    Value::Register(place @ RegisterRow::Predicate(_)) => (Some(place), 1),
-                    Value::Register(place @ RegisterRow::Word(_)) => (Some(place), bytes.min(4)),
-                    Value::Register(place) => (Some(place), bytes.min(8)),
-                    _ => (None, bytes.min(8)),
-                };
-                values.map(each).collect()
+                values
+                    .map(|value| match value {
+                        Value::Register(row @ RegisterRow::Predicate(_)) => (Some(row), 1),
+                        Value::Register(row @ RegisterRow::Word(_)) => (Some(row), bytes.min(4)),
+                        Value::Register(row) => (Some(row), bytes.min(8)),
+                        _ => (None, bytes.min(8)),
+                    })
+                    .collect()
             }
         }
+    }
+}
+
+/// Returns the bytes of a part of a packed or unpacked operand of a move.
+fn part_bytes(operand: &Operand, other: &Operand, scalar: ScalarType) -> u32 {
+    match (operand, other) {
+        (Operand::Vector(parts), single) if !matches!(single, Operand::Vector(_)) => {
+            scalar.bytes() as u32 / parts.len().max(1) as u32
+        }
+        _ => scalar.bytes() as u32,
     }
 }
 
@@ -514,9 +528,7 @@ fn nothing() -> Flow {
 }
 
 fn has_any(instruction: &Instruction, words: &[Keyword]) -> bool {
-    words
-        .iter()
-        .any(|word| instruction.has(Modifier::Keyword(*word)))
+    words.iter().any(|word| instruction.has_keyword(*word))
 }
 
 fn bits(bytes: u32) -> u8 {
@@ -527,7 +539,7 @@ fn bits(bytes: u32) -> u8 {
     }
 }
 
-fn places(slot: Slot) -> impl Iterator<Item = RegisterRow> {
+fn register_rows(slot: Slot) -> impl Iterator<Item = RegisterRow> {
     let (first, second) = match slot {
         Slot::Word(row) => (RegisterRow::Word(row), None),
         Slot::Double(row) => (RegisterRow::Double(row), None),

@@ -8,20 +8,29 @@ use crate::exec::op::{Handler, PatternSlot, Role, Space};
 use crate::exec::superinstruction::Operation;
 use crate::syntax::{Instruction, ScalarClass, ScalarType};
 
+/// An element that a load or store moves, in a register of its own.
+#[derive(Clone, Copy)]
+pub(super) struct Element {
+    pub(super) slot: Slot,
+    pub(super) scalar: ScalarType,
+}
+
 impl Lowerer<'_> {
     /// Appends the load of an element at this offset of a vector with this alignment.
     pub(super) fn load_element(
         &mut self,
         instruction: &Instruction,
         target: Target,
-        (offset, align): (u64, u64),
-        (slot, scalar): (Slot, ScalarType),
+        offset: u64,
+        align: u64,
+        element: Element,
     ) -> Lowered {
+        let Element { slot, scalar } = element;
         let (d, double) = row(slot)?;
         let uniform = target.row == NO_ROW;
-        let runs = self.runs_slot(target, align);
-        let again = self.kept_runs.place(runs) && target.is_aligned(align);
-        let manner = match again {
+        let pattern = self.pattern_slot(target, align);
+        let is_resolved = self.pattern_slots.mark_resolved(pattern) && target.is_aligned(align);
+        let manner = match is_resolved {
             _ if uniform => Manner::Uniform,
             true => Manner::Again,
             false => Manner::Anywhere,
@@ -29,9 +38,10 @@ impl Lowerer<'_> {
         let run = load_handler(scalar, double, manner)
             .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
         let op = self.access(run, target, offset, align);
-        (op.d, op.pattern) = (d, runs);
-        let is_of_runs = runs != PatternSlot::None && target.is_aligned(align);
-        if scalar.bits() == 32 && !double && target.space == Space::Shared && is_of_runs {
+        op.d = d;
+        op.pattern = pattern;
+        let has_pattern = pattern != PatternSlot::None && target.is_aligned(align);
+        if scalar.bits() == 32 && !double && target.space == Space::Shared && has_pattern {
             op.role = Role::Step(Operation::Load);
         }
         Ok(())
@@ -42,16 +52,19 @@ impl Lowerer<'_> {
         &mut self,
         instruction: &Instruction,
         target: Target,
-        (offset, align): (u64, u64),
-        (slot, scalar): (Slot, ScalarType),
+        offset: u64,
+        align: u64,
+        element: Element,
     ) -> Lowered {
+        let Element { slot, scalar } = element;
         let (b, double) = row(slot)?;
-        let runs = self.runs_slot(target, align);
-        let again = self.kept_runs.place(runs) && target.is_aligned(align);
-        let run = store_handler(scalar, double, again)
+        let pattern = self.pattern_slot(target, align);
+        let is_resolved = self.pattern_slots.mark_resolved(pattern) && target.is_aligned(align);
+        let run = store_handler(scalar, double, is_resolved)
             .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
         let op = self.access(run, target, offset, align);
-        (op.b, op.pattern) = (b, runs);
+        op.b = b;
+        op.pattern = pattern;
         Ok(())
     }
 }
@@ -61,7 +74,7 @@ impl Lowerer<'_> {
 enum Manner {
     /// From a kernel's parameters, the same in every lane.
     Uniform,
-    /// From kept runs.
+    /// From a cached pattern.
     Again,
     Anywhere,
 }

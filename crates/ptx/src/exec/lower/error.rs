@@ -66,6 +66,6 @@ impl Refusal {
 
     /// Refuses an operand of the wrong kind.
     pub(super) fn operand(expected: &str) -> Self {
-        Self(format!("expected {expected} as an operand"))
+        Self(format!("unsupported operand (expected {expected})"))
     }
 }

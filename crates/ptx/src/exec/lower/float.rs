@@ -65,7 +65,7 @@ impl Lowerer<'_> {
 
 fn refuse(instruction: &Instruction, scalar: ScalarType) -> Refusal {
     use Opcode as O;
-    let known = matches!(
+    let is_supported = matches!(
         instruction.opcode,
         O::Add
             | O::Sub
@@ -87,7 +87,7 @@ fn refuse(instruction: &Instruction, scalar: ScalarType) -> Refusal {
             | O::Tanh
             | O::Copysign
     );
-    if known {
+    if is_supported {
         Refusal::scalar(instruction, scalar)
     } else {
         Refusal::instruction(instruction)

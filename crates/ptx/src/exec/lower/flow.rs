@@ -113,10 +113,9 @@ impl Lowerer<'_> {
     }
 
     fn barrier(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has_keyword(keyword);
         if instruction.has(Modifier::Scope(Scope::Cluster)) {
             self.order();
-            let run = if has(Keyword::Arrive) {
+            let run = if instruction.has_keyword(Keyword::Arrive) {
                 run_cluster_arrive
             } else {
                 run_cluster_wait
@@ -126,7 +125,7 @@ impl Lowerer<'_> {
             self.diverging(run);
             return Ok(());
         }
-        let reduces = has(Keyword::Red);
+        let reduces = instruction.has_keyword(Keyword::Red);
         let (destination, operands) = match &instruction.operands[..] {
             [destination, rest @ ..] if reduces => (Some(destination), rest),
             all => (None, all),
@@ -155,7 +154,11 @@ impl Lowerer<'_> {
                 (predicate, HAS_VOTE | negated)
             }
         };
-        let arrive = if has(Keyword::Arrive) { ARRIVE_ONLY } else { 0 };
+        let arrive = if instruction.has_keyword(Keyword::Arrive) {
+            ARRIVE_ONLY
+        } else {
+            0
+        };
         self.check_aligned(instruction, a);
         let op = self.diverging(run_barrier);
         (op.a, op.b, op.c, op.d, op.e) = (a, b, c, d, reduction as u32);
@@ -179,8 +182,7 @@ impl Lowerer<'_> {
         instruction: &Instruction,
         destination: &Operand,
     ) -> Lowered<(u32, Reduction)> {
-        let has = |operation| instruction.has(Modifier::Operation(operation));
-        if has(Operation::PopulationCount) {
+        if instruction.has_operation(Operation::PopulationCount) {
             return Ok((
                 self.destination(destination, ScalarType::U32)?,
                 Reduction::Count,
@@ -189,7 +191,7 @@ impl Lowerer<'_> {
         let Operand::Register(register) = destination else {
             return Err(Refusal::operand("a predicate"));
         };
-        let reduction = if has(Operation::And) {
+        let reduction = if instruction.has_operation(Operation::And) {
             Reduction::All
         } else {
             Reduction::Any

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::error::{LowerError, Lowered, Refusal};
-use super::kept_runs::KeptRuns;
 use super::module::Context;
+use super::pattern_slots::PatternSlots;
 use super::registers::entries;
 use super::superinstruction::RowSpans;
 use super::variables::VariableLocation;
@@ -60,8 +60,8 @@ pub(super) struct Lowerer<'m> {
     pub(super) moved_at: Option<usize>,
     /// The index in the code of each instruction of the source.
     pub(super) starts: Vec<u32>,
-    /// The address registers whose runs are kept.
-    pub(super) kept_runs: KeptRuns,
+    /// The slots of cached access patterns.
+    pub(super) pattern_slots: PatternSlots,
     /// The instructions during which each shared row is occupied.
     pub(super) row_spans: RowSpans,
 }
@@ -91,7 +91,7 @@ impl<'m> Lowerer<'m> {
             fixups: Vec::new(),
             moved_at: None,
             starts: Vec::new(),
-            kept_runs: KeptRuns::default(),
+            pattern_slots: PatternSlots::default(),
             row_spans: RowSpans::default(),
         };
         // Predicate 0 is always true.
@@ -102,16 +102,19 @@ impl<'m> Lowerer<'m> {
 
     /// Lowers the function's body.
     pub(super) fn lower(mut self) -> Result<program::Function, LowerError> {
-        let (function, context) = (self.function, self.context);
-        let place = |refusal| LowerError::new(function.span, refusal);
-        self.load_register_parameters().map_err(place)?;
+        let function = self.function;
+        let context = self.context;
+        self.load_register_parameters()
+            .map_err(|refusal| LowerError::new(function.span, refusal))?;
         let body = function.body.as_deref().unwrap_or_default();
         let entries = entries(function, body);
         for (instruction, is_entry) in body.iter().zip(&entries) {
-            self.kept_runs.enter(*is_entry);
+            self.pattern_slots.enter(*is_entry);
             self.starts.push(self.out.code.len() as u32);
             self.line = instruction.span.line;
-            self.guard = self.guard_of(instruction).map_err(place)?;
+            self.guard = self
+                .guard_rows(instruction)
+                .map_err(|refusal| LowerError::new(function.span, refusal))?;
             self.moved_at = None;
             self.instruction(instruction)
                 .map_err(|refusal| LowerError::new(instruction.span, refusal))?;
@@ -120,12 +123,12 @@ impl<'m> Lowerer<'m> {
             }
             let pending = std::mem::take(&mut self.pending);
             self.out.code.extend(pending);
-            self.forget_runs_of_results(instruction);
+            self.discard_result_patterns(instruction);
         }
         self.starts.push(self.out.code.len() as u32);
         self.guard = (0, 0);
         self.end_function();
-        self.drop_unused_runs();
+        self.drop_unused_patterns();
         self.combine(&entries);
         self.resolve_branches();
         self.out.local_size = self.local_size();
@@ -142,7 +145,8 @@ impl<'m> Lowerer<'m> {
         self.guard != (0, 0)
     }
 
-    fn guard_of(&self, instruction: &Instruction) -> Lowered<(u32, u32)> {
+    /// Returns the row of an instruction's guard, and a mask that is set if the guard is negated.
+    fn guard_rows(&self, instruction: &Instruction) -> Lowered<(u32, u32)> {
         let Some(guard) = instruction.predicate else {
             return Ok((0, 0));
         };

@@ -23,9 +23,9 @@ impl Lowerer<'_> {
 
     /// `st`
     fn any_store(&mut self, instruction: &Instruction) -> Lowered {
-        if has(instruction, Keyword::Async) {
+        if instruction.has_keyword(Keyword::Async) {
             self.store_asynchronously(instruction)
-        } else if has(instruction, Keyword::Bulk) {
+        } else if instruction.has_keyword(Keyword::Bulk) {
             self.store_bulk(instruction)
         } else {
             self.store(instruction)
@@ -34,7 +34,7 @@ impl Lowerer<'_> {
 
     /// `red`
     fn any_reduction(&mut self, instruction: &Instruction) -> Lowered {
-        if has(instruction, Keyword::Async) {
+        if instruction.has_keyword(Keyword::Async) {
             self.store_asynchronously(instruction)
         } else {
             self.atomic(instruction, false)
@@ -48,7 +48,7 @@ impl Lowerer<'_> {
 
     /// `wmma`
     fn tile(&mut self, instruction: &Instruction) -> Lowered {
-        if has(instruction, Keyword::Mma) {
+        if instruction.has_keyword(Keyword::Mma) {
             self.multiply_matrices(instruction)
         } else {
             self.move_matrix(instruction)
@@ -112,10 +112,6 @@ impl Lowerer<'_> {
     fn unsupported(&mut self, instruction: &Instruction) -> Lowered {
         Err(Refusal::instruction(instruction))
     }
-}
-
-fn has(instruction: &Instruction, keyword: Keyword) -> bool {
-    instruction.has(Modifier::Keyword(keyword))
 }
 
 macro_rules! define_lower {

@@ -48,22 +48,30 @@ struct Shape {
     sources: Vec<ScalarType>,
 }
 
+impl Shape {
+    /// Returns the shape of an operation whose operands have one type.
+    fn uniform(scalar: ScalarType, sources: usize) -> Self {
+        Self {
+            destination: scalar,
+            sources: vec![scalar; sources],
+        }
+    }
+}
+
 fn shape(instruction: &Instruction, scalar: ScalarType) -> Option<Shape> {
     use Opcode as O;
     let t = scalar;
     let word = ScalarType::U32;
-    let same = |count: usize| Shape {
-        destination: t,
-        sources: vec![t; count],
-    };
     let wide = instruction.has(Modifier::Wide);
     Some(match instruction.opcode {
-        O::Add | O::Sub | O::And | O::Or | O::Xor | O::Div | O::Rem | O::Min | O::Max => same(2),
+        O::Add | O::Sub | O::And | O::Or | O::Xor | O::Div | O::Rem | O::Min | O::Max => {
+            Shape::uniform(t, 2)
+        }
         O::Mul | O::Mul24 if wide => Shape {
             destination: widened(t)?,
             sources: vec![t, t],
         },
-        O::Mul | O::Mul24 => same(2),
+        O::Mul | O::Mul24 => Shape::uniform(t, 2),
         O::Mad | O::Mad24 if wide => {
             let d = widened(t)?;
             Shape {
@@ -71,9 +79,9 @@ fn shape(instruction: &Instruction, scalar: ScalarType) -> Option<Shape> {
                 sources: vec![t, t, d],
             }
         }
-        O::Mad | O::Mad24 => same(3),
-        O::Sad => same(3),
-        O::Neg | O::Abs | O::Not | O::Cnot | O::Brev => same(1),
+        O::Mad | O::Mad24 => Shape::uniform(t, 3),
+        O::Sad => Shape::uniform(t, 3),
+        O::Neg | O::Abs | O::Not | O::Cnot | O::Brev => Shape::uniform(t, 1),
         O::Shl | O::Shr => Shape {
             destination: t,
             sources: vec![t, word],
@@ -94,9 +102,9 @@ fn shape(instruction: &Instruction, scalar: ScalarType) -> Option<Shape> {
             destination: t,
             sources: vec![t, t, t, word],
         },
-        O::Prmt | O::Shf | O::Fns => same(3),
-        O::Bmsk | O::Szext => same(2),
-        O::Dp4a | O::Dp2a => same(3),
+        O::Prmt | O::Shf | O::Fns => Shape::uniform(t, 3),
+        O::Bmsk | O::Szext => Shape::uniform(t, 2),
+        O::Dp4a | O::Dp2a => Shape::uniform(t, 3),
         _ => return None,
     })
 }

@@ -10,13 +10,12 @@ use crate::exec::handler::moves::{lower_word, upper_word};
 use crate::exec::launch_control::{run_is_canceled, run_take_over};
 use crate::exec::op::{Handler, Op};
 use crate::exec::window::SHARED_WINDOW;
-use crate::syntax::{Instruction, Keyword, Modifier, Operand, ScalarType};
+use crate::syntax::{Instruction, Keyword, Operand, ScalarType};
 
 impl Lowerer<'_> {
     /// `clusterlaunchcontrol`.
     pub(super) fn control_launch(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        if has(Keyword::TryCancel) {
+        if instruction.has_keyword(Keyword::TryCancel) {
             self.take_over(instruction)
         } else {
             self.query_response(instruction)
@@ -25,8 +24,8 @@ impl Lowerer<'_> {
 
     /// `.try_cancel`
     fn take_over(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        let is_complete = has(Keyword::Async) && has(Keyword::MbarrierCompleteTxBytes);
+        let is_complete = instruction.has_keyword(Keyword::Async)
+            && instruction.has_keyword(Keyword::MbarrierCompleteTxBytes);
         let ([Operand::Address(response), Operand::Address(barrier)], true) =
             (&instruction.operands[..], is_complete)
         else {
@@ -35,8 +34,9 @@ impl Lowerer<'_> {
         if instruction.types().ne([ScalarType::B128]) {
             return Err(Refusal::form(instruction));
         }
-        let (a, b) = (self.address_row(*response)?, self.address_row(*barrier)?);
-        let run: Handler = if has(Keyword::MulticastClusterAll) {
+        let a = self.address_row(*response)?;
+        let b = self.address_row(*barrier)?;
+        let run: Handler = if instruction.has_keyword(Keyword::MulticastClusterAll) {
             run_take_over::<true>
         } else {
             run_take_over::<false>
@@ -59,17 +59,17 @@ impl Lowerer<'_> {
 
     /// `.query_cancel`
     fn query_response(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        let refusal = || Refusal::form(instruction);
         let [destination, response] = &instruction.operands[..] else {
-            return Err(refusal());
+            return Err(Refusal::form(instruction));
         };
-        if !has(Keyword::QueryCancel) || instruction.types().last() != Some(ScalarType::B128) {
-            return Err(refusal());
+        if !instruction.has_keyword(Keyword::QueryCancel)
+            || instruction.types().last() != Some(ScalarType::B128)
+        {
+            return Err(Refusal::form(instruction));
         }
         let [low, high] = self.quad(response)?;
         match destination {
-            Operand::Register(register) if has(Keyword::IsCanceled) => {
+            Operand::Register(register) if instruction.has_keyword(Keyword::IsCanceled) => {
                 let d = self.predicate_register(*register)?;
                 self.push(Op {
                     a: high,
@@ -78,7 +78,9 @@ impl Lowerer<'_> {
                 });
                 Ok(())
             }
-            Operand::Vector(parts) if has(Keyword::GetFirstCtaid) && parts.len() == 4 => {
+            Operand::Vector(parts)
+                if instruction.has_keyword(Keyword::GetFirstCtaid) && parts.len() == 4 =>
+            {
                 for (part, axis) in parts.iter().zip(0..3) {
                     self.index(part, axis, [low, high])?;
                 }
@@ -90,7 +92,10 @@ impl Lowerer<'_> {
                     Keyword::GetFirstCtaidY,
                     Keyword::GetFirstCtaidZ,
                 ];
-                let axis = words.into_iter().position(has).ok_or_else(refusal)?;
+                let axis = words
+                    .into_iter()
+                    .position(|keyword| instruction.has_keyword(keyword))
+                    .ok_or_else(|| Refusal::form(instruction))?;
                 self.index(single, axis, [low, high])
             }
         }

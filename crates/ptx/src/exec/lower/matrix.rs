@@ -17,30 +17,40 @@ use crate::syntax::{
 /// The shape of `mma.m8n8k4` on f16, whose fragments have their own layout.
 const QUAD_PAIR_SHAPE: [u16; 3] = [8, 8, 4];
 
+/// The operands that select the elements of a sparse matrix.
+#[derive(Clone, Copy)]
+pub(super) struct SparsityOperands<'i> {
+    pub(super) metadata: &'i Operand,
+    /// The selector of a quad's lanes.
+    pub(super) selector: &'i Operand,
+}
+
 impl Lowerer<'_> {
     /// `mma`, `wmma.mma`.
     pub(super) fn multiply_matrices(&mut self, instruction: &Instruction) -> Lowered {
-        let refused = || Refusal::form(instruction);
-        let product = product(instruction).ok_or_else(refused)?;
+        let product = product(instruction).ok_or_else(|| Refusal::form(instruction))?;
         let (matrices, metadata) = match &instruction.operands[..] {
             [matrices @ .., metadata, selector] if product.is_sparse => {
-                (matrices, Some((metadata, selector)))
+                (matrices, Some(SparsityOperands { metadata, selector }))
             }
             matrices => (matrices, None),
         };
         let Shape { m, n, k } = product.shape;
-        let (m, n, k) = (u32::from(m), u32::from(n), u32::from(k));
-        let held = if product.is_sparse { k / 2 } else { k };
+        let m = u32::from(m);
+        let n = u32::from(n);
+        let k = u32::from(k);
+        let stored_k = if product.is_sparse { k / 2 } else { k };
         let sides = [
             (Role::C, m, n),
-            (Role::A, m, held),
+            (Role::A, m, stored_k),
             (Role::B, k, n),
             (Role::C, m, n),
         ];
         if matrices.len() != sides.len() {
-            return Err(refused());
+            return Err(Refusal::form(instruction));
         }
-        let (mut fragments, mut rows) = (Vec::new(), Vec::new());
+        let mut fragments = Vec::new();
+        let mut rows = Vec::new();
         for (index, (role, height, width)) in sides.into_iter().enumerate() {
             let element = product.elements[index];
             let mut list = self.fragment_rows(&matrices[index], element)?;
@@ -56,7 +66,7 @@ impl Lowerer<'_> {
             };
             let distinct = fragment.distinct_registers();
             if registers != distinct && !(product.is_tile && has_copies(registers, distinct)) {
-                return Err(refused());
+                return Err(Refusal::form(instruction));
             }
             list.truncate(distinct as usize);
             fragment.registers = distinct;
@@ -64,22 +74,23 @@ impl Lowerer<'_> {
             rows.push(list);
         }
         let sparsity = metadata
-            .map(|it| self.sparsity(instruction, it, product.elements[1], k))
+            .map(|operands| self.sparsity(instruction, operands, product.elements[1], k))
             .transpose()?;
         let rows = self.row_list(rows.concat());
         let fragments = fragments
             .into_iter()
             .map(FragmentLayout::new)
             .collect::<Vec<_>>();
-        let fragments = <[FragmentLayout; 4]>::try_from(fragments).map_err(|_| refused())?;
-        let manner = product.manner();
+        let fragments =
+            <[FragmentLayout; 4]>::try_from(fragments).map_err(|_| Refusal::form(instruction))?;
+        let kind = product.kind();
         let product = Product {
             fragments,
             rows,
-            kind: manner,
+            kind,
             sparsity,
         };
-        let handler = match manner.factors[0] {
+        let handler = match kind.factors[0] {
             left if left.is_integer() => multiply::<i32>(),
             Element::F64 => multiply::<f64>(),
             _ => dense::handler(&product).unwrap_or_else(multiply::<f32>),
@@ -93,10 +104,11 @@ impl Lowerer<'_> {
     pub(super) fn sparsity(
         &mut self,
         instruction: &Instruction,
-        (metadata, selector): (&Operand, &Operand),
+        operands: SparsityOperands<'_>,
         element: Element,
         inner: u32,
     ) -> Lowered<Sparsity> {
+        let SparsityOperands { metadata, selector } = operands;
         let (Operand::Register(_), Operand::Integer(selector)) = (metadata, selector) else {
             return Err(Refusal::form(instruction));
         };
@@ -164,13 +176,13 @@ struct Decoded {
 }
 
 impl Decoded {
-    fn is_of_quad_pairs(&self) -> bool {
+    fn is_quad_pair_product(&self) -> bool {
         let Shape { m, n, k } = self.shape;
         self.elements[1] == Element::F16 && [m, n, k] == QUAD_PAIR_SHAPE && !self.is_tile
     }
 
     fn distribution(&self, role: Role) -> Distribution {
-        if !self.is_of_quad_pairs() {
+        if !self.is_quad_pair_product() {
             return Distribution::Rows;
         }
         let is_transposed = match role {
@@ -181,14 +193,14 @@ impl Decoded {
         Distribution::QuadPair { is_transposed }
     }
 
-    fn manner(&self) -> ProductKind {
+    fn kind(&self) -> ProductKind {
         let [result, left, right, _] = self.elements;
         ProductKind {
             factors: [left, right],
             result,
             accumulation: self.accumulation,
             saturates: self.saturates,
-            unit: if self.is_of_quad_pairs() {
+            unit: if self.is_quad_pair_product() {
                 ComputeUnit::QuadPair
             } else {
                 ComputeUnit::Warp
@@ -198,10 +210,10 @@ impl Decoded {
 }
 
 fn product(instruction: &Instruction) -> Option<Decoded> {
-    let has = |keyword| instruction.has(Modifier::Keyword(keyword));
     let is_tile = instruction.opcode == Opcode::Wmma;
-    let is_sparse = has(Keyword::Sp) || has(Keyword::SpOrderedMetadata);
-    if has(Keyword::BlockScale) || is_sparse && is_tile {
+    let is_sparse =
+        instruction.has_keyword(Keyword::Sp) || instruction.has_keyword(Keyword::SpOrderedMetadata);
+    if instruction.has_keyword(Keyword::BlockScale) || is_sparse && is_tile {
         return None;
     }
     let shape = shape(instruction)?;
@@ -242,11 +254,10 @@ fn layouts(instruction: &Instruction) -> Option<[bool; 2]> {
 
 /// Returns the accumulation of an instruction's products.
 pub(super) fn accumulation(instruction: &Instruction, left: Element) -> Option<Accumulation> {
-    let operation = |operation| instruction.has(Modifier::Operation(operation));
     match (
         left == Element::B1,
-        operation(Operation::And),
-        operation(Operation::Xor),
+        instruction.has_operation(Operation::And),
+        instruction.has_operation(Operation::Xor),
     ) {
         (true, true, _) => Some(Accumulation::PopulationOfAnd),
         (true, _, true) => Some(Accumulation::PopulationOfXor),
@@ -265,14 +276,14 @@ fn exists(product: &Decoded) -> bool {
         is_sparse,
         ..
     } = product;
-    let found = if is_tile {
+    let supported = if is_tile {
         tiles(left)
     } else if is_sparse {
         sparse_products(left)
     } else {
         products(left)
     };
-    let Some((shapes, results)) = found else {
+    let Some((shapes, results)) = supported else {
         return false;
     };
     let mixed = [[E::E4m3, E::E5m2], [E::S8, E::U8], [E::S4, E::U4]];
@@ -283,7 +294,7 @@ fn exists(product: &Decoded) -> bool {
                 .any(|pair| pair.contains(&left) && pair.contains(&right));
     let may_saturate = [E::S8, E::U8, E::S4, E::U4].contains(&left);
     let shape = [shape.m, shape.n, shape.k];
-    let is_of_pairs = product.is_of_quad_pairs();
+    let is_of_pairs = product.is_quad_pair_product();
     // `mma.m8n8k4` also adds f16 to f32, and accepts both layouts of both matrices.
     let is_widening = is_of_pairs && [result, addend] == [E::F32, E::F16];
     fit && (is_tile || is_widening || result == addend)

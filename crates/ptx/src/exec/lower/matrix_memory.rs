@@ -14,7 +14,6 @@ use crate::syntax::{Instruction, Keyword, Modifier, Operand, ScalarType, Space a
 impl Lowerer<'_> {
     /// `ldmatrix`, `stmatrix`: up to four 8 by 8 matrices of 16-bit elements.
     pub(super) fn move_small_matrices(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let (registers, address, loads) = match &instruction.operands[..] {
             [registers, Operand::Address(address)] => (registers, address, true),
             [Operand::Address(address), registers] => (registers, address, false),
@@ -22,9 +21,9 @@ impl Lowerer<'_> {
         };
         let is_usual = shape(instruction).is_some_and(|shape| (shape.m, shape.n) == (8, 8));
         let rows = self.fragment_rows(registers, Element::F16)?;
-        let count = if has(Keyword::X4) {
+        let count = if instruction.has_keyword(Keyword::X4) {
             4
-        } else if has(Keyword::X2) {
+        } else if instruction.has_keyword(Keyword::X2) {
             2
         } else {
             1
@@ -41,7 +40,7 @@ impl Lowerer<'_> {
             run_store_small
         });
         (op.a, op.b, op.space) = (a, b, space);
-        op.imm = u64::from(has(Keyword::Trans));
+        op.imm = u64::from(instruction.has_keyword(Keyword::Trans));
         Ok(())
     }
 
@@ -59,8 +58,7 @@ impl Lowerer<'_> {
 
     /// `wmma.load`, `wmma.store`.
     pub(super) fn move_matrix(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        let loads = has(Keyword::Load);
+        let loads = instruction.has_keyword(Keyword::Load);
         let (registers, address, stride) = match &instruction.operands[..] {
             [registers, Operand::Address(address), stride @ ..] if loads => {
                 (registers, address, stride)
@@ -72,10 +70,12 @@ impl Lowerer<'_> {
         };
         let element = moved_element(instruction)?;
         let shape = shape(instruction).ok_or_else(|| Refusal::form(instruction))?;
-        let (m, n, k) = (u32::from(shape.m), u32::from(shape.n), u32::from(shape.k));
-        let (role, height, width) = if has(Keyword::A) {
+        let m = u32::from(shape.m);
+        let n = u32::from(shape.n);
+        let k = u32::from(shape.k);
+        let (role, height, width) = if instruction.has_keyword(Keyword::A) {
             (Role::A, m, k)
-        } else if has(Keyword::B) {
+        } else if instruction.has_keyword(Keyword::B) {
             (Role::B, k, n)
         } else {
             (Role::C, m, n)
@@ -93,7 +93,7 @@ impl Lowerer<'_> {
         if !has_copies(registers, fragment.distinct_registers()) {
             return Err(Refusal::form(instruction));
         }
-        let by_columns = has(Keyword::Col);
+        let by_columns = instruction.has_keyword(Keyword::Col);
         let b = match stride.first() {
             Some(stride) => self.source(stride, ScalarType::U32)?,
             None => self.word(if by_columns { height } else { width }),

@@ -17,11 +17,11 @@ use crate::syntax::{
 };
 
 /// The maximum size of a variable in device memory, which protects the host from mistakes.
-const LARGEST_VARIABLE: u64 = 1 << 30;
+const MAX_VARIABLE: u64 = 1 << 30;
 /// The maximum size of a kernel's static shared memory. Devices have lower limits.
-const MOST_SHARED: u64 = 256 << 10;
+const MAX_SHARED: u64 = 256 << 10;
 /// The maximum size of a kernel's parameters.
-const MOST_PARAMETERS: u64 = 32_764;
+const MAX_PARAMETERS: u64 = 32_764;
 
 /// The location of a module variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,18 +77,15 @@ pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program,
         let shared = lowerer
             .place_variables(shared_bases[index])
             .map_err(|refusal| LowerError::new(function.span, refusal))?;
-        let limit = |is: u64, most: u64, what: &str| {
-            let refusal = || Refusal(format!("{is} bytes of {what} exceed the maximum of {most}"));
-            if is <= most {
-                Ok(())
-            } else {
-                Err(LowerError::new(function.span, refusal()))
-            }
-        };
         if function.kind == FunctionKind::Entry {
-            limit(shared, MOST_SHARED, "shared memory")?;
+            check_size(function, "shared memory", shared, MAX_SHARED)?;
         }
-        limit(lowerer.parameter_size(), MOST_PARAMETERS, "parameters")?;
+        check_size(
+            function,
+            "parameters",
+            lowerer.parameter_size(),
+            MAX_PARAMETERS,
+        )?;
         if function.kind == FunctionKind::Entry && function.body.is_some() {
             let name = module.text(function.name).to_owned();
             program.by_name.insert(name, program.kernels.len());
@@ -97,11 +94,21 @@ pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program,
                 .push(kernel(module, function, index as u32, shared, &lowerer));
         }
         let lowered = lowerer.lower()?;
-        limit(lowered.local_size, LOCAL_LIMIT, "local memory")?;
+        check_size(function, "local memory", lowered.local_size, LOCAL_LIMIT)?;
         program.functions.push(lowered);
     }
     program.set_runtime_use();
     Ok(program)
+}
+
+fn check_size(function: &Function, what: &str, bytes: u64, max: u64) -> Result<(), LowerError> {
+    if bytes <= max {
+        return Ok(());
+    }
+    let refusal = Refusal(format!(
+        "{bytes} bytes of {what} exceed the maximum of {max}"
+    ));
+    Err(LowerError::new(function.span, refusal))
 }
 
 impl<'m> Context<'m> {
@@ -112,19 +119,19 @@ impl<'m> Context<'m> {
             aliases: module
                 .aliases
                 .iter()
-                .map(|it| (it.alias, it.aliasee))
+                .map(|alias| (alias.alias, alias.aliasee))
                 .collect(),
             shared_layout: shared::Layout::default(),
             checking: Checking::nothing(),
         };
-        context.shared_layout = shared::Layout::new(module, LARGEST_VARIABLE, |function| {
+        context.shared_layout = shared::Layout::new(module, MAX_VARIABLE, |function| {
             context.resolve_alias(function)
         });
         for (index, variable) in module.variables.iter().enumerate() {
-            let place = context
+            let location = context
                 .place(index, variable, program)
                 .map_err(|refusal| LowerError::new(variable.span, refusal))?;
-            context.places.push(place);
+            context.places.push(location);
         }
         for (index, variable) in module.variables.iter().enumerate() {
             if let Some(Place::Device(global)) = context.places[index] {
@@ -153,10 +160,10 @@ impl<'m> Context<'m> {
                 if opaque {
                     return Ok(None);
                 }
-                if variable.size > LARGEST_VARIABLE {
+                if variable.size > MAX_VARIABLE {
                     let size = variable.size;
                     return Err(Refusal(format!(
-                        "a variable of {size} bytes exceeds the maximum of {LARGEST_VARIABLE}"
+                        "a variable of {size} bytes exceeds the maximum of {MAX_VARIABLE}"
                     )));
                 }
                 program.globals.push(Global {

@@ -4,7 +4,7 @@ use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::handler::moves::{
-    copy, copy_of_width, pack_four_bytes, pack_halves, pack_two_bytes, pack_words, unpack,
+    copy, copy_handler, pack_four_bytes, pack_halves, pack_two_bytes, pack_words, unpack,
     words_differ,
 };
 use crate::exec::moves::{REGISTERS, run_predicate_copy, run_special, run_wide_special};
@@ -27,7 +27,7 @@ impl Lowerer<'_> {
                 let d = self.predicate_register(*register)?;
                 if let Operand::Special(special) = source {
                     let value = self.special(*special);
-                    return self.predicate_of(d, value);
+                    return self.move_predicate(d, value);
                 }
                 let (a, negate) = self.predicate_source(source)?;
                 self.emit(run_predicate_copy, d, [a, 0, 0]).e = negate;
@@ -36,10 +36,11 @@ impl Lowerer<'_> {
             _ if scalar == ScalarType::B128 => self.move_quad(destination, source),
             (Operand::Vector(parts), Operand::Vector(sources)) if parts.len() == sources.len() => {
                 // Copies come first, because a destination may be another's source.
-                let copy = copy_of_width(scalar.bits() == 64);
+                let copy = copy_handler(scalar.bits() == 64);
                 let mut rows = Vec::new();
                 for source in sources {
-                    let (from, row) = (self.source(source, scalar)?, self.new_slot(scalar));
+                    let from = self.source(source, scalar)?;
+                    let row = self.new_slot(scalar);
                     let (Slot::Word(row) | Slot::Double(row)) = row else {
                         return Err(Refusal::form(instruction));
                     };
@@ -59,8 +60,9 @@ impl Lowerer<'_> {
     }
 
     /// Appends a move of a row to a predicate, which is true if the row is not zero.
-    pub(super) fn predicate_of(&mut self, d: u32, slot: Slot) -> Lowered {
-        let (a, zero) = (self.source_slot(slot, false)?, self.word(0));
+    pub(super) fn move_predicate(&mut self, d: u32, slot: Slot) -> Lowered {
+        let a = self.source_slot(slot, false)?;
+        let zero = self.word(0);
         self.emit(words_differ(), d, [a, zero, 0]).e = NO_REGISTER;
         Ok(())
     }
@@ -73,7 +75,7 @@ impl Lowerer<'_> {
     ) -> Lowered {
         let a = self.source(source, scalar)?;
         let d = self.destination(destination, scalar)?;
-        self.emit(copy_of_width(scalar.bits() == 64), d, [a, 0, 0]);
+        self.emit(copy_handler(scalar.bits() == 64), d, [a, 0, 0]);
         Ok(())
     }
 
@@ -136,7 +138,8 @@ impl Lowerer<'_> {
                 self.emit(pack_halves(), d, [low, high, 0]);
             }
             (64, &[a, b, c, e]) => {
-                let (low, high) = (self.new_word(), self.new_word());
+                let low = self.new_word();
+                let high = self.new_word();
                 self.emit(pack_halves(), low, [a, b, 0]);
                 self.emit(pack_halves(), high, [c, e, 0]);
                 self.emit(pack_words(), d, [low, high, 0]);
@@ -170,7 +173,7 @@ impl Lowerer<'_> {
         } else {
             self.new_word()
         };
-        self.emit(copy_of_width(wide), a, [from, 0, 0]);
+        self.emit(copy_handler(wide), a, [from, 0, 0]);
         for (index, part) in parts.iter().enumerate() {
             if *part == Operand::Sink {
                 continue;

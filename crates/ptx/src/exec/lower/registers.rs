@@ -69,7 +69,7 @@ fn spans(function: &Function) -> Vec<Option<Span>> {
     let mut is_kept: Vec<bool> = function
         .registers
         .iter()
-        .map(|it| it.vector > 1 || !has_row(it))
+        .map(|register| register.vector > 1 || !has_row(register))
         .collect();
     for parameter in function.parameters.iter().chain(&function.returns) {
         if let Parameter::Register(register) = parameter {
@@ -136,10 +136,11 @@ fn written_first(instruction: &Instruction, written: &mut Vec<RegisterId>) {
         Operand::Register(register) => Some(*register),
         _ => None,
     }));
-    let mut reads = |register| written.retain(|it| *it != register);
-    sources
-        .iter()
-        .for_each(|source| each_register_of(source, &mut reads));
+    for source in sources {
+        visit_registers(source, &mut |register| {
+            written.retain(|other| *other != register);
+        });
+    }
 }
 
 /// Returns `true` if an operation's first operand is a result that overwrites a register completely. Rare operations are left out: a
@@ -176,11 +177,9 @@ pub(super) fn each_result(instruction: &Instruction, visit: &mut impl FnMut(Regi
         // Predicates hold no addresses.
         Opcode::St | Opcode::Setp => {}
         opcode if writes_its_first_operand(opcode) => {
-            instruction
-                .operands
-                .first()
-                .iter()
-                .for_each(|operand| each_register_of(operand, visit));
+            if let Some(operand) = instruction.operands.first() {
+                visit_registers(operand, visit);
+            }
         }
         _ => each_register(instruction, visit),
     }
@@ -188,40 +187,48 @@ pub(super) fn each_result(instruction: &Instruction, visit: &mut impl FnMut(Regi
 
 /// Visits every register of an instruction except its guard.
 fn each_register(instruction: &Instruction, visit: &mut impl FnMut(RegisterId)) {
-    instruction
-        .operands
-        .iter()
-        .for_each(|operand| each_register_of(operand, visit));
+    for operand in &instruction.operands {
+        visit_registers(operand, visit);
+    }
 }
 
-fn each_register_of(operand: &Operand, visit: &mut impl FnMut(RegisterId)) {
-    let mut base = |base: Base| {
-        if let Base::Register(register) = base {
-            visit(register);
-        }
-    };
+fn visit_base(base: Base, visit: &mut impl FnMut(RegisterId)) {
+    if let Base::Register(register) = base {
+        visit(register);
+    }
+}
+
+fn visit_registers(operand: &Operand, visit: &mut impl FnMut(RegisterId)) {
     match operand {
         Operand::Register(register)
         | Operand::Element(register, _)
         | Operand::Select(register, _)
         | Operand::Not(register) => visit(*register),
-        Operand::Pair(first, second) => first
-            .iter()
-            .chain(second)
-            .for_each(|register| visit(*register)),
-        Operand::Address(address) => base(address.base),
-        Operand::Tensor(tensor) => {
-            base(tensor.handle.base);
-            tensor.sampler.iter().for_each(|sampler| base(sampler.base));
-            tensor
-                .coordinates
-                .iter()
-                .for_each(|operand| each_register_of(operand, visit));
+        Operand::Pair(first, second) => {
+            for register in first.iter().chain(second) {
+                visit(*register);
+            }
         }
-        Operand::Vector(parts) => parts.iter().for_each(|part| each_register_of(part, visit)),
+        Operand::Address(address) => visit_base(address.base, visit),
+        Operand::Tensor(tensor) => {
+            visit_base(tensor.handle.base, visit);
+            if let Some(sampler) = tensor.sampler {
+                visit_base(sampler.base, visit);
+            }
+            for coordinate in &tensor.coordinates {
+                visit_registers(coordinate, visit);
+            }
+        }
+        Operand::Vector(parts) => {
+            for part in parts {
+                visit_registers(part, visit);
+            }
+        }
         Operand::VectorPair(parts, predicate) => {
             visit(*predicate);
-            parts.iter().for_each(|part| each_register_of(part, visit));
+            for part in parts {
+                visit_registers(part, visit);
+            }
         }
         Operand::Call(call) => {
             if let Callee::Indirect(register, _) = call.callee {
@@ -230,7 +237,7 @@ fn each_register_of(operand: &Operand, visit: &mut impl FnMut(RegisterId)) {
             call.returns
                 .iter()
                 .chain(&call.arguments)
-                .for_each(|operand| each_register_of(operand, visit));
+                .for_each(|operand| visit_registers(operand, visit));
         }
         Operand::Integer(_)
         | Operand::Single(_)
@@ -249,36 +256,36 @@ mod tests {
     use crate::syntax;
 
     /// Returns the spans of the registers `%r0`, `%r1` … of a kernel whose body begins with a move to each.
-    fn spans_of(body: &str) -> Vec<Option<Span>> {
+    fn body_spans(body: &str) -> Vec<Option<Span>> {
         let text = format!(
             ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry main(.param .u64 p)\n{{\n
              .reg .pred %p;\n.reg .b32 %r<8>;\n.reg .b64 %d<4>;\n{body}\nret;\n}}"
         );
         let module = syntax::parse(&text).unwrap_or_else(|error| panic!("{error}"));
         let function = &module.functions[0];
-        let named = |name: &str| {
-            function
-                .registers
-                .iter()
-                .position(|it| module.text(it.name) == name)
-        };
         let spans = spans(function);
         (0..8)
-            .map_while(|number| named(&format!("%r{number}")))
-            .map(|index| spans[index].clone())
+            .map_while(|number| {
+                let name = format!("%r{number}");
+                let registers = function.registers.iter();
+                registers
+                    .zip(&spans)
+                    .find(|(register, _)| module.text(register.name) == name)
+            })
+            .map(|(_, span)| span.clone())
             .collect()
     }
 
     #[test]
-    fn register_needs_its_row_from_its_first_use_to_its_last() {
-        let spans = spans_of(
+    fn span_is_from_first_to_last_use() {
+        let spans = body_spans(
             "mov.u32 %r0, 1; add.u32 %r1, %r0, 2; add.u32 %r2, %r0, %r1; mul.lo.u32 %r2, %r2, 3;",
         );
         assert_eq!(spans, [Some(0..=2), Some(1..=2), Some(2..=3)]);
     }
 
     #[test]
-    fn register_that_may_be_read_before_it_is_written_keeps_its_row() {
+    fn register_read_before_written_keeps_its_row() {
         for body in [
             "add.u32 %r0, %r0, 1;",
             "setp.eq.u32 %p, 1, 2; @%p mov.u32 %r0, 1; mov.u32 %r0, 2;",
@@ -286,13 +293,13 @@ mod tests {
             "bra M; L: mov.u32 %r0, 1; bra N; M: bra L; N: add.u32 %r0, %r0, 1;",
             "atom.global.add.u32 %r0, [0], 1;",
         ] {
-            assert_eq!(spans_of(body), [None], "{body}");
+            assert_eq!(body_spans(body), [None], "{body}");
         }
     }
 
     #[test]
-    fn branches_out_and_labels_without_branches_do_not_end_a_span() {
-        let spans = spans_of(
+    fn branches_out_do_not_end_a_span() {
+        let spans = body_spans(
             "mov.u32 %r0, 1; setp.eq.u32 %p, %r0, 2; @%p bra END; L: add.u32 %r1, %r0, 1; END:",
         );
         assert_eq!(spans, [Some(0..=3), Some(3..=3)]);

@@ -24,7 +24,7 @@ impl Lowerer<'_> {
             _ => return Err(Refusal::operand("a predicate")),
         };
         if is_packed(scalar) {
-            return self.set_predicates_of_halves(
+            return self.set_half_predicates(
                 instruction,
                 [first, second],
                 scalar,
@@ -35,7 +35,8 @@ impl Lowerer<'_> {
         let flush = instruction.has(Modifier::FlushToZero);
         let run = comparison_handler(comparison(instruction)?, scalar, flush);
         let run = run.ok_or_else(|| Refusal::form(instruction))?;
-        let (a, b) = (self.source(a, scalar)?, self.source(b, scalar)?);
+        let a = self.source(a, scalar)?;
+        let b = self.source(b, scalar)?;
         let d = self.predicate_destination(first)?;
         let e = match second {
             Some(register) => self.predicate_register(register)?,
@@ -67,7 +68,8 @@ impl Lowerer<'_> {
         else {
             return Err(Refusal::form(instruction));
         };
-        let (a, b) = (self.source(a, scalar)?, self.source(b, scalar)?);
+        let a = self.source(a, scalar)?;
+        let b = self.source(b, scalar)?;
         let (c, negate) = self.predicate_source(c)?;
         let d = self.destination(destination, scalar)?;
         let run = if scalar.bits() == 64 {

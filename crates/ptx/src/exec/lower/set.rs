@@ -38,7 +38,8 @@ impl Lowerer<'_> {
         let flushes = instruction.has(Modifier::FlushToZero);
         let run = comparison_handler(comparison, *from, flushes)
             .ok_or_else(|| Refusal::form(instruction))?;
-        let (a, b) = (self.source(a, *from)?, self.source(b, *from)?);
+        let a = self.source(a, *from)?;
+        let b = self.source(b, *from)?;
         let (c, imm) = self.combined(instruction, rest.first())?;
         let op = self.emit(run, predicate, [a, b, c]);
         (op.e, op.imm) = (NO_REGISTER, imm);
@@ -49,12 +50,13 @@ impl Lowerer<'_> {
 
     /// Appends the selection between the value of a true comparison and zero.
     fn choose(&mut self, d: u32, predicate: u32, truth: u32) {
-        let (yes, no) = (self.word(truth), self.word(0));
+        let yes = self.word(truth);
+        let no = self.word(0);
         self.emit(select::<u32>(), d, [yes, no, predicate]).e = 0;
     }
 
     /// `setp` of packed 16-bit floats: a predicate for each half.
-    pub(super) fn set_predicates_of_halves(
+    pub(super) fn set_half_predicates(
         &mut self,
         instruction: &Instruction,
         registers: [Option<RegisterId>; 2],
@@ -91,7 +93,8 @@ impl Lowerer<'_> {
             self.source(operands[0], scalar)?,
             self.source(operands[1], scalar)?,
         ];
-        let (a, b) = (self.halves(a), self.halves(b));
+        let a = self.halves(a);
+        let b = self.halves(b);
         let (mut c, imm) = self.combined(instruction, combined)?;
         if imm != 0 && predicates[0] == c {
             // The upper half must not be combined with the lower half's result.

@@ -204,21 +204,22 @@ fn reached(
     kernel: usize,
     resolve: impl Fn(FunctionId) -> FunctionId,
 ) -> Vec<usize> {
-    let (mut found, mut next) = (vec![kernel], 0);
-    let mut is_found = vec![false; module.functions.len()];
-    while let Some(&caller) = found.get(next) {
+    let mut reached = vec![kernel];
+    let mut next = 0;
+    let mut is_reached = vec![false; module.functions.len()];
+    while let Some(&caller) = reached.get(next) {
         next += 1;
         for call in calls(&module.functions[caller]) {
             let Callee::Direct(callee) = call.callee else {
                 return (0..module.functions.len()).collect();
             };
             let callee = resolve(callee).0 as usize;
-            if !std::mem::replace(&mut is_found[callee], true) {
-                found.push(callee);
+            if !std::mem::replace(&mut is_reached[callee], true) {
+                reached.push(callee);
             }
         }
     }
-    found
+    reached
 }
 
 fn calls(function: &Function) -> impl Iterator<Item = &Call> {

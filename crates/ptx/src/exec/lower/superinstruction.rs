@@ -72,8 +72,8 @@ impl Lowerer<'_> {
                 .copied()
                 .unwrap_or(self.out.code.len());
             // Checks of a load that is no part of the superinstruction remain with the load.
-            let last = Values::of(&self.out.code[begin..end]).ops;
-            let mut values = Values::of(&self.out.code[begin..begin + last]);
+            let last = Values::new(&self.out.code[begin..end]).ops;
+            let mut values = Values::new(&self.out.code[begin..begin + last]);
             let count = values.ops;
             for (row, value) in values.rows.clone() {
                 values.values[value].is_live = self.is_live(row, begin + count);
@@ -97,14 +97,17 @@ impl Lowerer<'_> {
         }
     }
 
+    /// Returns the index of the instruction that an op belongs to.
+    fn instruction_index(&self, op: usize) -> usize {
+        self.starts
+            .partition_point(|start| *start as usize <= op)
+            .saturating_sub(1)
+    }
+
     /// Returns `true` if the op at an index or a later one may read the value that a row has there.
     fn is_live(&self, row: u32, at: usize) -> bool {
-        let instruction_of = |op: usize| {
-            self.starts
-                .partition_point(|start| *start as usize <= op)
-                .saturating_sub(1)
-        };
-        let (last, next) = (instruction_of(at - 1), instruction_of(at));
+        let last = self.instruction_index(at - 1);
+        let next = self.instruction_index(at);
         let Some(spans) = self.row_spans.get(&row) else {
             return true;
         };
@@ -116,7 +119,7 @@ impl Lowerer<'_> {
 
 impl Values {
     /// Returns the values that the first of some ops compute.
-    fn of(ops: &[Op]) -> Self {
+    fn new(ops: &[Op]) -> Self {
         let mut values = Self::default();
         for (number, op) in (1..).zip(ops) {
             if !values.add(op) {
@@ -205,16 +208,16 @@ impl Values {
         }
         let vector = i32::try_from(op.imm.wrapping_sub(op.e.into()).cast_signed()).ok()?;
         let offset = vector.checked_add_unsigned(op.e)?;
-        let key = |op: &Op| (op.a, op.narrow_address, op.align_mask);
-        let known = self
-            .addresses
-            .iter()
-            .position(|address| key(&address.op) == key(op));
-        let index = known.unwrap_or(self.addresses.len());
+        let position = self.addresses.iter().position(|address| {
+            address.op.a == op.a
+                && address.op.narrow_address == op.narrow_address
+                && address.op.align_mask == op.align_mask
+        });
+        let index = position.unwrap_or(self.addresses.len());
         if index == MAX_ADDRESSES {
             return None;
         }
-        if known.is_none() {
+        if position.is_none() {
             self.addresses.push(AddressRegister {
                 op: *op,
                 offsets: [vector; 2],
@@ -252,12 +255,26 @@ impl Values {
         let numbers: Vec<usize> = (0..self.values.len())
             .filter(|number| self.values[*number].is_step())
             .collect();
-        let next = |number: usize| {
-            numbers
-                .get(numbers.partition_point(|it| *it <= number))
-                .copied()
-        };
-        let operand = |number: usize, source: Source| match source {
+        let mut steps = Vec::with_capacity(numbers.len());
+        for (index, &number) in numbers.iter().enumerate() {
+            let value = &self.values[number];
+            let previous = index.checked_sub(1).map(|index| numbers[index]);
+            let next = numbers.get(index + 1);
+            let needs_row = value.is_live || value.uses.iter().any(|user| next != Some(user));
+            steps.push(Step::One {
+                operation: value.operation,
+                d: if needs_row { value.d } else { NO_REGISTER },
+                sources: value
+                    .sources
+                    .map(|source| self.step_operand(source, previous)),
+            });
+        }
+        steps
+    }
+
+    /// Returns the operand for a source. `previous` is the value of the previous step.
+    fn step_operand(&self, source: Source, previous: Option<usize>) -> Operand {
+        match source {
             Source::Row(row) => Operand::Row(row),
             Source::Memory(address, offset) => Operand::Memory(address, offset),
             Source::Value(value) => match &self.values[value] {
@@ -265,21 +282,10 @@ impl Values {
                     Source::Memory(address, offset) => Operand::Memory(address, offset),
                     _ => Operand::Row(load.d),
                 },
-                _ if next(value) == Some(number) => Operand::Last,
+                _ if previous == Some(value) => Operand::Last,
                 other => Operand::Row(other.d),
             },
-        };
-        let step = |number: &usize| {
-            let value = &self.values[*number];
-            let needs_row =
-                value.is_live || value.uses.iter().any(|user| next(*number) != Some(*user));
-            Step::One {
-                operation: value.operation,
-                d: if needs_row { value.d } else { NO_REGISTER },
-                sources: value.sources.map(|source| operand(*number, source)),
-            }
-        };
-        numbers.iter().map(step).collect()
+        }
     }
 }
 
@@ -293,7 +299,8 @@ impl Value {
 
 /// Combines consecutive multiply-adds into products. Returns the steps and the factors.
 fn with_products(steps: &[Step]) -> (Vec<Step>, Vec<[i32; 2]>) {
-    let (mut combined, mut all_factors) = (Vec::new(), Vec::new());
+    let mut combined = Vec::new();
+    let mut all_factors = Vec::new();
     for step in steps {
         let Some((d, addend, mut addresses, mut offsets)) = product(step) else {
             combined.push(step.clone());

@@ -6,7 +6,7 @@ use super::texture::geometry;
 use crate::exec::image::{Change, OutOfBounds, SurfaceAccess};
 use crate::exec::op::{Handler, Op};
 use crate::exec::surface::{load, run_reduce, run_store, run_store_formatted};
-use crate::syntax::{Instruction, Keyword, Modifier, Operand, Operation, ScalarType, Tensor};
+use crate::syntax::{Instruction, Keyword, Operand, Operation, ScalarType, Tensor};
 
 /// The maximum number of bytes of an access.
 const WIDEST: u64 = 16;
@@ -40,8 +40,10 @@ impl Lowerer<'_> {
     /// `sured`.
     pub(super) fn reduce_surface(&mut self, instruction: &Instruction) -> Lowered {
         let change = if is_formatted(instruction) {
-            let of = |scalar| reduction(instruction, scalar);
-            Some([of(ScalarType::U32), of(ScalarType::S32)])
+            Some([
+                reduction(instruction, ScalarType::U32),
+                reduction(instruction, ScalarType::S32),
+            ])
         } else {
             instruction
                 .types()
@@ -88,13 +90,15 @@ impl Lowerer<'_> {
         if !matches!(slots.len(), 1 | 2 | 4) || slots.len() as u64 * scalar.bytes() > WIDEST {
             return Err(Refusal::form(instruction));
         }
-        let row = |slot| match (slot, scalar.bits() == 64) {
-            (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
-            _ => Err(Refusal::operand(
-                "registers of the width of the surface access",
-            )),
-        };
-        let registers = slots.into_iter().map(row).collect::<Lowered<_>>()?;
+        let registers = slots
+            .into_iter()
+            .map(|slot| match (slot, scalar.bits() == 64) {
+                (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
+                _ => Err(Refusal::operand(
+                    "registers of the width of the surface access",
+                )),
+            })
+            .collect::<Lowered<_>>()?;
         let bytes = scalar.bytes();
         self.out.surfaces.push(SurfaceAccess {
             coordinates: spot,
@@ -116,10 +120,9 @@ fn out_of_bounds(instruction: &Instruction) -> Lowered<OutOfBounds> {
         (Keyword::Clamp, OutOfBounds::Clamp),
         (Keyword::Zero, OutOfBounds::Zero),
     ];
-    let found = modes
+    modes
         .into_iter()
-        .find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword)));
-    found
+        .find(|(keyword, _)| instruction.has_keyword(*keyword))
         .map(|(_, out_of_bounds)| out_of_bounds)
         .ok_or_else(|| Refusal::form(instruction))
 }
@@ -136,32 +139,33 @@ fn moved_bits(instruction: &Instruction) -> Lowered {
 
 /// Returns `true` if an access counts elements instead of bytes, and converts them.
 fn is_formatted(instruction: &Instruction) -> bool {
-    !instruction.has(Modifier::Keyword(Keyword::B))
+    !instruction.has_keyword(Keyword::B)
 }
 
 /// Returns the operation of a reduction of numbers of a type.
 fn reduction(instruction: &Instruction, scalar: ScalarType) -> Option<Change> {
-    let has = |operation| instruction.has(Modifier::Operation(operation));
     let is_of_bits = scalar == ScalarType::B32 || is_formatted(instruction);
     Some(match scalar {
-        _ if is_of_bits && has(Operation::And) => |old, new| old & new,
-        _ if is_of_bits && has(Operation::Or) => |old, new| old | new,
+        _ if is_of_bits && instruction.has_operation(Operation::And) => |old, new| old & new,
+        _ if is_of_bits && instruction.has_operation(Operation::Or) => |old, new| old | new,
         // Sums are truncated to the width.
-        ScalarType::U32 | ScalarType::S32 | ScalarType::U64 if has(Operation::Add) => {
+        ScalarType::U32 | ScalarType::S32 | ScalarType::U64
+            if instruction.has_operation(Operation::Add) =>
+        {
             u64::wrapping_add
         }
-        ScalarType::U32 | ScalarType::U64 if has(Operation::Min) => u64::min,
-        ScalarType::U32 | ScalarType::U64 if has(Operation::Max) => u64::max,
-        ScalarType::S64 if has(Operation::Min) => {
+        ScalarType::U32 | ScalarType::U64 if instruction.has_operation(Operation::Min) => u64::min,
+        ScalarType::U32 | ScalarType::U64 if instruction.has_operation(Operation::Max) => u64::max,
+        ScalarType::S64 if instruction.has_operation(Operation::Min) => {
             |old, new| old.cast_signed().min(new.cast_signed()).cast_unsigned()
         }
-        ScalarType::S64 if has(Operation::Max) => {
+        ScalarType::S64 if instruction.has_operation(Operation::Max) => {
             |old, new| old.cast_signed().max(new.cast_signed()).cast_unsigned()
         }
-        ScalarType::S32 if has(Operation::Min) => {
+        ScalarType::S32 if instruction.has_operation(Operation::Min) => {
             |old, new| u64::from((old as i32).min(new as i32).cast_unsigned())
         }
-        ScalarType::S32 if has(Operation::Max) => {
+        ScalarType::S32 if instruction.has_operation(Operation::Max) => {
             |old, new| u64::from((old as i32).max(new as i32).cast_unsigned())
         }
         _ => return None,

@@ -8,7 +8,7 @@ use crate::exec::handler::NO_REGISTER;
 use crate::exec::op::Op;
 use crate::exec::tensor::{self, Direction, Mode, TensorAccess};
 use crate::syntax::{
-    Base, CacheLevel, Instruction, Keyword, Modifier, Operand, RegisterId, ScalarClass, ScalarType,
+    Base, CacheLevel, Instruction, Keyword, Modifier, Operand, ScalarClass, ScalarType,
     Space as State, Symbol, Tensor,
 };
 
@@ -27,45 +27,42 @@ struct Operands<'i> {
 impl Lowerer<'_> {
     /// Lowers an access to a tensor.
     pub(super) fn copy_tensor(&mut self, instruction: &Instruction) -> Lowered {
-        let refusal = || Refusal::form(instruction);
-        let (way, rank) = (
-            way(instruction).ok_or_else(refusal)?,
-            rank(instruction).ok_or_else(refusal)?,
-        );
-        let mode = mode(instruction, way, rank).ok_or_else(refusal)?;
-        let is_known = has_no_other_suffix(instruction, way);
+        let direction = direction(instruction).ok_or_else(|| Refusal::form(instruction))?;
+        let rank = rank(instruction).ok_or_else(|| Refusal::form(instruction))?;
+        let mode = mode(instruction, direction, rank).ok_or_else(|| Refusal::form(instruction))?;
+        let are_suffixes_valid = has_no_other_suffix(instruction, direction);
         let Operands {
             tensor,
             shared,
             barrier,
             rest,
-        } = operands(instruction, way)
-            .filter(|_| is_known)
-            .ok_or_else(refusal)?;
+        } = operands(instruction, direction)
+            .filter(|_| are_suffixes_valid)
+            .ok_or_else(|| Refusal::form(instruction))?;
         let has_offsets =
-            mode == Mode::Pixels && matches!(way, Direction::Load | Direction::Prefetch);
+            mode == Mode::Pixels && matches!(direction, Direction::Load | Direction::Prefetch);
         let (offsets, d) =
             self.offsets_and_mask(instruction, rest, if has_offsets { rank - 2 } else { 0 })?;
-        let given = if mode == Mode::FourRows {
+        let count = if mode == Mode::FourRows {
             FOUR_ROWS
         } else {
             rank
         };
         let coordinates = self
-            .words_of(&tensor.coordinates, given, 32)
-            .ok_or_else(refusal)?;
+            .integer_rows(&tensor.coordinates, count, 32)
+            .ok_or_else(|| Refusal::form(instruction))?;
         let is_named = !matches!(tensor.handle.base, Base::Symbol(Symbol::Local(_)));
         if tensor.sampler.is_some() || tensor.handle.offset != 0 || !is_named {
-            return Err(refusal());
+            return Err(Refusal::form(instruction));
         }
         let a = self.address_row(tensor.handle)?;
         let [b, e] = [shared, barrier].map(|operand| match operand {
             Some(Operand::Address(address)) => self.address_row(*address),
             _ => Ok(NO_REGISTER),
         });
-        let is_paired = instruction.has(Modifier::Keyword(Keyword::CtaGroup2));
+        let is_paired = instruction.has_keyword(Keyword::CtaGroup2);
         self.out.tensors.push(TensorAccess {
-            direction: way,
+            direction,
             mode,
             rank,
             coordinates,
@@ -91,31 +88,30 @@ impl Lowerer<'_> {
         rest: &[Operand],
         count: usize,
     ) -> Lowered<(Vec<u32>, u32)> {
-        let refusal = || Refusal::form(instruction);
-        let is_multicast = instruction.has(Modifier::Keyword(Keyword::MulticastCluster));
+        let is_multicast = instruction.has_keyword(Keyword::MulticastCluster);
         let (offsets, rest) = match rest {
             [Operand::Vector(offsets), rest @ ..] if count > 0 => {
-                (self.words_of(offsets, count, 16), rest)
+                (self.integer_rows(offsets, count, 16), rest)
             }
             _ => ((count == 0).then(Vec::new), rest),
         };
-        let offsets = offsets.ok_or_else(refusal)?;
+        let offsets = offsets.ok_or_else(|| Refusal::form(instruction))?;
         if rest.len()
             != usize::from(is_multicast) + usize::from(instruction.has(Modifier::CacheHint))
         {
-            return Err(refusal());
+            return Err(Refusal::form(instruction));
         }
         match rest.first().filter(|_| is_multicast) {
             None => Ok((offsets, NO_REGISTER)),
             Some(mask) if self.is_integer(mask, 16) => {
                 Ok((offsets, self.source(mask, ScalarType::B16)?))
             }
-            Some(_) => Err(refusal()),
+            Some(_) => Err(Refusal::form(instruction)),
         }
     }
 
     /// Returns the rows of a vector of `count` integers of a width, or `None` for another vector.
-    fn words_of(&mut self, vector: &[Operand], count: usize, bits: u32) -> Option<Vec<u32>> {
+    fn integer_rows(&mut self, vector: &[Operand], count: usize, bits: u32) -> Option<Vec<u32>> {
         let scalar = if bits == 16 {
             ScalarType::B16
         } else {
@@ -132,25 +128,26 @@ impl Lowerer<'_> {
 
     /// Returns `true` if an operand is a number, or an integer register of a width.
     fn is_integer(&self, operand: &Operand, bits: u32) -> bool {
-        let fits = |id: &RegisterId| {
-            let register = &self.function.registers[id.0 as usize];
-            register.scalar.bits() == bits
-                && register.scalar.class() != ScalarClass::Float
-                && register.vector == 1
-        };
-        matches!(operand, Operand::Integer(_))
-            || matches!(operand, Operand::Register(id) if fits(id))
+        match operand {
+            Operand::Integer(_) => true,
+            Operand::Register(id) => {
+                let register = &self.function.registers[id.0 as usize];
+                register.scalar.bits() == bits
+                    && register.scalar.class() != ScalarClass::Float
+                    && register.vector == 1
+            }
+            _ => false,
+        }
     }
 }
 
-fn way(instruction: &Instruction) -> Option<Direction> {
-    let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-    if has(Keyword::Prefetch) {
+fn direction(instruction: &Instruction) -> Option<Direction> {
+    if instruction.has_keyword(Keyword::Prefetch) {
         return (state(instruction, 0) == Some(State::Global)).then_some(Direction::Prefetch);
     }
     match [state(instruction, 0)?, state(instruction, 1)?] {
         [State::SharedCta | State::SharedCluster, State::Global] => Some(Direction::Load),
-        [State::Global, State::SharedCta] if has(Keyword::Reduce) => {
+        [State::Global, State::SharedCta] if instruction.has_keyword(Keyword::Reduce) => {
             operation(instruction).map(Direction::Reduce)
         }
         [State::Global, State::SharedCta] => Some(Direction::Store),
@@ -168,66 +165,73 @@ fn rank(instruction: &Instruction) -> Option<usize> {
     ];
     dimensions
         .iter()
-        .position(|keyword| instruction.has(Modifier::Keyword(*keyword)))
+        .position(|keyword| instruction.has_keyword(*keyword))
         .map(|index| index + 1)
 }
 
-fn mode(instruction: &Instruction, way: Direction, rank: usize) -> Option<Mode> {
-    let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-    let reads = matches!(way, Direction::Load | Direction::Prefetch);
+fn mode(instruction: &Instruction, direction: Direction, rank: usize) -> Option<Mode> {
+    let reads = matches!(direction, Direction::Load | Direction::Prefetch);
     let (pixels, rows) = if reads {
         (Keyword::Im2col, Keyword::TileGather4)
     } else {
         (Keyword::Im2colNoOffs, Keyword::TileScatter4)
     };
     match rank {
-        3.. if has(pixels) => Some(Mode::Pixels),
-        2 if has(rows) => Some(Mode::FourRows),
-        _ if has(pixels) || has(rows) => None,
+        3.. if instruction.has_keyword(pixels) => Some(Mode::Pixels),
+        2 if instruction.has_keyword(rows) => Some(Mode::FourRows),
+        _ if instruction.has_keyword(pixels) || instruction.has_keyword(rows) => None,
         _ => Some(Mode::Tile),
     }
 }
 
 /// Returns `true` if each suffix is valid for the direction and unique, and all required ones are present.
-fn has_no_other_suffix(instruction: &Instruction, way: Direction) -> bool {
+fn has_no_other_suffix(instruction: &Instruction, direction: Direction) -> bool {
     use Keyword as K;
-    let (required, modes) = suffixes(way);
-    let has = |modifier: &&Modifier| instruction.has(**modifier);
-    let count_of = |all: &[Modifier]| all.iter().filter(has).count();
-    let is_load = way == Direction::Load;
+    let (required, modes) = suffixes(direction);
+    let is_load = direction == Direction::Load;
     let goes_to_cluster = is_load && state(instruction, 0) == Some(State::SharedCluster);
-    let modes = count_of(&modes.map(Modifier::Keyword));
+    let modes = count_present(instruction, &modes.map(Modifier::Keyword));
     let groups = if is_load {
-        count_of(&[K::CtaGroup1, K::CtaGroup2].map(Modifier::Keyword))
+        let groups = [K::CtaGroup1, K::CtaGroup2].map(Modifier::Keyword);
+        count_present(instruction, &groups)
     } else {
         0
     };
-    let masks = if goes_to_cluster {
-        count_of(&[Modifier::Keyword(K::MulticastCluster)])
-    } else {
-        0
-    };
-    let optional = modes + groups + masks + count_of(&[Modifier::CacheHint]);
+    let has_mask = goes_to_cluster && instruction.has_keyword(K::MulticastCluster);
+    let has_hint = instruction.has(Modifier::CacheHint);
+    let optional = modes + groups + usize::from(has_mask) + usize::from(has_hint);
     let spaces = instruction
         .modifiers
         .iter()
         .filter(|modifier| matches!(modifier, Modifier::Space(_)))
         .count();
-    let expected = if way == Direction::Prefetch { 1 } else { 2 };
+    let expected = if direction == Direction::Prefetch {
+        1
+    } else {
+        2
+    };
     // The rank is the one other suffix.
     let is_whole = instruction.modifiers.len() == required.len() + spaces + optional + 1;
-    count_of(&required) == required.len()
+    count_present(instruction, &required) == required.len()
         && modes <= 1
         && groups <= 1
         && spaces == expected
         && is_whole
 }
 
+/// Returns the number of these suffixes that the instruction has.
+fn count_present(instruction: &Instruction, modifiers: &[Modifier]) -> usize {
+    modifiers
+        .iter()
+        .filter(|modifier| instruction.has(**modifier))
+        .count()
+}
+
 /// Returns the suffixes that a direction requires besides the rank and the spaces, and those of which it may have one.
-fn suffixes(way: Direction) -> (Vec<Modifier>, [Keyword; 3]) {
+fn suffixes(direction: Direction) -> (Vec<Modifier>, [Keyword; 3]) {
     use Keyword as K;
     let keyword = Modifier::Keyword;
-    let (own, is_read) = match way {
+    let (own, is_read) = match direction {
         Direction::Load => (vec![keyword(K::MbarrierCompleteTxBytes)], true),
         Direction::Prefetch => (
             vec![keyword(K::Prefetch), Modifier::Level(CacheLevel::L2)],
@@ -258,8 +262,8 @@ fn suffixes(way: Direction) -> (Vec<Modifier>, [Keyword; 3]) {
     )
 }
 
-fn operands(instruction: &Instruction, way: Direction) -> Option<Operands<'_>> {
-    match (way, &instruction.operands[..]) {
+fn operands(instruction: &Instruction, direction: Direction) -> Option<Operands<'_>> {
+    match (direction, &instruction.operands[..]) {
         (
             Direction::Load,
             [

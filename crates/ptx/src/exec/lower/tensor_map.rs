@@ -1,6 +1,6 @@
 //! `tensormap`: modifications of tensor maps, and their copies to device memory.
 
-use super::asynchronous::{space_of, state};
+use super::asynchronous::{address_space, state};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::handler::moves::{add_doubles, zero_extend};
@@ -17,14 +17,13 @@ const DATA_TYPES: [u64; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14,
 impl Lowerer<'_> {
     /// `tensormap.replace`, which modifies a field of a map in device or shared memory.
     pub(super) fn replace_in_tensor_map(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let [Operand::Address(map), rest @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
-        if has(Keyword::CpFenceproxy) {
+        if instruction.has_keyword(Keyword::CpFenceproxy) {
             return self.publish_tensor_map(instruction);
         }
-        if !has(Keyword::Replace) || !has(Keyword::Tile) {
+        if !instruction.has_keyword(Keyword::Replace) || !instruction.has_keyword(Keyword::Tile) {
             return Err(Refusal::form(instruction));
         }
         let replaced = match rest {
@@ -35,7 +34,8 @@ impl Lowerer<'_> {
             _ => None,
         };
         let (field, b) = replaced.ok_or_else(|| Refusal::form(instruction))?;
-        let (a, space) = (self.address_row(*map)?, space_of(state(instruction, 0)));
+        let a = self.address_row(*map)?;
+        let space = address_space(state(instruction, 0));
         self.push(Op {
             a,
             b,
@@ -48,10 +48,9 @@ impl Lowerer<'_> {
 
     /// `tensormap.cp_fenceproxy`: the threads of a warp together copy a map from shared to device memory.
     fn publish_tensor_map(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let is_spelled = [Keyword::TensormapGeneric, Keyword::Sync, Keyword::Aligned]
             .into_iter()
-            .all(has)
+            .all(|keyword| instruction.has_keyword(keyword))
             && instruction.has(Modifier::Semantics(Semantics::Release))
             && instruction
                 .modifiers
@@ -70,7 +69,8 @@ impl Lowerer<'_> {
         if !is_spelled || spaces != [Some(State::Global), Some(State::SharedCta)] {
             return Err(Refusal::form(instruction));
         }
-        let (a, b) = (self.address_row(*to)?, self.address_row(*from)?);
+        let a = self.address_row(*to)?;
+        let b = self.address_row(*from)?;
         self.push(Op {
             a,
             b,
@@ -86,11 +86,10 @@ impl Lowerer<'_> {
         instruction: &Instruction,
         value: &Operand,
     ) -> Lowered<Option<(Field, u32)>> {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        if has(Keyword::GlobalAddress) {
+        if instruction.has_keyword(Keyword::GlobalAddress) {
             return Ok(Some((Field::ADDRESS, self.source(value, ScalarType::B64)?)));
         }
-        if has(Keyword::Rank) {
+        if instruction.has_keyword(Keyword::Rank) {
             // The operand is the rank less one.
             return Ok(Some((Field::RANK, self.sum(value, 1)?)));
         }
@@ -101,7 +100,9 @@ impl Lowerer<'_> {
             (Keyword::SwizzleAtomicity, Field::ATOMICITY, 4),
             (Keyword::FillMode, Field::FILL, 2),
         ];
-        let choice = choices.into_iter().find(|(keyword, ..)| has(*keyword));
+        let choice = choices
+            .into_iter()
+            .find(|(keyword, ..)| instruction.has_keyword(*keyword));
         let (Some((keyword, field, count)), Operand::Integer(Integer { bits, .. })) =
             (choice, value)
         else {
@@ -127,22 +128,25 @@ impl Lowerer<'_> {
         dimension: &Integer,
         value: &Operand,
     ) -> Lowered<Option<(Field, u32)>> {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         let dimension = dimension.bits as u32;
-        let last = if has(Keyword::GlobalStride) { 3 } else { 4 };
+        let last = if instruction.has_keyword(Keyword::GlobalStride) {
+            3
+        } else {
+            4
+        };
         if dimension > last {
             return Err(Refusal::operand("a dimension of a tensor map"));
         }
-        Ok(if has(Keyword::GlobalStride) {
+        Ok(if instruction.has_keyword(Keyword::GlobalStride) {
             Some((
                 Field::stride(dimension),
                 self.source(value, ScalarType::B64)?,
             ))
-        } else if has(Keyword::GlobalDim) {
+        } else if instruction.has_keyword(Keyword::GlobalDim) {
             Some((Field::extent(dimension), self.sum(value, 0)?))
-        } else if has(Keyword::ElementStride) {
+        } else if instruction.has_keyword(Keyword::ElementStride) {
             Some((Field::step(dimension), self.sum(value, 0)?))
-        } else if has(Keyword::BoxDim) {
+        } else if instruction.has_keyword(Keyword::BoxDim) {
             Some((Field::boxed(dimension), self.sum(value, u64::MAX)?))
         } else {
             None
@@ -151,12 +155,14 @@ impl Lowerer<'_> {
 
     /// Returns a 64-bit row with the sum of a 32-bit value and `added`.
     fn sum(&mut self, value: &Operand, added: u64) -> Lowered<u32> {
-        let (narrow, wide) = (self.source(value, ScalarType::B32)?, self.new_double());
+        let narrow = self.source(value, ScalarType::B32)?;
+        let wide = self.new_double();
         self.emit(zero_extend(), wide, [narrow, 0, 0]);
         if added == 0 {
             return Ok(wide);
         }
-        let (sum, added) = (self.new_double(), self.double(added));
+        let sum = self.new_double();
+        let added = self.double(added);
         self.emit(add_doubles(), sum, [wide, added, 0]);
         Ok(sum)
     }

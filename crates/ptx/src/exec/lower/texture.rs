@@ -9,7 +9,7 @@ use super::function::Lowerer;
 use crate::exec::image::{Channels, CoordinateMode, Detail, Geometry, Offset, TextureAccess};
 use crate::exec::op::Op;
 use crate::exec::texture::texture_handler;
-use crate::syntax::{Instruction, Keyword, Modifier, ScalarType, Tensor, Texturing};
+use crate::syntax::{Instruction, Keyword, ScalarType, Tensor, Texturing};
 
 /// The number of bits of an offset that `tex` uses.
 const OFFSET_BITS: u32 = 4;
@@ -20,7 +20,7 @@ const GATHERED_OFFSET_BITS: u32 = 6;
 impl Lowerer<'_> {
     /// `tex`.
     pub(super) fn texture(&mut self, instruction: &Instruction) -> Lowered {
-        let operands = Operands::of(instruction)?;
+        let operands = Operands::new(instruction)?;
         let kind = instruction
             .types()
             .nth(1)
@@ -28,7 +28,7 @@ impl Lowerer<'_> {
         let geometry = geometry(instruction)?;
         let (detail, rest) = self.detail(instruction, operands.rest, kind)?;
         let offset = self.trailing(instruction, rest, kind)?;
-        let places = match (kind, detail) {
+        let mode = match (kind, detail) {
             _ if has_samples(instruction)
                 && (kind, geometry.is_cube()) != (ScalarType::S32, false) =>
             {
@@ -51,16 +51,16 @@ impl Lowerer<'_> {
             steps,
             bits: OFFSET_BITS,
         });
-        self.access_texture(instruction, &operands, (places, detail), offset)
+        self.access_texture(instruction, &operands, mode, detail, offset)
     }
 
     /// `tld4`.
     pub(super) fn gather_texture(&mut self, instruction: &Instruction) -> Lowered {
-        let operands = Operands::of(instruction)?;
+        let operands = Operands::new(instruction)?;
         let channels = [Keyword::R, Keyword::G, Keyword::B, Keyword::A];
         let channel = channels
             .into_iter()
-            .position(|channel| instruction.has(Modifier::Keyword(channel)));
+            .position(|channel| instruction.has_keyword(channel));
         let channel = channel.ok_or_else(|| Refusal::form(instruction))?;
         let types: Vec<ScalarType> = instruction.types().collect();
         let is_gathered = match geometry(instruction)? {
@@ -87,7 +87,8 @@ impl Lowerer<'_> {
         self.access_texture(
             instruction,
             &operands,
-            (CoordinateMode::Positions, Detail::Gather(channel)),
+            CoordinateMode::Positions,
+            Detail::Gather(channel),
             offset,
         )
     }
@@ -107,7 +108,8 @@ impl Lowerer<'_> {
         &mut self,
         instruction: &Instruction,
         operands: &Operands<'_>,
-        (places, detail): (CoordinateMode, Detail),
+        mode: CoordinateMode,
+        detail: Detail,
         offset: Option<Offset>,
     ) -> Lowered {
         let scalar = instruction
@@ -121,7 +123,7 @@ impl Lowerer<'_> {
         let spot = self.coordinates(instruction, operands.tensor)?;
         let a = self.address_row(operands.tensor.handle)?;
         self.ignore_sampler(operands.tensor)?;
-        let slots = self.slots_of(operands.elements, scalar)?;
+        let slots = self.result_slots(operands.elements, scalar)?;
         let result = match (scalar, slots.len()) {
             (ScalarType::U32 | ScalarType::S32 | ScalarType::F32, 4) => Channels::Words,
             (ScalarType::F16, 4) => Channels::Halves,
@@ -140,7 +142,7 @@ impl Lowerer<'_> {
             coordinates: spot,
             destinations,
             result,
-            mode: places,
+            mode,
             detail,
             offset,
             sample,
@@ -169,10 +171,9 @@ pub(super) fn geometry(instruction: &Instruction) -> Lowered<Geometry> {
         (Keyword::Cube, Geometry::Cube),
         (Keyword::Acube, Geometry::CubeOfLayer),
     ];
-    let found = geometries
+    geometries
         .into_iter()
-        .find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword)));
-    found
+        .find(|(keyword, _)| instruction.has_keyword(*keyword))
         .map(|(_, geometry)| geometry)
         .ok_or_else(|| Refusal::form(instruction))
 }

@@ -21,7 +21,8 @@ impl Lowerer<'_> {
         if used == 0 {
             return Ok(());
         }
-        let (whole, byte) = (self.new_double(), self.new_double());
+        let whole = self.new_double();
+        let byte = self.new_double();
         let zero = self.double(0);
         self.emit(copy::<u64>(), whole, [zero, 0, 0]);
         for index in (0..8).filter(|index| used >> index & 1 == 1) {
@@ -37,18 +38,18 @@ impl Lowerer<'_> {
     }
 }
 
-/// Returns the used bytes of an access as runs. Each run is aligned to its length, a power of two.
-pub(super) fn runs_of_used_bytes(used: u32, bytes: u64) -> Vec<Range<u64>> {
+/// Returns the used bytes of an access as ranges. Each range is aligned to its length, a power of two.
+pub(super) fn used_byte_ranges(used: u32, bytes: u64) -> Vec<Range<u64>> {
     let whole = u32::MAX >> (32 - bytes);
     match used & whole {
         0 => Vec::new(),
         used if used == whole => std::iter::once(0..bytes).collect(),
         used => {
             let half = bytes / 2;
-            let upper = runs_of_used_bytes(used >> half, half)
+            let upper = used_byte_ranges(used >> half, half)
                 .into_iter()
                 .map(|run| run.start + half..run.end + half);
-            runs_of_used_bytes(used, half)
+            used_byte_ranges(used, half)
                 .into_iter()
                 .chain(upper)
                 .collect()

@@ -75,12 +75,12 @@ impl Lowerer<'_> {
         self.out.params = function
             .parameters
             .iter()
-            .map(|it| self.place_formal(*it))
+            .map(|parameter| self.place_formal(*parameter))
             .collect();
         self.out.returns = function
             .returns
             .iter()
-            .map(|it| self.place_formal(*it))
+            .map(|parameter| self.place_formal(*parameter))
             .collect();
     }
 

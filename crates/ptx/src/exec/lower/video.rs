@@ -11,9 +11,8 @@ use crate::syntax::{
 impl Lowerer<'_> {
     /// `vadd` and the other video instructions.
     pub(super) fn video(&mut self, instruction: &Instruction) -> Lowered {
-        let refusal = || Refusal::form(instruction);
         let [destination, a, b, rest @ ..] = &instruction.operands[..] else {
-            return Err(refusal());
+            return Err(Refusal::form(instruction));
         };
         let width = width(instruction.opcode);
         let mut signs = instruction
@@ -26,22 +25,23 @@ impl Lowerer<'_> {
         let to = if is_set {
             false
         } else {
-            signs.next().ok_or_else(refusal)?
+            signs.next().ok_or_else(|| Refusal::form(instruction))?
         };
         let signed = [
             to,
-            signs.next().ok_or_else(refusal)?,
-            signs.next().ok_or_else(refusal)?,
+            signs.next().ok_or_else(|| Refusal::form(instruction))?,
+            signs.next().ok_or_else(|| Refusal::form(instruction))?,
         ];
         let (a, first) = split(a);
         let (b, second) = split(b);
         let (destination, mask) = split(destination);
         let picks = [
-            picks(width, first, false).ok_or_else(refusal)?,
-            picks(width, second, true).ok_or_else(refusal)?,
+            picks(width, first, false).ok_or_else(|| Refusal::form(instruction))?,
+            picks(width, second, true).ok_or_else(|| Refusal::form(instruction))?,
         ];
-        let third = third(instruction, mask, width, rest.len()).ok_or_else(refusal)?;
-        let operation = operation(instruction).ok_or_else(refusal)?;
+        let third = third(instruction, mask, width, rest.len())
+            .ok_or_else(|| Refusal::form(instruction))?;
+        let operation = operation(instruction).ok_or_else(|| Refusal::form(instruction))?;
         let saturates = instruction.has(Modifier::Saturate);
         let mut rows = [0; 3];
         for (row, operand) in rows.iter_mut().zip([Some(&a), Some(&b), rest.first()]) {
@@ -99,12 +99,12 @@ fn picks(width: u32, selector: Option<Selector>, second: bool) -> Option<[Pick; 
     };
     let part = if selector.halves { 16 } else { 8 };
     let count = usize::from(selector.count);
-    let fits = if width == 32 {
+    let is_supported = if width == 32 {
         count == 1
     } else {
         count == lanes && part == width
     };
-    if !fits {
+    if !is_supported {
         return None;
     }
     for (lane, pick) in picks.iter_mut().enumerate().take(lanes) {
@@ -159,8 +159,7 @@ fn third(
 
 fn operation(instruction: &Instruction) -> Option<Operation> {
     use Opcode as O;
-    let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-    let wraps = has(Keyword::Wrap);
+    let wraps = instruction.has_keyword(Keyword::Wrap);
     Some(match instruction.opcode {
         O::Vadd | O::Vadd2 | O::Vadd4 => Operation::Add,
         O::Vsub | O::Vsub2 | O::Vsub4 => Operation::Subtract,
@@ -171,16 +170,16 @@ fn operation(instruction: &Instruction) -> Option<Operation> {
         O::Vshl => Operation::ShiftLeft { wraps },
         O::Vshr => Operation::ShiftRight { wraps },
         O::Vmad => {
-            let shift = if has(Keyword::Shr7) {
+            let shift = if instruction.has_keyword(Keyword::Shr7) {
                 7
-            } else if has(Keyword::Shr15) {
+            } else if instruction.has_keyword(Keyword::Shr15) {
                 15
             } else {
                 0
             };
             Operation::MultiplyAdd {
                 shift,
-                plus_one: has(Keyword::Po),
+                plus_one: instruction.has_keyword(Keyword::Po),
             }
         }
         _ => Operation::Set(orderings(instruction)?),

@@ -138,10 +138,8 @@ impl Lowerer<'_> {
                 Modifier::Operation(operation) => Some(*operation),
                 _ => None,
             });
-        let (absolute, nan) = (
-            instruction.has(Modifier::Keyword(Keyword::Abs)),
-            instruction.has(Modifier::Nan),
-        );
+        let absolute = instruction.has_keyword(Keyword::Abs);
+        let nan = instruction.has(Modifier::Nan);
         if (absolute || nan) && scalar != ScalarType::F32 {
             return Err(Refusal::form(instruction));
         }

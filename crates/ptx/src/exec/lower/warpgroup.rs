@@ -2,7 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use super::matrix::{accumulation, element, shape};
+use super::matrix::{SparsityOperands, accumulation, element, shape};
 use crate::exec::matrix::multiply::{ComputeUnit, ProductKind};
 use crate::exec::matrix::{Distribution, Element, Fragment, FragmentLayout, Role};
 use crate::exec::op::Op;
@@ -12,18 +12,23 @@ use crate::syntax::{Instruction, Keyword, Modifier, Operand, Shape};
 impl Lowerer<'_> {
     /// `wgmma`.
     pub(super) fn warpgroup(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        if !(has(Keyword::Sync) && has(Keyword::Aligned)) {
+        if !(instruction.has_keyword(Keyword::Sync) && instruction.has_keyword(Keyword::Aligned)) {
             return Err(Refusal::form(instruction));
         }
         match &instruction.operands[..] {
             // Products are computed immediately, so fences and commits have no effect.
-            [] if has(Keyword::Fence) || has(Keyword::CommitGroup) => Ok(()),
-            [Operand::Integer(_)] if has(Keyword::WaitGroup) => {
+            [] if instruction.has_keyword(Keyword::Fence)
+                || instruction.has_keyword(Keyword::CommitGroup) =>
+            {
+                Ok(())
+            }
+            [Operand::Integer(_)] if instruction.has_keyword(Keyword::WaitGroup) => {
                 self.diverging(run_wait);
                 Ok(())
             }
-            operands if has(Keyword::MmaAsync) => self.multiply_by_warpgroup(instruction, operands),
+            operands if instruction.has_keyword(Keyword::MmaAsync) => {
+                self.multiply_by_warpgroup(instruction, operands)
+            }
             _ => Err(Refusal::form(instruction)),
         }
     }
@@ -33,13 +38,13 @@ impl Lowerer<'_> {
         instruction: &Instruction,
         operands: &[Operand],
     ) -> Lowered {
-        let refused = || Refusal::form(instruction);
-        let decoded = decode(instruction).ok_or_else(refused)?;
+        let decoded = decode(instruction).ok_or_else(|| Refusal::form(instruction))?;
         let [result, factor, right] = decoded.elements;
-        let operands = Operands::of(operands, decoded.is_sparse).ok_or_else(refused)?;
+        let operands = Operands::parse(operands, decoded.is_sparse)
+            .ok_or_else(|| Refusal::form(instruction))?;
         let is_shared = !matches!(operands.a, Operand::Vector(_));
-        let [first, second] =
-            sides(operands.rest, [factor, right], is_shared).ok_or_else(refused)?;
+        let [first, second] = sides(operands.rest, [factor, right], is_shared)
+            .ok_or_else(|| Refusal::form(instruction))?;
         let inner = u32::from(decoded.shape.k);
         let to = part(Role::C, result, u32::from(decoded.shape.n));
         let mut rows = self.part_rows(instruction, operands.d, &to)?;
@@ -60,13 +65,14 @@ impl Lowerer<'_> {
         let b = self.descriptor(operands.b)?;
         let (c, negate) = self.predicate_source(operands.scale)?;
         let sparsity = operands
-            .metadata
-            .map(|it| self.sparsity(instruction, it, right, inner))
+            .sparsity
+            .map(|operands| self.sparsity(instruction, operands, right, inner))
             .transpose()?;
-        let manner = ProductKind {
+        let kind = ProductKind {
             factors: [factor, right],
             result,
-            accumulation: accumulation(instruction, right).ok_or_else(refused)?,
+            accumulation: accumulation(instruction, right)
+                .ok_or_else(|| Refusal::form(instruction))?,
             saturates: instruction.has(Modifier::SaturateFinite),
             unit: ComputeUnit::Warpgroup,
         };
@@ -83,7 +89,7 @@ impl Lowerer<'_> {
             left,
             right: second,
             inner,
-            kind: manner,
+            kind,
             sparsity,
         });
         let imm = self.out.warpgroup_products.len() as u64 - 1;
@@ -146,21 +152,20 @@ struct Operands<'a> {
     d: &'a Operand,
     a: &'a Operand,
     b: &'a Operand,
-    /// The metadata of a sparse matrix, and the selector of its lanes.
-    metadata: Option<(&'a Operand, &'a Operand)>,
+    sparsity: Option<SparsityOperands<'a>>,
     /// `true` if the product is added to the previous result.
     scale: &'a Operand,
     rest: &'a [Operand],
 }
 
 impl<'a> Operands<'a> {
-    fn of(operands: &'a [Operand], is_sparse: bool) -> Option<Self> {
+    fn parse(operands: &'a [Operand], is_sparse: bool) -> Option<Self> {
         match operands {
             [d, a, b, metadata, selector, scale, rest @ ..] if is_sparse => Some(Self {
                 d,
                 a,
                 b,
-                metadata: Some((metadata, selector)),
+                sparsity: Some(SparsityOperands { metadata, selector }),
                 scale,
                 rest,
             }),
@@ -168,7 +173,7 @@ impl<'a> Operands<'a> {
                 d,
                 a,
                 b,
-                metadata: None,
+                sparsity: None,
                 scale,
                 rest,
             }),
@@ -198,12 +203,21 @@ fn sides(
     };
     let is_valid =
         signs.iter().all(|sign| sign.abs() == 1) && turns.iter().all(|turn| [0, 1].contains(turn));
-    let side = |element, at: usize| SharedFactor {
-        element,
-        is_negative: signs[at] < 0,
-        is_transposed: turns[at] == 1,
-    };
-    is_valid.then(|| [side(left, 0), side(right, 1)])
+    if !is_valid {
+        return None;
+    }
+    Some([
+        SharedFactor {
+            element: left,
+            is_negative: signs[0] < 0,
+            is_transposed: turns[0] == 1,
+        },
+        SharedFactor {
+            element: right,
+            is_negative: signs[1] < 0,
+            is_transposed: turns[1] == 1,
+        },
+    ])
 }
 
 /// A decoded product.
@@ -224,7 +238,7 @@ fn decode(instruction: &Instruction) -> Option<Decoded> {
     let [result, left, right] = elements[..] else {
         return None;
     };
-    let is_sparse = instruction.has(Modifier::Keyword(Keyword::Sp));
+    let is_sparse = instruction.has_keyword(Keyword::Sp);
     let mixed = [[E::E4m3, E::E5m2], [E::S8, E::U8]];
     let fit = left == right
         || mixed
@@ -247,7 +261,7 @@ fn decode(instruction: &Instruction) -> Option<Decoded> {
         && (shape.m, u32::from(shape.k)) == (64, inner)
         && columns
         && (may_saturate || !instruction.has(Modifier::SaturateFinite))
-        && !instruction.has(Modifier::Operation(crate::syntax::Operation::Xor));
+        && !instruction.has_operation(crate::syntax::Operation::Xor);
     exists.then_some(Decoded {
         shape,
         elements: [result, left, right],

@@ -4,6 +4,7 @@
 //! which another thread stores finds either all elements of the store or none.
 
 use super::address::Target;
+use super::element::Element;
 use super::error::Lowered;
 use super::function::{Lowerer, Slot};
 use super::race::may_order;
@@ -27,7 +28,8 @@ impl Lowerer<'_> {
         &mut self,
         instruction: &Instruction,
         target: Target,
-        (elements, scalar): (&[Slot], ScalarType),
+        elements: &[Slot],
+        scalar: ScalarType,
     ) -> Lowered<bool> {
         if instruction.used_bytes.is_some() {
             return Ok(false);
@@ -37,7 +39,7 @@ impl Lowerer<'_> {
             return Ok(false);
         };
         if bits == 128 {
-            let [low, high] = self.pair_of_doubles(&rows);
+            let [low, high] = self.double_rows(&rows);
             let list = self.row_list(vec![low, high]);
             self.access(run_wide_load, target, 0, 16).b = list;
             if part == 32 {
@@ -47,7 +49,11 @@ impl Lowerer<'_> {
             return Ok(true);
         }
         let (slot, row, whole) = self.joined(bits);
-        self.load_element(instruction, target, (0, u64::from(bits / 8)), (slot, whole))?;
+        let element = Element {
+            slot,
+            scalar: whole,
+        };
+        self.load_element(instruction, target, 0, u64::from(bits / 8), element)?;
         let is_narrow_signed = scalar.class() == ScalarClass::Signed && part < 32;
         let extract = if is_narrow_signed {
             unpack_signed
@@ -63,14 +69,15 @@ impl Lowerer<'_> {
         &mut self,
         instruction: &Instruction,
         target: Target,
-        (elements, scalar): (&[Slot], ScalarType),
+        elements: &[Slot],
+        scalar: ScalarType,
     ) -> Lowered<bool> {
         let Some(Whole { rows, part, bits }) = Whole::new(instruction, target, elements, scalar)
         else {
             return Ok(false);
         };
         if bits == 128 {
-            let [low, high] = self.pair_of_doubles(&rows);
+            let [low, high] = self.double_rows(&rows);
             if part == 32 {
                 self.join(64, low, &rows[..2]);
                 self.join(64, high, &rows[2..]);
@@ -83,12 +90,16 @@ impl Lowerer<'_> {
         if !self.join(bits, row, &rows) {
             return Ok(false);
         }
-        self.store_element(instruction, target, (0, u64::from(bits / 8)), (slot, whole))?;
+        let element = Element {
+            slot,
+            scalar: whole,
+        };
+        self.store_element(instruction, target, 0, u64::from(bits / 8), element)?;
         Ok(true)
     }
 
     /// Returns the rows of two doubles: the elements themselves, or new ones for elements of 32 bits.
-    fn pair_of_doubles(&mut self, rows: &[u32]) -> [u32; 2] {
+    fn double_rows(&mut self, rows: &[u32]) -> [u32; 2] {
         match *rows {
             [low, high] => [low, high],
             _ => [self.new_double(), self.new_double()],
@@ -131,18 +142,21 @@ impl Whole {
         elements: &[Slot],
         scalar: ScalarType,
     ) -> Option<Self> {
-        let (part, count) = (scalar.bits(), elements.len() as u32);
+        let part = scalar.bits();
+        let count = elements.len() as u32;
         let bits = part * count;
         let is_shared = matches!(target.space, Space::Global | Space::Shared | Space::Generic);
         if !may_order(instruction) || !is_shared || !matches!(count, 2 | 4) || bits > 128 {
             return None;
         }
-        let row = |slot: &Slot| match *slot {
-            Slot::Word(row) if part <= 32 => Some(row),
-            Slot::Double(row) if part == 64 => Some(row),
-            _ => None,
-        };
-        let rows = elements.iter().map(row).collect::<Option<_>>()?;
+        let mut rows = Vec::with_capacity(elements.len());
+        for slot in elements {
+            match *slot {
+                Slot::Word(row) if part <= 32 => rows.push(row),
+                Slot::Double(row) if part == 64 => rows.push(row),
+                _ => return None,
+            }
+        }
         Some(Self { rows, part, bits })
     }
 }

@@ -3,7 +3,7 @@
 use crate::exec::image::{Coordinates, Detail, Geometry};
 use crate::exec::lower::error::{Lowered, Refusal};
 use crate::exec::lower::function::{Lowerer, Slot};
-use crate::syntax::{Instruction, Keyword, Modifier, Operand, RegisterId, ScalarType, Tensor};
+use crate::syntax::{Instruction, Keyword, Operand, RegisterId, ScalarType, Tensor};
 
 use super::geometry;
 
@@ -19,7 +19,7 @@ pub(super) struct Operands<'i> {
 }
 
 impl<'i> Operands<'i> {
-    pub(super) fn of(instruction: &'i Instruction) -> Lowered<Self> {
+    pub(super) fn new(instruction: &'i Instruction) -> Lowered<Self> {
         let [elements, Operand::Tensor(tensor), rest @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
@@ -41,7 +41,7 @@ impl<'i> Operands<'i> {
 pub(super) fn has_samples(instruction: &Instruction) -> bool {
     [Keyword::Dimension2dms, Keyword::A2dms]
         .into_iter()
-        .any(|it| instruction.has(Modifier::Keyword(it)))
+        .any(|keyword| instruction.has_keyword(keyword))
 }
 
 impl Lowerer<'_> {
@@ -52,22 +52,28 @@ impl Lowerer<'_> {
         operands: &'i [Operand],
         kind: ScalarType,
     ) -> Lowered<(Detail, &'i [Operand])> {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
         match operands {
-            _ if (has(Keyword::Level) || has(Keyword::Grad)) && has_samples(instruction) => {
+            _ if (instruction.has_keyword(Keyword::Level)
+                || instruction.has_keyword(Keyword::Grad))
+                && has_samples(instruction) =>
+            {
                 Err(Refusal::form(instruction))
             }
-            [level, rest @ ..] if has(Keyword::Level) => {
+            [level, rest @ ..] if instruction.has_keyword(Keyword::Level) => {
                 Ok((Detail::Level(self.source(level, kind)?), rest))
             }
-            [across, down, rest @ ..] if has(Keyword::Grad) => {
+            [across, down, rest @ ..] if instruction.has_keyword(Keyword::Grad) => {
                 let geometry = geometry(instruction)?;
                 Ok((
                     Detail::Gradient([self.steps(across, geometry)?, self.steps(down, geometry)?]),
                     rest,
                 ))
             }
-            rest if !has(Keyword::Level) && !has(Keyword::Grad) => Ok((Detail::Base, rest)),
+            rest if !instruction.has_keyword(Keyword::Level)
+                && !instruction.has_keyword(Keyword::Grad) =>
+            {
+                Ok((Detail::Base, rest))
+            }
             _ => Err(Refusal::form(instruction)),
         }
     }
@@ -80,7 +86,6 @@ impl Lowerer<'_> {
         operands: &[Operand],
         kind: ScalarType,
     ) -> Lowered<Option<[u32; 3]>> {
-        let refusal = || Refusal::form(instruction);
         let geometry = geometry(instruction)?;
         let compares = kind == ScalarType::F32 && geometry != Geometry::Volume;
         let is_line = matches!(geometry, Geometry::Line | Geometry::LineOfLayer);
@@ -90,10 +95,10 @@ impl Lowerer<'_> {
             [offset] if !compares && is_line => (Some(offset), None),
             [compared] if compares => (None, Some(compared)),
             [offset, compared] if compares => (Some(offset), Some(compared)),
-            _ => return Err(refusal()),
+            _ => return Err(Refusal::form(instruction)),
         };
         if matches!(compared, Some(Operand::Vector(_))) || offset.is_some() && geometry.is_cube() {
-            return Err(refusal());
+            return Err(Refusal::form(instruction));
         }
         compared
             .map(|compared| self.source(compared, ScalarType::F32))
@@ -101,34 +106,34 @@ impl Lowerer<'_> {
         offset
             .map(|offset| {
                 self.offset(offset, geometry)
-                    .unwrap_or_else(|| Err(refusal()))
+                    .unwrap_or_else(|| Err(Refusal::form(instruction)))
             })
             .transpose()
     }
 
     /// Returns the rows of an offset, or `None` if its elements are too few or not 32-bit integers.
     fn offset(&mut self, operand: &Operand, geometry: Geometry) -> Option<Lowered<[u32; 3]>> {
-        let all = match operand {
+        let elements = match operand {
             Operand::Vector(elements) => elements,
             single if geometry.dimensions() == 1 => std::slice::from_ref(single),
             _ => return None,
         };
-        let is_whole = |operand: &Operand| match operand {
+        let are_integers = elements.iter().all(|element| match element {
             Operand::Register(register) => {
                 let scalar = self.function.registers[register.0 as usize].scalar;
                 scalar.is_integer_like() && scalar.bits() == 32
             }
             Operand::Integer(_) | Operand::Element(..) => true,
             _ => false,
-        };
-        if !matches!(all.len(), 1 | 2 | 4)
-            || all.len() < geometry.dimensions()
-            || !all.iter().all(is_whole)
+        });
+        if !matches!(elements.len(), 1 | 2 | 4)
+            || elements.len() < geometry.dimensions()
+            || !are_integers
         {
             return None;
         }
         let mut steps = [self.word(0); 3];
-        for (step, element) in steps.iter_mut().zip(all).take(geometry.dimensions()) {
+        for (step, element) in steps.iter_mut().zip(elements).take(geometry.dimensions()) {
             match self.source(element, ScalarType::S32) {
                 Ok(row) => *step = row,
                 Err(refusal) => return Some(Err(refusal)),
@@ -138,7 +143,11 @@ impl Lowerer<'_> {
     }
 
     /// Returns the slots of the results.
-    pub(super) fn slots_of(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<Vec<Slot>> {
+    pub(super) fn result_slots(
+        &mut self,
+        operand: &Operand,
+        scalar: ScalarType,
+    ) -> Lowered<Vec<Slot>> {
         if let Operand::VectorPair(elements, _) = operand {
             return Ok(self.elements(&Operand::Vector(elements.clone()), scalar)?.0);
         }
@@ -152,11 +161,10 @@ impl Lowerer<'_> {
         tensor: &Tensor,
     ) -> Lowered<Coordinates> {
         let geometry = geometry(instruction)?;
-        let (samples, layers) = (
-            usize::from(has_samples(instruction)),
-            usize::from(geometry.has_layers()),
-        );
-        let (dimensions, zero) = (geometry.dimensions(), self.word(0));
+        let samples = usize::from(has_samples(instruction));
+        let layers = usize::from(geometry.has_layers());
+        let dimensions = geometry.dimensions();
+        let zero = self.word(0);
         let coordinates = tensor
             .coordinates
             .iter()
@@ -169,12 +177,12 @@ impl Lowerer<'_> {
             return Err(Refusal::operand("a coordinate for each direction"));
         }
         let layer = if layers == 1 { rows[0] } else { zero };
-        let at =
+        let axes =
             std::array::from_fn(|direction| rows.get(layers + direction).copied().unwrap_or(zero));
         Ok(Coordinates {
             geometry,
             layer,
-            axes: at,
+            axes,
         })
     }
 

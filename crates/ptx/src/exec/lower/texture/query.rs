@@ -5,7 +5,7 @@ use crate::exec::image_query::{NO_LEVEL, run_false, run_surface_query, run_textu
 use crate::exec::lower::error::{Lowered, Refusal};
 use crate::exec::lower::function::Lowerer;
 use crate::exec::op::Op;
-use crate::syntax::{Instruction, Keyword, Modifier, Opcode, Operand, ScalarType};
+use crate::syntax::{Instruction, Keyword, Opcode, Operand, ScalarType};
 
 impl Lowerer<'_> {
     /// `txq`, `suq`.
@@ -74,6 +74,6 @@ fn query(instruction: &Instruction) -> Option<Query> {
     ];
     queries
         .into_iter()
-        .find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword)))
+        .find(|(keyword, _)| instruction.has_keyword(*keyword))
         .map(|(_, query)| query)
 }

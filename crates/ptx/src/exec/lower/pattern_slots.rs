@@ -1,6 +1,6 @@
-//! Reuse of the runs of an address register by later accesses.
+//! Reuse of the access pattern of an address register by later accesses.
 //!
-//! Accesses to neighboring elements mostly use the same address register with different offsets. The first access computes the runs.
+//! Accesses to neighboring elements mostly use the same address register with different offsets. The first access computes the pattern.
 //! Later ones reuse them if no instruction in between writes to the register and no branch target lies in between.
 
 use super::address::Target;
@@ -9,27 +9,27 @@ use super::registers::each_result;
 use crate::exec::op::{ACCESS_PATTERN_SLOTS, PatternSlot, Space};
 use crate::syntax::Instruction;
 
-/// The address registers whose runs are kept, by slots.
+/// The address registers whose access patterns are cached, by slot.
 #[derive(Debug, Default)]
-pub(super) struct KeptRuns {
-    registers: [Option<Kept>; ACCESS_PATTERN_SLOTS],
-    /// For each slot, `true` if a load or a store has resolved the memory of the runs.
-    is_placed: [bool; ACCESS_PATTERN_SLOTS],
+pub(super) struct PatternSlots {
+    registers: [Option<CachedPattern>; ACCESS_PATTERN_SLOTS],
+    /// For each slot, `true` if a load or a store has resolved the memory of the pattern.
+    is_resolved: [bool; ACCESS_PATTERN_SLOTS],
     /// The slot that is filled next.
     next: usize,
 }
 
-/// An address register with the space and the alignment of its accesses. The step of runs is 0 or that alignment.
+/// An address register with the space and the alignment of its accesses. The stride of the pattern is 0 or that alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kept {
+struct CachedPattern {
     register: Slot,
     space: Space,
     align: u64,
 }
 
-impl Kept {
-    /// Returns the register of a target, or `None` if accesses may be to local memory, which has no runs.
-    fn of(target: Target, align: u64) -> Option<Self> {
+impl CachedPattern {
+    /// Returns the register of a target, or `None` if accesses may be to local memory, which has no patterns.
+    fn new(target: Target, align: u64) -> Option<Self> {
         let register = if target.narrow {
             Slot::Word(target.row)
         } else {
@@ -44,60 +44,60 @@ impl Kept {
     }
 }
 
-impl KeptRuns {
-    /// Returns the slot in which the runs of a target are kept.
+impl PatternSlots {
+    /// Returns the slot that holds the pattern of a target.
     pub(super) fn reuse(&self, target: Target, align: u64) -> PatternSlot {
-        let kept = Kept::of(target, align);
+        let pattern = CachedPattern::new(target, align);
         let slot = self
             .registers
             .iter()
-            .position(|it| it.is_some() && *it == kept);
+            .position(|cached| cached.is_some() && *cached == pattern);
         slot.map_or(PatternSlot::None, |slot| PatternSlot::Reuse(slot as u8))
     }
 
-    /// Returns the slot in which an access keeps the runs of its target.
-    pub(super) fn keep(&mut self, target: Target, align: u64) -> PatternSlot {
-        let Some(kept) = Kept::of(target, align) else {
+    /// Returns the slot that an access fills with the pattern of its target.
+    pub(super) fn fill(&mut self, target: Target, align: u64) -> PatternSlot {
+        let Some(pattern) = CachedPattern::new(target, align) else {
             return PatternSlot::None;
         };
         let slot = self.next;
-        self.registers[slot] = Some(kept);
-        self.is_placed[slot] = false;
+        self.registers[slot] = Some(pattern);
+        self.is_resolved[slot] = false;
         self.next = (slot + 1) % ACCESS_PATTERN_SLOTS;
         PatternSlot::Fill(slot as u8)
     }
 
-    /// Records that a load or a store uses a slot. Returns `true` if an earlier one has resolved the memory of the runs.
-    pub(super) fn place(&mut self, slot: PatternSlot) -> bool {
+    /// Records that a load or a store uses a slot. Returns `true` if an earlier one has resolved the memory of the pattern.
+    pub(super) fn mark_resolved(&mut self, slot: PatternSlot) -> bool {
         match slot {
             PatternSlot::None => false,
             PatternSlot::Fill(slot) | PatternSlot::Reuse(slot) => {
-                std::mem::replace(&mut self.is_placed[usize::from(slot)], true)
+                std::mem::replace(&mut self.is_resolved[usize::from(slot)], true)
             }
         }
     }
 
-    /// Begins an instruction. Discards all kept runs if a branch may lead to the instruction.
+    /// Begins an instruction. Discards all patterns if a branch may lead to the instruction.
     pub(super) fn enter(&mut self, is_entry: bool) {
         if is_entry {
-            self.forget_all();
+            self.discard_all();
         }
     }
 
-    fn forget_all(&mut self) {
+    fn discard_all(&mut self) {
         self.registers = [None; ACCESS_PATTERN_SLOTS];
     }
 
-    fn forget(&mut self, register: Slot) {
-        for kept in &mut self.registers {
-            *kept = kept.filter(|it| it.register != register);
+    fn discard(&mut self, register: Slot) {
+        for cached in &mut self.registers {
+            *cached = cached.filter(|pattern| pattern.register != register);
         }
     }
 }
 
 impl Lowerer<'_> {
-    /// Removes slots whose runs no later access reuses.
-    pub(super) fn drop_unused_runs(&mut self) {
+    /// Removes slots whose pattern no later access reuses.
+    pub(super) fn drop_unused_patterns(&mut self) {
         let mut is_used = [false; ACCESS_PATTERN_SLOTS];
         for op in self.out.code.iter_mut().rev() {
             match op.pattern {
@@ -110,13 +110,13 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Discards the kept runs of registers that an instruction may have written.
-    pub(super) fn forget_runs_of_results(&mut self, instruction: &Instruction) {
+    /// Discards the patterns of registers that an instruction may have written.
+    pub(super) fn discard_result_patterns(&mut self, instruction: &Instruction) {
         each_result(instruction, &mut |register| {
             if self.function.registers[register.0 as usize].vector > 1 {
-                self.kept_runs.forget_all();
+                self.pattern_slots.discard_all();
             } else {
-                self.kept_runs.forget(self.slot(register));
+                self.pattern_slots.discard(self.slot(register));
             }
         });
     }
@@ -128,13 +128,13 @@ mod tests {
     use crate::exec::{Checking, lower_with_checks};
     use crate::syntax;
 
-    /// Returns how the accesses to memory of a kernel find their runs.
-    fn runs_of(body: &str) -> Vec<PatternSlot> {
-        runs_with(Checking::nothing(), body)
+    /// Returns the slots of the accesses to memory of a kernel.
+    fn body_slots(body: &str) -> Vec<PatternSlot> {
+        body_slots_with(Checking::nothing(), body)
     }
 
     /// The same with checks.
-    fn runs_with(checking: Checking, body: &str) -> Vec<PatternSlot> {
+    fn body_slots_with(checking: Checking, body: &str) -> Vec<PatternSlot> {
         let text = format!(
             ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry main(.param .u64 p)\n{{\n
              .reg .pred %p;\n.reg .b32 %r<8>;\n.reg .f32 %f<8>;\n.reg .b64 %d<8>;\n{body}\nret;\n}}"
@@ -150,34 +150,34 @@ mod tests {
     }
 
     #[test]
-    fn accesses_by_one_register_reuse_its_runs() {
+    fn accesses_by_one_register_reuse_its_pattern() {
         use PatternSlot::{Fill, None, Reuse};
         let body = "ld.shared.f32 %f0, [%d1]; ld.shared.f32 %f1, [%d2+4]; ld.shared.f32 %f2, [%d1+8];
             fma.rn.f32 %f3, %f0, %f1, %f2; st.shared.f32 [%d2], %f3; setp.eq.f32 %p, %f3, %f0; ld.shared.f32 %f4, [%d1];";
         assert_eq!(
-            runs_of(body),
+            body_slots(body),
             [Fill(0), Fill(1), Reuse(0), Reuse(1), Reuse(0)]
         );
         assert_eq!(
-            runs_of("ld.f32 %f0, [%d1]; ld.f32 %f1, [%d1];"),
+            body_slots("ld.f32 %f0, [%d1]; ld.f32 %f1, [%d1];"),
             [None, None],
             "they may be local"
         );
         assert_eq!(
-            runs_of("ld.global.v2.f32 {%f0, %f1}, [%d1];"),
+            body_slots("ld.global.v2.f32 {%f0, %f1}, [%d1];"),
             [Fill(0), Reuse(0)]
         );
     }
 
     #[test]
-    fn check_for_races_keeps_the_runs_of_the_access_that_follows() {
+    fn race_checks_keep_patterns() {
         use PatternSlot::{Fill, Reuse};
         let all = Checking::nothing()
             .with_races(true)
             .with_uninitialized(true);
-        let runs = runs_with(all, "ld.shared.f32 %f0, [%d1]; st.global.f32 [%d2], %f0;");
+        let slots = body_slots_with(all, "ld.shared.f32 %f0, [%d1]; st.global.f32 [%d2], %f0;");
         assert_eq!(
-            runs,
+            slots,
             [
                 Fill(0),
                 Reuse(0),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_found_again_where_the_register_may_have_changed() {
+    fn written_registers_discard_patterns() {
         use PatternSlot::{Fill, None, Reuse};
         // Runs that no other access reuses are not kept.
         for change in [
@@ -202,20 +202,20 @@ mod tests {
         ] {
             let body = format!("ld.global.u32 %r0, [%d1]; {change} ld.global.u32 %r1, [%d1];");
             assert!(
-                matches!(runs_of(&body)[..], [None | Fill(0), .., None]),
+                matches!(body_slots(&body)[..], [None | Fill(0), .., None]),
                 "{change}"
             );
         }
         assert_eq!(
-            runs_of("@%p ld.global.u32 %r0, [%d1]; ld.global.u32 %r1, [%d1];"),
+            body_slots("@%p ld.global.u32 %r0, [%d1]; ld.global.u32 %r1, [%d1];"),
             [None, None]
         );
         assert_eq!(
-            runs_of("ld.global.u32 %r0, [%d1]; @%p ld.global.u32 %r1, [%d1];"),
+            body_slots("ld.global.u32 %r0, [%d1]; @%p ld.global.u32 %r1, [%d1];"),
             [Fill(0), Reuse(0)]
         );
         assert_eq!(
-            runs_of("ld.global.u32 %r0, [%d1]; ld.global.u16 %r1, [%d1];"),
+            body_slots("ld.global.u32 %r0, [%d1]; ld.global.u16 %r1, [%d1];"),
             [None, None],
             "other steps"
         );
