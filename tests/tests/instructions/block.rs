@@ -28,7 +28,7 @@ mod warpgroup;
 mod wmma;
 
 use std::any::Any;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use curium_driver::{Result, Stream};
 
@@ -38,10 +38,25 @@ use crate::form::Sources;
 pub(crate) const THREADS: usize = 64;
 
 /// The result of a thread.
-pub(crate) type Left = [u64; 4];
+pub(crate) type Output = [u64; 4];
+
+/// Returns the output of a thread that writes these bytes.
+pub(crate) fn output_from_bytes(byte: impl Fn(usize) -> u8) -> Output {
+    std::array::from_fn(|word| {
+        u64::from_le_bytes(std::array::from_fn(|index| byte(8 * word + index)))
+    })
+}
+
+/// Returns a vector of registers with consecutive numbers: `{%r8, %r9}`.
+pub(crate) fn register_vector(class: impl Display, first: usize, count: usize) -> String {
+    let names: Vec<String> = (first..first + count)
+        .map(|number| format!("%{class}{number}"))
+        .collect();
+    format!("{{{}}}", names.join(", "))
+}
 
 /// The results of all threads as a function of the operands of all threads.
-type Expected = Box<dyn Fn(&[Sources]) -> Vec<Left>>;
+type Expected = Box<dyn Fn(&[Sources]) -> Vec<Output>>;
 
 /// The content of the kernel parameter `table`, and the objects that must outlive the kernel.
 pub(crate) struct Prepared {
@@ -93,18 +108,18 @@ impl BlockForm {
     pub(crate) fn new(
         name: impl Into<String>,
         code: impl Into<String>,
-        expected: impl Fn(&[Sources], usize) -> Left + 'static,
+        expected: impl Fn(&[Sources], usize) -> Output + 'static,
     ) -> Self {
-        Self::of_all(name, code, move |all| {
+        Self::for_all_threads(name, code, move |all| {
             (0..all.len()).map(|thread| expected(all, thread)).collect()
         })
     }
 
     /// Creates a form whose results in all threads are a function of the operands of all threads.
-    pub(crate) fn of_all(
+    pub(crate) fn for_all_threads(
         name: impl Into<String>,
         code: impl Into<String>,
-        expected: impl Fn(&[Sources]) -> Vec<Left> + 'static,
+        expected: impl Fn(&[Sources]) -> Vec<Output> + 'static,
     ) -> Self {
         Self {
             name: name.into(),
@@ -284,7 +299,7 @@ pub(crate) fn module(forms: &[&BlockForm]) -> String {
     writeln!(text, ".const .align 32 .b64 words[4] = {{{words}}};")
         .expect("a string can be written");
     for (index, form) in forms.iter().enumerate() {
-        let own = |text: &str| text.replace("FN", &format!("f{index}_"));
+        let replace_prefix = |text: &str| text.replace("FN", &format!("f{index}_"));
         write!(
             text,
             "// {}
@@ -296,8 +311,8 @@ pub(crate) fn module(forms: &[&BlockForm]) -> String {
 }}
 ",
             form.name,
-            own(&form.declared),
-            own(&form.code)
+            replace_prefix(&form.declared),
+            replace_prefix(&form.code)
         )
         .expect("a string can be written");
     }

@@ -139,13 +139,12 @@ impl Form {
             // bf16 has the exponent range of f32, so the same magnitudes are flushed.
             value(format.value(if flushes { format.flush(bits) } else { bits }))
         };
-        let values = move |sources: Sources| {
-            let upper = pairs.then(|| of_bits(sources[0] >> format.width));
-            [of_bits(sources[0])].into_iter().chain(upper).collect()
-        };
         let expected = Expected::Near {
             format,
-            value: Box::new(values),
+            value: Box::new(move |sources: Sources| {
+                let upper = pairs.then(|| of_bits(sources[0] >> format.width));
+                [of_bits(sources[0])].into_iter().chain(upper).collect()
+            }),
             bound,
             flushes,
         };
@@ -173,7 +172,7 @@ impl Form {
     fn expecting(name: String, result: Operand, sources: &[Operand], expected: Expected) -> Self {
         let operands: String = ["$a", "$b", "$c", "$e"][..sources.len()]
             .iter()
-            .map(|it| format!(", {it}"))
+            .map(|suffix| format!(", {suffix}"))
             .collect();
         let code = format!("{name} $d{operands};");
         Self {

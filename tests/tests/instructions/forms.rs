@@ -20,9 +20,13 @@ pub(crate) struct Family {
     pub(crate) forms: Vec<Form>,
 }
 
+/// Creates a family.
+fn family(name: &'static str, forms: Vec<Form>) -> Family {
+    Family { name, forms }
+}
+
 /// Returns all families.
 pub(crate) fn families() -> Vec<Family> {
-    let family = |name, forms| Family { name, forms };
     vec![
         family("integer arithmetic", integer::forms()),
         family("extended precision", extended::forms()),

@@ -166,14 +166,14 @@ fn recorded() -> Record {
 fn every_form_matches_the_reference_and_the_gpu() {
     on_driver(|test| {
         let least = program::architecture(&test.device());
-        let known = recorded();
+        let gpu_record = recorded();
         let mut record = Record::new(origin(test));
         let outcome = run(
             test,
             |needs| needs <= least,
             |form, results| {
                 record.add(form, results);
-                differences(&known, form, results)
+                differences(&gpu_record, form, results)
             },
         );
         if let Some(path) = std::env::var_os("CURIUM_INSTRUCTION_RECORD").map(PathBuf::from) {
@@ -193,7 +193,7 @@ fn origin(test: &TestDriver) -> String {
 }
 
 #[test]
-fn every_form_of_newer_devices_matches_the_reference() {
+fn newer_forms_match_the_reference() {
     on_simulator(
         Config::new().with_device_model(DeviceModel::B200),
         |test, _| {
@@ -205,7 +205,7 @@ fn every_form_of_newer_devices_matches_the_reference() {
 }
 
 #[test]
-fn names_of_forms_are_unique() {
+fn form_names_are_unique() {
     let mut names = BTreeSet::new();
     for form in families().into_iter().flat_map(|family| family.forms) {
         assert!(
@@ -226,7 +226,13 @@ fn modules_are_written_for_the_assembler() {
             let name: String = form
                 .name
                 .chars()
-                .map(|it| if it.is_alphanumeric() { it } else { '_' })
+                .map(|character| {
+                    if character.is_alphanumeric() {
+                        character
+                    } else {
+                        '_'
+                    }
+                })
                 .collect();
             fs::write(
                 folder.join(name).with_extension("ptx"),

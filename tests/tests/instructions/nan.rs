@@ -64,11 +64,9 @@ fn instructions() -> Vec<(String, Format, Vec<Format>)> {
 
 /// Distinct NaNs, and numbers.
 fn operands(format: Format) -> Vec<u64> {
-    let (sign, infinity, quiet) = (
-        format.sign(),
-        format.infinity(),
-        1 << (format.precision - 2),
-    );
+    let sign = format.sign();
+    let infinity = format.infinity();
+    let quiet = 1 << (format.precision - 2);
     // Payloads that fit into narrower formats.
     let unit = 1_u64 << (format.precision - 8);
     let nans = [
@@ -85,11 +83,9 @@ fn operands(format: Format) -> Vec<u64> {
 
 /// Returns the letter of a result.
 fn letter(result: u64, format: Format, sources: &[(u64, Format)]) -> String {
-    let (sign, infinity, quiet) = (
-        format.sign(),
-        format.infinity(),
-        1_u64 << (format.precision - 2),
-    );
+    let sign = format.sign();
+    let infinity = format.infinity();
+    let quiet = 1_u64 << (format.precision - 2);
     if !format.is_nan(result) {
         return ".".into();
     }
@@ -99,7 +95,8 @@ fn letter(result: u64, format: Format, sources: &[(u64, Format)]) -> String {
         }
         // The payload is stored in the upper bits of the fraction in every format.
         let fraction = source & (of.infinity() & of.infinity().wrapping_neg()).wrapping_sub(1);
-        let (from, to) = (of.precision - 1, format.precision - 1);
+        let from = of.precision - 1;
+        let to = format.precision - 1;
         let moved = if from > to {
             fraction >> (from - to)
         } else {
@@ -207,18 +204,22 @@ fn line(stream: &Stream, name: &str, result: Format, sources: &[Format]) -> Stri
 
 #[test]
 fn nan_operands_give_the_nans_that_the_gpu_gives() {
-    let known: BTreeMap<&str, &str> = include_str!("nan.txt")
+    let recorded: BTreeMap<&str, &str> = include_str!("nan.txt")
         .lines()
         .filter_map(|line| line.split_once('\t'))
         .collect();
     on_driver(|test| {
         let stream = test.stream();
-        let (mut table, mut wrong) = (String::new(), String::new());
+        let mut table = String::new();
+        let mut wrong = String::new();
         for (name, result, sources) in instructions() {
-            let found = line(&stream, &name, result, &sources);
-            writeln!(table, "{name}\t{found}").expect("a string can be written");
-            if let Some(expected) = known.get(&name[..]).filter(|expected| **expected != found) {
-                writeln!(wrong, "{name}\n  {found}\n  {expected} on a GPU")
+            let actual = line(&stream, &name, result, &sources);
+            writeln!(table, "{name}\t{actual}").expect("a string can be written");
+            if let Some(expected) = recorded
+                .get(&name[..])
+                .filter(|expected| **expected != actual)
+            {
+                writeln!(wrong, "{name}\n  {actual}\n  {expected} on a GPU")
                     .expect("a string can be written");
             }
         }

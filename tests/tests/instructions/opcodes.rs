@@ -69,7 +69,7 @@ fn table_has_every_opcode_once() {
 }
 
 #[test]
-fn tests_of_the_table_exist_and_speak_of_their_opcode() {
+fn listed_tests_exist_and_use_their_opcode() {
     if uses_cuda() {
         return;
     }

@@ -41,15 +41,15 @@ pub(crate) fn operands(form: &Form) -> Vec<Sources> {
     let mut tuples = Vec::with_capacity(COUNT);
     for index in 0..crossed.min(EDGES) {
         // All combinations if there is room, otherwise some of them.
-        let mut place = if crossed <= EDGES {
+        let mut digits = if crossed <= EDGES {
             index
         } else {
             random.below(crossed)
         };
         let mut sources = [0; 4];
         for (source, edges) in sources.iter_mut().zip(&edges) {
-            *source = edges[place % edges.len()];
-            place /= edges.len();
+            *source = edges[digits % edges.len()];
+            digits /= edges.len();
         }
         tuples.push(sources);
     }

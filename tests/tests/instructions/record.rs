@@ -94,10 +94,11 @@ impl Record {
         };
         let digits = (form.result.bits() / 4) as usize;
         let line = self.lines.get(&form.name)?;
-        let number = |index: usize| {
-            u64::from_str_radix(line.get(index * digits..(index + 1) * digits)?, 16).ok()
-        };
-        (0..COUNT).map(number).collect()
+        (0..COUNT)
+            .map(|index: usize| {
+                u64::from_str_radix(line.get(index * digits..(index + 1) * digits)?, 16).ok()
+            })
+            .collect()
     }
 }
 

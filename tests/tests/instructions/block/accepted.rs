@@ -77,7 +77,16 @@ fn operands(spelling: &str, template: &str) -> String {
     let registers = |first: usize| {
         // There are four 128-bit registers.
         let names: Vec<String> = (0..count)
-            .map(|at| format!("%{class}{}", if class == "q" { at % 2 } else { first + at }))
+            .map(|index| {
+                format!(
+                    "%{class}{}",
+                    if class == "q" {
+                        index % 2
+                    } else {
+                        first + index
+                    }
+                )
+            })
             .collect();
         if count == 1 {
             names.concat()
@@ -85,10 +94,10 @@ fn operands(spelling: &str, template: &str) -> String {
             format!("{{{}}}", names.join(", "))
         }
     };
-    let place = match words.iter().find(|word| {
+    let space = match words.iter().find(|word| {
         ["shared", "local", "const", "param"]
             .iter()
-            .any(|it| word.starts_with(it))
+            .any(|prefix| word.starts_with(prefix))
     }) {
         Some(word) if word.starts_with("shared") => "%shared",
         Some(&"local") => "%local",
@@ -106,7 +115,7 @@ fn operands(spelling: &str, template: &str) -> String {
     template
         .replace('D', &registers(first))
         .replace('S', &registers(if class == "p" { 0 } else { 16 }))
-        .replace('A', place)
+        .replace('A', space)
 }
 
 fn is_accepted(stream: &Stream, spelling: &str, operands: &str) -> bool {
@@ -134,18 +143,20 @@ fn image_operands(spelling: &str) -> String {
         .iter()
         .find_map(|word| word.strip_prefix('v')?.parse().ok())
         .unwrap_or(1);
-    let of = |word: &&str| {
+    // The first type is that of the registers.
+    let bits = words[2..].iter().find_map(|word| {
         ["8", "16", "64"]
             .into_iter()
             .find(|bits| word.trim_start_matches(char::is_alphabetic) == *bits)
-    };
-    // The first type is that of the registers.
-    let class = match words[2..].iter().find_map(of) {
+    });
+    let class = match bits {
         Some("64") => 'l',
         Some(_) => 'h',
         None => 'r',
     };
-    let names: Vec<String> = (0..count).map(|at| format!("%{class}{}", 8 + at)).collect();
+    let names: Vec<String> = (0..count)
+        .map(|index| format!("%{class}{}", 8 + index))
+        .collect();
     let registers = if count == 1 {
         names.concat()
     } else {
@@ -209,7 +220,7 @@ fn assert_tested(
 }
 
 #[test]
-fn simulator_accepts_no_load_store_or_atomic_that_has_no_test() {
+fn every_accepted_memory_access_has_a_test() {
     on_simulator(
         Config::new().with_device_model(DeviceModel::B200),
         |test, _| {
@@ -226,7 +237,7 @@ fn simulator_accepts_no_load_store_or_atomic_that_has_no_test() {
 }
 
 #[test]
-fn simulator_accepts_no_access_of_a_texture_or_a_surface_that_has_no_test() {
+fn every_accepted_image_access_has_a_test() {
     let geometries = format!("{{{}}}", GEOMETRIES.join(","));
     on_simulator(
         Config::new().with_device_model(DeviceModel::B200),
@@ -248,7 +259,7 @@ const SHAPES: &str = "{m8n8k4,m8n8k16,m8n8k32,m8n8k128,m16n8k4,m16n8k8,m16n8k16,
 const FACTORS: &str = "{f16.f16,bf16.bf16,tf32.tf32,f64.f64,{e4m3,e5m2}.{e4m3,e5m2},{s8,u8}.{s8,u8},{s4,u4}.{s4,u4},b1.b1,f16.bf16,s8.s4}";
 
 #[test]
-fn simulator_accepts_no_product_that_has_no_test() {
+fn every_accepted_product_has_a_test() {
     on_simulator(
         Config::new().with_device_model(DeviceModel::B200),
         |test, _| {
@@ -270,7 +281,7 @@ fn simulator_accepts_no_product_that_has_no_test() {
                 }
             }
             let candidates = candidates.into_iter().map(|spelling| {
-                let operands = Product::of(&spelling).operands();
+                let operands = Product::parse(&spelling).operands();
                 (spelling, operands)
             });
             assert_tested(&test.stream(), 60, candidates);

@@ -1,7 +1,7 @@
 //! Addresses and their state spaces, packed and unpacked registers, and special registers.
 
 use super::pattern::expand;
-use super::{BlockForm, Left, TABLE};
+use super::{BlockForm, Output, TABLE};
 use crate::form::Sources;
 
 pub(super) fn forms() -> Vec<BlockForm> {
@@ -60,7 +60,7 @@ fn conversions() -> Vec<BlockForm> {
         ("param::entry", "%l12", 75),
     ];
     for (space, place, architecture) in names {
-        let own = place == "%l10";
+        let is_own_shared = place == "%l10";
         let code = format!(
             "{PLACED}cvta.{space}.u64 %l13, {place};
     ld.b64 %l14, [%l13];
@@ -68,8 +68,14 @@ fn conversions() -> Vec<BlockForm> {
     sub.u64 %l15, %l15, {place};
     st.global.v2.b64 [%out], {{%l14, %l15}};"
         );
-        let expected = move |all: &[Sources], thread: usize| [word(all, thread, own), 0, 0, 0];
-        forms.push(BlockForm::new(format!("cvta.{space}.u64"), code, expected).needs(architecture));
+        forms.push(
+            BlockForm::new(
+                format!("cvta.{space}.u64"),
+                code,
+                move |all: &[Sources], thread: usize| [word(all, thread, is_own_shared), 0, 0, 0],
+            )
+            .needs(architecture),
+        );
     }
     forms
 }
@@ -86,40 +92,41 @@ fn spaces() -> Vec<BlockForm> {
         ("param", 75),
         ("param::entry", 75),
     ];
-    let form = |(space, architecture): (&'static str, u32)| {
-        // Constants and parameters may lie in global memory too: they are tested only for their own state spaces.
-        let places: Vec<_> = PLACES
-            .into_iter()
-            .filter(|(it, _, own)| *own || space.starts_with(it))
-            .collect();
-        let mut code = PLACED.to_owned();
-        for (index, (own, place, _)) in places.iter().enumerate() {
-            code += &format!(
-                "cvta.{own}.u64 %l13, {place};
+    asked
+        .map(|(space, architecture): (&'static str, u32)| {
+            // Constants and parameters may lie in global memory too: they are tested only for their own state spaces.
+            let locations: Vec<_> = PLACES
+                .into_iter()
+                .filter(|(name, _, is_everywhere)| *is_everywhere || space.starts_with(name))
+                .collect();
+            let mut code = PLACED.to_owned();
+            for (index, (own, place, _)) in locations.iter().enumerate() {
+                code += &format!(
+                    "cvta.{own}.u64 %l13, {place};
     isspacep.{space} %p1, %l13;
     selp.b64 %l14, 1, 0, %p1;
     shl.b64 %l14, %l14, {index};
     or.b64 %l15, %l15, %l14;
     "
-            );
-        }
-        let code = format!("mov.b64 %l15, 0;\n    {code}st.global.b64 [%out], %l15;");
-        let bits = places
-            .iter()
-            .enumerate()
-            .map(|(index, (own, ..))| u64::from(space.starts_with(own)) << index)
-            .sum();
-        BlockForm::new(format!("isspacep.{space}"), code, move |_, _| {
-            [bits, 0, 0, 0]
+                );
+            }
+            let code = format!("mov.b64 %l15, 0;\n    {code}st.global.b64 [%out], %l15;");
+            let bits = locations
+                .iter()
+                .enumerate()
+                .map(|(index, (own, ..))| u64::from(space.starts_with(own)) << index)
+                .sum();
+            BlockForm::new(format!("isspacep.{space}"), code, move |_, _| {
+                [bits, 0, 0, 0]
+            })
+            .needs(architecture)
         })
-        .needs(architecture)
-    };
-    asked.map(form).into()
+        .into()
 }
 
 /// Returns forms of a block without a cluster, which is a cluster of one block.
 fn clusters() -> Vec<BlockForm> {
-    let own = |code: &str| format!("{PLACED}mov.u32 %r10, 0;\n    {code}");
+    let own_code = |code: &str| format!("{PLACED}mov.u32 %r10, 0;\n    {code}");
     let read = |all: &[Sources], thread: usize| [all[thread][0], 0, 0, 0];
     let forms = [
         (
@@ -143,7 +150,7 @@ fn clusters() -> Vec<BlockForm> {
             } else {
                 ""
             };
-            let code = own(&format!("{code} st.global.b64 [%out], %l8;"));
+            let code = own_code(&format!("{code} st.global.b64 [%out], %l8;"));
             all.push(BlockForm::new(format!("{name}{rank}"), code, read).needs(90));
         }
     }
@@ -152,23 +159,24 @@ fn clusters() -> Vec<BlockForm> {
         ("getctarank.shared::cluster.u64", "%l10"),
         ("getctarank.u64", "%generic"),
     ] {
-        let code = own(&format!(
+        let code = own_code(&format!(
             "{name} %r8, {address}; add.u32 %r8, %r8, 7; st.global.b32 [%out], %r8;"
         ));
         all.push(BlockForm::new(name, code, |_, _| [7, 0, 0, 0]).needs(90));
     }
     let barriers = "barrier.cluster.arrive{,.release,.relaxed}{,.aligned};barrier.cluster.wait{,.acquire}{,.aligned}";
     let (arrive, wait) = barriers.split_once(';').expect("there are two");
-    for (arrive, wait) in expand(arrive)
-        .into_iter()
-        .flat_map(|arrive| expand(wait).into_iter().map(move |it| (arrive.clone(), it)))
-    {
+    for (arrive, wait) in expand(arrive).into_iter().flat_map(|arrive| {
+        expand(wait)
+            .into_iter()
+            .map(move |wait| (arrive.clone(), wait))
+    }) {
         let fence = if arrive.contains("relaxed") {
             "fence.acq_rel.cluster; "
         } else {
             ""
         };
-        let code = own(&format!(
+        let code = own_code(&format!(
             "xor.b32 %r20, %thread, 32;
     mov.u32 %r21, block;
     mad.lo.u32 %r21, %r20, 64, %r21;
@@ -177,8 +185,14 @@ fn clusters() -> Vec<BlockForm> {
     ld.shared.b64 %l8, [%r21];
     st.global.b64 [%out], %l8;"
         ));
-        let expected = |all: &[Sources], thread: usize| [all[thread ^ 32][0], 0, 0, 0];
-        all.push(BlockForm::new(format!("{arrive} {wait}"), code, expected).needs(90));
+        all.push(
+            BlockForm::new(
+                format!("{arrive} {wait}"),
+                code,
+                |all: &[Sources], thread: usize| [all[thread ^ 32][0], 0, 0, 0],
+            )
+            .needs(90),
+        );
     }
     all
 }
@@ -199,10 +213,13 @@ fn moves() -> Vec<BlockForm> {
     {
         let bits: u32 = kind[1..].parse().expect("the type has a width");
         let code = format!("mov.{kind} %{class}8, %{class}0; st.global.b{bits} [%out], %{class}8;");
-        let expected = move |all: &[Sources], thread: usize| {
-            [all[thread][0] & u64::MAX >> (64 - bits), 0, 0, 0]
-        };
-        forms.push(BlockForm::new(format!("mov.{kind}"), code, expected));
+        forms.push(BlockForm::new(
+            format!("mov.{kind}"),
+            code,
+            move |all: &[Sources], thread: usize| {
+                [all[thread][0] & u64::MAX >> (64 - bits), 0, 0, 0]
+            },
+        ));
     }
     let low = |all: &[Sources], thread: usize, bits: u32| {
         all[thread].map(|word| word & u64::MAX >> (64 - bits))
@@ -259,7 +276,7 @@ fn moves() -> Vec<BlockForm> {
         ),
     ];
     for (name, code, class, bits, parts) in unpacked {
-        let left: String = (0..parts)
+        let stores: String = (0..parts)
             .map(|part| {
                 format!(
                     " st.global.b{bits} [%out+{}], %{class}{};",
@@ -271,17 +288,16 @@ fn moves() -> Vec<BlockForm> {
         let in_part = name.ends_with("in part");
         forms.push(BlockForm::new(
             name,
-            format!("{code}{left}"),
+            format!("{code}{stores}"),
             move |all, thread| {
-                let part = |index: usize| {
+                std::array::from_fn(|index: usize| {
                     let is_thrown_away = index >= parts || in_part && index == 0;
                     if is_thrown_away {
                         0
                     } else {
                         all[thread][0] >> (bits * index) & u64::MAX >> (64 - bits)
                     }
-                };
-                std::array::from_fn(part)
+                })
             },
         ));
     }
@@ -349,8 +365,12 @@ fn knowledge() -> Vec<BlockForm> {
                     (name, "and.b32 %r8, %r8, -4096; ")
                 });
             let code = format!("mov.u32 %r8, %{name}; {rounded}st.global.b32 [%out], %r8;");
-            let expected = move |_: &[Sources], thread: usize| [value(thread as u64), 0, 0, 0];
-            BlockForm::new(format!("mov.u32 %{name}"), code, expected).needs(architecture)
+            BlockForm::new(
+                format!("mov.u32 %{name}"),
+                code,
+                move |_: &[Sources], thread: usize| [value(thread as u64), 0, 0, 0],
+            )
+            .needs(architecture)
         })
         .collect();
     forms.extend(relations());
@@ -359,7 +379,6 @@ fn knowledge() -> Vec<BlockForm> {
 
 /// Special registers for which a kernel checks a relation.
 fn relations() -> Vec<BlockForm> {
-    let yes = |_: &[Sources], _: usize| -> Left { [1, 0, 0, 0] };
     let leave = "selp.b64 %l8, 1, 0, %p1; st.global.b64 [%out], %l8;";
     let relations = [
         ("%warpid below %nwarpid", "mov.u32 %r8, %warpid; mov.u32 %r9, %nwarpid; setp.lt.u32 %p1, %r8, %r9;"),
@@ -413,11 +432,16 @@ AGAIN:
         ),
     ];
     let form = |(name, code): (&str, &str), architecture| {
-        BlockForm::new(format!("mov {name}"), format!("{code} {leave}"), yes).needs(architecture)
+        BlockForm::new(
+            format!("mov {name}"),
+            format!("{code} {leave}"),
+            |_: &[Sources], _: usize| -> Output { [1, 0, 0, 0] },
+        )
+        .needs(architecture)
     };
     relations
-        .map(|it| form(it, 75))
+        .map(|spelling| form(spelling, 75))
         .into_iter()
-        .chain(newer.map(|it| form(it, 90)))
+        .chain(newer.map(|spelling| form(spelling, 90)))
         .collect()
 }

@@ -1,7 +1,7 @@
 //! Barrier objects and asynchronous copies: each form with the wait that PTX requires after it.
 
 use super::pattern::expand;
-use super::{BlockForm, Left};
+use super::{BlockForm, Output, output_from_bytes};
 use crate::form::Sources;
 
 pub(super) fn forms() -> Vec<BlockForm> {
@@ -73,14 +73,11 @@ fn copies() -> Vec<BlockForm> {
                     .iter()
                     .flat_map(|word| word.to_le_bytes())
                     .collect();
-                let byte = |at: usize| match at {
-                    _ if at < read => source[at],
-                    _ if at < size => 0,
+                output_from_bytes(|index| match index {
+                    _ if index < read => source[index],
+                    _ if index < size || index >= 16 => 0,
                     _ => 0xff,
-                };
-                let word =
-                    |word: usize| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)));
-                [word(0), word(1), 0, 0]
+                })
             });
             forms.push(form.needs(80));
         }
@@ -93,24 +90,26 @@ fn later_stores() -> Vec<BlockForm> {
     let spellings = expand(
         "st.async{.weak.global,.global,{.release.{gpu,sys},.mmio.release.sys}{,.global}}.{b16,u32,s32,b64,u64,s64}",
     );
-    let form = |spelling: String| {
-        let bits = spelling
-            .rsplit(char::is_alphabetic)
-            .next()
-            .and_then(|bits| bits.parse().ok())
-            .unwrap_or(64);
-        let class = match bits {
-            16 => "h",
-            32 => "r",
-            _ => "l",
-        };
-        let code = format!("{spelling} [%out], %{class}0;");
-        BlockForm::new(spelling, code, move |all, thread| {
-            [all[thread][0] & u64::MAX >> (64 - bits), 0, 0, 0]
+    spellings
+        .into_iter()
+        .map(|spelling: String| {
+            let bits = spelling
+                .rsplit(char::is_alphabetic)
+                .next()
+                .and_then(|bits| bits.parse().ok())
+                .unwrap_or(64);
+            let class = match bits {
+                16 => "h",
+                32 => "r",
+                _ => "l",
+            };
+            let code = format!("{spelling} [%out], %{class}0;");
+            BlockForm::new(spelling, code, move |all, thread| {
+                [all[thread][0] & u64::MAX >> (64 - bits), 0, 0, 0]
+            })
+            .needs(100)
         })
-        .needs(100)
-    };
-    spellings.into_iter().map(form).collect()
+        .collect()
 }
 
 /// Asynchronous reductions on memory that is zero before.
@@ -119,29 +118,31 @@ fn later_reductions() -> Vec<BlockForm> {
     let spellings = expand(&format!(
         "red.async{{{{.relaxed,.release}}{{.gpu,.sys}},.mmio.release.sys}}{{,.global}}.{operations}"
     ));
-    let form = |spelling: String| {
-        let is_wide = spelling.ends_with("64");
-        let code = format!("{spelling} [%out], %{}0;", if is_wide { "l" } else { "r" });
-        let operation = spelling.clone();
-        BlockForm::new(spelling, code, move |all, thread| {
-            let value = if is_wide {
-                all[thread][0]
-            } else {
-                all[thread][0] & 0xffff_ffff
-            };
-            let has = |name: &str| operation.contains(name);
-            let left = match () {
-                () if has(".inc.") => u64::from(value != 0),
-                () if has(".min.s32") => u64::from((value as i32).min(0).cast_unsigned()),
-                () if has(".max.s32") => u64::from((value as i32).max(0).cast_unsigned()),
-                () if has(".min.") || has(".and.") => 0,
-                () => value,
-            };
-            [left, 0, 0, 0]
+    spellings
+        .into_iter()
+        .map(|spelling: String| {
+            let is_wide = spelling.ends_with("64");
+            let code = format!("{spelling} [%out], %{}0;", if is_wide { "l" } else { "r" });
+            let operation = spelling.clone();
+            BlockForm::new(spelling, code, move |all, thread| {
+                let value = if is_wide {
+                    all[thread][0]
+                } else {
+                    all[thread][0] & 0xffff_ffff
+                };
+                let has = |name: &str| operation.contains(name);
+                let pending = match () {
+                    () if has(".inc.") => u64::from(value != 0),
+                    () if has(".min.s32") => u64::from((value as i32).min(0).cast_unsigned()),
+                    () if has(".max.s32") => u64::from((value as i32).max(0).cast_unsigned()),
+                    () if has(".min.") || has(".and.") => 0,
+                    () => value,
+                };
+                [pending, 0, 0, 0]
+            })
+            .needs(100)
         })
-        .needs(100)
-    };
-    spellings.into_iter().map(form).collect()
+        .collect()
 }
 
 /// Returns the ways to wait for asynchronous copies.
@@ -270,7 +271,7 @@ const WAITS: [(u32, &str); 5] = [
 ];
 
 /// Returns the word of the thread in the other warp.
-fn other(all: &[Sources], thread: usize) -> Left {
+fn other(all: &[Sources], thread: usize) -> Output {
     [all[thread ^ 32][0], 0, 0, 0]
 }
 
@@ -360,7 +361,7 @@ const READ: &str = "ld.shared.b64 %l8, [%shared]; ld.shared.b64 %l9, [%shared+8]
     st.global.v2.b64 [%out], {%l8, %l9}; st.global.v2.b64 [%out+16], {%l10, %l11};";
 const POLICY: &str = "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;\n    ";
 
-fn own(all: &[Sources], thread: usize) -> Left {
+fn own(all: &[Sources], thread: usize) -> Output {
     all[thread]
 }
 
@@ -440,31 +441,29 @@ fn stores() -> Vec<BlockForm> {
         ("u32", "%r0", 4),
         ("s64", "%l0", 8),
     ];
-    let form = |(kind, registers, bytes): (&str, &str, usize)| {
-        let spelling = format!("st.async.shared::cluster.mbarrier::complete_tx::bytes.{kind}");
-        let code = format!(
-            "{BARRIER}mbarrier.arrive.expect_tx.shared.b64 %l21, [%r20], {bytes};
+    kinds
+        .into_iter()
+        .map(|(kind, registers, bytes): (&str, &str, usize)| {
+            let spelling = format!("st.async.shared::cluster.mbarrier::complete_tx::bytes.{kind}");
+            let code = format!(
+                "{BARRIER}mbarrier.arrive.expect_tx.shared.b64 %l21, [%r20], {bytes};
     st.shared.b64 [%shared], 0; st.shared.b64 [%shared+8], 0;
     st.shared.b64 [%shared+16], 0; st.shared.b64 [%shared+24], 0;
     fence.proxy.async.shared::cta;
     {spelling} [%shared], {registers}, [%r20];{WAIT}{READ}"
-        );
-        let width = if kind.ends_with("32") { 4 } else { 8 };
-        let expected = move |all: &[Sources], thread: usize| {
-            let byte = |at: usize| {
-                if at < bytes {
-                    all[thread][at / width].to_le_bytes()[at % width]
-                } else {
-                    0
-                }
-            };
-            std::array::from_fn(|word| {
-                u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)))
+            );
+            let width = if kind.ends_with("32") { 4 } else { 8 };
+            BlockForm::new(spelling, code, move |all: &[Sources], thread: usize| {
+                output_from_bytes(|index| {
+                    if index < bytes {
+                        all[thread][index / width].to_le_bytes()[index % width]
+                    } else {
+                        0
+                    }
+                })
             })
-        };
-        BlockForm::new(spelling, code, expected)
             .needs(90)
             .in_clusters([1; 3], [1; 3])
-    };
-    kinds.into_iter().map(form).collect()
+        })
+        .collect()
 }

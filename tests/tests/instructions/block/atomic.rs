@@ -1,8 +1,8 @@
 //! Atomics and reductions: every operation, type, state space, memory order and scope. A thread writes the value that
 //! the atomic returned and the value in memory after it.
 
-use super::BlockForm;
 use super::pattern::{expand, expand_named};
+use super::{BlockForm, output_from_bytes};
 use crate::form::Sources;
 use crate::reference::integer::Integer;
 use crate::reference::real::{
@@ -104,14 +104,14 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn of(spelling: &str, generic_shared: bool) -> Self {
+    pub(super) fn parse(spelling: &str, generic_shared: bool) -> Self {
         let words: Vec<&str> = spelling.split('.').collect();
-        let known = [
+        let forms = [
             "and", "or", "xor", "exch", "cas", "add", "min", "max", "inc", "dec",
         ];
         let operation = words
             .iter()
-            .find(|word| known.contains(word))
+            .find(|word| forms.contains(word))
             .expect("an atomic has an operation");
         let count = words
             .iter()
@@ -149,11 +149,14 @@ impl Target {
 
     /// Returns the value of one element in memory after the operation.
     pub(super) fn value(&self, a: u128, b: u128, c: u128) -> u128 {
-        let (low, high, third) = (a as u64, b as u64, c as u64);
+        let low = a as u64;
+        let high = b as u64;
+        let third = c as u64;
         let kind = self.kind.as_str();
         let pair = |format: Format| {
             let mask = format.sign() | (format.sign() - 1);
-            let (first, second) = (low >> format.width & mask, high >> format.width & mask);
+            let first = low >> format.width & mask;
+            let second = high >> format.width & mask;
             u128::from(
                 self.float(format, low & mask, high & mask)
                     | self.float(format, first, second) << format.width,
@@ -188,7 +191,8 @@ impl Target {
                     bits: self.bits,
                     signed: kind.starts_with('s'),
                 };
-                let (a, b) = (integer.value(low), integer.value(high));
+                let a = integer.value(low);
+                let b = integer.value(high);
                 let _ = third;
                 u128::from(integer.wrap(match self.operation.as_str() {
                     "min" => a.min(b),
@@ -240,12 +244,10 @@ fn element(words: &Sources, index: usize, source: usize, bits: u32) -> u128 {
 }
 
 fn form(spelling: &str, generic_shared: bool) -> BlockForm {
-    let target = Target::of(spelling, generic_shared);
-    let (returns, class, size) = (
-        spelling.starts_with("atom"),
-        target.class(),
-        target.bits as usize / 8,
-    );
+    let target = Target::parse(spelling, generic_shared);
+    let returns = spelling.starts_with("atom");
+    let class = target.class();
+    let size = target.bits as usize / 8;
     let (place, space) = match (target.is_shared, generic_shared) {
         (true, true) => ("%generic", ""),
         (true, false) => ("%shared", ".shared"),
@@ -319,19 +321,17 @@ fn form(spelling: &str, generic_shared: bool) -> BlockForm {
         spelling.to_owned()
     };
     BlockForm::new(name, code, move |all, thread| {
-        let mut left = [0_u8; 32];
+        let mut bytes = [0_u8; 32];
         for index in 0..target.count {
             let [a, b, c] =
                 [0, 1, 2].map(|source| element(&all[thread], index, source, target.bits));
             let then = target.value(a, b, c);
             if returns {
-                left[index * size..][..size].copy_from_slice(&a.to_le_bytes()[..size]);
+                bytes[index * size..][..size].copy_from_slice(&a.to_le_bytes()[..size]);
             }
-            left[16 + index * size..][..size].copy_from_slice(&then.to_le_bytes()[..size]);
+            bytes[16 + index * size..][..size].copy_from_slice(&then.to_le_bytes()[..size]);
         }
-        std::array::from_fn(|word| {
-            u64::from_le_bytes(std::array::from_fn(|at| left[8 * word + at]))
-        })
+        output_from_bytes(|index| bytes[index])
     })
 }
 
@@ -343,7 +343,8 @@ fn put(
     space: &str,
     operands: &mut [Vec<String>; 4],
 ) -> String {
-    let (class, bits) = (target.class(), target.bits);
+    let class = target.class();
+    let bits = target.bits;
     if class == 'q' {
         for (list, name) in operands.iter_mut().zip(["%q0", "%q1", "%q2"]) {
             list.push(name.to_owned());
@@ -364,7 +365,8 @@ fn put(
         list.push(register.clone());
     }
     let turn = |from: &str, to: &str| {
-        let (left, right) = (7 * index, 64 - 7 * index);
+        let operand = 7 * index;
+        let right = 64 - 7 * index;
         let narrow = match bits {
             64 => format!("mov.b64 {to}, %l28"),
             // The compiler of CUDA 13.0 uses the upper half of an addend that is the low word of a 64-bit register's
@@ -378,13 +380,13 @@ fn put(
             return format!("mov.b64 %l28, {from}; {narrow};\n    ");
         }
         format!(
-            "shl.b64 %l28, {from}, {left}; shr.u64 %l29, {from}, {right}; or.b64 %l28, %l28, %l29; {narrow};\n    "
+            "shl.b64 %l28, {from}, {operand}; shr.u64 %l29, {from}, {right}; or.b64 %l28, %l28, %l29; {narrow};\n    "
         )
     };
     let [first, second, third, _] = &registers;
-    let at = index * bits as usize / 8;
+    let offset = index * bits as usize / 8;
     turn("%l0", first)
-        + &format!("st{space}.b{bits} [{place}+{at}], {first};\n    ")
+        + &format!("st{space}.b{bits} [{place}+{offset}], {first};\n    ")
         + &turn(compared, second)
         + &turn("%l2", third)
 }

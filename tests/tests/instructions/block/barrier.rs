@@ -36,13 +36,13 @@ fn meetings() -> Vec<BlockForm> {
     let all = opcodes
         .iter()
         .flat_map(|opcode| operands.map(|operands| format!("{opcode} {operands}")));
-    let form = |spelling: String| {
+    all.map(|spelling: String| {
         let code = format!("{PASS}{spelling};{TAKE}");
         BlockForm::new(spelling, code, |all, thread| {
             [all[other(thread)][0], 0, 0, 0]
         })
-    };
-    all.map(form).collect()
+    })
+    .collect()
 }
 
 /// Returns forms in which the first warp arrives and continues, and the second waits and reads the first one's data.
@@ -52,40 +52,41 @@ fn arrivals() -> Vec<BlockForm> {
     let spellings = opcodes
         .iter()
         .flat_map(|opcode| operands.map(|operands| format!("{opcode} {operands}")));
-    let form = |spelling: String| {
-        let (opcode, operands) = spelling
-            .split_once(' ')
-            .expect("an instruction has operands");
-        let aligned = if opcode.contains("aligned") {
-            ".aligned"
-        } else {
-            ""
-        };
-        let opcode = opcode.replace(".aligned", "");
-        let arrive = format!("{opcode}.arrive{aligned} {operands}");
-        let code = format!(
-            "{PASS}setp.lt.u32 %p1, %thread, 32;
+    spellings
+        .map(|spelling: String| {
+            let (opcode, operands) = spelling
+                .split_once(' ')
+                .expect("an instruction has operands");
+            let aligned = if opcode.contains("aligned") {
+                ".aligned"
+            } else {
+                ""
+            };
+            let opcode = opcode.replace(".aligned", "");
+            let arrive = format!("{opcode}.arrive{aligned} {operands}");
+            let code = format!(
+                "{PASS}setp.lt.u32 %p1, %thread, 32;
     @%p1 bra ARRIVE;
     {opcode}.sync{aligned} {operands};{TAKE}
     bra OUT;
 ARRIVE:
     {arrive};
 OUT:"
-        );
-        BlockForm::new(arrive, code, |all, thread| {
-            [
-                if thread < 32 {
-                    0
-                } else {
-                    all[other(thread)][0]
-                },
-                0,
-                0,
-                0,
-            ]
+            );
+            BlockForm::new(arrive, code, |all, thread| {
+                [
+                    if thread < 32 {
+                        0
+                    } else {
+                        all[other(thread)][0]
+                    },
+                    0,
+                    0,
+                    0,
+                ]
+            })
         })
-    };
-    spellings.map(form).collect()
+        .collect()
 }
 
 /// Reductions over the whole block.
@@ -103,13 +104,14 @@ fn reductions() -> Vec<BlockForm> {
             ("0", "", "0"),
             ("3, 64", "!", "0"),
         ] {
-            let (is_count, is_and) = (opcode.contains(".popc"), opcode.contains(".and"));
+            let is_count = opcode.contains(".popc");
+            let is_and = opcode.contains(".and");
             let (class, result) = if is_count {
                 ("u32", "%r8")
             } else {
                 ("pred", "%p2")
             };
-            let left = if is_count {
+            let select = if is_count {
                 ""
             } else {
                 "selp.b32 %r8, 1, 0, %p2;"
@@ -119,7 +121,7 @@ fn reductions() -> Vec<BlockForm> {
                 "{PASS}and.b32 %r9, {vote}, 1;
     setp.ne.u32 %p1, %r9, 0;
     {spelling};
-    {left}{TAKE}
+    {select}{TAKE}
     st.global.b32 [%out+8], %r8;"
             );
             let holds = move |source: &Sources| match vote {
@@ -158,10 +160,11 @@ fn fences() -> Vec<BlockForm> {
         (90, "fence.mbarrier_init.release.cluster"),
     ];
     let mut forms = Vec::new();
-    for (architecture, spelling) in patterns
-        .into_iter()
-        .flat_map(|(least, pattern)| expand(pattern).into_iter().map(move |it| (least, it)))
-    {
+    for (architecture, spelling) in patterns.into_iter().flat_map(|(least, pattern)| {
+        expand(pattern)
+            .into_iter()
+            .map(move |spelling| (least, spelling))
+    }) {
         // Fences without an effect on this pattern are combined with one that has it.
         let orders = !spelling.contains("proxy") && !spelling.contains("mbarrier");
         let fence = if orders {
@@ -189,19 +192,21 @@ OUT:"
             "st.shared.b32 [%shared+8], 0;\n    bar.sync 0;\n    st.shared.b64",
             1,
         );
-        let expected = |all: &[Sources], thread: usize| {
-            [
-                if thread < 32 {
-                    0
-                } else {
-                    all[other(thread)][0]
-                },
-                0,
-                0,
-                0,
-            ]
-        };
-        forms.push(BlockForm::new(spelling, code, expected).needs(architecture));
+        forms.push(
+            BlockForm::new(spelling, code, |all: &[Sources], thread: usize| {
+                [
+                    if thread < 32 {
+                        0
+                    } else {
+                        all[other(thread)][0]
+                    },
+                    0,
+                    0,
+                    0,
+                ]
+            })
+            .needs(architecture),
+        );
     }
     forms
 }

@@ -4,7 +4,7 @@
 mod function;
 
 use super::pattern::expand;
-use super::{BlockForm, Left};
+use super::{BlockForm, Output, output_from_bytes};
 use crate::form::Sources;
 
 pub(super) fn forms() -> Vec<BlockForm> {
@@ -46,7 +46,7 @@ fn call(callee: &str, signature: &str) -> String {
 
 const LEAVE: &str = "st.global.b64 [%out], %l8;";
 
-fn plus(number: u64) -> impl Fn(&[Sources], usize) -> Left {
+fn plus(number: u64) -> impl Fn(&[Sources], usize) -> Output {
     move |all, thread| [all[thread][0].wrapping_add(number), 0, 0, 0]
 }
 
@@ -147,10 +147,10 @@ fn structures() -> Vec<BlockForm> {
         (16, 32),
     ] {
         let turn: String = (0..size)
-            .map(|at| {
+            .map(|index| {
                 format!(
-                    "    ld.param.b8 %x, [x+{at}];\n    st.param.b8 [result+{}], %x;\n",
-                    size - 1 - at
+                    "    ld.param.b8 %x, [x+{index}];\n    st.param.b8 [result+{}], %x;\n",
+                    size - 1 - index
                 )
             })
             .collect();
@@ -166,20 +166,22 @@ fn structures() -> Vec<BlockForm> {
         let width = align.min(8);
         let register = ["%h8", "%h8", "%r8", "%l8"][usize::ilog2(width) as usize];
         let put: String = (0..size / width)
-            .map(|at| {
-                let at = at * width;
+            .map(|index| {
+                let index = index * width;
                 format!(
-                    "shr.u64 %l9, %l{}, {}; cvt.u{3}.u64 {register}, %l9; st.param.b{} [argument+{at}], {register};\n        ",
-                    at / 8,
-                    at % 8 * 8,
+                    "shr.u64 %l9, %l{}, {}; cvt.u{3}.u64 {register}, %l9; st.param.b{} [argument+{index}], {register};\n        ",
+                    index / 8,
+                    index % 8 * 8,
                     8 * width,
                     (8 * width).max(16)
                 )
             })
             .collect();
         let take: String = (0..size)
-            .map(|at| {
-                format!("ld.param.b8 %h9, [result+{at}]; st.global.b8 [%out+{at}], %h9;\n        ")
+            .map(|index| {
+                format!(
+                    "ld.param.b8 %h9, [result+{index}]; st.global.b8 [%out+{index}], %h9;\n        "
+                )
             })
             .collect();
         let code = format!(
@@ -198,9 +200,12 @@ fn structures() -> Vec<BlockForm> {
                     .iter()
                     .flat_map(|word| word.to_le_bytes())
                     .collect();
-                let byte = |at: usize| if at < size { bytes[size - 1 - at] } else { 0 };
-                std::array::from_fn(|word| {
-                    u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)))
+                output_from_bytes(|index| {
+                    if index < size {
+                        bytes[size - 1 - index]
+                    } else {
+                        0
+                    }
                 })
             },
         );
@@ -336,16 +341,19 @@ fn lists() -> Vec<BlockForm> {
 ";
     let sum = |arguments: &str, expected: fn(u64, u64) -> u64| {
         let code = format!("call (%r8), FNsum, ({arguments});\n    st.global.b32 [%out], %r8;");
-        let left = move |all: &[Sources], thread: usize| {
-            [
-                expected(all[thread][0], all[thread][1]) & 0xffff_ffff,
-                0,
-                0,
-                0,
-            ]
-        };
-        BlockForm::new(format!("call by registers ({arguments})"), code, left)
-            .declaring(by_register)
+        BlockForm::new(
+            format!("call by registers ({arguments})"),
+            code,
+            move |all: &[Sources], thread: usize| {
+                [
+                    expected(all[thread][0], all[thread][1]) & 0xffff_ffff,
+                    0,
+                    0,
+                    0,
+                ]
+            },
+        )
+        .declaring(by_register)
     };
     vec![
         spread.declaring(many),

@@ -5,7 +5,7 @@ mod object;
 
 use super::atomic::{OPERATIONS, REDUCTIONS, Target};
 use super::pattern::{expand, expand_named};
-use super::{BlockForm, Left, THREADS};
+use super::{BlockForm, Output, THREADS};
 use crate::form::Sources;
 
 pub(super) fn forms() -> Vec<BlockForm> {
@@ -49,16 +49,21 @@ fn places() -> Vec<BlockForm> {
             for (register, value) in values {
                 let spelling = format!("mov.u32 %{register}.{name}");
                 let code = format!("mov.u32 %r8, %{register}.{name}; st.global.b32 [%out], %r8;");
-                let left = move |_: &[Sources], place: usize| -> Left {
-                    let block = unfold((place / THREADS) as u32, grid);
-                    [
-                        value([block[axis], grid[axis], cluster[axis]]).into(),
-                        0,
-                        0,
-                        0,
-                    ]
-                };
-                forms.push(in_clusters(&spelling, code, grid, cluster, left));
+                forms.push(in_clusters(
+                    &spelling,
+                    code,
+                    grid,
+                    cluster,
+                    move |_: &[Sources], place: usize| -> Output {
+                        let block = unfold((place / THREADS) as u32, grid);
+                        [
+                            value([block[axis], grid[axis], cluster[axis]]).into(),
+                            0,
+                            0,
+                            0,
+                        ]
+                    },
+                ));
             }
         }
         let rank = move |place: usize| {
@@ -92,7 +97,7 @@ fn in_clusters(
     code: String,
     grid: [u32; 3],
     cluster: [u32; 3],
-    left: impl Fn(&[Sources], usize) -> Left + 'static,
+    left: impl Fn(&[Sources], usize) -> Output + 'static,
 ) -> BlockForm {
     BlockForm::new(format!("{spelling} in {cluster:?} of {grid:?}"), code, left)
         .in_clusters(grid, cluster)
@@ -126,7 +131,9 @@ fn before(place: usize, size: u32) -> usize {
 }
 
 fn around(place: usize, size: u32, steps: usize) -> usize {
-    let (block, thread, size) = (place / THREADS, place % THREADS, size as usize);
+    let block = place / THREADS;
+    let thread = place % THREADS;
+    let size = size as usize;
     (block / size * size + (block % size + steps) % size) * THREADS + thread
 }
 
@@ -135,7 +142,7 @@ fn exchange(
     spelling: &str,
     code: String,
     size: u32,
-    left: impl Fn(&[Sources], usize) -> Left + 'static,
+    left: impl Fn(&[Sources], usize) -> Output + 'static,
 ) -> BlockForm {
     let form = BlockForm::new(format!("{spelling} in clusters of {size}"), code, left);
     form.in_clusters([2 * size, 1, 1], [size, 1, 1])
@@ -276,10 +283,10 @@ fn addresses() -> Vec<BlockForm> {
                 code,
                 size,
                 move |all, place| {
-                    let own = (place / THREADS) as u32 % size;
-                    let rank = block.parse().unwrap_or((own + 1) % size);
-                    let there = around(place, size, (rank + size - own) as usize);
-                    [all[there][0], rank.into(), all[place][0], own.into()]
+                    let own_rank = (place / THREADS) as u32 % size;
+                    let rank = block.parse().unwrap_or((own_rank + 1) % size);
+                    let source = around(place, size, (rank + size - own_rank) as usize);
+                    [all[source][0], rank.into(), all[place][0], own_rank.into()]
                 },
             ));
         }
@@ -303,9 +310,9 @@ fn accesses() -> Vec<BlockForm> {
             ("b64", "%l8", 64),
         ] {
             let spelling = format!("ld{order}{space}.{kind}");
-            let left = bits.max(16) * if bits == 8 { 2 } else { 1 };
+            let stored_bits = bits.max(16) * if bits == 8 { 2 } else { 1 };
             let code = format!(
-                "{NEXT}{MEET}{spelling} {register}, [{address}];\n    st.global.b{left} [%out], {register};\n    {MEET}"
+                "{NEXT}{MEET}{spelling} {register}, [{address}];\n    st.global.b{stored_bits} [%out], {register};\n    {MEET}"
             );
             forms.push(exchange(&spelling, code, 4, move |all, place| {
                 [all[next(place, 4)][0] & u64::MAX >> (64 - bits), 0, 0, 0]
@@ -316,7 +323,8 @@ fn accesses() -> Vec<BlockForm> {
                 order
             };
             let spelling = format!("st{order}{space}.{kind}");
-            let (register, kind) = (register.replace('8', "1"), kind.replace("u8", "b8"));
+            let register = register.replace('8', "1");
+            let kind = kind.replace("u8", "b8");
             let spelling = spelling.replace("u8", &kind);
             let code = format!(
                 "{NEXT}{MEET}{spelling} [{address}], {register};\n    {MEET}ld.shared.b64 %l9, [%shared];\n    st.global.b64 [%out], %l9;"
@@ -407,9 +415,9 @@ fn atomics() -> Vec<BlockForm> {
         8,
         |all, place| {
             let cluster = place / (8 * THREADS);
-            let own = all[cluster * 8 * THREADS..][..8 * THREADS].iter();
+            let cluster_sources = all[cluster * 8 * THREADS..][..8 * THREADS].iter();
             [
-                own.fold(0, |sum: u64, words| sum.wrapping_add(words[0])),
+                cluster_sources.fold(0, |sum: u64, words| sum.wrapping_add(words[0])),
                 0,
                 0,
                 0,
@@ -420,17 +428,15 @@ fn atomics() -> Vec<BlockForm> {
 }
 
 fn atomic(spelling: &str) -> BlockForm {
-    let target = Target::of(spelling, true);
+    let target = Target::parse(spelling, true);
     let class = target.class();
     let bits = target.bits;
-    let (address, returns) = (
-        if spelling.contains("shared") {
-            "%r21"
-        } else {
-            "%l21"
-        },
-        spelling.starts_with("atom"),
-    );
+    let address = if spelling.contains("shared") {
+        "%r21"
+    } else {
+        "%l21"
+    };
+    let returns = spelling.starts_with("atom");
     let third = if target.operation == "cas" {
         format!(", %{class}2")
     } else {

@@ -3,14 +3,14 @@
 
 use super::matrix::{Element, Product, spellings};
 use super::pattern::expand;
-use super::{BlockForm, Left};
+use super::{BlockForm, Output, output_from_bytes, register_vector};
 use crate::form::Sources;
 use crate::reference::real::{E4M3, F16, F32, F64, Format};
 
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (architecture, spelling) in spellings() {
-        let product = Product::of(&spelling);
+        let product = Product::parse(&spelling);
         for variant in 0..VARIANTS {
             let problem = Problem::new(
                 [product.rows, 8, product.inner],
@@ -39,13 +39,16 @@ fn edges(format: Format) -> ([u64; 16], [u64; 8]) {
         ];
         return (a, [0x38, 0xb8, 0x00, 0x7e, 0x7f, 0x02, 0x40, 0x80]);
     }
-    let (sign, infinity) = (format.sign(), format.infinity());
+    let sign = format.sign();
+    let infinity = format.infinity();
     let unit = 1 << (format.precision - 1);
     let one = (infinity / 2) & !(unit - 1);
     // The products read the upper 19 bits of 32.
     let step = if format == F32 { 1 << 13 } else { 1 };
-    let (quiet, largest) = (infinity | (unit / 2), infinity - step);
-    let (subnormal, normal) = (step, unit);
+    let quiet = infinity | (unit / 2);
+    let largest = infinity - step;
+    let subnormal = step;
+    let normal = unit;
     let a = [
         0,
         sign,
@@ -109,18 +112,22 @@ impl Problem {
             [Element::Real(left), Element::Real(right), _] => {
                 // The only index with a nonzero product.
                 let only = [0, inner - 1, inner / 2][variant];
-                let (left, right) = (edges(left).0, edges(right).1);
+                let left = edges(left).0;
+                let right = edges(right).1;
                 // Eight rows have the other half of the edge values in another variant.
                 let first = if rows == 8 { 8 * (variant % 2) } else { 0 };
-                let a = |row: usize, place| {
-                    if place == only {
-                        left[(first + row) % 16]
-                    } else {
-                        0
-                    }
-                };
-                let b = |place, column: usize| if place == only { right[column % 8] } else { 0 };
-                [fill(rows, inner, a), fill(inner, columns, b)]
+                [
+                    fill(rows, inner, |row: usize, place| {
+                        if place == only {
+                            left[(first + row) % 16]
+                        } else {
+                            0
+                        }
+                    }),
+                    fill(inner, columns, |place, column: usize| {
+                        if place == only { right[column % 8] } else { 0 }
+                    }),
+                ]
             }
             _ => integers([rows, columns, inner], elements, variant),
         };
@@ -143,19 +150,21 @@ impl Problem {
     /// Returns the bits of an element of the result.
     fn result(&self, row: usize, column: usize, result: Element) -> u64 {
         let addend = self.number(2, row * self.columns + column);
-        let pairs = (0..self.inner).map(|place| {
+        let pairs = (0..self.inner).map(|index| {
             (
-                self.number(0, row * self.inner + place),
-                self.number(1, place * self.columns + column),
+                self.number(0, row * self.inner + index),
+                self.number(1, index * self.columns + column),
             )
         });
         if matches!(result, Element::Integer { .. }) {
-            let product = |(a, b): (f64, f64)| match self.spelling.contains(".xor") {
-                true => f64::from(u8::from(a != b)),
-                false => a * b,
-            };
             // Exact: all of them are less than 2 to the 53rd.
-            let sum = addend + pairs.map(product).sum::<f64>();
+            let sum = addend
+                + pairs
+                    .map(|(a, b): (f64, f64)| match self.spelling.contains(".xor") {
+                        true => f64::from(u8::from(a != b)),
+                        false => a * b,
+                    })
+                    .sum::<f64>();
             let sum = if self.spelling.contains("satfinite") {
                 sum.clamp(f64::from(i32::MIN), f64::from(i32::MAX))
             } else {
@@ -168,7 +177,7 @@ impl Problem {
         let in_halves = result == Element::Real(F16) && self.elements[0].bits() == 8;
         let sum = if in_halves {
             let product = pairs.fold(0.0, |sum, (a, b)| a.mul_add(b, sum));
-            if product.abs() > LARGEST_HALF {
+            if product.abs() > MAX_HALF {
                 product * f64::INFINITY + addend
             } else {
                 product + addend
@@ -190,14 +199,15 @@ impl Problem {
 const CANONICAL: u64 = 0x7fff_ffff_ffff_ffff;
 
 /// The largest f16 number.
-const LARGEST_HALF: f64 = 65_504.0;
+const MAX_HALF: f64 = 65_504.0;
 
 /// Returns a number as f16, which may overflow.
 fn narrow(value: f64) -> u64 {
     if value.is_nan() {
         return F16.nan(&[]);
     }
-    let (mut low, mut high) = (0, F16.infinity());
+    let mut low = 0;
+    let mut high = F16.infinity();
     while low < high {
         let middle = (low + high) / 2;
         if F16.value(middle) < value.abs() {
@@ -215,7 +225,7 @@ fn narrow(value: f64) -> u64 {
 
 fn fill(rows: usize, columns: usize, element: impl Fn(usize, usize) -> u64) -> Vec<u64> {
     (0..rows * columns)
-        .map(|at| element(at / columns, at % columns))
+        .map(|index| element(index / columns, index % columns))
         .collect()
 }
 
@@ -229,7 +239,8 @@ fn integers(
         Element::Integer { bits, signed } => extremes(bits, signed),
         Element::Real(_) => Vec::new(),
     };
-    let (left, right) = (all(elements[0]), all(elements[1]));
+    let left = all(elements[0]);
+    let right = all(elements[1]);
     let mixed = if variant == 2 { 1 } else { 0 };
     [
         fill(rows, inner, |row, place| {
@@ -252,7 +263,8 @@ fn addend(element: Element, place: usize, variant: usize) -> u64 {
         Element::Real(_) if variant == 0 => 0,
         Element::Real(format) if variant == 2 => format.sign(),
         Element::Real(format) => {
-            let (sign, infinity) = (format.sign(), format.infinity());
+            let sign = format.sign();
+            let infinity = format.infinity();
             [
                 0,
                 sign,
@@ -289,8 +301,10 @@ fn by_registers(product: &Product, problem: &Problem, variant: usize) -> BlockFo
     let counts = product.registers();
     let is_double = problem.elements[0].bits() == 64;
     let (bits, class) = if is_double { (64, 'l') } else { (32, 'r') };
-    let (mut declared, mut code, mut lists, mut first) =
-        (String::new(), String::new(), Vec::new(), 4);
+    let mut declared = String::new();
+    let mut code = String::new();
+    let mut lists = Vec::new();
+    let mut first = 4;
     code += "mov.u32 %r31, %laneid;\n    ";
     for (matrix, name) in ["a", "b", "c"].into_iter().enumerate() {
         let mut registers = vec![0_u64; 32 * counts[matrix]];
@@ -302,8 +316,8 @@ fn by_registers(product: &Product, problem: &Problem, variant: usize) -> BlockFo
         for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)))
         {
             let (lane, register, at) = match matrix {
-                0 => product.home_of_a(row, column),
-                1 => product.home_of_b(row, column),
+                0 => product.a_location(row, column),
+                1 => product.b_location(row, column),
                 _ => product.home(row, column),
             };
             let element = problem.matrices[matrix][row * columns + column];
@@ -346,19 +360,19 @@ fn by_registers(product: &Product, problem: &Problem, variant: usize) -> BlockFo
             at as u32 * bits / 8
         );
     }
-    let mut left = vec![[0_u8; 32]; 32];
+    let mut outputs = vec![[0_u8; 32]; 32];
     for (row, column) in (0..product.rows).flat_map(|row| (0..8).map(move |column| (row, column))) {
         let (lane, register, at) = product.home(row, column);
         let size = product.result.bits() as usize / 8;
         let bytes = problem.result(row, column, product.result).to_le_bytes();
-        left[lane][register * size.max(4) + at * 2..][..size].copy_from_slice(&bytes[..size]);
+        outputs[lane][register * size.max(4) + at * 2..][..size].copy_from_slice(&bytes[..size]);
     }
     let name = format!("{} of edges {variant}", product.spelling);
-    BlockForm::new(name, code, move |_, thread| words(&left[thread % 32])).declaring(declared)
+    BlockForm::new(name, code, move |_, thread| words(&outputs[thread % 32])).declaring(declared)
 }
 
-fn words(bytes: &[u8]) -> Left {
-    std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * word + at])))
+fn words(bytes: &[u8]) -> Output {
+    output_from_bytes(|index| bytes[index])
 }
 
 /// `wmma`: A in row-major and B in column-major order, from memory.
@@ -418,27 +432,21 @@ fn tiles(words: &[&str], variant: usize) -> BlockForm {
         format!("{result}.{kind}.{kind}.{addend}")
     };
     let spelling = format!("wmma.mma{operation}.sync.aligned.row.col.{shape}.{types}{saturates}");
-    let element = Element::of(kind);
+    let element = Element::from_name(kind);
     let problem = Problem::new(
         [m, n, k],
-        [element, element, Element::of(addend)],
+        [element, element, Element::from_name(addend)],
         variant,
         &spelling,
     );
     let by_columns: Vec<u64> = (0..n)
-        .flat_map(|column| (0..k).map(move |place| place * n + column))
-        .map(|at| problem.matrices[1][at])
+        .flat_map(|column| (0..k).map(move |row| row * n + column))
+        .map(|index| problem.matrices[1][index])
         .collect();
     let declared = packed("a", &problem.matrices[0], element)
         + &packed("b", &by_columns, element)
-        + &packed("c", &problem.matrices[2], Element::of(addend));
+        + &packed("c", &problem.matrices[2], Element::from_name(addend));
     let class = if *kind == "f64" { 'l' } else { 'r' };
-    let list = |first: usize, count: usize| {
-        let names: Vec<String> = (first..first + count)
-            .map(|number| format!("%{class}{number}"))
-            .collect();
-        format!("{{{}}}", names.join(", "))
-    };
     let registers = |elements: usize| match *kind {
         "f16" => 8,
         "f64" => 1,
@@ -475,21 +483,21 @@ fn tiles(words: &[&str], variant: usize) -> BlockForm {
         } else {
             String::new()
         },
-        a = list(4, registers(m * k)),
-        b = list(12, registers(k * n)),
-        c = list(20, results(addend)),
-        d = list(20, results(result)),
+        a = register_vector(class, 4, registers(m * k)),
+        b = register_vector(class, 12, registers(k * n)),
+        c = register_vector(class, 20, results(addend)),
+        d = register_vector(class, 20, results(result)),
     );
-    let of_result = Element::of(result);
-    let size = of_result.bits() as usize / 8;
-    let mut left = vec![0_u8; 1024];
+    let result_element = Element::from_name(result);
+    let size = result_element.bits() as usize / 8;
+    let mut matrix = vec![0_u8; 1024];
     for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
-        let bytes = problem.result(row, column, of_result).to_le_bytes();
-        left[(row * n + column) * size..][..size].copy_from_slice(&bytes[..size]);
+        let bytes = problem.result(row, column, result_element).to_le_bytes();
+        matrix[(row * n + column) * size..][..size].copy_from_slice(&bytes[..size]);
     }
     let name = format!("{spelling} of edges {variant}");
     BlockForm::new(name, code, move |_: &[Sources], thread| {
-        self::words(&left[thread % 32 * 32..][..32])
+        self::words(&matrix[thread % 32 * 32..][..32])
     })
     .declaring(declared)
 }
@@ -501,14 +509,16 @@ fn packed(name: &str, elements: &[u64], element: Element) -> String {
         return variable(name, elements, 64);
     }
     let each = (32 / bits) as usize;
-    let word = |part: &[u64]| {
-        part.iter().enumerate().fold(0, |word, (at, bits_of)| {
-            word | bits_of << (at as u32 * bits)
-        })
-    };
     variable(
         name,
-        &elements.chunks(each).map(word).collect::<Vec<_>>(),
+        &elements
+            .chunks(each)
+            .map(|part: &[u64]| {
+                part.iter().enumerate().fold(0, |word, (at, bits_of)| {
+                    word | bits_of << (at as u32 * bits)
+                })
+            })
+            .collect::<Vec<_>>(),
         32,
     )
 }

@@ -1,6 +1,6 @@
 //! Branches by a label and by a list of labels, exits of threads, and stack memory allocated by a function.
 
-use super::{BlockForm, Left};
+use super::{BlockForm, Output};
 use crate::form::Sources;
 
 pub(super) fn forms() -> Vec<BlockForm> {
@@ -40,7 +40,6 @@ AGAIN:
     {leave}"
         )
     };
-    let sum = |_: &[Sources], thread: usize| [(1..=thread as u64 + 1).sum(), 0, 0, 0];
     // A loop with two entries, neither of which dominates the other.
     let tangled = format!(
         "{odd}mov.b32 %r10, 0;
@@ -70,7 +69,11 @@ INNER:
         form("bra.uni", [2, 2]),
         form("@%p1 bra", [3, 2]),
         form("@!%p1 bra", [2, 3]),
-        BlockForm::new("@%p1 bra backwards", turns("@%p1 bra", "%thread"), sum),
+        BlockForm::new(
+            "@%p1 bra backwards",
+            turns("@%p1 bra", "%thread"),
+            |_: &[Sources], thread: usize| [(1..=thread as u64 + 1).sum(), 0, 0, 0],
+        ),
         BlockForm::new(
             "@%p1 bra.uni backwards",
             turns("@%p1 bra.uni", "31"),
@@ -168,7 +171,7 @@ DONE:
 /// Threads that exit before others, which do not wait for them at the block barrier.
 fn ends() -> Vec<BlockForm> {
     let odd = "and.b32 %r8, %thread, 1;\n    setp.eq.u32 %p1, %r8, 1;\n    st.global.b64 [%out], 7;\n    ";
-    let rest = "\n    bar.sync 0;\n    st.global.b64 [%out], 9;";
+    let ending = "\n    bar.sync 0;\n    st.global.b64 [%out], 9;";
     let mut forms: Vec<BlockForm> = [
         ("@%p1 exit", [9, 7]),
         ("@!%p1 exit", [7, 9]),
@@ -176,13 +179,16 @@ fn ends() -> Vec<BlockForm> {
         ("@!%p1 ret", [7, 9]),
     ]
     .map(|(end, [even, odd_left])| {
-        let left = move |_: &[Sources], thread: usize| [[even, odd_left][thread % 2], 0, 0, 0];
-        BlockForm::new(end, format!("{odd}{end};{rest}"), left)
+        BlockForm::new(
+            end,
+            format!("{odd}{end};{ending}"),
+            move |_: &[Sources], thread: usize| [[even, odd_left][thread % 2], 0, 0, 0],
+        )
     })
     .into();
     for end in ["exit", "ret", "ret.uni"] {
         let code = format!(
-            "{odd}bra LATER;\nEND:\n    {end};\nLATER:\n    st.global.b64 [%out], 8;\n    @%p1 bra END;{rest}"
+            "{odd}bra LATER;\nEND:\n    {end};\nLATER:\n    st.global.b64 [%out], 8;\n    @%p1 bra END;{ending}"
         );
         forms.push(BlockForm::new(
             format!("{end} behind a branch"),
@@ -192,7 +198,7 @@ fn ends() -> Vec<BlockForm> {
     }
     // A whole warp exits.
     let code = format!(
-        "st.global.b64 [%out], 7;\n    setp.lt.u32 %p1, %thread, 32;\n    @%p1 exit;{rest}"
+        "st.global.b64 [%out], 7;\n    setp.lt.u32 %p1, %thread, 32;\n    @%p1 exit;{ending}"
     );
     forms.push(BlockForm::new("@%p1 exit of a warp", code, |_, thread| {
         [if thread < 32 { 7 } else { 9 }, 0, 0, 0]
@@ -202,9 +208,7 @@ fn ends() -> Vec<BlockForm> {
 
 /// `alloca`, `stacksave` and `stackrestore`: allocations do not overlap, are aligned, and live until they are released.
 fn stacks() -> Vec<BlockForm> {
-    let yes = |_: &[Sources], _: usize| -> Left { [1, 0, 0, 0] };
     let answer = "selp.b64 %l8, 1, 0, %p1; st.global.b64 [%out], %l8;";
-    let kept = |all: &[Sources], thread: usize| -> Left { all[thread] };
     let apart = "mov.b64 %l10, 16;
     alloca.u64 %l8, %l10;
     alloca.u64 %l9, 16;
@@ -217,7 +221,11 @@ fn stacks() -> Vec<BlockForm> {
     st.local.b64 [%local+56], 3;
     ld.local.b64 %l12, [%l8]; ld.local.b64 %l13, [%l8+8]; ld.local.b64 %l14, [%l9]; ld.local.b64 %l15, [%l9+8];
     st.global.v2.b64 [%out], {%l12, %l13}; st.global.v2.b64 [%out+16], {%l14, %l15};";
-    let mut forms = vec![BlockForm::new("alloca.u64 twice", apart, kept)];
+    let mut forms = vec![BlockForm::new(
+        "alloca.u64 twice",
+        apart,
+        |all: &[Sources], thread: usize| -> Output { all[thread] },
+    )];
     for align in [1, 8, 16, 64, 128] {
         let code = format!(
             "alloca.u64 %l8, 1, {align};
@@ -232,7 +240,7 @@ fn stacks() -> Vec<BlockForm> {
         forms.push(BlockForm::new(
             format!("alloca.u64 aligned to {align}"),
             code,
-            yes,
+            always_one,
         ));
     }
     // Each thread allocates a size of its own, and fills it; a function called then has variables of its own. The total
@@ -295,7 +303,11 @@ CLEAR:
     setp.eq.and.u64 %p1, %l9, %l11, %p1;
     {answer}"
     );
-    forms.push(BlockForm::new("stacksave.u64 stackrestore.u64", again, yes));
+    forms.push(BlockForm::new(
+        "stacksave.u64 stackrestore.u64",
+        again,
+        always_one,
+    ));
     let turns = "mov.b32 %r8, 0;
     mov.b64 %l12, 0;
 AGAIN:
@@ -316,4 +328,9 @@ AGAIN:
         |_, _| [499_500, 0, 0, 0],
     ));
     forms
+}
+
+/// Returns 1 for every thread.
+fn always_one(_: &[Sources], _: usize) -> Output {
+    [1, 0, 0, 0]
 }

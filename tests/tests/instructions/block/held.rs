@@ -3,7 +3,7 @@
 
 use curium_memory::DeviceBuffer;
 
-use super::{BlockForm, Left, Prepared};
+use super::{BlockForm, Output, Prepared};
 
 /// The multiplier of the digest.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -51,23 +51,25 @@ impl Sizes {
         } else {
             self.copy()
         };
-        let place = |register: usize| 4 * (words + threads * register);
+        let offset = |register: usize| 4 * (words + threads * register);
         let load = |class: char, first: usize, count: usize| -> String {
-            let one = |at: usize| {
+            (0..count)
+                .map(|at: usize| {
+                    format!(
+                        "ld.global.b32 %{class}{at}, [%x+{}];\n    ",
+                        offset(first + at)
+                    )
+                })
+                .collect()
+        };
+        let digests: String = (0..results)
+            .map(|at: usize| {
                 format!(
-                    "ld.global.b32 %{class}{at}, [%x+{}];\n    ",
-                    place(first + at)
+                    "cvt.u64.u32 %x, %o{at}; mad.lo.u64 %d{0}, %d{0}, {FACTOR:#x}, %x;\n    ",
+                    at % 4
                 )
-            };
-            (0..count).map(one).collect()
-        };
-        let digest = |at: usize| {
-            format!(
-                "cvt.u64.u32 %x, %o{at}; mad.lo.u64 %d{0}, %d{0}, {FACTOR:#x}, %x;\n    ",
-                at % 4
-            )
-        };
-        let digests: String = (0..results).map(digest).collect();
+            })
+            .collect();
         let text = format!(
             "{{
     .reg .pred %true, %false, %again;
@@ -86,7 +88,9 @@ impl Sizes {
             load('o', inputs, results)
         );
         let expected = held.clone();
-        let form = BlockForm::of_all(name, text, move |_| digests_of(&expected().after, threads));
+        let form = BlockForm::for_all_threads(name, text, move |_| {
+            thread_digests(&expected().after, threads)
+        });
         form.in_block(threads).with(move |stream| {
             let held = held();
             let mut all: Vec<u32> = held
@@ -109,7 +113,8 @@ impl Sizes {
 
     /// Returns code that copies the image to shared memory.
     fn copy(self) -> String {
-        let (threads, bytes) = (self.threads, 4 * self.image_words());
+        let threads = self.threads;
+        let bytes = 4 * self.image_words();
         format!(
             ".shared .align 1024 .b8 held[{bytes}];
     mov.u32 %tile, held;
@@ -132,18 +137,19 @@ COPY:
     }
 }
 
-fn digests_of(registers: &[Vec<u32>], threads: usize) -> Vec<Left> {
-    let digest = |thread: usize| {
-        let mut left = [0_u64; 4];
-        for (at, register) in registers.iter().enumerate() {
-            let word = &mut left[at % 4];
-            *word = word
-                .wrapping_mul(FACTOR)
-                .wrapping_add(u64::from(register[thread]));
-        }
-        left
-    };
-    (0..threads).map(digest).collect()
+fn thread_digests(registers: &[Vec<u32>], threads: usize) -> Vec<Output> {
+    (0..threads)
+        .map(|thread: usize| {
+            let mut output = [0_u64; 4];
+            for (at, register) in registers.iter().enumerate() {
+                let word = &mut output[at % 4];
+                *word = word
+                    .wrapping_mul(FACTOR)
+                    .wrapping_add(u64::from(register[thread]));
+            }
+            output
+        })
+        .collect()
 }
 
 /// Registers per thread, in which elements are stored.

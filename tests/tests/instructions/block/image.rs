@@ -145,8 +145,8 @@ impl Picture {
     /// Returns the channel bits of an element; floating-point channels contain small numbers.
     pub(super) fn element(&self, level: u32, [x, y, z]: [usize; 3]) -> [u32; 4] {
         std::array::from_fn(|channel| {
-            let place = ((level as usize * 16 + z) * 64 + y) * 64 + x;
-            let mixed = ((place * 4 + channel) as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let index = ((level as usize * 16 + z) * 64 + y) * 64 + x;
+            let mixed = ((index * 4 + channel) as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let bits = ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) as u32;
             let small = f64::from(bits % 33) / 2.0 - 8.0;
             match self.channel {
@@ -210,20 +210,21 @@ impl Picture {
     /// Returns the index of an element that may be out of bounds; `None` is the border.
     fn place(&self, index: i64, extent: usize) -> Option<usize> {
         let extent = extent as i64;
-        let place = match self.options.address_modes[0] {
+        let wrapped = match self.options.address_modes[0] {
             AddressMode::Border if !(0..extent).contains(&index) => return None,
             AddressMode::Wrap if self.is_normalized() => index.rem_euclid(extent),
             AddressMode::Mirror if self.is_normalized() => {
-                let (turn, rest) = (index.div_euclid(extent), index.rem_euclid(extent));
+                let turn = index.div_euclid(extent);
+                let remainder = index.rem_euclid(extent);
                 if turn % 2 == 0 {
-                    rest
+                    remainder
                 } else {
-                    extent - 1 - rest
+                    extent - 1 - remainder
                 }
             }
             _ => index.clamp(0, extent - 1),
         };
-        Some(place as usize)
+        Some(wrapped as usize)
     }
 
     /// Returns the result of a texture fetch at unnormalized coordinates; the third coordinate of a layered image is
@@ -246,22 +247,23 @@ impl Picture {
             .collect();
         let mut sum = [0.0; 4];
         for corner in 0..corners {
-            let (mut place, mut is_inside) = ([0; 3], true);
+            let mut coordinates = [0; 3];
+            let mut is_inside = true;
             for (axis, steps) in steps.iter().enumerate() {
                 match self.place(steps.div_euclid(256) + (corner >> axis & 1), extents[axis]) {
-                    Some(found) => place[axis] = found,
+                    Some(found) => coordinates[axis] = found,
                     None => is_inside = false,
                 }
             }
-            place[2] = layer.unwrap_or(place[2]);
-            let found = if is_inside {
-                self.read(level, place)
+            coordinates[2] = layer.unwrap_or(coordinates[2]);
+            let element = if is_inside {
+                self.read(level, coordinates)
             } else {
                 self.border()
             };
             let share = share(corner, &steps);
             sum.iter_mut()
-                .zip(found)
+                .zip(element)
                 .for_each(|(sum, value)| *sum += share * value);
         }
         if self.channel == Channel::F16 {
@@ -287,9 +289,9 @@ impl Picture {
             ($stream:ident, $($channel:ident: $number:ty),*) => {
                 match (self.channel, self.channels) {
                     $(
-                        (Channel::$channel, 1) => self.make($stream, |[a, ..]| <$number>::of(a)),
-                        (Channel::$channel, 2) => self.make($stream, |[a, b, ..]| [a, b].map(<$number>::of)),
-                        (Channel::$channel, _) => self.make($stream, |all| all.map(<$number>::of)),
+                        (Channel::$channel, 1) => self.make($stream, |[a, ..]| <$number>::from_low_bits(a)),
+                        (Channel::$channel, 2) => self.make($stream, |[a, b, ..]| [a, b].map(<$number>::from_low_bits)),
+                        (Channel::$channel, _) => self.make($stream, |all| all.map(<$number>::from_low_bits)),
                     )*
                 }
             };
@@ -388,14 +390,14 @@ fn nearest_half(value: f64) -> f64 {
 
 /// A channel in memory.
 trait Number {
-    fn of(bits: u32) -> Self;
+    fn from_low_bits(bits: u32) -> Self;
 }
 
 macro_rules! numbers {
     ($($number:ty = $of:expr;)*) => {
         $(
             impl Number for $number {
-                fn of(bits: u32) -> Self {
+                fn from_low_bits(bits: u32) -> Self {
                     ($of)(bits)
                 }
             }

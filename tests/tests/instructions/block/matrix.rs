@@ -2,7 +2,7 @@
 //! exact, so that rounding does not affect the results.
 
 use super::pattern::expand;
-use super::{BlockForm, Left};
+use super::{BlockForm, Output, output_from_bytes, register_vector};
 use crate::form::Sources;
 use crate::reference::real::{BF16, E4M3, E5M2, F16, F32, F64, Format};
 
@@ -35,14 +35,13 @@ const PATTERNS: [(u32, &str); 14] = [
 
 /// Returns the spellings of all products, each with its minimum compute capability.
 pub(super) fn spellings() -> impl Iterator<Item = (u32, String)> {
-    let all = |(architecture, pattern)| {
-        expand(pattern)
-            .into_iter()
-            .map(move |rest| (architecture, rest))
-    };
     PATTERNS
         .into_iter()
-        .flat_map(all)
+        .flat_map(|(architecture, pattern)| {
+            expand(pattern)
+                .into_iter()
+                .map(move |suffixes| (architecture, suffixes))
+        })
         .map(|(architecture, rest)| (architecture, format!("mma.sync.aligned.{rest}")))
 }
 
@@ -50,7 +49,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     forms.extend(
         spellings()
-            .map(|(architecture, spelling)| Product::of(&spelling).form().needs(architecture)),
+            .map(|(architecture, spelling)| Product::parse(&spelling).form().needs(architecture)),
     );
     forms.extend(small_matrices());
     forms
@@ -64,7 +63,7 @@ pub(super) enum Element {
 }
 
 impl Element {
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         match name {
             "f16" => Self::Real(F16),
             "bf16" => Self::Real(BF16),
@@ -145,7 +144,7 @@ pub(super) struct Product {
 }
 
 impl Product {
-    pub(super) fn of(spelling: &str) -> Self {
+    pub(super) fn parse(spelling: &str) -> Self {
         let words: Vec<&str> = spelling.split('.').collect();
         let (rows, rest) = words[3][1..].split_once('n').expect("a shape has columns");
         let inner = rest.split_once('k').expect("a shape has an inner extent").1;
@@ -158,9 +157,9 @@ impl Product {
             spelling: spelling.to_owned(),
             rows: number(rows),
             inner: number(inner),
-            result: Element::of(types[0]),
-            left: Element::of(types[1]),
-            right: Element::of(types[2]),
+            result: Element::from_name(types[0]),
+            left: Element::from_name(types[1]),
+            right: Element::from_name(types[2]),
         }
     }
 
@@ -183,7 +182,9 @@ impl Product {
             (results, self.result),
         ];
         let is_double = self.left.bits() == 64;
-        let (mut code, mut number, mut lists) = (String::new(), 0, Vec::new());
+        let mut code = String::new();
+        let mut number = 0;
+        let mut lists = Vec::new();
         for (count, element) in elements {
             let mut list = Vec::new();
             for _ in 0..count {
@@ -201,7 +202,7 @@ impl Product {
         let class = if is_double { 'l' } else { 'r' };
         let first = if is_double { 20 } else { 4 + number };
         let to: Vec<String> = (0..results)
-            .map(|at| format!("%{class}{}", first + at))
+            .map(|index| format!("%{class}{}", first + index))
             .collect();
         code += &format!(
             "{} {{{}}}, {};\n",
@@ -242,25 +243,20 @@ impl Product {
     pub(super) fn operands(&self) -> String {
         let [left, right, results] = self.registers();
         let class = if self.left.bits() == 64 { 'l' } else { 'r' };
-        let list = |count: usize| {
-            let names: Vec<String> = (8..8 + count)
-                .map(|number| format!("%{class}{number}"))
-                .collect();
-            format!("{{{}}}", names.join(", "))
-        };
         format!(
             "{}, {}, {}, {}",
-            list(results),
-            list(left),
-            list(right),
-            list(results)
+            register_vector(class, 8, results),
+            register_vector(class, 8, left),
+            register_vector(class, 8, right),
+            register_vector(class, 8, results)
         )
     }
 
     /// Returns the lane, the register and the slot of an element of A.
-    pub(super) fn home_of_a(&self, row: usize, place: usize) -> (usize, usize, usize) {
+    pub(super) fn a_location(&self, row: usize, place: usize) -> (usize, usize, usize) {
         let each = self.left.each();
-        let (part, within) = (place / (4 * each), place % (4 * each));
+        let part = place / (4 * each);
+        let within = place % (4 * each);
         (
             row % 8 * 4 + within / each,
             part * (self.rows / 8) + row / 8,
@@ -269,27 +265,29 @@ impl Product {
     }
 
     /// Returns the lane, the register and the slot of an element of B.
-    pub(super) fn home_of_b(&self, place: usize, column: usize) -> (usize, usize, usize) {
+    pub(super) fn b_location(&self, place: usize, column: usize) -> (usize, usize, usize) {
         let each = self.right.each();
-        let (part, within) = (place / (4 * each), place % (4 * each));
+        let part = place / (4 * each);
+        let within = place % (4 * each);
         (column * 4 + within / each, part, within % each)
     }
 
     fn a(&self, warp: &[Sources], row: usize, place: usize) -> f64 {
-        let (lane, register, at) = self.home_of_a(row, place);
+        let (lane, register, at) = self.a_location(row, place);
         self.left
             .number(self.register(&warp[lane], 0, register), at)
     }
 
     fn b(&self, warp: &[Sources], place: usize, column: usize) -> f64 {
-        let (lane, register, at) = self.home_of_b(place, column);
+        let (lane, register, at) = self.b_location(place, column);
         self.right
             .number(self.register(&warp[lane], 1, register), at)
     }
 
     /// Returns the lane, the register and the slot of an element of C or D.
     pub(super) fn home(&self, row: usize, column: usize) -> (usize, usize, usize) {
-        let (lane, within) = (row % 8 * 4 + column / 2, column % 2);
+        let lane = row % 8 * 4 + column / 2;
+        let within = column % 2;
         if self.result.each() == 2 {
             (lane, row / 8, within)
         } else {
@@ -303,12 +301,16 @@ impl Product {
             .result
             .number(self.register(&warp[lane], 2, register), at);
         let pairs =
-            (0..self.inner).map(|place| (self.a(warp, row, place), self.b(warp, place, column)));
-        let product = |(a, b): (f64, f64)| match self.spelling.rsplit('.').nth(1) {
-            Some("xor") => f64::from(u8::from(a != b)),
-            _ => a * b,
-        };
-        let sum = addend + pairs.map(product).sum::<f64>();
+            (0..self.inner).map(|index| (self.a(warp, row, index), self.b(warp, index, column)));
+        let sum = addend
+            + pairs
+                .map(
+                    |(a, b): (f64, f64)| match self.spelling.rsplit('.').nth(1) {
+                        Some("xor") => f64::from(u8::from(a != b)),
+                        _ => a * b,
+                    },
+                )
+                .sum::<f64>();
         if !matches!(self.result, Element::Integer { .. }) {
             return sum;
         }
@@ -319,9 +321,9 @@ impl Product {
         f64::from(sum as i64 as i32)
     }
 
-    fn left_by(&self, all: &[Sources], thread: usize) -> Left {
+    fn left_by(&self, all: &[Sources], thread: usize) -> Output {
         let warp = &all[thread / 32 * 32..][..32];
-        let mut left = [0_u8; 32];
+        let mut output = [0_u8; 32];
         for (row, column) in (0..self.rows).flat_map(|row| (0..8).map(move |column| (row, column)))
         {
             let (lane, register, at) = self.home(row, column);
@@ -337,12 +339,10 @@ impl Product {
                     (u64::from((value as i32).cast_unsigned()).to_le_bytes(), 4)
                 }
             };
-            let place = register * size.max(4) + at * 2;
-            left[place..][..size].copy_from_slice(&bytes[..size]);
+            let offset = register * size.max(4) + at * 2;
+            output[offset..][..size].copy_from_slice(&bytes[..size]);
         }
-        std::array::from_fn(|word| {
-            u64::from_le_bytes(std::array::from_fn(|at| left[8 * word + at]))
-        })
+        output_from_bytes(|index| output[index])
     }
 }
 
@@ -353,7 +353,8 @@ pub(super) fn raw(lane: &Sources, number: usize) -> u64 {
 
 /// Returns code that initializes a register like `raw`, within the bounds of the element.
 fn fill(number: usize, register: &str, element: Element, is_double: bool) -> String {
-    let (word, turn) = (number % 4, 11 * (number / 4));
+    let word = number % 4;
+    let turn = 11 * (number / 4);
     let turned = if turn == 0 {
         format!("mov.b64 %l28, %l{word};")
     } else {
@@ -393,21 +394,23 @@ fn small_matrices() -> Vec<BlockForm> {
         .flat_map(|count| ["", ".trans"].map(|trans| (count, trans)))
     {
         for space in ["", ".shared", ".shared::cta"] {
-            let rest = format!("sync.aligned.m8n8.x{count}{trans}{space}.b16");
+            let suffixes = format!("sync.aligned.m8n8.x{count}{trans}{space}.b16");
             let address = if space.is_empty() {
                 "[%generic]"
             } else {
                 "[%shared]"
             };
             forms.push(load_small(
-                &format!("ldmatrix.{rest}"),
+                &format!("ldmatrix.{suffixes}"),
                 address,
-                (count, !trans.is_empty()),
+                count,
+                !trans.is_empty(),
             ));
             forms.push(store_small(
-                &format!("stmatrix.{rest}"),
+                &format!("stmatrix.{suffixes}"),
                 address,
-                (count, !trans.is_empty()),
+                count,
+                !trans.is_empty(),
             ));
         }
     }
@@ -416,7 +419,8 @@ fn small_matrices() -> Vec<BlockForm> {
         transpose,
         format!("{transpose} %r8, %r0; st.global.b32 [%out], %r8;"),
         |all, thread| {
-            let (warp, lane) = (&all[thread / 32 * 32..][..32], thread % 32);
+            let warp = &all[thread / 32 * 32..][..32];
+            let lane = thread % 32;
             let half = |at: usize| {
                 let (row, column) = place(lane, at, true);
                 warp[row * 4 + column / 2][0] >> (16 * (column % 2)) & 0xffff
@@ -430,24 +434,25 @@ fn small_matrices() -> Vec<BlockForm> {
 /// Returns `count` registers starting at `%r8`.
 fn eights(count: usize) -> String {
     (0..count)
-        .map(|at| format!("%r{}", 8 + at))
+        .map(|index| format!("%r{}", 8 + index))
         .collect::<Vec<_>>()
         .join(", ")
 }
 
-fn load_small(spelling: &str, address: &str, (count, transposes): (usize, bool)) -> BlockForm {
-    let left: String = (0..count)
-        .map(|at| format!("st.global.b32 [%out+{}], %r{}; ", 4 * at, 8 + at))
+fn load_small(spelling: &str, address: &str, count: usize, transposes: bool) -> BlockForm {
+    let stores: String = (0..count)
+        .map(|index| format!("st.global.b32 [%out+{}], %r{}; ", 4 * index, 8 + index))
         .collect();
     let code = format!(
         "st.shared.v2.b64 [%shared], {{%l0, %l1}};
     bar.sync 0;
     {spelling} {{{}}}, {address};
-    {left}",
+    {stores}",
         eights(count)
     );
     BlockForm::new(spelling, code, move |all, thread| {
-        let (warp, lane) = (&all[thread / 32 * 32..][..32], thread % 32);
+        let warp = &all[thread / 32 * 32..][..32];
+        let lane = thread % 32;
         let half = |matrix: usize, at: usize| {
             let (row, column) = place(lane, at, transposes);
             warp[8 * matrix + row][column / 4] >> (16 * (column % 4)) & 0xffff
@@ -468,7 +473,7 @@ fn load_small(spelling: &str, address: &str, (count, transposes): (usize, bool))
     })
 }
 
-fn store_small(spelling: &str, address: &str, (count, transposes): (usize, bool)) -> BlockForm {
+fn store_small(spelling: &str, address: &str, count: usize, transposes: bool) -> BlockForm {
     let code = format!(
         "st.shared.b64 [%shared], 0;
     st.shared.b64 [%shared+8], 0;
@@ -482,8 +487,10 @@ fn store_small(spelling: &str, address: &str, (count, transposes): (usize, bool)
         eights(count)
     );
     let form = BlockForm::new(spelling, code, move |all, thread| {
-        let (warp, lane) = (&all[thread / 32 * 32..][..32], thread % 32);
-        let (matrix, row) = (lane / 8, lane % 8);
+        let warp = &all[thread / 32 * 32..][..32];
+        let lane = thread % 32;
+        let matrix = lane / 8;
+        let row = lane % 8;
         let half = |column: usize| {
             // The lane and the half that hold this element.
             let (line, across) = if transposes {
@@ -494,7 +501,11 @@ fn store_small(spelling: &str, address: &str, (count, transposes): (usize, bool)
             let from = &warp[line * 4 + across / 2];
             from[matrix / 2] >> (32 * (matrix % 2) + 16 * (across % 2)) & 0xffff
         };
-        let word = |word: usize| (0..4).map(|at| half(4 * word + at) << (16 * at)).sum();
+        let word = |word: usize| {
+            (0..4)
+                .map(|index| half(4 * word + index) << (16 * index))
+                .sum()
+        };
         if matrix < count {
             [word(0), word(1), 0, 0]
         } else {
@@ -506,7 +517,8 @@ fn store_small(spelling: &str, address: &str, (count, transposes): (usize, bool)
 
 /// Returns the row and column of a lane's half in an 8 × 8 matrix.
 fn place(lane: usize, half: usize, transposes: bool) -> (usize, usize) {
-    let (row, column) = (lane / 4, lane % 4 * 2 + half);
+    let row = lane / 4;
+    let column = lane % 4 * 2 + half;
     if transposes {
         (column, row)
     } else {

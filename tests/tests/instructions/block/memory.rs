@@ -1,7 +1,7 @@
 //! Loads and stores: every type, width, state space and modifier.
 
 use super::pattern::{expand, expand_named};
-use super::{BlockForm, Left, TABLE};
+use super::{BlockForm, Output, TABLE, output_from_bytes};
 use crate::form::Sources;
 
 /// The types of loads and stores, except the 128-bit ones.
@@ -88,7 +88,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (architecture, pattern) in PATTERNS {
         for spelling in expand_named(pattern, NAMES) {
-            let moved = Moved::of(&spelling);
+            let moved = Moved::parse(&spelling);
             let form = if spelling.starts_with("st") {
                 store(&spelling, &moved)
             } else {
@@ -109,26 +109,25 @@ pub(super) fn forms() -> Vec<BlockForm> {
 
 /// Loads with the guarantee that the address is uniform.
 fn promised() -> Vec<BlockForm> {
-    let form = |spelling: String| {
-        let hint = if spelling.contains("cache_hint") {
-            ", %l31"
-        } else {
-            ""
-        };
-        let code = format!(
-            "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;
+    expand("ld{,.global{,.nc,.L1::evict_last,.L2::cache_hint}}.v2.b64")
+        .into_iter()
+        .map(|spelling: String| {
+            let hint = if spelling.contains("cache_hint") {
+                ", %l31"
+            } else {
+                ""
+            };
+            let code = format!(
+                "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;
     ld.param.u64 %l30, [in];
     {spelling} {{%l8, %l9}}, [%l30].unified{hint};
     st.global.v2.b64 [%out], {{%l8, %l9}};"
-        );
-        let form = BlockForm::new(format!("{spelling} unified"), code, |all, _| {
-            [all[0][0], all[0][1], 0, 0]
-        });
-        form.needs(80)
-    };
-    expand("ld{,.global{,.nc,.L1::evict_last,.L2::cache_hint}}.v2.b64")
-        .into_iter()
-        .map(form)
+            );
+            let form = BlockForm::new(format!("{spelling} unified"), code, |all, _| {
+                [all[0][0], all[0][1], 0, 0]
+            });
+            form.needs(80)
+        })
         .collect()
 }
 
@@ -146,7 +145,7 @@ fn misunderstood(spelling: &str) -> Option<&'static str> {
 fn wider() -> Vec<BlockForm> {
     let spellings = expand("ld{,.global,.shared,.local,.param}.{b8,u8,s8,b16,u16,s16,b32,u32,s32}");
     let form = |spelling: &String, bits: u32| {
-        let moved = Moved::of(spelling);
+        let moved = Moved::parse(spelling);
         (moved.register() < bits).then(|| load(spelling, &moved, Some(bits)))
     };
     spellings
@@ -160,7 +159,7 @@ fn wider() -> Vec<BlockForm> {
 fn generic_to_shared() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for spelling in expand(&format!("{{ld,st}}.{{{TYPES},{VECTORS}}}")) {
-        let moved = Moved::of(&spelling);
+        let moved = Moved::parse(&spelling);
         let mut form = if spelling.starts_with("st") {
             store(&spelling, &moved)
         } else {
@@ -181,7 +180,7 @@ struct Moved {
 }
 
 impl Moved {
-    fn of(spelling: &str) -> Self {
+    fn parse(spelling: &str) -> Self {
         let count = spelling
             .split('.')
             .find_map(|word| word.strip_prefix('v')?.parse().ok())
@@ -226,14 +225,14 @@ fn class(bits: u32) -> char {
 }
 
 /// Returns the thread's location in the spelled state space; for read-only loads, its operands.
-fn place(spelling: &str) -> &'static str {
+fn base_address(spelling: &str) -> &'static str {
     if spelling.starts_with("ldu") || spelling.contains(".nc.") {
         return "%in";
     }
     match spelling.split('.').find(|word| {
         ["const", "param", "shared", "local"]
             .iter()
-            .any(|it| word.starts_with(it))
+            .any(|prefix| word.starts_with(prefix))
     }) {
         Some("const") => "words",
         Some(word) if word.starts_with("param") => "table",
@@ -266,20 +265,23 @@ fn policy(spelling: &str) -> (&'static str, &'static str) {
 
 /// Stores words, and loads them with the form: the result is the loaded registers.
 fn load(spelling: &str, moved: &Moved, wider: Option<u32>) -> BlockForm {
-    let (place, bits) = (place(spelling), wider.unwrap_or(moved.register()));
-    let (space, class, (make, hint)) = (plain(place), class(bits), policy(spelling));
+    let address = base_address(spelling);
+    let bits = wider.unwrap_or(moved.register());
+    let space = plain(address);
+    let class = class(bits);
+    let (make, hint) = policy(spelling);
     let put = if space == "none" {
         String::new()
     } else {
         (0..4)
-            .map(|word| format!("st{space}.b64 [{place}+{}], %l{word};\n    ", 8 * word))
+            .map(|word| format!("st{space}.b64 [{address}+{}], %l{word};\n    ", 8 * word))
             .collect()
     };
     let first = if class == 'q' { 0 } else { 8 };
     let registers: Vec<String> = (first..first + moved.count)
         .map(|number| format!("%{class}{number}"))
         .collect();
-    let left: String = (registers.iter().enumerate())
+    let stores: String = (registers.iter().enumerate())
         .map(|(index, register)| {
             format!(
                 "\n    st.global.b{bits} [%out+{}], {register};",
@@ -288,21 +290,19 @@ fn load(spelling: &str, moved: &Moved, wider: Option<u32>) -> BlockForm {
         })
         .collect();
     let operand = moved.operand(&registers);
-    let code = format!("{put}{make}{spelling} {operand}, [{place}]{hint};{left}");
+    let code = format!("{put}{make}{spelling} {operand}, [{address}]{hint};{stores}");
     let name = wider.map_or_else(
         || spelling.to_owned(),
         |bits| format!("{spelling} into {bits} bits"),
     );
-    let (count, width, signed, is_table) = (
-        moved.count,
-        moved.bits,
-        moved.signed,
-        ["words", "table"].contains(&place),
-    );
+    let count = moved.count;
+    let width = moved.bits;
+    let signed = moved.signed;
+    let is_table = ["words", "table"].contains(&address);
     BlockForm::new(name, code, move |all, thread| {
         let source = if is_table { TABLE } else { all[thread] };
         let from = bytes(source);
-        let mut left = Vec::new();
+        let mut output = Vec::new();
         for element in 0..count {
             let size = width as usize / 8;
             let element = &from[element * size..][..size];
@@ -311,24 +311,30 @@ fn load(spelling: &str, moved: &Moved, wider: Option<u32>) -> BlockForm {
             } else {
                 0
             };
-            left.extend((0..bits as usize / 8).map(|at| element.get(at).copied().unwrap_or(fill)));
+            output.extend(
+                (0..bits as usize / 8).map(|index| element.get(index).copied().unwrap_or(fill)),
+            );
         }
-        words_of(&left)
+        words(&output)
     })
 }
 
 /// Stores registers over zeros with the form: the result is the memory after it.
 fn store(spelling: &str, moved: &Moved) -> BlockForm {
-    let (place, (make, hint)) = (place(spelling), policy(spelling));
-    let (space, bits) = (plain(place), moved.register());
+    let address = base_address(spelling);
+    let (make, hint) = policy(spelling);
+    let space = plain(address);
+    let bits = moved.register();
     let class = class(bits);
-    let (mut fill, mut registers) = (String::new(), Vec::new());
+    let mut fill = String::new();
+    let mut registers = Vec::new();
     for element in 0..moved.count {
         registers.push(format!(
             "%{class}{}",
             if class == 'q' { 0 } else { 8 + element }
         ));
-        let (word, shift) = (element % 4, 32 * (element / 4));
+        let word = element % 4;
+        let shift = 32 * (element / 4);
         fill += &match class {
             'q' => "mov.b128 %q0, {%l0, %l1};\n    ".to_owned(),
             'l' => format!("mov.b64 %l{}, %l{word};\n    ", 8 + element),
@@ -339,23 +345,26 @@ fn store(spelling: &str, moved: &Moved) -> BlockForm {
         };
     }
     let clear: String = (0..4)
-        .map(|word| format!("st{space}.b64 [{place}+{}], 0;\n    ", 8 * word))
+        .map(|word| format!("st{space}.b64 [{address}+{}], 0;\n    ", 8 * word))
         .collect();
-    let left: String = (0..4)
+    let stores: String = (0..4)
         .map(|word| {
             format!(
-                "\n    ld{space}.b64 %l20, [{place}+{0}];\n    st.global.b64 [%out+{0}], %l20;",
+                "\n    ld{space}.b64 %l20, [{address}+{0}];\n    st.global.b64 [%out+{0}], %l20;",
                 8 * word
             )
         })
         .collect();
     let operand = moved.operand(&registers);
-    let code = format!("{clear}{fill}{make}{spelling} [{place}], {operand}{hint};{left}");
-    let (count, size, bytes) = (moved.count, moved.bits as usize / 8, moved.bytes());
+    let code = format!("{clear}{fill}{make}{spelling} [{address}], {operand}{hint};{stores}");
+    let count = moved.count;
+    let size = moved.bits as usize / 8;
+    let bytes = moved.bytes();
     BlockForm::new(spelling, code, move |all, thread| {
-        let mut left = vec![0; 32];
-        for (at, byte) in left.iter_mut().enumerate().take(bytes) {
-            let (element, within) = (at / size, at % size);
+        let mut output = vec![0; 32];
+        for (at, byte) in output.iter_mut().enumerate().take(bytes) {
+            let element = at / size;
+            let within = at % size;
             *byte = if size == 16 {
                 all[thread][within / 8].to_le_bytes()[within % 8]
             } else {
@@ -363,7 +372,7 @@ fn store(spelling: &str, moved: &Moved) -> BlockForm {
             };
         }
         debug_assert!(count * size <= 32);
-        words_of(&left)
+        words(&output)
     })
 }
 
@@ -372,8 +381,8 @@ fn bytes(words: Sources) -> Vec<u8> {
 }
 
 /// Returns bytes as the result of a thread, padded with zeros.
-fn words_of(bytes: &[u8]) -> Left {
+fn words(bytes: &[u8]) -> Output {
     let mut all = [0; 32];
     all[..bytes.len()].copy_from_slice(bytes);
-    std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| all[8 * word + at])))
+    output_from_bytes(|index| all[index])
 }

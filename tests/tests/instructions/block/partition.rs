@@ -1,7 +1,7 @@
 //! Instructions with a member mask, where the lanes of a warp use disjoint masks: tiles and random partitions. The
 //! lanes execute the instruction together, one after the other, or at two different instructions.
 
-use super::{BlockForm, Left};
+use super::{BlockForm, Output};
 use crate::form::Sources;
 use crate::operands::Random;
 
@@ -9,7 +9,7 @@ use crate::operands::Random;
 type Masks = [u32; 32];
 
 /// The result of a lane as a function of the operands of its warp, its number and its mask.
-type Expected = fn(&[Sources], usize, u32) -> Left;
+type Expected = fn(&[Sources], usize, u32) -> Output;
 
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = Vec::new();
@@ -35,20 +35,24 @@ pub(super) fn forms() -> Vec<BlockForm> {
 
 /// Tiles of 16, 4 and 1 lanes, and unordered groups.
 fn partitions() -> Vec<Masks> {
-    let masks = |labels: [usize; 32]| -> Masks {
-        labels.map(|label| {
-            (0..32)
-                .filter(|lane| labels[*lane] == label)
-                .fold(0, |mask, lane| mask | 1 << lane)
-        })
-    };
     let mut random = Random(7);
     let tiles = [16, 4, 1]
-        .map(|size| masks(std::array::from_fn(|lane| lane / size)))
+        .map(|size| label_masks(std::array::from_fn(|lane| lane / size)))
         .into_iter();
     tiles
-        .chain([2, 3, 5, 9].map(|groups| masks(std::array::from_fn(|_| random.below(groups)))))
+        .chain(
+            [2, 3, 5, 9].map(|groups| label_masks(std::array::from_fn(|_| random.below(groups)))),
+        )
         .collect()
+}
+
+/// Returns the lanes with the label of each lane.
+fn label_masks(labels: [usize; 32]) -> Masks {
+    labels.map(|label| {
+        (0..32)
+            .filter(|lane| labels[*lane] == label)
+            .fold(0, |mask, lane| mask | 1 << lane)
+    })
 }
 
 /// Loads the lane's mask into `%r20`.
@@ -110,7 +114,8 @@ const INSTRUCTIONS: &[(&str, u32, &str, Expected)] = &[
     selp.b32 %r8, 1, 0, %p4;
     st.global.b32 [%out+16], %r8;",
         |warp, _, mask| {
-            let (all, any) = (votes(warp, mask) == u64::from(mask), votes(warp, mask) != 0);
+            let all = votes(warp, mask) == u64::from(mask);
+            let any = votes(warp, mask) != 0;
             [u64::from(all), u64::from(any), u64::from(all || !any), 0]
         },
     ),
@@ -190,7 +195,8 @@ const INSTRUCTIONS: &[(&str, u32, &str, Expected)] = &[
     st.global.b32 [%out+8], %r11;
     st.global.b32 [%out+16], %r12;",
         |warp, _, mask| {
-            let (high, low) = (31 - mask.leading_zeros(), mask.trailing_zeros());
+            let high = 31 - mask.leading_zeros();
+            let low = mask.trailing_zeros();
             [
                 warp[high as usize][0] & 0xffff_ffff,
                 warp[low as usize][0] & 0xffff_ffff,

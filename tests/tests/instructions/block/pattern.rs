@@ -30,7 +30,9 @@ pub(crate) fn expand_named(pattern: &str, names: &[(&str, &str)]) -> Vec<String>
 
 /// Returns the alternatives in the braces whose opening brace precedes this text, and the text after them.
 fn choices(text: &str) -> (Vec<&str>, &str) {
-    let (mut depth, mut begin, mut found) = (1, 0, Vec::new());
+    let mut depth = 1;
+    let mut begin = 0;
+    let mut spellings = Vec::new();
     for (at, character) in text.char_indices() {
         match character {
             '{' => depth += 1,
@@ -38,18 +40,18 @@ fn choices(text: &str) -> (Vec<&str>, &str) {
             _ => {}
         }
         if depth == 0 || depth == 1 && character == ',' {
-            found.push(&text[begin..at]);
+            spellings.push(&text[begin..at]);
             begin = at + 1;
         }
         if depth == 0 {
-            return (found, &text[begin..]);
+            return (spellings, &text[begin..]);
         }
     }
     panic!("unbalanced braces: {text}");
 }
 
 #[test]
-fn pattern_expands_to_every_combination_of_choices() {
+fn pattern_expands_to_every_combination() {
     assert_eq!(
         expand("a{.b,}{.c{1,2},.d}"),
         ["a.b.c1", "a.b.c2", "a.b.d", "a.c1", "a.c2", "a.d"]

@@ -1,7 +1,7 @@
 //! `prmt` with edge-case selectors: each mode, with an immediate and a register selector, and with registers, immediate
 //! values, and the same register twice as operands.
 
-use super::{BlockForm, Left};
+use super::{BlockForm, Output};
 use crate::form::Sources;
 
 /// A number whose bytes start with ones and zeros alternately.
@@ -60,11 +60,9 @@ const MODES: [(&str, [[u64; 4]; 4]); 6] = [
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut selectors = PLAIN.to_vec();
     // Each of the sixteen values at each position.
-    selectors.extend(
-        (0..4).flat_map(|at| {
-            (0..16).map(move |value| 0x7361 & !(0xf << (4 * at)) | value << (4 * at))
-        }),
-    );
+    selectors.extend((0..4).flat_map(|index| {
+        (0..16).map(move |value| 0x7361 & !(0xf << (4 * index)) | value << (4 * index))
+    }));
     let mut forms: Vec<BlockForm> = selectors
         .iter()
         .map(|selector| by_number("prmt.b32", *selector, plain))
@@ -97,13 +95,14 @@ fn byte(a: u64, b: u64, number: u64) -> u64 {
 /// Default mode: each byte of the result has four selector bits, the number of a source byte and a sign-replication
 /// bit.
 fn plain(a: u64, b: u64, selector: u64) -> u64 {
-    let part = |at: u64| {
-        let select = selector >> (4 * at) & 0xf;
-        let found = byte(a, b, select & 7);
-        let spread = if found & 0x80 == 0 { 0 } else { 0xff };
-        (if select & 8 == 0 { found } else { spread }) << (8 * at)
-    };
-    (0..4).map(part).sum()
+    (0..4)
+        .map(|at: u64| {
+            let select = selector >> (4 * at) & 0xf;
+            let selected = byte(a, b, select & 7);
+            let spread = if selected & 0x80 == 0 { 0 } else { 0xff };
+            (if select & 8 == 0 { selected } else { spread }) << (8 * at)
+        })
+        .sum()
 }
 
 /// Stores the four results in `%r8` to `%r11`.
@@ -120,16 +119,20 @@ fn by_number(
     {spelling} %r10, {EDGE:#x}, %r0, {selector:#x};
     {spelling} %r11, %r0, {EDGE:#x}, {selector:#x};{LEAVE}"
     );
-    let left = move |all: &[Sources], thread: usize| -> Left {
-        let ([a, b], c) = (low(&all[thread]), selector.into());
-        [
-            permute(a, b, c),
-            permute(b, b, c),
-            permute(EDGE, a, c),
-            permute(a, EDGE, c),
-        ]
-    };
-    BlockForm::new(format!("{spelling} by {selector:#x}"), code, left)
+    BlockForm::new(
+        format!("{spelling} by {selector:#x}"),
+        code,
+        move |all: &[Sources], thread: usize| -> Output {
+            let [a, b] = low(&all[thread]);
+            let c = selector.into();
+            [
+                permute(a, b, c),
+                permute(b, b, c),
+                permute(EDGE, a, c),
+                permute(a, EDGE, c),
+            ]
+        },
+    )
 }
 
 fn by_register(
@@ -143,16 +146,20 @@ fn by_register(
     {spelling} %r10, %r10, %r1, %r10;
     {spelling} %r11, {EDGE:#x}, 0, %r2;{LEAVE}"
     );
-    let left = move |all: &[Sources], thread: usize| -> Left {
-        let ([a, b], c) = (low(&all[thread]), all[thread][2] & 0xffff_ffff);
-        [
-            permute(a, b, c),
-            permute(a, a, a),
-            permute(c, b, c),
-            permute(EDGE, 0, c),
-        ]
-    };
-    BlockForm::new(format!("{spelling} by a register"), code, left)
+    BlockForm::new(
+        format!("{spelling} by a register"),
+        code,
+        move |all: &[Sources], thread: usize| -> Output {
+            let [a, b] = low(&all[thread]);
+            let c = all[thread][2] & 0xffff_ffff;
+            [
+                permute(a, b, c),
+                permute(a, a, a),
+                permute(c, b, c),
+                permute(EDGE, 0, c),
+            ]
+        },
+    )
 }
 
 fn low(sources: &Sources) -> [u64; 2] {

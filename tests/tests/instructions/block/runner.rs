@@ -14,7 +14,7 @@ use curium_memory::DeviceBuffer;
 use curium_sim::{Config, DeviceModel};
 use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda, with_output_of_new_process};
 
-use super::{BlockForm, FAMILIES, Left, TABLE, forms, module};
+use super::{BlockForm, FAMILIES, Output, TABLE, forms, module};
 use crate::form::Sources;
 use crate::operands::words;
 use crate::program::architecture;
@@ -41,7 +41,7 @@ struct Outcome {
 
 impl Outcome {
     /// Runs the forms, up to the first that corrupts the context.
-    fn of(stream: &Stream, forms: &[&BlockForm]) -> Self {
+    fn new(stream: &Stream, forms: &[&BlockForm]) -> Self {
         let mut outcome = Self::default();
         let (out, forms): (Vec<&BlockForm>, Vec<_>) = forms
             .iter()
@@ -151,18 +151,17 @@ fn results(
     form: &BlockForm,
     sources: &[Sources],
     table: [u64; 4],
-) -> Result<Vec<Left>, Error> {
+) -> Result<Vec<Output>, Error> {
     let flat: Vec<u64> = sources.iter().flatten().copied().collect();
     let flat = DeviceBuffer::from_slice(stream, &flat)?;
-    let mut left = DeviceBuffer::<u64>::zeroed(stream, 4 * sources.len())?;
+    let mut output = DeviceBuffer::<u64>::zeroed(stream, 4 * sources.len())?;
     let mut work = DeviceBuffer::<u64>::zeroed(stream, 8 * sources.len())?;
-    let size = |[x, y, z]: [u32; 3]| Dimensions::from((x, y, z));
-    let config = LaunchConfig::new(size(form.extent.grid), form.extent.block as u32);
+    let config = LaunchConfig::new(dimensions(form.extent.grid), form.extent.block as u32);
     let attributes = form
         .extent
         .cluster
         .map_or(LaunchAttributes::new(), |cluster| {
-            LaunchAttributes::new().with_cluster(size(cluster))
+            LaunchAttributes::new().with_cluster(dimensions(cluster))
         });
     // SAFETY: each thread reads its own operands, and writes its own elements of the other two buffers; the caller
     // keeps the objects in `table` alive until the results are read.
@@ -171,14 +170,19 @@ fn results(
             stream,
             config,
             &attributes,
-            (table, &flat, &mut left, &mut work),
+            (table, &flat, &mut output, &mut work),
         )
     }?;
-    Ok(left.to_vec()?.as_chunks::<4>().0.to_vec())
+    Ok(output.to_vec()?.as_chunks::<4>().0.to_vec())
+}
+
+/// Returns the dimensions of a launch.
+fn dimensions([x, y, z]: [u32; 3]) -> Dimensions {
+    Dimensions::from((x, y, z))
 }
 
 /// Returns a description of the mismatch of a form's results, or an empty string.
-fn judge(form: &BlockForm, sources: &[Sources], found: &[Left]) -> String {
+fn judge(form: &BlockForm, sources: &[Sources], found: &[Output]) -> String {
     let expected = (form.expected)(sources);
     assert_eq!(
         expected.len(),
@@ -186,19 +190,20 @@ fn judge(form: &BlockForm, sources: &[Sources], found: &[Left]) -> String {
         "{} expects results of all threads",
         form.name
     );
-    let near = |(expected, found): (&u64, &u64)| {
-        let [expected, found] = [expected, found].map(|word| f32::from_bits(*word as u32));
-        expected == found || (expected - found).abs() <= form.tolerance
-    };
     // PTX does not specify the bits of an `f64` NaN.
     let adds_doubles = form.name.contains(".add.f64");
     let is_nan = |word: &u64| f64::from_bits(*word).is_nan();
     let alike =
         |(expected, found): (&u64, &u64)| expected == found || is_nan(expected) && is_nan(found);
-    let holds = |expected: &Left, found: &Left| {
+    let holds = |expected: &Output, found: &Output| {
         let mut words = expected.iter().zip(found);
         expected == found
-            || form.tolerance > 0.0 && words.clone().all(near)
+            || form.tolerance > 0.0
+                && words.clone().all(|(expected, found): (&u64, &u64)| {
+                    let [expected, found] =
+                        [expected, found].map(|word| f32::from_bits(*word as u32));
+                    expected == found || (expected - found).abs() <= form.tolerance
+                })
             || adds_doubles && words.all(alike)
     };
     let wrong = expected
@@ -226,7 +231,7 @@ fn check(test: &TestDriver, family: &str) {
         .iter()
         .filter(|form| form.architecture <= capability)
         .collect();
-    let outcome = Outcome::of(&test.stream(), &forms);
+    let outcome = Outcome::new(&test.stream(), &forms);
     outcome.report();
     assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
     // Most forms of each family are accepted everywhere, and all of them if none is skipped.
@@ -273,13 +278,13 @@ families! { memory atomic warp partition barrier address asynchronous matrix wmm
 tensor_reduction sparse warpgroup }
 
 #[test]
-fn every_block_form_of_newer_devices_matches_its_definition() {
+fn newer_block_forms_match_their_definitions() {
     on_simulator(
         Config::new().with_device_model(DeviceModel::B200),
         |test, _| {
             let all = forms();
             let forms: Vec<&BlockForm> = all.iter().filter(|form| form.architecture > 90).collect();
-            let outcome = Outcome::of(&test.stream(), &forms);
+            let outcome = Outcome::new(&test.stream(), &forms);
             assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
             assert!(outcome.ran > 10, "only {} forms ran", outcome.ran);
         },
@@ -293,7 +298,7 @@ fn families_have_as_many_forms_as_they_had() {
 }
 
 #[test]
-fn modules_of_blocks_are_written_for_the_assembler() {
+fn block_modules_are_written_for_the_assembler() {
     let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(PathBuf::from) else {
         return;
     };

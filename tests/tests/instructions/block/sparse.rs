@@ -1,9 +1,9 @@
 //! Sparse `mma`, with two of every four elements stored, and the first-generation `mma` by pairs of quads.
 
-use super::BlockForm;
 use super::held::{Held, Registers, Sizes};
 use super::pattern::expand;
 use super::tensor_core::{Dot, Kind, Maker, Random};
+use super::{BlockForm, register_vector};
 
 const THREADS: usize = 64;
 
@@ -73,7 +73,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
                 };
                 for head in heads {
                     let spelling = format!("{head}.sync.aligned.{rest}");
-                    forms.push(Case::of(&spelling, selector).form().needs(architecture));
+                    forms.push(Case::parse(&spelling, selector).form().needs(architecture));
                 }
             }
         }
@@ -113,11 +113,10 @@ impl Metadata {
     /// Returns the column of a stored element.
     pub(super) fn place(&self, row: usize, at: usize) -> usize {
         let row = &self.groups[row];
-        let of = |group: usize, second: usize| (row[group] >> (2 * second) & 3) as usize;
         match self.bits {
-            32 => 2 * at + of(at, 0) / 2,
-            4 => 8 * (at / 4) + 2 * of(at / 4, at / 2 % 2) + at % 2,
-            _ => 4 * (at / 2) + of(at / 2, at % 2),
+            32 => 2 * at + index_in_group(row, at, 0) / 2,
+            4 => 8 * (at / 4) + 2 * index_in_group(row, at / 4, at / 2 % 2) + at % 2,
+            _ => 4 * (at / 2) + index_in_group(row, at / 2, at % 2),
         }
     }
 
@@ -142,6 +141,11 @@ impl Metadata {
     }
 }
 
+/// Returns the index in its group of the first or second stored element.
+fn index_in_group(row: &[u32], group: usize, second: usize) -> usize {
+    (row[group] >> (2 * second) & 3) as usize
+}
+
 /// One sparse form.
 #[derive(Clone)]
 struct Case {
@@ -157,7 +161,7 @@ struct Case {
 }
 
 impl Case {
-    fn of(spelling: &str, selector: u32) -> Self {
+    fn parse(spelling: &str, selector: u32) -> Self {
         let words: Vec<&str> = spelling
             .split('.')
             .filter(|word| !["sp", "sp::ordered_metadata", "satfinite"].contains(word))
@@ -173,14 +177,14 @@ impl Case {
             spelling: spelling.to_owned(),
             rows: numbers[0],
             inner: numbers[2],
-            kinds: [result, left, right, addend].map(Kind::of),
+            kinds: [result, left, right, addend].map(Kind::from_name),
             by_columns: [first, second].map(|word| word == "col"),
             selector,
             is_sparse: spelling.starts_with("mma.sp"),
         }
     }
 
-    fn is_of_quads(&self) -> bool {
+    fn is_quad_product(&self) -> bool {
         self.rows == 8
     }
 
@@ -195,7 +199,7 @@ impl Case {
 
     /// Returns the number of registers of the result, A, B and the addend.
     fn counts(&self) -> [usize; 4] {
-        let lanes = if self.is_of_quads() { 8 } else { 32 };
+        let lanes = if self.is_quad_product() { 8 } else { 32 };
         let count = |elements: usize, kind: Kind| elements * kind.bits() as usize / 32 / lanes;
         let [result, left, right, addend] = self.kinds;
         let ends = 8 * self.rows;
@@ -209,12 +213,6 @@ impl Case {
 
     fn form(self) -> BlockForm {
         let [results, left, right, addends] = self.counts();
-        let list = |class: char, first: usize, count: usize| {
-            let names: Vec<String> = (first..first + count)
-                .map(|at| format!("%{class}{at}"))
-                .collect();
-            format!("{{{}}}", names.join(", "))
-        };
         let metadata = if self.is_sparse {
             format!(", %i0, {}", self.selector)
         } else {
@@ -223,10 +221,10 @@ impl Case {
         let code = format!(
             "{} {}, {}, {}, {}{metadata};",
             self.spelling,
-            list('o', 0, results),
-            list('i', 1, left),
-            list('i', 1 + left, right),
-            list('i', 1 + left + right, addends)
+            register_vector('o', 0, results),
+            register_vector('i', 1, left),
+            register_vector('i', 1 + left, right),
+            register_vector('i', 1 + left + right, addends)
         );
         let name = format!("{} of any {}", self.spelling, self.selector);
         let sizes = Sizes {
@@ -239,8 +237,8 @@ impl Case {
     }
 
     /// Returns the thread and slot of an element of A.
-    fn home_of_a(&self, row: usize, at: usize) -> (usize, usize) {
-        if self.is_of_quads() {
+    fn a_location(&self, row: usize, at: usize) -> (usize, usize) {
+        if self.is_quad_product() {
             return in_quads(row, at, self.by_columns[0]);
         }
         let each = 32 / self.kinds[1].bits() as usize;
@@ -251,8 +249,8 @@ impl Case {
     }
 
     /// Returns the thread and slot of an element of B.
-    fn home_of_b(&self, place: usize, column: usize) -> (usize, usize) {
-        if self.is_of_quads() {
+    fn b_location(&self, place: usize, column: usize) -> (usize, usize) {
+        if self.is_quad_product() {
             return in_quads(column, place, !self.by_columns[1]);
         }
         let each = 32 / self.kinds[2].bits() as usize;
@@ -263,8 +261,8 @@ impl Case {
     }
 
     /// Returns the thread and slot of an element of the result or the addend.
-    fn home_of_end(&self, row: usize, column: usize, kind: Kind) -> (usize, usize) {
-        match (self.is_of_quads(), kind.bits()) {
+    fn accumulator_location(&self, row: usize, column: usize, kind: Kind) -> (usize, usize) {
+        match (self.is_quad_product(), kind.bits()) {
             (false, _) => (row % 8 * 4 + column / 2, row / 8 * 2 + column % 2),
             (true, 16) => (row % 4 + row / 4 * 16, column),
             (true, _) => (
@@ -280,7 +278,8 @@ impl Case {
         let [results, lefts, rights, addends] = self.counts();
         let mut inputs = Registers::new(1 + lefts + rights + addends, THREADS);
         let mut after = Registers::new(results, THREADS);
-        let (metadata_rows, quads) = (THREADS / 32 * 16, if self.is_of_quads() { 4 } else { 1 });
+        let metadata_rows = THREADS / 32 * 16;
+        let quads = if self.is_quad_product() { 4 } else { 1 };
         let metadata = Metadata::new(left.bits(), self.inner, metadata_rows, &mut random);
         if self.is_sparse {
             metadata.put(&mut inputs.0[0], self.selector, &mut random);
@@ -291,8 +290,9 @@ impl Case {
             let put = |to: &mut Registers,
                        first: usize,
                        kind: Kind,
-                       (lane, slot): (usize, usize),
+                       location: (usize, usize),
                        element: u64| {
+                let (lane, slot) = location;
                 to.put(
                     warp * 32 + quad * 4 + lane,
                     first * (32 / kind.bits() as usize) + slot,
@@ -304,40 +304,39 @@ impl Case {
                 (0..count).map(|_| kind.any(&mut random)).collect()
             };
             let held = self.held();
-            let (a, b, c) = (
-                some(left, self.rows * held),
-                some(right, 8 * self.inner),
-                some(end, 8 * self.rows),
-            );
+            let a = some(left, self.rows * held);
+            let b = some(right, 8 * self.inner);
+            let c = some(end, 8 * self.rows);
             for (at, element) in a.iter().enumerate() {
-                let home = self.home_of_a(at / held, at % held);
-                put(&mut inputs, 1, left, home, *element);
+                let location = self.a_location(at / held, at % held);
+                put(&mut inputs, 1, left, location, *element);
             }
             for (at, element) in b.iter().enumerate() {
-                let home = self.home_of_b(at % self.inner, at / self.inner);
-                put(&mut inputs, 1 + lefts, right, home, *element);
+                let location = self.b_location(at % self.inner, at / self.inner);
+                put(&mut inputs, 1 + lefts, right, location, *element);
             }
             for (at, addend) in c.iter().enumerate() {
-                let (row, column) = (at / 8, at % 8);
+                let row = at / 8;
+                let column = at % 8;
                 put(
                     &mut inputs,
                     1 + lefts + rights,
                     end,
-                    self.home_of_end(row, column, end),
+                    self.accumulator_location(row, column, end),
                     *addend,
                 );
-                let place = |at: usize| {
-                    if self.is_sparse {
-                        metadata.place(warp * 16 + row, at)
-                    } else {
-                        at
-                    }
-                };
                 let pairs: Vec<(u64, u64)> = (0..held)
-                    .map(|at| (a[row * held + at], b[column * self.inner + place(at)]))
+                    .map(|index| {
+                        let inner = if self.is_sparse {
+                            metadata.place(warp * 16 + row, index)
+                        } else {
+                            index
+                        };
+                        (a[row * held + index], b[column * self.inner + inner])
+                    })
                     .collect();
                 let dot = Dot {
-                    maker: if self.is_of_quads() {
+                    maker: if self.is_quad_product() {
                         Maker::QuadPair
                     } else {
                         Maker::Warp
@@ -353,7 +352,7 @@ impl Case {
                     &mut after,
                     0,
                     result,
-                    self.home_of_end(row, column, result),
+                    self.accumulator_location(row, column, result),
                     dot.result(),
                 );
             }

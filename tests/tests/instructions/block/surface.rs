@@ -6,7 +6,7 @@ use curium_memory::{ArrayFlags, ArrayShape};
 
 use super::image::{Channel, Picture};
 use super::pattern::expand;
-use super::{BlockForm, Left};
+use super::{BlockForm, Output, output_from_bytes};
 use crate::form::Sources;
 use crate::reference::integer::Integer;
 
@@ -58,14 +58,16 @@ impl Geometry {
 
     /// Returns the coordinates of a thread's element.
     fn place(self, thread: usize) -> [usize; 3] {
-        let (width, rows) = (self.width(), self.shape.rows());
+        let width = self.width();
+        let rows = self.shape.rows();
         [thread % width, thread / width % rows, thread / width / rows]
     }
 
     /// Returns code that loads the coordinates of a thread's element into `%r16` (in units of `scale` bytes), `%r17`
     /// and `%r18`.
     fn code(self, scale: usize) -> String {
-        let (width, rows) = (self.width(), self.shape.rows());
+        let width = self.width();
+        let rows = self.shape.rows();
         format!(
             "ld.param.b64 %l20, [table+8];
     rem.u32 %r16, %thread, {width};
@@ -110,8 +112,8 @@ fn element(picture: &Picture, at: [usize; 3]) -> [u64; 2] {
     let bytes: Vec<u8> = channels
         .flat_map(|channel| channel.to_le_bytes().into_iter().take(size))
         .collect();
-    let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
-    std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at))))
+    let [low, high, ..] = output_from_bytes(|index| bytes.get(index).copied().unwrap_or(0));
+    [low, high]
 }
 
 /// The access types with their size in bytes, register class, and maximum vector length.
@@ -171,7 +173,12 @@ fn loads() -> Vec<BlockForm> {
                 &spelling,
                 geometry,
                 picture,
-                (class, count, bytes, mode),
+                Registers {
+                    class,
+                    count,
+                    bytes,
+                },
+                mode,
             ));
         }
     }
@@ -186,7 +193,12 @@ fn loads() -> Vec<BlockForm> {
             &spelling,
             GEOMETRIES[1],
             picture,
-            (class, count, bytes, "trap"),
+            Registers {
+                class,
+                count,
+                bytes,
+            },
+            "trap",
         ));
     }
     forms
@@ -196,13 +208,30 @@ fn loads() -> Vec<BlockForm> {
 /// that test boundaries.
 const SHIFT: usize = 5;
 
+/// The registers that an access moves.
+#[derive(Clone, Copy)]
+struct Registers {
+    /// The first letter of their names.
+    class: char,
+    count: usize,
+    /// The bytes of each.
+    bytes: usize,
+}
+
 fn load(
     spelling: &str,
     geometry: Geometry,
     picture: Picture,
-    (class, count, bytes, mode): (char, usize, usize, &'static str),
+    layout: Registers,
+    mode: &'static str,
 ) -> BlockForm {
-    let (operand, list) = (geometry.operand(), registers(class, 8, count));
+    let Registers {
+        class,
+        count,
+        bytes,
+    } = layout;
+    let operand = geometry.operand();
+    let list = registers(class, 8, count);
     let size = bytes * count;
     let mut code = geometry.code(size);
     code += &format!(
@@ -257,16 +286,29 @@ fn stores() -> Vec<BlockForm> {
             vectors(most).flat_map(|vector| MODES.map(|mode| (vector, mode)))
         {
             let spelling = format!("sust.b.{}{vector}.{kind}.{mode}", geometry.name);
-            forms.push(store(&spelling, geometry, (class, count, bytes, mode)));
+            let layout = Registers {
+                class,
+                count,
+                bytes,
+            };
+            forms.push(store(&spelling, geometry, layout, mode));
         }
     }
     for spelling in expand("sust.b.2d{.wb,.cg,.cs,.wt}.{b32,v2.b16}.trap") {
         let parts = if spelling.contains("b32") {
-            ('r', 1, 4, "trap")
+            Registers {
+                class: 'r',
+                count: 1,
+                bytes: 4,
+            }
         } else {
-            ('h', 2, 2, "trap")
+            Registers {
+                class: 'h',
+                count: 2,
+                bytes: 2,
+            }
         };
-        forms.push(store(&spelling, GEOMETRIES[1], parts));
+        forms.push(store(&spelling, GEOMETRIES[1], parts, "trap"));
     }
     forms
 }
@@ -291,12 +333,14 @@ fn is_lost(geometry: Geometry, thread: usize, mode: &str) -> bool {
     mode == "zero" && [0, geometry.width() - 1].contains(&(thread % geometry.width()))
 }
 
-fn store(
-    spelling: &str,
-    geometry: Geometry,
-    (class, count, bytes, mode): (char, usize, usize, &'static str),
-) -> BlockForm {
-    let (operand, size) = (geometry.operand(), bytes * count);
+fn store(spelling: &str, geometry: Geometry, layout: Registers, mode: &'static str) -> BlockForm {
+    let Registers {
+        class,
+        count,
+        bytes,
+    } = layout;
+    let operand = geometry.operand();
+    let size = bytes * count;
     let picture = geometry.picture(bytes, count);
     let moved = if mode == "trap" {
         String::new()
@@ -327,10 +371,7 @@ fn store(
             .take(count)
             .flat_map(|word| word.to_le_bytes().into_iter().take(bytes))
             .collect();
-        let byte = |at: usize| parts.get(at).copied().unwrap_or(0);
-        std::array::from_fn(|word| {
-            u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)))
-        })
+        output_from_bytes(|index| parts.get(index).copied().unwrap_or(0))
     });
     form.with(picture.prepare())
 }
@@ -345,12 +386,7 @@ fn reductions() -> Vec<BlockForm> {
             .flat_map(|geometry| MODES.map(|mode| (*geometry, mode)))
         {
             let spelling = format!("sured.b.{operation}.{}.{kind}.{mode}", geometry.name);
-            forms.push(reduction(
-                spelling,
-                geometry,
-                operation,
-                (kind, false, mode),
-            ));
+            forms.push(reduction(spelling, geometry, operation, kind, false, mode));
         }
     }
     // By element (`.p`), whose format determines the signedness.
@@ -361,7 +397,7 @@ fn reductions() -> Vec<BlockForm> {
         {
             for kind in ["u32", "s32"] {
                 let spelling = format!("sured.p.{operation}.{}.b32.{mode}", geometry.name);
-                forms.push(reduction(spelling, geometry, operation, (kind, true, mode)));
+                forms.push(reduction(spelling, geometry, operation, kind, true, mode));
             }
         }
     }
@@ -372,14 +408,14 @@ fn reduction(
     spelling: String,
     geometry: Geometry,
     operation: &str,
-    (kind, by_elements, mode): (&str, bool, &'static str),
+    kind: &str,
+    by_elements: bool,
+    mode: &'static str,
 ) -> BlockForm {
     let bits: u32 = kind[1..].parse().expect("the type has a width");
     let bytes = bits as usize / 8;
-    let (class, scale) = (
-        if bits == 64 { 'l' } else { 'r' },
-        if by_elements { 1 } else { bytes },
-    );
+    let class = if bits == 64 { 'l' } else { 'r' };
+    let scale = if by_elements { 1 } else { bytes };
     let mut picture = geometry.picture(bytes, 1);
     if kind == "s32" {
         picture = Picture {
@@ -406,22 +442,19 @@ fn reduction(
     } else {
         spelling
     };
-    let (operation, integer) = (
-        operation.to_owned(),
-        Integer {
-            bits,
-            signed: kind.starts_with('s'),
-        },
-    );
-    let form = BlockForm::new(name, code, move |all: &[Sources], thread| -> Left {
-        let (old, new) = (
-            element(&picture, geometry.place(thread))[0],
-            all[thread][0] & u64::MAX >> (64 - bits),
-        );
+    let operation = operation.to_owned();
+    let integer = Integer {
+        bits,
+        signed: kind.starts_with('s'),
+    };
+    let form = BlockForm::new(name, code, move |all: &[Sources], thread| -> Output {
+        let old = element(&picture, geometry.place(thread))[0];
+        let new = all[thread][0] & u64::MAX >> (64 - bits);
         if is_lost(geometry, thread, mode) {
             return [old, 0, 0, 0];
         }
-        let (a, b) = (integer.value(old), integer.value(new));
+        let a = integer.value(old);
+        let b = integer.value(new);
         let changed = match operation.as_str() {
             "min" => integer.wrap(a.min(b)),
             "max" => integer.wrap(a.max(b)),
@@ -439,7 +472,8 @@ fn queries() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for geometry in GEOMETRIES {
         let picture = geometry.picture(4, 1);
-        let (rows, layers) = (geometry.shape.rows(), geometry.shape.layers());
+        let rows = geometry.shape.rows();
+        let layers = geometry.shape.layers();
         let mut answers = vec![("width", geometry.width())];
         if ["2d", "3d", "a2d"].contains(&geometry.name) {
             answers.push(("height", rows));

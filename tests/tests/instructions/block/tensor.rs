@@ -9,7 +9,7 @@ pub(super) mod store;
 use std::cmp::Ordering;
 
 use self::part::{Part, Piece, ROOM, TYPES, Taken, Wanted};
-use super::{BlockForm, Left, THREADS};
+use super::{BlockForm, Output, THREADS};
 use crate::form::Sources;
 use crate::operands::hash;
 
@@ -95,8 +95,9 @@ fn offsets(part: &Part) -> (String, String) {
 
 /// Returns a load by the first thread, with further operands after the others.
 fn load(part: &Part, spelling: &str, more: &str) -> String {
-    let ((set, at), (set_offsets, offsets), bytes) =
-        (coordinates(&part.at), offsets(part), part.bytes());
+    let (set, at) = coordinates(&part.at);
+    let (set_offsets, offsets) = offsets(part);
+    let bytes = part.bytes();
     format!(
         "{set} {set_offsets}
     @%p1 mbarrier.arrive.expect_tx.shared.b64 %l24, [%r21], {bytes};
@@ -131,17 +132,17 @@ fn rounded(part: &Part, from: &[u8], byte: usize) -> u8 {
         return from[byte % 4];
     }
     let bits = u32::from_le_bytes([from[0], from[1], from[2], from[3]]);
-    let kept = bits >> 13 << 13;
-    let is_up = match (bits - kept).cmp(&(1 << 12)) {
-        Ordering::Equal => kept >> 13 & 1 == 1,
+    let truncated = bits >> 13 << 13;
+    let is_up = match (bits - truncated).cmp(&(1 << 12)) {
+        Ordering::Equal => truncated >> 13 & 1 == 1,
         order => order.is_gt(),
     };
-    let nearest = kept + u32::from(is_up) * (1 << 13);
+    let nearest = truncated + u32::from(is_up) * (1 << 13);
     nearest.to_le_bytes()[byte % 4]
 }
 
 /// Returns bytes as the results of the threads.
-fn left(bytes: &[u8]) -> Vec<Left> {
+fn left(bytes: &[u8]) -> Vec<Output> {
     let (words, _) = bytes.as_chunks::<8>();
     let (threads, _) = words.as_chunks::<4>();
     threads
@@ -164,14 +165,15 @@ fn form(
     code: String,
     part: &Part,
     content: Vec<u8>,
-    expected: impl Fn(&[Sources], &[u8]) -> Vec<Left> + 'static,
+    expected: impl Fn(&[Sources], &[u8]) -> Vec<Output> + 'static,
 ) -> BlockForm {
-    let (own, part) = (content.clone(), part.clone());
+    let source = content.clone();
+    let part = part.clone();
     let form = BlockForm::new(name, code, |_, _| [0; 4])
         .needs(90)
         .with(move |stream| part.prepare(stream, &content));
     BlockForm {
-        expected: Box::new(move |all| expected(all, &own)),
+        expected: Box::new(move |all| expected(all, &source)),
         ..form
     }
 }
@@ -206,12 +208,13 @@ fn parts(writes: bool, tries: u64) -> Vec<(String, Part)> {
                 continue;
             }
             for seed in 0..tries {
-                let of = |pixels: &str| hash(format!("{what} {seed}{pixels}").bytes());
-                parts.push((format!("box {what} {seed}"), Part::boxed(wanted, of(""))));
+                let box_seed = hash(format!("{what} {seed}").bytes());
+                parts.push((format!("box {what} {seed}"), Part::boxed(wanted, box_seed)));
                 if rank >= 3 && (kind + rank) % 2 == 0 {
+                    let pixel_seed = hash(format!("{what} {seed} pixels").bytes());
                     parts.push((
                         format!("pixels {what} {seed}"),
-                        Part::pixels(wanted, of(" pixels")),
+                        Part::pixels(wanted, pixel_seed),
                     ));
                 }
             }
@@ -222,7 +225,7 @@ fn parts(writes: bool, tries: u64) -> Vec<(String, Part)> {
 
 /// Loads of tiles of every kind.
 fn loads() -> Vec<BlockForm> {
-    let form_of = |(name, part): (String, Part)| {
+    parts(false, 2).into_iter().map(|(name, part): (String, Part)| {
         let mode = if matches!(part.taken, Taken::Box(_)) {
             "tile"
         } else {
@@ -241,8 +244,7 @@ fn loads() -> Vec<BlockForm> {
             content,
             move |_, content| left(&loaded(&part, content)),
         )
-    };
-    parts(false, 2).into_iter().map(form_of).collect()
+    }).collect()
 }
 
 /// Returns a tile of a matrix, for tests that do not depend on the tile.
@@ -313,7 +315,8 @@ fn multicasts() -> Vec<BlockForm> {
             let spelling = format!(
                 "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster{hint}"
             );
-            let ((set, at), bytes) = (coordinates(&part.at), part.bytes());
+            let (set, at) = coordinates(&part.at);
+            let bytes = part.bytes();
             let policy = if hint.is_empty() { "" } else { ", %l31" };
             // Blocks that receive no data complete their own phase.
             let code = format!(
@@ -333,15 +336,15 @@ fn multicasts() -> Vec<BlockForm> {
             let form = form(name, code, &part.clone(), content, move |all, content| {
                 let came = left(&loaded(&part, content));
                 let nothing = left(&[BEFORE; ROOM]);
-                let of = |block: usize| {
-                    if mask >> (block % size) & 1 == 1 {
-                        &came
-                    } else {
-                        &nothing
-                    }
-                };
                 (0..all.len() / THREADS)
-                    .flat_map(|block| of(block).clone())
+                    .flat_map(|block| {
+                        let is_selected = mask >> (block % size) & 1 == 1;
+                        if is_selected {
+                            came.clone()
+                        } else {
+                            nothing.clone()
+                        }
+                    })
                     .collect()
             });
             forms.push(form.in_clusters([2 * size as u32, 1, 1], [size as u32, 1, 1]));
@@ -351,7 +354,7 @@ fn multicasts() -> Vec<BlockForm> {
 }
 
 /// Returns the first bytes of a tensor as the results of the threads.
-fn left_of_tensor(content: &[u8]) -> Vec<Left> {
+fn tensor_outputs(content: &[u8]) -> Vec<Output> {
     let mut bytes = content[..content.len().min(ROOM)].to_vec();
     bytes.resize(ROOM, 0);
     left(&bytes)
@@ -384,7 +387,8 @@ fn prefetches() -> Vec<BlockForm> {
             true => Part::pixels(wanted, index as u64),
             false => Part::boxed(wanted, index as u64),
         };
-        let ((set, at), (set_offsets, offsets)) = (coordinates(&part.at), offsets(&part));
+        let (set, at) = coordinates(&part.at);
+        let (set_offsets, offsets) = offsets(&part);
         let policy = if spelling.contains("hint") {
             ", %l31"
         } else {
@@ -397,7 +401,7 @@ fn prefetches() -> Vec<BlockForm> {
         );
         let content = long_content(&part);
         forms.push(form(spelling, code, &part, content, |_, content| {
-            left_of_tensor(content)
+            tensor_outputs(content)
         }));
     }
     forms
@@ -412,13 +416,14 @@ fn gathers() -> Vec<BlockForm> {
             "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes";
         let all = part.clone().beginning_at(rows);
         let code = format!("{}{}{LEAVE}", prepared(MARK), load(&all, spelling, ""));
-        let (content, own) = (part.content(), all.clone());
+        let content = part.content();
+        let inputs = all.clone();
         let gather = form(
             format!("{spelling} {seed}"),
             code,
             &part,
             content,
-            move |_, content| left(&loaded(&own, content)),
+            move |_, content| left(&loaded(&inputs, content)),
         );
         forms.push(gather.needs(100));
     }

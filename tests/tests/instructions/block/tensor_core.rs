@@ -33,7 +33,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         let real = |bits, unused, exponent, fraction, is_finite| {
             Self::Real(Format {
                 bits,
@@ -153,7 +153,7 @@ enum Number {
 }
 
 impl Number {
-    fn of(format: Format, bits: u64) -> Self {
+    fn from_bits(format: Format, bits: u64) -> Self {
         let bits = bits >> format.unused;
         let is_negative = bits >> (format.exponent + format.fraction) & 1 == 1;
         let fraction = bits & u64::MAX >> (64 - format.fraction);
@@ -240,17 +240,18 @@ fn sum(numbers: &[Number], below: i32) -> Number {
         _ => None,
     });
     let top = finite.clone().map(|(_, _, top)| top).max().unwrap_or(0);
-    let cut = |(count, unit, _): (i128, i32, i32)| {
-        let shift = unit - (top - below);
-        // Division truncates toward zero.
-        if shift >= 0 {
-            count << shift
-        } else {
-            count / (1_i128 << (-shift).min(100))
-        }
-    };
     Number::Finite {
-        count: finite.map(cut).sum(),
+        count: finite
+            .map(|(count, unit, _): (i128, i32, i32)| {
+                let shift = unit - (top - below);
+                // Division truncates toward zero.
+                if shift >= 0 {
+                    count << shift
+                } else {
+                    count / (1_i128 << (-shift).min(100))
+                }
+            })
+            .sum(),
         unit: top - below,
         top,
     }
@@ -305,9 +306,9 @@ fn nearest(number: u128, shift: i32) -> u128 {
         return number << -shift;
     }
     let whole = at(number, shift);
-    let rest = number - at(whole, -shift.min(120));
+    let remainder = number - at(whole, -shift.min(120));
     let half = 1_u128 << (shift - 1).min(120);
-    whole + u128::from(rest > half || rest == half && whole % 2 == 1)
+    whole + u128::from(remainder > half || remainder == half && whole % 2 == 1)
 }
 
 /// The product of a row and a column.
@@ -347,22 +348,25 @@ impl Dot<'_> {
             Maker::Warp if left.bits() == 8 => self.in_parts(),
             _ => {
                 let (below, kept) = if left.bits() == 8 { (13, 13) } else { (25, 23) };
-                let mut all: Vec<Number> =
-                    self.pairs.iter().map(|pair| self.product(*pair)).collect();
-                all.push(Number::of(self.ends[1].format(), self.addend));
+                let mut all: Vec<Number> = self
+                    .pairs
+                    .iter()
+                    .map(|pair| self.product(pair.0, pair.1))
+                    .collect();
+                all.push(Number::from_bits(self.ends[1].format(), self.addend));
                 round(sum(&all, below), self.ends[0].format(), kept)
             }
         }
     }
 
-    fn product(&self, (a, b): (u64, u64)) -> Number {
+    fn product(&self, a: u64, b: u64) -> Number {
         let [left, right] = self.factors.map(Kind::format);
         let a = if self.is_negated {
             a ^ 1 << (left.bits - 1)
         } else {
             a
         };
-        Number::of(left, a).times(Number::of(right, b))
+        Number::from_bits(left, a).times(Number::from_bits(right, b))
     }
 
     /// Computes the product of 8-bit numbers, converted to f16, in two parts. The addend is added last, rounded to its type.
@@ -370,24 +374,30 @@ impl Dot<'_> {
         let to = self.ends[0].format();
         let mut bits = 0;
         for part in 0..2 {
-            let own = self
+            let products = self
                 .pairs
                 .iter()
                 .enumerate()
                 .filter(|(at, _)| at % 4 / 2 == part);
             let halves = |(a, b): (u64, u64)| {
                 let [left, right] = self.factors.map(Kind::format);
-                Number::of(left, a)
+                Number::from_bits(left, a)
                     .as_half()
-                    .times(Number::of(right, b).as_half())
+                    .times(Number::from_bits(right, b).as_half())
             };
-            let mut all: Vec<Number> = own.map(|(_, pair)| halves(*pair)).collect();
-            all.push(Number::of(to, bits));
+            let mut all: Vec<Number> = products.map(|(_, pair)| halves(*pair)).collect();
+            all.push(Number::from_bits(to, bits));
             bits = round(sum(&all, 25), to, 23);
         }
         if to.bits == 16 {
             return round(
-                sum(&[Number::of(to, bits), Number::of(to, self.addend)], 60),
+                sum(
+                    &[
+                        Number::from_bits(to, bits),
+                        Number::from_bits(to, self.addend),
+                    ],
+                    60,
+                ),
                 to,
                 23,
             );
@@ -398,7 +408,7 @@ impl Dot<'_> {
     /// Computes four products in single precision, one after the other or in two pairs.
     fn in_steps(&self) -> u64 {
         let [half, _] = self.factors.map(Kind::format);
-        let value = |format: Format, bits: u64| match Number::of(format, bits) {
+        let value = |format: Format, bits: u64| match Number::from_bits(format, bits) {
             Number::Nan => f32::NAN,
             Number::Infinite { is_negative: true } => f32::NEG_INFINITY,
             Number::Infinite { .. } => f32::INFINITY,
@@ -435,10 +445,13 @@ impl Dot<'_> {
         if last == 0.0 {
             return u64::from(last.is_sign_negative()) << 15;
         }
-        let number = Number::of(Kind::of("f32").format(), u64::from(total.to_bits()));
+        let number = Number::from_bits(Kind::from_name("f32").format(), u64::from(total.to_bits()));
         round(
             sum(
-                &[number, Number::of(self.ends[1].format(), self.addend)],
+                &[
+                    number,
+                    Number::from_bits(self.ends[1].format(), self.addend),
+                ],
                 100,
             ),
             half,

@@ -13,7 +13,7 @@ use curium_memory::{
 
 use super::image::{Channel, Picture};
 use super::matrix::half;
-use super::{BlockForm, Left};
+use super::{BlockForm, Output};
 
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = formats();
@@ -109,7 +109,8 @@ fn coordinate(axis: usize, thread: usize) -> f64 {
 fn coordinates(scales: [f32; 3]) -> String {
     (0..3)
         .map(|axis| {
-            let ((factor, modulus, back), register) = (STEPS[axis], 16 + axis);
+            let (factor, modulus, back) = STEPS[axis];
+            let register = 16 + axis;
             format!(
                 "mul.lo.u32 %r{register}, %thread, {factor};
     rem.u32 %r{register}, %r{register}, {modulus};
@@ -157,7 +158,7 @@ fn leave(channels: usize) -> String {
 }
 
 /// Returns numbers as the result of a thread, with the bits of the result type.
-fn left(values: [f64; 4], kind: &str, channels: usize) -> Left {
+fn left(values: [f64; 4], kind: &str, channels: usize) -> Output {
     std::array::from_fn(|channel| match kind {
         _ if channel >= channels => 0,
         "f32" => u64::from((values[channel] as f32).to_bits()),
@@ -182,9 +183,13 @@ fn read(
         leave(4)
     );
     let form = BlockForm::new(format!("{spelling} {name}"), code, move |_, thread| {
-        let at = place(thread);
+        let coordinates = place(thread);
         left(
-            picture.sample(0, &at[..geometry.directions], geometry.layer(thread)),
+            picture.sample(
+                0,
+                &coordinates[..geometry.directions],
+                geometry.layer(thread),
+            ),
             kind,
             4,
         )
@@ -201,15 +206,10 @@ fn formats() -> Vec<BlockForm> {
         .flat_map(|channel| [1, 2, 4].map(|count| (channel, count)))
     {
         let picture = Picture::new(channel, channels, plane.shape);
-        let colored = |options: TextureOptions| {
-            options
-                .with_address_mode(AddressMode::Border)
-                .with_border_color(COLOR)
-        };
         let name = format!("of {channels} {channel:?}");
         forms.push(read(&name, plane, picture, channel.kind(), 0.0));
         let border = Picture {
-            options: colored(picture.options),
+            options: with_border(picture.options),
             ..picture
         };
         forms.push(read(
@@ -230,7 +230,7 @@ fn formats() -> Vec<BlockForm> {
                 1e-6,
             ));
             let border = Picture {
-                options: colored(options),
+                options: with_border(options),
                 ..picture
             };
             forms.push(read(
@@ -250,6 +250,13 @@ fn formats() -> Vec<BlockForm> {
     // The precision is unspecified: the error of hardware is half a step of a byte, which is largest near white.
     forms.push(read("of 4 U8 in sRGB", plane, colors, "f32", 0.0045));
     forms
+}
+
+/// Returns options with a border color.
+fn with_border(options: TextureOptions) -> TextureOptions {
+    options
+        .with_address_mode(AddressMode::Border)
+        .with_border_color(COLOR)
 }
 
 /// A border color with numbers that most formats cannot represent.
@@ -274,7 +281,7 @@ fn leave_kind(kind: &str) -> String {
 }
 
 /// Returns the result of a thread for a result type.
-fn left_kind(values: [f64; 4], kind: &str) -> Left {
+fn left_kind(values: [f64; 4], kind: &str) -> Output {
     let [red, green, blue, alpha] = values.map(half);
     match kind {
         "v2.f16x2" => [red | green << 16, blue | alpha << 16, 0, 0],
@@ -290,11 +297,10 @@ fn ways(directions: usize) -> [(&'static str, String, [String; 2]); 4] {
         2 => "{%r23, %r23}",
         _ => "{%r23, %r23, %r23, %r23}",
     };
-    let none = || [String::new(), String::new()];
     let grad = || format!(", {step}, {step}");
     [
-        ("", String::new(), none()),
-        (".base", String::new(), none()),
+        ("", String::new(), [String::new(), String::new()]),
+        (".base", String::new(), [String::new(), String::new()]),
         (
             ".level",
             String::new(),
@@ -360,7 +366,7 @@ fn modes() -> Vec<BlockForm> {
         .flat_map(|geometry| modes.map(|mode| (geometry, mode)))
     {
         for (filter, normalized) in ways.into_iter().flat_map(|way| {
-            [TextureFlags::empty(), TextureFlags::NORMALIZED_COORDINATES].map(|it| (way, it))
+            [TextureFlags::empty(), TextureFlags::NORMALIZED_COORDINATES].map(|flags| (way, flags))
         }) {
             // Hardware also interpolates with the border in the second dimension of a 1D texture.
             if geometry.directions == 1
@@ -415,7 +421,7 @@ fn gathers() -> Vec<BlockForm> {
             ["r", "g", "b", "a"]
                 .into_iter()
                 .enumerate()
-                .map(move |it| (kind, it))
+                .map(move |way| (kind, way))
         }) {
             for mode in [AddressMode::Clamp, AddressMode::Border] {
                 let mut picture = Picture::new(channel, 4, geometry.shape);
@@ -444,7 +450,7 @@ fn gathers() -> Vec<BlockForm> {
 
 /// Returns a channel of the four elements around a coordinate.
 fn gathered(picture: &Picture, at: [f64; 2], layer: Option<usize>, channel: usize) -> [f64; 4] {
-    let [x, y] = at.map(|place| (place - 0.5).floor() + 0.5);
+    let [x, y] = at.map(|coordinate| (coordinate - 0.5).floor() + 0.5);
     let corners = [[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]];
     corners.map(|[right, down]| picture.sample(0, &[x + right, y + down], layer)[channel])
 }

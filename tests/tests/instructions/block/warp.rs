@@ -1,7 +1,7 @@
 //! Warp-level instructions: shuffles, votes, matches and reductions, by all lanes and by some.
 
 use super::pattern::expand;
-use super::{BlockForm, Left};
+use super::{BlockForm, Output};
 use crate::form::Sources;
 
 pub(super) fn forms() -> Vec<BlockForm> {
@@ -35,7 +35,7 @@ OUT:"
 }
 
 /// Returns the result of participating lanes; the others write zeros.
-fn taking_part(members: u32, thread: usize, left: impl FnOnce() -> Left) -> Left {
+fn taking_part(members: u32, thread: usize, left: impl FnOnce() -> Output) -> Output {
     if members >> (thread % 32) & 1 == 1 {
         left()
     } else {
@@ -45,7 +45,9 @@ fn taking_part(members: u32, thread: usize, left: impl FnOnce() -> Left) -> Left
 
 /// Returns the source lane of a shuffle, and whether it is in range, as the PTX ISA defines it.
 fn source(mode: &str, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
-    let (b, c, segments) = (operand & 31, clamp & 31, clamp >> 8 & 31);
+    let b = operand & 31;
+    let c = clamp & 31;
+    let segments = clamp >> 8 & 31;
     let most = (lane & segments) | (c & !segments);
     let least = lane & segments;
     let (from, holds) = match mode {
@@ -124,7 +126,7 @@ fn votes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (mode, members) in expand("{all,any,uni,ballot}")
         .into_iter()
-        .flat_map(|mode| MEMBERS.map(|it| (mode.clone(), it)))
+        .flat_map(|mode| MEMBERS.map(|members| (mode.clone(), members)))
     {
         for (bit, not) in [("%r0", ""), ("%r0", "!"), ("1", ""), ("1", "!")] {
             let is_ballot = mode == "ballot";
@@ -145,9 +147,9 @@ fn votes() -> Vec<BlockForm> {
     st.global.b32 [%out], %r8;"
                 ),
             );
-            let (mode, holds) = (mode.clone(), move |source: &Sources| {
-                (bit == "1" || source[0] & 1 == 1) == not.is_empty()
-            });
+            let mode = mode.clone();
+            let holds =
+                move |source: &Sources| (bit == "1" || source[0] & 1 == 1) == not.is_empty();
             forms.push(BlockForm::new(name, code, move |all, thread| {
                 taking_part(members, thread, || {
                     let lanes = warp(all, thread)
@@ -156,10 +158,8 @@ fn votes() -> Vec<BlockForm> {
                         .filter(|(lane, _)| members >> lane & 1 == 1);
                     let votes: Vec<(usize, bool)> =
                         lanes.map(|(lane, source)| (lane, holds(source))).collect();
-                    let (all, none) = (
-                        votes.iter().all(|vote| vote.1),
-                        !votes.iter().any(|vote| vote.1),
-                    );
+                    let all = votes.iter().all(|vote| vote.1);
+                    let none = !votes.iter().any(|vote| vote.1);
                     let answer = match mode.as_str() {
                         "all" => u64::from(all),
                         "any" => u64::from(!none),
@@ -182,7 +182,7 @@ fn matches() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (bits, members) in [32, 64]
         .into_iter()
-        .flat_map(|bits| MEMBERS.map(|it| (bits, it)))
+        .flat_map(|bits| MEMBERS.map(|members| (bits, members)))
     {
         let class = if bits == 32 { 'r' } else { 'l' };
         // Only the upper bits of the two 64-bit words may differ.
@@ -205,13 +205,13 @@ fn matches() -> Vec<BlockForm> {
                 );
                 forms.push(BlockForm::new(name, code, move |all, thread| {
                     taking_part(members, thread, || {
-                        let own = value(&all[thread]);
+                        let value_here = value(&all[thread]);
                         let lanes = warp(all, thread)
                             .iter()
                             .enumerate()
                             .filter(|(lane, _)| members >> lane & 1 == 1);
                         let same: u64 = lanes
-                            .filter(|(_, it)| value(it) == own)
+                            .filter(|(_, it)| value(it) == value_here)
                             .map(|(lane, _)| 1 << lane)
                             .sum();
                         if !answers {
@@ -237,29 +237,37 @@ fn reductions() -> Vec<BlockForm> {
                 &format!("{spelling} %r8, %r0, {members:#x};\n    st.global.b32 [%out], %r8;"),
             );
             let form = spelling.clone();
-            let expected = move |all: &[Sources], thread: usize| {
-                taking_part(members, thread, || {
-                    let lanes = warp(all, thread)
-                        .iter()
-                        .enumerate()
-                        .filter(|(lane, _)| members >> lane & 1 == 1);
-                    let values = lanes.map(|(_, source)| source[0] as u32);
-                    let signed = |value: u32| value.cast_signed();
-                    let result = values.reduce(|a, b| match form.as_str() {
-                        "redux.sync.min.u32" => a.min(b),
-                        "redux.sync.max.u32" => a.max(b),
-                        "redux.sync.min.s32" => signed(a).min(signed(b)).cast_unsigned(),
-                        "redux.sync.max.s32" => signed(a).max(signed(b)).cast_unsigned(),
-                        "redux.sync.and.b32" => a & b,
-                        "redux.sync.or.b32" => a | b,
-                        "redux.sync.xor.b32" => a ^ b,
-                        _ => a.wrapping_add(b),
-                    });
-                    [u64::from(result.expect("a lane participates")), 0, 0, 0]
-                })
-            };
-            forms
-                .push(BlockForm::new(format!("{spelling} {members:#x}"), code, expected).needs(80));
+            forms.push(
+                BlockForm::new(
+                    format!("{spelling} {members:#x}"),
+                    code,
+                    move |all: &[Sources], thread: usize| {
+                        taking_part(members, thread, || {
+                            let lanes = warp(all, thread)
+                                .iter()
+                                .enumerate()
+                                .filter(|(lane, _)| members >> lane & 1 == 1);
+                            let values = lanes.map(|(_, source)| source[0] as u32);
+                            let result = values.reduce(|a, b| match form.as_str() {
+                                "redux.sync.min.u32" => a.min(b),
+                                "redux.sync.max.u32" => a.max(b),
+                                "redux.sync.min.s32" => {
+                                    a.cast_signed().min(b.cast_signed()).cast_unsigned()
+                                }
+                                "redux.sync.max.s32" => {
+                                    a.cast_signed().max(b.cast_signed()).cast_unsigned()
+                                }
+                                "redux.sync.and.b32" => a & b,
+                                "redux.sync.or.b32" => a | b,
+                                "redux.sync.xor.b32" => a ^ b,
+                                _ => a.wrapping_add(b),
+                            });
+                            [u64::from(result.expect("a lane participates")), 0, 0, 0]
+                        })
+                    },
+                )
+                .needs(80),
+            );
         }
     }
     forms

@@ -1,9 +1,9 @@
 //! `wgmma`: matrix products by four warps, from registers and from shared memory in every layout.
 
-use super::BlockForm;
 use super::held::{Held, Registers, Sizes};
 use super::sparse::Metadata;
 use super::tensor_core::{Dot, Kind, Maker, Random};
+use super::{BlockForm, register_vector};
 
 const THREADS: usize = 128;
 /// The offset of B in shared memory, after A.
@@ -66,14 +66,17 @@ pub(super) fn forms() -> Vec<BlockForm> {
     }
     // Every layout of A and B.
     for kinds in [REALS[1], REALS[3], INTEGERS[1]] {
-        for (is_sparse, a, b) in (0..32).map(|at| (at >= 16, at % 4, at / 4 % 4)) {
-            let turned: &[[bool; 2]] = if Kind::of(kinds[1]).bits() == 16 {
+        for (is_sparse, a, b) in (0..32).map(|index| (index >= 16, index % 4, index / 4 % 4)) {
+            let turned: &[[bool; 2]] = if Kind::from_name(kinds[1]).bits() == 16 {
                 &[[false, false], [false, true], [true, false], [true, true]]
             } else {
                 &[[false; 2]]
             };
             for &is_turned in turned {
-                let modes = [Mode::of(a, false), Mode::of(b, a % 2 == 1)];
+                let modes = [
+                    Mode::from_number(a, false),
+                    Mode::from_number(b, a % 2 == 1),
+                ];
                 forms.push(Case {
                     columns: 32,
                     is_sparse,
@@ -98,7 +101,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
         let mode = Mode {
             base,
             ahead,
-            ..Mode::of(width, false)
+            ..Mode::from_number(width, false)
         };
         forms.push(Case {
             modes: [mode; 2],
@@ -134,7 +137,7 @@ struct Mode {
 }
 
 impl Mode {
-    fn of(number: usize, has_gap: bool) -> Self {
+    fn from_number(number: usize, has_gap: bool) -> Self {
         let width = [16, 128, 64, 32][number];
         // 1024-byte patterns are aligned to 1024 bytes.
         let gap = if has_gap {
@@ -175,7 +178,8 @@ impl Place {
             };
         }
         // Two-byte elements: a part has as many rows as a pattern row holds, and eight locations.
-        let (across, along) = (core, core * (2 * rows).div_ceil(width));
+        let across = core;
+        let along = core * (2 * rows).div_ceil(width);
         if width == 16 {
             Self {
                 mode,
@@ -214,19 +218,23 @@ impl Place {
 
     /// Returns the upper bits of a descriptor, and the offset of its start from the start of the tile.
     fn descriptor(&self, start: usize) -> (u64, u64) {
-        let field = |bytes: usize| (bytes / 16) as u64;
         let Mode {
             number,
             base,
             ahead,
             ..
         } = self.mode;
-        let upper = field(self.leading) << 16
-            | field(self.stride) << 32
+        let upper = descriptor_field(self.leading) << 16
+            | descriptor_field(self.stride) << 32
             | (base as u64) << 49
             | number << 62;
-        (upper, field(start + 128 * base + ahead))
+        (upper, descriptor_field(start + 128 * base + ahead))
     }
+}
+
+/// Returns a size as a field of a descriptor.
+fn descriptor_field(bytes: usize) -> u64 {
+    (bytes / 16) as u64
 }
 
 /// One `wgmma` form.
@@ -249,13 +257,16 @@ struct Case {
 impl Case {
     /// Creates a form; variants that do not affect each other alternate with `turn`.
     fn new(kinds: [&'static str; 3], turn: usize) -> Self {
-        let is_integer = matches!(Kind::of(kinds[1]), Kind::Integer { .. });
+        let is_integer = matches!(Kind::from_name(kinds[1]), Kind::Integer { .. });
         Self {
             kinds,
             columns: 24,
             is_sparse: false,
             is_shared: true,
-            modes: [Mode::of(turn % 4, false), Mode::of(turn / 3 % 4, false)],
+            modes: [
+                Mode::from_number(turn % 4, false),
+                Mode::from_number(turn / 3 % 4, false),
+            ],
             is_turned: [false; 2],
             signs: if is_integer {
                 [false; 2]
@@ -274,11 +285,11 @@ impl Case {
 
     /// Returns the number of stored elements in a row of A: 32 bytes.
     fn held(&self) -> usize {
-        256 / Kind::of(self.kinds[1]).bits() as usize
+        256 / Kind::from_name(self.kinds[1]).bits() as usize
     }
 
     fn selector(&self) -> u32 {
-        if Kind::of(self.kinds[1]).bits() == 8 {
+        if Kind::from_name(self.kinds[1]).bits() == 8 {
             0
         } else {
             self.selector
@@ -298,12 +309,11 @@ impl Case {
 
     fn spelling(&self) -> String {
         let [result, left, right] = self.kinds;
-        let (sparse, clamps) = (
-            if self.is_sparse { ".sp" } else { "" },
-            if self.saturates { ".satfinite" } else { "" },
-        );
+        let sparse = if self.is_sparse { ".sp" } else { "" };
+        let clamps = if self.saturates { ".satfinite" } else { "" };
         let how = if left == "b1" { ".and.popc" } else { "" };
-        let (n, k) = (self.columns, self.inner());
+        let n = self.columns;
+        let k = self.inner();
         format!(
             "wgmma.mma_async{sparse}.sync.aligned.m64n{n}k{k}{clamps}.{result}.{left}.{right}{how}"
         )
@@ -338,12 +348,6 @@ impl Case {
     }
 
     fn form(self) -> BlockForm {
-        let list = |class: char, first: usize, count: usize| {
-            let names: Vec<String> = (first..first + count)
-                .map(|at| format!("%{class}{at}"))
-                .collect();
-            format!("{{{}}}", names.join(", "))
-        };
         let [a, b] = self.places();
         let mut code = String::from("shr.u32 %at, %tile, 4;\n    ");
         for (name, (upper, start)) in [("%a", a.descriptor(0)), ("%b", b.descriptor(B))] {
@@ -352,36 +356,37 @@ impl Case {
             );
         }
         let results = self.results();
-        let left = if self.is_shared {
+        let operand = if self.is_shared {
             "%a".to_owned()
         } else {
-            list('i', 1, 4)
+            register_vector('i', 1, 4)
         };
         let sparse = if self.is_sparse {
             format!(", %i0, {}", self.selector())
         } else {
             String::new()
         };
-        let (is_integer, is_half) = (self.kinds[0] == "s32", Kind::of(self.kinds[1]).bits() == 16);
-        let mut rest = String::new();
+        let is_integer = self.kinds[0] == "s32";
+        let is_half = Kind::from_name(self.kinds[1]).bits() == 16;
+        let mut immediates = String::new();
         if !is_integer {
             let sign = |is_negative: bool| if is_negative { -1 } else { 1 };
-            rest += &format!(", {}, {}", sign(self.signs[0]), sign(self.signs[1]));
+            immediates += &format!(", {}, {}", sign(self.signs[0]), sign(self.signs[1]));
         }
         if is_half && self.is_shared {
-            rest += &format!(", {}", u8::from(self.is_turned[0]));
+            immediates += &format!(", {}", u8::from(self.is_turned[0]));
         }
         if is_half {
-            rest += &format!(", {}", u8::from(self.is_turned[1]));
+            immediates += &format!(", {}", u8::from(self.is_turned[1]));
         }
         code += &format!(
             "wgmma.fence.sync.aligned;
-    {} {}, {left}, %b{sparse}, {}{rest};
+    {} {}, {operand}, %b{sparse}, {}{immediates};
     wgmma.commit_group.sync.aligned;
     wgmma.wait_group.sync.aligned 0;
     ",
             self.spelling(),
-            list('o', 0, results),
+            register_vector('o', 0, results),
             self.scale
         );
         let sizes = Sizes {
@@ -397,16 +402,16 @@ impl Case {
 
     fn held_data(&self) -> Held {
         let mut random = Random::new(&self.name());
-        let [result, left, right] = self.kinds.map(Kind::of);
-        let (held, inner, columns) = (self.held(), self.inner(), self.columns);
+        let [result, left, right] = self.kinds.map(Kind::from_name);
+        let held = self.held();
+        let inner = self.inner();
+        let columns = self.columns;
         let mut some = |kind: Kind, count: usize| -> Vec<u64> {
             (0..count).map(|_| kind.any(&mut random)).collect()
         };
-        let (a, b, c) = (
-            some(left, 64 * held),
-            some(right, inner * columns),
-            some(result, 64 * columns),
-        );
+        let a = some(left, 64 * held);
+        let b = some(right, inner * columns);
+        let c = some(result, 64 * columns);
         let metadata = Metadata::new(left.bits(), inner, 64, &mut random);
         let mut image = vec![0_u8; IMAGE];
         let [place_a, place_b] = self.places();
@@ -430,7 +435,7 @@ impl Case {
             |column, place| b[place * columns + column],
         );
         let each = 32 / left.bits() as usize;
-        for (row, at) in (0..64).flat_map(|row| (0..held).map(move |at| (row, at))) {
+        for (row, at) in (0..64).flat_map(|row| (0..held).map(move |index| (row, index))) {
             // Four threads share a row, each with the elements of every fourth register.
             let thread = row / 16 * 32 + row % 8 * 4 + at / each % 4;
             let register = at / (4 * each) * 2 + row / 8 % 2;
@@ -445,23 +450,21 @@ impl Case {
             metadata.put(&mut inputs.0[0], self.selector(), &mut random);
         }
         let is_added = ["%true", "!%false", "1"].contains(&self.scale);
-        let (mut before, mut after) = (
-            Registers::new(self.results(), THREADS),
-            Registers::new(self.results(), THREADS),
-        );
+        let mut before = Registers::new(self.results(), THREADS);
+        let mut after = Registers::new(self.results(), THREADS);
         for (row, column) in (0..64).flat_map(|row| (0..columns).map(move |column| (row, column))) {
             let thread = row / 16 * 32 + row % 8 * 4 + column / 2 % 4;
             let slot = column / 8 * 4 + row / 8 % 2 * 2 + column % 2;
             let addend = c[row * columns + column];
             before.put(thread, slot, result.bits(), addend);
             let pairs: Vec<(u64, u64)> = (0..held)
-                .map(|at| {
-                    let place = if self.is_sparse {
-                        metadata.place(row, at)
+                .map(|index| {
+                    let inner = if self.is_sparse {
+                        metadata.place(row, index)
                     } else {
-                        at
+                        index
                     };
-                    (a[row * held + at], b[place * columns + column])
+                    (a[row * held + index], b[inner * columns + column])
                 })
                 .collect();
             let dot = Dot {
@@ -495,12 +498,12 @@ fn write(
 ) {
     // The start of the pattern, which an advanced descriptor does not move.
     let start = start + 128 * to.mode.base;
-    for (row, place) in (0..rows).flat_map(|row| (0..inner).map(move |place| (row, place))) {
-        let value = element(row, place);
+    for (row, index) in (0..rows).flat_map(|row| (0..inner).map(move |index| (row, index))) {
+        let value = element(row, index);
         let (line, at) = if to.is_turned {
-            (place, row)
+            (index, row)
         } else {
-            (row, place)
+            (row, index)
         };
         if bits == 1 {
             image[start + to.offset(line, at / 8)] |= (value as u8) << (at % 8);

@@ -3,7 +3,7 @@
 
 use super::matrix::{Element, half, raw};
 use super::pattern::expand;
-use super::{BlockForm, Left};
+use super::{BlockForm, Output, output_from_bytes, register_vector};
 use crate::form::Sources;
 use crate::reference::real::{F32, F64};
 
@@ -52,7 +52,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
                 .split_once(' ')
                 .expect("a pattern ends with the elements of A and B");
             // The addend has the layout of A, and the result that of B, so that both are tested in both layouts.
-            forms.push(Tiles::of(rest, kind).form().needs(architecture));
+            forms.push(Tiles::parse(rest, kind).form().needs(architecture));
         }
     }
     forms.extend(loads());
@@ -143,11 +143,12 @@ impl Load {
 
     /// Returns the number of elements in a register.
     fn each(&self) -> usize {
-        32 / Element::of(self.kind).bits() as usize
+        32 / Element::from_name(self.kind).bits() as usize
     }
 
     fn form(self) -> BlockForm {
-        let ([m, n, k], [registers, _]) = (self.shape, self.registers());
+        let [m, n, k] = self.shape;
+        let [registers, _] = self.registers();
         let names: Vec<String> = (4..4 + registers)
             .map(|number| format!("%r{number}"))
             .collect();
@@ -182,25 +183,24 @@ impl Load {
         })
     }
 
-    fn left_by(&self, all: &[Sources], thread: usize) -> Left {
+    fn left_by(&self, all: &[Sources], thread: usize) -> Output {
         let memory: Vec<u8> = all[thread / 32 * 32..][..32]
             .iter()
             .flatten()
             .flat_map(|word| word.to_le_bytes())
             .collect();
-        let ([registers, distinct], each) = (self.registers(), self.each());
+        let [registers, distinct] = self.registers();
+        let each = self.each();
         let size = 4 / each;
-        let mut left = [0; 32];
+        let mut bytes = [0; 32];
         for (register, at) in
-            (0..registers).flat_map(|register| (0..each).map(move |at| (register, at)))
+            (0..registers).flat_map(|register| (0..each).map(move |index| (register, index)))
         {
             let (row, column) = self.place(thread % 32, register % distinct, at);
             let from = (row * self.columns + column) * size;
-            left[4 * register + at * size..][..size].copy_from_slice(&memory[from..][..size]);
+            bytes[4 * register + at * size..][..size].copy_from_slice(&memory[from..][..size]);
         }
-        std::array::from_fn(|word| {
-            u64::from_le_bytes(std::array::from_fn(|at| left[8 * word + at]))
-        })
+        output_from_bytes(|index| bytes[index])
     }
 
     /// Returns the row and the column of an element in a register: four lanes share a row of A, a column of B, or eight
@@ -211,8 +211,10 @@ impl Load {
         if self.side == 'c' {
             let rows = if is_turned { self.columns } else { self.rows };
             let slot = register * each + at;
-            let (block, slot) = (slot / (rows / 4), slot % (rows / 4));
-            let (row, column) = (slot / 2 * 8 + lane / 4, block * 8 + lane % 4 * 2 + slot % 2);
+            let block = slot / (rows / 4);
+            let slot = slot % (rows / 4);
+            let row = slot / 2 * 8 + lane / 4;
+            let column = block * 8 + lane % 4 * 2 + slot % 2;
             return if is_turned {
                 (column, row)
             } else {
@@ -234,7 +236,8 @@ impl Load {
         } else {
             (register / parts, register % parts)
         };
-        let (across, along) = (block * 8 + lane / 4, (part * 4 + lane % 4) * each + at);
+        let across = block * 8 + lane / 4;
+        let along = (part * 4 + lane % 4) * each + at;
         if self.side == 'a' {
             (across, along)
         } else {
@@ -260,7 +263,7 @@ struct Tiles {
 }
 
 impl Tiles {
-    fn of(rest: &str, kind: &str) -> Self {
+    fn parse(rest: &str, kind: &str) -> Self {
         let words: Vec<&str> = rest
             .split('.')
             .filter(|word| !["xor", "and", "popc", "satfinite"].contains(word))
@@ -269,9 +272,9 @@ impl Tiles {
             .split(|it: char| it.is_alphabetic())
             .filter_map(|number| number.parse().ok())
             .collect();
-        let element = |name: &str| (name.to_owned(), Element::of(name));
+        let element = |name: &str| (name.to_owned(), Element::from_name(name));
         let (operation, types) =
-            rest.split_at(rest.find("popc.").map_or(0, |at| at + "popc.".len()));
+            rest.split_at(rest.find("popc.").map_or(0, |index| index + "popc.".len()));
         Self {
             spelling: format!("wmma.mma.{operation}sync.aligned.{types}"),
             kind: kind.to_owned(),
@@ -280,7 +283,7 @@ impl Tiles {
             columns: numbers[1],
             inner: numbers[2],
             by_columns: [words[0] == "col", words[1] == "col"],
-            element: Element::of(kind),
+            element: Element::from_name(kind),
             addend: element(words[words.len() - 1]),
             result: element(words[3]),
         }
@@ -318,17 +321,13 @@ impl Tiles {
             }
         };
         let class = if self.kind == "f64" { 'l' } else { 'r' };
-        let list = |first: usize, count: usize| {
-            let names: Vec<String> = (first..first + count)
-                .map(|at| format!("%{class}{at}"))
-                .collect();
-            format!("{{{}}}", names.join(", "))
-        };
-        let layout = |by_columns: bool| if by_columns { "col" } else { "row" };
-        let [first, second] = self.by_columns.map(layout);
+        let [first, second] = self
+            .by_columns
+            .map(|by_columns: bool| if by_columns { "col" } else { "row" });
         let name = self.spelling.clone();
-        let (shape, kind) = (&self.shape, &self.kind);
-        let addend = list(20, count(self.addend.1));
+        let shape = &self.shape;
+        let kind = &self.kind;
+        let addend = register_vector(class, 20, count(self.addend.1));
         let mut code = self.put();
         code += &format!(
             "bar.sync 0;
@@ -341,9 +340,9 @@ impl Tiles {
     ",
             self.addend.0,
             self.result.0,
-            a = list(4, left),
-            b = list(12, right),
-            d = list(20, count(self.result.1)),
+            a = register_vector(class, 4, left),
+            b = register_vector(class, 12, right),
+            d = register_vector(class, 20, count(self.result.1)),
         );
         for word in 0..4 {
             code += &format!(
@@ -408,10 +407,10 @@ impl Tiles {
             .collect()
     }
 
-    fn left_by(&self, all: &[Sources], thread: usize) -> Left {
+    fn left_by(&self, all: &[Sources], thread: usize) -> Output {
         let warp = &all[thread / 32 * 32..][..32];
         let [a, b, c] = [0, 1, 2].map(|matrix| self.memory(warp, matrix));
-        let at = |words: &[u64], element: Element, index: usize| {
+        let element_at = |words: &[u64], element: Element, index: usize| {
             let each = 64 / element.bits() as usize;
             element.number(words[index / each], index % each)
         };
@@ -422,20 +421,23 @@ impl Tiles {
                 row * columns + column
             }
         };
-        let ([first, second], [m, n, k]) = (self.by_columns, [self.rows, self.columns, self.inner]);
-        let mut left: Vec<u8> = c.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let [first, second] = self.by_columns;
+        let [m, n, k] = [self.rows, self.columns, self.inner];
+        let mut result: Vec<u8> = c.iter().flat_map(|word| word.to_le_bytes()).collect();
         for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
-            let product = |place: usize| {
-                let left = at(&a, self.element, index(first, [m, k], row, place));
-                let right = at(&b, self.element, index(second, [k, n], place, column));
-                if self.spelling.contains("xor") {
-                    f64::from(u8::from(left != right))
-                } else {
-                    left * right
-                }
-            };
-            let sum = at(&c, self.addend.1, index(first, [m, n], row, column))
-                + (0..k).map(product).sum::<f64>();
+            let sum = element_at(&c, self.addend.1, index(first, [m, n], row, column))
+                + (0..k)
+                    .map(|place: usize| {
+                        let left = element_at(&a, self.element, index(first, [m, k], row, place));
+                        let right =
+                            element_at(&b, self.element, index(second, [k, n], place, column));
+                        if self.spelling.contains("xor") {
+                            f64::from(u8::from(left != right))
+                        } else {
+                            left * right
+                        }
+                    })
+                    .sum::<f64>();
             let (bits, size) = match self.result.1 {
                 Element::Real(F64) => (sum.to_bits(), 8),
                 Element::Real(F32) => (u64::from((sum as f32).to_bits()), 4),
@@ -446,11 +448,11 @@ impl Tiles {
                 }
                 Element::Integer { .. } => (u64::from((sum as i64 as i32).cast_unsigned()), 4),
             };
-            let place = size * index(second, [m, n], row, column);
-            left[place..][..size].copy_from_slice(&bits.to_le_bytes()[..size]);
+            let offset = size * index(second, [m, n], row, column);
+            result[offset..][..size].copy_from_slice(&bits.to_le_bytes()[..size]);
         }
-        let own = &left[thread % 32 * 32..][..32];
-        std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| own[8 * word + at])))
+        let bytes = &result[thread % 32 * 32..][..32];
+        output_from_bytes(|index| bytes[index])
     }
 }
 

@@ -67,8 +67,13 @@ fn integers(t: Integer) -> Vec<Form> {
     for (operation, f) in operations {
         for opcode in ["atom", "red"] {
             let text = format!("{opcode}.SPACE.{operation}.{}", t.name());
-            let f = move |[a, b, ..]: Sources| t.wrap(f(t.value(a), t.value(b)));
-            forms.extend(both(&text, super::integer::operand(t.bits), 2, 75, f));
+            forms.extend(both(
+                &text,
+                super::integer::operand(t.bits),
+                2,
+                75,
+                move |[a, b, ..]: Sources| t.wrap(f(t.value(a), t.value(b))),
+            ));
         }
     }
     forms
@@ -101,10 +106,20 @@ fn words(bits: u32) -> Vec<Form> {
         |[a, b, c, _]| if a == b { c } else { a },
     ));
     if bits == 32 {
-        let up = |[a, b, ..]: Sources| if a >= b { 0 } else { a + 1 };
-        let down = |[a, b, ..]: Sources| if a == 0 || a > b { b } else { a - 1 };
-        forms.extend(both("atom.SPACE.inc.u32", B32, 2, 75, up));
-        forms.extend(both("atom.SPACE.dec.u32", B32, 2, 75, down));
+        forms.extend(both(
+            "atom.SPACE.inc.u32",
+            B32,
+            2,
+            75,
+            |[a, b, ..]: Sources| if a >= b { 0 } else { a + 1 },
+        ));
+        forms.extend(both(
+            "atom.SPACE.dec.u32",
+            B32,
+            2,
+            75,
+            |[a, b, ..]: Sources| if a == 0 || a > b { b } else { a - 1 },
+        ));
         forms.extend(both("atom.SPACE.cas.b16", B16, 3, 75, |[a, b, c, _]| {
             if a == b { c } else { a }
         }));
@@ -119,11 +134,11 @@ fn sum(format: Format, pair: bool, flush: bool) -> impl Fn(Sources) -> u64 + Clo
         ..Mode::new(Round::Nearest)
     };
     let mask = format.sign() | (format.sign() - 1);
-    let at = move |a: u64, b: u64| arithmetic(format, Operation::Add, mode, &[a & mask, b & mask]);
+    let sum = move |a: u64, b: u64| arithmetic(format, Operation::Add, mode, &[a & mask, b & mask]);
     move |[a, b, ..]| {
-        let low = at(a, b);
+        let low = sum(a, b);
         if pair {
-            low | at(a >> format.width, b >> format.width) << format.width
+            low | sum(a >> format.width, b >> format.width) << format.width
         } else {
             low
         }
@@ -184,18 +199,20 @@ fn old_values() -> Vec<Form> {
         ("add.f64", B64),
         ("and.b32", B32),
     ];
-    let form = |(operation, o): (&str, Operand)| {
-        let code = format!(
-            "st.global.b{} [%out], $a; atom.global.{operation} $d, [%out], $b;",
-            o.bits()
-        );
-        Form::new(
-            format!("atom.global.{operation} returns"),
-            o,
-            [o, o],
-            |[a, ..]| a,
-        )
-        .code(code)
-    };
-    types.into_iter().map(form).collect()
+    types
+        .into_iter()
+        .map(|(operation, o): (&str, Operand)| {
+            let code = format!(
+                "st.global.b{} [%out], $a; atom.global.{operation} $d, [%out], $b;",
+                o.bits()
+            );
+            Form::new(
+                format!("atom.global.{operation} returns"),
+                o,
+                [o, o],
+                |[a, ..]| a,
+            )
+            .code(code)
+        })
+        .collect()
 }

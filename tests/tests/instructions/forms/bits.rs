@@ -31,13 +31,11 @@ pub(super) fn forms() -> Vec<Form> {
 }
 
 fn logic(bits: u32) -> Vec<Form> {
-    let (o, t) = (
-        operand(bits),
-        Integer {
-            bits,
-            signed: false,
-        },
-    );
+    let o = operand(bits);
+    let t = Integer {
+        bits,
+        signed: false,
+    };
     let binary = |opcode: &str, f: fn(u64, u64) -> u64| {
         Form::new(format!("{opcode}.b{bits}"), o, [o, o], move |[a, b, ..]| {
             f(a, b) & t.mask()
@@ -123,19 +121,19 @@ fn counts(bits: u32) -> Vec<Form> {
         // For a negative number, the highest clear bit.
         let searched = move |a: u64| if t.value(a) < 0 { !a & t.mask() } else { a };
         let last = u64::from(bits) - 1;
-        let found = move |a: u64| (searched(a) != 0).then(|| last - zeros(searched(a)));
+        let find = move |a: u64| (searched(a) != 0).then(|| last - zeros(searched(a)));
         let name = t.name();
         forms.push(Form::new(
             format!("bfind.{name}"),
             B32,
             [o],
-            move |[a, ..]| found(a).unwrap_or(0xffff_ffff),
+            move |[a, ..]| find(a).unwrap_or(0xffff_ffff),
         ));
         forms.push(Form::new(
             format!("bfind.shiftamt.{name}"),
             B32,
             [o],
-            move |[a, ..]| found(a).map_or(0xffff_ffff, |place| last - place),
+            move |[a, ..]| find(a).map_or(0xffff_ffff, |index| last - index),
         ));
     }
     forms
@@ -199,15 +197,15 @@ fn tables() -> Vec<Form> {
 fn permutations() -> Vec<Form> {
     let permute = |a: u64, b: u64, selector: u64| -> u64 {
         (0..4)
-            .map(|at| {
-                let select = selector >> (4 * at) & 0xf;
+            .map(|index| {
+                let select = selector >> (4 * index) & 0xf;
                 let byte = (b << 32 | a) >> (8 * (select & 7)) & 0xff;
                 let byte = if select & 8 == 0 {
                     byte
                 } else {
                     (byte >> 7) * 0xff
                 };
-                byte << (8 * at)
+                byte << (8 * index)
             })
             .sum()
     };
@@ -304,26 +302,32 @@ fn masks() -> Vec<Form> {
 }
 
 fn find_nth_set() -> Form {
-    let find = |[mask, base, offset, _]: crate::form::Sources| {
-        let (base, offset) = (base & 31, S32.value(offset));
-        let set = |at: i128| (0..32).contains(&at) && mask >> at & 1 == 1;
-        // As measured: the distance is negated, which this case survives.
-        if offset == i128::from(i32::MIN) {
-            return 0;
-        }
-        if offset == 0 {
-            return if set(i128::from(base)) {
-                base
-            } else {
-                0xffff_ffff
-            };
-        }
-        let places = (0..32)
-            .map(|step| i128::from(base) + step * offset.signum())
-            .filter(|at| set(*at));
-        let mut found = places.skip(usize::try_from(offset.unsigned_abs() - 1).expect("it fits"));
-        found.next().map_or(0xffff_ffff, |at| at as u64)
-    };
-    Form::new("fns.b32", B32, [B32, Count, Count], find)
-        .code("and.b32 %rx, $b, 31; fns.b32 $d, $a, %rx, $c;")
+    Form::new(
+        "fns.b32",
+        B32,
+        [B32, Count, Count],
+        |[mask, base, offset, _]: crate::form::Sources| {
+            let base = base & 31;
+            let offset = S32.value(offset);
+            let set = |at: i128| (0..32).contains(&at) && mask >> at & 1 == 1;
+            // As measured: the distance is negated, which this case survives.
+            if offset == i128::from(i32::MIN) {
+                return 0;
+            }
+            if offset == 0 {
+                return if set(i128::from(base)) {
+                    base
+                } else {
+                    0xffff_ffff
+                };
+            }
+            let positions = (0..32)
+                .map(|step| i128::from(base) + step * offset.signum())
+                .filter(|index| set(*index));
+            let mut matches =
+                positions.skip(usize::try_from(offset.unsigned_abs() - 1).expect("it fits"));
+            matches.next().map_or(0xffff_ffff, |index| index as u64)
+        },
+    )
+    .code("and.b32 %rx, $b, 31; fns.b32 $d, $a, %rx, $c;")
 }

@@ -136,16 +136,21 @@ pub(super) fn forms() -> Vec<Form> {
 }
 
 fn predicates(compared: Compared) -> Vec<Form> {
-    let (name, o) = (compared.name(), compared.operand());
-    let form = |(comparison, holds): (&str, Holds)| {
-        let name = format!("setp.{comparison}{}.{name}", compared.flag());
-        let code = format!("{name} %p, $a, $b; selp.u32 $d, 1, 0, %p;");
-        let f = move |[a, b, ..]: Sources| u64::from(holds(compared.order(a, b)));
-        Form::new(name, B32, [o, o], f)
+    let name = compared.name();
+    let o = compared.operand();
+    compared
+        .comparisons()
+        .into_iter()
+        .map(|(comparison, holds): (&str, Holds)| {
+            let name = format!("setp.{comparison}{}.{name}", compared.flag());
+            let code = format!("{name} %p, $a, $b; selp.u32 $d, 1, 0, %p;");
+            Form::new(name, B32, [o, o], move |[a, b, ..]: Sources| {
+                u64::from(holds(compared.order(a, b)))
+            })
             .code(code)
             .needs(compared.architecture())
-    };
-    compared.comparisons().into_iter().map(form).collect()
+        })
+        .collect()
 }
 
 /// Comparisons combined with a predicate or its negation, with both results.
@@ -170,12 +175,19 @@ fn combined() -> Vec<Form> {
     selp.u32 %rx, 1, 0, %p; selp.u32 %ry, 2, 0, %q; or.b32 $d, %rx, %ry;"
                 );
                 let o = compared.operand();
-                let f = move |[a, b, c, _]: Sources| {
-                    let (holds, other) = (OF_ALL[2].1(compared.order(a, b)), (c == 1) != negates);
-                    u64::from(combine(holds, other)) | u64::from(combine(!holds, other)) << 1
-                };
                 forms.push(
-                    Form::new(format!("{name} with {sign}p"), B32, [o, o, Truth], f).code(code),
+                    Form::new(
+                        format!("{name} with {sign}p"),
+                        B32,
+                        [o, o, Truth],
+                        move |[a, b, c, _]: Sources| {
+                            let holds = OF_ALL[2].1(compared.order(a, b));
+                            let other = (c == 1) != negates;
+                            u64::from(combine(holds, other))
+                                | u64::from(combine(!holds, other)) << 1
+                        },
+                    )
+                    .code(code),
                 );
             }
         }
@@ -220,14 +232,16 @@ fn numbers(compared: Compared) -> Vec<Form> {
                 compared.name()
             );
             let truth = *truth;
-            let f = move |[a, b, ..]: Sources| {
-                if holds(compared.order(a, b)) {
-                    truth
-                } else {
-                    0
-                }
-            };
-            forms.push(Form::new(name, *d, [o, o], f).needs(compared.architecture()));
+            forms.push(
+                Form::new(name, *d, [o, o], move |[a, b, ..]: Sources| {
+                    if holds(compared.order(a, b)) {
+                        truth
+                    } else {
+                        0
+                    }
+                })
+                .needs(compared.architecture()),
+            );
         }
     }
     forms
@@ -276,22 +290,32 @@ fn selections() -> Vec<Form> {
     .map(|name| (name, width(&name[1..])));
     for (name, o) in types {
         let code = format!("setp.ne.u32 %p, $c, 0; selp.{name} $d, $a, $b, %p;");
-        let f = |[a, b, c, _]: Sources| if c == 1 { a } else { b };
-        forms.push(Form::new(format!("selp.{name}"), o, [o, o, Truth], f).code(code));
-        let integer = |[a, b, c, _]: Sources| if c < 1 << 31 { a } else { b };
+        forms.push(
+            Form::new(
+                format!("selp.{name}"),
+                o,
+                [o, o, Truth],
+                |[a, b, c, _]: Sources| if c == 1 { a } else { b },
+            )
+            .code(code),
+        );
         forms.push(Form::new(
             format!("slct.{name}.s32"),
             o,
             [o, o, B32],
-            integer,
+            |[a, b, c, _]: Sources| if c < 1 << 31 { a } else { b },
         ));
         for flush in [false, true] {
-            let float = move |[a, b, c, _]: Sources| {
-                let c = F32.value(if flush { F32.flush(c) } else { c });
-                if c >= 0.0 { a } else { b }
-            };
             let name = format!("slct{}.{name}.f32", if flush { ".ftz" } else { "" });
-            forms.push(Form::new(name, o, [o, o, SINGLE], float));
+            forms.push(Form::new(
+                name,
+                o,
+                [o, o, SINGLE],
+                move |[a, b, c, _]: Sources| {
+                    let c = F32.value(if flush { F32.flush(c) } else { c });
+                    if c >= 0.0 { a } else { b }
+                },
+            ));
         }
     }
     forms

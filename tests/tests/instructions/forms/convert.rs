@@ -145,15 +145,22 @@ fn from_integers() -> Vec<Form> {
                     }
                     let sat = if saturate { ".sat" } else { "" };
                     let name = format!("cvt.{direction}{sat}.{to}.{}", from.name());
-                    let f = move |[a, ..]: [u64; 4]| {
-                        let bits = format.round(&Wide::integer(from.value(a)), round);
-                        if saturate {
-                            format.saturate(bits)
-                        } else {
-                            bits
-                        }
-                    };
-                    forms.push(Form::new(name, Operand::Float(format), [a], f).needs(needs(to)));
+                    forms.push(
+                        Form::new(
+                            name,
+                            Operand::Float(format),
+                            [a],
+                            move |[a, ..]: [u64; 4]| {
+                                let bits = format.round(&Wide::integer(from.value(a)), round);
+                                if saturate {
+                                    format.saturate(bits)
+                                } else {
+                                    bits
+                                }
+                            },
+                        )
+                        .needs(needs(to)),
+                    );
                 }
             }
         }
@@ -217,13 +224,17 @@ fn to_integers() -> Vec<Form> {
                         continue;
                     }
                     let name = format!("cvt.{direction}{flags}.{}.{from}", to.name());
-                    let f = move |[a, ..]: [u64; 4]| {
-                        let a = if flush { format.flush(a) } else { a };
-                        extended(to, to_integer(to, format, a, round))
-                    };
                     forms.push(
-                        Form::new(name, register(d), [Operand::Float(format)], f)
-                            .needs(needs(from)),
+                        Form::new(
+                            name,
+                            register(d),
+                            [Operand::Float(format)],
+                            move |[a, ..]: [u64; 4]| {
+                                let a = if flush { format.flush(a) } else { a };
+                                extended(to, to_integer(to, format, a, round))
+                            },
+                        )
+                        .needs(needs(from)),
                     );
                 }
             }
@@ -294,8 +305,12 @@ fn floats() -> Vec<Form> {
                     };
                     let dot = if direction.is_empty() { "" } else { "." };
                     let name = format!("cvt{dot}{direction}{flags}.{to}.{from}");
-                    let f = move |[s, ..]: [u64; 4]| reformat(d, a, s, mode);
-                    let form = Form::new(name, Operand::Float(d), [Operand::Float(a)], f);
+                    let form = Form::new(
+                        name,
+                        Operand::Float(d),
+                        [Operand::Float(a)],
+                        move |[s, ..]: [u64; 4]| reformat(d, a, s, mode),
+                    );
                     let needs = if flags == ".relu" {
                         needs(to).max(80)
                     } else {
@@ -329,18 +344,20 @@ fn integral_floats() -> Vec<Form> {
                 if flags == ".ftz" && format != F32 || flags == ".sat" && format == BF16 {
                     continue;
                 }
-                let f = move |[a, ..]: [u64; 4]| {
-                    let a = if flags == ".ftz" { format.flush(a) } else { a };
-                    let result = whole(format, a, round);
-                    if flags == ".sat" {
-                        format.saturate(result)
-                    } else {
-                        result
-                    }
-                };
                 let text = format!("cvt.{direction}{flags}.{name}.{name}");
                 let o = Operand::Float(format);
-                forms.push(Form::new(text, o, [o], f).needs(needs(name)));
+                forms.push(
+                    Form::new(text, o, [o], move |[a, ..]: [u64; 4]| {
+                        let a = if flags == ".ftz" { format.flush(a) } else { a };
+                        let result = whole(format, a, round);
+                        if flags == ".sat" {
+                            format.saturate(result)
+                        } else {
+                            result
+                        }
+                    })
+                    .needs(needs(name)),
+                );
             }
         }
     }
@@ -359,8 +376,12 @@ fn integral_floats() -> Vec<Form> {
                 ..Mode::new(Round::Nearest)
             };
             let o = Operand::Float(format);
-            let f = move |[a, ..]: [u64; 4]| reformat(format, format, a, mode);
-            forms.push(Form::new(format!("cvt{flags}.{name}.{name}"), o, [o], f));
+            forms.push(Form::new(
+                format!("cvt{flags}.{name}.{name}"),
+                o,
+                [o],
+                move |[a, ..]: [u64; 4]| reformat(format, format, a, mode),
+            ));
         }
     }
     forms

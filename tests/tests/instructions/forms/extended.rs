@@ -19,7 +19,8 @@ type Sum = fn(Integer, Sources) -> i128;
 
 /// Returns a form for the result and one for the carry-out.
 fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 2] {
-    let (o, letters) = (operand(t.bits), ["$a", "$b", "$c"]);
+    let o = operand(t.bits);
+    let letters = ["$a", "$b", "$c"];
     let scratch = if t.bits == 32 { "%rx" } else { "%lx" };
     let operands = letters[..sources].join(", ");
     // The last source is the carry-in.

@@ -196,20 +196,22 @@ pub(super) fn extremes(scalar: &str, format: Format, o: Operand, architecture: u
             } else {
                 architecture
             };
-            let f = move |[a, b, ..]: Sources| match o {
-                Operand::Pair(_) => {
-                    let mask = format.sign() | (format.sign() - 1);
-                    let upper = extreme(
-                        format,
-                        form,
-                        a >> format.width & mask,
-                        b >> format.width & mask,
-                    );
-                    extreme(format, form, a & mask, b & mask) | upper << format.width
-                }
-                _ => extreme(format, form, a, b),
-            };
-            forms.push(Form::new(name, o, [o, o], f).needs(needs));
+            forms.push(
+                Form::new(name, o, [o, o], move |[a, b, ..]: Sources| match o {
+                    Operand::Pair(_) => {
+                        let mask = format.sign() | (format.sign() - 1);
+                        let upper = extreme(
+                            format,
+                            form,
+                            a >> format.width & mask,
+                            b >> format.width & mask,
+                        );
+                        extreme(format, form, a & mask, b & mask) | upper << format.width
+                    }
+                    _ => extreme(format, form, a, b),
+                })
+                .needs(needs),
+            );
         }
     }
     forms

@@ -56,9 +56,10 @@ fn singles() -> Vec<Form> {
 /// Returns a function of a number below 2: the highest exponent bit is cleared.
 fn wave(name: &str, bound: Bound, function: Function) -> Form {
     const NEAR_ZERO: u64 = 0xbfff_ffff;
-    let value = move |[a, ..]: Sources| vec![function(F32.value(a & NEAR_ZERO))];
-    Form::near_value(name, F32, [SINGLE], bound, value)
-        .code(format!("and.b32 %rx, $a, {NEAR_ZERO:#x}; {name} $d, %rx;"))
+    Form::near_value(name, F32, [SINGLE], bound, move |[a, ..]: Sources| {
+        vec![function(F32.value(a & NEAR_ZERO))]
+    })
+    .code(format!("and.b32 %rx, $a, {NEAR_ZERO:#x}; {name} $d, %rx;"))
 }
 
 /// Quotients by numbers from 2^-63 to 2, for which every form is specified.
@@ -69,11 +70,17 @@ fn quotients() -> Vec<Form> {
         let flushes = name.contains("ftz");
         let code =
             format!("and.b32 %rx, $b, {CUT:#x}; or.b32 %rx, %rx, {RAISE:#x}; {name} $d, $a, %rx;");
-        let value = move |[a, b, ..]: Sources| {
-            let a = if flushes { F32.flush(a) } else { a };
-            vec![F32.value(a) / F32.value(b & CUT | RAISE)]
-        };
-        Form::near_value(name, F32, [SINGLE, SINGLE], Bound::ulps(2.0), value).code(code)
+        Form::near_value(
+            name,
+            F32,
+            [SINGLE, SINGLE],
+            Bound::ulps(2.0),
+            move |[a, b, ..]: Sources| {
+                let a = if flushes { F32.flush(a) } else { a };
+                vec![F32.value(a) / F32.value(b & CUT | RAISE)]
+            },
+        )
+        .code(code)
     };
     let kinds = ["approx", "approx.ftz", "full", "full.ftz"];
     kinds
@@ -86,16 +93,21 @@ fn quotients() -> Vec<Form> {
 fn doubles() -> [Form; 3] {
     let bound = Bound::ulps(33.0_f64.exp2());
     // As measured, the lower half of the operand is ignored.
-    let upper = |value: f64| f64::from_bits(value.to_bits() & !0xffff_ffff);
     let coarse = |name: &str, function: Function| {
-        let value = move |[a, ..]: Sources| vec![function(upper(f64::from_bits(F64.flush(a))))];
-        Form::near_value(name, F64, [DOUBLE], bound, value)
+        Form::near_value(name, F64, [DOUBLE], bound, move |[a, ..]: Sources| {
+            vec![function(upper_word(f64::from_bits(F64.flush(a))))]
+        })
     };
     [
         coarse("rcp.approx.ftz.f64", |x| 1.0 / x),
         coarse("rsqrt.approx.ftz.f64", inverse_root),
         Form::near("rsqrt.approx.f64", F64, false, bound, inverse_root),
     ]
+}
+
+/// Clears the lower word of a number.
+fn upper_word(value: f64) -> f64 {
+    f64::from_bits(value.to_bits() & !0xffff_ffff)
 }
 
 fn halves() -> Vec<Form> {

@@ -11,7 +11,7 @@ pub(super) fn forms() -> Vec<Form> {
         .flat_map(|format| {
             [false, true]
                 .into_iter()
-                .flat_map(move |pair| of(format, pair))
+                .flat_map(move |pair| format_forms(format, pair))
         })
         .collect()
 }
@@ -19,15 +19,15 @@ pub(super) fn forms() -> Vec<Form> {
 /// Applies a function to one number or to both packed numbers.
 fn each(format: Format, pair: bool, sources: [u64; 4], f: impl Fn(&[u64]) -> u64) -> u64 {
     let mask = format.sign() | (format.sign() - 1);
-    let at = |shift: u32| f(&sources.map(|bits| bits >> shift & mask));
+    let lane = |shift: u32| f(&sources.map(|bits| bits >> shift & mask));
     if pair {
-        at(0) | at(format.width) << format.width
+        lane(0) | lane(format.width) << format.width
     } else {
-        at(0)
+        lane(0)
     }
 }
 
-fn of(format: Format, pair: bool) -> Vec<Form> {
+fn format_forms(format: Format, pair: bool) -> Vec<Form> {
     let (letter, is_brain) = if format == BF16 {
         ("bf16", true)
     } else {
@@ -57,24 +57,25 @@ fn of(format: Format, pair: bool) -> Vec<Form> {
     } else {
         &[false, true]
     } {
-        let (flush, ftz) = (*flush, if *flush { ".ftz" } else { "" });
+        let ftz = if *flush { ".ftz" } else { "" };
+        let flush = *flush;
         let flushed = move |bits: u64| if flush { format.flush(bits) } else { bits };
         let needs = if is_brain { 80 } else { 75 };
         forms.push(
             Form::new(format!("abs{ftz}.{scalar}"), o, [o], move |sources| {
-                each(format, pair, sources, |it| {
-                    flushed(canonical(it[0] & !format.sign()))
+                each(format, pair, sources, |operands| {
+                    flushed(canonical(operands[0] & !format.sign()))
                 })
             })
             .needs(needs),
         );
         forms.push(
             Form::new(format!("neg{ftz}.{scalar}"), o, [o], move |sources| {
-                each(format, pair, sources, |it| {
-                    if format.is_nan(it[0]) {
-                        canonical(it[0])
+                each(format, pair, sources, |operands| {
+                    if format.is_nan(operands[0]) {
+                        canonical(operands[0])
                     } else {
-                        flushed(it[0] ^ format.sign())
+                        flushed(operands[0] ^ format.sign())
                     }
                 })
             })
@@ -111,12 +112,16 @@ fn sums(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
                 saturate: *saturate,
                 ..Mode::new(Round::Nearest)
             };
-            let f = move |sources| {
-                each(format, pair, sources, |it| {
-                    arithmetic(format, operation, mode, &it[..2])
-                })
-            };
-            let form = Form::new(format!("{opcode}{text}.{scalar}"), o, [o, o], f);
+            let form = Form::new(
+                format!("{opcode}{text}.{scalar}"),
+                o,
+                [o, o],
+                move |sources| {
+                    each(format, pair, sources, |operands| {
+                        arithmetic(format, operation, mode, &operands[..2])
+                    })
+                },
+            );
             forms.push(form.needs(if format == BF16 { 90 } else { 75 }));
         }
     }
@@ -136,24 +141,27 @@ fn fused(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
             (".ftz.relu", true, false, true),
         ]
     };
-    let form = |(text, flush, saturate, relu): &(&str, bool, bool, bool)| {
-        let mode = Mode {
-            flush: *flush,
-            saturate: *saturate,
-            relu: *relu,
-            round: Round::Nearest,
-        };
-        let f = move |sources| {
-            each(format, pair, sources, |it| {
-                arithmetic(format, Operation::MultiplyAdd, mode, &it[..3])
-            })
-        };
-        let form = Form::new(format!("fma.rn{text}.{scalar}"), o, [o, o, o], f);
-        form.needs(if format == BF16 || *relu { 80 } else { 75 })
-    };
     flags
         .iter()
-        .map(form)
+        .map(|(text, flush, saturate, relu): &(&str, bool, bool, bool)| {
+            let mode = Mode {
+                flush: *flush,
+                saturate: *saturate,
+                relu: *relu,
+                round: Round::Nearest,
+            };
+            let form = Form::new(
+                format!("fma.rn{text}.{scalar}"),
+                o,
+                [o, o, o],
+                move |sources| {
+                    each(format, pair, sources, |operands| {
+                        arithmetic(format, Operation::MultiplyAdd, mode, &operands[..3])
+                    })
+                },
+            );
+            form.needs(if format == BF16 || *relu { 80 } else { 75 })
+        })
         .chain(forgetful(format, pair, scalar, o))
         .collect()
 }
@@ -166,21 +174,21 @@ fn forgetful(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> 
     let mut forms = Vec::new();
     for ((text, relu), factor) in [(".oob", false), (".oob.relu", true)]
         .into_iter()
-        .flat_map(|it| [(it, 0), (it, 1)])
+        .flat_map(|name| [(name, 0), (name, 1)])
     {
         let mode = Mode {
             relu,
             ..Mode::new(Round::Nearest)
         };
         let f = move |sources| {
-            each(format, pair, sources, |it| {
-                let mut it = [it[0], it[1], it[2]];
-                it[factor] |= BEYOND;
-                let is_beyond = it[..2].iter().any(|bits| bits & 0x7fff == BEYOND);
+            each(format, pair, sources, |operands| {
+                let mut operands = [operands[0], operands[1], operands[2]];
+                operands[factor] |= BEYOND;
+                let is_beyond = operands[..2].iter().any(|bits| bits & 0x7fff == BEYOND);
                 if is_beyond {
                     0
                 } else {
-                    arithmetic(format, Operation::MultiplyAdd, mode, &it)
+                    arithmetic(format, Operation::MultiplyAdd, mode, &operands)
                 }
             })
         };

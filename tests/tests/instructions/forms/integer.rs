@@ -16,7 +16,7 @@ pub(super) fn forms() -> Vec<Form> {
     let mut forms: Vec<Form> = INTEGERS.iter().flat_map(|scalar| plain(*scalar)).collect();
     forms.extend(INTEGERS.iter().flat_map(|scalar| products(*scalar)));
     forms.extend(saturating());
-    forms.extend([U32, S32].into_iter().flat_map(products_of_24_bits));
+    forms.extend([U32, S32].into_iter().flat_map(products24));
     forms.extend(halves());
     forms.extend(dot_products());
     forms
@@ -24,7 +24,8 @@ pub(super) fn forms() -> Vec<Form> {
 
 /// Returns the forms of every type.
 fn plain(t: Integer) -> Vec<Form> {
-    let (name, o) = (t.name(), operand(t.bits));
+    let name = t.name();
+    let o = operand(t.bits);
     let binary = |opcode: &str, f: fn(Integer, i128, i128) -> i128| {
         Form::new(format!("{opcode}.{name}"), o, [o, o], move |[a, b, ..]| {
             t.wrap(f(t, t.value(a), t.value(b)))
@@ -57,7 +58,8 @@ fn plain(t: Integer) -> Vec<Form> {
 }
 
 fn products(t: Integer) -> Vec<Form> {
-    let (name, o) = (t.name(), operand(t.bits));
+    let name = t.name();
+    let o = operand(t.bits);
     let low = move |a: u64, b: u64| t.value(a).wrapping_mul(t.value(b));
     let mut forms = vec![
         Form::new(format!("mul.lo.{name}"), o, [o, o], move |[a, b, ..]| {
@@ -80,7 +82,8 @@ fn products(t: Integer) -> Vec<Form> {
         ),
     ];
     if t.bits < 64 {
-        let (w, wide) = (t.wide(), operand(2 * t.bits));
+        let w = t.wide();
+        let wide = operand(2 * t.bits);
         forms.push(Form::new(
             format!("mul.wide.{name}"),
             wide,
@@ -98,24 +101,23 @@ fn products(t: Integer) -> Vec<Form> {
 }
 
 fn saturating() -> [Form; 3] {
-    let v = |bits| S32.value(bits);
     [
         Form::new("add.sat.s32", B32, [B32, B32], move |[a, b, ..]| {
-            S32.clamp(v(a) + v(b))
+            S32.clamp(S32.value(a) + S32.value(b))
         }),
         Form::new("sub.sat.s32", B32, [B32, B32], move |[a, b, ..]| {
-            S32.clamp(v(a) - v(b))
+            S32.clamp(S32.value(a) - S32.value(b))
         }),
         Form::new(
             "mad.hi.sat.s32",
             B32,
             [B32, B32, B32],
-            move |[a, b, c, _]| S32.clamp(S32.high_product(a, b) + v(c)),
+            move |[a, b, c, _]| S32.clamp(S32.high_product(a, b) + S32.value(c)),
         ),
     ]
 }
 
-fn products_of_24_bits(t: Integer) -> Vec<Form> {
+fn products24(t: Integer) -> Vec<Form> {
     let name = t.name();
     let narrow = Integer { bits: 24, ..t };
     let product = move |a: u64, b: u64| narrow.value(a) * narrow.value(b);
@@ -195,21 +197,21 @@ fn dot_products() -> Vec<Form> {
     let mut forms = Vec::new();
     for a_signed in [false, true] {
         for b_signed in [false, true] {
-            let letter = |signed| if signed { 's' } else { 'u' };
-            let types = format!("{}32.{}32", letter(a_signed), letter(b_signed));
+            let a_letter = if a_signed { 's' } else { 'u' };
+            let b_letter = if b_signed { 's' } else { 'u' };
+            let types = format!("{a_letter}32.{b_letter}32");
             let sum = move |a: u64, b: u64, c: u64, count: u32, first: u32| {
-                let (x, y) = (
-                    Integer {
-                        bits: 32 / count,
-                        signed: a_signed,
-                    },
-                    Integer {
-                        bits: 8,
-                        signed: b_signed,
-                    },
-                );
-                let products = (0..count)
-                    .map(|at| x.value(a >> (at * x.bits)) * y.value(b >> ((first + at) * 8)));
+                let x = Integer {
+                    bits: 32 / count,
+                    signed: a_signed,
+                };
+                let y = Integer {
+                    bits: 8,
+                    signed: b_signed,
+                };
+                let products = (0..count).map(|index| {
+                    x.value(a >> (index * x.bits)) * y.value(b >> ((first + index) * 8))
+                });
                 U32.wrap(products.sum::<i128>() + U32.value(c))
             };
             forms.push(Form::new(

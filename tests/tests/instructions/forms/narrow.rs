@@ -62,20 +62,29 @@ fn tensor_floats() -> Vec<Form> {
         ("rz", Round::Zero, false, 90),
         ("rz.relu", Round::Zero, true, 90),
     ];
-    let form = |(direction, round, relu, architecture)| {
-        let f = move |[a, ..]: [u64; 4]| {
-            let narrow = match F32.class(a) {
-                // As measured: rounding half away from zero truncates the lower bits.
-                Class::Nan if round == Round::Away => return a & !0x1fff,
-                Class::Nan => return 0x7fff_ffff,
-                Class::Infinite => a >> 13,
-                Class::Finite { .. } => TF32.round(&F32.wide(a).expect("it is finite"), round),
-            };
-            (if relu { TF32.relu(narrow) } else { narrow }) << 13
-        };
-        Form::new(format!("cvt.{direction}.tf32.f32"), SINGLE, [SINGLE], f).needs(architecture)
-    };
-    forms.into_iter().map(form).collect()
+    forms
+        .into_iter()
+        .map(|(direction, round, relu, architecture)| {
+            Form::new(
+                format!("cvt.{direction}.tf32.f32"),
+                SINGLE,
+                [SINGLE],
+                move |[a, ..]: [u64; 4]| {
+                    let narrow = match F32.class(a) {
+                        // As measured: rounding half away from zero truncates the lower bits.
+                        Class::Nan if round == Round::Away => return a & !0x1fff,
+                        Class::Nan => return 0x7fff_ffff,
+                        Class::Infinite => a >> 13,
+                        Class::Finite { .. } => {
+                            TF32.round(&F32.wide(a).expect("it is finite"), round)
+                        }
+                    };
+                    (if relu { TF32.relu(narrow) } else { narrow }) << 13
+                },
+            )
+            .needs(architecture)
+        })
+        .collect()
 }
 
 /// A format of at most 8 bits: its largest number, and its NaN or the result for NaN.
@@ -191,7 +200,7 @@ fn small() -> Vec<Form> {
             ..
         } = small;
         let is_four = format.width == 4;
-        let place = if is_four { 4 } else { 8 };
+        let bits = if is_four { 4 } else { 8 };
         let d = if is_four { B16 } else { FOURS };
         // The destination of a pair of 4-bit numbers is a byte.
         let text = |code: String| {
@@ -205,7 +214,7 @@ fn small() -> Vec<Form> {
         for (flags, relu) in [("", false), (".relu", true)] {
             let instruction = format!("cvt.rn.satfinite{flags}.{name}.f32");
             let f = move |[a, b, ..]: [u64; 4]| {
-                small.narrow(F32, a, relu) << place | small.narrow(F32, b, relu)
+                small.narrow(F32, a, relu) << bits | small.narrow(F32, b, relu)
             };
             let code = text(format!("{instruction} {result}, $a, $b;"));
             forms.push(
@@ -214,21 +223,21 @@ fn small() -> Vec<Form> {
                     .needs(architecture),
             );
             if format.width == 8 {
-                let f = move |[a, ..]: [u64; 4]| {
-                    small.narrow(F16, a >> 16, relu) << 8 | small.narrow(F16, a & 0xffff, relu)
-                };
                 forms.push(
                     Form::new(
                         format!("cvt.rn.satfinite{flags}.{name}.f16x2"),
                         d,
                         [HALVES],
-                        f,
+                        move |[a, ..]: [u64; 4]| {
+                            small.narrow(F16, a >> 16, relu) << 8
+                                | small.narrow(F16, a & 0xffff, relu)
+                        },
                     )
                     .needs(architecture),
                 );
             }
             let f =
-                move |[a, ..]: [u64; 4]| small.widen(a >> place, relu) << 16 | small.widen(a, relu);
+                move |[a, ..]: [u64; 4]| small.widen(a >> bits, relu) << 16 | small.widen(a, relu);
             let instruction = format!("cvt.rn{flags}.f16x2.{name}");
             let (source, code) = match name {
                 "e5m2x2" => (FIVES, format!("{instruction} $d, $a;")),
@@ -287,14 +296,13 @@ fn finite() -> Vec<Form> {
                 )
                 .needs(80),
             );
-            let f = move |[a, b, ..]: [u64; 4]| {
-                narrow(a, format, round, relu) << 16 | narrow(b, format, round, relu)
-            };
             let pair = Form::new(
                 format!("cvt.{direction}.{flags}.{name}x2.f32"),
                 two,
                 [SINGLE, SINGLE],
-                f,
+                move |[a, b, ..]: [u64; 4]| {
+                    narrow(a, format, round, relu) << 16 | narrow(b, format, round, relu)
+                },
             );
             forms.push(pair.needs(80));
         }
@@ -306,17 +314,22 @@ fn finite() -> Vec<Form> {
         ("rz.satfinite", Round::Zero, false, 100),
         ("rz.satfinite.relu", Round::Zero, true, 100),
     ] {
-        let f = move |[a, ..]: [u64; 4]| match F32.class(a) {
-            // As measured: the lower bits are truncated first, and a resulting infinity is replaced by the largest
-            // number.
-            Class::Nan if round == Round::Away && a & 0x7f_e000 == 0 => {
-                a & 0x8000_0000 | 0x7f7f_e000
-            }
-            Class::Nan => 0x7fff_ffff,
-            _ => narrow(a, TF32, round, relu) << 13,
-        };
         forms.push(
-            Form::new(format!("cvt.{direction}.tf32.f32"), SINGLE, [SINGLE], f).needs(architecture),
+            Form::new(
+                format!("cvt.{direction}.tf32.f32"),
+                SINGLE,
+                [SINGLE],
+                move |[a, ..]: [u64; 4]| match F32.class(a) {
+                    // As measured: the lower bits are truncated first, and a resulting infinity is replaced by the largest
+                    // number.
+                    Class::Nan if round == Round::Away && a & 0x7f_e000 == 0 => {
+                        a & 0x8000_0000 | 0x7f7f_e000
+                    }
+                    Class::Nan => 0x7fff_ffff,
+                    _ => narrow(a, TF32, round, relu) << 13,
+                },
+            )
+            .needs(architecture),
         );
     }
     forms
@@ -331,7 +344,7 @@ fn bits_at(random: u64, places: impl IntoIterator<Item = u32>) -> u64 {
 }
 
 /// Rounds down, or up if the sum of the random bits as a fraction and the discarded part is at least one.
-fn at_random(format: Format, bits: u64, (random, width): (u64, u32)) -> u64 {
+fn at_random(format: Format, bits: u64, random: u64, width: u32) -> u64 {
     let number = F32.wide(bits).expect("it is finite");
     let below = format.round_magnitude(&number, Round::Zero);
     let value = |magnitude: u64| match format.finite(magnitude) {
@@ -359,28 +372,30 @@ fn random() -> Vec<Form> {
         (16..24).rev().chain((0..8).rev()).collect::<Vec<u32>>(),
     ];
     for small in SMALL {
-        let (name, width) = (
-            small.name.replace("x2", "x4"),
-            if small.format.width == 4 { 4 } else { 8 },
-        );
+        let name = small.name.replace("x2", "x4");
+        let width = if small.format.width == 4 { 4 } else { 8 };
         for (flags, relu) in [("satfinite", false), ("relu.satfinite", true)] {
-            let places = if width == 4 { fp4.clone() } else { fp8.clone() };
-            let f = move |[a, b, c, random]: [u64; 4]| {
-                [a, b, c, a]
-                    .into_iter()
-                    .zip(&places)
-                    .fold(0, |whole, (bits, places)| {
-                        let random = bits_at(random, places.iter().copied());
-                        whole << width | small.at_random(bits, (random, 16), relu)
-                    })
-            };
+            let values = if width == 4 { fp4.clone() } else { fp8.clone() };
             let d = if width == 4 { B16 } else { B32 };
             let instruction = format!("cvt.rs.{flags}.{name}.f32");
             let code = format!("{instruction} $d, {{$a, $b, $c, $a}}, $e;");
             forms.push(
-                Form::new(instruction, d, [SINGLE, SINGLE, SINGLE, B32], f)
-                    .code(code)
-                    .needs(100),
+                Form::new(
+                    instruction,
+                    d,
+                    [SINGLE, SINGLE, SINGLE, B32],
+                    move |[a, b, c, random]: [u64; 4]| {
+                        [a, b, c, a]
+                            .into_iter()
+                            .zip(&values)
+                            .fold(0, |whole, (bits, values)| {
+                                let random = bits_at(random, values.iter().copied());
+                                whole << width | small.at_random(bits, random, 16, relu)
+                            })
+                    },
+                )
+                .code(code)
+                .needs(100),
             );
         }
     }
@@ -388,7 +403,7 @@ fn random() -> Vec<Form> {
 }
 
 impl Small {
-    fn at_random(self, bits: u64, random: (u64, u32), relu: bool) -> u64 {
+    fn at_random(self, bits: u64, random: u64, width: u32, relu: bool) -> u64 {
         let sign = if F32.is_negative(bits) {
             self.format.sign()
         } else {
@@ -401,7 +416,9 @@ impl Small {
             Class::Finite { .. } if f64::from(f32::from_bits(bits as u32)).abs() >= 65_536.0 => {
                 sign | self.largest
             }
-            Class::Finite { .. } => sign | at_random(self.format, bits, random).min(self.largest),
+            Class::Finite { .. } => {
+                sign | at_random(self.format, bits, random, width).min(self.largest)
+            }
         }
     }
 }
@@ -413,7 +430,8 @@ fn random_pairs() -> Vec<Form> {
         ("bf16x2", BF16, BRAINS, 16, f64::INFINITY),
     ] {
         for flags in ["", ".relu", ".satfinite", ".relu.satfinite"] {
-            let (relu, finite) = (flags.contains("relu"), flags.contains("satfinite"));
+            let relu = flags.contains("relu");
+            let finite = flags.contains("satfinite");
             let narrow = move |bits: u64, random: u64| {
                 let sign = if F32.is_negative(bits) {
                     format.sign()
@@ -430,7 +448,7 @@ fn random_pairs() -> Vec<Form> {
                         format.infinity()
                     }
                     Class::Finite { .. } => {
-                        at_random(format, bits, (random, width)).min(format.infinity())
+                        at_random(format, bits, random, width).min(format.infinity())
                     }
                 };
                 sign | if finite {
@@ -439,15 +457,14 @@ fn random_pairs() -> Vec<Form> {
                     magnitude
                 }
             };
-            let f = move |[a, b, random, _]: [u64; 4]| {
-                let upper = bits_at(random, (16..16 + width).rev());
-                narrow(a, upper) << 16 | narrow(b, bits_at(random, (0..width).rev()))
-            };
             let form = Form::new(
                 format!("cvt.rs{flags}.{name}.f32"),
                 d,
                 [SINGLE, SINGLE, B32],
-                f,
+                move |[a, b, random, _]: [u64; 4]| {
+                    let upper = bits_at(random, (16..16 + width).rev());
+                    narrow(a, upper) << 16 | narrow(b, bits_at(random, (0..width).rev()))
+                },
             );
             forms.push(form.needs(100));
         }
@@ -461,7 +478,8 @@ fn scales() -> Vec<Form> {
     for (direction, up) in [("rz", false), ("rp", true)] {
         for flags in ["", ".satfinite"] {
             let scale = move |bits: u64| {
-                let (exponent, fraction) = (bits >> 7 & 0xff, bits & 0x7f);
+                let exponent = bits >> 7 & 0xff;
+                let fraction = bits & 0x7f;
                 match (exponent, fraction) {
                     (0xff, 0) => 0xfe,
                     (0xff, _) => 0xff,
@@ -470,9 +488,13 @@ fn scales() -> Vec<Form> {
                     (exponent, fraction) => (exponent + u64::from(up && fraction != 0)).min(0xfe),
                 }
             };
-            let f = move |[a, ..]: [u64; 4]| scale(a >> 16) << 8 | scale(a & 0xffff);
             let name = format!("cvt.{direction}{flags}.ue8m0x2.bf16x2");
-            forms.push(Form::new(name, B16, [BRAINS], f).needs(100));
+            forms.push(
+                Form::new(name, B16, [BRAINS], move |[a, ..]: [u64; 4]| {
+                    scale(a >> 16) << 8 | scale(a & 0xffff)
+                })
+                .needs(100),
+            );
         }
     }
     forms
@@ -490,20 +512,21 @@ fn packed_integers() -> Vec<Form> {
         (2, false),
         (2, true),
     ];
-    let form = |(bits, signed)| {
-        let t = Integer { bits, signed };
-        let pair = move |a: u64, b: u64| t.clamp(S32.value(a)) << bits | t.clamp(S32.value(b));
-        if bits == 16 {
-            let name = format!("cvt.pack.sat.{}.s32", t.name());
-            return Form::new(name, B32, [B32, B32], move |[a, b, ..]| pair(a, b));
-        }
-        let f = move |[a, b, c, _]: [u64; 4]| pair(a, b) | c << (2 * bits) & 0xffff_ffff;
-        Form::new(
-            format!("cvt.pack.sat.{}.s32.b32", t.name()),
-            B32,
-            [B32; 3],
-            f,
-        )
-    };
-    types.into_iter().map(form).collect::<Vec<Form>>()
+    types
+        .into_iter()
+        .map(|(bits, signed)| {
+            let t = Integer { bits, signed };
+            let pair = move |a: u64, b: u64| t.clamp(S32.value(a)) << bits | t.clamp(S32.value(b));
+            if bits == 16 {
+                let name = format!("cvt.pack.sat.{}.s32", t.name());
+                return Form::new(name, B32, [B32, B32], move |[a, b, ..]| pair(a, b));
+            }
+            Form::new(
+                format!("cvt.pack.sat.{}.s32.b32", t.name()),
+                B32,
+                [B32; 3],
+                move |[a, b, c, _]: [u64; 4]| pair(a, b) | c << (2 * bits) & 0xffff_ffff,
+            )
+        })
+        .collect::<Vec<Form>>()
 }

@@ -49,7 +49,8 @@ fn names([to, a, b]: [Integer; 3]) -> String {
 
 /// Returns the result of the second operation on the result and the third operand.
 fn second(operation: &str, t: Integer, value: i128, c: u64) -> u64 {
-    let (value, c) = (t.value(t.wrap(value)), t.value(c));
+    let value = t.value(t.wrap(value));
+    let c = t.value(c);
     t.wrap(match operation {
         ".add" => value + c,
         ".min" => value.min(c),
@@ -80,12 +81,11 @@ fn words() -> Vec<Form> {
                     to.wrap(result(a, b))
                 }));
                 for operation in [".add", ".min", ".max"] {
-                    let f = move |[a, b, c, _]: [u64; 4]| second(operation, to, result(a, b), c);
                     forms.push(Form::new(
                         format!("{name}{operation}"),
                         B32,
                         [B32, B32, B32],
-                        f,
+                        move |[a, b, c, _]: [u64; 4]| second(operation, to, result(a, b), c),
                     ));
                 }
             }
@@ -101,10 +101,9 @@ fn parts() -> Vec<Form> {
         let (other, other_shift, other_width) = PARTS[(index + 4) % PARTS.len()];
         for types in [TYPES[0], TYPES[1]] {
             let [to, x, y] = types;
-            let part = |t: Integer, bits: u64, shift: u32, width: u32| {
-                Integer { bits: width, ..t }.value(bits >> shift)
+            let sum = move |a, b| {
+                part_value(x, a, shift, width) - part_value(y, b, other_shift, other_width)
             };
-            let sum = move |a, b| part(x, a, shift, width) - part(y, b, other_shift, other_width);
             let name = format!("vsub.{} of {selector} and {other}", names(types));
             let code = format!("vsub.{} $d, $a{selector}, $b{other};", names(types));
             forms.push(
@@ -116,13 +115,20 @@ fn parts() -> Vec<Form> {
                 "vsub.{}.sat $d{selector}, $a{selector}, $b{other}, $c;",
                 names(types)
             );
-            let f = move |[a, b, c, _]: [u64; 4]| {
-                field.clamp(sum(a, b)) << shift | c & !(field.mask() << shift)
-            };
-            forms.push(Form::new(name, B32, [B32, B32, B32], f).code(code));
+            forms.push(
+                Form::new(name, B32, [B32, B32, B32], move |[a, b, c, _]: [u64; 4]| {
+                    field.clamp(sum(a, b)) << shift | c & !(field.mask() << shift)
+                })
+                .code(code),
+            );
         }
     }
     forms
+}
+
+/// Returns the value of a part of a register.
+fn part_value(t: Integer, bits: u64, shift: u32, width: u32) -> i128 {
+    Integer { bits: width, ..t }.value(bits >> shift)
 }
 
 fn shifts() -> Vec<Form> {
@@ -131,8 +137,8 @@ fn shifts() -> Vec<Form> {
         for wraps in [false, true] {
             let mode = if wraps { "wrap" } else { "clamp" };
             let count = move |b: u64| if wraps { b & 31 } else { b.min(32) };
-            let left = format!("vshl.u32.{}.u32.{mode}", t.name());
-            forms.push(Form::new(left, B32, [B32, Count], move |[a, b, ..]| {
+            let spelling = format!("vshl.u32.{}.u32.{mode}", t.name());
+            forms.push(Form::new(spelling, B32, [B32, Count], move |[a, b, ..]| {
                 U32.wrap(t.value(a) << count(b))
             }));
             let right = format!("vshr.{0}.{0}.u32.{mode}", t.name());
@@ -158,8 +164,12 @@ fn comparisons() -> Vec<Form> {
     for (comparison, holds) in comparisons {
         for (x, y) in [(U32, U32), (S32, S32), (U32, S32)] {
             let name = format!("vset.{}.{}.{comparison}", x.name(), y.name());
-            let f = move |[a, b, ..]: [u64; 4]| u64::from(holds(&x.value(a), &y.value(b)));
-            forms.push(Form::new(name, B32, [B32, B32], f));
+            forms.push(Form::new(
+                name,
+                B32,
+                [B32, B32],
+                move |[a, b, ..]: [u64; 4]| u64::from(holds(&x.value(a), &y.value(b))),
+            ));
         }
     }
     forms
@@ -172,14 +182,20 @@ fn products() -> Vec<Form> {
         for (scale, shift) in [("", 0), (".shr7", 7), (".shr15", 15)] {
             let name = format!("vmad.{}{scale} of halves", names([to, x, y]));
             let code = format!("vmad.{}{scale} $d, $a.h0, $b.h1, $c;", names([to, x, y]));
-            let half = |t: Integer, bits: u64| Integer { bits: 16, ..t }.value(bits);
-            let f = move |[a, b, c, _]: [u64; 4]| {
-                to.wrap((half(x, a) * half(y, b >> 16) + to.value(c)) >> shift)
-            };
-            forms.push(Form::new(name, B32, [B32, B32, B32], f).code(code));
+            forms.push(
+                Form::new(name, B32, [B32, B32, B32], move |[a, b, c, _]: [u64; 4]| {
+                    to.wrap((half_value(x, a) * half_value(y, b >> 16) + to.value(c)) >> shift)
+                })
+                .code(code),
+            );
         }
     }
     forms
+}
+
+/// Returns the value of a half of a register.
+fn half_value(t: Integer, bits: u64) -> i128 {
+    Integer { bits: 16, ..t }.value(bits)
 }
 
 /// Two or four lanes, with and without accumulation.
@@ -207,16 +223,27 @@ fn lanes() -> Vec<Form> {
                         names(types),
                         if saturates { ".sat" } else { "" }
                     );
-                    let each = move |[a, b, ..]: [u64; 4]| {
-                        (0..count).map(|at| lane(a, b, at) << (at * bits)).sum()
-                    };
-                    forms.push(Form::new(&name, B32, [o, o, B32], each));
+                    forms.push(Form::new(
+                        &name,
+                        B32,
+                        [o, o, B32],
+                        move |[a, b, ..]: [u64; 4]| {
+                            (0..count)
+                                .map(|index| lane(a, b, index) << (index * bits))
+                                .sum()
+                        },
+                    ));
                     if !saturates {
-                        let f = move |[a, b, c, _]: [u64; 4]| {
-                            let sum: i128 = (0..count).map(|at| to.value(lane(a, b, at))).sum();
-                            U32.wrap(sum + U32.value(c))
-                        };
-                        forms.push(Form::new(format!("{name}.add"), B32, [o, o, B32], f));
+                        forms.push(Form::new(
+                            format!("{name}.add"),
+                            B32,
+                            [o, o, B32],
+                            move |[a, b, c, _]: [u64; 4]| {
+                                let sum: i128 =
+                                    (0..count).map(|index| to.value(lane(a, b, index))).sum();
+                                U32.wrap(sum + U32.value(c))
+                            },
+                        ));
                     }
                 }
             }

@@ -102,7 +102,8 @@ impl Integer {
 
     /// Returns the quotient, or all ones for a zero divisor.
     pub(crate) fn quotient(self, a: u64, b: u64) -> u64 {
-        let (a, b) = (self.value(a), self.value(b));
+        let a = self.value(a);
+        let b = self.value(b);
         if b == 0 {
             self.mask()
         } else {
@@ -112,7 +113,8 @@ impl Integer {
 
     /// Returns the remainder, or all ones for a zero divisor.
     pub(crate) fn remainder(self, a: u64, b: u64) -> u64 {
-        let (a, b) = (self.value(a), self.value(b));
+        let a = self.value(a);
+        let b = self.value(b);
         if b == 0 {
             self.mask()
         } else {

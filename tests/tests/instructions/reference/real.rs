@@ -241,13 +241,14 @@ impl Format {
     /// normal number after rounding with an unbounded exponent. As measured.
     fn round_product(self, number: &Wide, mode: Mode) -> u64 {
         let least_normal = self.least + self.precision as i32 - 1;
-        let is_less = |top: i32| {
-            let (kept, rest) = number.split(top - (self.precision as i32 - 1));
-            let up = mode.round.is_away_from_zero(number.negative, kept, rest);
-            let carries = up && kept + 1 == 1 << self.precision;
-            top + i32::from(carries) < least_normal
-        };
-        if mode.flush && number.top().is_some_and(is_less) {
+        if mode.flush
+            && number.top().is_some_and(|top: i32| {
+                let (kept, rest) = number.split(top - (self.precision as i32 - 1));
+                let up = mode.round.is_away_from_zero(number.negative, kept, rest);
+                let carries = up && kept + 1 == 1 << self.precision;
+                top + i32::from(carries) < least_normal
+            })
+        {
             return if number.negative { self.sign() } else { 0 };
         }
         self.round(number, mode.round)
@@ -360,7 +361,8 @@ fn exact_product(format: Format, a: u64, b: u64) -> Option<Wide> {
 }
 
 fn product(format: Format, mode: Mode, operands: &[u64]) -> u64 {
-    let (a, b) = (operands[0], operands[1]);
+    let a = operands[0];
+    let b = operands[1];
     if let Some(product) = exact_product(format, a, b) {
         return format.round_product(&product, mode);
     }
@@ -372,7 +374,9 @@ fn product(format: Format, mode: Mode, operands: &[u64]) -> u64 {
 }
 
 fn product_sum(format: Format, mode: Mode, operands: &[u64]) -> u64 {
-    let (a, b, c) = (operands[0], operands[1], operands[2]);
+    let a = operands[0];
+    let b = operands[1];
+    let c = operands[2];
     if operands.iter().any(|bits| format.is_nan(*bits)) {
         return format.nan(operands);
     }
@@ -408,8 +412,10 @@ fn between(format: Format, round: Round, negative: bool, near: u64, order: Order
 }
 
 fn quotient(format: Format, round: Round, operands: &[u64]) -> u64 {
-    let (a, b) = (operands[0], operands[1]);
-    let (x, y) = (a & !format.sign(), b & !format.sign());
+    let a = operands[0];
+    let b = operands[1];
+    let x = a & !format.sign();
+    let y = b & !format.sign();
     let negative = (a ^ b) & format.sign() != 0;
     let sign = if negative { format.sign() } else { 0 };
     if format.is_nan(a) || format.is_nan(b) || x == y && (x == 0 || x == format.infinity()) {

@@ -83,24 +83,24 @@ impl Wide {
 
     /// Returns the bits starting at 2^`exponent`, and how the lower ones compare to half of the lowest of them.
     pub(crate) fn split(&self, exponent: i32) -> (u128, Rest) {
-        let place = (exponent + 64 * FRACTION as i32) as usize;
-        let mut kept = 0;
+        let lowest = (exponent + 64 * FRACTION as i32) as usize;
+        let mut bits_above = 0;
         for index in 0..128 {
-            kept |= u128::from(self.bit(place + index)) << index;
+            bits_above |= u128::from(self.bit(lowest + index)) << index;
         }
-        let half = place > 0 && self.bit(place - 1);
-        let below = (0..place.saturating_sub(1)).step_by(64).any(|low| {
+        let half = lowest > 0 && self.bit(lowest - 1);
+        let below = (0..lowest.saturating_sub(1)).step_by(64).any(|low| {
             let word = self.magnitude[low / 64];
-            let bits = (place - 1 - low).min(64);
+            let bits = (lowest - 1 - low).min(64);
             word << (64 - bits) != 0
         });
-        let rest = match (half, below) {
+        let discarded = match (half, below) {
             (false, false) => Rest::Nothing,
             (false, true) => Rest::Less,
             (true, false) => Rest::Half,
             (true, true) => Rest::More,
         };
-        (kept, rest)
+        (bits_above, discarded)
     }
 
     fn bit(&self, place: usize) -> bool {

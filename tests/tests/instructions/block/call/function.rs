@@ -111,26 +111,26 @@ fn pointers() -> Vec<BlockForm> {
             "mov.b64 %l9, FNone;\n    {signature}{}{LEAVE}",
             by.replace("call ", "call.uni ")
         );
-        let known = [
+        let calls = [
             BlockForm::new(
-                format!("call by {name} of a known function"),
+                format!("call by {name} of a calls function"),
                 same,
                 plus(10),
             ),
             BlockForm::new(
-                format!("call.uni by {name} of a known function"),
+                format!("call.uni by {name} of a calls function"),
                 uniform,
                 plus(1),
             ),
         ];
-        let known = known.map(|form| {
+        let calls = calls.map(|form| {
             if name == "targets" {
                 form.left_out(NO_ADDRESS)
             } else {
                 form
             }
         });
-        forms.extend(known.map(|form| form.declaring(functions.clone())));
+        forms.extend(calls.map(|form| form.declaring(functions.clone())));
         // The compiler cannot infer that the threads form a block.
         let one_of = "mov.u32 %r8, %nctaid.x;
     setp.ne.u32 %p1, %r8, 0;
@@ -155,17 +155,20 @@ fn pointers() -> Vec<BlockForm> {
     ld.global.b64 %l9, [%l9];
     {signature}{by}{LEAVE}"
         );
-        let picked = |all: &[Sources], thread: usize| {
-            [
-                all[thread][0].wrapping_add([1, 10, 100, 10][thread % 4]),
-                0,
-                0,
-                0,
-            ]
-        };
         forms.push(
-            BlockForm::new(format!("call by {name} of each thread"), each, picked)
-                .declaring(table.clone()),
+            BlockForm::new(
+                format!("call by {name} of each thread"),
+                each,
+                |all: &[Sources], thread: usize| {
+                    [
+                        all[thread][0].wrapping_add([1, 10, 100, 10][thread % 4]),
+                        0,
+                        0,
+                        0,
+                    ]
+                },
+            )
+            .declaring(table.clone()),
         );
     }
     forms
@@ -245,9 +248,70 @@ LATER:
 }
 ";
     // Threads that exit keep the results they wrote before; the others continue.
-    let ending = |attribute: &str, first: &str| {
-        format!(
-            ".func FNend(.param .b64 place){attribute}
+    let prototype =
+        "mov.b64 %l9, FNend;\n    WAY: .callprototype _ (.param .b64 _) .noreturn;\n    ";
+    let gone = |_: &[Sources], _: usize| [77, 0, 0, 0];
+    vec![
+        BlockForm::new(
+            "@%p ret in a function",
+            call("FNten", "") + LEAVE,
+            |all: &[Sources], thread: usize| {
+                [
+                    all[thread][0].wrapping_add([11, 0, 1, 11][thread % 4]),
+                    0,
+                    0,
+                    0,
+                ]
+            },
+        )
+        .declaring(early),
+        BlockForm::new(
+            "exit in a function",
+            call_with_output("call FNend", "") + "st.global.b64 [%out], 1;",
+            gone,
+        )
+        .declaring(ending_function("", "")),
+        BlockForm::new(
+            "@%p exit in a function",
+            call_with_output("call FNend", "") + "st.global.b64 [%out], %l0;",
+            |all: &[Sources], thread: usize| {
+                [if thread % 2 == 1 { 77 } else { all[thread][0] }, 0, 0, 0]
+            },
+        )
+        .declaring(ending_function("", "@%p ")),
+        BlockForm::new(
+            "call of a function that is .noreturn",
+            call_with_output("call FNend", "") + "st.global.b64 [%out], 1;",
+            gone,
+        )
+        .declaring(ending_function(" .noreturn", "").replace("exit;\n    ret;", "exit;")),
+        BlockForm::new(
+            "call by a prototype that is .noreturn",
+            prototype.to_owned()
+                + &call_with_output("call %l9", ", WAY")
+                + "st.global.b64 [%out], 1;",
+            gone,
+        )
+        .declaring(ending_function(" .noreturn", "").replace("exit;\n    ret;", "exit;")),
+    ]
+}
+
+/// Returns a call with the address of the output as its argument.
+fn call_with_output(way: &str, signature: &str) -> String {
+    format!(
+        "{{
+        .param .b64 argument;
+        st.param.b64 [argument], %out;
+        {way}, (argument){signature};
+    }}
+    "
+    )
+}
+
+/// Returns the function `FNend`, whose odd threads exit.
+fn ending_function(attribute: &str, first: &str) -> String {
+    format!(
+        ".func FNend(.param .b64 place){attribute}
 {{
     .reg .pred %p;
     .reg .b32 %r;
@@ -261,62 +325,5 @@ LATER:
     ret;
 }}
 "
-        )
-    };
-    let stop = |way: &str, signature: &str| {
-        format!(
-            "{{
-        .param .b64 argument;
-        st.param.b64 [argument], %out;
-        {way}, (argument){signature};
-    }}
-    "
-        )
-    };
-    let prototype =
-        "mov.b64 %l9, FNend;\n    WAY: .callprototype _ (.param .b64 _) .noreturn;\n    ";
-    let early_left = |all: &[Sources], thread: usize| {
-        [
-            all[thread][0].wrapping_add([11, 0, 1, 11][thread % 4]),
-            0,
-            0,
-            0,
-        ]
-    };
-    let gone = |_: &[Sources], _: usize| [77, 0, 0, 0];
-    let half = |all: &[Sources], thread: usize| {
-        [if thread % 2 == 1 { 77 } else { all[thread][0] }, 0, 0, 0]
-    };
-    vec![
-        BlockForm::new(
-            "@%p ret in a function",
-            call("FNten", "") + LEAVE,
-            early_left,
-        )
-        .declaring(early),
-        BlockForm::new(
-            "exit in a function",
-            stop("call FNend", "") + "st.global.b64 [%out], 1;",
-            gone,
-        )
-        .declaring(ending("", "")),
-        BlockForm::new(
-            "@%p exit in a function",
-            stop("call FNend", "") + "st.global.b64 [%out], %l0;",
-            half,
-        )
-        .declaring(ending("", "@%p ")),
-        BlockForm::new(
-            "call of a function that is .noreturn",
-            stop("call FNend", "") + "st.global.b64 [%out], 1;",
-            gone,
-        )
-        .declaring(ending(" .noreturn", "").replace("exit;\n    ret;", "exit;")),
-        BlockForm::new(
-            "call by a prototype that is .noreturn",
-            prototype.to_owned() + &stop("call %l9", ", WAY") + "st.global.b64 [%out], 1;",
-            gone,
-        )
-        .declaring(ending(" .noreturn", "").replace("exit;\n    ret;", "exit;")),
-    ]
+    )
 }

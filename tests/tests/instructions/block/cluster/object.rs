@@ -3,7 +3,7 @@
 use super::{MEET, NEXT, before, exchange};
 use crate::block::atomic::Target;
 use crate::block::pattern::expand;
-use crate::block::{BlockForm, THREADS};
+use crate::block::{BlockForm, THREADS, output_from_bytes};
 
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = arrivals();
@@ -154,22 +154,22 @@ fn stores() -> Vec<BlockForm> {
         );
         let width = if kind.ends_with("32") { 4 } else { 8 };
         forms.push(exchange(&spelling, code, 4, move |all, place| {
-            let (from, own) = (&all[before(place, 4)], &all[place]);
-            let byte = |at: usize| match at {
-                at if at < bytes => from[(1 + at / width) % 4].to_le_bytes()[at % width],
-                at => own[at / 8].to_le_bytes()[at % 8],
-            };
-            let word =
-                |word: usize| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)));
-            [word(0), word(1), 0, 0]
+            let from = &all[before(place, 4)];
+            let sources = &all[place];
+            output_from_bytes(|index| match index {
+                _ if index < bytes => from[(1 + index / width) % 4].to_le_bytes()[index % width],
+                _ if index < 16 => sources[index / 8].to_le_bytes()[index % 8],
+                _ => 0,
+            })
         }));
     }
     let operations = "{{inc,dec}.u32,{min,max}.{u32,s32},add.{u32,s32,u64},{and,or,xor}.b32}";
     for spelling in expand(&format!(
         "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{operations}"
     )) {
-        let target = Target::of(&spelling, true);
-        let (class, bits) = (target.class(), target.bits);
+        let target = Target::parse(&spelling, true);
+        let class = target.class();
+        let bits = target.bits;
         let code = format!(
             "{}{}
     {spelling} [%r21], %{class}1, [%r11];{AWAIT}ld.shared.b{bits} %{class}8, [%shared];
@@ -180,8 +180,14 @@ fn stores() -> Vec<BlockForm> {
         );
         forms.push(exchange(&spelling, code, 4, move |all, place| {
             let mask = u64::MAX >> (64 - bits);
-            let (own, from) = (all[place][0] & mask, all[before(place, 4)][1] & mask);
-            [target.value(own.into(), from.into(), 0) as u64, 0, 0, 0]
+            let previous = all[place][0] & mask;
+            let from = all[before(place, 4)][1] & mask;
+            [
+                target.value(previous.into(), from.into(), 0) as u64,
+                0,
+                0,
+                0,
+            ]
         }));
     }
     forms

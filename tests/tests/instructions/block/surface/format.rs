@@ -3,9 +3,9 @@
 use curium_memory::ArrayFlags;
 
 use super::{GEOMETRIES, MODES, beyond, element, is_lost, leave, registers, vectors};
-use crate::block::BlockForm;
 use crate::block::image::{Channel, Picture};
 use crate::block::matrix::half;
+use crate::block::{BlockForm, output_from_bytes};
 
 /// `sust.p` with numbers that the format can represent.
 pub(super) fn forms() -> Vec<BlockForm> {
@@ -83,10 +83,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
                                 .take(bytes)
                         })
                         .collect();
-                    let byte = |at: usize| parts.get(at).copied().unwrap_or(0);
-                    std::array::from_fn(|word| {
-                        u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at)))
-                    })
+                    output_from_bytes(|index| parts.get(index).copied().unwrap_or(0))
                 },
             );
             forms.push(form.with(picture.prepare()));

@@ -132,14 +132,16 @@ impl Part {
             .filter(|dimension| !spatial.contains(dimension))
             .for_each(|dimension| part.steps[dimension] = 1);
         let (inner, _) = part.counts(random);
-        let count = 1 + random.below((ROOM / part.pitch_of(inner)).min(40));
+        let count = 1 + random.below((ROOM / part.row_pitch(inner)).min(40));
         part.extents = (0..wanted.rank)
             .map(|_| 1 + random.below(6) as u64)
             .collect();
         if wanted.interleave == 0 {
             part.extents[0] = 1 + random.below(2 * inner) as u64;
         }
-        let (mut lower, mut upper, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lower = Vec::new();
+        let mut upper = Vec::new();
+        let mut offsets = Vec::new();
         part.at = vec![0; wanted.rank];
         for dimension in spatial {
             let extent = part.extents[dimension] as i32;
@@ -233,7 +235,9 @@ impl Part {
         let steps = (0..rank).map(|_| [1, 1, 2, 3][random.below(4)]).collect();
         let steps: Vec<u32> = steps;
         let fills = kind >= 6 && random.below(2) == 0;
-        let (extents, strides, at) = (Vec::new(), Vec::new(), Vec::new());
+        let extents = Vec::new();
+        let strides = Vec::new();
+        let coordinates = Vec::new();
         Self {
             kind,
             extents,
@@ -243,7 +247,7 @@ impl Part {
             swizzle,
             fills,
             taken: Taken::Box(Vec::new()),
-            at,
+            at: coordinates,
         }
     }
 
@@ -257,10 +261,10 @@ impl Part {
             let inner = [16, 32][random.below(2)];
             return (inner, vec![1; self.steps.len() - 1]);
         }
-        let mut left = ROOM / self.pitch_of(inner);
+        let mut remaining = ROOM / self.row_pitch(inner);
         let counts = self.steps[1..].iter().map(|_| {
-            let count = 1 + random.below(left.min(6));
-            left /= count;
+            let count = 1 + random.below(remaining.min(6));
+            remaining /= count;
             count
         });
         (inner, counts.collect())
@@ -279,8 +283,8 @@ impl Part {
         } else {
             1
         };
-        let at = far / step * step;
-        if wanted.writes { at.max(0) } else { at }
+        let start = far / step * step;
+        if wanted.writes { start.max(0) } else { start }
     }
 
     /// Chooses the strides of the tensor.
@@ -300,7 +304,7 @@ impl Part {
         [TYPES[self.kind].1, 16, 32][self.interleave]
     }
 
-    fn pitch_of(&self, inner: usize) -> usize {
+    fn row_pitch(&self, inner: usize) -> usize {
         match (self.interleave, &self.taken) {
             // The swizzle spans a complete line.
             (0, _) => (inner * self.unit()).max([0, 32, 64, 128][self.swizzle]),
@@ -336,36 +340,36 @@ impl Part {
     /// Returns the pieces of the tile in order.
     pub(super) fn pieces(&self) -> Vec<Piece> {
         match &self.taken {
-            Taken::Box(boxed) => self.pieces_of_box(boxed),
+            Taken::Box(boxed) => self.box_pieces(boxed),
             Taken::Pixels {
                 channels,
                 count,
                 lower,
                 upper,
                 offsets,
-            } => self.pieces_of_pixels([*channels, *count], lower, upper, offsets),
+            } => self.pixel_pieces([*channels, *count], lower, upper, offsets),
         }
     }
 
-    fn pieces_of_box(&self, boxed: &[u32]) -> Vec<Piece> {
+    fn box_pieces(&self, boxed: &[u32]) -> Vec<Piece> {
         let rank = boxed.len();
         if self.at.len() > rank {
-            return self.pieces_of_rows(boxed[0] as usize);
+            return self.row_pieces(boxed[0] as usize);
         }
         let count = |dimension: usize| match dimension {
             0 if self.interleave == 0 => boxed[0] as usize,
             _ if self.interleave > 0 && dimension == rank - 2 => 1,
             _ => boxed[dimension].div_ceil(self.steps[dimension]) as usize,
         };
-        let pitch = self.pitch_of(count(0));
+        let pitch = self.row_pitch(count(0));
         let rows: usize = (1..rank).map(count).product();
         let mut pieces = Vec::new();
         for row in 0..rows {
-            let mut rest = row;
-            let mut place: Vec<i64> = self.at.iter().map(|at| i64::from(*at)).collect();
-            for (dimension, at) in place.iter_mut().enumerate().skip(1) {
-                *at += (rest % count(dimension)) as i64 * i64::from(self.steps[dimension]);
-                rest /= count(dimension);
+            let mut remaining = row;
+            let mut coordinates: Vec<i64> = self.at.iter().map(|start| i64::from(*start)).collect();
+            for (dimension, at) in coordinates.iter_mut().enumerate().skip(1) {
+                *at += (remaining % count(dimension)) as i64 * i64::from(self.steps[dimension]);
+                remaining /= count(dimension);
             }
             for column in 0..count(0) {
                 let step = if self.interleave == 0 {
@@ -373,22 +377,25 @@ impl Part {
                 } else {
                     i64::from(self.steps[0])
                 };
-                let mut place = place.clone();
-                place[0] += column as i64 * step;
-                pieces.push(self.piece(row * pitch + column * self.unit(), &place));
+                let mut coordinates = coordinates.clone();
+                coordinates[0] += column as i64 * step;
+                pieces.push(self.piece(row * pitch + column * self.unit(), &coordinates));
             }
         }
         pieces
     }
 
     /// Returns the pieces of individually selected rows, given after the first coordinate.
-    fn pieces_of_rows(&self, columns: usize) -> Vec<Piece> {
+    fn row_pieces(&self, columns: usize) -> Vec<Piece> {
         let piece = |row: usize, column: usize| {
-            let place = [
+            let coordinates = [
                 i64::from(self.at[0]) + column as i64,
                 self.at[1 + row].into(),
             ];
-            self.piece(row * self.pitch_of(columns) + column * self.unit(), &place)
+            self.piece(
+                row * self.row_pitch(columns) + column * self.unit(),
+                &coordinates,
+            )
         };
         (0..4)
             .flat_map(|row| (0..columns).map(move |column| (row, column)))
@@ -396,7 +403,7 @@ impl Part {
             .collect()
     }
 
-    fn pieces_of_pixels(
+    fn pixel_pieces(
         &self,
         [channels, count]: [u32; 2],
         lower: &[i32],
@@ -404,7 +411,7 @@ impl Part {
         offsets: &[i32],
     ) -> Vec<Piece> {
         let rank = self.extents.len();
-        let mut walk: Vec<i64> = self.at.iter().map(|at| i64::from(*at)).collect();
+        let mut walk: Vec<i64> = self.at.iter().map(|start| i64::from(*start)).collect();
         let mut pieces = Vec::new();
         let columns = if self.interleave == 0 {
             channels as usize
@@ -412,16 +419,16 @@ impl Part {
             1
         };
         for pixel in 0..count as usize {
-            let mut place = walk.clone();
+            let mut coordinates = walk.clone();
             self.spatial()
                 .zip(offsets)
-                .for_each(|(dimension, offset)| place[dimension] += i64::from(*offset));
+                .for_each(|(dimension, offset)| coordinates[dimension] += i64::from(*offset));
             for column in 0..columns {
-                let mut place = place.clone();
-                place[0] += column as i64;
+                let mut coordinates = coordinates.clone();
+                coordinates[0] += column as i64;
                 pieces.push(self.piece(
-                    pixel * self.pitch_of(channels as usize) + column * self.unit(),
-                    &place,
+                    pixel * self.row_pitch(channels as usize) + column * self.unit(),
+                    &coordinates,
                 ));
             }
             let mut carries = true;
@@ -441,15 +448,15 @@ impl Part {
         pieces
     }
 
-    fn piece(&self, linear: usize, place: &[i64]) -> Piece {
-        let inside = place
+    fn piece(&self, linear: usize, coordinates: &[i64]) -> Piece {
+        let inside = coordinates
             .iter()
             .zip(&self.extents)
             .all(|(at, extent)| (0..*extent as i64).contains(at));
         let strides = std::iter::once(self.unit() as i64)
             .chain(self.strides.iter().map(|stride| *stride as i64));
         let tensor: i64 = if inside {
-            place
+            coordinates
                 .iter()
                 .zip(strides)
                 .map(|(at, stride)| at * stride)
@@ -457,7 +464,7 @@ impl Part {
         } else {
             0
         };
-        let is_last = place[0] + 1 == self.extents[0] as i64;
+        let is_last = coordinates[0] + 1 == self.extents[0] as i64;
         Piece {
             shared: linear,
             tensor: inside.then_some(tensor as usize),
@@ -468,7 +475,8 @@ impl Part {
     /// Returns the swizzled location of a byte of the tile in shared memory: 16-byte units are permuted in each line by
     /// its number.
     pub(super) fn swizzled(&self, linear: usize) -> usize {
-        let (line, chunk) = (linear / 128, linear / 16 % 8);
+        let line = linear / 128;
+        let chunk = linear / 16 % 8;
         let number = [0, line % 2, line % 4, line % 8][self.swizzle];
         line * 128 + (chunk ^ number) * 16 + linear % 16
     }

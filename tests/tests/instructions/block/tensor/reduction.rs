@@ -2,15 +2,15 @@
 
 use super::part::{Part, ROOM, TYPES, Wanted};
 use super::store::written;
-use super::{BlockForm, LEAVE_TENSOR, coordinates, form, left, left_of_tensor, prepared};
+use super::{BlockForm, LEAVE_TENSOR, coordinates, form, left, prepared, tensor_outputs};
 use crate::block::matrix::half;
 use crate::operands::{Random, hash};
 use crate::reference::real::{BF16, F16};
 
 pub(in crate::block) fn forms() -> Vec<BlockForm> {
-    let mut forms = of_bytes();
+    let mut forms = byte_reductions();
     forms.extend(within_shared_memory());
-    forms.extend(of_tensors());
+    forms.extend(tensor_reductions());
     forms
 }
 
@@ -104,13 +104,8 @@ fn is_less(kind: &str, old: u64, new: u64) -> bool {
 
 /// Returns the result of an operation on a value in memory and another.
 fn reduced(operation: &str, kind: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
-    let word = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .rev()
-            .fold(0_u64, |word, byte| word << 8 | u64::from(*byte))
-    };
-    let (old, new) = (word(old), word(new));
+    let old = little_endian(old);
+    let new = little_endian(new);
     let (least, most) = if is_less(kind, old, new) {
         (old, new)
     } else {
@@ -130,6 +125,14 @@ fn reduced(operation: &str, kind: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
         _ => old ^ new,
     };
     result.to_le_bytes()[..width(kind)].to_vec()
+}
+
+/// Returns the number that bytes represent.
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0_u64, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// Fills shared memory with the bytes at an offset of the tensor.
@@ -157,7 +160,7 @@ fn line() -> Part {
 }
 
 /// Reductions to global memory.
-fn of_bytes() -> Vec<BlockForm> {
+fn byte_reductions() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (operation, types, ..) in OPERATIONS {
         for (spelled, hint) in types
@@ -182,7 +185,7 @@ fn of_bytes() -> Vec<BlockForm> {
                 let reduced = pairs
                     .take(bytes / width(kind))
                     .flat_map(|(old, new)| reduced(operation, kind, old, new));
-                left_of_tensor(
+                tensor_outputs(
                     &reduced
                         .chain(old[bytes..].iter().copied())
                         .collect::<Vec<_>>(),
@@ -223,7 +226,7 @@ fn within_shared_memory() -> Vec<BlockForm> {
 }
 
 /// Reductions to tensor tiles, for each type that an operation supports.
-fn of_tensors() -> Vec<BlockForm> {
+fn tensor_reductions() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (operation, .., types) in OPERATIONS {
         for (index, kind) in types.split(' ').enumerate() {
@@ -263,7 +266,7 @@ fn of_tensors() -> Vec<BlockForm> {
                     content,
                     move |_, content| {
                         let (old, new) = content.split_at(room);
-                        left_of_tensor(&written(&part, old, new, |old, new| {
+                        tensor_outputs(&written(&part, old, new, |old, new| {
                             reduced(operation, kind, old, new)
                         }))
                     },

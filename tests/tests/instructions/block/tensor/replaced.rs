@@ -54,7 +54,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
             writes: false,
         };
         let part = Part::boxed(wanted, hash([seed as u8]));
-        let ((set, at), bytes) = (coordinates(&part.at), part.bytes());
+        let (set, at) = coordinates(&part.at);
+        let bytes = part.bytes();
         let wide = |suffix: &str| {
             if suffix == "global_address" || suffix == "global_stride" {
                 "b64"
@@ -88,7 +89,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
 READY:{LEAVE}",
             prepared(MARK)
         );
-        let (content, own) = (part.content(), part.clone());
+        let content = part.content();
+        let replacement = part.clone();
         let name = format!(
             "tensormap.replace.tile.global_address.shared::cta.b1024.b64 and others {kind} {rank}"
         );
@@ -103,7 +105,7 @@ READY:{LEAVE}",
             7,
         );
         let form = form(name, code, &part, content.clone(), move |_, content| {
-            left(&loaded(&own, content))
+            left(&loaded(&replacement, content))
         });
         forms.push(
             form.needs_only(90)

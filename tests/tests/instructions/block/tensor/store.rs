@@ -2,8 +2,8 @@
 
 use super::part::{Part, Piece, TYPES, Taken};
 use super::{
-    BlockForm, LEAVE_TENSOR, OWN, coordinates, form, left_of_tensor, long_content, operands, parts,
-    prepared,
+    BlockForm, LEAVE_TENSOR, OWN, coordinates, form, long_content, operands, parts, prepared,
+    tensor_outputs,
 };
 use crate::operands::hash;
 
@@ -21,7 +21,8 @@ pub(super) fn written(
     shared: &[u8],
     change: impl Fn(&[u8], &[u8]) -> Vec<u8>,
 ) -> Vec<u8> {
-    let (size, mut after) = (TYPES[part.kind].1, content.to_vec());
+    let size = TYPES[part.kind].1;
+    let mut after = content.to_vec();
     for Piece {
         shared: linear,
         tensor,
@@ -62,7 +63,8 @@ fn stores() -> Vec<BlockForm> {
         let rank = part.at.len();
         let spelling =
             format!("cp.async.bulk.tensor.{rank}d.global.shared::cta{mode}.bulk_group{hint}");
-        let (part, what) = (part.without_offsets(), name);
+        let part = part.without_offsets();
+        let what = name;
         let (set, at) = coordinates(&part.at);
         let policy = if hint.is_empty() { "" } else { ", %l31" };
         let code = format!(
@@ -77,7 +79,7 @@ fn stores() -> Vec<BlockForm> {
             &part.clone(),
             content,
             move |all, content| {
-                left_of_tensor(&written(&part, content, &operands(all), |_, new| {
+                tensor_outputs(&written(&part, content, &operands(all), |_, new| {
                     new.to_vec()
                 }))
             },
@@ -104,7 +106,7 @@ fn scatters() -> Vec<BlockForm> {
             &part,
             long_content(&part),
             move |operands_of, content| {
-                left_of_tensor(&written(&all, content, &operands(operands_of), |_, new| {
+                tensor_outputs(&written(&all, content, &operands(operands_of), |_, new| {
                     new.to_vec()
                 }))
             },

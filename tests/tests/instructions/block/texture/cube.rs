@@ -27,7 +27,10 @@ fn face([x, y, z]: [f64; 3]) -> (usize, [f64; 2]) {
         () if most == z => (4, x, -y),
         () => (5, -x, -y),
     };
-    (face, [s, t].map(|place| (place / most + 1.0) / 2.0))
+    (
+        face,
+        [s, t].map(|coordinate| (coordinate / most + 1.0) / 2.0),
+    )
 }
 
 const GEOMETRIES: [Geometry; 2] = [
@@ -47,18 +50,19 @@ const GEOMETRIES: [Geometry; 2] = [
 
 /// Returns code that loads a direction into `%r16` to `%r18`, and one beyond the last cubemap into `%r20`.
 fn directions() -> String {
-    let shift = |axis: usize| {
-        let shift = (SHIFTS[axis] - 0.125) as f32;
-        format!(
-            "add.f32 %r{0}, %r{0}, 0f{1:08x};\n    ",
-            16 + axis,
-            shift.to_bits()
-        )
-    };
     format!(
         "rem.u32 %r20, %thread, 3;\n    {}{}",
         coordinates([1.0; 3]),
-        (0..3).map(shift).collect::<String>()
+        (0..3)
+            .map(|axis: usize| {
+                let shift = (SHIFTS[axis] - 0.125) as f32;
+                format!(
+                    "add.f32 %r{0}, %r{0}, 0f{1:08x};\n    ",
+                    16 + axis,
+                    shift.to_bits()
+                )
+            })
+            .collect::<String>()
     )
 }
 
@@ -70,7 +74,10 @@ fn spot(geometry: Geometry, thread: usize, width: usize) -> ([f64; 2], usize) {
     } else {
         0
     };
-    (place.map(|place| place * width as f64), 6 * cube + face)
+    (
+        place.map(|coordinate| coordinate * width as f64),
+        6 * cube + face,
+    )
 }
 
 fn picture(channel: Channel, geometry: Geometry, levels: u32) -> Picture {
@@ -129,7 +136,7 @@ fn gathers() -> Vec<BlockForm> {
     {
         let inside = move |thread: usize| {
             let (at, _) = spot(geometry, thread, 4);
-            at.iter().all(|place| (0.5..3.5).contains(place))
+            at.iter().all(|coordinate| (0.5..3.5).contains(coordinate))
         };
         let mask = (0..THREADS).fold(0_u64, |mask, thread| {
             mask | u64::from(inside(thread)) << thread

@@ -86,19 +86,22 @@ pub(super) fn forms() -> Vec<BlockForm> {
                 };
                 let levels: Vec<f64> = (0..THREADS).map(|thread| level(asked(thread))).collect();
                 let form = BlockForm::new(format!("{spelling} {name}"), code, move |_, thread| {
-                    let (level, at) = (levels[thread], place(thread));
+                    let level = levels[thread];
+                    let coordinates = place(thread);
                     let sample = |level: u32| {
-                        let at: Vec<f64> = (at[..geometry.directions].iter().enumerate())
-                            .map(|(axis, place)| {
-                                let scale = picture.extents(level, geometry.is_layered)[axis]
-                                    as f64
-                                    / picture.extents(0, geometry.is_layered)[axis] as f64;
-                                place * scale
-                            })
-                            .collect();
-                        picture.sample(level, &at, geometry.layer(thread))[0]
+                        let scaled: Vec<f64> = (coordinates[..geometry.directions]
+                            .iter()
+                            .enumerate())
+                        .map(|(axis, coordinate)| {
+                            let scale = picture.extents(level, geometry.is_layered)[axis] as f64
+                                / picture.extents(0, geometry.is_layered)[axis] as f64;
+                            coordinate * scale
+                        })
+                        .collect();
+                        picture.sample(level, &scaled, geometry.layer(thread))[0]
                     };
-                    let (first, share) = (level.floor(), level - level.floor());
+                    let first = level.floor();
+                    let share = level - level.floor();
                     let nearer = sample(first as u32);
                     let value = if share == 0.0 {
                         nearer

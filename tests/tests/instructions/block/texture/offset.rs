@@ -34,16 +34,17 @@ fn steps(thread: usize, bits: u32) -> [i64; 3] {
 /// Returns code that loads the offsets into `%r24` to `%r26`, with bits above the used ones.
 fn set_steps(bits: u32) -> String {
     let range = 1 << bits;
-    let step = |(register, factor): (u32, u32)| {
-        format!(
-            "mul.lo.u32 %r{register}, %thread, {factor};
+    [(24, 5), (25, 11), (26, 3)]
+        .map(|(register, factor): (u32, u32)| {
+            format!(
+                "mul.lo.u32 %r{register}, %thread, {factor};
     rem.u32 %r{register}, %r{register}, {range};
     sub.s32 %r{register}, %r{register}, {};
     ",
-            range / 2
-        )
-    };
-    [(24, 5), (25, 11), (26, 3)].map(step).concat()
+                range / 2
+            )
+        })
+        .concat()
 }
 
 fn operand(directions: usize) -> &'static str {
@@ -56,8 +57,8 @@ fn operand(directions: usize) -> &'static str {
 
 /// Returns the coordinates of a thread with its offsets.
 fn moved(thread: usize, steps: [i64; 3]) -> [f64; 3] {
-    let at = place(thread);
-    std::array::from_fn(|axis| at[axis] + steps[axis] as f64)
+    let coordinates = place(thread);
+    std::array::from_fn(|axis| coordinates[axis] + steps[axis] as f64)
 }
 
 /// Returns each geometry with each result type and each level operand.
@@ -83,9 +84,13 @@ fn kinds() -> Vec<BlockForm> {
                 format!("{spelling} with an offset"),
                 code,
                 move |_, thread| {
-                    let at = moved(thread, steps(thread, 4));
+                    let coordinates = moved(thread, steps(thread, 4));
                     left_kind(
-                        picture.sample(0, &at[..geometry.directions], geometry.layer(thread)),
+                        picture.sample(
+                            0,
+                            &coordinates[..geometry.directions],
+                            geometry.layer(thread),
+                        ),
                         kind,
                     )
                 },
@@ -158,9 +163,13 @@ fn read(name: &str, geometry: Geometry, picture: Picture) -> BlockForm {
         leave(4)
     );
     let form = BlockForm::new(format!("{spelling} {name}"), code, move |_, thread| {
-        let at = moved(thread, steps(thread, 4));
+        let coordinates = moved(thread, steps(thread, 4));
         left(
-            picture.sample(0, &at[..geometry.directions], geometry.layer(thread)),
+            picture.sample(
+                0,
+                &coordinates[..geometry.directions],
+                geometry.layer(thread),
+            ),
             "f32",
             4,
         )
@@ -190,9 +199,13 @@ fn constants() -> Vec<BlockForm> {
             );
             let name = format!("{spelling} with the offset {steps:?}");
             let form = BlockForm::new(name, code, move |_, thread| {
-                let at = moved(thread, taken);
+                let coordinates = moved(thread, taken);
                 left(
-                    picture.sample(0, &at[..geometry.directions], geometry.layer(thread)),
+                    picture.sample(
+                        0,
+                        &coordinates[..geometry.directions],
+                        geometry.layer(thread),
+                    ),
                     "f32",
                     4,
                 )
@@ -236,9 +249,14 @@ fn comparisons() -> Vec<BlockForm> {
                 format!("{spelling} with {what}a comparison"),
                 code,
                 move |_, thread| {
-                    let at = moved(thread, if has_offset { steps(thread, 4) } else { [0; 3] });
+                    let coordinates =
+                        moved(thread, if has_offset { steps(thread, 4) } else { [0; 3] });
                     left(
-                        picture.sample(0, &at[..geometry.directions], geometry.layer(thread)),
+                        picture.sample(
+                            0,
+                            &coordinates[..geometry.directions],
+                            geometry.layer(thread),
+                        ),
                         "f32",
                         4,
                     )
@@ -290,7 +308,7 @@ fn elements() -> Vec<BlockForm> {
             format!("{spelling} with an offset"),
             code,
             move |_, thread| {
-                let mut at = [0, 0, thread % extents[2]];
+                let mut coordinates = [0, 0, thread % extents[2]];
                 let moved = steps(thread, 4);
                 for axis in 0..geometry.directions {
                     let wanted = (thread % extents[axis]) as i64 + moved[axis];
@@ -298,9 +316,9 @@ fn elements() -> Vec<BlockForm> {
                     if way != ".level" && !(0..=last).contains(&wanted) {
                         return [0; 4];
                     }
-                    at[axis] = wanted.clamp(0, last) as usize;
+                    coordinates[axis] = wanted.clamp(0, last) as usize;
                 }
-                left(picture.read(0, at), "u32", 4)
+                left(picture.read(0, coordinates), "u32", 4)
             },
         );
         forms.push(form.with(picture.prepare()));
@@ -313,40 +331,41 @@ const ELEMENTS: usize = 16;
 
 /// 1D textures of linear memory, with the offset in a vector and as a scalar.
 fn memory() -> Vec<BlockForm> {
-    let form = |offset: &str| {
-        let spelling = "tex.1d.v4.u32.s32";
-        let code = format!(
-            "{HANDLE}rem.u32 %r16, %thread, {ELEMENTS};
+    ["{%r24}", "%r24"]
+        .map(|offset: &str| {
+            let spelling = "tex.1d.v4.u32.s32";
+            let code = format!(
+                "{HANDLE}rem.u32 %r16, %thread, {ELEMENTS};
     {}{spelling} {RESULT}, [%l20, {{%r16}}], {offset};\n    {}",
-            set_steps(4),
-            leave(4)
-        );
-        let form = BlockForm::new(
-            format!("{spelling} of plain memory with the offset {offset}"),
-            code,
-            |_, thread| {
-                let wanted = (thread % ELEMENTS) as i64 + steps(thread, 4)[0];
-                let value = if (0..ELEMENTS as i64).contains(&wanted) {
-                    wanted as u64 * 7 + 1
-                } else {
-                    0
-                };
-                [value, 0, 0, 0]
-            },
-        );
-        let form = form.left_out("an H100 reads another element, and which was not found out");
-        form.with(|stream| {
-            let elements: Vec<u32> = (0..ELEMENTS as u32).map(|place| place * 7 + 1).collect();
-            let buffer = Arc::new(DeviceBuffer::from_slice(stream, &elements)?);
-            let options = TextureOptions::new().with_flags(TextureFlags::READ_AS_INTEGER);
-            let texture = Texture::from_buffer(&buffer, &options)?;
-            Ok(Prepared {
-                table: [texture.as_raw(), 0, 0, 0],
-                _kept: Box::new(texture),
+                set_steps(4),
+                leave(4)
+            );
+            let form = BlockForm::new(
+                format!("{spelling} of plain memory with the offset {offset}"),
+                code,
+                |_, thread| {
+                    let wanted = (thread % ELEMENTS) as i64 + steps(thread, 4)[0];
+                    let value = if (0..ELEMENTS as i64).contains(&wanted) {
+                        wanted as u64 * 7 + 1
+                    } else {
+                        0
+                    };
+                    [value, 0, 0, 0]
+                },
+            );
+            let form = form.left_out("an H100 reads another element, and which was not found out");
+            form.with(|stream| {
+                let elements: Vec<u32> = (0..ELEMENTS as u32).map(|index| index * 7 + 1).collect();
+                let buffer = Arc::new(DeviceBuffer::from_slice(stream, &elements)?);
+                let options = TextureOptions::new().with_flags(TextureFlags::READ_AS_INTEGER);
+                let texture = Texture::from_buffer(&buffer, &options)?;
+                Ok(Prepared {
+                    table: [texture.as_raw(), 0, 0, 0],
+                    _kept: Box::new(texture),
+                })
             })
         })
-    };
-    ["{%r24}", "%r24"].map(form).into()
+        .into()
 }
 
 /// `tld4`, whose offsets have six bits, with and without a depth-compare operand.

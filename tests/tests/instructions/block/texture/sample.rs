@@ -23,7 +23,7 @@ fn samples() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for ((geometry, name), way) in [(GEOMETRIES[1], "2dms"), (GEOMETRIES[4], "a2dms")]
         .into_iter()
-        .flat_map(|it| ["", ".base"].map(|way| (it, way)))
+        .flat_map(|geometry| ["", ".base"].map(|way| (geometry, way)))
     {
         for (kind, channel, result) in KINDS {
             let picture = Picture::new(channel, 4, geometry.shape);
@@ -46,22 +46,21 @@ fn samples() -> Vec<BlockForm> {
                 leave_kind(kind)
             );
             let form = BlockForm::new(spelling, code, move |_, thread| {
-                let at = [
+                let element = [
                     thread % (width + 1),
                     thread % (height + 1),
-                    thread % (layers + 1),
+                    if geometry.is_layered {
+                        thread % (layers + 1)
+                    } else {
+                        0
+                    },
                 ];
-                let at = if geometry.is_layered {
-                    at
-                } else {
-                    [at[0], at[1], 0]
-                };
-                let is_inside = at
+                let is_inside = element
                     .iter()
                     .zip([width, height, layers])
-                    .all(|(place, extent)| *place < extent);
+                    .all(|(index, extent)| *index < extent);
                 let values = if is_inside && thread < 32 {
-                    picture.read(0, at)
+                    picture.read(0, element)
                 } else {
                     [0.0; 4]
                 };
@@ -103,8 +102,9 @@ fn residents() -> Vec<BlockForm> {
                 format!("{spelling} and whether it is there"),
                 code,
                 move |_, thread| {
-                    let at = &place(thread)[..geometry.directions];
-                    let mut all = left_kind(picture.sample(0, at, geometry.layer(thread)), kind);
+                    let coordinates = &place(thread)[..geometry.directions];
+                    let mut all =
+                        left_kind(picture.sample(0, coordinates, geometry.layer(thread)), kind);
                     all[0] |= 1 << 32;
                     all
                 },
@@ -116,34 +116,35 @@ fn residents() -> Vec<BlockForm> {
 }
 
 fn gathered_residents() -> Vec<BlockForm> {
-    let form = |geometry: super::Geometry| {
-        let mut picture = Picture::new(Channel::F32, 4, geometry.shape);
-        picture.flags = ArrayFlags::GATHER;
-        let spelling = format!("tld4.b.{}.v4.f32.f32", geometry.name);
-        let code = format!(
-            "{HANDLE}{}{}{spelling} {RESULT}|%p1, [%l20, {}], {{3, -2}};\n    {}",
-            geometry.layer_code(),
-            coordinates([1.0; 3]),
-            geometry.operand(["%r16", "%r17", "%r18"]),
-            leave_all("v4.f32")
-        );
-        let form = BlockForm::new(
-            format!("{spelling} and whether it is there"),
-            code,
-            move |_, thread| {
-                let [x, y, _] = place(thread);
-                let mut all = left(
-                    gathered(&picture, [x + 3.0, y - 2.0], geometry.layer(thread), 2),
-                    "f32",
-                    4,
-                );
-                all[0] |= 1 << 32;
-                all
-            },
-        );
-        form.with(picture.prepare())
-    };
-    [GEOMETRIES[1], GEOMETRIES[4]].map(form).into()
+    [GEOMETRIES[1], GEOMETRIES[4]]
+        .map(|geometry: super::Geometry| {
+            let mut picture = Picture::new(Channel::F32, 4, geometry.shape);
+            picture.flags = ArrayFlags::GATHER;
+            let spelling = format!("tld4.b.{}.v4.f32.f32", geometry.name);
+            let code = format!(
+                "{HANDLE}{}{}{spelling} {RESULT}|%p1, [%l20, {}], {{3, -2}};\n    {}",
+                geometry.layer_code(),
+                coordinates([1.0; 3]),
+                geometry.operand(["%r16", "%r17", "%r18"]),
+                leave_all("v4.f32")
+            );
+            let form = BlockForm::new(
+                format!("{spelling} and whether it is there"),
+                code,
+                move |_, thread| {
+                    let [x, y, _] = place(thread);
+                    let mut all = left(
+                        gathered(&picture, [x + 3.0, y - 2.0], geometry.layer(thread), 2),
+                        "f32",
+                        4,
+                    );
+                    all[0] |= 1 << 32;
+                    all
+                },
+            );
+            form.with(picture.prepare())
+        })
+        .into()
 }
 
 /// Returns forms with a second object as the sampler: the fetch uses the options of the first.

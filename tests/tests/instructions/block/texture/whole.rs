@@ -30,7 +30,7 @@ pub(super) fn forms() -> Vec<BlockForm> {
             let form = BlockForm::new(spelling, code, move |_, thread| {
                 left_kind(
                     named(&picture, geometry, way, thread)
-                        .map_or([0.0; 4], |at| picture.read(0, at)),
+                        .map_or([0.0; 4], |index| picture.read(0, index)),
                     kind,
                 )
             });
@@ -71,25 +71,25 @@ fn named(picture: &Picture, geometry: Geometry, way: &str, thread: usize) -> Opt
     if geometry.name == "1d" {
         return None;
     }
-    let mut at = [0; 3];
+    let mut coordinates = [0; 3];
     for axis in 0..geometry.directions {
         // The numbers are one too high.
-        at[axis] = match way {
+        coordinates[axis] = match way {
             ".grad" => 0,
             ".level" => numbers[axis].saturating_sub(1).min(extents[axis] - 1),
             _ => numbers[axis]
                 .checked_sub(1)
-                .filter(|place| *place < extents[axis])?,
+                .filter(|index| *index < extents[axis])?,
         };
     }
     if let Some(layer) = geometry.layer(thread) {
-        at[2] = if ["", ".base"].contains(&way) && layer >= depth {
+        coordinates[2] = if ["", ".base"].contains(&way) && layer >= depth {
             return None;
         } else {
             layer.min(depth - 1)
         };
     }
-    Some(at)
+    Some(coordinates)
 }
 
 /// The number of elements of linear memory.
@@ -114,13 +114,13 @@ fn lines() -> Vec<BlockForm> {
             let name = format!("{spelling} of plain memory");
             let form = BlockForm::new(name, code, move |_, thread| {
                 let number = thread % (ELEMENTS + 2);
-                let place = match way {
+                let index = match way {
                     _ if kind == "f32" => None,
                     ".grad" => None,
                     ".level" => Some(number.saturating_sub(1).min(ELEMENTS - 1)),
-                    _ => number.checked_sub(1).filter(|place| *place < ELEMENTS),
+                    _ => number.checked_sub(1).filter(|index| *index < ELEMENTS),
                 };
-                place.map_or([0; 4], |place| element(place).map(u64::from))
+                index.map_or([0; 4], |index| element(index).map(u64::from))
             });
             forms.push(form.with(|stream| {
                 let elements: Vec<[u32; 4]> = (0..ELEMENTS).map(element).collect();
