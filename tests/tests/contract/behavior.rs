@@ -10,17 +10,23 @@ macro_rules! returned {
     };
 }
 
+mod call;
 mod context;
 mod copy;
 mod error;
 mod event;
+mod graph_condition;
+mod graph_node;
 mod initialization;
 mod launch;
+mod link;
 mod mapping;
 mod memory;
 mod module;
 mod output;
 mod registered;
+mod retired;
+mod rows;
 mod stream;
 mod texture;
 

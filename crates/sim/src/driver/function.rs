@@ -10,7 +10,6 @@ use curium_sys::{
 
 use crate::argument::Pointer;
 use crate::driver::image::Code;
-use crate::driver::retired::SetLaunch;
 use crate::driver::{Context, Driver, Module, Result, State, kernel};
 use crate::handle::{Id, Kind, Object};
 use curium_ptx::exec;
@@ -21,8 +20,6 @@ pub(crate) struct Function {
     /// Its position in the program.
     pub(crate) index: usize,
     pub(crate) settings: Settings,
-    /// The parameters of a launch that is configured step by step.
-    pub(crate) set_launch: Option<SetLaunch>,
 }
 
 impl Object for Function {
@@ -58,7 +55,6 @@ impl Function {
             module,
             index,
             settings: Settings::default(),
-            set_launch: None,
         }
     }
 }

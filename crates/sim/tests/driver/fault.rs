@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use curium_sim::{Config, Fault};
+use curium_sim::{Config, Fault, FaultPlan};
 use curium_sys::{CUresult, Function};
 
+use crate::simulator::fresh;
 use crate::support::{Fixture, cu, get, ok};
 
 #[test]
-fn lost_devices_fail_their_calls_and_driver_queries_still_succeed() {
+fn lost_devices_fail_their_calls() {
     let fixture = Fixture::new();
     let stream = fixture.stream(1);
     fixture.simulator.inject(
@@ -51,4 +52,39 @@ fn summary_lists_calls_and_live_objects() {
         summary.to_string().contains("live device allocations: 1\n"),
         "{summary}"
     );
+}
+
+#[test]
+fn planned_fault_applies_from_the_start() {
+    let fault = Fault::on(Function::cuInit)
+        .call(1)
+        .returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY);
+    let (simulator, api) = fresh(Config::new().with_faults(FaultPlan::new().with(fault)));
+    assert_eq!(cu!(api, cuInit(0)), CUresult::CUDA_ERROR_SYSTEM_NOT_READY);
+    ok!(api, cuInit(0));
+    simulator.inject(Fault::on(Function::cuInit).always());
+    assert_eq!(cu!(api, cuInit(0)), CUresult::CUDA_ERROR_UNKNOWN);
+    simulator.clear_faults();
+    ok!(api, cuInit(0));
+}
+
+#[test]
+fn fault_applies_to_the_named_call() {
+    let fixture = Fixture::new();
+    let api = &fixture.api;
+    fixture.simulator.inject(
+        Fault::on(Function::cuMemAlloc_v2)
+            .call(2)
+            .returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+    );
+    let before = fixture.simulator.calls(Function::cuMemAlloc_v2);
+    fixture.alloc(4);
+    let mut address = 0;
+    assert_eq!(
+        cu!(api, cuMemAlloc_v2(&raw mut address, 4)),
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY
+    );
+    fixture.alloc(4);
+    assert_eq!(fixture.simulator.calls(Function::cuMemAlloc_v2) - before, 3);
+    assert_eq!(fixture.simulator.live_handles().device_allocations, 2);
 }

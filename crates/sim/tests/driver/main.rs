@@ -1,13 +1,9 @@
-//! The simulated driver through its functions, object by object.
+//! What hardware cannot do: options of the simulator, its reports, and injected faults. The tests of the C functions that run on hardware
+//! too are in `tests/tests/contract/behavior`.
 
 mod check;
-mod context;
-mod device;
-mod event;
 mod fault;
-mod graph;
 mod graph_memory;
-mod graph_node;
 mod graph_stale;
 mod launch;
 mod link;
@@ -16,13 +12,9 @@ mod memory;
 mod module;
 mod ptx;
 mod race;
-mod retired;
-mod rows;
-#[cfg(target_os = "linux")]
-mod sharing;
+mod simulator;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod speed;
-mod stream;
 mod support;
 mod test;
 #[cfg(target_os = "linux")]
