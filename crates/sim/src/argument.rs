@@ -7,7 +7,7 @@ use curium_sys::*;
 
 use crate::driver::Result;
 
-/// A `T *` that a caller of the C functions passed: null, a place for a `T`, or a handle if `T` is opaque.
+/// A `T *` that a caller of the C functions passed: null, the address of a `T`, or a handle if `T` is opaque.
 ///
 /// A caller that creates one guarantees the C contract of the function: a pointer that is not null may be read and written as a `T` for the
 /// duration of the call. Opaque types have no size, so this implies nothing about the memory behind a handle.
@@ -70,9 +70,9 @@ impl<T> Pointer<T> {
 
     /// Writes `value` to the pointer; a null pointer is an invalid value.
     pub(crate) fn write(self, value: T) -> Result {
-        let place = self.required()?;
+        let output = self.required()?;
         // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be written.
-        unsafe { place.0.write_unaligned(value) };
+        unsafe { output.0.write_unaligned(value) };
         Ok(())
     }
 
@@ -84,9 +84,9 @@ impl<T> Pointer<T> {
 
     /// Reads the value; a null pointer is an invalid value.
     pub(crate) fn read(self) -> Result<T> {
-        let place = self.required()?;
+        let output = self.required()?;
         // SAFETY: the pointer is not null, and the creator of `self` guarantees that it may be read.
-        Ok(unsafe { place.0.read_unaligned() })
+        Ok(unsafe { output.0.read_unaligned() })
     }
 
     /// Writes values to consecutive elements.
@@ -98,9 +98,9 @@ impl<T> Pointer<T> {
         let first = self.required()?;
         for (index, value) in values.enumerate() {
             // SAFETY: the caller guarantees the capacity.
-            let place = unsafe { first.0.add(index) };
-            // SAFETY: as above.
-            unsafe { place.write(value) };
+            let element = unsafe { first.0.add(index) };
+            // SAFETY: the caller guarantees that each element may be written.
+            unsafe { element.write(value) };
         }
         Ok(())
     }
@@ -158,13 +158,13 @@ impl ConstPointer<c_char> {
 impl Pointer<c_char> {
     /// Writes `text` with a terminating NUL into a buffer of `capacity` bytes, truncating it if necessary.
     pub(crate) fn write_text(self, text: &str, capacity: i32) -> Result {
-        let place = self.required()?;
+        let output = self.required()?;
         let capacity = usize::try_from(capacity)
             .ok()
             .filter(|capacity| *capacity > 0);
         let capacity = capacity.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         // SAFETY: the pointer is not null, and the caller of the C function passed a buffer of `capacity` bytes.
-        unsafe { place.fill_with(text, capacity) };
+        unsafe { output.fill_with(text, capacity) };
         Ok(())
     }
 

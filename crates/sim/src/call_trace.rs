@@ -97,11 +97,14 @@ impl CallTrace {
         started: Instant,
         duration: Duration,
     ) -> String {
-        let at = self.since_1970 + started.saturating_duration_since(self.begin);
-        let (process, thread) = (process::id(), this_thread());
-        let (at, duration, code) = (microseconds(at), microseconds(duration), code.0);
+        let start = self.since_1970 + started.saturating_duration_since(self.begin);
+        let start = microseconds(start);
+        let duration = microseconds(duration);
+        let code = code.0;
+        let process = process::id();
+        let thread = this_thread();
         format!(
-            "{{\"name\":\"{function}\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{at},\
+            "{{\"name\":\"{function}\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{start},\
              \"dur\":{duration},\"args\":{{\"code\":{code}}}}},\n"
         )
     }

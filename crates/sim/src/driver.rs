@@ -49,15 +49,16 @@ mod virtual_memory;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use curium_sys::CUresult;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 pub(crate) use self::array::{Array, MipmappedArray};
 pub(crate) use self::capture::{Capture, Captured};
 pub(crate) use self::context::Context;
-pub(crate) use self::error::{code_named, name_of};
+pub(crate) use self::error::{code_named, error_name};
 pub(crate) use self::event::Event;
 pub(crate) use self::function::Function;
 pub(crate) use self::graph::{Executable, Graph, GraphMemory, Node, UserObject};
@@ -103,7 +104,7 @@ pub(crate) struct Driver {
     state: Mutex<State>,
     /// `true` if a capture may have begun. Most calls skip the check for captures.
     capturing: AtomicBool,
-    /// Signalled when work is queued, granted or completed.
+    /// Signaled when work is queued, granted or completed.
     changed: Condvar,
     memory: Memory,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -185,7 +186,7 @@ impl Driver {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn changed(&self) -> &Condvar {
@@ -276,7 +277,7 @@ impl Driver {
     }
 
     fn faults(&self) -> MutexGuard<'_, PendingFaults> {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+        self.faults.lock()
     }
 
     pub(crate) fn reports(&self) -> Vec<exec::Report> {
@@ -296,10 +297,7 @@ impl Driver {
     }
 
     pub(crate) fn adopt_thread(&self, thread: JoinHandle<()>) {
-        self.threads
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(thread);
+        self.threads.lock().push(thread);
     }
 
     /// Ends the driver: queued work is dropped, and running work is waited for.
@@ -307,8 +305,7 @@ impl Driver {
         self.canceled.store(true, Ordering::Release);
         self.lock().schedule.close();
         self.changed.notify_all();
-        let threads =
-            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             // Threads of the simulator report their panics when they happen.
             thread.join().unwrap_or_default();

@@ -273,26 +273,31 @@ mod tests {
         );
     }
 
-    #[test]
-    fn probability_is_met_over_many_calls_and_repeats_with_its_seed() {
-        let failing = |probability, seed| {
-            let fault = Fault::on(Function::cuInit)
-                .always()
-                .with_probability(probability, seed)
-                .returns(CODE);
-            let mut pending = PendingFaults::new(&FaultPlan::new().with(fault));
-            (0..10_000)
-                .filter(|_| pending.apply(Function::cuInit).result.is_some())
-                .collect::<Vec<u32>>()
-        };
-        assert!((900..1100).contains(&failing(0.1, 1).len()));
-        assert_eq!(failing(0.1, 1), failing(0.1, 1));
-        assert_ne!(failing(0.1, 1), failing(0.1, 2));
-        assert_eq!((failing(0.0, 1).len(), failing(1.0, 1).len()), (0, 10_000));
+    /// Returns the indices of the calls that fail, out of 10,000.
+    fn failing_calls(probability: f64, seed: u64) -> Vec<u32> {
+        let fault = Fault::on(Function::cuInit)
+            .always()
+            .with_probability(probability, seed)
+            .returns(CODE);
+        let mut pending = PendingFaults::new(&FaultPlan::new().with(fault));
+        (0..10_000)
+            .filter(|_| pending.apply(Function::cuInit).result.is_some())
+            .collect()
     }
 
     #[test]
-    fn delays_add_up_and_loss_of_devices_yields_to_a_code_before_it() {
+    fn probability_repeats_with_its_seed() {
+        assert!((900..1100).contains(&failing_calls(0.1, 1).len()));
+        assert_eq!(failing_calls(0.1, 1), failing_calls(0.1, 1));
+        assert_ne!(failing_calls(0.1, 1), failing_calls(0.1, 2));
+        assert_eq!(
+            (failing_calls(0.0, 1).len(), failing_calls(1.0, 1).len()),
+            (0, 10_000)
+        );
+    }
+
+    #[test]
+    fn delays_add_up_and_the_first_code_wins() {
         let delay = Fault::on(Function::cuInit)
             .always()
             .delays(Duration::from_millis(2));

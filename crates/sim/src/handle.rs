@@ -56,7 +56,7 @@ pub(crate) struct Table<T> {
 
 /// The history of a handle that is not live.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Fate {
+pub(crate) enum StaleHandle {
     /// No object of this kind has had this handle.
     Unknown,
     /// The object was destroyed.
@@ -164,7 +164,7 @@ impl<T: Object> Table<T> {
     }
 
     /// Ends and returns every object that `belongs` to something that has ended.
-    pub(crate) fn lose(&mut self, mut belongs: impl FnMut(&T) -> bool) -> Vec<T> {
+    pub(crate) fn remove_dependents(&mut self, mut belongs: impl FnMut(&T) -> bool) -> Vec<T> {
         let ids: Vec<Id<T>> = self
             .iter()
             .filter(|(_, object)| belongs(object))
@@ -175,13 +175,13 @@ impl<T: Object> Table<T> {
     }
 
     /// Returns the history of a handle that is not live.
-    pub(crate) fn fate(&self, id: Id<T>) -> Fate {
+    pub(crate) fn classify_stale(&self, id: Id<T>) -> StaleHandle {
         if self.lost.contains(&id) {
-            Fate::Lost
+            StaleHandle::Lost
         } else if id.is_well_formed() && self.issued.contains(&id.serial()) {
-            Fate::Destroyed
+            StaleHandle::Destroyed
         } else {
-            Fate::Unknown
+            StaleHandle::Unknown
         }
     }
 
@@ -234,17 +234,20 @@ mod tests {
     }
 
     #[test]
-    fn handles_distinguish_live_destroyed_lost_and_unknown_objects() {
+    fn stale_handles_are_classified() {
         let mut table = Table::new();
-        let kept = table.insert(Thing(1));
+        let live = table.insert(Thing(1));
         let destroyed = table.insert(Thing(2));
         let lost = table.insert(Thing(3));
         table.remove(destroyed);
-        assert_eq!(table.lose(|thing| thing.0 == 3).len(), 1);
-        assert!(table.contains(kept));
-        assert_eq!(table.fate(destroyed), Fate::Destroyed);
-        assert_eq!(table.fate(lost), Fate::Lost);
-        assert_eq!(table.fate(Id::from_number(0x1234)), Fate::Unknown);
+        assert_eq!(table.remove_dependents(|thing| thing.0 == 3).len(), 1);
+        assert!(table.contains(live));
+        assert_eq!(table.classify_stale(destroyed), StaleHandle::Destroyed);
+        assert_eq!(table.classify_stale(lost), StaleHandle::Lost);
+        assert_eq!(
+            table.classify_stale(Id::from_number(0x1234)),
+            StaleHandle::Unknown
+        );
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl LibraryOperation {
     ///
     /// The code that `cuLaunchKernel` would return; `CUDA_ERROR_INVALID_HANDLE` if no simulator has the stream.
     pub unsafe fn enqueue(self, stream: CUstream) -> Result<(), CUresult> {
-        driver_of(stream)?.enqueue_operation(self, handle(stream))
+        stream_driver(stream)?.enqueue_operation(self, handle(stream))
     }
 
     /// Enqueues the operation, and waits until the stream has completed all its work.
@@ -115,7 +115,7 @@ impl LibraryOperation {
     ///
     /// The code that `cuLaunchKernel` or `cuStreamSynchronize` would return; the latter fails for a stream that captures.
     pub unsafe fn enqueue_and_wait(self, stream: CUstream) -> Result<(), CUresult> {
-        let driver = driver_of(stream)?;
+        let driver = stream_driver(stream)?;
         driver.enqueue_operation(self, handle(stream))?;
         driver.admit(Function::cuStreamSynchronize)?;
         driver.cuStreamSynchronize(handle(stream))
@@ -129,13 +129,12 @@ impl LibraryOperation {
 pub fn current_device() -> Option<(i32, usize)> {
     #[cfg(feature = "export")]
     crate::export::initialize();
-    let address = |driver: &Arc<Driver>| Arc::as_ptr(driver).addr();
-    let current =
-        slot::drivers().find_map(|driver| Some((driver.current_device()?, address(&driver))));
+    let current = slot::drivers()
+        .find_map(|driver| Some((driver.current_device()?, Arc::as_ptr(&driver).addr())));
     current.or_else(|| {
         let mut drivers = slot::drivers();
         let only = drivers.next().filter(|_| drivers.next().is_none())?;
-        Some((0, address(&only)))
+        Some((0, Arc::as_ptr(&only).addr()))
     })
 }
 
@@ -147,10 +146,8 @@ pub fn current_device() -> Option<(i32, usize)> {
 /// # Errors
 ///
 /// `CUDA_ERROR_DEINITIALIZED` if the simulator has ended; `CUDA_ERROR_INVALID_DEVICE` if it has no such device.
-pub fn with_device<T>(
-    (device, simulator): (i32, usize),
-    call: impl FnOnce() -> T,
-) -> Result<T, CUresult> {
+pub fn with_device<T>(device: (i32, usize), call: impl FnOnce() -> T) -> Result<T, CUresult> {
+    let (device, simulator) = device;
     let driver = slot::drivers().find(|driver| Arc::as_ptr(driver).addr() == simulator);
     driver
         .ok_or(CUresult::CUDA_ERROR_DEINITIALIZED)?
@@ -165,11 +162,11 @@ pub fn with_device<T>(
 pub fn allocate(bytes: usize) -> Result<u64, CUresult> {
     let driver = slot::drivers().find(|driver| driver.current_device().is_some());
     let mut address = 0;
-    // SAFETY: the place is valid for writes.
-    let place = unsafe { Pointer::from_raw(&raw mut address) };
+    // SAFETY: the address is a local variable, which outlives the call.
+    let output = unsafe { Pointer::from_raw(&raw mut address) };
     driver
         .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?
-        .cuMemAlloc_v2(place, bytes)?;
+        .cuMemAlloc_v2(output, bytes)?;
     Ok(address)
 }
 
@@ -190,7 +187,7 @@ pub unsafe fn free(address: u64) -> Result<(), CUresult> {
 }
 
 /// Returns the simulator that has a stream.
-fn driver_of(stream: CUstream) -> Result<Arc<Driver>, CUresult> {
+fn stream_driver(stream: CUstream) -> Result<Arc<Driver>, CUresult> {
     slot::drivers()
         .find(|driver| driver.has_stream(handle(stream)))
         .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
@@ -278,15 +275,16 @@ impl Operand {
         let Some((index, find)) = &self.indirection else {
             return Cow::Borrowed(&self.runs);
         };
-        let found = earlier.get(*index).map_or(Vec::new(), |bytes| find(bytes));
-        let all = found.into_iter().fold(
-            Self {
-                indirection: None,
-                ..self.clone()
-            },
-            |all, (at, bytes)| all.with_run(at, bytes),
-        );
-        Cow::Owned(all.runs)
+        let mut resolved = Self {
+            indirection: None,
+            ..self.clone()
+        };
+        if let Some(bytes) = earlier.get(*index) {
+            for (address, size) in find(bytes) {
+                resolved = resolved.with_run(address, size);
+            }
+        }
+        Cow::Owned(resolved.runs)
     }
 }
 
@@ -344,11 +342,12 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_another_operand_are_found_in_its_bytes_and_follow_those_that_are_known() {
-        let addresses = |bytes: &[u8]| bytes.iter().map(|byte| (u64::from(*byte), 4)).collect();
+    fn indirect_runs_follow_direct_ones() {
         let operand = Operand::read_write()
             .with_run(8, 2)
-            .with_runs_from(1, addresses);
+            .with_runs_from(1, |bytes| {
+                bytes.iter().map(|byte| (u64::from(*byte), 4)).collect()
+            });
         let resolved = operand.resolved(&[vec![1], vec![64, 68, 96]]);
         let runs: Vec<_> = resolved
             .iter()

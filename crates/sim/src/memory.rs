@@ -34,11 +34,12 @@ mod virtual_memory;
 mod written;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use curium_sys::CUresult;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub(crate) use self::advice::{Advice, Policies};
+pub(crate) use self::advice::{Advice, PageLocation, Policies};
 pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
@@ -54,7 +55,7 @@ pub(crate) use self::pool::{Foreign, Pool};
 use self::reserved::Reserved as Space;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use self::shared_records::SharedRecords;
-pub(crate) use self::sharing::{Origin, Place};
+pub(crate) use self::sharing::{Origin, SharedAllocation};
 pub(crate) use self::transfer::{CopyOperand, Fill};
 
 use self::virtual_memory::VirtualMemory;
@@ -92,9 +93,9 @@ pub(crate) struct Memory {
     heap: Heap,
     budget: u64,
     /// `true` if written bytes are tracked.
-    notes_writes: bool,
+    tracks_writes: bool,
     /// `true` if accesses to memory are tracked.
-    notes_accesses: bool,
+    tracks_accesses: bool,
     /// `true` if kernels access pageable memory of the host.
     has_pageable_access: bool,
 }
@@ -118,9 +119,9 @@ pub(crate) struct Records {
     /// The advice for managed memory, by the address of the allocation.
     policies: BTreeMap<u64, Policies>,
     freed: Freed,
-    notes_writes: bool,
+    tracks_writes: bool,
     /// `true` if accesses to memory are tracked.
-    notes_accesses: bool,
+    tracks_accesses: bool,
 }
 
 impl Memory {
@@ -128,7 +129,7 @@ impl Memory {
         let mut pools = Table::new();
         let devices = 0..config.devices as usize;
         let default_pools: Vec<_> = devices
-            .map(|device| pools.insert(Pool::of_device(device, true, 0)))
+            .map(|device| pools.insert(Pool::for_device(device, true, 0)))
             .collect();
         let records = Records {
             allocations: BTreeMap::new(),
@@ -142,8 +143,8 @@ impl Memory {
             last_id: 0,
             policies: BTreeMap::new(),
             freed: Freed::default(),
-            notes_writes: config.uninitialized_checks,
-            notes_accesses: config.race_checks,
+            tracks_writes: config.uninitialized_checks,
+            tracks_accesses: config.race_checks,
         };
         // Twice the budget, so that the addresses of freed memory are not reused soon.
         let addresses = config
@@ -155,18 +156,18 @@ impl Memory {
             space: Space::new(addresses)?,
             heap: Heap::pinned(),
             budget: config.memory_budget,
-            notes_writes: config.uninitialized_checks,
-            notes_accesses: config.race_checks,
+            tracks_writes: config.uninitialized_checks,
+            tracks_accesses: config.race_checks,
             has_pageable_access: config.has_pageable_memory_access(),
         })
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Records> {
-        self.records.read().unwrap_or_else(PoisonError::into_inner)
+        self.records.read()
     }
 
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Records> {
-        self.records.write().unwrap_or_else(PoisonError::into_inner)
+        self.records.write()
     }
 
     /// Allocates device memory, filled with [`POISON`], and returns its address.
@@ -234,11 +235,11 @@ impl Memory {
     pub(crate) fn set_synchronous(&self, address: u64, is_synchronous: bool) -> Result {
         let base = self
             .find(address)
-            .filter(|found| !matches!(found.purpose, Purpose::Pool(_)))
-            .map(|found| found.base);
+            .filter(|allocation| !matches!(allocation.purpose, Purpose::Pool(_)))
+            .map(|allocation| allocation.base);
         let base = base.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        if let Some(found) = self.write().allocations.get_mut(&base) {
-            found.is_synchronous = is_synchronous;
+        if let Some(allocation) = self.write().allocations.get_mut(&base) {
+            allocation.is_synchronous = is_synchronous;
         }
         Ok(())
     }
@@ -247,7 +248,7 @@ impl Memory {
     pub(crate) fn is_synchronous(&self, address: u64) -> bool {
         self.read()
             .find(address)
-            .is_some_and(|found| found.is_synchronous)
+            .is_some_and(|allocation| allocation.is_synchronous)
     }
 
     /// Returns `true` if `address` is in memory that the host cannot access, and whose copies do not wait by an attribute.
@@ -261,7 +262,7 @@ impl Memory {
     pub(crate) fn is_stream_ordered(&self, address: u64) -> bool {
         self.read()
             .find(address)
-            .is_some_and(|allocation| Records::pool_of(allocation).is_some())
+            .is_some_and(|allocation| Records::allocation_pool(allocation).is_some())
     }
 
     /// Returns `true` if only device memory can have `address`.
@@ -273,15 +274,15 @@ impl Memory {
     /// any time.
     pub(crate) fn is_freed(&self, address: u64, size: u64) -> bool {
         let records = self.read();
-        let is_live = |address| records.find(address).is_some_and(|found| !found.is_retired);
         let last = address.saturating_add(size.saturating_sub(1));
-        !(is_live(address) && is_live(last) || records.virtual_memory.is_reserved(address))
+        !(records.is_live(address) && records.is_live(last)
+            || records.virtual_memory.is_reserved(address))
     }
 
     /// Returns `true` if `host` is in host memory that the driver allocated.
     pub(crate) fn is_pinned(&self, host: HostPtr) -> bool {
-        let found = self.find(host.0.addr() as u64);
-        found.is_some_and(|found| matches!(found.purpose, Purpose::Pinned { .. }))
+        let allocation = self.find(host.0.addr() as u64);
+        allocation.is_some_and(|allocation| matches!(allocation.purpose, Purpose::Pinned { .. }))
     }
 
     /// Removes an allocation from the caller's view if it starts at `address` and may be freed in this way. Queued work can still use it
@@ -289,13 +290,13 @@ impl Memory {
     pub(crate) fn retire(
         &self,
         address: u64,
-        may: impl Fn(&Purpose) -> bool,
+        is_freeable: impl Fn(&Purpose) -> bool,
     ) -> Result<Allocation> {
         let mut records = self.write();
         let allocation = records
             .allocations
             .get_mut(&address)
-            .filter(|found| may(&found.purpose) && !found.is_retired);
+            .filter(|allocation| is_freeable(&allocation.purpose) && !allocation.is_retired);
         let allocation = allocation.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         allocation.is_retired = true;
         Ok(allocation.clone())
@@ -308,25 +309,26 @@ impl Memory {
             records.policies.remove(&address);
             records.discharge(&allocation.owner, &allocation.purpose, allocation.size);
             self.release(&allocation);
-            records.freed.note(&allocation);
+            records.freed.record(&allocation);
             // The queued work was the last user of this memory of another process.
             records.foreign.remove(&address);
         }
     }
 
     /// Frees all memory of a context. Memory of a pool belongs to the pool's device, and lives until it is freed.
-    pub(crate) fn free_all_of(&self, context: Id<Context>) {
-        let owned = |allocation: &&Allocation| {
-            allocation.owner.context == context && !allocation.purpose.is_of_pool()
-        };
+    pub(crate) fn free_context_memory(&self, context: Id<Context>) {
         let addresses: Vec<u64> = self
             .read()
             .allocations
             .values()
-            .filter(owned)
-            .map(|found| found.base)
+            .filter(|allocation| {
+                allocation.owner.context == context && !allocation.purpose.is_pooled()
+            })
+            .map(|allocation| allocation.base)
             .collect();
-        addresses.into_iter().for_each(|address| self.free(address));
+        for address in addresses {
+            self.free(address);
+        }
     }
 
     /// Trims every pool to its release threshold.
@@ -372,6 +374,11 @@ impl Drop for Memory {
 }
 
 impl Records {
+    fn is_live(&self, address: u64) -> bool {
+        self.find(address)
+            .is_some_and(|allocation| !allocation.is_retired)
+    }
+
     /// Returns the allocation that contains `address`.
     pub(crate) fn find(&self, address: u64) -> Option<&Allocation> {
         let (_, allocation) = self.allocations.range(..=address).next_back()?;
@@ -383,17 +390,17 @@ impl Records {
             return false;
         };
         let mut next = address;
-        while let Some(found) = self
+        while let Some(allocation) = self
             .find(next)
-            .filter(|found| self.allows(found, None, READ))
+            .filter(|allocation| self.allows(allocation, None, READ))
         {
-            if end <= found.end() {
+            if end <= allocation.end() {
                 return true;
             }
-            if !matches!(found.purpose, Purpose::Mapped(_)) {
+            if !matches!(allocation.purpose, Purpose::Mapped(_)) {
                 return false;
             }
-            next = found.end();
+            next = allocation.end();
         }
         false
     }
@@ -413,7 +420,7 @@ impl Records {
             origin: origin::Origin::here(),
             stream: None,
             marks: self
-                .notes_accesses
+                .tracks_accesses
                 .then(|| Arc::new(Marks::new(size, NOBODY))),
         };
         self.allocations.insert(base, allocation);
@@ -431,18 +438,18 @@ impl Records {
 
     /// Accounts for device memory, if the budget allows it.
     fn charge(&mut self, owner: &Owner, purpose: &Purpose, size: u64, budget: u64) -> Result {
-        let left = budget.saturating_sub(self.taken(owner.device));
+        let available = budget.saturating_sub(self.taken(owner.device));
         if let Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) = purpose
         {
             return self
                 .pools
                 .get_mut(*pool)
                 .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?
-                .charge(size, left);
+                .charge(size, available);
         }
         let charged = size
             .checked_next_multiple_of(ALIGNMENT)
-            .filter(|charged| *charged <= left);
+            .filter(|charged| *charged <= available);
         self.used[owner.device] += charged.ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         Ok(())
     }

@@ -62,11 +62,11 @@ impl Origin {
 }
 
 /// Returns the frames of a stack that belong to the caller: those below the simulator's, up to the start of the thread.
-pub(crate) fn frames_of_caller(backtrace: &str) -> Vec<String> {
+pub(crate) fn caller_frames(backtrace: &str) -> Vec<String> {
     let mut frames: Vec<String> = Vec::new();
     for line in backtrace.lines().map(str::trim) {
         match (line.strip_prefix("at "), frames.last_mut()) {
-            (Some(place), Some(frame)) => *frame = format!("{frame} ({place})"),
+            (Some(location), Some(frame)) => *frame = format!("{frame} ({location})"),
             _ => frames.push(
                 line.split_once(": ")
                     .map_or(line, |(_, name)| name)
@@ -74,13 +74,14 @@ pub(crate) fn frames_of_caller(backtrace: &str) -> Vec<String> {
             ),
         }
     }
-    let is_ours = |frame: &String| frame.contains("curium_sim::");
-    let first = frames.iter().rposition(is_ours).map_or(0, |last| last + 1);
-    let begins = |frame: &String| frame.contains("__rust_begin_short_backtrace");
+    let first = frames
+        .iter()
+        .rposition(|frame| frame.contains("curium_sim::"))
+        .map_or(0, |last| last + 1);
     frames
         .into_iter()
         .skip(first)
-        .take_while(|frame| !begins(frame))
+        .take_while(|frame| !frame.contains("__rust_begin_short_backtrace"))
         .collect()
 }
 
@@ -89,23 +90,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_originate_from_the_innermost_call_or_from_none() {
-        let function = || Origin::here().function;
-        assert_eq!(function(), None);
+    fn objects_originate_from_the_innermost_call() {
+        assert_eq!(Origin::here().function, None);
         within(Function::cuInit, false, || {
             within(Function::cuStreamCreate, false, || {
-                assert_eq!(function(), Some(Function::cuStreamCreate));
+                assert_eq!(Origin::here().function, Some(Function::cuStreamCreate));
             });
-            assert_eq!(function(), Some(Function::cuInit));
+            assert_eq!(Origin::here().function, Some(Function::cuInit));
             assert!(Origin::here().backtrace.is_none());
         });
         let panicked =
             std::panic::catch_unwind(|| within(Function::cuInit, true, || panic!("on purpose")));
-        assert!(panicked.is_err() && function().is_none());
+        assert!(panicked.is_err() && Origin::here().function.is_none());
     }
 
     #[test]
-    fn frames_of_the_simulator_and_of_the_begin_of_threads_are_left_out() {
+    fn simulator_and_thread_start_are_omitted() {
         let backtrace = "   0: std::backtrace::Backtrace::force_capture
              at /rustc/library/std/src/backtrace.rs:1:2
    1: curium_sim::origin::Origin::here
@@ -117,6 +117,6 @@ mod tests {
    6: std::sys::backtrace::__rust_begin_short_backtrace
    7: main";
         let expected = ["program::make_stream (./src/main.rs:12:5)", "program::main"];
-        assert_eq!(frames_of_caller(backtrace), expected);
+        assert_eq!(caller_frames(backtrace), expected);
     }
 }

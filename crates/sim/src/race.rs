@@ -12,17 +12,19 @@ mod watch;
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use self::host::Before;
-use self::mark::{Mark, Rival, Step};
+use self::mark::{Mark, RacingAccess, Step};
 pub(crate) use self::mark::{NOBODY, Party};
 pub(crate) use self::marks::Marks;
 use self::order::Order;
 use self::watch::Watch;
 pub(crate) use self::watch::{LaunchWatch, Marked};
-use crate::schedule::{Place, Ticket};
+use crate::schedule::{Target, Ticket};
 pub(crate) use curium_ptx::exec::AccessKind;
 use curium_ptx::exec::{Access, Conflict, Report, ReportKind, StreamRace};
 
@@ -54,7 +56,7 @@ struct Current {
     /// The current accessor and its name.
     accessor: Option<(&'static str, Accessor)>,
     /// The first error of a copy or a fill.
-    found: Option<Report>,
+    report: Option<Report>,
 }
 
 thread_local! {
@@ -63,12 +65,12 @@ thread_local! {
 
 impl Races {
     fn order(&self) -> MutexGuard<'_, Order> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+        self.order.lock()
     }
 
     /// Adds an operation that is queued after others.
-    pub(crate) fn submit(&self, ticket: Ticket, place: Place, after: &[Ticket]) {
-        self.order().submit(ticket, place, after);
+    pub(crate) fn submit(&self, ticket: Ticket, target: Target, after: &[Ticket]) {
+        self.order().submit(ticket, target, after);
     }
 
     /// Attributes the accesses of this thread to an operation until [`Races::leave`].
@@ -80,7 +82,7 @@ impl Races {
             races: Arc::clone(self),
             ticket,
             accessor: None,
-            found: None,
+            report: None,
         };
         CURRENT.set(Some(current));
     }
@@ -89,7 +91,7 @@ impl Races {
     pub(crate) fn leave() -> Option<Report> {
         let current = CURRENT.take()?;
         current.races.running.fetch_sub(1, Ordering::AcqRel);
-        current.found
+        current.report
     }
 
     /// Returns a number for the accesses of a queued operation.
@@ -132,39 +134,42 @@ impl Races {
     }
 
     /// Returns the queued operations of a stream or context that the host has not waited for.
-    pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
+    pub(crate) fn unobserved(&self, belongs: impl Fn(&Target) -> bool) -> Vec<Ticket> {
         self.order().unobserved(belongs)
     }
 
     /// Returns the description of a race for a report.
     pub(crate) fn describe(&self, conflict: Conflict) -> Option<StreamRace> {
         let order = self.order();
-        let (own, other) = (order.party(conflict.own)?, order.party(conflict.other)?);
+        let party = order.party(conflict.own)?;
+        let other = order.party(conflict.other)?;
         let mut race = StreamRace::new(conflict);
-        (race.name, race.stream) = (Box::from(&*own.name), own.place.stream);
-        (race.other, race.other_stream) = (Box::from(&*other.name), other.place.stream);
+        race.name = Box::from(&*party.name);
+        race.stream = party.target.stream;
+        race.other = Box::from(&*other.name);
+        race.other_stream = other.target.stream;
         Some(race)
     }
 }
 
 impl Accessor {
-    /// Returns the mark after an access of a word, and its rival in a race.
-    fn step(&self, mark: Mark, how: AccessKind, bytes: u8) -> (Mark, Option<Rival>) {
+    /// Returns the mark after an access of a word, and the access that it races with.
+    fn step(&self, mark: Mark, how: AccessKind, bytes: u8) -> (Mark, Option<RacingAccess>) {
         self.races.order().step(
             mark,
             Step {
-                own: self.party,
+                party: self.party,
                 how,
                 bytes,
             },
         )
     }
 
-    fn conflict(&self, with: Rival) -> Conflict {
+    fn conflict(&self, racing: RacingAccess) -> Conflict {
         Conflict {
             own: self.party,
-            other: with.party,
-            other_wrote: with.wrote,
+            other: racing.party,
+            other_wrote: racing.wrote,
         }
     }
 }
@@ -184,64 +189,64 @@ fn enroll(current: &Current, name: &str) -> Option<Accessor> {
 }
 
 /// Records an access of a copy or a fill by this thread: a range of an allocation that begins at `base`.
-pub(crate) fn note(
+pub(crate) fn record(
     name: &'static str,
     marks: &Marks,
     base: u64,
     range: Range<u64>,
     how: AccessKind,
 ) {
-    note_with(name, base..base + range.end, how, |watch| {
-        watch.note(marks, range, how)
+    record_with(name, base..base + range.end, how, |watch| {
+        watch.record(marks, range, how)
     });
 }
 
 /// Records that the work of this thread frees an allocation.
-pub(crate) fn note_free(marks: &Marks, base: u64, size: u64) {
-    note_with("free", base..base + size, AccessKind::Write, |watch| {
-        watch.note_all(marks)
+pub(crate) fn record_free(marks: &Marks, base: u64, size: u64) {
+    record_with("free", base..base + size, AccessKind::Write, |watch| {
+        watch.record_all(marks)
     });
 }
 
 /// Records an access, and keeps the race that it finds.
-fn note_with(
+fn record_with(
     name: &'static str,
     memory: Range<u64>,
     how: AccessKind,
-    take: impl FnOnce(&mut Watch) -> Option<(u64, Conflict)>,
+    access_marks: impl FnOnce(&mut Watch) -> Option<(u64, Conflict)>,
 ) {
     CURRENT.with_borrow_mut(|current| {
         let Some(current) = current else { return };
         if current
             .accessor
             .as_ref()
-            .is_none_or(|(known, _)| *known != name)
+            .is_none_or(|(accessor_name, _)| *accessor_name != name)
         {
             current.accessor = enroll(current, name).map(|accessor| (name, accessor));
         }
         let Some((_, accessor)) = &current.accessor else {
             return;
         };
-        if let Some((at, conflict)) = take(&mut Watch::new(accessor.clone())) {
-            let address = memory.start + at;
-            let size = u32::try_from(memory.end - address).unwrap_or(u32::MAX);
+        if let Some((offset, conflict)) = access_marks(&mut Watch::new(accessor.clone())) {
+            let address = memory.start + offset;
             let access = Access {
                 address,
-                size,
+                size: u32::try_from(memory.end - address).unwrap_or(u32::MAX),
                 write: how != AccessKind::Read,
             };
-            let report = || Report::for_transfer(ReportKind::StreamRace, access, Some(conflict));
-            current.found.get_or_insert_with(report);
+            current.report.get_or_insert_with(|| {
+                Report::for_transfer(ReportKind::StreamRace, access, Some(conflict))
+            });
         }
     });
 }
 
 /// Records that the host changed the source of a copy of this thread.
-pub(crate) fn note_host(access: Access) {
+pub(crate) fn record_host_race(access: Access) {
     CURRENT.with_borrow_mut(|current| {
         if let Some(current) = current {
             current
-                .found
+                .report
                 .get_or_insert_with(|| Report::for_transfer(ReportKind::HostRace, access, None));
         }
     });
@@ -250,8 +255,8 @@ pub(crate) fn note_host(access: Access) {
 /// Merges the clocks of this thread's work, if any, and of the host.
 pub(crate) fn exchange_here() {
     CURRENT.with_borrow(|current| {
-        current
-            .iter()
-            .for_each(|current| current.races.exchange(current.ticket));
+        if let Some(current) = current {
+            current.races.exchange(current.ticket);
+        }
     });
 }

@@ -59,9 +59,9 @@ pub(crate) enum Work {
     Wait(Condition),
 }
 
-/// The stream and context that work belongs to.
+/// The stream that work is submitted to, with its context and device.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Target {
     pub(crate) device: usize,
     pub(crate) context: Id<Context>,
     /// The number of the stream.
@@ -70,14 +70,14 @@ pub(crate) struct Place {
 
 /// The next action of a worker.
 pub(crate) enum Next {
-    Run(Ticket, Place, Work),
+    Run(Ticket, Target, Work),
     /// Nothing to run until the schedule changes or this much time has passed.
     Wait(Option<Duration>),
     Stop,
 }
 
 struct Node {
-    place: Place,
+    target: Target,
     work: Option<Work>,
     stage: Stage,
     unmet: usize,
@@ -100,11 +100,11 @@ pub(crate) struct Schedule {
     nodes: HashMap<Ticket, Node>,
     /// Work without dependencies, in the order in which it became ready.
     ready: Vec<Ticket>,
-    host_functions: VecDeque<(Ticket, Place, HostFunction)>,
+    host_functions: VecDeque<(Ticket, Target, HostFunction)>,
     /// Tickets that a thread waits for.
     goals: Vec<Ticket>,
     /// The number of work items that may run because of queries.
-    grants: usize,
+    released: usize,
     /// The host function that a single worker waits for.
     held: Option<(Ticket, Instant)>,
     single_worker: bool,
@@ -132,7 +132,7 @@ impl Schedule {
             ready: Vec::new(),
             host_functions: VecDeque::new(),
             goals: Vec::new(),
-            grants: 0,
+            released: 0,
             held: None,
             single_worker: workers <= 1,
             running: 0,
@@ -147,12 +147,12 @@ impl Schedule {
     }
 
     /// Queues work that waits for those of `after` that have not completed.
-    pub(crate) fn submit(&mut self, place: Place, after: &[Ticket], work: Work) -> Ticket {
+    pub(crate) fn submit(&mut self, target: Target, after: &[Ticket], work: Work) -> Ticket {
         self.last += 1;
         let ticket = Ticket(self.last);
-        self.races
-            .iter()
-            .for_each(|races| races.submit(ticket, place, after));
+        if let Some(races) = &self.races {
+            races.submit(ticket, target, after);
+        }
         let mut unmet = 0;
         for before in after {
             if let Some(node) = self
@@ -170,7 +170,7 @@ impl Schedule {
         let submitted = Instant::now();
         self.latest = Some(submitted);
         let node = Node {
-            place,
+            target,
             work: Some(work),
             stage: Stage::Queued,
             unmet,
@@ -190,8 +190,12 @@ impl Schedule {
         self.nodes.contains_key(&ticket)
     }
 
+    fn is_any_pending(&self, tickets: &[Ticket]) -> bool {
+        tickets.iter().any(|ticket| self.is_pending(*ticket))
+    }
+
     /// Returns the pending work of a stream or context, and completed work that the host has not waited for.
-    pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
+    pub(crate) fn unobserved(&self, belongs: impl Fn(&Target) -> bool) -> Vec<Ticket> {
         self.races.as_ref().map_or_else(
             || self.pending(&belongs),
             |races| races.unobserved(&belongs),
@@ -200,12 +204,16 @@ impl Schedule {
 
     /// Records that the host has found work completed.
     pub(crate) fn observe(&self, tickets: &[Ticket]) {
-        self.races.iter().for_each(|races| races.observe(tickets));
+        if let Some(races) = &self.races {
+            races.observe(tickets);
+        }
     }
 
     /// Records that work and the host may have communicated.
     fn exchange(&self, ticket: Ticket) {
-        self.races.iter().for_each(|races| races.exchange(ticket));
+        if let Some(races) = &self.races {
+            races.exchange(ticket);
+        }
     }
 
     /// Returns the race checker.
@@ -214,10 +222,10 @@ impl Schedule {
     }
 
     /// Returns the pending work of a stream or context.
-    pub(crate) fn pending(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
+    pub(crate) fn pending(&self, belongs: impl Fn(&Target) -> bool) -> Vec<Ticket> {
         self.nodes
             .iter()
-            .filter(|(_, node)| belongs(&node.place))
+            .filter(|(_, node)| belongs(&node.target))
             .map(|(ticket, _)| *ticket)
             .collect()
     }
@@ -232,8 +240,8 @@ impl Schedule {
     }
 
     /// Lets one operation run.
-    pub(crate) fn grant(&mut self) {
-        self.grants = 1;
+    pub(crate) fn release_one(&mut self) {
+        self.released = 1;
     }
 
     /// Drops the queued work and stops the schedule.
@@ -251,7 +259,7 @@ impl Schedule {
 
     /// Returns `true` if new work requires no wake-up: a worker will check the queue in time.
     fn is_watched(&self) -> bool {
-        self.watchers > 0 && self.goals.is_empty() && self.grants == 0 && self.nodes.len() < DEPTH
+        self.watchers > 0 && self.goals.is_empty() && self.released == 0 && self.nodes.len() < DEPTH
     }
 
     /// Returns `true` if a sleeping thread has work to run, or its wait has ended.
@@ -288,7 +296,7 @@ impl Schedule {
         if let Some(wait) = self.hold_back(now) {
             return Next::Wait(wait);
         }
-        self.grants = self.grants.saturating_sub(1);
+        self.released = self.released.saturating_sub(1);
         let chosen = self.random.below(self.ready.len());
         let ticket = self.ready.remove(chosen);
         let Some(node) = self.nodes.get_mut(&ticket) else {
@@ -303,22 +311,23 @@ impl Schedule {
         } else {
             Stage::Running
         };
-        *if is_host_function {
-            &mut self.called
+        if is_host_function {
+            self.called += 1;
+            self.held = Some((ticket, now + HOST_FUNCTION_GRACE));
         } else {
-            &mut self.running
-        } += 1;
-        self.held = is_host_function.then_some((ticket, now + HOST_FUNCTION_GRACE));
-        Next::Run(ticket, node.place, work)
+            self.running += 1;
+            self.held = None;
+        }
+        Next::Run(ticket, node.target, work)
     }
 
     /// Returns the time for which the only worker still waits for the host function that it started.
     fn wait_for_host_function(&self, now: Instant) -> Option<Duration> {
         let (ticket, until) = self.held.filter(|_| self.single_worker)?;
-        let left = until
+        let remaining = until
             .checked_duration_since(now)
-            .filter(|left| !left.is_zero())?;
-        self.is_pending(ticket).then_some(left)
+            .filter(|remaining| !remaining.is_zero())?;
+        self.is_pending(ticket).then_some(remaining)
     }
 
     /// Returns the time for which nothing may run yet; `None` if something may.
@@ -332,7 +341,7 @@ impl Schedule {
         else {
             return Some(None);
         };
-        if !self.goals.is_empty() || self.grants > 0 {
+        if !self.goals.is_empty() || self.released > 0 {
             return None;
         }
         let (since, patience) = match (self.single_worker, self.latest) {
@@ -340,17 +349,17 @@ impl Schedule {
             (true, Some(latest)) => (latest, IDLENESS),
             _ => (oldest, PATIENCE),
         };
-        let left = patience
+        let remaining = patience
             .checked_sub(now.duration_since(since))
-            .filter(|left| !left.is_zero());
-        left.map(Some)
+            .filter(|remaining| !remaining.is_zero());
+        remaining.map(Some)
     }
 
-    fn queue_host_function(&mut self, ticket: Ticket, place: Place, function: HostFunction) {
-        self.host_functions.push_back((ticket, place, function));
+    fn queue_host_function(&mut self, ticket: Ticket, target: Target, function: HostFunction) {
+        self.host_functions.push_back((ticket, target, function));
     }
 
-    fn next_host_function(&mut self) -> Option<(Ticket, Place, HostFunction)> {
+    fn next_host_function(&mut self) -> Option<(Ticket, Target, HostFunction)> {
         self.host_functions.pop_front()
     }
 
@@ -391,7 +400,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    const PLACE: fn() -> Place = || Place {
+    const TARGET: fn() -> Target = || Target {
         device: 0,
         context: Id::from_number(0),
         stream: 0,
@@ -419,7 +428,7 @@ mod tests {
         for n in 0..30 {
             let tail = &mut tails[n % 3];
             let after: Vec<Ticket> = tail.iter().copied().collect();
-            *tail = Some(schedule.submit(PLACE(), &after, nothing()));
+            *tail = Some(schedule.submit(TARGET(), &after, nothing()));
         }
         schedule.demand(&tails.into_iter().flatten().collect::<Vec<_>>());
         order(&mut schedule)
@@ -435,20 +444,18 @@ mod tests {
     fn work_runs_after_its_dependencies() {
         for seed in 0..50 {
             let order = three_streams(seed);
-            let position = |n: u64| {
-                order
-                    .iter()
-                    .position(|ticket| *ticket == n)
-                    .expect("everything ran")
-            };
-            assert!((1..=27).all(|n| position(n) < position(n + 3)), "{order:?}");
+            for ticket in 1..=27 {
+                let position = order.iter().position(|other| *other == ticket);
+                let next_position = order.iter().position(|other| *other == ticket + 3);
+                assert!(position < next_position, "{order:?}");
+            }
         }
     }
 
     #[test]
     fn work_is_held_back_until_a_request_or_a_timeout() {
         let mut schedule = Schedule::new(0, 2, None);
-        let ticket = schedule.submit(PLACE(), &[], nothing());
+        let ticket = schedule.submit(TARGET(), &[], nothing());
         let now = schedule.nodes[&ticket].submitted;
         assert!(matches!(schedule.next(now), Next::Wait(Some(PATIENCE))));
         assert!(matches!(schedule.next(now + PATIENCE), Next::Run(..)));
@@ -457,7 +464,7 @@ mod tests {
     #[test]
     fn single_worker_starts_without_a_request_only_when_the_host_is_idle_or_far_ahead() {
         let mut schedule = Schedule::new(0, 1, None);
-        let ticket = schedule.submit(PLACE(), &[], nothing());
+        let ticket = schedule.submit(TARGET(), &[], nothing());
         let now = schedule.nodes[&ticket].submitted;
         assert!(matches!(schedule.next(now + PATIENCE), Next::Wait(Some(_))));
         schedule.latest = Some(now + IDLENESS);
@@ -468,7 +475,7 @@ mod tests {
         assert!(matches!(schedule.next(now + 2 * IDLENESS), Next::Run(..)));
         let mut schedule = Schedule::new(0, 1, None);
         for _ in 0..DEPTH {
-            schedule.submit(PLACE(), &[], nothing());
+            schedule.submit(TARGET(), &[], nothing());
         }
         assert!(matches!(schedule.next(now), Next::Run(..)));
     }
@@ -476,10 +483,10 @@ mod tests {
     #[test]
     fn grant_runs_one_operation() {
         let mut schedule = Schedule::new(0, 1, None);
-        let first = schedule.submit(PLACE(), &[], nothing());
-        schedule.submit(PLACE(), &[first], nothing());
+        let first = schedule.submit(TARGET(), &[], nothing());
+        schedule.submit(TARGET(), &[first], nothing());
         let now = schedule.nodes[&first].submitted;
-        schedule.grant();
+        schedule.release_one();
         assert!(matches!(schedule.next(now), Next::Run(..)));
         schedule.complete(first);
         assert!(matches!(schedule.next(now), Next::Wait(Some(_))));
@@ -489,13 +496,13 @@ mod tests {
     fn waiting_thread_runs_work_only_without_a_choice() {
         let mut schedule = Schedule::new(0, 2, None);
         let now = Instant::now();
-        let first = schedule.submit(PLACE(), &[], nothing());
-        let second = schedule.submit(PLACE(), &[first], nothing());
+        let first = schedule.submit(TARGET(), &[], nothing());
+        let second = schedule.submit(TARGET(), &[first], nothing());
         schedule.demand(&[second]);
         assert!(schedule.has_single_choice());
         // The running work may be a dependency of the rest.
         assert!(matches!(schedule.next(now), Next::Run(..)));
-        let third = schedule.submit(PLACE(), &[], nothing());
+        let third = schedule.submit(TARGET(), &[], nothing());
         assert!(!schedule.has_single_choice());
         schedule.complete(first);
         // The seed chooses which of the two is next.
@@ -512,14 +519,14 @@ mod tests {
         let mut schedule = Schedule::new(0, 2, None);
         let function =
             HostFunction::new(Some(unused), std::ptr::null_mut()).expect("it has a function");
-        let function = schedule.submit(PLACE(), &[], Work::Host(function));
+        let function = schedule.submit(TARGET(), &[], Work::Host(function));
         schedule.demand(&[function]);
         assert!(!schedule.has_single_choice());
         assert!(matches!(
             schedule.next(Instant::now()),
             Next::Run(_, _, Work::Host(_))
         ));
-        schedule.submit(PLACE(), &[], nothing());
+        schedule.submit(TARGET(), &[], nothing());
         assert!(!schedule.has_single_choice());
         schedule.complete(function);
         assert!(schedule.has_single_choice());
@@ -528,8 +535,8 @@ mod tests {
     #[test]
     fn single_worker_starts_nothing_while_a_waiting_thread_runs_its_work() {
         let mut schedule = Schedule::new(0, 1, None);
-        let first = schedule.submit(PLACE(), &[], nothing());
-        let second = schedule.submit(PLACE(), &[], nothing());
+        let first = schedule.submit(TARGET(), &[], nothing());
+        let second = schedule.submit(TARGET(), &[], nothing());
         schedule.demand(&[first, second]);
         let now = Instant::now();
         let Next::Run(running, ..) = schedule.next(now) else {
@@ -544,7 +551,7 @@ mod tests {
     #[test]
     fn closed_schedule_drops_its_work() {
         let mut schedule = Schedule::new(0, 1, None);
-        let ticket = schedule.submit(PLACE(), &[], nothing());
+        let ticket = schedule.submit(TARGET(), &[], nothing());
         schedule.close();
         assert!(!schedule.is_pending(ticket));
         assert!(matches!(schedule.next(Instant::now()), Next::Stop));

@@ -1,7 +1,9 @@
 //! The slots of the simulators, which are the only global state.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::driver::Driver;
 
@@ -29,10 +31,7 @@ struct Slots {
 
 /// Returns the driver in `slot`.
 pub(crate) fn driver(slot: usize) -> Option<Arc<Driver>> {
-    DRIVERS[slot]
-        .read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone()
+    DRIVERS[slot].read().clone()
 }
 
 /// Returns every driver.
@@ -43,42 +42,31 @@ pub(crate) fn drivers() -> impl Iterator<Item = Arc<Driver>> {
 /// Takes a free slot, and waits for one if there is none.
 pub(crate) fn take() -> Option<usize> {
     let deadline = Instant::now() + PATIENCE;
-    let mut slots = lock();
+    let mut slots = FREE.lock();
     loop {
         if let Some(slot) = slots.take_next() {
             return Some(slot);
         }
-        let left = deadline.checked_duration_since(Instant::now())?;
-        slots = FREED
-            .wait_timeout(slots, left)
-            .unwrap_or_else(PoisonError::into_inner)
-            .0;
+        if FREED.wait_until(&mut slots, deadline).timed_out() {
+            return slots.take_next();
+        }
     }
 }
 
 /// Puts a driver into its slot.
 pub(crate) fn fill(slot: usize, driver: Arc<Driver>) {
-    *DRIVERS[slot]
-        .write()
-        .unwrap_or_else(PoisonError::into_inner) = Some(driver);
+    *DRIVERS[slot].write() = Some(driver);
 }
 
 /// Removes the driver from its slot, which remains reserved.
 pub(crate) fn empty(slot: usize) -> Option<Arc<Driver>> {
-    DRIVERS[slot]
-        .write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take()
+    DRIVERS[slot].write().take()
 }
 
 /// Releases the slot for another simulator.
 pub(crate) fn release(slot: usize) {
-    lock().taken[slot] = false;
+    FREE.lock().taken[slot] = false;
     FREED.notify_one();
-}
-
-fn lock() -> MutexGuard<'static, Slots> {
-    FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Slots {
@@ -104,7 +92,8 @@ mod tests {
         let first: Vec<_> = (1..COUNT).filter_map(|_| slots.take_next()).collect();
         assert_eq!(first, (1..COUNT).collect::<Vec<_>>());
         assert_eq!(slots.take_next(), None);
-        (slots.taken[3], slots.taken[9]) = (false, false);
+        slots.taken[3] = false;
+        slots.taken[9] = false;
         slots.last = 5;
         assert_eq!(slots.take_next(), Some(9));
         assert_eq!(slots.take_next(), Some(3));

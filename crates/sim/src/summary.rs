@@ -4,12 +4,12 @@ use std::fmt;
 
 use curium_sys::{CUresult, Function};
 
-use crate::driver::name_of;
+use crate::driver::error_name;
 use crate::live::{LiveHandles, LiveObject};
 use curium_ptx::exec::Report;
 
 /// The maximum number of live objects in the text.
-const MOST_OBJECTS: usize = 1000;
+const MAX_OBJECTS: usize = 1000;
 
 /// A summary of a program's use of a simulator.
 ///
@@ -45,7 +45,7 @@ impl fmt::Display for Summary {
             writeln!(
                 formatter,
                 "failed {function} with {}: {times}",
-                name_of(*code)
+                error_name(*code)
             )?;
         }
         for report in &self.reports {
@@ -59,14 +59,14 @@ impl fmt::Display for Summary {
         {
             writeln!(formatter, "live {kind}: {count}")?;
         }
-        for object in self.live_objects.iter().take(MOST_OBJECTS) {
+        for object in self.live_objects.iter().take(MAX_OBJECTS) {
             writeln!(formatter, "left {object}")?;
         }
-        if self.live_objects.len() > MOST_OBJECTS {
+        if self.live_objects.len() > MAX_OBJECTS {
             writeln!(
                 formatter,
                 "left {} more",
-                self.live_objects.len() - MOST_OBJECTS
+                self.live_objects.len() - MAX_OBJECTS
             )?;
         }
         Ok(())
@@ -98,12 +98,12 @@ mod tests {
                 streams: 4,
                 ..LiveHandles::default()
             },
-            live_objects: vec![LiveObject::new("stream", 16, &origin); MOST_OBJECTS + 2],
+            live_objects: vec![LiveObject::new("stream", 16, &origin); MAX_OBJECTS + 2],
         };
         let text = "4 calls of 2 functions\ncalled cuInit: 1\ncalled cuMemAlloc_v2: 3\n\
                     unsupported cuGraphicsUnregisterResource: 2\nfailed cuMemFree_v2 with CUDA_ERROR_INVALID_VALUE: 2\n\
                     live streams: 4\n";
-        let left = "left stream 0x10, made by cuStreamCreate\n".repeat(MOST_OBJECTS);
-        assert_eq!(summary.to_string(), format!("{text}{left}left 2 more\n"));
+        let objects = "left stream 0x10, made by cuStreamCreate\n".repeat(MAX_OBJECTS);
+        assert_eq!(summary.to_string(), format!("{text}{objects}left 2 more\n"));
     }
 }

@@ -352,15 +352,15 @@ mod tests {
     }
 
     #[test]
-    fn memory_budget_overrides_the_model_in_any_order_of_variables() {
-        let both = Config::from_variables(|asked| match asked {
+    fn memory_budget_overrides_the_model() {
+        let config = Config::from_variables(|name| match name {
             "CURIUM_SIM_MEMORY" => Some("1M".to_owned()),
             "CURIUM_SIM_DEVICE_MODEL" => Some("T4".to_owned()),
             _ => None,
         });
-        let both = both.expect("both make sense");
+        let config = config.expect("both variables are valid");
         assert_eq!(
-            (both.device_model, both.memory_budget),
+            (config.device_model, config.memory_budget),
             (DeviceModel::T4, 1 << 20)
         );
     }

@@ -85,15 +85,15 @@ impl Driver {
     pub(crate) fn cuArrayDestroy(&self, array: Pointer<CUarray_st>) -> Result {
         let mut state = self.lock();
         let id = Id::from(array);
-        let known = *state.array(id)?;
-        if known.is_level {
+        let array = *state.array(id)?;
+        if array.is_level {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
-        let device = state.usable(known.context)?.device;
+        let device = state.valid_context(array.context)?.device;
         state.arrays.remove(id);
         state.tiles.remove(&id);
         drop(self.wait_for_device(state, device)?);
-        self.memory().free(known.base);
+        self.memory().free(array.base);
         Ok(())
     }
 
@@ -102,9 +102,9 @@ impl Driver {
         descriptor: Pointer<CUDA_ARRAY_DESCRIPTOR>,
         array: Pointer<CUarray_st>,
     ) -> Result {
-        let place = descriptor.required()?;
+        let output = descriptor.required()?;
         let shape = self.lock().array(Id::from(array))?.shape;
-        place.write(CUDA_ARRAY_DESCRIPTOR {
+        output.write(CUDA_ARRAY_DESCRIPTOR {
             Width: shape.width,
             Height: shape.height,
             Format: shape.format,
@@ -117,8 +117,8 @@ impl Driver {
         descriptor: Pointer<CUDA_ARRAY3D_DESCRIPTOR>,
         array: Pointer<CUarray_st>,
     ) -> Result {
-        let place = descriptor.required()?;
-        place.write(self.lock().array(Id::from(array))?.shape.to_raw())
+        let output = descriptor.required()?;
+        output.write(self.lock().array(Id::from(array))?.shape.to_raw())
     }
 
     /// Fails: only arrays whose memory is mapped later have requirements, and this driver has none.
@@ -149,7 +149,7 @@ impl Driver {
 
 impl Driver {
     fn create_array(&self, array: Pointer<CUarray>, shape: Shape) -> Result {
-        let place = array.required()?;
+        let output = array.required()?;
         let owner = self.current_owner()?;
         let base = self
             .memory()
@@ -160,7 +160,7 @@ impl Driver {
             base,
             is_level: false,
         };
-        place.write(self.lock().arrays.insert(array).as_raw())
+        output.write(self.lock().arrays.insert(array).as_raw())
     }
 }
 

@@ -31,14 +31,14 @@ pub(crate) struct Capture {
     number: u64,
     graph: Id<Graph>,
     /// `true` if the graph belongs to the caller, who keeps it when the capture fails.
-    is_of_caller: bool,
+    is_into_existing_graph: bool,
     mode: CUstreamCaptureMode,
     /// The thread that began it.
     thread: u64,
     origin: Id<Stream>,
     is_valid: bool,
     /// In a recapture, the nodes that have no new work yet, in the order of their creation.
-    left: Option<VecDeque<Id<Node>>>,
+    remaining_nodes: Option<VecDeque<Id<Node>>>,
     members: Vec<Member>,
 }
 
@@ -88,7 +88,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let mut capture = Capture {
-            is_of_caller: true,
+            is_into_existing_graph: true,
             ..Capture::new(graph, origin, mode)
         };
         capture.join(origin, tips);
@@ -113,7 +113,7 @@ impl Driver {
         if !capture.is_relaxed() && capture.thread != this_thread() {
             return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
         }
-        if !capture.is_of_caller {
+        if !capture.is_into_existing_graph {
             graph.required()?;
         }
         let number = capture.number;
@@ -167,17 +167,16 @@ impl Driver {
 impl Capture {
     fn new(graph: Id<Graph>, origin: Id<Stream>, mode: CUstreamCaptureMode) -> Self {
         let thread = this_thread();
-        let (left, members) = (None, Vec::new());
         let mut capture = Self {
             number: 0,
             graph,
-            is_of_caller: false,
+            is_into_existing_graph: false,
             mode,
             thread,
             origin,
             is_valid: true,
-            left,
-            members,
+            remaining_nodes: None,
+            members: Vec::new(),
         };
         capture.join(origin, Vec::new());
         capture
@@ -197,7 +196,9 @@ impl Capture {
 
     /// Returns `true` if nodes of a graph that is captured again have no new work.
     fn is_incomplete(&self) -> bool {
-        self.left.as_ref().is_some_and(|left| !left.is_empty())
+        self.remaining_nodes
+            .as_ref()
+            .is_some_and(|nodes| !nodes.is_empty())
     }
 
     fn member(&self, stream: Id<Stream>) -> Option<&Member> {
@@ -226,7 +227,7 @@ impl Capture {
 impl Member {
     fn add(&mut self, tips: Vec<Edge>) {
         for tip in tips {
-            if self.tips.iter().all(|known| known.from != tip.from) {
+            if self.tips.iter().all(|other| other.from != tip.from) {
                 self.tips.push(tip);
             }
         }
@@ -259,7 +260,7 @@ impl State {
     pub(super) fn is_unfinished(&self, graph: Id<Graph>) -> bool {
         self.captures
             .iter()
-            .any(|capture| capture.is_of_caller && capture.graph == graph)
+            .any(|capture| capture.is_into_existing_graph && capture.graph == graph)
     }
 
     /// Returns the graph that a stream adds nodes to.
@@ -285,7 +286,7 @@ impl State {
             .member(stream)
             .map(|member| member.tips.clone())
             .unwrap_or_default();
-        let node = match capture.left {
+        let node = match capture.remaining_nodes {
             Some(_) => self.recapture(stream, content, &after)?,
             None => self.add_node(capture.graph, content, after),
         };
@@ -318,7 +319,7 @@ impl State {
         if outcome.is_err() {
             self.lose_records(number);
         }
-        if outcome.is_err() && !capture.is_of_caller {
+        if outcome.is_err() && !capture.is_into_existing_graph {
             self.remove_graph(capture.graph);
         }
         outcome
@@ -326,12 +327,15 @@ impl State {
 
     /// Returns `true` if the origin waits for all work of the other streams of a capture.
     fn is_joined(&self, capture: &Capture) -> bool {
-        let tips = |member: &Member| member.tips.iter().map(|tip| tip.from).collect::<Vec<_>>();
-        let mut left = capture.member(capture.origin).map(tips).unwrap_or_default();
+        let mut unvisited: Vec<Id<Node>> = capture
+            .member(capture.origin)
+            .into_iter()
+            .flat_map(|member| member.tips.iter().map(|tip| tip.from))
+            .collect();
         let mut seen: HashSet<Id<Node>> = HashSet::new();
-        while let Some(node) = left.pop() {
+        while let Some(node) = unvisited.pop() {
             if seen.insert(node) {
-                left.extend(
+                unvisited.extend(
                     self.nodes
                         .get(node)
                         .into_iter()
@@ -342,7 +346,7 @@ impl State {
         capture
             .members
             .iter()
-            .flat_map(tips)
+            .flat_map(|member| member.tips.iter().map(|tip| tip.from))
             .all(|node| seen.contains(&node))
     }
 

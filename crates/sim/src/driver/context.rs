@@ -7,9 +7,9 @@ mod settings;
 mod stack;
 
 use std::collections::HashMap;
-use std::sync::MutexGuard;
 
 use curium_sys::{CUcontext, CUctx_st, CUdevice, CUevent_st, CUfunc_cache, CUresult};
+use parking_lot::MutexGuard;
 
 pub(crate) use self::limits::Limits;
 use crate::argument::Pointer;
@@ -90,9 +90,9 @@ impl Context {
 )]
 impl Driver {
     pub(crate) fn cuCtxGetDevice(&self, device: Pointer<CUdevice>) -> Result {
-        let place = device.required()?;
+        let output = device.required()?;
         let current = self.current()?;
-        place.write(self.lock().context(current)?.device as CUdevice)
+        output.write(self.lock().context(current)?.device as CUdevice)
     }
 
     pub(crate) fn cuCtxGetDevice_v2(
@@ -100,29 +100,29 @@ impl Driver {
         device: Pointer<CUdevice>,
         context: Pointer<CUctx_st>,
     ) -> Result {
-        let place = device.required()?;
+        let output = device.required()?;
         let context = self.given_or_current(context)?;
-        place.write(self.lock().context(context)?.device as CUdevice)
+        output.write(self.lock().context(context)?.device as CUdevice)
     }
 
     pub(crate) fn cuCtxGetFlags(&self, flags: Pointer<u32>) -> Result {
-        let place = flags.required()?;
+        let output = flags.required()?;
         let (state, current) = self.enter_current()?;
-        place.write(state.usable(state.home(current))?.flags)
+        output.write(state.valid_context(state.owning_context(current))?.flags)
     }
 
     pub(crate) fn cuCtxSetFlags(&self, flags: u32) -> Result {
         let (mut state, current) = self.enter_current()?;
-        let home = state.home(current);
-        state.usable_mut(home)?.flags =
+        let owning_context = state.owning_context(current);
+        state.valid_context_mut(owning_context)?.flags =
             create::checked_flags(flags)? & !create::COREDUMPS | create::MAP_HOST;
         Ok(())
     }
 
     pub(crate) fn cuCtxGetId(&self, context: Pointer<CUctx_st>, id: Pointer<u64>) -> Result {
-        let place = id.required()?;
+        let output = id.required()?;
         let context = self.given_or_current(context)?;
-        place.write(self.lock().usable(context)?.number)
+        output.write(self.lock().valid_context(context)?.number)
     }
 
     pub(crate) fn cuCtxGetApiVersion(
@@ -130,10 +130,10 @@ impl Driver {
         context: Pointer<CUctx_st>,
         version: Pointer<u32>,
     ) -> Result {
-        let place = version.required()?;
+        let output = version.required()?;
         let context = self.given_or_current(context)?;
-        self.lock().usable(context)?;
-        place.write(API_VERSION)
+        self.lock().valid_context(context)?;
+        output.write(API_VERSION)
     }
 
     pub(crate) fn cuCtxGetStreamPriorityRange(
@@ -155,7 +155,7 @@ impl Driver {
     pub(crate) fn cuCtxSynchronize_v2(&self, context: Pointer<CUctx_st>) -> Result {
         let context = self.given_or_current(context)?;
         let state = self.lock();
-        state.usable(context)?;
+        state.valid_context(context)?;
         self.synchronize_context(state, context)
     }
 
@@ -190,7 +190,7 @@ impl Driver {
     pub(crate) fn enter_current(&self) -> Result<(MutexGuard<'_, State>, Id<Context>)> {
         let current = self.current()?;
         let state = self.lock();
-        state.usable(current)?;
+        state.valid_context(current)?;
         Ok((state, current))
     }
 
@@ -215,11 +215,11 @@ impl Driver {
         event: Pointer<CUevent_st>,
     ) -> Result {
         let mut state = self.lock();
-        let stream = state.usable(context)?.legacy;
+        let stream = state.valid_context(context)?.legacy;
         self.expect_uncaptured_context(&mut state, context)?;
         let pending = state
             .schedule
-            .unobserved(|place| state.is_within(place.context, context));
+            .unobserved(|target| state.is_within(target.context, context));
         self.record_after(&mut state, event, stream, &pending)
     }
 
@@ -230,10 +230,11 @@ impl Driver {
         event: Pointer<CUevent_st>,
     ) -> Result {
         let mut state = self.lock();
-        state.usable(context)?;
+        state.valid_context(context)?;
         self.expect_uncaptured_context(&mut state, context)?;
-        let event = state.event(event)?.1;
-        let (ticket, elsewhere) = (event.ticket, event.elsewhere());
+        let (_, event) = state.event(event)?;
+        let ticket = event.ticket;
+        let elsewhere = event.elsewhere();
         let streams = state
             .streams
             .iter()
@@ -254,10 +255,10 @@ impl Driver {
         self.permit_unsafe(&mut state)?;
         let pending = state
             .schedule
-            .unobserved(|place| state.is_within(place.context, context));
+            .unobserved(|target| state.is_within(target.context, context));
         let mut state = self.wait(state, &pending)?;
         state
-            .usable_mut(context)?
+            .valid_context_mut(context)?
             .tails_of_destroyed_streams
             .clear();
         drop(state);
@@ -267,8 +268,8 @@ impl Driver {
 
     /// Destroys the objects of a context that has ended.
     fn end_objects(&self, state: &mut State, context: Id<Context>) {
-        state.lose_objects(context);
-        self.memory().free_all_of(context);
+        state.remove_context_objects(context);
+        self.memory().free_context_memory(context);
     }
 
     /// Waits for all work of a device, even if the device has failed.
@@ -277,7 +278,7 @@ impl Driver {
         state: MutexGuard<'a, State>,
         device: usize,
     ) -> Result<MutexGuard<'a, State>> {
-        let pending = state.schedule.unobserved(|place| place.device == device);
+        let pending = state.schedule.unobserved(|target| target.device == device);
         self.wait(state, &pending)
     }
 

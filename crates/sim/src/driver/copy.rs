@@ -28,6 +28,12 @@ enum Wait {
     Never,
 }
 
+/// The operands of a copy.
+struct CopyOperands {
+    to: CopyOperand,
+    from: CopyOperand,
+}
+
 #[expect(
     non_snake_case,
     reason = "the methods have the names of the C functions"
@@ -40,11 +46,11 @@ impl Driver {
         size: usize,
     ) -> Result {
         self.require_current()?;
-        let ends = (
-            self.device_end(to, size)?,
-            host_end(from.as_ptr().cast_mut(), size)?,
-        );
-        self.transfer(legacy(), ends, size, Wait::Always)
+        let operands = CopyOperands {
+            to: self.device_end(to, size)?,
+            from: host_end(from.as_ptr().cast_mut(), size)?,
+        };
+        self.transfer(legacy(), operands, size, Wait::Always)
     }
 
     pub(crate) fn cuMemcpyDtoH_v2(
@@ -54,8 +60,11 @@ impl Driver {
         size: usize,
     ) -> Result {
         self.require_current()?;
-        let ends = (host_end(to.as_ptr(), size)?, self.device_end(from, size)?);
-        self.transfer(legacy(), ends, size, Wait::Always)
+        let operands = CopyOperands {
+            to: host_end(to.as_ptr(), size)?,
+            from: self.device_end(from, size)?,
+        };
+        self.transfer(legacy(), operands, size, Wait::Always)
     }
 
     /// Copies between addresses of the device. As on hardware, the host does not wait, unless it can access one of them.
@@ -66,14 +75,20 @@ impl Driver {
         size: usize,
     ) -> Result {
         self.require_current()?;
-        let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
-        self.transfer(legacy(), ends, size, Wait::UnlessOnDevice)
+        let operands = CopyOperands {
+            to: self.device_end(to, size)?,
+            from: self.device_end(from, size)?,
+        };
+        self.transfer(legacy(), operands, size, Wait::UnlessOnDevice)
     }
 
     pub(crate) fn cuMemcpy(&self, to: CUdeviceptr, from: CUdeviceptr, size: usize) -> Result {
         self.require_current()?;
-        let ends = (self.unified_end(to, size)?, self.unified_end(from, size)?);
-        self.transfer(legacy(), ends, size, Wait::UnlessOnDevice)
+        let operands = CopyOperands {
+            to: self.unified_end(to, size)?,
+            from: self.unified_end(from, size)?,
+        };
+        self.transfer(legacy(), operands, size, Wait::UnlessOnDevice)
     }
 
     pub(crate) fn cuMemcpyHtoDAsync_v2(
@@ -83,11 +98,11 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let ends = (
-            self.device_end(to, size)?,
-            host_end(from.as_ptr().cast_mut(), size)?,
-        );
-        self.transfer_async(stream, ends, size)
+        let operands = CopyOperands {
+            to: self.device_end(to, size)?,
+            from: host_end(from.as_ptr().cast_mut(), size)?,
+        };
+        self.transfer_async(stream, operands, size)
     }
 
     pub(crate) fn cuMemcpyDtoHAsync_v2(
@@ -97,8 +112,11 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let ends = (host_end(to.as_ptr(), size)?, self.device_end(from, size)?);
-        self.transfer_async(stream, ends, size)
+        let operands = CopyOperands {
+            to: host_end(to.as_ptr(), size)?,
+            from: self.device_end(from, size)?,
+        };
+        self.transfer_async(stream, operands, size)
     }
 
     pub(crate) fn cuMemcpyDtoDAsync_v2(
@@ -108,8 +126,11 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
-        self.transfer(stream, ends, size, Wait::Never)
+        let operands = CopyOperands {
+            to: self.device_end(to, size)?,
+            from: self.device_end(from, size)?,
+        };
+        self.transfer(stream, operands, size, Wait::Never)
     }
 
     pub(crate) fn cuMemcpyAsync(
@@ -119,8 +140,11 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let ends = (self.unified_end(to, size)?, self.unified_end(from, size)?);
-        self.transfer_async(stream, ends, size)
+        let operands = CopyOperands {
+            to: self.unified_end(to, size)?,
+            from: self.unified_end(from, size)?,
+        };
+        self.transfer_async(stream, operands, size)
     }
 }
 
@@ -129,30 +153,35 @@ impl Driver {
     fn transfer_async(
         &self,
         stream: Pointer<CUstream_st>,
-        (to, from): (CopyOperand, CopyOperand),
+        operands: CopyOperands,
         size: usize,
     ) -> Result {
-        let is_pageable =
-            |end: &CopyOperand| matches!(end, CopyOperand::Host(host) if !self.is_known(*host));
-        if is_pageable(&to) {
-            return self.transfer(stream, (to, from), size, Wait::Always);
+        if self.is_pageable_operand(&operands.to) {
+            return self.transfer(stream, operands, size, Wait::Always);
         }
-        match from {
-            CopyOperand::Host(host)
-                if is_pageable(&from) && size <= STAGED_BYTES && !self.captures(stream)? =>
-            {
+        if !self.is_pageable_operand(&operands.from) {
+            return self.transfer(stream, operands, size, Wait::Never);
+        }
+        match operands.from {
+            CopyOperand::Host(host) if size <= STAGED_BYTES && !self.captures(stream)? => {
                 let mut staged = vec![0; size].into_boxed_slice();
                 // SAFETY: the caller of the copy guarantees that `size` bytes at `host` can be read now.
                 unsafe {
                     std::ptr::copy_nonoverlapping(host.0.cast_const(), staged.as_mut_ptr(), size);
                 };
-                self.transfer(stream, (to, CopyOperand::Staged(staged)), size, Wait::Never)
+                let operands = CopyOperands {
+                    from: CopyOperand::Staged(staged),
+                    ..operands
+                };
+                self.transfer(stream, operands, size, Wait::Never)
             }
-            CopyOperand::Host(_) if is_pageable(&from) => {
-                self.transfer(stream, (to, from), size, Wait::Always)
-            }
-            _ => self.transfer(stream, (to, from), size, Wait::Never),
+            _ => self.transfer(stream, operands, size, Wait::Always),
         }
+    }
+
+    /// Returns `true` for host memory that the driver does not know.
+    fn is_pageable_operand(&self, operand: &CopyOperand) -> bool {
+        matches!(operand, CopyOperand::Host(host) if !self.is_known(*host))
     }
 
     /// Returns `true` if copies in a stream become nodes, which read nothing yet.
@@ -165,10 +194,11 @@ impl Driver {
     fn transfer(
         &self,
         stream: Pointer<CUstream_st>,
-        (to, from): (CopyOperand, CopyOperand),
+        operands: CopyOperands,
         size: usize,
         wait: Wait,
     ) -> Result {
+        let CopyOperands { to, from } = operands;
         let waits = match wait {
             Wait::Always => true,
             Wait::UnlessOnDevice => !self.is_on_device(&to) || !self.is_on_device(&from),
@@ -194,7 +224,7 @@ impl Driver {
         let work = Work::Device(Box::new(move |driver| {
             before
                 .iter()
-                .for_each(|(before, write)| note_changes(before.as_ref(), size, *write));
+                .for_each(|(before, write)| record_host_changes(before.as_ref(), size, *write));
             driver.memory().copy(&to, &from, size)
         }));
         self.queue(&mut state, stream, work);
@@ -209,14 +239,14 @@ impl Driver {
             CopyOperand::Device(address) => *address,
             CopyOperand::Staged(_) => return None,
         };
-        let found = self
+        let allocation = self
             .memory()
             .find(address)
-            .filter(|found| found.purpose.is_on_host())?;
-        let is_whole = found.end() - address >= size as u64;
+            .filter(|allocation| allocation.purpose.is_on_host())?;
+        let is_whole = allocation.end() - address >= size as u64;
         // SAFETY: the bytes are of an allocation of the host, which is not freed before its work is done.
         is_whole
-            .then(|| unsafe { Before::new(races, found.host_at(address), size) })
+            .then(|| unsafe { Before::new(races, allocation.host_at(address), size) })
             .flatten()
     }
 
@@ -236,15 +266,15 @@ impl Driver {
     /// Returns an operand of a copy in an allocation of sufficient size. As on hardware, contiguous mappings count as one only while a
     /// context is current.
     pub(crate) fn device_end(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
-        let is_whole = || {
-            self.memory()
-                .find(address)
-                .is_some_and(|found| address + size as u64 <= found.end())
-        };
-        let fits = size == 0
-            || self.memory().contains(address, size as u64)
-                && (self.current().is_ok() || is_whole());
-        if fits {
+        let is_allocated = size == 0 || self.memory().contains(address, size as u64);
+        let may_be_several = size == 0 || self.current().is_ok();
+        let is_valid = is_allocated
+            && (may_be_several
+                || self
+                    .memory()
+                    .find(address)
+                    .is_some_and(|allocation| address + size as u64 <= allocation.end()));
+        if is_valid {
             Ok(CopyOperand::Device(address))
         } else {
             Err(CUresult::CUDA_ERROR_INVALID_VALUE)
@@ -270,12 +300,13 @@ impl Driver {
 }
 
 /// Records the host's changes to an operand of a copy while it was queued.
-fn note_changes(before: Option<&Before>, size: usize, write: bool) {
-    if let Some((before, at)) = before.and_then(|before| Some((before, before.changed()?))) {
-        let left = u32::try_from(size - at).unwrap_or(u32::MAX);
-        race::note_host(Access {
-            address: before.address() + at as u64,
-            size: left,
+fn record_host_changes(before: Option<&Before>, size: usize, write: bool) {
+    if let Some(before) = before
+        && let Some(offset) = before.changed()
+    {
+        race::record_host_race(Access {
+            address: before.address() + offset as u64,
+            size: u32::try_from(size - offset).unwrap_or(u32::MAX),
             write,
         });
     }

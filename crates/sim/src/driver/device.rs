@@ -18,9 +18,9 @@ use crate::memory::SHARES_MEMORY;
 )]
 impl Driver {
     pub(crate) fn cuDeviceGet(&self, device: Pointer<CUdevice>, ordinal: i32) -> Result {
-        let place = device.required()?;
+        let output = device.required()?;
         self.device(ordinal)?;
-        place.write(ordinal)
+        output.write(ordinal)
     }
 
     pub(crate) fn cuDeviceGetCount(&self, count: Pointer<i32>) -> Result {
@@ -67,9 +67,9 @@ impl Driver {
         attribute: CUdevice_attribute,
         device: CUdevice,
     ) -> Result {
-        let place = value.required()?;
+        let output = value.required()?;
         let index = self.device(device)?;
-        place.write(
+        output.write(
             self.attribute(index, attribute)
                 .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?,
         )
@@ -114,20 +114,17 @@ impl Driver {
         device: Pointer<CUdevice>,
         id: ConstPointer<c_char>,
     ) -> Result {
-        let place = device.required()?;
+        let output = device.required()?;
         let id = id
             .text()?
             .to_str()
             .ok()
             .and_then(parse_bus_id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let found = (0..self.config().devices)
-            .find(|index| id == [0, bus_of(*index as usize).into(), 0, 0]);
-        place.write(
-            found
-                .ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)?
-                .cast_signed(),
-        )
+        let device = (0..self.config().devices)
+            .find(|index| id == [0, pci_bus(*index as usize).into(), 0, 0])
+            .ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)?;
+        output.write(device.cast_signed())
     }
 }
 
@@ -148,7 +145,7 @@ impl Driver {
         let config = self.config();
         let of_model = config.device_model.attribute(attribute)?;
         Some(match attribute {
-            Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => bus_of(index).into(),
+            Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => pci_bus(index).into(),
             Attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS => {
                 config.has_concurrent_managed_access().into()
             }
@@ -180,21 +177,18 @@ impl Driver {
 }
 
 /// Returns the PCI bus of a device, which is unique.
-fn bus_of(index: usize) -> u8 {
+fn pci_bus(index: usize) -> u8 {
     (index as u8).wrapping_add(1)
 }
 
 fn pci_bus_id(index: usize) -> String {
-    format!("0000:{:02X}:00.0", bus_of(index))
+    format!("0000:{:02X}:00.0", pci_bus(index))
 }
 
 /// Returns the domain, bus, device and function of `domain:bus:device.function`, where the domain or the function can be left out.
 fn parse_bus_id(id: &str) -> Option<[u32; 4]> {
-    let hexadecimal = |text: &str| u32::from_str_radix(text, 16).ok();
-    let (rest, function) = id
-        .split_once('.')
-        .map_or((id, Some(0)), |(rest, text)| (rest, hexadecimal(text)));
-    let parts: Vec<&str> = rest.split(':').collect();
+    let (path, function) = id.split_once('.').unwrap_or((id, "0"));
+    let parts: Vec<&str> = path.split(':').collect();
     let (domain, bus, device) = match parts[..] {
         [domain, bus, device] => (domain, bus, device),
         [bus, device] if id.contains('.') => ("0", bus, device),
@@ -204,8 +198,12 @@ fn parse_bus_id(id: &str) -> Option<[u32; 4]> {
         hexadecimal(domain)?,
         hexadecimal(bus)?,
         hexadecimal(device)?,
-        function?,
+        hexadecimal(function)?,
     ])
+}
+
+fn hexadecimal(text: &str) -> Option<u32> {
+    u32::from_str_radix(text, 16).ok()
 }
 
 #[cfg(test)]

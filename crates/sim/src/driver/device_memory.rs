@@ -16,12 +16,12 @@ const PITCH: u64 = 512;
 )]
 impl Driver {
     pub(crate) fn cuMemAlloc_v2(&self, address: Pointer<CUdeviceptr>, size: usize) -> Result {
-        let place = address.required()?;
+        let output = address.required()?;
         let owner = self.current_owner()?;
         if size == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(
+        output.write(
             self.memory()
                 .allocate_on_device(size as u64, owner, Purpose::Device)?,
         )
@@ -35,7 +35,7 @@ impl Driver {
         height: usize,
         element: u32,
     ) -> Result {
-        let place = pitch.required()?;
+        let output = pitch.required()?;
         if !matches!(element, 4 | 8 | 16) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -44,7 +44,7 @@ impl Driver {
             .and_then(|row| row.checked_mul(height as u64))
             .ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
         self.cuMemAlloc_v2(address, size as usize)?;
-        place.write(width.next_multiple_of(PITCH as usize))
+        output.write(width.next_multiple_of(PITCH as usize))
     }
 
     /// Waits for the device, as on hardware.
@@ -52,25 +52,26 @@ impl Driver {
         if address == 0 {
             return Ok(());
         }
-        let found = self
+        let allocation = self
             .memory()
             .find(address)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
-        state.healthy(found.owner.device)?;
-        if self.is_of_graph(address) && self.free_of_graph(address)? == Freed::ForReuse {
-            return self.wait_for_device(state, found.owner.device).map(|_| ());
+        state.check_device(allocation.owner.device)?;
+        if self.is_graph_memory(address) && self.free_graph_memory(address)? == Freed::ForReuse {
+            return self
+                .wait_for_device(state, allocation.owner.device)
+                .map(|_| ());
         }
-        let may = |purpose: &Purpose| {
-            purpose.is_of_pool()
+        self.memory().retire(address, |purpose| {
+            purpose.is_pooled()
                 || matches!(
                     purpose,
                     Purpose::Device | Purpose::Managed | Purpose::Foreign
                 )
-        };
-        self.memory().retire(address, may)?;
-        let state = self.wait_for_device(state, found.owner.device)?;
-        state.healthy(found.owner.device)?;
+        })?;
+        let state = self.wait_for_device(state, allocation.owner.device)?;
+        state.check_device(allocation.owner.device)?;
         self.memory().free(address);
         Ok(())
     }
@@ -89,13 +90,13 @@ impl Driver {
         address: CUdeviceptr,
     ) -> Result {
         self.current_owner()?;
-        let found = self
+        let allocation = self
             .memory()
             .find(address)
-            .filter(|found| !found.is_retired);
-        let found = found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
-        base.write_if_not_null(found.base);
-        size.write_if_not_null(found.size as usize);
+            .filter(|allocation| !allocation.is_retired);
+        let allocation = allocation.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
+        base.write_if_not_null(allocation.base);
+        size.write_if_not_null(allocation.size as usize);
         Ok(())
     }
 }
@@ -104,10 +105,10 @@ impl Driver {
     /// Returns the current context, which must be valid, as an owner of memory.
     pub(crate) fn current_owner(&self) -> Result<Owner> {
         let (state, context) = self.enter_current()?;
-        let context = state.home(context);
+        let context = state.owning_context(context);
         Ok(Owner {
             context,
-            device: state.usable(context)?.device,
+            device: state.valid_context(context)?.device,
         })
     }
 }

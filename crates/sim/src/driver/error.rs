@@ -144,15 +144,18 @@ impl Driver {
 
 /// Returns the code with this name, with or without the common prefix of errors.
 pub(crate) fn code_named(name: &str) -> Option<CUresult> {
-    let bare = |name: &str| name.strip_prefix("CUDA_ERROR_").unwrap_or(name).to_owned();
     CODES
         .iter()
-        .find(|entry| bare(&entry.1.to_string_lossy()) == bare(name))
+        .find(|entry| without_prefix(&entry.1.to_string_lossy()) == without_prefix(name))
         .map(|entry| entry.0)
 }
 
+fn without_prefix(name: &str) -> &str {
+    name.strip_prefix("CUDA_ERROR_").unwrap_or(name)
+}
+
 /// Returns the name of a code's constant, or its number.
-pub(crate) fn name_of(code: CUresult) -> Cow<'static, str> {
+pub(crate) fn error_name(code: CUresult) -> Cow<'static, str> {
     let named = CODES.iter().find(|entry| entry.0 == code);
     named.map_or_else(
         || code.0.to_string().into(),
@@ -171,11 +174,11 @@ pub(super) fn description(code: CUresult) -> Cow<'static, str> {
 /// Writes one text of the entry for `code`; an unknown code is an invalid value and gives a null pointer.
 fn describe(
     code: CUresult,
-    place: Pointer<*const c_char>,
+    output: Pointer<*const c_char>,
     text: impl Fn(&Entry) -> &'static CStr,
 ) -> Result {
     let entry = CODES.iter().find(|entry| entry.0 == code);
-    place.write(entry.map_or(std::ptr::null(), |entry| text(entry).as_ptr()))?;
+    output.write(entry.map_or(std::ptr::null(), |entry| text(entry).as_ptr()))?;
     entry.map(|_| ()).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
 }
 

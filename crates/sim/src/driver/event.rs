@@ -8,7 +8,7 @@ use crate::argument::Pointer;
 use crate::driver::graph::Content;
 use crate::driver::ipc_event::{Elsewhere, Shared};
 use crate::driver::{Captured, Context, Driver, Result, State, Stream};
-use crate::handle::{Fate, Id, Kind, Object};
+use crate::handle::{Id, Kind, Object, StaleHandle};
 use crate::race;
 use crate::schedule::{Ticket, Work};
 
@@ -45,14 +45,14 @@ pub(super) const EXTERNAL: u32 = 1;
 )]
 impl Driver {
     pub(crate) fn cuEventCreate(&self, event: Pointer<CUevent>, flags: u32) -> Result {
-        let place = event.required()?;
+        let output = event.required()?;
         let (mut state, context) = self.enter_current()?;
         if flags & !ALL_FLAGS != 0 || flags & (INTERPROCESS | DISABLE_TIMING) == INTERPROCESS {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let context = state.home(context);
-        let event = Event::new(context, flags, Shared::of_flags(flags));
-        place.write(state.events.insert(event).as_raw())
+        let context = state.owning_context(context);
+        let event = Event::new(context, flags, Shared::from_flags(flags));
+        output.write(state.events.insert(event).as_raw())
     }
 
     pub(crate) fn cuEventDestroy_v2(&self, event: Pointer<CUevent_st>) -> Result {
@@ -86,7 +86,7 @@ impl Driver {
         if !is_capturing {
             return self.record_after(&mut state, event, stream, &[]);
         }
-        if state.home(self.stream_context(&state, stream)?) != context {
+        if state.owning_context(self.stream_context(&state, stream)?) != context {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         if flags == EXTERNAL {
@@ -104,19 +104,21 @@ impl Driver {
             state.schedule.observe(ticket.as_slice());
             return Ok(());
         }
-        state.schedule.grant();
+        state.schedule.release_one();
         self.changed().notify_all();
         Err(CUresult::CUDA_ERROR_NOT_READY)
     }
 
     pub(crate) fn cuEventSynchronize(&self, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
-        let (id, found) = state.event(event)?;
-        let (context, ticket, elsewhere) = (found.context, found.ticket, found.elsewhere());
+        let (id, event) = state.event(event)?;
+        let context = event.context;
+        let ticket = event.ticket;
+        let elsewhere = event.elsewhere();
         self.expect_done_for_real(&mut state, id)?;
         drop(self.wait(state, ticket.as_slice())?);
         self.wait_elsewhere(context, elsewhere.as_ref())?;
-        self.lock().usable(context).map(|_| ())
+        self.lock().valid_context(context).map(|_| ())
     }
 
     pub(crate) fn cuEventElapsedTime(
@@ -125,19 +127,18 @@ impl Driver {
         start: Pointer<CUevent_st>,
         end: Pointer<CUevent_st>,
     ) -> Result {
-        let place = milliseconds.required()?;
+        let output = milliseconds.required()?;
         let state = self.lock();
         let (_, start) = state.event(start)?;
         let (_, end) = state.event(end)?;
-        let is_timed = |event: &Event| event.flags & DISABLE_TIMING == 0 && event.ticket.is_some();
         if start.captured.is_some() || end.captured.is_some() {
             return Err(CUresult::CUDA_ERROR_CAPTURED_EVENT);
         }
-        if start.context != end.context || !is_timed(start) || !is_timed(end) {
+        if start.context != end.context || !start.is_timed() || !end.is_timed() {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         match (start.time, end.time) {
-            (Some(start), Some(end)) => place.write(milliseconds_between(start, end)),
+            (Some(start), Some(end)) => output.write(milliseconds_between(start, end)),
             _ => Err(CUresult::CUDA_ERROR_NOT_READY),
         }
     }
@@ -162,7 +163,7 @@ impl Driver {
         extra: &[Ticket],
     ) -> Result {
         let (id, context) = state.event(event).map(|(id, event)| (id, event.context))?;
-        if state.home(self.stream_context(state, stream)?) != context {
+        if state.owning_context(self.stream_context(state, stream)?) != context {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         let stamp = self
@@ -180,11 +181,14 @@ impl Driver {
         let event = state.events.get_mut(id)?;
         event.records += 1;
         event.time = None;
-        let (record, shared) = (event.records, event.shared.as_mut().map(Shared::begin));
+        let record = event.records;
+        let shared = event.shared.as_mut().map(Shared::begin);
         Some(Work::Device(Box::new(move |driver| {
             // A process that waits for the event may communicate back to this one.
-            shared.iter().for_each(|_| race::exchange_here());
-            shared.iter().for_each(Elsewhere::finish);
+            if let Some(shared) = &shared {
+                race::exchange_here();
+                shared.finish();
+            }
             driver.stamp(id, record)
         })))
     }
@@ -217,6 +221,11 @@ impl Driver {
 }
 
 impl Event {
+    /// Returns `true` if the event was recorded with a time.
+    fn is_timed(&self) -> bool {
+        self.flags & DISABLE_TIMING == 0 && self.ticket.is_some()
+    }
+
     /// Creates an event that was never recorded here.
     pub(super) fn new(context: Id<Context>, flags: u32, shared: Option<Shared>) -> Self {
         Self {
@@ -242,10 +251,10 @@ impl State {
         let id = Id::from(raw);
         match self.events.get(id) {
             Some(event) => {
-                self.usable(event.context)?;
+                self.valid_context(event.context)?;
                 Ok((id, event))
             }
-            None if self.events.fate(id) == Fate::Unknown => {
+            None if self.events.classify_stale(id) == StaleHandle::Unknown => {
                 Err(CUresult::CUDA_ERROR_INVALID_HANDLE)
             }
             None => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),

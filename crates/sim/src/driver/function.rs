@@ -46,8 +46,8 @@ pub(crate) struct Subject {
 
 /// The maximum reported number of registers per thread. PTX declares far more registers than hardware allocates. With this maximum, the
 /// registers allow every block size of the device.
-const MOST_REGISTERS: u32 = 64;
-const FEWEST_REGISTERS: u32 = 16;
+const MAX_REGISTERS: u32 = 64;
+const MIN_REGISTERS: u32 = 16;
 
 impl Function {
     pub(crate) fn new(module: Id<Module>, index: usize) -> Self {
@@ -82,14 +82,14 @@ impl Subject {
         offset: Pointer<usize>,
         size: Pointer<usize>,
     ) -> Result {
-        let place = offset.required()?;
+        let output = offset.required()?;
         let parameter = self
             .kernel()?
             .params
             .get(index)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         size.write_if_not_null(parameter.size);
-        place.write(parameter.offset)
+        output.write(parameter.offset)
     }
 }
 
@@ -104,9 +104,9 @@ impl Driver {
         attribute: CUfunction_attribute,
         function: Pointer<CUfunc_st>,
     ) -> Result {
-        let place = value.required()?;
+        let output = value.required()?;
         let subject = self.lock().subject(function)?;
-        place.write(self.function_attribute(&subject, attribute)?)
+        output.write(self.function_attribute(&subject, attribute)?)
     }
 
     pub(crate) fn cuFuncSetAttribute(
@@ -150,10 +150,10 @@ impl Driver {
         name: Pointer<*const c_char>,
         function: Pointer<CUfunc_st>,
     ) -> Result {
-        let place = name.required()?;
+        let output = name.required()?;
         let subject = self.lock().subject(function.required()?)?;
         // The module keeps the name for as long as the handle is valid.
-        place.write(subject.code.names[subject.index].as_ptr())
+        output.write(subject.code.names[subject.index].as_ptr())
     }
 
     pub(crate) fn cuFuncGetModule(
@@ -161,13 +161,13 @@ impl Driver {
         module: Pointer<CUmodule>,
         function: Pointer<CUfunc_st>,
     ) -> Result {
-        let place = module.required()?;
+        let output = module.required()?;
         let state = self.lock();
         let function = state
             .functions
             .get(Id::from(function))
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        place.write(function.module.as_raw())
+        output.write(function.module.as_raw())
     }
 
     pub(crate) fn cuFuncLoad(&self, function: Pointer<CUfunc_st>) -> Result {
@@ -279,10 +279,10 @@ impl Driver {
 
     /// Returns the maximum dynamic shared memory of a launch of the kernel.
     pub(crate) fn max_dynamic_shared(&self, subject: &Subject) -> Result<u32> {
-        let usual =
+        let limit =
             self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-        let left = usual.saturating_sub(subject.kernel()?.static_shared);
-        Ok(subject.settings.max_dynamic_shared.unwrap_or(left))
+        let remaining = limit.saturating_sub(subject.kernel()?.static_shared);
+        Ok(subject.settings.max_dynamic_shared.unwrap_or(remaining))
     }
 }
 
@@ -298,7 +298,7 @@ impl State {
         raw: Pointer<CUfunc_st>,
         context: Id<Context>,
     ) -> Result<Subject> {
-        self.subject_on(raw, self.usable(context)?.device)
+        self.subject_on(raw, self.valid_context(context)?.device)
     }
 
     fn subject_on(&self, raw: Pointer<CUfunc_st>, device: usize) -> Result<Subject> {
@@ -319,7 +319,7 @@ impl State {
         }
         let function = self.functions.get(Id::from(raw)).ok_or(invalid)?;
         let module = self.modules.get(function.module).ok_or(invalid)?;
-        let device = self.usable(module.context)?.device;
+        let device = self.valid_context(module.context)?.device;
         let of_library = module
             .library
             .and_then(|library| self.libraries.get(library));
@@ -339,7 +339,7 @@ impl State {
 
 /// Returns the reported number of registers per thread.
 pub(crate) fn registers(kernel: &exec::Kernel) -> u32 {
-    kernel.registers.clamp(FEWEST_REGISTERS, MOST_REGISTERS)
+    kernel.registers.clamp(MIN_REGISTERS, MAX_REGISTERS)
 }
 
 fn constant_bytes(code: &Code) -> u32 {

@@ -32,8 +32,8 @@ pub(crate) use self::executable::Executable;
 pub(super) use self::memory::Freed;
 pub(crate) use self::memory::{Allocation, GraphMemory};
 pub(crate) use self::object::UserObject;
-pub(crate) use self::plan::{SharedConditions, lock};
-pub(crate) use self::stale::Touched;
+pub(crate) use self::plan::SharedConditions;
+pub(crate) use self::stale::AccessedRange;
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result, State};
 use crate::handle::{Id, Kind, Object};
@@ -85,11 +85,11 @@ impl Graph {
 )]
 impl Driver {
     pub(crate) fn cuGraphCreate(&self, graph: Pointer<CUgraph>, flags: u32) -> Result {
-        let place = graph.required()?;
+        let output = graph.required()?;
         if flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(self.lock().new_graph(None).as_raw())
+        output.write(self.lock().new_graph(None).as_raw())
     }
 
     pub(crate) fn cuGraphDestroy(&self, graph: Pointer<CUgraph_st>) -> Result {
@@ -113,13 +113,13 @@ impl Driver {
         clone: Pointer<CUgraph>,
         graph: Pointer<CUgraph_st>,
     ) -> Result {
-        let place = clone.required()?;
+        let output = clone.required()?;
         let mut state = self.lock();
         let id = state.graph(graph)?;
         if state.allocates(id) || state.has_conditions(id) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        place.write(state.clone_graph(id, None).as_raw())
+        output.write(state.clone_graph(id, None).as_raw())
     }
 
     pub(crate) fn cuGraphNodeFindInClone(
@@ -128,14 +128,16 @@ impl Driver {
         original: Pointer<CUgraphNode_st>,
         clone: Pointer<CUgraph_st>,
     ) -> Result {
-        let place = found.required()?;
+        let output = found.required()?;
         let state = self.lock();
-        let (original, clone) = (state.node(original)?.0, state.graph(clone)?);
-        let found = state
+        let (original, _) = state.node(original)?;
+        let clone = state.graph(clone)?;
+        let node = state
             .graphs
             .get(clone)
-            .and_then(|clone| clone.origins.get(&original));
-        place.write(found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.as_raw())
+            .and_then(|clone| clone.origins.get(&original))
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        output.write(node.as_raw())
     }
 
     pub(crate) fn cuGraphGetId(&self, graph: Pointer<CUgraph_st>, id: Pointer<u32>) -> Result {
@@ -190,7 +192,7 @@ impl Driver {
         if state.is_captured_into(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        for other in state.nodes_of(graph) {
+        for other in state.graph_nodes(graph) {
             if let Some(other) = state.nodes.get_mut(other) {
                 other.after.retain(|edge| edge.from != id);
             }
@@ -272,7 +274,7 @@ impl State {
         if node.content.kind() != content.kind() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let content = driver.with_attributes_of(&node.content, content)?;
+        let content = driver.inherit_attributes(&node.content, content)?;
         self.replace(id, content);
         Ok(())
     }
@@ -283,7 +285,7 @@ impl State {
         }
     }
 
-    pub(super) fn nodes_of(&self, graph: Id<Graph>) -> Vec<Id<Node>> {
+    pub(super) fn graph_nodes(&self, graph: Id<Graph>) -> Vec<Id<Node>> {
         self.graphs
             .get(graph)
             .map(|graph| graph.nodes.clone())
@@ -298,16 +300,17 @@ impl State {
     ) -> Id<Graph> {
         let clone = self.new_graph(parent);
         let mut origins = HashMap::new();
-        for from in self.nodes_of(original) {
+        for from in self.graph_nodes(original) {
             let Some(node) = self.nodes.get(from) else {
                 continue;
             };
-            let (content, after) = (node.content.clone(), node.after.clone());
+            let content = node.content.clone();
+            let after = node.after.clone();
             let content = self.clone_content(content);
             let to = self.add_node(clone, content, after);
             origins.insert(from, to);
         }
-        for node in self.nodes_of(clone) {
+        for node in self.graph_nodes(clone) {
             let after = self
                 .nodes
                 .get_mut(node)
@@ -370,15 +373,17 @@ impl State {
     ) -> Result<Vec<Id<Node>>> {
         // SAFETY: the caller of the C function passed `count` nodes.
         let nodes = unsafe { elements(nodes.as_ptr(), count) }?;
-        let member = |raw: &CUgraphNode| {
-            // SAFETY: a node is a handle, as if it were an argument.
-            let (id, node) = self.node(unsafe { Pointer::from_raw(*raw) })?;
-            if node.graph == graph {
-                Ok(id)
-            } else {
-                Err(CUresult::CUDA_ERROR_INVALID_VALUE)
-            }
-        };
-        nodes.iter().map(member).collect()
+        nodes
+            .iter()
+            .map(|raw| {
+                // SAFETY: a node is a handle, as if it were an argument.
+                let (id, node) = self.node(unsafe { Pointer::from_raw(*raw) })?;
+                if node.graph == graph {
+                    Ok(id)
+                } else {
+                    Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+                }
+            })
+            .collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Green contexts: parts of a device within its primary context.
 //!
 //! A green context has its own streams. Memory, events, code and settings are those of the primary context, which it retains:
-//! [`State::home`].
+//! [`State::owning_context`].
 
 use curium_sys::{
     CUcontext, CUdevResourceDesc_st, CUdevice, CUevent_st, CUgreenCtx, CUgreenCtx_st,
@@ -27,7 +27,7 @@ impl Driver {
         device: CUdevice,
         flags: u32,
     ) -> Result {
-        let place = context.required()?;
+        let output = context.required()?;
         let device = self.device(device)?;
         let default_stream = CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0;
         let may_do_without = self.config().driver_version >= NO_DEFAULT_STREAM_SINCE;
@@ -35,26 +35,27 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let mut state = self.lock();
-        state.healthy(device)?;
-        let found = state
+        state.check_device(device)?;
+        let resources = state
             .descriptors
             .get(Id::from(descriptor))
-            .filter(|found| found.device == device);
-        let resources = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.resources;
+            .filter(|descriptor| descriptor.device == device)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?
+            .resources;
         state.retain_primary(device);
         let id = state.new_context(device, 0, false);
-        state.usable_mut(id)?.green = Some(resources);
-        place.write(id.as_raw().cast())
+        state.valid_context_mut(id)?.green = Some(resources);
+        output.write(id.as_raw().cast())
     }
 
     pub(crate) fn cuGreenCtxDestroy(&self, context: Pointer<CUgreenCtx_st>) -> Result {
         let state = self.lock();
         let id = state.green(context)?;
-        let device = state.usable(id)?.device;
-        let pending = state.schedule.unobserved(|place| place.context == id);
+        let device = state.valid_context(id)?.device;
+        let pending = state.schedule.unobserved(|target| target.context == id);
         let mut state = self.wait(state, &pending)?;
         state.contexts.remove(id);
-        state.lose_objects(id);
+        state.remove_context_objects(id);
         self.release_primary(state, device)
     }
 
@@ -63,8 +64,8 @@ impl Driver {
         context: Pointer<CUcontext>,
         green: Pointer<CUgreenCtx_st>,
     ) -> Result {
-        let place = context.required()?;
-        place.write(self.lock().green(green)?.as_raw())
+        let output = context.required()?;
+        output.write(self.lock().green(green)?.as_raw())
     }
 
     pub(crate) fn cuGreenCtxGetId(
@@ -72,10 +73,10 @@ impl Driver {
         green: Pointer<CUgreenCtx_st>,
         id: Pointer<u64>,
     ) -> Result {
-        let place = id.required()?;
+        let output = id.required()?;
         let state = self.lock();
         let green = state.green(green)?;
-        place.write(state.usable(green)?.number)
+        output.write(state.valid_context(green)?.number)
     }
 
     pub(crate) fn cuGreenCtxRecordEvent(
@@ -119,12 +120,12 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         green: Pointer<CUgreenCtx>,
     ) -> Result {
-        let place = green.required()?;
+        let output = green.required()?;
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
-        let is_green = state.usable(context)?.green.is_some();
-        place.write(if is_green {
+        let is_green = state.valid_context(context)?.green.is_some();
+        output.write(if is_green {
             context.as_raw().cast()
         } else {
             std::ptr::null_mut()
@@ -138,11 +139,12 @@ impl Driver {
         context: Pointer<CUcontext>,
         green: Pointer<CUgreenCtx>,
     ) -> Result {
-        let (context, green) = (context.required()?, green.required()?);
+        let context = context.required()?;
+        let green = green.required()?;
         self.cuStreamGetGreenCtx(stream, green)?;
         self.cuStreamGetCtx(stream, context)?;
-        let found = Id::from_number(context.read()?.addr() as u64);
-        context.write(self.lock().home(found).as_raw())
+        let stream_context = Id::from_number(context.read()?.addr() as u64);
+        context.write(self.lock().owning_context(stream_context).as_raw())
     }
 }
 
@@ -150,7 +152,7 @@ impl State {
     /// Returns the live green context of a handle.
     pub(crate) fn green(&self, raw: Pointer<CUgreenCtx_st>) -> Result<Id<Context>> {
         let id = Id::from_number(raw.address());
-        let is_green = self.usable(id)?.green.is_some();
+        let is_green = self.valid_context(id)?.green.is_some();
         if is_green {
             Ok(id)
         } else {
@@ -159,22 +161,20 @@ impl State {
     }
 
     /// Returns the context that owns objects created in `context`: the primary one if it is green, else itself.
-    pub(crate) fn home(&self, context: Id<Context>) -> Id<Context> {
-        let primary = |green: &Context| {
-            self.devices
+    pub(crate) fn owning_context(&self, context: Id<Context>) -> Id<Context> {
+        match self.contexts.get(context) {
+            Some(green) if green.green.is_some() => self
+                .devices
                 .get(green.device)
                 .and_then(|device| device.primary)
-        };
-        self.contexts
-            .get(context)
-            .filter(|context| context.green.is_some())
-            .and_then(primary)
-            .unwrap_or(context)
+                .unwrap_or(context),
+            _ => context,
+        }
     }
 
     /// Returns `true` if work of `context` is work of `whole`: it is the same, or a green context within it.
     pub(crate) fn is_within(&self, context: Id<Context>, whole: Id<Context>) -> bool {
-        context == whole || self.home(context) == whole
+        context == whole || self.owning_context(context) == whole
     }
 
     /// Returns the number of green contexts of a device.

@@ -37,19 +37,19 @@ impl Driver {
         size: usize,
         flags: u32,
     ) -> Result {
-        let place = memory.required()?;
+        let output = memory.required()?;
         let owner = self.current_owner()?;
         if flags & !ALLOC_FLAGS != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if size == 0 {
-            return place.write(std::ptr::null_mut());
+            return output.write(std::ptr::null_mut());
         }
         // With unified addressing every allocation is mapped.
         let purpose = Purpose::Pinned {
             flags: flags | CU_MEMHOSTALLOC_DEVICEMAP,
         };
-        place.write(
+        output.write(
             self.memory()
                 .allocate_on_host(size as u64, owner, purpose)?
                 .0
@@ -63,16 +63,16 @@ impl Driver {
             return Ok(());
         }
         let address = memory.address();
-        let found = self
+        let allocation = self
             .memory()
             .find(address)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
-        state.healthy(found.owner.device)?;
+        state.check_device(allocation.owner.device)?;
         self.memory()
             .retire(address, |purpose| matches!(purpose, Purpose::Pinned { .. }))?;
-        let state = self.wait_for_device(state, found.owner.device)?;
-        state.healthy(found.owner.device)?;
+        let state = self.wait_for_device(state, allocation.owner.device)?;
+        state.check_device(allocation.owner.device)?;
         self.memory().free(address);
         Ok(())
     }
@@ -83,19 +83,19 @@ impl Driver {
         memory: Pointer<c_void>,
         flags: u32,
     ) -> Result {
-        let place = address.required()?;
+        let output = address.required()?;
         self.current_owner()?;
         self.host_allocation(memory)?;
         if flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(memory.address())
+        output.write(memory.address())
     }
 
     pub(crate) fn cuMemHostGetFlags(&self, flags: Pointer<u32>, memory: Pointer<c_void>) -> Result {
-        let place = flags.required()?;
+        let output = flags.required()?;
         self.current_owner()?;
-        place.write(self.host_allocation(memory)?)
+        output.write(self.host_allocation(memory)?)
     }
 
     pub(crate) fn cuMemHostRegister_v2(
@@ -117,18 +117,18 @@ impl Driver {
     pub(crate) fn cuMemHostUnregister(&self, memory: Pointer<c_void>) -> Result {
         let address = memory.required()?.address();
         self.current_owner()?;
-        let found = self
+        let allocation = self
             .memory()
             .find(address)
             .ok_or(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)?;
-        match found.purpose {
+        match allocation.purpose {
             Purpose::Registered { .. } => {}
             Purpose::Pinned { .. } => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
             _ => return Err(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED),
         }
         let state = self.lock();
         self.memory().retire(address, |_| true)?;
-        drop(self.wait_for_device(state, found.owner.device)?);
+        drop(self.wait_for_device(state, allocation.owner.device)?);
         self.memory().free(address);
         Ok(())
     }
@@ -139,12 +139,12 @@ impl Driver {
         size: usize,
         flags: u32,
     ) -> Result {
-        let place = address.required()?;
+        let output = address.required()?;
         let owner = self.current_owner()?;
         if size == 0 || !ATTACH_FLAGS.contains(&flags) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(
+        output.write(
             self.memory()
                 .allocate_on_host(size as u64, owner, Purpose::Managed)?
                 .expose(),
@@ -158,7 +158,7 @@ impl Driver {
         match self
             .memory()
             .find(memory.address())
-            .map(|found| found.purpose)
+            .map(|allocation| allocation.purpose)
         {
             Some(Purpose::Pinned { flags } | Purpose::Registered { flags }) => Ok(flags),
             _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),

@@ -50,21 +50,19 @@ impl Code {
         if name.is_empty() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let found = self
-            .names
+        self.names
             .iter()
-            .position(|kernel| kernel.as_c_str() == name);
-        found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)
+            .position(|kernel| kernel.as_c_str() == name)
+            .ok_or(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 
     /// Returns the position of the variable with this name.
     pub(crate) fn find_global(&self, name: &CStr) -> Result<usize> {
-        let found = self
-            .program
+        self.program
             .globals()
             .iter()
-            .position(|global| global.name.as_bytes() == name.to_bytes());
-        found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)
+            .position(|global| global.name.as_bytes() == name.to_bytes())
+            .ok_or(CUresult::CUDA_ERROR_NOT_FOUND)
     }
 }
 
@@ -80,7 +78,7 @@ impl Driver {
         }
         // SAFETY: the caller of the C function passes PTX, which is NUL-terminated text, or a binary.
         let mut compiled =
-            unsafe { self.text_of(image.as_ptr().cast()) }.and_then(|text| self.compile(&text));
+            unsafe { self.image_text(image.as_ptr().cast()) }.and_then(|text| self.compile(&text));
         if let (Ok(code), Some(most)) = (&mut compiled, options.max_registers()) {
             code.program.limit_registers(most);
         }
@@ -120,14 +118,14 @@ impl Driver {
     /// # Safety
     ///
     /// `image` points to NUL-terminated text, or to a whole binary or record of one.
-    pub(super) unsafe fn text_of<'a>(
+    pub(super) unsafe fn image_text<'a>(
         &self,
         image: *const u8,
     ) -> std::result::Result<Cow<'a, str>, Refusal> {
         // SAFETY: the caller guarantees the image.
         match unsafe { fat_binary::bytes_at(image) } {
             Some(binary) => fat_binary::ptx_for(binary, self.compute_capability()).map(Cow::Owned),
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that an image that is no binary is NUL-terminated text.
             None => unsafe { text_at(image) }.map(Cow::Borrowed),
         }
     }
@@ -144,14 +142,14 @@ impl Driver {
     fn check_target(&self, module: &Module) -> std::result::Result<(), Refusal> {
         let device = self.compute_capability();
         let target = module.target;
-        let fits = match target.variant {
+        let is_supported = match target.variant {
             TargetVariant::Baseline => target.architecture <= device,
             TargetVariant::Family => {
                 target.architecture <= device && target.architecture / 10 == device / 10
             }
             TargetVariant::Architecture => target.architecture == device,
         };
-        if fits {
+        if is_supported {
             return Ok(());
         }
         let log = format!(
@@ -192,6 +190,18 @@ impl Refusal {
     }
 }
 
+/// Returns `true` if an image begins with these bytes.
+///
+/// # Safety
+///
+/// `image` points to NUL-terminated text, or to a binary that is longer than `magic`, which has no NUL but at its end.
+unsafe fn begins_with(image: *const u8, magic: &[u8]) -> bool {
+    magic.iter().enumerate().all(|(index, byte)| {
+        // SAFETY: the bytes are compared one by one up to the first that differs, so text is not read beyond its NUL.
+        unsafe { image.wrapping_add(index).read() == *byte }
+    })
+}
+
 /// Returns the text of an image, unless it is a binary.
 ///
 /// # Safety
@@ -204,31 +214,24 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
             .to_str()
             .map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
     }
-    let begins_with = |magic: &[u8]| {
-        magic.iter().enumerate().all(|(index, byte)| {
-            // SAFETY: the bytes are compared one by one up to the first that differs, and a magic number holds no NUL but at its end:
-            // text is not read beyond its end, and a binary is longer than its magic number.
-            unsafe { image.wrapping_add(index).read() == *byte }
-        })
-    };
     for (magic, held) in [
         (ELF, "machine code for NVIDIA hardware"),
         (TILE_IR, "Tile IR"),
     ] {
-        if begins_with(magic) {
+        // SAFETY: the caller guarantees the image, and both magic numbers hold no NUL but at their ends.
+        if unsafe { begins_with(image, magic) } {
             let log = format!("the image contains {held}; the simulator runs PTX only");
             return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, &log));
         }
     }
     // SAFETY: an image that is not a binary is NUL-terminated text, which the caller guarantees.
     let text = unsafe { CStr::from_ptr(image.cast()) };
-    let not_text = |_| {
+    text.to_str().map_err(|_| {
         Refusal::new(
             CUresult::CUDA_ERROR_INVALID_IMAGE,
             "the image is neither PTX nor a binary",
         )
-    };
-    text.to_str().map_err(not_text)
+    })
 }
 
 /// Returns `true` if a text is PTX, which begins with its version after comments.

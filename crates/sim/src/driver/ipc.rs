@@ -6,7 +6,7 @@ use curium_sys::{CUdeviceptr, CUipcMem_flags, CUipcMemHandle, CUresult};
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
-use crate::memory::{Place, Purpose};
+use crate::memory::{Purpose, SharedAllocation};
 
 #[expect(
     non_snake_case,
@@ -19,24 +19,24 @@ impl Driver {
         handle: Pointer<CUipcMemHandle>,
         address: CUdeviceptr,
     ) -> Result {
-        let place = handle.required()?;
+        let output = handle.required()?;
         self.current_owner()?;
-        let found = self
+        let allocation = self
             .memory()
             .find(address)
-            .filter(|found| !found.is_retired);
-        let found = found.filter(|found| found.purpose == Purpose::Device);
-        let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        if self.memory().is_private(&found) {
-            drop(self.wait_for_device(self.lock(), found.owner.device)?);
+            .filter(|allocation| !allocation.is_retired);
+        let allocation = allocation.filter(|allocation| allocation.purpose == Purpose::Device);
+        let allocation = allocation.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        if self.memory().is_private(&allocation) {
+            drop(self.wait_for_device(self.lock(), allocation.owner.device)?);
         }
-        let at = self
+        let shared = self
             .memory()
-            .place_of(&found, self.serial)
+            .share(&allocation, self.serial)
             .ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
-        self.memory().note_shared(found.base);
-        place.write(CUipcMemHandle {
-            reserved: at.to_bytes().map(|byte| c_char::from_ne_bytes([byte])),
+        self.memory().record_sharing(allocation.base);
+        output.write(CUipcMemHandle {
+            reserved: shared.to_bytes().map(|byte| c_char::from_ne_bytes([byte])),
         })
     }
 
@@ -47,28 +47,30 @@ impl Driver {
         handle: CUipcMemHandle,
         flags: u32,
     ) -> Result {
-        let place = address.required()?;
+        let output = address.required()?;
         let owner = self.current_owner()?;
-        let at = Place::from_bytes(&handle.reserved.map(|byte| byte.to_ne_bytes()[0]));
-        let at = at.filter(|_| flags == CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0);
-        let at = at.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        if Some(at.origin) == self.memory().origin(self.serial) {
+        let shared =
+            SharedAllocation::from_bytes(&handle.reserved.map(|byte| byte.to_ne_bytes()[0]));
+        let shared =
+            shared.filter(|_| flags == CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0);
+        let shared = shared.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        if Some(shared.origin) == self.memory().origin(self.serial) {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
-        place.write(self.memory().open_foreign(at, owner)?)
+        output.write(self.memory().open_foreign(shared, owner)?)
     }
 
     /// Waits for the device when the memory is closed as often as it was opened.
     pub(crate) fn cuIpcCloseMemHandle(&self, address: CUdeviceptr) -> Result {
-        let found = self
+        let allocation = self
             .memory()
             .find(address)
-            .filter(|found| found.base == address && !found.is_retired);
-        let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+            .filter(|allocation| allocation.base == address && !allocation.is_retired);
+        let allocation = allocation.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if self.memory().close_foreign(address)? {
             let state = self.lock();
             self.memory().retire(address, |_| true)?;
-            drop(self.wait_for_device(state, found.owner.device)?);
+            drop(self.wait_for_device(state, allocation.owner.device)?);
             self.memory().free(address);
         }
         Ok(())

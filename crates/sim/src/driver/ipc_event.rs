@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_micros(100);
 pub(crate) struct Shared {
     records: Arc<SharedRecords>,
     /// The number of the last record of this process.
-    own: u64,
+    own_records: u64,
 }
 
 /// A record of another process.
@@ -43,7 +43,7 @@ impl Driver {
         handle: Pointer<CUipcEventHandle>,
         event: Pointer<CUevent_st>,
     ) -> Result {
-        let place = handle.required()?;
+        let output = handle.required()?;
         self.require_current()?;
         let state = self.lock();
         let (_, found) = state.event(event)?;
@@ -62,7 +62,7 @@ impl Driver {
         .concat();
         let mut bytes = [0; 64];
         bytes[..parts.len()].copy_from_slice(&parts);
-        place.write(CUipcEventHandle {
+        output.write(CUipcEventHandle {
             reserved: bytes.map(|byte| c_char::from_ne_bytes([byte])),
         })
     }
@@ -72,7 +72,7 @@ impl Driver {
         event: Pointer<CUevent>,
         handle: CUipcEventHandle,
     ) -> Result {
-        let place = event.required()?;
+        let output = event.required()?;
         let (mut state, context) = self.enter_current()?;
         let bytes = handle.reserved.map(|byte| byte.to_ne_bytes()[0]);
         if !bytes.starts_with(&MARK) {
@@ -81,16 +81,16 @@ impl Driver {
         if bytes.starts_with(&self.origin()) {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
-        let word = |at: usize| std::array::from_fn(|byte| bytes[at + byte]);
-        let (process, descriptor) = (u32::from_le_bytes(word(8)), i32::from_le_bytes(word(20)));
+        let process = u32::from_le_bytes(std::array::from_fn(|byte| bytes[8 + byte]));
+        let descriptor = i32::from_le_bytes(std::array::from_fn(|byte| bytes[20 + byte]));
         let records = SharedRecords::open(process, descriptor)
             .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let shared = Some(Shared {
             records: Arc::new(records),
-            own: 0,
+            own_records: 0,
         });
-        let context = state.home(context);
-        place.write(
+        let context = state.owning_context(context);
+        output.write(
             state
                 .events
                 .insert(Event::new(context, INTERPROCESS | DISABLE_TIMING, shared))
@@ -101,27 +101,27 @@ impl Driver {
 
 impl Shared {
     /// Creates the shared part of an event with these flags; `None` without the interprocess flag.
-    pub(crate) fn of_flags(flags: u32) -> Option<Self> {
+    pub(crate) fn from_flags(flags: u32) -> Option<Self> {
         let records = (flags & INTERPROCESS != 0).then(|| SharedRecords::new().ok())??;
         Some(Self {
             records: Arc::new(records),
-            own: 0,
+            own_records: 0,
         })
     }
 
     /// Begins a record of this process, which must be completed.
     pub(crate) fn begin(&mut self) -> Elsewhere {
-        self.own = self.records.begin();
+        self.own_records = self.records.begin();
         Elsewhere {
             records: Arc::clone(&self.records),
-            number: self.own,
+            number: self.own_records,
         }
     }
 
     /// Returns the last record if it is pending in another process.
     pub(crate) fn pending_elsewhere(&self) -> Option<Elsewhere> {
         let number = self.records.last();
-        let is_pending = number > self.own && !self.records.is_done(number);
+        let is_pending = number > self.own_records && !self.records.is_done(number);
         is_pending.then(|| Elsewhere {
             records: Arc::clone(&self.records),
             number,
@@ -158,7 +158,7 @@ impl Driver {
         record: Option<&Elsewhere>,
     ) -> Result {
         while record.is_some_and(|record| !record.is_done()) {
-            self.lock().usable(context)?;
+            self.lock().valid_context(context)?;
             std::thread::sleep(PAUSE);
         }
         Ok(())

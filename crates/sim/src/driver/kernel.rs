@@ -46,17 +46,17 @@ impl Driver {
         function: Pointer<CUfunction>,
         kernel: Pointer<CUkern_st>,
     ) -> Result {
-        let place = function.required()?;
+        let output = function.required()?;
         let (mut state, context) = self.enter_current()?;
         let (library, index) = state
             .kernel(kernel)
             .map(|(_, kernel)| (kernel.library, kernel.index))?;
-        let module = self.module_of(&mut state, library, context)?;
+        let module = self.library_module(&mut state, library, context)?;
         let module = state
             .modules
             .get(module)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        place.write(module.functions[index].as_raw())
+        output.write(module.functions[index].as_raw())
     }
 
     pub(crate) fn cuKernelGetAttribute(
@@ -66,11 +66,11 @@ impl Driver {
         kernel: Pointer<CUkern_st>,
         device: CUdevice,
     ) -> Result {
-        let place = value.required()?;
+        let output = value.required()?;
         let device = self.device(device)?;
         let state = self.lock();
-        let subject = state.subject_of_kernel(kernel, device)?;
-        place.write(self.function_attribute(&subject, attribute)?)
+        let subject = state.kernel_subject(kernel, device)?;
+        output.write(self.function_attribute(&subject, attribute)?)
     }
 
     pub(crate) fn cuKernelSetAttribute(
@@ -82,7 +82,7 @@ impl Driver {
     ) -> Result {
         let device = self.device(device)?;
         let mut state = self.lock();
-        let mut subject = state.subject_of_kernel(kernel, device)?;
+        let mut subject = state.kernel_subject(kernel, device)?;
         self.set_function_attribute(&mut subject, attribute, value)?;
         let id = state.kernel(kernel)?.0;
         if let Some(kernel) = state.kernels.get_mut(id) {
@@ -96,10 +96,10 @@ impl Driver {
         name: Pointer<*const c_char>,
         kernel: Pointer<CUkern_st>,
     ) -> Result {
-        let place = name.required()?;
+        let output = name.required()?;
         let state = self.lock();
-        let subject = state.subject_of_kernel(kernel.required()?, 0)?;
-        place.write(subject.code.names[subject.index].as_ptr())
+        let subject = state.kernel_subject(kernel.required()?, 0)?;
+        output.write(subject.code.names[subject.index].as_ptr())
     }
 
     pub(crate) fn cuKernelGetLibrary(
@@ -107,8 +107,8 @@ impl Driver {
         library: Pointer<CUlibrary>,
         kernel: Pointer<CUkern_st>,
     ) -> Result {
-        let place = library.required()?;
-        place.write(self.lock().kernel(kernel)?.1.library.as_raw())
+        let output = library.required()?;
+        output.write(self.lock().kernel(kernel)?.1.library.as_raw())
     }
 
     pub(crate) fn cuKernelGetParamInfo(
@@ -120,7 +120,7 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         self.lock()
-            .subject_of_kernel(kernel, 0)?
+            .kernel_subject(kernel, 0)?
             .write_parameter(parameter, offset, size)
     }
 
@@ -129,7 +129,7 @@ impl Driver {
         kernel: Pointer<CUkern_st>,
         count: Pointer<usize>,
     ) -> Result {
-        let subject = self.lock().subject_of_kernel(kernel, 0)?;
+        let subject = self.lock().kernel_subject(kernel, 0)?;
         count.write(subject.kernel()?.params.len())
     }
 
@@ -155,7 +155,7 @@ impl State {
         Ok((id, kernel))
     }
 
-    fn subject_of_kernel(&self, raw: Pointer<CUkern_st>, device: usize) -> Result<Subject> {
+    fn kernel_subject(&self, raw: Pointer<CUkern_st>, device: usize) -> Result<Subject> {
         let kernel = self.kernel(raw)?.1;
         let library = self
             .libraries

@@ -71,10 +71,9 @@ impl Driver {
         parameters: Pointer<*mut c_void>,
         extra: Pointer<*mut c_void>,
     ) -> Result {
-        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         let shape = Shape {
-            grid,
-            block,
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
             dynamic_shared,
             is_cooperative: false,
             cluster: NO_CLUSTER,
@@ -105,10 +104,9 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         parameters: Pointer<*mut c_void>,
     ) -> Result {
-        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         let shape = Shape {
-            grid,
-            block,
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
             dynamic_shared,
             is_cooperative: true,
             cluster: NO_CLUSTER,
@@ -173,18 +171,18 @@ impl Driver {
         self.write_printed();
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
-        let context = state.home(self.stream_context(&state, stream)?);
+        let context = state.owning_context(self.stream_context(&state, stream)?);
         let launch = self.prepare(&mut state, function, context, shape, arguments)?;
         if state.is_capturing(stream) {
             return state.add_captured(
                 stream,
-                Content::kernel(function, launch, Attributes::of_launch(attributes))?,
+                Content::kernel(function, launch, Attributes::from_launch(attributes))?,
             );
         }
         state
-            .usable_mut(context)?
+            .valid_context_mut(context)?
             .limits_mut()
-            .note_launch(launch.subject.kernel()?.runtime);
+            .record_launch(launch.subject.kernel()?.runtime);
         self.queue(
             &mut state,
             stream,
@@ -218,7 +216,7 @@ impl Driver {
         let (subject, globals) = self.subject_in(state, function, context)?;
         self.check_shape(&subject, &shape)?;
         let parameters = arguments.collect(subject.kernel()?)?;
-        let device = state.usable(context)?.device;
+        let device = state.valid_context(context)?.device;
         Ok(Launch {
             subject,
             shape,
@@ -239,7 +237,7 @@ impl Driver {
         let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
         let library_kernel = state.kernels.get(Id::from_number(function.address()));
         let module = match library_kernel.map(|kernel| kernel.library) {
-            Some(library) => self.module_of(state, library, context)?,
+            Some(library) => self.library_module(state, library, context)?,
             None => {
                 state
                     .functions
@@ -257,30 +255,32 @@ impl Driver {
         Ok((state.subject_in(function, context)?, globals))
     }
 
+    /// Returns `true` if each size is positive and at most its limit.
+    fn is_within_limits(&self, sizes: [u32; 3], limits: [CUdevice_attribute; 3]) -> bool {
+        sizes
+            .iter()
+            .zip(limits)
+            .all(|(size, limit)| (1..=self.figure(limit)).contains(size))
+    }
+
     /// Checks that the device can run a kernel in this configuration.
     fn check_shape(&self, subject: &Subject, shape: &Shape) -> Result {
         use CUdevice_attribute as Attribute;
 
-        let most_blocks = [
+        let max_grid = [
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
         ];
-        let most_threads = [
+        let max_block = [
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
         ];
-        let within = |sizes: [u32; 3], limits: [Attribute; 3]| {
-            sizes
-                .iter()
-                .zip(limits)
-                .all(|(size, limit)| (1..=self.figure(limit)).contains(size))
-        };
         let kernel = subject.kernel()?;
         let threads: u64 = shape.block.iter().map(|size| u64::from(*size)).product();
-        let is_valid = within(shape.grid, most_blocks)
-            && within(shape.block, most_threads)
+        let is_valid = self.is_within_limits(shape.grid, max_grid)
+            && self.is_within_limits(shape.block, max_block)
             && threads <= u64::from(self.max_threads(kernel))
             && kernel
                 .required_block
@@ -314,7 +314,7 @@ impl Driver {
             .cluster
             .iter()
             .fold(1, |blocks: u32, size| blocks.saturating_mul(*size));
-        if blocks > subject.most_blocks_in_cluster() {
+        if blocks > subject.max_cluster_blocks() {
             Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE)
         } else {
             Ok(())

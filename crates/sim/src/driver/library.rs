@@ -49,7 +49,7 @@ impl Driver {
         _library_values: Pointer<*mut c_void>,
         _library_count: u32,
     ) -> Result {
-        let place = library.required()?;
+        let output = library.required()?;
         let code = self.compile_image(image, &JitOptions::new(options, values, count)?)?;
         let mut state = self.lock();
         let kernels = code.program.kernels().len();
@@ -64,7 +64,7 @@ impl Driver {
         if let Some(library) = state.libraries.get_mut(id) {
             library.kernels = kernels;
         }
-        place.write(id.as_raw())
+        output.write(id.as_raw())
     }
 
     #[expect(
@@ -105,9 +105,9 @@ impl Driver {
             library.modules.keys().copied().collect()
         }) {
             if let Ok(device) = state.context(context).map(|context| context.device) {
-                state.healthy(device)?;
+                state.check_device(device)?;
                 state = self.wait_for_device(state, device)?;
-                state.healthy(device)?;
+                state.check_device(device)?;
             }
         }
         let library = state
@@ -130,7 +130,7 @@ impl Driver {
         library: Pointer<CUlib_st>,
         name: ConstPointer<c_char>,
     ) -> Result {
-        let place = kernel.required()?;
+        let output = kernel.required()?;
         let name = name.text()?;
         let state = self.lock();
         let id = state.library(library)?;
@@ -138,7 +138,7 @@ impl Driver {
             .libraries
             .get(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        place.write(library.kernels[library.code.find(name)?].as_raw())
+        output.write(library.kernels[library.code.find(name)?].as_raw())
     }
 
     pub(crate) fn cuLibraryGetModule(
@@ -146,10 +146,10 @@ impl Driver {
         module: Pointer<CUmodule>,
         library: Pointer<CUlib_st>,
     ) -> Result {
-        let place = module.required()?;
+        let output = module.required()?;
         let (mut state, context) = self.enter_current()?;
         let id = state.library(library)?;
-        place.write(self.module_of(&mut state, id, context)?.as_raw())
+        output.write(self.library_module(&mut state, id, context)?.as_raw())
     }
 
     pub(crate) fn cuLibraryGetGlobal(
@@ -162,7 +162,7 @@ impl Driver {
         let name = name.text()?;
         let (mut state, context) = self.enter_current()?;
         let id = state.library(library)?;
-        let module = self.module_of(&mut state, id, context)?;
+        let module = self.library_module(&mut state, id, context)?;
         state.write_global(module, name, address, size)
     }
 
@@ -199,7 +199,7 @@ impl Driver {
             [context] => Some(*context),
             _ => return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
         };
-        let module = self.module_of(
+        let module = self.library_module(
             &mut state,
             id,
             context.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?,
@@ -225,10 +225,10 @@ impl Driver {
         count: Pointer<u32>,
         library: Pointer<CUlib_st>,
     ) -> Result {
-        let place = count.required()?;
+        let output = count.required()?;
         let state = self.lock();
         let id = state.library(library)?;
-        place.write(
+        output.write(
             state
                 .libraries
                 .get(id)
@@ -255,13 +255,13 @@ impl Driver {
 
 impl Driver {
     /// Returns the module of a library in a context, loading it on first use.
-    pub(crate) fn module_of(
+    pub(crate) fn library_module(
         &self,
         state: &mut State,
         id: Id<Library>,
         context: Id<Context>,
     ) -> Result<Id<Module>> {
-        let context = state.home(context);
+        let context = state.owning_context(context);
         let library = state
             .libraries
             .get(id)
@@ -277,7 +277,7 @@ impl Driver {
         let code = Arc::clone(&library.code);
         let owner = Owner {
             context,
-            device: state.usable(context)?.device,
+            device: state.valid_context(context)?.device,
         };
         let module = self.instantiate(state, code, owner, Some(id))?;
         if let Some(library) = state.libraries.get_mut(id) {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use curium_sys::{CUresult, CUstream_st, Function};
 
 use crate::argument::Pointer;
-use crate::driver::graph::{Content, Touched};
+use crate::driver::graph::{AccessedRange, Content};
 use crate::driver::{Driver, Result};
-use crate::library_operation::{LibraryOperation, Operand, Run};
+use crate::library_operation::{LibraryOperation, Run};
 use crate::schedule::Work;
 use curium_ptx::exec::{Access, Report, ReportKind};
 
@@ -47,23 +47,16 @@ impl Driver {
 
 impl LibraryOperation {
     /// Returns the memory that the operation accesses, except for runs whose addresses are stored in device memory.
-    pub(crate) fn touched(&self) -> Vec<Touched> {
-        let of = |operand: &Operand| {
-            let write = operand.is_written;
-            operand
-                .runs()
-                .iter()
-                .map(move |run| Touched {
-                    address: run.address,
-                    size: run.bytes as u64,
-                    write,
-                })
-                .collect()
-        };
-        self.operands
-            .iter()
-            .flat_map(|operand| -> Vec<_> { of(operand) })
-            .collect()
+    pub(crate) fn touched(&self) -> Vec<AccessedRange> {
+        let mut ranges = Vec::new();
+        for operand in self.operands.iter() {
+            ranges.extend(operand.runs().iter().map(|run| AccessedRange {
+                address: run.address,
+                size: run.bytes as u64,
+                write: operand.is_written,
+            }));
+        }
+        ranges
     }
 
     /// Returns the wait for its condition.
@@ -75,7 +68,7 @@ impl LibraryOperation {
     /// Runs the operation. The error of a failed access becomes the sticky error of the device.
     pub(crate) fn run(&self, driver: &Driver) -> Result {
         let mut operands = Vec::with_capacity(self.operands.len());
-        let mut places = Vec::with_capacity(self.operands.len());
+        let mut runs_by_operand = Vec::with_capacity(self.operands.len());
         for operand in self.operands.iter() {
             let runs = operand.resolved(&operands);
             let mut bytes = vec![0; runs.iter().map(|run| run.bytes).sum()];
@@ -84,11 +77,15 @@ impl LibraryOperation {
                     driver.memory().read_run(self.name, run, part)
                 })?;
             }
-            places.push(runs);
+            runs_by_operand.push(runs);
             operands.push(bytes);
         }
         (self.compute)(&mut operands);
-        let results = self.operands.iter().zip(&places).zip(&mut operands);
+        let results = self
+            .operands
+            .iter()
+            .zip(&runs_by_operand)
+            .zip(&mut operands);
         for ((_, runs), bytes) in results.filter(|((operand, _), _)| operand.is_written) {
             self.each(driver, runs, bytes, |run, part| {
                 driver.memory().write_run(self.name, run, part)

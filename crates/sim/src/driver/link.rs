@@ -51,11 +51,11 @@ impl Driver {
         values: Pointer<*mut c_void>,
         link: Pointer<CUlinkState>,
     ) -> Result {
-        let place = link.required()?;
+        let output = link.required()?;
         let logs = Logs(JitOptions::new(options, values, count)?);
         let max_registers = logs.0.max_registers();
         let (mut state, _) = self.enter_current()?;
-        place.write(
+        output.write(
             state
                 .links
                 .insert(Link {
@@ -105,7 +105,7 @@ impl Driver {
             | CUjitInputType::CU_JIT_INPUT_CUBIN
             | CUjitInputType::CU_JIT_INPUT_FATBINARY => {
                 // SAFETY: the caller passes PTX, which is NUL-terminated text, or a binary.
-                unsafe { self.text_of(data.as_ptr().cast_const().cast()) }
+                unsafe { self.image_text(data.as_ptr().cast_const().cast()) }
             }
             CUjitInputType(kind) if kind < CUjitInputType::CU_JIT_NUM_INPUT_TYPES.0 => {
                 let log = "the simulator links PTX, fat binaries with PTX, and images that it linked itself";
@@ -148,7 +148,7 @@ impl Driver {
         image: Pointer<*mut c_void>,
         size: Pointer<usize>,
     ) -> Result {
-        let place = image.required()?;
+        let output = image.required()?;
         let mut state = self.lock();
         let link = state.link(link)?;
         let logs = link.logs;
@@ -159,7 +159,7 @@ impl Driver {
         let linked = logs.report(self.compile(&merged).map(|_| linked::image(&merged)))?;
         let image = link.image.insert(linked);
         size.write_if_not_null(image.len());
-        place.write(image.as_mut_ptr().cast())
+        output.write(image.as_mut_ptr().cast())
     }
 
     pub(crate) fn cuLinkDestroy(&self, link: Pointer<CUlinkState_st>) -> Result {

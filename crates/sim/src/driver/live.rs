@@ -61,9 +61,9 @@ fn list<T: Object>(
     context: impl Fn(&T) -> Option<Id<Context>>,
 ) -> Vec<LiveObject> {
     let live = table.iter().filter(|(_, object)| counts(object));
-    let describe = |(id, object): (Id<T>, &T)| {
+    live.filter_map(|(id, object)| {
         let described = LiveObject::new(kind, id.number(), table.origin(id)?);
-        Some(described.of_context(context(object).map_or(0, Id::number)))
-    };
-    live.filter_map(describe).collect()
+        Some(described.with_context(context(object).map_or(0, Id::number)))
+    })
+    .collect()
 }

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{c_char, c_void};
 use std::fmt::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use curium_sys::{
     CUlogIterator, CUlogLevel, CUlogsCallback, CUlogsCallbackEntry_st, CUlogsCallbackHandle,
     CUresult,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::stream::this_thread;
@@ -71,15 +72,15 @@ impl Log {
 
     /// Returns each callback.
     pub(crate) fn live_listeners(&self) -> Vec<LiveObject> {
-        let inner = self.inner();
-        let describe = |(handle, listener): (&usize, &Listener)| {
-            LiveObject::new("listener", *handle as u64, &listener.origin)
-        };
-        inner.listeners.iter().map(describe).collect()
+        self.inner()
+            .listeners
+            .iter()
+            .map(|(handle, listener)| LiveObject::new("listener", *handle as u64, &listener.origin))
+            .collect()
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }
 
@@ -105,25 +106,24 @@ impl Inner {
         let skipped = start
             .saturating_sub(self.dropped)
             .min(self.lines.len() as CUlogIterator) as usize;
-        let asked: Vec<_> = self.lines.iter().skip(skipped).collect();
+        let requested: Vec<_> = self.lines.iter().skip(skipped).collect();
         let is_whole =
-            start >= self.dropped && asked.iter().map(|line| line.len()).sum::<usize>() <= room;
+            start >= self.dropped && requested.iter().map(|line| line.len()).sum::<usize>() <= room;
         if is_whole {
-            return Some(asked.into_iter().map(String::as_str).collect());
+            return Some(requested.into_iter().map(String::as_str).collect());
         }
-        let mut left = room.checked_sub(TRUNCATED.len())?;
-        let fits = |line: &&&String| match left.checked_sub(line.len()) {
-            Some(rest) => {
-                left = rest;
-                true
-            }
-            None => false,
-        };
-        let count = asked.iter().rev().take_while(fits).count();
-        let lines = asked[asked.len() - count..]
-            .iter()
-            .map(|line| line.as_str());
-        (count > 0 || asked.is_empty()).then(|| std::iter::once(TRUNCATED).chain(lines).collect())
+        let mut remaining = room.checked_sub(TRUNCATED.len())?;
+        let mut first = requested.len();
+        while first > 0 && requested[first - 1].len() <= remaining {
+            first -= 1;
+            remaining -= requested[first].len();
+        }
+        let lines = &requested[first..];
+        if lines.is_empty() && !requested.is_empty() {
+            return None;
+        }
+        let lines = lines.iter().map(|line| line.as_str());
+        Some(std::iter::once(TRUNCATED).chain(lines).collect())
     }
 }
 
@@ -146,7 +146,8 @@ impl Driver {
         drop(log);
         for listener in listeners {
             let mut bytes = message.clone().into_bytes();
-            let (text, length) = (bytes.as_mut_ptr().cast(), bytes.len());
+            let text = bytes.as_mut_ptr().cast();
+            let length = bytes.len();
             host_function::run(|| {
                 // SAFETY: the caller that registered the callback guaranteed that it can be called with its argument and a message.
                 unsafe {
@@ -217,9 +218,10 @@ impl Driver {
         size: Pointer<usize>,
         flags: u32,
     ) -> Result {
-        let (buffer, room) = (buffer.required()?, size.read()?);
+        let buffer = buffer.required()?;
         // The terminating NUL occupies one byte.
-        let room = room
+        let room = size
+            .read()?
             .checked_sub(1)
             .filter(|_| flags == 0)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
@@ -273,9 +275,10 @@ fn heading(function: &str) -> String {
 /// Returns the time of the day, as in `[22:21:32.099]`.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs() % 86_400;
-    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     format!(
-        "[{hours:02}:{minutes:02}:{:02}.{:03}]",
+        "[{:02}:{:02}:{:02}.{:03}]",
+        seconds / 3600,
+        seconds / 60 % 60,
         seconds % 60,
         time.subsec_millis()
     )
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn clock_shows_the_time_of_the_day() {
+    fn clock_shows_the_time() {
         assert_eq!(
             clock(Duration::from_millis(86_400_000 + 3_723_004)),
             "[01:02:03.004]"

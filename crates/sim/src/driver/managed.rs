@@ -11,7 +11,7 @@ use curium_sys::{
 
 use crate::argument::{Pointer, elements};
 use crate::driver::{Driver, Result};
-use crate::memory::{Advice, Purpose};
+use crate::memory::{Advice, PageLocation, Purpose};
 use crate::schedule::Work;
 
 /// `CU_DEVICE_CPU` and `CU_DEVICE_INVALID`.
@@ -47,7 +47,7 @@ impl Driver {
         device: CUdevice,
     ) -> Result {
         self.require_current()?;
-        self.advise(address, size, advice, location_of(device))
+        self.advise(address, size, advice, device_location(device))
     }
 
     pub(crate) fn cuMemAdvise_v2(
@@ -58,7 +58,7 @@ impl Driver {
         location: CUmemLocation,
     ) -> Result {
         self.require_current()?;
-        self.advise(address, size, advice, place(&location))
+        self.advise(address, size, advice, page_location(&location))
     }
 
     pub(crate) fn cuMemPrefetchAsync(
@@ -68,7 +68,7 @@ impl Driver {
         device: CUdevice,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.prefetch(address, size, location_of(device), stream)
+        self.prefetch(address, size, device_location(device), stream)
     }
 
     pub(crate) fn cuMemPrefetchAsync_v2(
@@ -82,7 +82,7 @@ impl Driver {
         if flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        self.prefetch(address, size, place(&location), stream)
+        self.prefetch(address, size, page_location(&location), stream)
     }
 
     pub(crate) fn cuMemRangeGetAttribute(
@@ -95,7 +95,7 @@ impl Driver {
     ) -> Result {
         let data = data.required()?;
         self.require_current()?;
-        put(
+        write_attribute(
             data,
             data_size,
             attribute,
@@ -114,16 +114,16 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         // SAFETY: the caller passes `count` pointers.
-        let places = unsafe { elements(data.as_ptr().cast_const(), count) }?;
+        let outputs = unsafe { elements(data.as_ptr().cast_const(), count) }?;
         // SAFETY: the caller passes `count` sizes.
         let sizes = unsafe { elements(sizes.as_ptr().cast_const(), count) }?;
         // SAFETY: the caller passes `count` attributes.
         let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count) }?;
         let advice = self.memory().advice(address, size as u64)?;
-        for ((place, data_size), attribute) in places.iter().zip(sizes).zip(attributes) {
+        for ((output, data_size), attribute) in outputs.iter().zip(sizes).zip(attributes) {
             // SAFETY: each pointer is to as many bytes as the caller passes for it.
-            let place = unsafe { Pointer::from_raw(*place) };
-            put(place.required()?, *data_size, *attribute, &advice)?;
+            let output = unsafe { Pointer::from_raw(*output) };
+            write_attribute(output.required()?, *data_size, *attribute, &advice)?;
         }
         Ok(())
     }
@@ -139,12 +139,13 @@ impl Driver {
         if !ATTACH_FLAGS.contains(&flags) || (is_single && stream.is_null()) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let found = self
+        let allocation = self
             .memory()
             .find(address)
-            .filter(|found| found.purpose == Purpose::Managed);
-        let is_whole = found
-            .is_some_and(|found| found.base == address && [0, found.size].contains(&(size as u64)));
+            .filter(|allocation| allocation.purpose == Purpose::Managed);
+        let is_whole = allocation.is_some_and(|allocation| {
+            allocation.base == address && [0, allocation.size].contains(&(size as u64))
+        });
         if !is_whole {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -166,14 +167,18 @@ impl Driver {
             addresses,
             sizes,
             count,
-            (locations, firsts, location_count),
+            LocationList {
+                locations,
+                firsts,
+                count: location_count,
+            },
             flags,
         )?;
         ranges.for_each(|address, size, location| {
             self.prefetch(
                 address,
                 size,
-                place(location.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?),
+                page_location(location.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?),
                 stream,
             )
         })
@@ -187,8 +192,12 @@ impl Driver {
         flags: u64,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        let none = (Pointer::null(), Pointer::null(), 0);
-        let ranges = ranges(addresses, sizes, count, none, flags)?;
+        let no_locations = LocationList {
+            locations: Pointer::null(),
+            firsts: Pointer::null(),
+            count: 0,
+        };
+        let ranges = ranges(addresses, sizes, count, no_locations, flags)?;
         ranges.for_each(|address, size, _| self.discard(address, size, stream))
     }
 
@@ -240,20 +249,20 @@ impl Driver {
         address: CUdeviceptr,
         size: usize,
         advice: CUmem_advise,
-        place: (CUmemLocationType, i32),
+        location: PageLocation,
     ) -> Result {
         // Advice on read access has no location.
-        let has_place = ![
+        let has_location = ![
             CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY,
             CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY,
         ]
         .contains(&advice)
             && advice != CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
-        if has_place {
-            self.expect_place(place)?;
+        if has_location {
+            self.validate_location(location)?;
         }
-        let user = if place.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
-            place.1
+        let user = if location.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
+            location.1
         } else {
             HOST
         };
@@ -263,7 +272,7 @@ impl Driver {
                 &|advice| advice.is_read_mostly = false
             }
             CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION => {
-                &|advice| advice.preferred = Some(place)
+                &|advice| advice.preferred = Some(location)
             }
             CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION => {
                 &|advice| advice.preferred = None
@@ -285,17 +294,17 @@ impl Driver {
         &self,
         address: CUdeviceptr,
         size: usize,
-        place: (CUmemLocationType, i32),
+        location: PageLocation,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.expect_place(place)?;
-        if place.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE
+        self.validate_location(location)?;
+        if location.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE
             && !self.config().has_concurrent_managed_access()
         {
             return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
         }
         self.memory().advise(address, size as u64, |advice| {
-            advice.last_prefetch = Some(place);
+            advice.last_prefetch = Some(location);
         })?;
         self.queue_nothing(stream)
     }
@@ -304,8 +313,10 @@ impl Driver {
         self.memory().managed(address, size as u64)?;
         let mut state = self.lock();
         let stream = self.uncaptured_stream(&mut state, stream)?;
-        let work = move |driver: &Self| driver.memory().discard(address, size as u64);
-        self.queue(&mut state, stream, Work::Device(Box::new(work)));
+        let work = Work::Device(Box::new(move |driver| {
+            driver.memory().discard(address, size as u64)
+        }));
+        self.queue(&mut state, stream, work);
         Ok(())
     }
 
@@ -318,7 +329,7 @@ impl Driver {
     }
 
     /// Checks that a location can hold memory.
-    fn expect_place(&self, (kind, id): (CUmemLocationType, i32)) -> Result {
+    fn validate_location(&self, (kind, id): PageLocation) -> Result {
         match kind {
             CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => self.device(id).map(|_| ()),
             CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST
@@ -339,21 +350,29 @@ impl Ranges<'_> {
                 .firsts
                 .iter()
                 .rposition(|first| *first <= index)
-                .map(|at| &self.locations[at]);
+                .map(|first| &self.locations[first]);
             operation(*address, *size, location)?;
         }
         Ok(())
     }
 }
 
+/// The locations that a caller passed for ranges.
+struct LocationList {
+    locations: Pointer<CUmemLocation>,
+    /// The first range of each location.
+    firsts: Pointer<usize>,
+    count: usize,
+}
+
 fn ranges<'a>(
     addresses: Pointer<CUdeviceptr>,
     sizes: Pointer<usize>,
     count: usize,
-    (locations, firsts, location_count): (Pointer<CUmemLocation>, Pointer<usize>, usize),
+    list: LocationList,
     flags: u64,
 ) -> Result<Ranges<'a>> {
-    if count == 0 || flags != 0 || location_count > count {
+    if count == 0 || flags != 0 || list.count > count {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
     let ranges = Ranges {
@@ -361,15 +380,17 @@ fn ranges<'a>(
         addresses: unsafe { elements(addresses.as_ptr().cast_const(), count) }?,
         // SAFETY: the caller passes `count` sizes.
         sizes: unsafe { elements(sizes.as_ptr().cast_const(), count) }?,
-        // SAFETY: the caller passes `location_count` locations.
-        locations: unsafe { elements(locations.as_ptr().cast_const(), location_count) }?,
-        // SAFETY: the caller passes `location_count` indices.
-        firsts: unsafe { elements(firsts.as_ptr().cast_const(), location_count) }?,
+        // SAFETY: the caller of the C function passes a count of locations.
+        locations: unsafe { elements(list.locations.as_ptr().cast_const(), list.count) }?,
+        // SAFETY: the caller of the C function passes as many indices as locations.
+        firsts: unsafe { elements(list.firsts.as_ptr().cast_const(), list.count) }?,
     };
-    let is_rising = ranges.firsts.windows(2).all(|pair| pair[0] < pair[1]);
-    let begins =
-        location_count == 0 || (ranges.firsts[0] == 0 && ranges.firsts[location_count - 1] < count);
-    if is_rising && begins {
+    let is_ascending = ranges.firsts.windows(2).all(|pair| pair[0] < pair[1]);
+    let is_in_bounds = match ranges.firsts {
+        [] => true,
+        [first, ..] => *first == 0 && ranges.firsts[list.count - 1] < count,
+    };
+    if is_ascending && is_in_bounds {
         Ok(ranges)
     } else {
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
@@ -377,20 +398,29 @@ fn ranges<'a>(
 }
 
 /// Returns the location that the older functions specify by a device number.
-fn location_of(device: CUdevice) -> (CUmemLocationType, i32) {
+fn device_location(device: CUdevice) -> PageLocation {
     match device {
         HOST => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, 0),
         device => (CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, device),
     }
 }
 
-fn place(location: &CUmemLocation) -> (CUmemLocationType, i32) {
+fn page_location(location: &CUmemLocation) -> PageLocation {
     // SAFETY: the union's first member is a number, for which any bytes are valid.
     (location.type_, unsafe { location.__bindgen_anon_1.id })
 }
 
+/// Returns the location that all parts of a range have in common.
+fn common_location(
+    parts: &[Advice],
+    location: fn(&Advice) -> Option<PageLocation>,
+) -> Option<PageLocation> {
+    let first = parts.first().and_then(location);
+    first.filter(|_| parts.iter().all(|part| location(part) == first))
+}
+
 /// Writes the value that is common to all parts of a range.
-fn put(
+fn write_attribute(
     data: Pointer<c_void>,
     size: usize,
     attribute: CUmem_range_attribute,
@@ -398,35 +428,29 @@ fn put(
 ) -> Result {
     use CUmem_range_attribute as Attribute;
 
-    let common = |of: fn(&Advice) -> Option<(CUmemLocationType, i32)>| {
-        let first = parts.first().and_then(of);
-        if parts.iter().all(|part| of(part) == first) {
-            first
-        } else {
-            None
-        }
-    };
-    let preferred = common(|advice| advice.preferred);
-    let prefetched = common(|advice| advice.last_prefetch);
+    let preferred = common_location(parts, |advice| advice.preferred);
+    let prefetched = common_location(parts, |advice| advice.last_prefetch);
     let value = match attribute {
         Attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => {
             i32::from(parts.iter().all(|part| part.is_read_mostly))
         }
-        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => device_of(preferred),
-        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => device_of(prefetched),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => location_device(preferred),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => location_device(prefetched),
         // As on hardware, a node is accepted as advice and not reported.
-        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => type_of(
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => location_type(
             preferred
                 .filter(|(kind, _)| *kind != CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA),
         ),
-        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => type_of(prefetched),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => location_type(prefetched),
         Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => {
             preferred.map_or(0, |(_, id)| id)
         }
         Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => {
             prefetched.map_or(0, |(_, id)| id)
         }
-        Attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => return put_users(data, size, parts),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => {
+            return write_accessing_devices(data, size, parts);
+        }
         _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
     };
     if size != size_of::<i32>() {
@@ -437,7 +461,7 @@ fn put(
 }
 
 /// Writes the devices that access all parts, in ascending order, then the host, and fills the rest of the list.
-fn put_users(data: Pointer<c_void>, size: usize, parts: &[Advice]) -> Result {
+fn write_accessing_devices(data: Pointer<c_void>, size: usize, parts: &[Advice]) -> Result {
     if size == 0 || !size.is_multiple_of(size_of::<i32>()) {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
@@ -453,21 +477,21 @@ fn put_users(data: Pointer<c_void>, size: usize, parts: &[Advice]) -> Result {
         .chain(std::iter::repeat(NOWHERE))
         .take(size / size_of::<i32>());
     // SAFETY: the caller passes a pointer to `size` bytes, the size of that many numbers.
-    let place = unsafe { data.cast::<i32>() };
-    // SAFETY: as above.
-    unsafe { place.write_all(list) }
+    let output = unsafe { data.cast::<i32>() };
+    // SAFETY: the list has as many numbers as fit into `size` bytes.
+    unsafe { output.write_all(list) }
 }
 
-fn device_of(place: Option<(CUmemLocationType, i32)>) -> i32 {
-    match place {
+fn location_device(location: Option<PageLocation>) -> i32 {
+    match location {
         Some((CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id)) => id,
         Some(_) => HOST,
         None => NOWHERE,
     }
 }
 
-fn type_of(place: Option<(CUmemLocationType, i32)>) -> i32 {
-    place
+fn location_type(location: Option<PageLocation>) -> i32 {
+    location
         .map_or(
             CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID,
             |(kind, _)| kind,

@@ -111,7 +111,7 @@ impl Driver {
         let is_on_host = self
             .memory()
             .find(address)
-            .is_some_and(|found| found.purpose.is_on_host());
+            .is_some_and(|allocation| allocation.purpose.is_on_host());
         if is_on_host {
             self.cuStreamSynchronize(legacy())
         } else {
@@ -142,8 +142,7 @@ impl Driver {
 
     /// Checks that memory can be filled: it is allocated.
     pub(crate) fn filled(&self, address: CUdeviceptr, size: usize) -> Result {
-        let fits = size == 0 || self.memory().contains(address, size as u64);
-        if fits {
+        if size == 0 || self.memory().contains(address, size as u64) {
             Ok(())
         } else {
             Err(CUresult::CUDA_ERROR_INVALID_VALUE)

@@ -10,7 +10,7 @@ use curium_sys::{
 use crate::argument::{Argument, ConstPointer, Pointer};
 use crate::driver::image::{Code, JitOptions};
 use crate::driver::{Context, Driver, Function, Library, Result, State};
-use crate::handle::{Fate, Id, Kind, Object};
+use crate::handle::{Id, Kind, Object, StaleHandle};
 use crate::memory::{CopyOperand, Owner, Purpose};
 use curium_ptx::exec::Global;
 
@@ -86,9 +86,9 @@ impl Driver {
         let context = by_itself
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?
             .context;
-        let device = state.usable(context)?.device;
+        let device = state.valid_context(context)?.device;
         let mut state = self.wait_for_device(state, device)?;
-        state.usable(context)?;
+        state.valid_context(context)?;
         self.unload(&mut state, id);
         Ok(())
     }
@@ -99,7 +99,7 @@ impl Driver {
         module: Pointer<CUmod_st>,
         name: ConstPointer<c_char>,
     ) -> Result {
-        let place = function.required()?;
+        let output = function.required()?;
         let name = name.text()?;
         let state = self.lock();
         let module = state.module(module).and_then(|id| {
@@ -108,7 +108,7 @@ impl Driver {
                 .get(id)
                 .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
         })?;
-        place.write(module.functions[module.code.find(name)?].as_raw())
+        output.write(module.functions[module.code.find(name)?].as_raw())
     }
 
     pub(crate) fn cuModuleGetFunctionCount(
@@ -116,10 +116,10 @@ impl Driver {
         count: Pointer<u32>,
         module: Pointer<CUmod_st>,
     ) -> Result {
-        let place = count.required()?;
+        let output = count.required()?;
         let state = self.lock();
         let id = state.module(module)?;
-        place.write(
+        output.write(
             state
                 .modules
                 .get(id)
@@ -168,11 +168,11 @@ impl Driver {
         image: ConstPointer<c_void>,
         options: &JitOptions,
     ) -> Result {
-        let place = module.required()?;
+        let output = module.required()?;
         let owner = self.current_owner()?;
         let code = self.compile_image(image, options)?;
         let id = self.instantiate(&mut self.lock(), code, owner, None)?;
-        place.write(id.as_raw())
+        output.write(id.as_raw())
     }
 
     /// Loads code into a context, and allocates and initializes its variables.
@@ -260,8 +260,8 @@ impl State {
     pub(crate) fn module(&self, raw: Pointer<CUmod_st>) -> Result<Id<Module>> {
         let id = Id::from(raw);
         match self.modules.get(id) {
-            Some(module) => self.usable(module.context).map(|_| id),
-            None if self.modules.fate(id) == Fate::Lost => {
+            Some(module) => self.valid_context(module.context).map(|_| id),
+            None if self.modules.classify_stale(id) == StaleHandle::Lost => {
                 Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
             }
             None => Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
@@ -295,10 +295,10 @@ fn initial_contents(global: &Global, addresses: &[u64]) -> Box<[u8]> {
     let mut contents = global.init.clone();
     for relocation in &global.relocations {
         let start = relocation.offset as usize;
-        let place = contents.get_mut(start..start + usize::from(relocation.size));
-        if let Some(place) = place {
+        let field = contents.get_mut(start..start + usize::from(relocation.size));
+        if let Some(field) = field {
             let address = relocation.target.resolve(addresses).to_le_bytes();
-            place.copy_from_slice(&address[..usize::from(relocation.size)]);
+            field.copy_from_slice(&address[..usize::from(relocation.size)]);
         }
     }
     contents.into()

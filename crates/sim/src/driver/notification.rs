@@ -40,14 +40,14 @@ impl Driver {
         data: Pointer<c_void>,
         handle: Pointer<CUasyncCallbackHandle>,
     ) -> Result {
-        let place = handle.required()?;
+        let output = handle.required()?;
         let callback = callback.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let listener = Listener {
             device: self.device(device)?,
             callback,
             data: data.as_ptr(),
         };
-        place.write(self.lock().listeners.insert(listener).as_raw())
+        output.write(self.lock().listeners.insert(listener).as_raw())
     }
 
     pub(crate) fn cuDeviceUnregisterAsyncNotification(
@@ -75,11 +75,11 @@ impl Driver {
     pub(crate) fn notify_over_budget(&self, device: usize, bytes: u64) {
         let listening: Vec<_> = {
             let state = self.lock();
-            let of_device = state
+            let for_device = state
                 .listeners
                 .iter()
                 .filter(|(_, listener)| listener.device == device);
-            of_device
+            for_device
                 .map(|(id, listener)| Call {
                     callback: listener.callback,
                     data: listener.data,

@@ -14,7 +14,7 @@ const REGISTER_STEP: u32 = 256;
 const SHARED_STEP: u32 = 128;
 /// The portable maximum cluster size, and the maximum of this device.
 const PORTABLE_CLUSTER: u32 = 8;
-const LARGEST_CLUSTER: u32 = 16;
+const MAX_CLUSTER: u32 = 16;
 
 #[expect(
     non_snake_case,
@@ -28,14 +28,11 @@ impl Driver {
         block: i32,
         dynamic_shared: usize,
     ) -> Result {
-        let place = blocks.required()?;
+        let output = blocks.required()?;
         let (state, context) = self.enter_current()?;
         let subject = state.subject_in(function, context)?;
-        let block = u32::try_from(block)
-            .ok()
-            .filter(|block| *block > 0)
-            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        place.write(
+        let block = positive(block)?;
+        output.write(
             self.max_active_blocks(&subject, block, dynamic_shared)?
                 .cast_signed(),
         )
@@ -58,41 +55,41 @@ impl Driver {
         grid: Pointer<i32>,
         block: Pointer<i32>,
         function: Pointer<CUfunc_st>,
-        shared_of_block: CUoccupancyB2DSize,
+        block_shared_size: CUoccupancyB2DSize,
         dynamic_shared: usize,
         limit: i32,
     ) -> Result {
-        let (grid, block) = (grid.required()?, block.required()?);
+        let grid = grid.required()?;
+        let block = block.required()?;
         let (state, context) = self.enter_current()?;
         let subject = state.subject_in(function, context)?;
         // The caller's function runs without the driver's lock.
         drop(state);
         let warp = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
-        let most = self.max_threads(subject.kernel()?);
-        let most = u32::try_from(limit)
-            .ok()
-            .filter(|limit| *limit > 0)
-            .map_or(most, |limit| most.min(limit));
-        let mut best = (0, 0);
-        for threads in (1..=most / warp)
+        let mut max_threads = self.max_threads(subject.kernel()?);
+        if let Ok(limit @ 1..) = u32::try_from(limit) {
+            max_threads = max_threads.min(limit);
+        }
+        let mut best_blocks = 0;
+        let mut best_threads = 0;
+        for threads in (1..=max_threads / warp)
             .rev()
             .map(|warps| warps * warp)
-            .chain((most < warp).then_some(most))
+            .chain((max_threads < warp).then_some(max_threads))
         {
             // SAFETY: the caller passes a function that takes any number of threads.
-            let shared = shared_of_block.map_or(dynamic_shared, |shared| unsafe {
+            let shared = block_shared_size.map_or(dynamic_shared, |shared| unsafe {
                 shared(threads.cast_signed())
             });
             let blocks = self.max_active_blocks(&subject, threads, shared)?;
-            if blocks * threads > best.0 * best.1 {
-                best = (blocks, threads);
+            if blocks * threads > best_blocks * best_threads {
+                best_blocks = blocks;
+                best_threads = threads;
             }
         }
-        block.write(best.1.cast_signed())?;
-        grid.write(
-            (best.0 * self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT))
-                .cast_signed(),
-        )
+        block.write(best_threads.cast_signed())?;
+        let multiprocessors = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        grid.write((best_blocks * multiprocessors).cast_signed())
     }
 
     pub(crate) fn cuOccupancyAvailableDynamicSMemPerBlock(
@@ -102,23 +99,19 @@ impl Driver {
         blocks: i32,
         block: i32,
     ) -> Result {
-        let place = bytes.required()?;
+        let output = bytes.required()?;
         let (state, context) = self.enter_current()?;
         let subject = state.subject_in(function, context)?;
-        let positive = |number: i32| u32::try_from(number).ok().filter(|number| *number > 0);
-        let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
-        let (blocks, block) = (
-            positive(blocks).ok_or(invalid)?,
-            positive(block).ok_or(invalid)?,
-        );
+        let blocks = positive(blocks)?;
+        let block = positive(block)?;
         if self.max_active_blocks(&subject, block, 0)? < blocks {
-            return Err(invalid);
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let all = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
         let reserved = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
-        let each = all / blocks / SHARED_STEP * SHARED_STEP;
-        let left = each.saturating_sub(reserved + subject.kernel()?.static_shared);
-        place.write(left.min(self.max_dynamic_shared(&subject)?) as usize)
+        let per_block = all / blocks / SHARED_STEP * SHARED_STEP;
+        let available = per_block.saturating_sub(reserved + subject.kernel()?.static_shared);
+        output.write(available.min(self.max_dynamic_shared(&subject)?) as usize)
     }
 
     pub(crate) fn cuOccupancyMaxPotentialClusterSize(
@@ -127,13 +120,13 @@ impl Driver {
         function: Pointer<CUfunc_st>,
         config: ConstPointer<CUlaunchConfig>,
     ) -> Result {
-        let place = size.required()?;
+        let output = size.required()?;
         config.read()?;
         let (state, context) = self.enter_current()?;
-        place.write(
+        output.write(
             state
                 .subject_in(function, context)?
-                .most_blocks_in_cluster()
+                .max_cluster_blocks()
                 .cast_signed(),
         )
     }
@@ -144,13 +137,13 @@ impl Driver {
         function: Pointer<CUfunc_st>,
         config: ConstPointer<CUlaunchConfig>,
     ) -> Result {
-        let place = clusters.required()?;
+        let output = clusters.required()?;
         let config = config.read()?;
         let (state, context) = self.enter_current()?;
         let subject = state.subject_in(function, context)?;
         // SAFETY: the configuration holds as many attributes as its count.
         let size = unsafe { cluster_size(&config) }?;
-        if size > subject.most_blocks_in_cluster() {
+        if size > subject.max_cluster_blocks() {
             return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
         }
         let threads = [config.blockDimX, config.blockDimY, config.blockDimZ]
@@ -159,7 +152,7 @@ impl Driver {
             .max(1);
         let blocks = self.max_active_blocks(&subject, threads, config.sharedMemBytes as usize)?;
         let all = blocks * self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-        place.write((all / size).cast_signed())
+        output.write((all / size).cast_signed())
     }
 
     #[expect(
@@ -171,7 +164,7 @@ impl Driver {
         grid: Pointer<i32>,
         block: Pointer<i32>,
         function: Pointer<CUfunc_st>,
-        shared_of_block: CUoccupancyB2DSize,
+        block_shared_size: CUoccupancyB2DSize,
         dynamic_shared: usize,
         limit: i32,
         flags: u32,
@@ -181,7 +174,7 @@ impl Driver {
             grid,
             block,
             function,
-            shared_of_block,
+            block_shared_size,
             dynamic_shared,
             limit,
         )
@@ -222,9 +215,9 @@ impl Driver {
 
 impl Subject {
     /// Returns the number of blocks that a cluster of the kernel may have.
-    pub(crate) fn most_blocks_in_cluster(&self) -> u32 {
+    pub(crate) fn max_cluster_blocks(&self) -> u32 {
         if self.settings.allows_large_clusters {
-            LARGEST_CLUSTER
+            MAX_CLUSTER
         } else {
             PORTABLE_CLUSTER
         }
@@ -251,6 +244,13 @@ unsafe fn cluster_size(config: &CUlaunchConfig) -> Result<u32> {
         .and_then(|size_xy| size_xy.checked_mul(size.z));
     size.filter(|size| *size > 0)
         .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+}
+
+fn positive(number: i32) -> Result<u32> {
+    match u32::try_from(number) {
+        Ok(number @ 1..) => Ok(number),
+        _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+    }
 }
 
 fn check_flags(flags: u32) -> Result {

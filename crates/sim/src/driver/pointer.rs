@@ -23,10 +23,10 @@ impl Driver {
         address: CUdeviceptr,
     ) -> Result {
         let value = value.required()?;
-        let found = self
+        let allocation = self
             .allocation_at(address)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        self.put_attribute(value, attribute, Some(&found), address)
+        self.write_attribute(value, attribute, Some(&allocation), address)
     }
 
     /// Writes the attributes of an address. For an unknown address, the values are zero.
@@ -41,20 +41,22 @@ impl Driver {
         let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count as usize) }?;
         // SAFETY: the caller passes `count` pointers to values.
         let values = unsafe { elements(values.as_ptr().cast_const(), count as usize) }?;
-        let found = self.allocation_at(address);
+        let allocation = self.allocation_at(address);
         for (attribute, value) in attributes.iter().zip(values) {
             // SAFETY: each pointer is to a value of its attribute's type.
             let value = unsafe { Pointer::from_raw(*value) };
             let value = value.required()?;
             // Attributes that a kind of memory lacks are zero here, and an error only in the other function.
-            let is_unseen = found
+            let is_unseen = allocation
                 .as_ref()
-                .is_some_and(|found| !found.purpose.is_on_host());
+                .is_some_and(|allocation| !allocation.purpose.is_on_host());
             match *attribute {
                 CUpointer_attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if is_unseen => {
-                    put_as(value, 0_u64)?;
+                    write_as(value, 0_u64)?;
                 }
-                attribute => self.put_attribute(value, attribute, found.as_ref(), address)?,
+                attribute => {
+                    self.write_attribute(value, attribute, allocation.as_ref(), address)?
+                }
             }
         }
         Ok(())
@@ -80,15 +82,15 @@ impl Driver {
     fn allocation_at(&self, address: CUdeviceptr) -> Option<Allocation> {
         self.memory()
             .find(address)
-            .filter(|found| !found.is_retired)
+            .filter(|allocation| !allocation.is_retired)
     }
 
     /// Writes the value of one attribute, in the type that it has.
-    fn put_attribute(
+    fn write_attribute(
         &self,
         value: Pointer<c_void>,
         attribute: CUpointer_attribute,
-        found: Option<&Allocation>,
+        allocation: Option<&Allocation>,
         address: CUdeviceptr,
     ) -> Result {
         use CUpointer_attribute as Attribute;
@@ -96,45 +98,48 @@ impl Driver {
         if since(attribute).is_some_and(|version| self.config().driver_version < version) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let capability = || self.capability(found);
         match attribute {
-            Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => put_as(value, capability()?.rights),
+            Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => {
+                write_as(value, self.capability(allocation)?.rights)
+            }
             Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => {
-                put_as(value, u64::from(capability()?.handle_types))
+                write_as(value, u64::from(self.capability(allocation)?.handle_types))
             }
             Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE => {
-                put_as(value, u32::from(capability()?.is_opened))
+                write_as(value, u32::from(self.capability(allocation)?.is_opened))
             }
             Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => {
-                put_as(value, u32::from(capability()?.is_on_bus))
+                write_as(value, u32::from(self.capability(allocation)?.is_on_bus))
             }
-            Attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => {
-                put_as(value, u32::from(capability()?.is_decompressed))
-            }
+            Attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => write_as(
+                value,
+                u32::from(self.capability(allocation)?.is_decompressed),
+            ),
             Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => {
-                put_as(value, found.map_or(0, |found| found.base))
+                write_as(value, allocation.map_or(0, |allocation| allocation.base))
             }
-            Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => {
-                put_as(value, found.map_or(0, |found| found.size as usize))
-            }
+            Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => write_as(
+                value,
+                allocation.map_or(0, |allocation| allocation.size as usize),
+            ),
             // Each allocation is a separate block here.
             Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => {
-                put_as(value, found.map_or(0, |found| found.id))
+                write_as(value, allocation.map_or(0, |allocation| allocation.id))
             }
-            attribute => put(value, attribute, found, address),
+            attribute => write_allocation_attribute(value, attribute, allocation, address),
         }
     }
 
     /// Returns the ways in which memory can be shared, for the device of the current context.
-    fn capability(&self, found: Option<&Allocation>) -> Result<Capability> {
-        let Some(found) = found else {
+    fn capability(&self, allocation: Option<&Allocation>) -> Result<Capability> {
+        let Some(allocation) = allocation else {
             return Ok(Capability::default());
         };
         let device = match self.current() {
             Ok(current) => self.lock().context(current)?.device,
-            Err(_) => found.owner.device,
+            Err(_) => allocation.owner.device,
         };
-        Ok(self.memory().capability(found, device))
+        Ok(self.memory().capability(allocation, device))
     }
 }
 
@@ -154,62 +159,67 @@ fn since(attribute: CUpointer_attribute) -> Option<CudaVersion> {
 }
 
 /// Writes an attribute that depends only on the allocation.
-fn put(
+fn write_allocation_attribute(
     value: Pointer<c_void>,
     attribute: CUpointer_attribute,
-    found: Option<&Allocation>,
+    allocation: Option<&Allocation>,
     address: CUdeviceptr,
 ) -> Result {
     use CUpointer_attribute as Attribute;
 
-    let is_on_host = found.is_some_and(|found| found.purpose.is_on_host());
-    let is_managed = found.is_some_and(|found| found.purpose.is_managed());
+    let is_on_host = allocation.is_some_and(|allocation| allocation.purpose.is_on_host());
+    let is_managed = allocation.is_some_and(|allocation| allocation.purpose.is_managed());
     match attribute {
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => {
             // Memory of a pool belongs to no context.
-            let found = found.filter(|found| !found.purpose.is_of_pool());
-            let context: CUcontext =
-                found.map_or(std::ptr::null_mut(), |found| found.owner.context.as_raw());
-            put_as(value, context)
+            let allocation = allocation.filter(|allocation| !allocation.purpose.is_pooled());
+            let context: CUcontext = allocation.map_or(std::ptr::null_mut(), |allocation| {
+                allocation.owner.context.as_raw()
+            });
+            write_as(value, context)
         }
-        Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => put_as(value, memory_type(found)),
+        Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => write_as(value, memory_type(allocation)),
         Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => {
-            put_as(value, found.map_or(0, |_| address))
+            write_as(value, allocation.map_or(0, |_| address))
         }
-        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if found.is_some() && !is_on_host => {
+        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if allocation.is_some() && !is_on_host => {
             Err(CUresult::CUDA_ERROR_INVALID_VALUE)
         }
-        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER => put_as(value, found.map_or(0, |_| address)),
+        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER => {
+            write_as(value, allocation.map_or(0, |_| address))
+        }
         Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID => {
-            put_as(value, found.map_or(0, |found| found.id))
+            write_as(value, allocation.map_or(0, |allocation| allocation.id))
         }
-        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => put_as(value, u32::from(is_managed)),
-        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => {
-            put_as(value, found.map_or(0, |found| found.owner.device as i32))
-        }
-        Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => {
-            put_as(value, found.map_or(0, |found| found.base))
-        }
-        Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => {
-            put_as(value, found.map_or(0, |found| found.size as usize))
-        }
-        Attribute::CU_POINTER_ATTRIBUTE_MAPPED => put_as(value, u32::from(found.is_some())),
-        Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => put_as(value, pool_of(found)),
-        Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => put_as(
+        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => write_as(value, u32::from(is_managed)),
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => write_as(
             value,
-            u32::from(found.is_some_and(|found| found.is_synchronous)),
+            allocation.map_or(0, |allocation| allocation.owner.device as i32),
+        ),
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => {
+            write_as(value, allocation.map_or(0, |allocation| allocation.base))
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => write_as(
+            value,
+            allocation.map_or(0, |allocation| allocation.size as usize),
+        ),
+        Attribute::CU_POINTER_ATTRIBUTE_MAPPED => write_as(value, u32::from(allocation.is_some())),
+        Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => write_as(value, pool_handle(allocation)),
+        Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => write_as(
+            value,
+            u32::from(allocation.is_some_and(|allocation| allocation.is_synchronous)),
         ),
         _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
     }
 }
 
-fn put_as<T>(value: Pointer<c_void>, of: T) -> Result {
+fn write_as<T>(output: Pointer<c_void>, value: T) -> Result {
     // SAFETY: the caller of the C function passes a pointer to the attribute's type, which is `T`.
-    unsafe { value.cast::<T>() }.write(of)
+    unsafe { output.cast::<T>() }.write(value)
 }
 
-fn memory_type(found: Option<&Allocation>) -> u32 {
-    match found.map(|found| found.purpose) {
+fn memory_type(allocation: Option<&Allocation>) -> u32 {
+    match allocation.map(|allocation| allocation.purpose) {
         None => 0,
         Some(Purpose::Pinned { .. } | Purpose::Registered { .. } | Purpose::HostPool(_)) => {
             CUmemorytype::CU_MEMORYTYPE_HOST.0
@@ -218,8 +228,8 @@ fn memory_type(found: Option<&Allocation>) -> u32 {
     }
 }
 
-fn pool_of(found: Option<&Allocation>) -> CUmemoryPool {
-    found
-        .and_then(Records::pool_of)
+fn pool_handle(allocation: Option<&Allocation>) -> CUmemoryPool {
+    allocation
+        .and_then(Records::allocation_pool)
         .map_or(std::ptr::null_mut(), Id::as_raw)
 }

@@ -33,9 +33,9 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
-        let owner = self.owner_of(&state, stream)?;
+        let owner = self.stream_owner(&state, stream)?;
         let pool = self.memory().read().current_pools[owner.device];
-        self.allocate_in_stream(&mut state, stream, pool, (address, size))
+        self.allocate_in_stream(&mut state, stream, pool, address, size)
     }
 
     pub(crate) fn cuMemAllocFromPoolAsync(
@@ -48,7 +48,7 @@ impl Driver {
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
         let pool = self.pool(pool)?;
-        self.allocate_in_stream(&mut state, stream, pool, (address, size))
+        self.allocate_in_stream(&mut state, stream, pool, address, size)
     }
 
     pub(crate) fn cuMemFreeAsync(
@@ -68,19 +68,18 @@ impl Driver {
             };
             return state.add_captured(stream, content);
         }
-        if self.is_of_graph(address) && self.free_of_graph(address)? == Freed::ForReuse {
+        if self.is_graph_memory(address) && self.free_graph_memory(address)? == Freed::ForReuse {
             return Ok(());
         }
-        let may = |purpose: &Purpose| {
-            purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Foreign)
-        };
-        self.memory().retire(address, may)?;
-        let free = move |driver: &Self| {
-            driver.memory().note_free(address);
+        self.memory().retire(address, |purpose| {
+            purpose.is_pooled() || matches!(purpose, Purpose::Device | Purpose::Foreign)
+        })?;
+        let free = Work::Device(Box::new(move |driver| {
+            driver.memory().record_free(address);
             driver.memory().free(address);
             Ok(())
-        };
-        self.queue(&mut state, stream, Work::Device(Box::new(free)));
+        }));
+        self.queue(&mut state, stream, free);
         Ok(())
     }
 
@@ -118,7 +117,7 @@ impl Driver {
         pool: Pointer<CUmemoryPool>,
         properties: ConstPointer<CUmemPoolProps>,
     ) -> Result {
-        let place = pool.required()?;
+        let output = pool.required()?;
         let properties = properties.read()?;
         let (location, is_managed) = self.pool_place(&properties.location, properties.allocType)?;
         if properties.handleTypes.0 & !self.config().handle_types() != 0 {
@@ -129,7 +128,7 @@ impl Driver {
             max_size: properties.maxSize as u64,
             ..Pool::at(location, is_managed)
         };
-        place.write(self.memory().write().pools.insert(pool).as_raw())
+        output.write(self.memory().write().pools.insert(pool).as_raw())
     }
 
     /// Destroys a pool. Memory that is still allocated from it stays valid.
@@ -204,18 +203,24 @@ impl Driver {
             pool.reuse[flag] = i32::from(unsafe { value.cast::<i32>() }.read()? != 0);
             return Ok(());
         }
-        // SAFETY: for the other attributes that can be set the caller passes a `cuuint64_t`.
-        let read = || unsafe { value.cast::<u64>() }.read();
+        if !matches!(
+            attribute,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+                | CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH
+                | CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH
+        ) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // SAFETY: for these attributes the caller passes a `cuuint64_t`.
+        let value = unsafe { value.cast::<u64>() }.read()?;
         match attribute {
-            CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold = read()?,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold = value,
             // The high-water marks can only be reset.
-            CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH if read()? == 0 => {
+            _ if value != 0 => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => {
                 pool.reserved_high = pool.reserved;
             }
-            CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH if read()? == 0 => {
-                pool.used_high = pool.used;
-            }
-            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+            _ => pool.used_high = pool.used,
         }
         Ok(())
     }
@@ -238,11 +243,11 @@ impl Driver {
     }
 
     /// Returns the context of a stream as an owner of memory.
-    fn owner_of(&self, state: &State, stream: Id<Stream>) -> Result<Owner> {
-        let context = state.home(self.stream_context(state, stream)?);
+    fn stream_owner(&self, state: &State, stream: Id<Stream>) -> Result<Owner> {
+        let context = state.owning_context(self.stream_context(state, stream)?);
         Ok(Owner {
             context,
-            device: state.usable(context)?.device,
+            device: state.valid_context(context)?.device,
         })
     }
 
@@ -301,25 +306,26 @@ impl Driver {
         state: &mut State,
         stream: Id<Stream>,
         pool: Id<Pool>,
-        (address, size): (Pointer<CUdeviceptr>, usize),
+        address: Pointer<CUdeviceptr>,
+        size: usize,
     ) -> Result {
-        let place = address.required()?;
+        let output = address.required()?;
         if size == 0 {
-            return place.write(0);
+            return output.write(0);
         }
-        let owner = self.owner_of(state, stream)?;
+        let owner = self.stream_owner(state, stream)?;
         if state.is_capturing(stream) {
             let allocation = match state.recaptured_allocation(stream, size) {
                 Some(allocation) => allocation,
                 None => self.graph_allocation(owner, pool, size)?,
             };
-            place.write(allocation.address())?;
+            output.write(allocation.address())?;
             return state.add_captured(stream, Content::Allocate(allocation));
         }
         let memory = self.memory().allocate_in_pool(pool, size as u64, owner)?;
         self.memory().note_stream(memory, stream.number());
         self.mark_allocation(state, stream, memory);
-        place.write(memory)
+        output.write(memory)
     }
 
     /// Orders later uses of new memory after its allocation, if race checks are on.

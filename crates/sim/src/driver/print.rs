@@ -1,6 +1,6 @@
 //! The output of kernels. As in the driver, it is collected when a kernel ends, and written when the host waits or launches again.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::driver::Driver;
 
@@ -10,25 +10,18 @@ pub(crate) struct Printed(Mutex<Vec<u8>>);
 
 impl Printed {
     fn is_empty(&self) -> bool {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_empty()
+        self.0.lock().is_empty()
     }
 
     fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 
 impl Driver {
     /// Adds the text of a kernel that has ended.
     pub(super) fn keep_printed(&self, text: &[u8]) {
-        self.printed
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend_from_slice(text);
+        self.printed.0.lock().extend_from_slice(text);
     }
 
     pub(crate) fn has_printed(&self) -> bool {
@@ -56,7 +49,7 @@ fn write(text: &[u8]) {
     // SAFETY: the stream is open for as long as the process runs, and the text has this length. A program that closed the descriptor
     // discards the text.
     unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), out) };
-    // SAFETY: as above. Programs that do not use the C library's streams would see the text at their end only.
+    // SAFETY: the stream is open for as long as the process runs. Programs that do not use the C library's streams would see the text at their end only.
     unsafe { libc::fflush(out) };
 }
 

@@ -39,18 +39,17 @@ impl Driver {
 
 /// Returns the location that most parts were last prefetched to.
 fn location_info(parts: &[Advice]) -> CUmemLocation {
-    let of = |place: &Option<(CUmemLocationType, i32)>| {
-        parts
-            .iter()
-            .filter(|part| part.last_prefetch == *place)
-            .count()
-    };
-    let most = parts
+    let most_common = parts
         .iter()
         .map(|part| part.last_prefetch)
-        .max_by_key(of)
+        .max_by_key(|location| {
+            parts
+                .iter()
+                .filter(|part| part.last_prefetch == *location)
+                .count()
+        })
         .flatten();
-    let (type_, id) = most.unwrap_or((CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE, 0));
+    let (type_, id) = most_common.unwrap_or((CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE, 0));
     let mut location = CUmemLocation {
         type_,
         ..CUmemLocation::default()

@@ -33,8 +33,8 @@ impl Object for Descriptor {
 }
 
 /// The granularity of a split of multiprocessors with clusters, and without.
-const GROUP: u32 = 8;
-const PAIR: u32 = 2;
+const CLUSTER_GRANULARITY: u32 = 8;
+const GRANULARITY: u32 = 2;
 
 /// The default number of work queues of a device: the default of `CUDA_DEVICE_MAX_CONNECTIONS`.
 const WORK_QUEUES: u32 = 8;
@@ -56,9 +56,9 @@ impl Driver {
         resource: Pointer<CUdevResource>,
         kind: CUdevResourceType,
     ) -> Result {
-        let place = resource.required()?;
+        let output = resource.required()?;
         let device = self.device(device)?;
-        place.write(self.describe(device, self.whole(device), kind)?)
+        output.write(self.describe(device, self.device_resources(device), kind)?)
     }
 
     pub(crate) fn cuCtxGetDevResource(
@@ -67,9 +67,9 @@ impl Driver {
         resource: Pointer<CUdevResource>,
         kind: CUdevResourceType,
     ) -> Result {
-        let place = resource.required()?;
+        let output = resource.required()?;
         let context = self.given_or_current(context)?;
-        place.write(self.describe_context(&self.lock(), context, kind)?)
+        output.write(self.describe_context(&self.lock(), context, kind)?)
     }
 
     pub(crate) fn cuGreenCtxGetDevResource(
@@ -78,10 +78,10 @@ impl Driver {
         resource: Pointer<CUdevResource>,
         kind: CUdevResourceType,
     ) -> Result {
-        let place = resource.required()?;
+        let output = resource.required()?;
         let state = self.lock();
         let context = state.green(context)?;
-        place.write(self.describe_context(&state, context, kind)?)
+        output.write(self.describe_context(&state, context, kind)?)
     }
 
     pub(crate) fn cuStreamGetDevResource(
@@ -90,14 +90,14 @@ impl Driver {
         resource: Pointer<CUdevResource>,
         kind: CUdevResourceType,
     ) -> Result {
-        let place = resource.required()?;
+        let output = resource.required()?;
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
         if kind != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
             return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
         }
-        place.write(self.describe_context(&state, context, kind)?)
+        output.write(self.describe_context(&state, context, kind)?)
     }
 
     /// Creates as many parts as fit. Hardware whose multiprocessors are not spread evenly may have fewer.
@@ -106,28 +106,28 @@ impl Driver {
         parts: Pointer<CUdevResource>,
         count: Pointer<u32>,
         input: ConstPointer<CUdevResource>,
-        rest: Pointer<CUdevResource>,
+        remaining: Pointer<CUdevResource>,
         flags: u32,
-        least: u32,
+        min_count: u32,
     ) -> Result {
-        let wanted = count.read()?;
+        let requested = count.read()?;
         let input = Set::read(input.read()?)?;
-        let size = part_size(flags, least, input.count)?;
-        input.splittable()?;
+        let size = part_size(flags, min_count, input.count)?;
+        input.expect_splittable()?;
         let possible = input.count / size;
         if parts.is_null() {
             return count.write(possible);
         }
-        if wanted == 0 {
+        if requested == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let made = wanted.min(possible);
-        for index in 0..made {
-            // SAFETY: the caller passed room for `wanted` parts.
+        let created = requested.min(possible);
+        for index in 0..created {
+            // SAFETY: the caller passed room for the requested number of parts.
             unsafe { parts.at(index as usize) }.write(self.part(&input, size, 0))?;
         }
-        rest.write_if_not_null(self.rest(&input, input.count - made * size));
-        count.write(made)
+        remaining.write_if_not_null(self.remainder(&input, input.count - created * size));
+        count.write(created)
     }
 
     /// Follows the documentation: no driver with this function was available for comparison.
@@ -136,33 +136,33 @@ impl Driver {
         parts: Pointer<CUdevResource>,
         count: u32,
         input: ConstPointer<CUdevResource>,
-        rest: Pointer<CUdevResource>,
+        remainder: Pointer<CUdevResource>,
         flags: u32,
-        wanted: Pointer<CU_DEV_SM_RESOURCE_GROUP_PARAMS>,
+        groups: Pointer<CU_DEV_SM_RESOURCE_GROUP_PARAMS>,
     ) -> Result {
         let input = Set::read(input.read()?)?;
-        input.splittable()?;
+        input.expect_splittable()?;
         if flags != 0 || count == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let mut left = input.count;
+        let mut remaining = input.count;
         for index in 0..count as usize {
-            // SAFETY: the caller passed `count` wishes.
-            let place = unsafe { wanted.at(index) };
-            let mut wish = place.read()?;
-            wish.smCount = granted(&wish, left)?;
-            left -= wish.smCount;
-            place.write(wish)?;
+            // SAFETY: the caller passed the parameters of `count` groups.
+            let params = unsafe { groups.at(index) };
+            let mut group = params.read()?;
+            group.smCount = group_size(&group, remaining)?;
+            remaining -= group.smCount;
+            params.write(group)?;
             if parts.is_null() {
                 continue;
             }
-            if wish.smCount == 0 {
+            if group.smCount == 0 {
                 return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
             }
             // SAFETY: the caller passed room for `count` parts, or none.
-            unsafe { parts.at(index) }.write(self.part(&input, wish.smCount, wish.flags))?;
+            unsafe { parts.at(index) }.write(self.part(&input, group.smCount, group.flags))?;
         }
-        rest.write_if_not_null(self.rest(&input, left));
+        remainder.write_if_not_null(self.remainder(&input, remaining));
         Ok(())
     }
 
@@ -172,11 +172,11 @@ impl Driver {
         resources: Pointer<CUdevResource>,
         count: u32,
     ) -> Result {
-        let place = descriptor.required()?;
+        let output = descriptor.required()?;
         // SAFETY: the caller passed `count` resources, or a null pointer.
         let resources = unsafe { elements(resources.as_ptr().cast_const(), count as usize) }?;
-        let descriptor = self.combined(resources)?;
-        place.write(self.lock().descriptors.insert(descriptor).as_raw())
+        let descriptor = self.combine(resources)?;
+        output.write(self.lock().descriptors.insert(descriptor).as_raw())
     }
 }
 
@@ -186,7 +186,7 @@ impl Driver {
         self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
     }
 
-    fn whole(&self, device: usize) -> Resources {
+    fn device_resources(&self, device: usize) -> Resources {
         Resources {
             multiprocessors: self.multiprocessors(),
             work_queues: CUdevWorkqueueConfigResource {
@@ -203,8 +203,10 @@ impl Driver {
         context: Id<Context>,
         kind: CUdevResourceType,
     ) -> Result<CUdevResource> {
-        let context = state.usable(context)?;
-        let resources = context.green.unwrap_or_else(|| self.whole(context.device));
+        let context = state.valid_context(context)?;
+        let resources = context
+            .green
+            .unwrap_or_else(|| self.device_resources(context.device));
         self.describe(context.device, resources, kind)
     }
 
@@ -219,42 +221,46 @@ impl Driver {
             CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => {
                 described.__bindgen_anon_1.sm = CUdevSmResource {
                     smCount: resources.multiprocessors,
-                    minSmPartitionSize: GROUP,
-                    smCoscheduledAlignment: GROUP,
+                    minSmPartitionSize: CLUSTER_GRANULARITY,
+                    smCoscheduledAlignment: CLUSTER_GRANULARITY,
                     ..Default::default()
                 };
             }
             CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG
-                if self.knows_work_queues() =>
+                if self.supports_work_queues() =>
             {
                 described.__bindgen_anon_1.wqConfig = resources.work_queues;
             }
-            CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE if self.knows_work_queues() => {}
+            CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE if self.supports_work_queues() => {}
             _ => return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE),
         }
         Ok(described)
     }
 
-    fn knows_work_queues(&self) -> bool {
+    fn supports_work_queues(&self) -> bool {
         self.config().driver_version >= WORK_QUEUES_SINCE
     }
 
     /// Returns a part of a set; older drivers describe only its size.
     fn part(&self, set: &Set, count: u32, flags: u32) -> CUdevResource {
-        let known = if self.knows_work_queues() { GROUP } else { 0 };
+        let granularity = if self.supports_work_queues() {
+            CLUSTER_GRANULARITY
+        } else {
+            0
+        };
         let mut part = blank(CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, set.device, true);
         part.__bindgen_anon_1.sm = CUdevSmResource {
             smCount: count,
-            minSmPartitionSize: known,
-            smCoscheduledAlignment: known,
+            minSmPartitionSize: granularity,
+            smCoscheduledAlignment: granularity,
             flags,
             localityDomainId: 0,
         };
         part
     }
 
-    /// Returns the rest of a set, which is an invalid resource if nothing is left.
-    fn rest(&self, set: &Set, count: u32) -> CUdevResource {
+    /// Returns the remaining multiprocessors of a set, an invalid resource if there are none.
+    fn remainder(&self, set: &Set, count: u32) -> CUdevResource {
         if count == 0 {
             CUdevResource::default()
         } else {
@@ -262,14 +268,14 @@ impl Driver {
         }
     }
 
-    fn combined(&self, resources: &[CUdevResource]) -> Result<Descriptor> {
+    fn combine(&self, resources: &[CUdevResource]) -> Result<Descriptor> {
         let first = resources
             .first()
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let device = origin(first)?;
         let mut combined = Resources {
             multiprocessors: 0,
-            ..self.whole(device)
+            ..self.device_resources(device)
         };
         for resource in resources {
             if origin(resource)? != device {
@@ -318,7 +324,7 @@ impl Set {
     }
 
     /// Fails for a part: it cannot be split before it belongs to a context.
-    fn splittable(&self) -> Result {
+    fn expect_splittable(&self) -> Result {
         if self.is_part {
             Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)
         } else {
@@ -347,8 +353,8 @@ fn origin(raw: &CUdevResource) -> Result<usize> {
     }
 }
 
-/// Returns the size of the parts of at least `least` multiprocessors that a set is split into.
-fn part_size(flags: u32, least: u32, total: u32) -> Result<u32> {
+/// Returns the size of the parts of at least `min_count` multiprocessors that a set is split into.
+fn part_size(flags: u32, min_count: u32, total: u32) -> Result<u32> {
     let single =
         CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING.0;
     let clusters =
@@ -356,18 +362,21 @@ fn part_size(flags: u32, least: u32, total: u32) -> Result<u32> {
     if flags & single != 0 && flags & clusters != 0 {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
-    if least > total {
+    if min_count > total {
         return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
     }
-    let step = if flags & single != 0 { PAIR } else { GROUP };
-    Ok(least.max(1).next_multiple_of(step).min(total))
+    let step = if flags & single != 0 {
+        GRANULARITY
+    } else {
+        CLUSTER_GRANULARITY
+    };
+    Ok(min_count.max(1).next_multiple_of(step).min(total))
 }
 
-/// Returns the number of multiprocessors that a requested group receives, of the `remaining` ones. A request for 0 receives as many as
-/// possible.
-fn granted(request: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, remaining: u32) -> Result<u32> {
-    let together = if request.coscheduledSmCount == 0 {
-        GROUP
+/// Returns the number of multiprocessors of a requested group, out of the `remaining` ones. A request for 0 receives as many as possible.
+fn group_size(request: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, remaining: u32) -> Result<u32> {
+    let coscheduled = if request.coscheduledSmCount == 0 {
+        CLUSTER_GRANULARITY
     } else {
         request.coscheduledSmCount
     };
@@ -377,13 +386,13 @@ fn granted(request: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, remaining: u32) -> Result<
         return Ok(if backfill {
             remaining
         } else {
-            remaining - remaining % together
+            remaining - remaining % coscheduled
         });
     }
-    let fits = request.smCount.is_multiple_of(PAIR)
-        && (backfill || request.smCount.is_multiple_of(together))
+    let is_valid = request.smCount.is_multiple_of(GRANULARITY)
+        && (backfill || request.smCount.is_multiple_of(coscheduled))
         && request.smCount <= remaining;
-    if fits {
+    if is_valid {
         Ok(request.smCount)
     } else {
         Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)

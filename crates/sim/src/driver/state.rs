@@ -13,7 +13,7 @@ use crate::driver::{
     Surface, Texture, UserObject,
 };
 use crate::fault;
-use crate::handle::{Fate, Id, Table};
+use crate::handle::{Id, StaleHandle, Table};
 use crate::live::LiveHandles;
 use crate::race::Races;
 use crate::schedule::{Schedule, Ticket};
@@ -113,7 +113,7 @@ impl State {
         match self.contexts.get(id) {
             Some(context) if context.is_active() => Ok(context),
             Some(_) => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
-            None if self.contexts.fate(id) == Fate::Unknown => {
+            None if self.contexts.classify_stale(id) == StaleHandle::Unknown => {
                 Err(CUresult::CUDA_ERROR_INVALID_CONTEXT)
             }
             None => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
@@ -121,21 +121,21 @@ impl State {
     }
 
     /// Returns a context that is not destroyed and whose device has not failed.
-    pub(crate) fn usable(&self, id: Id<Context>) -> Result<&Context> {
+    pub(crate) fn valid_context(&self, id: Id<Context>) -> Result<&Context> {
         let context = self.context(id)?;
-        self.healthy(context.device)?;
+        self.check_device(context.device)?;
         Ok(context)
     }
 
-    pub(crate) fn usable_mut(&mut self, id: Id<Context>) -> Result<&mut Context> {
-        self.usable(id)?;
+    pub(crate) fn valid_context_mut(&mut self, id: Id<Context>) -> Result<&mut Context> {
+        self.valid_context(id)?;
         self.contexts
             .get_mut(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)
     }
 
     /// Checks that the device has not failed.
-    pub(crate) fn healthy(&self, device: usize) -> Result {
+    pub(crate) fn check_device(&self, device: usize) -> Result {
         self.sticky(device).map_or(Ok(()), Err)
     }
 
@@ -153,13 +153,15 @@ impl State {
 
     /// Makes all devices fail as if they were lost.
     pub(crate) fn lose_devices(&mut self) {
-        (0..self.devices.len()).for_each(|device| self.fail(device, fault::LOST));
+        for device in 0..self.devices.len() {
+            self.fail(device, fault::LOST);
+        }
     }
 
     pub(crate) fn clear_sticky(&mut self) {
-        self.devices
-            .iter_mut()
-            .for_each(|device| device.sticky = None);
+        for device in &mut self.devices {
+            device.sticky = None;
+        }
     }
 
     /// Returns the dependencies of new work in a stream, some of which may have completed.
@@ -176,16 +178,14 @@ impl State {
                 tickets.extend(legacy.and_then(|legacy| legacy.tail));
             }
             Class::Legacy => {
-                let blocking = |other: &Stream| {
-                    other.class == Class::Blocking && other.context == stream.context
-                };
-                let others = self.streams.iter().filter(|(_, other)| blocking(other));
-                tickets.extend(others.filter_map(|(_, other)| other.tail));
-                tickets.extend(
-                    context
-                        .into_iter()
-                        .flat_map(|context| &context.tails_of_destroyed_streams),
-                );
+                for (_, other) in self.streams.iter() {
+                    if other.class == Class::Blocking && other.context == stream.context {
+                        tickets.extend(other.tail);
+                    }
+                }
+                if let Some(context) = context {
+                    tickets.extend(&context.tails_of_destroyed_streams);
+                }
             }
         }
         tickets.sort_unstable();
@@ -193,7 +193,7 @@ impl State {
     }
 
     /// Ends the objects of a context that has ended.
-    pub(crate) fn lose_objects(&mut self, context: Id<Context>) {
+    pub(crate) fn remove_context_objects(&mut self, context: Id<Context>) {
         let lost: Vec<_> = self
             .streams
             .iter()
@@ -201,11 +201,18 @@ impl State {
             .map(|(id, _)| id)
             .collect();
         self.abandon_captures(|origin| lost.contains(&origin));
-        self.streams.lose(|stream| stream.context == context);
-        self.events.lose(|event| event.context == context);
-        self.arrays.lose(|array| array.context == context);
-        self.mipmapped_arrays.lose(|array| array.is_of(context));
-        for module in self.modules.lose(|module| module.context == context) {
+        self.streams
+            .remove_dependents(|stream| stream.context == context);
+        self.events
+            .remove_dependents(|event| event.context == context);
+        self.arrays
+            .remove_dependents(|array| array.context == context);
+        self.mipmapped_arrays
+            .remove_dependents(|array| array.belongs_to(context));
+        for module in self
+            .modules
+            .remove_dependents(|module| module.context == context)
+        {
             for function in module.functions {
                 self.functions.remove(function);
             }
@@ -249,14 +256,16 @@ impl State {
         context: Id<Context>,
         thread: u64,
     ) -> Result<Id<Stream>> {
-        if let Some(stream) = self.usable(context)?.per_thread.get(&thread) {
+        if let Some(stream) = self.valid_context(context)?.per_thread.get(&thread) {
             return Ok(*stream);
         }
         let number = self.next_number();
         let stream = self
             .streams
-            .insert(Stream::default_of(context, Class::Blocking, number));
-        self.usable_mut(context)?.per_thread.insert(thread, stream);
+            .insert(Stream::new_default(context, Class::Blocking, number));
+        self.valid_context_mut(context)?
+            .per_thread
+            .insert(thread, stream);
         Ok(stream)
     }
 
@@ -270,16 +279,16 @@ impl State {
         let number = self.next_number();
         let context = Context::new(device, flags, is_primary, number);
         let id = self.contexts.insert(context);
-        self.give_streams(id);
+        self.create_default_streams(id);
         id
     }
 
     /// Gives a context that has become active its default streams.
-    pub(crate) fn give_streams(&mut self, id: Id<Context>) {
+    pub(crate) fn create_default_streams(&mut self, id: Id<Context>) {
         let number = self.next_number();
         let legacy = self
             .streams
-            .insert(Stream::default_of(id, Class::Legacy, number));
+            .insert(Stream::new_default(id, Class::Legacy, number));
         if let Some(context) = self.contexts.get_mut(id) {
             context.legacy = legacy;
             context.per_thread = HashMap::new();

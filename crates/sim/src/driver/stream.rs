@@ -1,20 +1,20 @@
 //! Streams.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::{
     CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUcontext, CUdevice, CUevent_st, CUresult, CUstream,
     CUstream_st,
 };
+use parking_lot::MutexGuard;
 
 use crate::argument::Pointer;
 use crate::driver::graph::Content;
 use crate::driver::stream_attribute::Attributes;
 use crate::driver::{Context, Driver, Result, State, context, event};
-use crate::handle::{Fate, Id, Kind, Object};
+use crate::handle::{Id, Kind, Object, StaleHandle};
 use crate::per_thread;
-use crate::schedule::{Place, Ticket, Work};
+use crate::schedule::{Target, Ticket, Work};
 
 /// A queue of work that runs in order.
 pub(crate) struct Stream {
@@ -48,7 +48,7 @@ const LEAST_PRIORITY: i32 = 0;
 const GREATEST_PRIORITY: i32 = -5;
 
 impl Stream {
-    pub(crate) fn default_of(context: Id<Context>, class: Class, number: u64) -> Self {
+    pub(crate) fn new_default(context: Id<Context>, class: Class, number: u64) -> Self {
         Self {
             context,
             class,
@@ -76,7 +76,7 @@ impl Driver {
         flags: u32,
         priority: i32,
     ) -> Result {
-        let place = stream.required()?;
+        let output = stream.required()?;
         let (mut state, context) = self.enter_current()?;
         if flags & !NON_BLOCKING != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -97,14 +97,14 @@ impl Driver {
             tail: None,
             attributes: Attributes::default(),
         };
-        place.write(state.streams.insert(stream).as_raw())
+        output.write(state.streams.insert(stream).as_raw())
     }
 
     pub(crate) fn cuStreamDestroy_v2(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
         let id = created(stream)?;
         let context = self.stream_context(&state, id)?;
-        state.usable(context)?;
+        state.valid_context(context)?;
         // Default streams have internal handles in the table, which callers never receive.
         let stream = state
             .streams
@@ -113,7 +113,7 @@ impl Driver {
         state.abandon_captures(|origin| origin == id);
         if stream.class == Class::Blocking {
             state
-                .usable_mut(context)?
+                .valid_context_mut(context)?
                 .tails_of_destroyed_streams
                 .extend(stream.tail);
         }
@@ -127,7 +127,7 @@ impl Driver {
         let tickets = state.unfinished(id);
         let state = self.wait(state, &tickets)?;
         self.memory().trim_pools();
-        state.usable(context).map(|_| ())
+        state.valid_context(context).map(|_| ())
     }
 
     pub(crate) fn cuStreamQuery(&self, stream: Pointer<CUstream_st>) -> Result {
@@ -141,7 +141,7 @@ impl Driver {
             state.schedule.observe(&tickets);
             return Ok(());
         }
-        state.schedule.grant();
+        state.schedule.release_one();
         self.changed().notify_all();
         Err(CUresult::CUDA_ERROR_NOT_READY)
     }
@@ -154,8 +154,9 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let id = self.working_stream(&mut state, stream)?;
-        let (event, found) = state.event(event)?;
-        let (ticket, elsewhere) = (found.ticket, found.elsewhere());
+        let (event, recorded) = state.event(event)?;
+        let ticket = recorded.ticket;
+        let elsewhere = recorded.elsewhere();
         let is_external = flags == event::EXTERNAL;
         if flags > event::EXTERNAL || (is_external && !state.is_capturing(id)) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -175,7 +176,7 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         flags: Pointer<u32>,
     ) -> Result {
-        let state = self.stream_of(stream)?;
+        let state = self.find_stream(stream)?;
         flags.write(if state.1.class == Class::NonBlocking {
             NON_BLOCKING
         } else {
@@ -188,7 +189,7 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         priority: Pointer<i32>,
     ) -> Result {
-        priority.write(self.stream_of(stream)?.1.priority)
+        priority.write(self.find_stream(stream)?.1.priority)
     }
 
     pub(crate) fn cuStreamGetCtx(
@@ -196,7 +197,7 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         context: Pointer<CUcontext>,
     ) -> Result {
-        context.write(self.stream_of(stream)?.1.context.as_raw())
+        context.write(self.find_stream(stream)?.1.context.as_raw())
     }
 
     pub(crate) fn cuStreamGetDevice(
@@ -204,12 +205,12 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         device: Pointer<CUdevice>,
     ) -> Result {
-        let context = self.stream_of(stream)?.1.context;
-        device.write(self.lock().usable(context)?.device as CUdevice)
+        let context = self.find_stream(stream)?.1.context;
+        device.write(self.lock().valid_context(context)?.device as CUdevice)
     }
 
     pub(crate) fn cuStreamGetId(&self, stream: Pointer<CUstream_st>, id: Pointer<u64>) -> Result {
-        id.write(self.stream_of(stream)?.1.number)
+        id.write(self.find_stream(stream)?.1.number)
     }
 }
 
@@ -224,7 +225,7 @@ impl Driver {
             raw.as_ptr() == CU_STREAM_PER_THREAD || raw.is_null() && per_thread::is_default();
         if raw.is_null() || raw.as_ptr() == CU_STREAM_LEGACY || per_thread {
             let context = self.current()?;
-            let legacy = state.usable(context)?.legacy;
+            let legacy = state.valid_context(context)?.legacy;
             return if per_thread {
                 state.per_thread_stream(context, this_thread())
             } else {
@@ -233,12 +234,12 @@ impl Driver {
         }
         let id = created(raw)?;
         let context = self.stream_context(state, id)?;
-        state.usable(context)?;
+        state.valid_context(context)?;
         Ok(id)
     }
 
     /// Returns the properties of the stream of a handle.
-    fn stream_of(&self, raw: Pointer<CUstream_st>) -> Result<(Id<Stream>, Stream)> {
+    fn find_stream(&self, raw: Pointer<CUstream_st>) -> Result<(Id<Stream>, Stream)> {
         let mut state = self.lock();
         let id = self.stream(&mut state, raw)?;
         let stream = state
@@ -252,7 +253,7 @@ impl Driver {
     pub(crate) fn stream_context(&self, state: &State, id: Id<Stream>) -> Result<Id<Context>> {
         match state.streams.get(id) {
             Some(stream) => Ok(stream.context),
-            None if state.streams.fate(id) == Fate::Lost => {
+            None if state.streams.classify_stale(id) == StaleHandle::Lost => {
                 Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
             }
             None => Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
@@ -279,14 +280,14 @@ impl Driver {
     ) -> Option<Ticket> {
         let context = state.streams.get(stream)?.context;
         let number = state.streams.get(stream)?.number;
-        let place = Place {
+        let target = Target {
             device: state.contexts.get(context)?.device,
             context,
             stream: number,
         };
         let mut after = state.predecessors(stream);
         after.extend(extra);
-        let ticket = state.schedule.submit(place, &after, work);
+        let ticket = state.schedule.submit(target, &after, work);
         state.streams.get_mut(stream)?.tail = Some(ticket);
         self.wake_workers(state);
         Some(ticket)
@@ -302,7 +303,7 @@ impl Driver {
         let context = self.stream_context(&state, stream)?;
         let ticket = self.queue(&mut state, stream, work);
         let state = self.wait(state, ticket.as_slice())?;
-        state.usable(context).map(|_| ())
+        state.valid_context(context).map(|_| ())
     }
 }
 

@@ -46,7 +46,7 @@ impl Driver {
         attribute: CUstreamAttrID,
         value: Pointer<CUstreamAttrValue>,
     ) -> Result {
-        let place = value.required()?;
+        let output = value.required()?;
         let mut state = self.lock();
         let id = self.stream(&mut state, stream)?;
         let stream = state
@@ -70,7 +70,7 @@ impl Driver {
             }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
-        place.write(value)
+        output.write(value)
     }
 
     pub(crate) fn cuStreamSetAttribute(
@@ -100,12 +100,14 @@ impl Driver {
         from: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        let (to, from) = (self.stream(&mut state, to)?, self.stream(&mut state, from)?);
+        let to = self.stream(&mut state, to)?;
+        let from = self.stream(&mut state, from)?;
         let from = state
             .streams
             .get(from)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        let (context, attributes) = (from.context, from.attributes);
+        let context = from.context;
+        let attributes = from.attributes;
         let to = state
             .streams
             .get_mut(to)

@@ -12,7 +12,7 @@ use curium_sys::{
 };
 
 use crate::argument::{Pointer, elements};
-use crate::driver::graph::{Content, Touched};
+use crate::driver::graph::{AccessedRange, Content};
 use crate::driver::{Context, Driver, Result};
 use crate::handle::Id;
 use crate::memory::{CopyOperand, HostPtr};
@@ -143,15 +143,14 @@ impl Driver {
         for description in described {
             operations.extend(Operation::described(description)?);
         }
-        let is_fit = |operation: &Operation| {
-            operation.address.is_multiple_of(operation.width as u64)
-                && self
-                    .memory()
-                    .contains(operation.address, operation.width as u64)
-                && !self.memory().is_stream_ordered(operation.address)
-        };
-        if !operations.iter().all(is_fit) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        for operation in &operations {
+            let width = operation.width as u64;
+            if !operation.address.is_multiple_of(width)
+                || !self.memory().contains(operation.address, width)
+                || self.memory().is_stream_ordered(operation.address)
+            {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
         }
         Ok(Batch {
             context,
@@ -173,13 +172,15 @@ impl Batch {
     }
 
     /// Returns the addresses of the values.
-    pub(crate) fn touched(&self) -> Vec<Touched> {
-        let touched = |it: &Operation| Touched {
-            address: it.address,
-            size: it.width as u64,
-            write: !matches!(it.action, Action::Wait(_)),
-        };
-        self.operations.iter().map(touched).collect()
+    pub(crate) fn touched(&self) -> Vec<AccessedRange> {
+        self.operations
+            .iter()
+            .map(|operation| AccessedRange {
+                address: operation.address,
+                size: operation.width as u64,
+                write: !matches!(operation.action, Action::Wait(_)),
+            })
+            .collect()
     }
 
     /// Returns the operations as work, each ordered after the previous one.
@@ -259,10 +260,10 @@ impl Operation {
         let combine: fn(u64, u64) -> u64 = match reduction.reductionOp {
             CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_ADD => u64::wrapping_add,
             CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_AND => {
-                |found, value| found & value
+                |current, value| current & value
             }
             CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_OR => {
-                |found, value| found | value
+                |current, value| current | value
             }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
@@ -307,7 +308,7 @@ impl Operation {
                 race::exchange_here();
                 driver
                     .memory()
-                    .combine(address, width, |found| combine(found, value))
+                    .combine(address, width, |current| combine(current, value))
             })),
         }
     }
@@ -315,22 +316,24 @@ impl Operation {
     /// Returns the value in memory.
     fn read(&self, driver: &Driver) -> Result<u64> {
         let mut bytes = [0; 8];
-        let place = CopyOperand::Host(HostPtr(bytes.as_mut_ptr()));
-        driver
-            .memory()
-            .copy_unrecorded(&place, &CopyOperand::Device(self.address), self.width)?;
+        let destination = CopyOperand::Host(HostPtr(bytes.as_mut_ptr()));
+        driver.memory().copy_unrecorded(
+            &destination,
+            &CopyOperand::Device(self.address),
+            self.width,
+        )?;
         Ok(u64::from_le_bytes(bytes))
     }
 
-    fn is_met_by(&self, found: u64, condition: CUstreamWaitValue_flags) -> bool {
+    fn is_met_by(&self, current: u64, condition: CUstreamWaitValue_flags) -> bool {
         let shift = 64 - 8 * self.width;
         match condition {
             CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_GEQ => {
-                (found.wrapping_sub(self.value) << shift).cast_signed() >= 0
+                (current.wrapping_sub(self.value) << shift).cast_signed() >= 0
             }
-            CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_EQ => found == self.value,
-            CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_AND => found & self.value != 0,
-            _ => !(found | self.value) << shift != 0,
+            CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_EQ => current == self.value,
+            CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_AND => current & self.value != 0,
+            _ => !(current | self.value) << shift != 0,
         }
     }
 }

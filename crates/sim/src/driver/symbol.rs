@@ -91,14 +91,14 @@ impl Driver {
             flags & PER_THREAD != 0 || flags & LEGACY == 0 && per_thread::is_default();
         let lookup = self.newest(name.to_str().unwrap_or_default(), version);
         address.write(match lookup {
-            Lookup::Found(function) => self.address_of(function, is_per_thread).cast_mut(),
+            Lookup::Found(function) => self.function_address(function, is_per_thread).cast_mut(),
             Lookup::TooNew | Lookup::Unknown => ptr::null_mut(),
         })?;
         Ok(lookup)
     }
 
     /// Returns the address of a function of this driver, or of its variant for the per-thread default stream if requested.
-    fn address_of(&self, function: Function, is_per_thread: bool) -> *const c_void {
+    fn function_address(&self, function: Function, is_per_thread: bool) -> *const c_void {
         #[cfg(feature = "export")]
         if self.slot == crate::slot::EXPORTED {
             let variant = crate::export::per_thread_variant(function).filter(|_| is_per_thread);
@@ -110,17 +110,17 @@ impl Driver {
 
     /// Returns the newest function of this base name that `version` has.
     fn newest(&self, name: &str, version: CudaVersion) -> Lookup {
-        let named = || {
-            Function::all()
-                .filter(|function| function.base_name() == name && self.config().has(*function))
-        };
-        let newest = named()
+        let versions: Vec<Function> = Function::all()
+            .filter(|function| function.base_name() == name && self.config().has(*function))
+            .collect();
+        let newest = versions
+            .iter()
             .filter(|function| function.since() <= version)
             .max_by_key(|function| function.since());
         match newest {
-            Some(function) => Lookup::Found(function),
-            None if named().next().is_some() => Lookup::TooNew,
-            None => Lookup::Unknown,
+            Some(function) => Lookup::Found(*function),
+            None if versions.is_empty() => Lookup::Unknown,
+            None => Lookup::TooNew,
         }
     }
 }

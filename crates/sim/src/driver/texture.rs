@@ -67,8 +67,9 @@ impl Driver {
         description: ConstPointer<CUDA_TEXTURE_DESC>,
         view: ConstPointer<CUDA_RESOURCE_VIEW_DESC>,
     ) -> Result {
-        let place = texture.required()?;
-        let (resource, description) = (resource.read()?, description.read()?);
+        let output = texture.required()?;
+        let resource = resource.read()?;
+        let description = description.read()?;
         self.current_owner()?;
         let mut state = self.lock();
         self.check_resource(&state, &resource)?;
@@ -91,7 +92,7 @@ impl Driver {
             description,
             view,
         };
-        place.write(state.textures.insert(texture).number())
+        output.write(state.textures.insert(texture).number())
     }
 
     pub(crate) fn cuTexObjectDestroy(&self, texture: CUtexObject) -> Result {
@@ -130,8 +131,8 @@ impl Driver {
         view: Pointer<CUDA_RESOURCE_VIEW_DESC>,
         texture: CUtexObject,
     ) -> Result {
-        let place = view.required()?;
-        place.write(
+        let output = view.required()?;
+        output.write(
             self.lock()
                 .texture(texture)?
                 .view
@@ -144,15 +145,15 @@ impl Driver {
         surface: Pointer<CUsurfObject>,
         resource: ConstPointer<CUDA_RESOURCE_DESC>,
     ) -> Result {
-        let place = surface.required()?;
+        let output = surface.required()?;
         let resource = resource.read()?;
         self.current_owner()?;
         let mut state = self.lock();
-        let array = array_of(&resource).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let array = resource_array(&resource).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if state.array(array)?.shape.flags & CUDA_ARRAY3D_SURFACE_LDST == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(
+        output.write(
             state
                 .surfaces
                 .insert(Surface {
@@ -178,13 +179,13 @@ impl Driver {
         resource: Pointer<CUDA_RESOURCE_DESC>,
         surface: CUsurfObject,
     ) -> Result {
-        let place = resource.required()?;
+        let output = resource.required()?;
         let state = self.lock();
-        let found = state
+        let surface = state
             .surfaces
             .get(Id::from_number(surface))
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        place.write(found.resource.0)
+        output.write(surface.resource.0)
     }
 }
 
@@ -193,9 +194,10 @@ impl Driver {
     fn check_resource(&self, state: &State, resource: &CUDA_RESOURCE_DESC) -> Result {
         let is_valid = match resource.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
-                return array_of(resource).map_or(Err(CUresult::CUDA_ERROR_INVALID_VALUE), |id| {
-                    state.array(id).map(|_| ())
-                });
+                return resource_array(resource)
+                    .map_or(Err(CUresult::CUDA_ERROR_INVALID_VALUE), |id| {
+                        state.array(id).map(|_| ())
+                    });
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
                 // SAFETY: the type selects this member, which the caller has initialized.
@@ -269,7 +271,7 @@ impl State {
 }
 
 /// Returns the array of a description.
-fn array_of(resource: &CUDA_RESOURCE_DESC) -> Option<Id<crate::driver::Array>> {
+fn resource_array(resource: &CUDA_RESOURCE_DESC) -> Option<Id<crate::driver::Array>> {
     (resource.resType == CUresourcetype::CU_RESOURCE_TYPE_ARRAY).then(|| {
         // SAFETY: the type selects this member, which the caller has initialized.
         let raw = unsafe { resource.res.array }.hArray;

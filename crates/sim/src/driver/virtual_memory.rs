@@ -28,12 +28,12 @@ impl Driver {
         hint: CUdeviceptr,
         flags: u64,
     ) -> Result {
-        let place = address.required()?;
+        let output = address.required()?;
         let is_aligned = alignment == 0 || alignment.is_power_of_two();
         if flags != 0 || !is_aligned || !is_granular(size as u64) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(self.memory().reserve(size as u64, alignment as u64, hint)?)
+        output.write(self.memory().reserve(size as u64, alignment as u64, hint)?)
     }
 
     pub(crate) fn cuMemAddressFree(&self, address: CUdeviceptr, size: usize) -> Result {
@@ -47,12 +47,12 @@ impl Driver {
         properties: ConstPointer<CUmemAllocationProp>,
         flags: u64,
     ) -> Result {
-        let place = handle.required()?;
+        let output = handle.required()?;
         let properties = self.properties(&properties.read()?)?;
         if flags != 0 || !is_granular(size as u64) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(
+        output.write(
             self.memory()
                 .create_physical(size as u64, properties)?
                 .number(),
@@ -114,13 +114,7 @@ impl Driver {
         if rights.is_empty() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let right = |right: &CUmemAccessDesc| {
-            Ok((
-                self.location(&right.location)?,
-                checked_access(right.flags)?,
-            ))
-        };
-        let rights: Vec<_> = rights.iter().map(right).collect::<Result<_>>()?;
+        let rights = self.access_rights(rights)?;
         self.memory().set_access(address, size as u64, &rights)
     }
 
@@ -130,9 +124,9 @@ impl Driver {
         location: ConstPointer<CUmemLocation>,
         address: CUdeviceptr,
     ) -> Result {
-        let place = flags.required()?;
+        let output = flags.required()?;
         let location = self.location(&location.read()?)?;
-        place.write(self.memory().access(address, location)?.into())
+        output.write(self.memory().access(address, location)?.into())
     }
 
     pub(crate) fn cuMemGetAllocationGranularity(
@@ -141,12 +135,12 @@ impl Driver {
         properties: ConstPointer<CUmemAllocationProp>,
         option: CUmemAllocationGranularity_flags,
     ) -> Result {
-        let place = granularity.required()?;
+        let output = granularity.required()?;
         self.properties(&properties.read()?)?;
         match option {
             CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM
             | CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED => {
-                place.write(GRANULARITY as usize)
+                output.write(GRANULARITY as usize)
             }
             _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
@@ -157,18 +151,18 @@ impl Driver {
         properties: Pointer<CUmemAllocationProp>,
         handle: CUmemGenericAllocationHandle,
     ) -> Result {
-        let place = properties.required()?;
-        let known = self.memory().physical_properties(physical(handle))?;
+        let output = properties.required()?;
+        let physical = self.memory().physical_properties(physical(handle))?;
         let mut properties = CUmemAllocationProp {
             type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
-            requestedHandleTypes: CUmemAllocationHandleType(known.handle_types),
+            requestedHandleTypes: CUmemAllocationHandleType(physical.handle_types),
             ..CUmemAllocationProp::default()
         };
-        properties.location = raw_location(known.location);
-        properties.allocFlags.compressionType = known.compression;
-        properties.allocFlags.gpuDirectRDMACapable = known.gpu_direct;
-        properties.allocFlags.usage = known.usage;
-        place.write(properties)
+        properties.location = raw_location(physical.location);
+        properties.allocFlags.compressionType = physical.compression;
+        properties.allocFlags.gpuDirectRDMACapable = physical.gpu_direct;
+        properties.allocFlags.usage = physical.usage;
+        output.write(properties)
     }
 }
 
@@ -206,6 +200,22 @@ impl Driver {
             }
             _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
+    }
+
+    /// Converts access descriptions to locations with their access flags.
+    pub(super) fn access_rights(
+        &self,
+        descriptions: &[CUmemAccessDesc],
+    ) -> Result<Vec<(Location, u32)>> {
+        descriptions
+            .iter()
+            .map(|description| {
+                Ok((
+                    self.location(&description.location)?,
+                    checked_access(description.flags)?,
+                ))
+            })
+            .collect()
     }
 
     /// Releases memory without owners if no work is pending. Otherwise a later call releases it.

@@ -78,11 +78,14 @@ fn split(text: &str, sign: char) -> (&str, Option<&str>) {
         .map_or((text, None), |(before, behind)| (before, Some(behind)))
 }
 
+fn call_number(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|call| *call > 0)
+}
+
 fn chosen(fault: Fault, calls: &str) -> Option<Fault> {
-    let number = |text: &str| text.parse().ok().filter(|call: &u64| *call > 0);
     match calls.strip_suffix('+') {
-        Some(first) => number(first).map(|first| fault.from_call(first)),
-        None => number(calls).map(|call| fault.call(call)),
+        Some(first) => call_number(first).map(|first| fault.from_call(first)),
+        None => call_number(calls).map(|call| fault.call(call)),
     }
 }
 
@@ -118,16 +121,14 @@ fn with_effect(fault: Fault, effect: &str) -> Option<Fault> {
 }
 
 fn duration(text: &str) -> Option<Duration> {
-    let micros_in = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
-    let number = |(unit, micros): (&str, u64)| {
-        text.strip_suffix(unit)?
-            .parse::<u64>()
-            .ok()?
-            .checked_mul(micros)
-    };
-    micros_in
+    [("us", 1), ("ms", 1_000), ("s", 1_000_000)]
         .into_iter()
-        .find_map(number)
+        .find_map(|(unit, micros)| {
+            text.strip_suffix(unit)?
+                .parse::<u64>()
+                .ok()?
+                .checked_mul(micros)
+        })
         .map(Duration::from_micros)
 }
 

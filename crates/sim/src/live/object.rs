@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use curium_sys::Function;
 
-use crate::origin::{Origin, frames_of_caller};
+use crate::origin::{Origin, caller_frames};
 
 /// A live object and its origin.
 ///
@@ -52,7 +52,7 @@ impl LiveObject {
         }
     }
 
-    pub(crate) fn of_context(self, context: u64) -> Self {
+    pub(crate) fn with_context(self, context: u64) -> Self {
         // Number 0 stands for no context.
         Self {
             context: Some(context).filter(|context| *context != 0),
@@ -60,7 +60,7 @@ impl LiveObject {
         }
     }
 
-    pub(crate) fn of_size(self, size: u64) -> Self {
+    pub(crate) fn with_size(self, size: u64) -> Self {
         Self {
             size: Some(size),
             ..self
@@ -86,7 +86,7 @@ impl fmt::Display for LiveObject {
         let frames = self
             .backtrace
             .iter()
-            .flat_map(|backtrace| frames_of_caller(&backtrace.to_string()));
+            .flat_map(|backtrace| caller_frames(&backtrace.to_string()));
         frames
             .into_iter()
             .try_for_each(|frame| write!(f, "\n    from {frame}"))
@@ -108,12 +108,12 @@ mod tests {
         assert_eq!(object.to_string(), "stream 0x1000, made by cuMemAllocAsync");
         let memory = LiveObject {
             stream: Some(2),
-            ..object.of_size(100).of_context(0x20)
+            ..object.with_size(100).with_context(0x20)
         };
         assert_eq!(
             memory.to_string(),
             "stream of 100 bytes at 0x1000 in context 0x20, made by cuMemAllocAsync on stream 0x2"
         );
-        assert_eq!(memory.of_context(0).context, None);
+        assert_eq!(memory.with_context(0).context, None);
     }
 }

@@ -10,15 +10,15 @@ impl Memory {
     /// Returns the allocation that contains an address, and its recorded accesses if races are checked.
     pub(crate) fn marks(&self, address: u64) -> Option<Marked> {
         let records = self.read();
-        let found = records.find(address)?;
-        Some((found.base, found.size, found.marks.clone()))
+        let allocation = records.find(address)?;
+        Some((allocation.base, allocation.size, allocation.marks.clone()))
     }
 
     /// Discards the recorded accesses to an allocation, and attributes its creation to a party.
     pub(crate) fn renew(&self, base: u64, made_by: Party) {
-        if let Some(found) = self.write().allocations.get_mut(&base) {
-            let size = found.size;
-            found
+        if let Some(allocation) = self.write().allocations.get_mut(&base) {
+            let size = allocation.size;
+            allocation
                 .marks
                 .iter_mut()
                 .for_each(|marks| *marks = Arc::new(Marks::new(size, made_by)));
@@ -27,21 +27,21 @@ impl Memory {
 
     /// Stops recording accesses to an allocation.
     pub(crate) fn unmark(&self, base: u64) {
-        if let Some(found) = self.write().allocations.get_mut(&base) {
-            found.marks = None;
+        if let Some(allocation) = self.write().allocations.get_mut(&base) {
+            allocation.marks = None;
         }
     }
 
     /// Records that the work of this thread frees an allocation.
-    pub(crate) fn note_free(&self, base: u64) {
+    pub(crate) fn record_free(&self, base: u64) {
         if let Some((_, size, Some(marks))) = self.marks(base) {
-            race::note_free(&marks, base, size);
+            race::record_free(&marks, base, size);
         }
     }
 
     /// Records an access by the work of this thread, if races are checked.
     pub(super) fn note(&self, name: &'static str, end: &CopyOperand, size: usize, how: AccessKind) {
-        if !self.notes_accesses {
+        if !self.tracks_accesses {
             return;
         }
         let (mut address, mut left) = match end {
@@ -56,7 +56,7 @@ impl Memory {
             };
             let piece = left.min(base + length - address);
             if let Some(marks) = marks {
-                race::note(
+                race::record(
                     name,
                     &marks,
                     base,

@@ -22,14 +22,14 @@ pub(crate) struct Policies {
 pub(crate) struct Advice {
     pub(crate) is_read_mostly: bool,
     /// The type and the number of the location.
-    pub(crate) preferred: Option<Place>,
-    pub(crate) last_prefetch: Option<Place>,
+    pub(crate) preferred: Option<PageLocation>,
+    pub(crate) last_prefetch: Option<PageLocation>,
     /// The accessing devices by ordinal; -1 for the host.
     pub(crate) accessed_by: Vec<i32>,
 }
 
 /// The type and the number of a location.
-pub(crate) type Place = (CUmemLocationType, i32);
+pub(crate) type PageLocation = (CUmemLocationType, i32);
 
 impl Policies {
     fn new(base: u64) -> Self {
@@ -38,10 +38,10 @@ impl Policies {
         }
     }
 
-    fn split(&mut self, at: u64) {
-        if let Some((_, advice)) = self.parts.range(..=at).next_back() {
+    fn split(&mut self, address: u64) {
+        if let Some((_, advice)) = self.parts.range(..=address).next_back() {
             let advice = advice.clone();
-            self.parts.entry(at).or_insert(advice);
+            self.parts.entry(address).or_insert(advice);
         }
     }
 
@@ -53,14 +53,15 @@ impl Policies {
             .for_each(|(_, advice)| change(advice));
     }
 
-    fn of(&self, range: Range<u64>) -> Vec<Advice> {
+    /// Returns the advice of each part of a range.
+    fn in_range(&self, range: Range<u64>) -> Vec<Advice> {
         let first = self.parts.range(..=range.start).next_back();
-        let rest = self
+        let others = self
             .parts
             .range(range.start.saturating_add(1)..range.end.max(range.start + 1));
         first
             .into_iter()
-            .chain(rest)
+            .chain(others)
             .map(|(_, advice)| advice.clone())
             .collect()
     }
@@ -85,7 +86,7 @@ impl Memory {
             .read()
             .policies
             .get(&base)
-            .map(|policies| policies.of(pages));
+            .map(|policies| policies.in_range(pages));
         Ok(policies.unwrap_or_else(|| vec![Advice::default()]))
     }
 
@@ -101,17 +102,16 @@ impl Memory {
 
     /// Returns the allocation that contains a range of managed memory, and the range's pages in it.
     pub(crate) fn managed(&self, address: u64, size: u64) -> Result<(u64, Range<u64>)> {
-        let found = self.find(address).filter(|found| !found.is_retired);
-        let found = found.filter(|found| found.purpose.is_managed());
-        let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let allocation = self
+            .find(address)
+            .filter(|allocation| !allocation.is_retired && allocation.purpose.is_managed())
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let end = address
             .checked_add(size)
-            .filter(|end| size > 0 && *end <= found.end());
-        let end = end.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        Ok((
-            found.base,
-            (address / PAGE * PAGE).max(found.base)..end.next_multiple_of(PAGE),
-        ))
+            .filter(|end| size > 0 && *end <= allocation.end())
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let first_page = (address / PAGE * PAGE).max(allocation.base);
+        Ok((allocation.base, first_page..end.next_multiple_of(PAGE)))
     }
 }
 
@@ -123,16 +123,16 @@ mod tests {
     fn advice_applies_to_its_range_only() {
         let mut policies = Policies::new(0);
         policies.change(4096..8192, |advice| advice.is_read_mostly = true);
-        let flags = |range| {
-            policies
-                .of(range)
-                .iter()
-                .map(|advice| advice.is_read_mostly)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(flags(0..4096), [false]);
-        assert_eq!(flags(4096..8192), [true]);
-        assert_eq!(flags(0..16384), [false, true, false]);
-        assert_eq!(flags(8192..8193), [false]);
+        let expected: [(Range<u64>, &[bool]); 4] = [
+            (0..4096, &[false]),
+            (4096..8192, &[true]),
+            (0..16384, &[false, true, false]),
+            (8192..8193, &[false]),
+        ];
+        for (range, expected) in expected {
+            let advice = policies.in_range(range);
+            let flags: Vec<bool> = advice.iter().map(|advice| advice.is_read_mostly).collect();
+            assert_eq!(flags, expected);
+        }
     }
 }

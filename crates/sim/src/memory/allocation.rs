@@ -74,7 +74,7 @@ pub(crate) enum Purpose {
 
 impl Purpose {
     /// Returns `true` for stream-ordered memory.
-    pub(crate) fn is_of_pool(self) -> bool {
+    pub(crate) fn is_pooled(self) -> bool {
         matches!(
             self,
             Self::Pool(_) | Self::HostPool(_) | Self::ManagedPool(_)

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use crate::memory::mapping::{Mapping, file_in_memory, file_of_process, page_size};
-use crate::memory::{HostPtr, Place, pattern};
+use crate::memory::mapping::{Mapping, file_in_memory, page_size, process_file};
+use crate::memory::{HostPtr, SharedAllocation, pattern};
 
 /// The bytes of a physical allocation.
 pub(crate) struct Backing {
@@ -36,7 +36,7 @@ impl Backing {
             && let Some(pages) =
                 pattern::pages(0, label.size).filter(|pages| pages.end == label.size)
         {
-            let mapping = Mapping::of_nothing(label.size, 0)?;
+            let mapping = Mapping::reserve(label.size, 0)?;
             if pattern::cover(&mapping, pages) {
                 return Ok(Self {
                     mapping,
@@ -47,7 +47,7 @@ impl Backing {
         let file = File::from(file_in_memory(label.size + LABEL_BYTES)?);
         file.write_all_at(&label.to_bytes(), label.size)?;
         let file = OwnedFd::from(file);
-        let mapping = Mapping::of_file(&file, label.size)?;
+        let mapping = Mapping::from_file(&file, label.size)?;
         // SAFETY: the mapping has this size, and nothing else accesses it yet.
         unsafe { mapping.start().poison(label.size as usize) };
         Ok(Self {
@@ -71,7 +71,7 @@ impl Backing {
         let file = OwnedFd::from(file);
         Some((
             Self {
-                mapping: Mapping::of_file(&file, size).ok()?,
+                mapping: Mapping::from_file(&file, size).ok()?,
                 file: Some(file),
             },
             label,
@@ -134,7 +134,7 @@ impl Reservation {
     /// Reserves `size` addresses at a multiple of `alignment`, a power of two. A nonzero `hint` is preferred.
     pub(crate) fn new(size: u64, alignment: u64, hint: u64) -> io::Result<Self> {
         if hint != 0 && hint.is_multiple_of(alignment) {
-            let mapping = Mapping::of_nothing(size, hint)?;
+            let mapping = Mapping::reserve(size, hint)?;
             if mapping.address() == hint {
                 return Ok(Self(mapping));
             }
@@ -142,7 +142,7 @@ impl Reservation {
         let padded = size
             .checked_add(alignment)
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        let mapping = Mapping::of_nothing(padded, 0)?;
+        let mapping = Mapping::reserve(padded, 0)?;
         let start = mapping.address().next_multiple_of(alignment);
         Ok(Self(mapping.cut(start, size)))
     }
@@ -178,29 +178,29 @@ pub(crate) struct ForeignMemory {
     addresses: Mapping,
     /// The offset of the memory in its first page.
     skew: u64,
-    place: Place,
+    shared: SharedAllocation,
     /// The number of times that the memory was opened.
     pub(crate) openings: u32,
 }
 
 impl ForeignMemory {
-    /// Opens the memory at a place of another process.
-    pub(crate) fn open(place: Place) -> io::Result<Self> {
-        let file = file_of_process(place.origin.process, place.origin.descriptor)?;
-        let skew = place.offset % page_size();
-        let size = (skew + place.size).next_multiple_of(page_size());
-        let bytes = Mapping::of_part(&file, place.offset - skew, size)?;
+    /// Opens shared memory of another process.
+    pub(crate) fn open(shared: SharedAllocation) -> io::Result<Self> {
+        let file = process_file(shared.origin.process, shared.origin.descriptor)?;
+        let skew = shared.offset % page_size();
+        let size = (skew + shared.size).next_multiple_of(page_size());
+        let bytes = Mapping::from_file_range(&file, shared.offset - skew, size)?;
         Ok(Self {
             bytes,
-            addresses: Mapping::of_nothing(size, 0)?,
+            addresses: Mapping::reserve(size, 0)?,
             skew,
-            place,
+            shared,
             openings: 1,
         })
     }
 
-    pub(crate) fn place(&self) -> Place {
-        self.place
+    pub(crate) fn shared(&self) -> SharedAllocation {
+        self.shared
     }
 
     pub(crate) fn address(&self) -> u64 {

@@ -28,13 +28,13 @@ impl Memory {
             .unwrap_or(0);
         Capability {
             rights,
-            ..records.kind_of_capability(allocation)
+            ..records.capability_kind(allocation)
         }
     }
 }
 
 impl Records {
-    fn kind_of_capability(&self, allocation: &Allocation) -> Capability {
+    fn capability_kind(&self, allocation: &Allocation) -> Capability {
         match allocation.purpose {
             Purpose::Device => Capability {
                 is_opened: SHARES_MEMORY,
@@ -42,17 +42,17 @@ impl Records {
                 is_decompressed: true,
                 ..Capability::default()
             },
-            Purpose::Mapped(_) => {
-                self.properties_of(allocation.base)
-                    .map_or_else(Capability::default, |properties| Capability {
-                        handle_types: properties.handle_types,
-                        is_on_bus: properties.gpu_direct != 0,
-                        is_decompressed: u32::from(properties.usage)
-                            & CU_MEM_CREATE_USAGE_HW_DECOMPRESS
-                            != 0,
-                        ..Capability::default()
-                    })
-            }
+            Purpose::Mapped(_) => self.mapping_properties(allocation.base).map_or_else(
+                Capability::default,
+                |properties| Capability {
+                    handle_types: properties.handle_types,
+                    is_on_bus: properties.gpu_direct != 0,
+                    is_decompressed: u32::from(properties.usage)
+                        & CU_MEM_CREATE_USAGE_HW_DECOMPRESS
+                        != 0,
+                    ..Capability::default()
+                },
+            ),
             Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => {
                 Capability {
                     handle_types: self.pools.get(pool).map_or(0, |pool| pool.handle_types),

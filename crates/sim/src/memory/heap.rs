@@ -2,7 +2,8 @@
 
 use std::alloc::{self, Layout};
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::memory::HostPtr;
 
@@ -60,10 +61,7 @@ impl Heap {
         let Some(layout) = self.layout(size) else {
             return;
         };
-        let mut quarantine = self
-            .quarantine
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut quarantine = self.quarantine.lock();
         quarantine.blocks.push_back((host, layout));
         quarantine.bytes += layout.size();
         while quarantine.bytes > QUARANTINE_BYTES {

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::memory::{HostPtr, Place};
+use crate::memory::{HostPtr, SharedAllocation};
 
 /// The bytes of a physical allocation.
 pub(crate) struct Backing {
@@ -34,7 +34,7 @@ pub(crate) const LABEL_WORDS: usize = 8;
 const FIRST_ADDRESS: u64 = 1 << 52;
 
 /// The maximum size of a reservation: the address space of a host process.
-const MOST_ADDRESSES: u64 = 1 << 47;
+const MAX_RESERVATION: u64 = 1 << 47;
 
 impl Backing {
     /// Creates memory that is filled with [`POISON`](super::POISON). It cannot be shared.
@@ -78,17 +78,19 @@ impl Reservation {
     /// Reserves `size` addresses at a multiple of `alignment`, a power of two.
     pub(crate) fn new(size: u64, alignment: u64, _hint: u64) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(FIRST_ADDRESS);
-        if size > MOST_ADDRESSES {
+        if size > MAX_RESERVATION {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        let start = |next: u64| next.checked_next_multiple_of(alignment);
-        let end = |next: u64| start(next)?.checked_add(size);
-        let before = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end);
-        let address = before
-            .ok()
-            .and_then(start)
-            .ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { address, size })
+        let previous = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+            next.checked_next_multiple_of(alignment)?.checked_add(size)
+        });
+        match previous {
+            Ok(next) => Ok(Self {
+                address: next.next_multiple_of(alignment),
+                size,
+            }),
+            Err(_) => Err(io::ErrorKind::OutOfMemory.into()),
+        }
     }
 
     pub(crate) fn address(&self) -> u64 {
@@ -116,11 +118,11 @@ pub(crate) struct ForeignMemory {
 }
 
 impl ForeignMemory {
-    pub(crate) fn open(_: Place) -> io::Result<Self> {
+    pub(crate) fn open(_: SharedAllocation) -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn shared(&self) -> SharedAllocation {
         match self.never {}
     }
 

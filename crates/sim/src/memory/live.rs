@@ -59,8 +59,8 @@ impl Memory {
             };
             let object = LiveObject::new(kind, found.base, &found.origin);
             let object = object
-                .of_size(found.size)
-                .of_context(found.owner.context.number());
+                .with_size(found.size)
+                .with_context(found.owner.context.number());
             all.push(LiveObject {
                 stream: found.stream,
                 ..object

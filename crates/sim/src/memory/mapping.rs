@@ -25,32 +25,43 @@ pub(crate) struct Mapping {
     size: usize,
 }
 
+/// The part of a file that a mapping shows.
+struct FileRange<'a> {
+    file: &'a OwnedFd,
+    offset: u64,
+}
+
+/// Returns the last two arguments of `mmap`: a mapping without a file has the descriptor -1.
+fn descriptor_and_offset(source: Option<FileRange<'_>>) -> (i32, u64) {
+    source.map_or((-1, 0), |range| (range.file.as_raw_fd(), range.offset))
+}
+
 impl Mapping {
     /// Maps the first `size` bytes of a file for reads and writes.
-    pub(crate) fn of_file(file: &OwnedFd, size: u64) -> io::Result<Self> {
-        Self::of_part(file, 0, size)
+    pub(crate) fn from_file(file: &OwnedFd, size: u64) -> io::Result<Self> {
+        Self::from_file_range(file, 0, size)
     }
 
     /// Maps `size` bytes of a file from `offset` on, a multiple of the page size, for reads and writes.
-    pub(crate) fn of_part(file: &OwnedFd, offset: u64, size: u64) -> io::Result<Self> {
+    pub(crate) fn from_file_range(file: &OwnedFd, offset: u64, size: u64) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         Self::new(
             0,
             size,
             protection,
             libc::MAP_SHARED,
-            (file.as_raw_fd(), offset),
+            Some(FileRange { file, offset }),
         )
     }
 
     /// Reserves inaccessible addresses. A nonzero `hint` is preferred if it is free.
-    pub(crate) fn of_nothing(size: u64, hint: u64) -> io::Result<Self> {
+    pub(crate) fn reserve(size: u64, hint: u64) -> io::Result<Self> {
         Self::new(
             hint,
             size,
             libc::PROT_NONE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            (-1, 0),
+            None,
         )
     }
 
@@ -75,10 +86,8 @@ impl Mapping {
 
     /// Unmaps everything but the `size` bytes from `address` on. Both are multiples of the page size.
     pub(crate) fn cut(mut self, address: u64, size: u64) -> Self {
-        let (before, after) = (
-            address - self.address(),
-            self.address() + self.size() - (address + size),
-        );
+        let before = address - self.address();
+        let after = self.address() + self.size() - (address + size);
         unmap(self.start, before as usize);
         self.start = HostPtr(self.start.0.wrapping_add(before as usize));
         unmap(
@@ -103,7 +112,7 @@ impl Mapping {
             size,
             protection,
             libc::MAP_SHARED,
-            (file.as_raw_fd(), 0),
+            Some(FileRange { file, offset: 0 }),
         )
     }
 
@@ -120,7 +129,7 @@ impl Mapping {
             size,
             protection,
             libc::MAP_PRIVATE,
-            (file.as_raw_fd(), 0),
+            Some(FileRange { file, offset: 0 }),
         )
     }
 
@@ -138,7 +147,7 @@ impl Mapping {
             size,
             protection,
             libc::MAP_SHARED,
-            (file.as_raw_fd(), offset),
+            Some(FileRange { file, offset }),
         )
     }
 
@@ -149,7 +158,7 @@ impl Mapping {
             size,
             libc::PROT_NONE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            (-1, 0),
+            None,
         )
     }
 
@@ -158,11 +167,12 @@ impl Mapping {
         size: u64,
         protection: i32,
         flags: i32,
-        (file, offset): (i32, u64),
+        source: Option<FileRange<'_>>,
     ) -> io::Result<Self> {
         let size = size as usize;
         let hint = ptr::without_provenance_mut(hint as usize);
         let flags = flags | libc::MAP_NORESERVE;
+        let (file, offset) = descriptor_and_offset(source);
         #[cfg(test)]
         tests::refuse_unaligned(0, offset)?;
         // SAFETY: a new mapping at an address that the system selects replaces no other mapping.
@@ -183,20 +193,21 @@ impl Mapping {
         size: u64,
         protection: i32,
         flags: i32,
-        (file, offset): (i32, u64),
+        source: Option<FileRange<'_>>,
     ) -> io::Result<()> {
-        let place = self
+        let start = self
             .start
             .0
             .wrapping_add((address - self.address()) as usize);
         let flags = flags | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        let (file, offset) = descriptor_and_offset(source);
         #[cfg(test)]
         tests::refuse_unaligned(address - self.address(), offset)?;
         // SAFETY: the pages are within this mapping. The contract of the driver's functions that replace them forbids programs to use their
         // contents any more.
-        let start = unsafe {
+        let mapped = unsafe {
             libc::mmap(
-                place.cast(),
+                start.cast(),
                 size as usize,
                 protection,
                 flags,
@@ -204,7 +215,7 @@ impl Mapping {
                 offset.cast_signed(),
             )
         };
-        if start == libc::MAP_FAILED {
+        if mapped == libc::MAP_FAILED {
             Err(io::Error::last_os_error())
         } else {
             Ok(())
@@ -222,7 +233,7 @@ impl Drop for Mapping {
 const NAME: &CStr = c"curium-sim device memory";
 
 /// Returns the file that process `process` has open as `descriptor`, if it belongs to a simulator.
-pub(crate) fn file_of_process(process: u32, descriptor: i32) -> io::Result<OwnedFd> {
+pub(crate) fn process_file(process: u32, descriptor: i32) -> io::Result<OwnedFd> {
     let path = format!("/proc/{process}/fd/{descriptor}");
     let target = std::fs::read_link(&path)?;
     let name = NAME.to_str().unwrap_or_default();
@@ -281,10 +292,10 @@ pub(crate) mod tests {
         result
     }
 
-    /// Returns the error of `mmap` on a system with this page size if a place or an offset is within a page. The place counts from the
+    /// Returns the error of `mmap` on a system with this page size if a position or an offset is within a page. The position counts from the
     /// start of a mapping, which the system aligns to its own pages only.
-    pub(super) fn refuse_unaligned(place: u64, offset: u64) -> io::Result<()> {
-        let is_aligned = [place, offset]
+    pub(super) fn refuse_unaligned(position: u64, offset: u64) -> io::Result<()> {
+        let is_aligned = [position, offset]
             .iter()
             .all(|bytes| bytes.is_multiple_of(page_size()));
         if is_aligned {
@@ -295,7 +306,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn page_size_is_a_power_of_two_of_at_least_4_kib() {
+    fn page_size_is_a_power_of_two() {
         assert!(
             page_size().is_power_of_two() && page_size() >= 4096,
             "{}",

@@ -8,23 +8,31 @@ use curium_ptx::exec::{Area, NearbyAllocation};
 /// The number of recorded freed allocations.
 const REMEMBERED: usize = 4096;
 /// The maximum distance of a related allocation.
-const FARTHEST: u64 = 1 << 36;
+const MAX_DISTANCE: u64 = 1 << 36;
 
 /// The allocations that were freed last, the latest at the end.
 #[derive(Default)]
 pub(super) struct Freed(VecDeque<NearbyAllocation>);
 
 impl Freed {
-    pub(super) fn note(&mut self, allocation: &Allocation) {
+    pub(super) fn record(&mut self, allocation: &Allocation) {
         if self.0.len() == REMEMBERED {
             self.0.pop_front();
         }
         self.0.push_back(NearbyAllocation {
-            address: allocation.base,
-            size: allocation.size,
             is_freed: true,
-            area: Area::Global,
+            ..describe(allocation)
         });
+    }
+}
+
+/// Returns the description of a live allocation.
+fn describe(allocation: &Allocation) -> NearbyAllocation {
+    NearbyAllocation {
+        address: allocation.base,
+        size: allocation.size,
+        is_freed: false,
+        area: Area::Global,
     }
 }
 
@@ -37,37 +45,31 @@ impl Memory {
 
 impl Records {
     fn nearby(&self, address: u64) -> Option<NearbyAllocation> {
-        let live = |allocation: &Allocation| NearbyAllocation {
-            address: allocation.base,
-            size: allocation.size,
-            is_freed: false,
-            area: Area::Global,
-        };
         let before = self
             .allocations
             .range(..=address)
             .next_back()
-            .map(|(_, allocation)| live(allocation));
+            .map(|(_, allocation)| describe(allocation));
         let after = self
             .allocations
             .range(address..)
             .next()
-            .map(|(_, allocation)| live(allocation));
-        let was_here = self
+            .map(|(_, allocation)| describe(allocation));
+        let freed = self
             .freed
             .0
             .iter()
             .rev()
             .copied()
-            .find(|it| it.distance(address) == 0);
-        let inside = before.filter(|it| it.distance(address) == 0);
-        let near = [before, after]
+            .find(|allocation| allocation.distance(address) == 0);
+        let containing = before.filter(|allocation| allocation.distance(address) == 0);
+        let nearest = [before, after]
             .into_iter()
             .flatten()
-            .min_by_key(|it| it.distance(address));
-        inside
-            .or(was_here)
-            .or(near)
-            .filter(|it| it.distance(address) < FARTHEST)
+            .min_by_key(|allocation| allocation.distance(address));
+        containing
+            .or(freed)
+            .or(nearest)
+            .filter(|allocation| allocation.distance(address) < MAX_DISTANCE)
     }
 }

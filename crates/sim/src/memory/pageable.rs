@@ -24,12 +24,12 @@ pub(super) fn segment(address: u64) -> Option<Segment> {
 
 /// Returns the address range of a line of the list, and `true` if the range is writable. Returns `None` if it is not readable.
 fn parse(line: &str) -> Option<(Range<u64>, bool)> {
-    let (range, rest) = line.split_once(' ')?;
+    let (range, permissions) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
-    let number = |text: &str| u64::from_str_radix(text, 16).ok();
-    let range = number(start)?..number(end)?;
-    rest.starts_with('r')
-        .then(|| (range, rest[1..].starts_with('w')))
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let end = u64::from_str_radix(end, 16).ok()?;
+    let is_writable = permissions.strip_prefix('r')?.starts_with('w');
+    Some((start..end, is_writable))
 }
 
 #[cfg(test)]
@@ -37,9 +37,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readable_memory_of_the_host_is_found_and_other_addresses_are_not() {
-        let own = [7_u8; 64];
-        let segment = segment(own.as_ptr().expose_provenance() as u64).expect("the process has it");
+    fn readable_host_memory_is_a_segment() {
+        let bytes = [7_u8; 64];
+        let segment =
+            segment(bytes.as_ptr().expose_provenance() as u64).expect("the process has it");
         assert!(segment.writable && segment.size >= 64);
         assert!(super::segment(8).is_none());
         let constant = super::segment((&raw const *"text").cast::<u8>().expose_provenance() as u64);

@@ -55,7 +55,7 @@ const STEP: u64 = 32 << 20;
 
 impl Pool {
     /// Creates a pool of device memory.
-    pub(crate) fn of_device(device: usize, is_default: bool, max_size: u64) -> Self {
+    pub(crate) fn for_device(device: usize, is_default: bool, max_size: u64) -> Self {
         Self {
             is_default,
             max_size,
@@ -102,23 +102,23 @@ impl Pool {
         }
         self.access
             .iter()
-            .find(|(of, _)| *of == location)
+            .find(|(accessor, _)| *accessor == location)
             .map_or(0, |(_, flags)| *flags)
     }
 
     /// Sets the access rights of a location.
     pub(crate) fn set_rights(&mut self, location: Location, flags: u32) {
-        self.access.retain(|(of, _)| *of != location);
+        self.access.retain(|(accessor, _)| *accessor != location);
         self.access.push((location, flags));
     }
 
-    /// Accounts for an allocation, if the limits of the pool and the free bytes of the device, `left`, allow it.
-    pub(crate) fn charge(&mut self, size: u64, left: u64) -> Result {
+    /// Accounts for an allocation, if the limits of the pool and the free bytes of the device, `available`, allow it.
+    pub(crate) fn charge(&mut self, size: u64, available: u64) -> Result {
         let used = self
             .used
             .checked_add(size)
             .ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
-        let room = self.reserved + left;
+        let room = self.reserved + available;
         let limit = if self.max_size == 0 {
             room
         } else {
@@ -137,38 +137,36 @@ impl Pool {
 
     /// Releases unused memory to the device, except for `keep` bytes.
     pub(crate) fn trim(&mut self, keep: u64) {
-        let kept = self.used.max(keep).checked_next_multiple_of(STEP);
-        self.reserved = self.reserved.min(kept.unwrap_or(u64::MAX));
+        let reserved = self.used.max(keep).checked_next_multiple_of(STEP);
+        self.reserved = self.reserved.min(reserved.unwrap_or(u64::MAX));
     }
 }
 
 impl Memory {
     /// Allocates memory from a pool for work in a context, and returns its address.
     pub(crate) fn allocate_in_pool(&self, pool: Id<Pool>, size: u64, owner: Owner) -> Result<u64> {
-        let known = self
-            .read()
+        let records = self.read();
+        // Only the process that created a pool allocates from it.
+        let properties = records
             .pools
             .get(pool)
-            .map(|pool| (pool.device(), pool.is_managed, pool.foreign));
-        match known.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)? {
-            // Only the process that created a pool allocates from it.
-            (.., Some(_)) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-            (Some(device), ..) => {
-                self.allocate_on_device(size, Owner { device, ..owner }, Purpose::Pool(pool))
-            }
-            (None, is_managed, _) => {
-                let purpose = if is_managed {
-                    Purpose::ManagedPool(pool)
-                } else {
-                    Purpose::HostPool(pool)
-                };
-                self.write().charge(&owner, &purpose, size, u64::MAX)?;
-                let allocated = self.allocate_on_host(size, owner, purpose);
-                allocated
-                    .map(HostPtr::expose)
-                    .inspect_err(|_| self.write().discharge(&owner, &purpose, size))
-            }
+            .filter(|pool| pool.foreign.is_none())
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let device = properties.device();
+        let is_managed = properties.is_managed;
+        drop(records);
+        if let Some(device) = device {
+            return self.allocate_on_device(size, Owner { device, ..owner }, Purpose::Pool(pool));
         }
+        let purpose = if is_managed {
+            Purpose::ManagedPool(pool)
+        } else {
+            Purpose::HostPool(pool)
+        };
+        self.write().charge(&owner, &purpose, size, u64::MAX)?;
+        self.allocate_on_host(size, owner, purpose)
+            .map(HostPtr::expose)
+            .inspect_err(|_| self.write().discharge(&owner, &purpose, size))
     }
 
     /// Returns the default pool of a location, which is created on first use.
@@ -177,15 +175,14 @@ impl Memory {
         if let (Some(Location::Device(device)), false) = (location, is_managed) {
             return records.default_pools[device];
         }
-        let matches = |pool: &Pool| {
-            pool.is_default && pool.location == location && pool.is_managed == is_managed
-        };
-        let known = records
+        let existing = records
             .pools
             .iter()
-            .find(|(_, pool)| matches(pool))
+            .find(|(_, pool)| {
+                pool.is_default && pool.location == location && pool.is_managed == is_managed
+            })
             .map(|(id, _)| id);
-        known.unwrap_or_else(|| {
+        existing.unwrap_or_else(|| {
             records.pools.insert(Pool {
                 is_default: true,
                 ..Pool::at(location, is_managed)
@@ -248,12 +245,11 @@ impl Records {
     }
 
     fn chosen_pool(&self, location: Option<Location>, is_managed: bool) -> Option<Id<Pool>> {
-        let matches = |id: &Id<Pool>| {
+        self.chosen_pools.iter().copied().find(|id| {
             self.pools
                 .get(*id)
                 .is_some_and(|pool| pool.location == location && pool.is_managed == is_managed)
-        };
-        self.chosen_pools.iter().copied().find(matches)
+        })
     }
 
     pub(super) fn drop_pool_if_unused(&mut self, id: Id<Pool>) {
@@ -274,7 +270,7 @@ impl Records {
     }
 
     /// Returns the pool of an allocation.
-    pub(crate) fn pool_of(allocation: &Allocation) -> Option<Id<Pool>> {
+    pub(crate) fn allocation_pool(allocation: &Allocation) -> Option<Id<Pool>> {
         match allocation.purpose {
             Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => {
                 Some(pool)
@@ -290,7 +286,7 @@ mod tests {
 
     #[test]
     fn pool_reserves_in_steps_and_trims_to_its_threshold() {
-        let mut pool = Pool::of_device(0, true, 0);
+        let mut pool = Pool::for_device(0, true, 0);
         pool.charge(1000, 1 << 30).expect("there is room");
         assert_eq!((pool.used, pool.reserved), (1000, STEP));
         pool.charge(STEP, 1 << 30).expect("there is room");
@@ -304,7 +300,7 @@ mod tests {
 
     #[test]
     fn pool_with_the_largest_threshold_keeps_everything() {
-        let mut pool = Pool::of_device(0, true, 0);
+        let mut pool = Pool::for_device(0, true, 0);
         pool.charge(1000, 1 << 30).expect("there is room");
         pool.used = 0;
         pool.trim(u64::MAX);
@@ -313,7 +309,7 @@ mod tests {
 
     #[test]
     fn pool_never_reserves_more_than_the_device_has_left() {
-        let mut pool = Pool::of_device(0, true, 0);
+        let mut pool = Pool::for_device(0, true, 0);
         pool.charge(4096, 8192).expect("there is room");
         assert_eq!(pool.reserved, 8192);
         assert_eq!(
@@ -324,7 +320,7 @@ mod tests {
 
     #[test]
     fn pool_with_a_maximum_refuses_to_grow_beyond_it() {
-        let mut pool = Pool::of_device(0, false, 1 << 20);
+        let mut pool = Pool::for_device(0, false, 1 << 20);
         assert_eq!(
             pool.charge((1 << 20) + 1, 1 << 30),
             Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY)

@@ -20,16 +20,25 @@ impl Ranges {
         }
     }
 
+    /// Returns the start of the first free range from `cursor` on with at least `size`.
+    fn first_fit(&self, cursor: u64, size: u64) -> Option<u64> {
+        self.free
+            .range(cursor..)
+            .find(|(start, end)| **end - **start >= size)
+            .map(|(start, _)| *start)
+    }
+
     /// Allocates a range of `size` and returns its start.
     pub(crate) fn allocate(&mut self, size: u64) -> Option<u64> {
         self.split_at_cursor();
-        let fits = |(start, end): (&u64, &u64)| (end - start >= size).then_some(*start);
-        let found = self.free.range(self.cursor..).find_map(fits);
         // Addresses are reused only if no free range follows the cursor.
-        let start = found.or_else(|| {
-            self.merge();
-            self.free.iter().find_map(fits)
-        })?;
+        let start = match self.first_fit(self.cursor, size) {
+            Some(start) => start,
+            None => {
+                self.merge();
+                self.first_fit(0, size)?
+            }
+        };
         let end = self.free.remove(&start)?;
         if end > start + size {
             self.free.insert(start + size, end);

@@ -8,8 +8,9 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{io, slice};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::Error;
 use crate::memory::mapping::{Mapping, file_in_memory, page_size};
@@ -28,20 +29,23 @@ pub(crate) struct Reserved {
 }
 
 /// The minimum size of the address range, which leaves room between allocations.
-const SMALLEST: u64 = 64 << 20;
+const MIN_SIZE: u64 = 64 << 20;
 
 impl Reserved {
     /// Reserves about `size` addresses.
     pub(crate) fn new(size: u64) -> Result<Self, Error> {
-        let size = size.clamp(SMALLEST, 1 << 44).next_multiple_of(page_size());
-        let refused = |source| Error::NoAddressSpace {
+        let size = size.clamp(MIN_SIZE, 1 << 44).next_multiple_of(page_size());
+        Self::reserve(size).map_err(|source| Error::NoAddressSpace {
             bytes: size,
             source,
-        };
-        let file = file_in_memory(size).map_err(refused)?;
+        })
+    }
+
+    fn reserve(size: u64) -> io::Result<Self> {
+        let file = file_in_memory(size)?;
         Ok(Self {
-            bytes: Mapping::of_file(&file, size).map_err(refused)?,
-            addresses: Mapping::of_nothing(size, 0).map_err(refused)?,
+            bytes: Mapping::from_file(&file, size)?,
+            addresses: Mapping::reserve(size, 0)?,
             file,
             ranges: Mutex::new(Ranges::new(size)),
             shared: Mutex::default(),
@@ -118,7 +122,8 @@ impl Reserved {
     /// Returns the whole pages of a range to the system.
     fn discard(&self, offset: u64, size: u64) {
         let page = page_size();
-        let (start, end) = (offset.next_multiple_of(page), (offset + size) / page * page);
+        let start = offset.next_multiple_of(page);
+        let end = (offset + size) / page * page;
         if start < end {
             let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
             // SAFETY: the file is open, and the range within it belongs to an allocation that has ended. If the system
@@ -159,11 +164,11 @@ impl Reserved {
     }
 
     fn shared(&self) -> MutexGuard<'_, HashSet<u64>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 
     fn ranges(&self) -> MutexGuard<'_, Ranges> {
-        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ranges.lock()
     }
 }
 
@@ -177,7 +182,7 @@ fn footprint(size: u64) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::memory::mapping::tests::with_page_size;
-    use crate::memory::{ForeignMemory, Origin, POISON, Place};
+    use crate::memory::{ForeignMemory, Origin, POISON, SharedAllocation};
 
     /// Returns the bytes at `host`.
     fn bytes(host: HostPtr, size: u64) -> Vec<u8> {
@@ -209,14 +214,14 @@ mod tests {
                 descriptor,
                 serial: 1,
             };
-            let place = Place {
+            let shared = SharedAllocation {
                 origin,
                 offset,
                 size,
                 device: 0,
                 pool: 0,
             };
-            let opened = ForeignMemory::open(place).expect("the system maps a part of the file");
+            let opened = ForeignMemory::open(shared).expect("the system maps a part of the file");
             assert_eq!(
                 bytes(opened.host(), size),
                 vec![7; size as usize],
@@ -228,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_at_any_offset_is_opened_with_pages_of_any_size() {
+    fn memory_is_opened_with_any_page_size() {
         for page in [4 << 10, 16 << 10, 64 << 10] {
             with_page_size(page, share_and_open);
         }

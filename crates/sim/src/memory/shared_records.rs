@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::memory::mapping::{Mapping, file_in_memory, file_of_process};
+use crate::memory::mapping::{Mapping, file_in_memory, process_file};
 
 /// The number of records of an event by all processes, and the last completed ones.
 pub(crate) struct SharedRecords {
@@ -23,7 +23,7 @@ impl SharedRecords {
     pub(crate) fn new() -> io::Result<Self> {
         let file = file_in_memory(PAGE)?;
         let records = Self {
-            page: Mapping::of_file(&file, PAGE)?,
+            page: Mapping::from_file(&file, PAGE)?,
             file,
         };
         records.word(0).store(MAGIC, Ordering::Release);
@@ -32,12 +32,12 @@ impl SharedRecords {
 
     /// Opens the records that another process has open as `descriptor`.
     pub(crate) fn open(process: u32, descriptor: i32) -> io::Result<Self> {
-        let file = file_of_process(process, descriptor)?;
+        let file = process_file(process, descriptor)?;
         if std::fs::File::from(file.try_clone()?).metadata()?.len() != PAGE {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let records = Self {
-            page: Mapping::of_file(&file, PAGE)?,
+            page: Mapping::from_file(&file, PAGE)?,
             file,
         };
         if records.word(0).load(Ordering::Acquire) == MAGIC {
@@ -77,9 +77,9 @@ impl SharedRecords {
     }
 
     fn word(&self, index: usize) -> &AtomicU64 {
-        let place = self.page.start().0.cast::<u64>().wrapping_add(index);
+        let word = self.page.start().0.cast::<u64>().wrapping_add(index);
         // SAFETY: the page holds 512 aligned words, of which 258 are used, as atomics only and by every process, and it is mapped for as
         // long as `self` lives.
-        unsafe { AtomicU64::from_ptr(place) }
+        unsafe { AtomicU64::from_ptr(word) }
     }
 }

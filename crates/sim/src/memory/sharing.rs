@@ -4,7 +4,7 @@ use curium_sys::CUresult;
 
 use crate::driver::Result;
 use crate::handle::Id;
-use crate::memory::virtual_memory::code_of;
+use crate::memory::virtual_memory::io_error_code;
 use crate::memory::{
     Allocation, Backing, ForeignMemory, LABEL_WORDS, Label, Memory, Owner, Purpose, Records,
 };
@@ -21,7 +21,7 @@ pub(crate) struct Origin {
 
 /// The location of memory for other processes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct SharedAllocation {
     pub(crate) origin: Origin,
     pub(crate) offset: u64,
     pub(crate) size: u64,
@@ -33,8 +33,8 @@ pub(crate) struct Place {
 /// The first word of a handle.
 const MAGIC: u64 = u64::from_le_bytes(*b"curiumip");
 
-impl Place {
-    /// Encodes the place as the bytes of a handle.
+impl SharedAllocation {
+    /// Encodes the location as the bytes of a handle.
     pub(crate) fn to_bytes(self) -> [u8; 64] {
         let Self {
             origin,
@@ -102,18 +102,18 @@ impl Memory {
         })
     }
 
-    /// Returns `true` if [`Self::place_of`] would move the bytes of an allocation. The caller first waits for all work that accesses them.
+    /// Returns `true` if [`Self::share`] would move the bytes of an allocation. The caller first waits for all work that accesses them.
     pub(crate) fn is_private(&self, allocation: &Allocation) -> bool {
         self.space.owns(allocation.base) && self.space.is_private(allocation.base, allocation.size)
     }
 
-    /// Returns the place of an allocation for other processes.
-    pub(crate) fn place_of(&self, allocation: &Allocation, serial: u64) -> Option<Place> {
+    /// Makes an allocation accessible to other processes, and returns its location for them.
+    pub(crate) fn share(&self, allocation: &Allocation, serial: u64) -> Option<SharedAllocation> {
         let offset = self.space.offset(allocation.base)?;
         self.space.share(allocation.base, allocation.size).ok()?;
-        let pool = Records::pool_of(allocation).map_or(0, Id::number);
+        let pool = Records::allocation_pool(allocation).map_or(0, Id::number);
         let device = allocation.owner.device;
-        Some(Place {
+        Some(SharedAllocation {
             origin: self.origin(serial)?,
             offset,
             size: allocation.size,
@@ -123,19 +123,19 @@ impl Memory {
     }
 
     /// Opens memory of another process, or increments its count, and returns its address.
-    pub(crate) fn open_foreign(&self, place: Place, owner: Owner) -> Result<u64> {
+    pub(crate) fn open_foreign(&self, shared: SharedAllocation, owner: Owner) -> Result<u64> {
         let mut records = self.write();
-        if let Some((address, known)) = records
+        if let Some((address, memory)) = records
             .foreign
             .iter_mut()
-            .find(|(_, known)| known.place() == place)
+            .find(|(_, memory)| memory.shared() == shared)
         {
-            known.openings += 1;
+            memory.openings += 1;
             return Ok(*address);
         }
-        let memory = ForeignMemory::open(place).map_err(|error| code_of(&error))?;
-        let (address, host) = (memory.address(), memory.host());
-        records.insert(address, place.size, host, owner, Purpose::Foreign);
+        let memory = ForeignMemory::open(shared).map_err(|error| io_error_code(&error))?;
+        let address = memory.address();
+        records.insert(address, shared.size, memory.host(), owner, Purpose::Foreign);
         records.foreign.insert(address, memory);
         Ok(address)
     }
@@ -153,21 +153,21 @@ impl Memory {
 }
 
 impl Memory {
-    /// Exports a place as a file descriptor for other processes. The caller closes it.
-    pub(crate) fn publish(&self, place: &Place) -> Result<i32> {
+    /// Exports a location as a file descriptor for other processes. The caller closes it.
+    pub(crate) fn publish(&self, shared: &SharedAllocation) -> Result<i32> {
         let mut words = [0; LABEL_WORDS];
         words
             .iter_mut()
-            .zip(place.to_bytes().as_chunks().0)
+            .zip(shared.to_bytes().as_chunks().0)
             .for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
         let label = Label { size: PAGE, words };
         Backing::new(label, true)
             .and_then(|backing| backing.export())
-            .map_err(|error| code_of(&error))
+            .map_err(|error| io_error_code(&error))
     }
 
-    /// Returns the place that a file descriptor refers to, if it refers to one.
-    pub(crate) fn published(&self, descriptor: i32) -> Option<Place> {
+    /// Returns the location that a file descriptor refers to, if it refers to one.
+    pub(crate) fn published(&self, descriptor: i32) -> Option<SharedAllocation> {
         let (_, label) = Backing::import(descriptor)?;
         let mut bytes = [0; 64];
         bytes
@@ -176,7 +176,7 @@ impl Memory {
             .iter_mut()
             .zip(label.words)
             .for_each(|(bytes, word)| *bytes = word.to_le_bytes());
-        Place::from_bytes(&bytes)
+        SharedAllocation::from_bytes(&bytes)
     }
 }
 

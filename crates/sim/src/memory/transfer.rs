@@ -46,7 +46,7 @@ impl Memory {
         from: &CopyOperand,
         size: usize,
     ) -> driver::Result {
-        self.note_copy(to, from, size as u64);
+        self.record_copy(to, from, size as u64);
         let mut done = 0;
         while done < size {
             let (to, to_room) = self.locate(to, done, size - done)?;
@@ -63,7 +63,7 @@ impl Memory {
     /// Fills memory from `address` on.
     pub(crate) fn fill(&self, address: u64, fill: Fill) -> driver::Result {
         let size = fill.count * fill.width;
-        self.note_write(address, size as u64);
+        self.record_write(address, size as u64);
         self.note(
             "fill",
             &CopyOperand::Device(address),
@@ -73,9 +73,9 @@ impl Memory {
         let mut done = 0;
         while done < size {
             // The parts of a fill are whole elements, because mappings consist of pages.
-            let (place, room) = self.locate(&CopyOperand::Device(address), done, size - done)?;
+            let (host, room) = self.locate(&CopyOperand::Device(address), done, size - done)?;
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
-            unsafe { fill.write(place, room) };
+            unsafe { fill.write(host, room) };
             done += room;
         }
         Ok(())
@@ -94,24 +94,21 @@ impl Memory {
             run.bytes,
             AccessKind::Read,
         );
-        self.each_part(run, false, |place, offset, room| {
+        self.each_part(run, false, |host, offset, room| {
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe {
                 ptr::copy_nonoverlapping(
-                    place.0.cast_const(),
+                    host.0.cast_const(),
                     into[offset..offset + room].as_mut_ptr(),
                     room,
                 );
             };
         })?;
-        let is_uninitialized = |found: &Allocation| {
-            let bytes = (found.end() - run.address).min(run.bytes as u64);
-            found
-                .written
-                .as_ref()
-                .is_some_and(|written| !written.covers(run.address - found.base, bytes))
-        };
-        if self.read().find(run.address).is_some_and(is_uninitialized) {
+        if self
+            .read()
+            .find(run.address)
+            .is_some_and(|allocation| run.is_uninitialized(allocation))
+        {
             return Err((ReportKind::Uninitialized, run.access(0, false)));
         }
         Ok(())
@@ -124,22 +121,22 @@ impl Memory {
         run: Run,
         from: &[u8],
     ) -> Result<(), (ReportKind, Access)> {
-        self.note_write(run.address, run.bytes as u64);
+        self.record_write(run.address, run.bytes as u64);
         self.note(
             name,
             &CopyOperand::Device(run.address),
             run.bytes,
             AccessKind::Write,
         );
-        self.each_part(run, true, |place, offset, room| {
+        self.each_part(run, true, |host, offset, room| {
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe {
-                ptr::copy_nonoverlapping(from[offset..offset + room].as_ptr(), place.0, room);
+                ptr::copy_nonoverlapping(from[offset..offset + room].as_ptr(), host.0, room);
             };
         })
     }
 
-    /// Calls `copy` with the place, the offset and the length of each part of a run that lies in one allocation.
+    /// Calls `copy` with the host address, the offset and the length of each part of a run that lies in one allocation.
     fn each_part(
         &self,
         run: Run,
@@ -149,13 +146,13 @@ impl Memory {
         let mut done = 0;
         while done < run.bytes {
             let located = self.locate(&CopyOperand::Device(run.address), done, run.bytes - done);
-            let (place, room) = located.map_err(|_| {
+            let (host, room) = located.map_err(|_| {
                 (
                     ReportKind::IllegalAddress,
                     self.past_the_end(run, done, write),
                 )
             })?;
-            copy(place, done, room);
+            copy(host, done, room);
             done += room;
         }
         Ok(())
@@ -165,7 +162,7 @@ impl Memory {
     fn past_the_end(&self, run: Run, done: usize, write: bool) -> Access {
         let room = self
             .find(run.address + done as u64)
-            .map_or(0, |found| found.end() - run.address);
+            .map_or(0, |allocation| allocation.end() - run.address);
         run.access((room as usize).clamp(done, run.bytes - 1), write)
     }
 
@@ -176,32 +173,32 @@ impl Memory {
         width: usize,
         combine: impl Fn(u64) -> u64,
     ) -> driver::Result {
-        let (HostPtr(place), _) = self.locate(&CopyOperand::Device(address), 0, width)?;
-        self.note_write(address, width as u64);
+        let (HostPtr(host), _) = self.locate(&CopyOperand::Device(address), 0, width)?;
+        self.record_write(address, width as u64);
         if width == 4 {
             // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
-            let word = unsafe { AtomicU32::from_ptr(place.cast()) };
-            let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |found| {
-                Some(combine(u64::from(found)) as u32)
+            let word = unsafe { AtomicU32::from_ptr(host.cast()) };
+            let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |value| {
+                Some(combine(u64::from(value)) as u32)
             });
         } else {
-            // SAFETY: as above.
-            let word = unsafe { AtomicU64::from_ptr(place.cast()) };
-            let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |found| {
-                Some(combine(found))
+            // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
+            let word = unsafe { AtomicU64::from_ptr(host.cast()) };
+            let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |value| {
+                Some(combine(value))
             });
         }
         Ok(())
     }
 
-    /// Returns the host memory of the bytes of `end` from `offset` on, and the number of contiguous bytes, at most `size`.
+    /// Returns the host memory of the bytes of `operand` from `offset` on, and the number of contiguous bytes, at most `size`.
     fn locate(
         &self,
-        end: &CopyOperand,
+        operand: &CopyOperand,
         offset: usize,
         size: usize,
     ) -> driver::Result<(HostPtr, usize)> {
-        match end {
+        match operand {
             CopyOperand::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
             // Staged bytes are only read.
             CopyOperand::Staged(bytes) => Ok((
@@ -209,16 +206,17 @@ impl Memory {
                 size,
             )),
             CopyOperand::Device(address) => {
-                let (address, records) = (*address + offset as u64, self.read());
-                let found = records
+                let address = *address + offset as u64;
+                let records = self.read();
+                let allocation = records
                     .find(address)
-                    .filter(|found| records.allows(found, None, READ));
-                let found = found.ok_or(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?;
-                let room = (found.end() - address).min(size as u64) as usize;
+                    .filter(|allocation| records.allows(allocation, None, READ));
+                let allocation = allocation.ok_or(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?;
+                let room = (allocation.end() - address).min(size as u64) as usize;
                 // Only mappings are adjacent: other allocations have a gap before them.
-                let is_whole = room == size || matches!(found.purpose, Purpose::Mapped(_));
+                let is_whole = room == size || matches!(allocation.purpose, Purpose::Mapped(_));
                 if is_whole {
-                    Ok((found.host_at(address), room))
+                    Ok((allocation.host_at(address), room))
                 } else {
                     Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)
                 }
@@ -228,6 +226,15 @@ impl Memory {
 }
 
 impl Run {
+    /// Returns `true` if bytes of the run in an allocation were never written.
+    fn is_uninitialized(self, allocation: &Allocation) -> bool {
+        let bytes = (allocation.end() - self.address).min(self.bytes as u64);
+        allocation
+            .written
+            .as_ref()
+            .is_some_and(|written| !written.covers(self.address - allocation.base, bytes))
+    }
+
     /// Returns the access to the bytes from `offset` on.
     fn access(self, offset: usize, write: bool) -> Access {
         let size = u32::try_from(self.bytes - offset).unwrap_or(u32::MAX);
@@ -245,7 +252,7 @@ impl Fill {
     /// # Safety
     ///
     /// The bytes may be written.
-    unsafe fn write(self, place: HostPtr, size: usize) {
+    unsafe fn write(self, host: HostPtr, size: usize) {
         // Never reads the destination, which another stream may be writing: a race must not spread the values it wrote.
         let bytes = self.value.to_le_bytes();
         let mut block = [0; 1 << 12];
@@ -256,7 +263,7 @@ impl Fill {
         for filled in (0..size).step_by(block.len()) {
             let next = block.len().min(size - filled);
             // SAFETY: the caller guarantees that `size` bytes may be written; `next` bytes are left from `filled` on.
-            unsafe { ptr::copy_nonoverlapping(block.as_ptr(), place.0.wrapping_add(filled), next) };
+            unsafe { ptr::copy_nonoverlapping(block.as_ptr(), host.0.wrapping_add(filled), next) };
         }
     }
 }

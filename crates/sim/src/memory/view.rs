@@ -34,18 +34,18 @@ impl Memory {
 unsafe impl exec::Memory for View<'_> {
     fn segment(&self, address: u64) -> Option<Segment> {
         let records = self.memory.read();
-        let Some(found) = records.find(address) else {
+        let Some(allocation) = records.find(address) else {
             drop(records);
             return self.pageable(address);
         };
-        if !self.allows(&records, found) {
+        if !self.allows(&records, allocation) {
             return None;
         }
-        let writable = records.allows(found, Some(self.device), WRITE);
+        let writable = records.allows(allocation, Some(self.device), WRITE);
         Some(Segment {
-            base: found.base,
-            size: found.size,
-            host: found.host.0,
+            base: allocation.base,
+            size: allocation.size,
+            host: allocation.host.0,
             writable,
         })
     }
@@ -54,7 +54,7 @@ unsafe impl exec::Memory for View<'_> {
         self.memory
             .read()
             .find(address)
-            .and_then(|found| found.written.clone())
+            .and_then(|allocation| allocation.written.clone())
     }
 
     fn watcher(&self) -> Option<Box<dyn exec::Watcher + '_>> {
@@ -87,14 +87,15 @@ impl View<'_> {
         let records = self.memory.read();
         records
             .find(address)
-            .is_none_or(|found| self.allows(&records, found))
+            .is_none_or(|allocation| self.allows(&records, allocation))
     }
 
     /// Returns `true` if the device may access an allocation. Peer access is enabled by context for synchronous allocations; pools and
     /// mappings have their own rights.
-    fn allows(&self, records: &Records, found: &Allocation) -> bool {
-        let is_plain = matches!(found.purpose, Purpose::Device | Purpose::Module);
-        let is_near = found.owner.device == self.device || self.peers.contains(&found.owner.device);
-        (!is_plain || is_near) && records.allows(found, Some(self.device), READ)
+    fn allows(&self, records: &Records, allocation: &Allocation) -> bool {
+        let is_plain = matches!(allocation.purpose, Purpose::Device | Purpose::Module);
+        let is_near =
+            allocation.owner.device == self.device || self.peers.contains(&allocation.owner.device);
+        (!is_plain || is_near) && records.allows(allocation, Some(self.device), READ)
     }
 }

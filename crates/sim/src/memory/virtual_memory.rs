@@ -99,11 +99,14 @@ impl VirtualMemory {
             .reservations
             .iter()
             .map(|(address, (reservation, origin))| {
-                LiveObject::new("address range", *address, origin).of_size(reservation.size())
+                LiveObject::new("address range", *address, origin).with_size(reservation.size())
             });
         let pieces = self.physical.iter().filter_map(|(id, physical)| {
             let origin = self.physical.origin(id)?;
-            Some(LiveObject::new("physical allocation", id.number(), origin).of_size(physical.size))
+            Some(
+                LiveObject::new("physical allocation", id.number(), origin)
+                    .with_size(physical.size),
+            )
         });
         ranges.chain(pieces).collect()
     }
@@ -125,21 +128,19 @@ impl VirtualMemory {
 
     /// Returns `true` if a device, or any device if `None`, has these rights to a mapping.
     fn allows(&self, base: u64, device: Option<usize>, rights: u32) -> bool {
-        let matches = |location: &Location| match location {
-            Location::Device(one) => device.is_none_or(|device| device == *one),
-            Location::Host | Location::HostNuma(_) => false,
+        let Some(mapped) = self.mapped.get(&base) else {
+            return false;
         };
-        let mapped = self.mapped.get(&base);
-        mapped.is_some_and(|mapped| {
-            mapped
-                .access
-                .iter()
-                .any(|(location, access)| matches(location) && access & rights == rights)
+        mapped.access.iter().any(|(location, access)| {
+            let Location::Device(accessor) = location else {
+                return false;
+            };
+            device.is_none_or(|device| device == *accessor) && access & rights == rights
         })
     }
 
     /// Returns the mappings of a range without gaps, each with its start.
-    fn whole(
+    fn mappings_in(
         &self,
         address: u64,
         size: u64,
@@ -168,7 +169,7 @@ impl Memory {
     /// Reserves addresses.
     pub(crate) fn reserve(&self, size: u64, alignment: u64, hint: u64) -> Result<u64> {
         let reservation = Reservation::new(size, alignment.max(GRANULARITY), hint)
-            .map_err(|error| code_of(&error))?;
+            .map_err(|error| io_error_code(&error))?;
         let address = reservation.address();
         self.write()
             .virtual_memory
@@ -183,7 +184,7 @@ impl Memory {
         let is_whole = memory
             .reservations
             .get(&address)
-            .is_some_and(|(found, _)| found.size() == size);
+            .is_some_and(|(reservation, _)| reservation.size() == size);
         let is_used = memory
             .mapped
             .range(address..address.saturating_add(size))
@@ -204,8 +205,8 @@ impl Memory {
     ) -> Result<Id<Physical>> {
         let mut records = self.write();
         if let Location::Device(device) = properties.location {
-            let left = self.budget.saturating_sub(records.taken(device));
-            if size > left {
+            let available = self.budget.saturating_sub(records.taken(device));
+            if size > available {
                 return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
             }
         }
@@ -215,7 +216,7 @@ impl Memory {
             size,
             words: properties.to_words(),
         };
-        let backing = Backing::new(label, keep_file).map_err(|error| code_of(&error))?;
+        let backing = Backing::new(label, keep_file).map_err(|error| io_error_code(&error))?;
         if let Location::Device(device) = properties.location {
             records.used[device] += size;
         }
@@ -245,7 +246,10 @@ impl Memory {
         if physical.properties.handle_types & handle_type == 0 {
             return Err(INVALID);
         }
-        physical.backing.export().map_err(|error| code_of(&error))
+        physical
+            .backing
+            .export()
+            .map_err(|error| io_error_code(&error))
     }
 
     /// Returns the physical memory of a descriptor with one handle, if its properties are suitable.
@@ -258,12 +262,11 @@ impl Memory {
         let properties = Properties::from_words(label.words)
             .filter(|properties| suits(properties))
             .ok_or(INVALID)?;
-        let (is_imported, size) = (true, label.size);
         let physical = Physical {
             backing,
-            size,
+            size: label.size,
             properties,
-            is_imported,
+            is_imported: true,
             handles: 1,
             mappings: 0,
             written: None,
@@ -334,7 +337,8 @@ impl Memory {
             .filter(|physical| physical.handles != 0 && physical.size >= size);
         let physical = physical.filter(|_| is_free).ok_or(INVALID)?;
         physical.mappings += 1;
-        let (host, location) = (physical.backing.host(), physical.properties.location);
+        let host = physical.backing.host();
+        let location = physical.properties.location;
         let written = physical.written.clone();
         memory.mapped.insert(
             address,
@@ -366,7 +370,7 @@ impl Memory {
         let records = &mut *records;
         for base in records
             .virtual_memory
-            .whole(address, size, &records.allocations)?
+            .mappings_in(address, size, &records.allocations)?
         {
             let allocation = records.allocations.remove(&base).ok_or(INVALID)?;
             let mapped = records.virtual_memory.mapped.remove(&base).ok_or(INVALID)?;
@@ -378,7 +382,7 @@ impl Memory {
             {
                 reservation
                     .hide(base, allocation.size)
-                    .map_err(|error| code_of(&error))?;
+                    .map_err(|error| io_error_code(&error))?;
             }
             if let Some(physical) = records.virtual_memory.physical.get_mut(mapped.physical) {
                 physical.mappings -= 1;
@@ -394,21 +398,21 @@ impl Memory {
         let records = &mut *records;
         let bases = records
             .virtual_memory
-            .whole(address, size, &records.allocations)?;
+            .mappings_in(address, size, &records.allocations)?;
         for &(location, _) in rights {
-            let is_for_host = !matches!(location, Location::Device(_));
-            let is_on_device = |base: &u64| {
-                records
-                    .properties_of(*base)
-                    .is_none_or(|of| matches!(of.location, Location::Device(_)))
-            };
-            if is_for_host && bases.iter().any(is_on_device) {
-                return Err(INVALID);
+            if matches!(location, Location::Device(_)) {
+                continue;
+            }
+            for base in &bases {
+                let properties = records.mapping_properties(*base).ok_or(INVALID)?;
+                if matches!(properties.location, Location::Device(_)) {
+                    return Err(INVALID);
+                }
             }
         }
         for base in bases {
             for (location, flags) in rights {
-                records.set_access_of(base, *location, *flags)?;
+                records.set_mapping_access(base, *location, *flags)?;
             }
         }
         Ok(())
@@ -417,13 +421,15 @@ impl Memory {
     /// Returns the rights of a location to the mapping at an address.
     pub(crate) fn access(&self, address: u64, location: Location) -> Result<u32> {
         let records = self.read();
-        let found = records
+        let mapped = records
             .find(address)
-            .filter(|found| matches!(found.purpose, Purpose::Mapped(_)));
-        let mapped = found
-            .and_then(|found| records.virtual_memory.mapped.get(&found.base))
+            .filter(|allocation| matches!(allocation.purpose, Purpose::Mapped(_)))
+            .and_then(|allocation| records.virtual_memory.mapped.get(&allocation.base))
             .ok_or(INVALID)?;
-        let entry = mapped.access.iter().find(|(of, _)| *of == location);
+        let entry = mapped
+            .access
+            .iter()
+            .find(|(accessor, _)| *accessor == location);
         Ok(entry.map_or(0, |(_, flags)| *flags))
     }
 
@@ -452,7 +458,7 @@ impl Records {
     }
 
     /// Returns the properties of the memory that is mapped at an address.
-    pub(super) fn properties_of(&self, base: u64) -> Option<Properties> {
+    pub(super) fn mapping_properties(&self, base: u64) -> Option<Properties> {
         let mapped = self.virtual_memory.mapped.get(&base)?;
         self.virtual_memory
             .physical
@@ -460,13 +466,13 @@ impl Records {
             .map(|physical| physical.properties)
     }
 
-    fn set_access_of(&mut self, base: u64, location: Location, flags: u32) -> Result {
+    fn set_mapping_access(&mut self, base: u64, location: Location, flags: u32) -> Result {
         let size = self.allocations.get(&base).ok_or(INVALID)?.size;
         if !matches!(location, Location::Device(_)) {
             self.show_to_host(base, size, flags)?;
         }
         let mapped = self.virtual_memory.mapped.get_mut(&base).ok_or(INVALID)?;
-        mapped.access.retain(|(of, _)| *of != location);
+        mapped.access.retain(|(accessor, _)| *accessor != location);
         if flags != 0 {
             mapped.access.push((location, flags));
         }
@@ -482,7 +488,7 @@ impl Records {
             0 => reservation.hide(base, size),
             flags => reservation.show(base, size, &physical.backing, flags & WRITE != 0),
         };
-        shown.map_err(|error| code_of(&error))
+        shown.map_err(|error| io_error_code(&error))
     }
 
     fn drop_physical_if_unused(&mut self, id: Id<Physical>) {
@@ -550,7 +556,7 @@ impl Properties {
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 /// Returns the code for an error of the system.
-pub(super) fn code_of(error: &io::Error) -> CUresult {
+pub(super) fn io_error_code(error: &io::Error) -> CUresult {
     match error.kind() {
         io::ErrorKind::Unsupported => CUresult::CUDA_ERROR_NOT_SUPPORTED,
         io::ErrorKind::OutOfMemory => CUresult::CUDA_ERROR_OUT_OF_MEMORY,

@@ -7,7 +7,7 @@ use curium_ptx::exec::Written;
 
 impl Memory {
     /// Marks consecutive bytes as written, in all of their allocations.
-    pub(crate) fn note_write(&self, address: u64, size: u64) {
+    pub(crate) fn record_write(&self, address: u64, size: u64) {
         self.each_piece(address, size, |found, address, bytes| {
             if let Some(written) = &found.written {
                 written.add(address - found.base, bytes);
@@ -16,7 +16,7 @@ impl Memory {
     }
 
     /// Marks consecutive bytes as uninitialized.
-    pub(crate) fn note_fresh(&self, address: u64, size: u64) {
+    pub(crate) fn record_fresh(&self, address: u64, size: u64) {
         self.each_piece(address, size, |found, address, bytes| {
             if let Some(written) = &found.written {
                 written.remove(address - found.base, bytes);
@@ -25,8 +25,8 @@ impl Memory {
     }
 
     /// Marks an allocation as written permanently, because others can write to it.
-    pub(crate) fn note_shared(&self, address: u64) {
-        if self.notes_writes
+    pub(crate) fn record_sharing(&self, address: u64) {
+        if self.tracks_writes
             && let Some(found) = self.write().find_mut(address)
         {
             found.written = None;
@@ -34,20 +34,20 @@ impl Memory {
     }
 
     /// Records a copy: the destination is written if the source is.
-    pub(super) fn note_copy(&self, to: &CopyOperand, from: &CopyOperand, size: u64) {
+    pub(super) fn record_copy(&self, to: &CopyOperand, from: &CopyOperand, size: u64) {
         let CopyOperand::Device(to) = *to else { return };
         match *from {
             CopyOperand::Device(from) => self.each_piece(from, size, |found, address, bytes| {
                 self.note_piece(to + (address - from), found, address, bytes);
             }),
-            _ => self.note_write(to, size),
+            _ => self.record_write(to, size),
         }
     }
 
     /// Records a copy from bytes in one allocation.
     fn note_piece(&self, to: u64, source: &Allocation, from: u64, size: u64) {
         let Some(known) = &source.written else {
-            return self.note_write(to, size);
+            return self.record_write(to, size);
         };
         self.each_piece(to, size, |found, address, bytes| {
             if let Some(written) = &found.written {
@@ -63,14 +63,17 @@ impl Memory {
 
     /// Calls `show` for each allocation in a range, with the first byte in it and the number of bytes.
     fn each_piece(&self, address: u64, size: u64, mut show: impl FnMut(&Allocation, u64, u64)) {
-        if !self.notes_writes {
+        if !self.tracks_writes {
             return;
         }
-        let (mut next, end) = (address, address.saturating_add(size));
+        let mut next = address;
+        let end = address.saturating_add(size);
         while next < end {
-            let Some(found) = self.find(next) else { return };
-            let bytes = found.end().min(end) - next;
-            show(&found, next, bytes);
+            let Some(allocation) = self.find(next) else {
+                return;
+            };
+            let bytes = allocation.end().min(end) - next;
+            show(&allocation, next, bytes);
             next += bytes;
         }
     }
@@ -83,7 +86,7 @@ impl Records {
             purpose,
             Purpose::Device | Purpose::Pool(_) | Purpose::Module
         );
-        (self.notes_writes && is_known).then(|| Arc::new(Written::new(size)))
+        (self.tracks_writes && is_known).then(|| Arc::new(Written::new(size)))
     }
 
     fn find_mut(&mut self, address: u64) -> Option<&mut Allocation> {

@@ -14,19 +14,19 @@ pub(super) struct Moment {
 
 impl Clock {
     /// Returns `true` if the clock is ordered after a moment.
-    pub(super) fn knows(&self, moment: Moment) -> bool {
+    pub(super) fn is_after(&self, moment: Moment) -> bool {
         self.0
             .get(moment.chain as usize)
             .is_some_and(|time| *time >= moment.time)
     }
 
     /// Orders the clock after a moment.
-    pub(super) fn note(&mut self, Moment { chain, time }: Moment) {
-        let chain = chain as usize;
+    pub(super) fn advance_to(&mut self, moment: Moment) {
+        let chain = moment.chain as usize;
         if self.0.len() <= chain {
             self.0.resize(chain + 1, 0);
         }
-        self.0[chain] = self.0[chain].max(time);
+        self.0[chain] = self.0[chain].max(moment.time);
     }
 
     /// Merges another clock. Returns `true` if this changes the clock.
@@ -34,12 +34,12 @@ impl Clock {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
         }
-        let mut is_news = false;
-        for (own, other) in self.0.iter_mut().zip(&other.0) {
-            is_news |= *own < *other;
-            *own = (*own).max(*other);
+        let mut has_changed = false;
+        for (time, other) in self.0.iter_mut().zip(&other.0) {
+            has_changed |= *time < *other;
+            *time = (*time).max(*other);
         }
-        is_news
+        has_changed
     }
 }
 
@@ -47,15 +47,21 @@ impl Clock {
 mod tests {
     use super::*;
 
+    fn moment(chain: u32, time: u32) -> Moment {
+        Moment { chain, time }
+    }
+
     #[test]
     fn joined_clock_is_ordered_after_both() {
-        let at = |chain, time| Moment { chain, time };
-        let (mut one, mut other) = (Clock::default(), Clock::default());
-        one.note(at(0, 3));
-        other.note(at(2, 1));
-        assert!(one.knows(at(0, 2)) && !one.knows(at(0, 4)) && !one.knows(at(2, 1)));
-        assert!(one.join(&other));
-        assert!(!one.join(&other), "it is no news");
-        assert!(one.knows(at(0, 3)) && one.knows(at(2, 1)) && !one.knows(at(1, 1)));
+        let mut clock = Clock::default();
+        let mut other = Clock::default();
+        clock.advance_to(moment(0, 3));
+        other.advance_to(moment(2, 1));
+        assert!(clock.is_after(moment(0, 2)));
+        assert!(!clock.is_after(moment(0, 4)) && !clock.is_after(moment(2, 1)));
+        assert!(clock.join(&other));
+        assert!(!clock.join(&other), "nothing changes the second time");
+        assert!(clock.is_after(moment(0, 3)) && clock.is_after(moment(2, 1)));
+        assert!(!clock.is_after(moment(1, 1)));
     }
 }

@@ -9,14 +9,14 @@ use super::Races;
 use crate::memory::HostPtr;
 
 /// The maximum length of a checked range, which is copied for the comparison.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// Host memory at the time when a copy of it was queued.
 #[derive(Debug)]
 pub(crate) struct Before {
     races: Arc<Races>,
     turn: u64,
-    place: HostPtr,
+    start: HostPtr,
     bytes: Box<[u8]>,
 }
 
@@ -26,23 +26,23 @@ impl Before {
     /// # Safety
     ///
     /// The bytes may be read, now and as long as the copy that uses them is queued.
-    pub(crate) unsafe fn new(races: &Arc<Races>, place: HostPtr, size: usize) -> Option<Self> {
-        if size > MOST_BYTES {
+    pub(crate) unsafe fn new(races: &Arc<Races>, start: HostPtr, size: usize) -> Option<Self> {
+        if size > MAX_BYTES {
             return None;
         }
         // SAFETY: the caller guarantees the bytes.
-        let bytes = unsafe { read(place, size) };
+        let bytes = unsafe { read(start, size) };
         Some(Self {
             races: Arc::clone(races),
             turn: races.turn(),
-            place,
+            start,
             bytes,
         })
     }
 
     /// Returns the address of the first byte.
     pub(crate) fn address(&self) -> u64 {
-        self.place.0.addr() as u64
+        self.start.0.addr() as u64
     }
 
     /// Returns the offset of the first byte that the host changed before the copy began.
@@ -51,7 +51,7 @@ impl Before {
             return None;
         }
         // SAFETY: the creator of this value guaranteed the bytes until the copy has run.
-        let now = unsafe { read(self.place, self.bytes.len()) };
+        let now = unsafe { read(self.start, self.bytes.len()) };
         self.bytes
             .iter()
             .zip(&now)

@@ -11,7 +11,7 @@ pub(crate) type Party = u32;
 pub(crate) const NOBODY: Party = 0;
 
 /// The greatest number of a party, or of a set of readers.
-pub(super) const MOST_PARTIES: u32 = (1 << 27) - 1;
+pub(super) const MAX_PARTIES: u32 = (1 << 27) - 1;
 
 /// The mask of all bytes of a word.
 pub(super) const WHOLE: u8 = 0xf;
@@ -32,14 +32,14 @@ pub(super) struct Half {
 /// The current access to a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
-    pub(super) own: Party,
+    pub(super) party: Party,
     pub(super) how: AccessKind,
     pub(super) bytes: u8,
 }
 
-/// The party that a step races with.
+/// An access that a step races with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rival {
+pub(super) struct RacingAccess {
     pub(super) party: Party,
     pub(super) wrote: bool,
 }
@@ -61,7 +61,7 @@ impl Mark {
     }
 
     /// Returns the mark after a write of all bytes.
-    pub(super) fn of_writer(party: Party) -> Self {
+    pub(super) fn written_by(party: Party) -> Self {
         Self::new(
             Half {
                 number: party,
@@ -84,28 +84,29 @@ impl Mark {
         Half::from_bits(self.0 >> 32)
     }
 
-    /// Returns the mark after a step, and the rival of a race: a party that accessed the same bytes, is not ordered before the step, and
+    /// Returns the mark after a step, and the access that the step races with: a party that accessed the same bytes, is not ordered before the step, and
     /// wrote them, or read bytes that the step writes.
     pub(super) fn after(
         self,
         step: Step,
         readers: &mut Readers,
         comes_before: impl Fn(Party) -> bool,
-    ) -> (Self, Option<Rival>) {
-        let (writer, reader) = (self.writer(), self.reader());
+    ) -> (Self, Option<RacingAccess>) {
+        let writer = self.writer();
+        let reader = self.reader();
         let are_atomics = writer.flag && step.how == AccessKind::Atomic;
         let is_written = writer.bytes & step.bytes != 0 && !are_atomics;
-        let mut rival = (is_written && !comes_before(writer.number)).then_some(Rival {
+        let mut racing = (is_written && !comes_before(writer.number)).then_some(RacingAccess {
             party: writer.number,
             wrote: true,
         });
         if step.how != AccessKind::Read && reader.bytes & step.bytes != 0 {
             let unordered = readers
-                .of(reader)
+                .parties(reader)
                 .iter()
                 .copied()
                 .find(|party| !comes_before(*party));
-            rival = rival.or(unordered.map(|party| Rival {
+            racing = racing.or(unordered.map(|party| RacingAccess {
                 party,
                 wrote: false,
             }));
@@ -114,7 +115,7 @@ impl Mark {
             AccessKind::Read => self.after_read(step, readers, comes_before),
             AccessKind::Write | AccessKind::Atomic => self.after_write(step),
         };
-        (mark, rival)
+        (mark, racing)
     }
 
     /// Returns the mark after a read.
@@ -124,30 +125,31 @@ impl Mark {
         readers: &mut Readers,
         comes_before: impl Fn(Party) -> bool,
     ) -> Self {
-        let (writer, reader) = (self.writer(), self.reader());
-        if writer.number == step.own && !writer.flag && writer.bytes & step.bytes == step.bytes {
+        let writer = self.writer();
+        let reader = self.reader();
+        if writer.number == step.party && !writer.flag && writer.bytes & step.bytes == step.bytes {
             return self;
         }
-        let alone = Half {
-            number: step.own,
+        let single = Half {
+            number: step.party,
             flag: false,
             bytes: step.bytes,
         };
         let new = match reader {
-            Half { bytes: 0, .. } => alone,
+            Half { bytes: 0, .. } => single,
             Half {
                 number,
                 flag: false,
                 bytes,
-            } if number == step.own => Half {
+            } if number == step.party => Half {
                 bytes: bytes | step.bytes,
                 ..reader
             },
             // Readers of other bytes are discarded, because a mark has one set of bytes for all readers.
-            Half { bytes, .. } if bytes != step.bytes => alone,
+            Half { bytes, .. } if bytes != step.bytes => single,
             _ => Half {
                 bytes: step.bytes,
-                ..readers.with(reader, step.own, comes_before)
+                ..readers.with(reader, step.party, comes_before)
             },
         };
         Self::new(writer, new)
@@ -155,20 +157,24 @@ impl Mark {
 
     /// Returns the mark after a write. The writer is ordered after all previous accesses to the bytes, or races with them.
     fn after_write(self, step: Step) -> Self {
-        let (writer, reader) = (self.writer(), self.reader());
+        let writer = self.writer();
+        let reader = self.reader();
         let is_atomic = step.how == AccessKind::Atomic;
-        let is_own = writer.number == step.own;
-        let new = if is_own && is_atomic && !writer.flag && writer.bytes & step.bytes == step.bytes
+        let is_same_party = writer.number == step.party;
+        let new = if is_same_party
+            && is_atomic
+            && !writer.flag
+            && writer.bytes & step.bytes == step.bytes
         {
             writer
-        } else if is_own && writer.flag == is_atomic {
+        } else if is_same_party && writer.flag == is_atomic {
             Half {
                 bytes: writer.bytes | step.bytes,
                 ..writer
             }
         } else {
             Half {
-                number: step.own,
+                number: step.party,
                 flag: is_atomic,
                 bytes: step.bytes,
             }
@@ -194,7 +200,7 @@ impl Half {
 
 impl Readers {
     /// Returns the parties of a reader.
-    fn of(&self, reader: Half) -> Vec<Party> {
+    fn parties(&self, reader: Half) -> Vec<Party> {
         if reader.flag {
             return self
                 .sets
@@ -204,15 +210,15 @@ impl Readers {
         vec![reader.number]
     }
 
-    /// Returns the reader for `own` and the parties of a reader that are not ordered before `own`.
-    fn with(&mut self, reader: Half, own: Party, comes_before: impl Fn(Party) -> bool) -> Half {
-        let mut all = self.of(reader);
-        all.retain(|party| *party != own && !comes_before(*party));
-        all.push(own);
+    /// Returns the reader for `party` and the parties of a reader that are not ordered before it.
+    fn with(&mut self, reader: Half, party: Party, comes_before: impl Fn(Party) -> bool) -> Half {
+        let mut all = self.parties(reader);
+        all.retain(|other| *other != party && !comes_before(*other));
+        all.push(party);
         all.sort_unstable();
-        if all.len() == 1 || self.sets.len() == MOST_PARTIES as usize {
+        if all.len() == 1 || self.sets.len() == MAX_PARTIES as usize {
             return Half {
-                number: own,
+                number: party,
                 ..Half::default()
             };
         }
@@ -233,21 +239,22 @@ impl Readers {
 mod tests {
     use super::*;
 
-    /// Returns the rivals of consecutive steps of unordered parties.
-    fn rivals(steps: &[(Party, AccessKind, u8)]) -> Vec<Option<Party>> {
-        let (mut mark, mut readers) = (Mark::default(), Readers::default());
-        let mut rivals = Vec::new();
-        for &(own, how, bytes) in steps {
-            let (next, rival) =
-                mark.after(Step { own, how, bytes }, &mut readers, |party| party == own);
+    /// Returns the parties that consecutive steps of unordered parties race with.
+    fn racing_parties(steps: &[(Party, AccessKind, u8)]) -> Vec<Option<Party>> {
+        let mut mark = Mark::default();
+        let mut readers = Readers::default();
+        let mut racing_parties = Vec::new();
+        for &(party, how, bytes) in steps {
+            let step = Step { party, how, bytes };
+            let (next, racing) = mark.after(step, &mut readers, |other| other == party);
             mark = next;
-            rivals.push(rival.map(|rival| rival.party));
+            racing_parties.push(racing.map(|racing| racing.party));
         }
-        rivals
+        racing_parties
     }
 
     #[test]
-    fn two_race_if_one_of_them_writes_the_same_bytes() {
+    fn accesses_race_if_one_writes_the_same_bytes() {
         use AccessKind::{Atomic, Read, Write};
         for (first, second, races) in [
             (Read, Read, false),
@@ -262,17 +269,17 @@ mod tests {
         ] {
             let expected = [None, races.then_some(1)];
             assert_eq!(
-                rivals(&[(1, first, WHOLE), (2, second, WHOLE)]),
+                racing_parties(&[(1, first, WHOLE), (2, second, WHOLE)]),
                 expected,
                 "{first:?} {second:?}"
             );
             assert_eq!(
-                rivals(&[(1, first, 0b0011), (2, second, 0b1100)]),
+                racing_parties(&[(1, first, 0b0011), (2, second, 0b1100)]),
                 [None; 2],
                 "other bytes"
             );
             assert_eq!(
-                rivals(&[(1, first, 0b0110), (2, second, 0b1100)]),
+                racing_parties(&[(1, first, 0b0110), (2, second, 0b1100)]),
                 expected,
                 "one byte of both"
             );
@@ -282,68 +289,72 @@ mod tests {
     #[test]
     fn every_reader_races_with_a_writer() {
         use AccessKind::{Read, Write};
-        let (mut mark, mut readers) = (Mark::default(), Readers::default());
-        for own in 1..=3 {
+        let mut mark = Mark::default();
+        let mut readers = Readers::default();
+        for party in 1..=3 {
             let step = Step {
-                own,
+                party,
                 how: Read,
                 bytes: WHOLE,
             };
             (mark, _) = mark.after(step, &mut readers, |_| false);
         }
-        for known in [[1, 2], [2, 3], [1, 3]] {
+        for ordered in [[1, 2], [2, 3], [1, 3]] {
             let step = Step {
-                own: 4,
+                party: 4,
                 how: Write,
                 bytes: WHOLE,
             };
-            let (_, rival) = mark.after(step, &mut readers, |party| known.contains(&party));
+            let (_, racing) = mark.after(step, &mut readers, |party| ordered.contains(&party));
             assert_eq!(
-                rival,
-                Some(Rival {
-                    party: 6 - known[0] - known[1],
+                racing,
+                Some(RacingAccess {
+                    party: 6 - ordered[0] - ordered[1],
                     wrote: false
                 })
             );
         }
         let step = Step {
-            own: 4,
+            party: 4,
             how: Write,
             bytes: WHOLE,
         };
         assert_eq!(
             mark.after(step, &mut readers, |_| true),
-            (Mark::of_writer(4), None)
+            (Mark::written_by(4), None)
         );
+    }
+
+    fn read(party: Party) -> Step {
+        Step {
+            party,
+            how: AccessKind::Read,
+            bytes: WHOLE,
+        }
     }
 
     #[test]
     fn reader_ordered_before_another_is_discarded() {
         let mut readers = Readers::default();
-        let read = |own| Step {
-            own,
-            how: AccessKind::Read,
-            bytes: WHOLE,
-        };
-        let (mark, _) = Mark::of_writer(1).after(read(2), &mut readers, |party| party == 1);
-        let (mark, rival) = mark.after(read(3), &mut readers, |party| party < 3);
+        let (mark, _) = Mark::written_by(1).after(read(2), &mut readers, |party| party == 1);
+        let (mark, racing) = mark.after(read(3), &mut readers, |party| party < 3);
         assert_eq!(
-            (mark.reader().number, mark.reader().flag, rival),
+            (mark.reader().number, mark.reader().flag, racing),
             (3, false, None)
         );
         let (mark, _) = mark.after(read(4), &mut readers, |party| party == 1);
-        assert!(mark.reader().flag && readers.of(mark.reader()) == [3, 4]);
+        assert!(mark.reader().flag && readers.parties(mark.reader()) == [3, 4]);
     }
 
     #[test]
-    fn atomic_of_a_party_that_wrote_stays_a_write() {
+    fn atomic_after_write_by_same_party_stays_a_write() {
         use AccessKind::{Atomic, Write};
         assert_eq!(
-            rivals(&[(1, Write, WHOLE), (1, Atomic, WHOLE), (2, Atomic, WHOLE)]),
+            racing_parties(&[(1, Write, WHOLE), (1, Atomic, WHOLE), (2, Atomic, WHOLE)]),
             [None, None, Some(1)]
         );
         assert_eq!(
-            rivals(&[(1, Atomic, WHOLE), (1, Write, WHOLE), (2, Atomic, WHOLE)]),
+            racing_parties(&[(1, Atomic, WHOLE), (1, Write, WHOLE), (2, Atomic, WHOLE)]),
             [None, None, Some(1)]
         );
     }

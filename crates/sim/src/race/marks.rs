@@ -5,8 +5,10 @@
 //! compare-and-swap retries.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::mark::{Mark, NOBODY, Party, WHOLE};
 
@@ -42,12 +44,12 @@ struct Chunk {
 
 impl Marks {
     /// Creates the marks of `size` bytes without accesses, attributed to a party unless it is [`NOBODY`].
-    pub(crate) fn new(size: u64, made_by: Party) -> Self {
+    pub(crate) fn new(size: u64, writer: Party) -> Self {
         let chunks = size.div_ceil(LINE * LINES as u64) as usize;
-        let first = if made_by == NOBODY {
+        let first = if writer == NOBODY {
             Mark::default()
         } else {
-            Mark::of_writer(made_by)
+            Mark::written_by(writer)
         };
         Self {
             size,
@@ -64,22 +66,23 @@ impl Marks {
         mut next: impl FnMut(Mark, u8) -> (Mark, Option<T>),
     ) -> Option<(u64, T)> {
         let end = range.end.min(self.size);
-        let mut found = None;
-        let mut at = range.start;
-        while at < end {
-            let line = at / LINE;
+        let mut first = None;
+        let mut next_byte = range.start;
+        while next_byte < end {
+            let line = next_byte / LINE;
             let stop = end.min((line + 1) * LINE);
             // The end of an allocation is the end of its last line.
-            let is_whole = at == line * LINE && (stop == (line + 1) * LINE || stop == self.size);
-            let told = if is_whole {
+            let is_whole =
+                next_byte == line * LINE && (stop == (line + 1) * LINE || stop == self.size);
+            let result = if is_whole {
                 self.update_line(line, &mut next)
             } else {
-                self.update_words(at..stop, &mut next)
+                self.update_words(next_byte..stop, &mut next)
             };
-            found = found.or(told);
-            at = stop;
+            first = first.or(result);
+            next_byte = stop;
         }
-        found.map(|(word, told)| (word.max(range.start), told))
+        first.map(|(word, result)| (word.max(range.start), result))
     }
 
     /// Updates all marks, treating bytes without accesses as one.
@@ -87,14 +90,16 @@ impl Marks {
         &self,
         mut next: impl FnMut(Mark, u8) -> (Mark, Option<T>),
     ) -> Option<(u64, T)> {
-        let (_, told) = next(self.first, WHOLE);
-        let made = (0..)
-            .zip(&self.chunks)
-            .filter(|(_, chunk)| chunk.get().is_some());
+        let (_, result) = next(self.first, WHOLE);
+        let mut first = result.map(|result| (0, result));
         let bytes = LINE * LINES as u64;
-        let found = made
-            .map(|(chunk, _): (u64, _)| self.update(chunk * bytes..(chunk + 1) * bytes, &mut next));
-        told.map(|told| (0, told)).or(found.fold(None, Option::or))
+        for (index, chunk) in (0..).zip(&self.chunks) {
+            if chunk.get().is_some() {
+                let result = self.update(index * bytes..(index + 1) * bytes, &mut next);
+                first = first.or(result);
+            }
+        }
+        first
     }
 
     fn update_line<T>(
@@ -106,13 +111,13 @@ impl Marks {
         loop {
             let bits = chunk.lines[index].load(Ordering::Acquire);
             if bits == SPLIT {
-                let found = self.update_words(line * LINE..(line + 1) * LINE, next);
+                let result = self.update_words(line * LINE..(line + 1) * LINE, next);
                 chunk.merge(index);
-                return found;
+                return result;
             }
-            let (mark, told) = next(Mark::from_bits(bits), WHOLE);
+            let (mark, result) = next(Mark::from_bits(bits), WHOLE);
             if change(&chunk.lines[index], bits, mark) {
-                return told.map(|told| (line * LINE, told));
+                return result.map(|result| (line * LINE, result));
             }
         }
     }
@@ -124,19 +129,19 @@ impl Marks {
         next: &mut impl FnMut(Mark, u8) -> (Mark, Option<T>),
     ) -> Option<(u64, T)> {
         let (chunk, index) = self.chunk(range.start / LINE);
-        let mut found = None;
+        let mut first = None;
         loop {
             let bits = chunk.lines[index].load(Ordering::Acquire);
             let is_done = if bits == SPLIT {
                 let words = chunk.words(index);
-                for (word, mask) in words_of(&range) {
-                    let told = update_word(&words[word as usize % WORDS], mask, next);
-                    found = found.or(told.map(|told| (word * WORD, told)));
+                for (word, mask) in word_masks(&range) {
+                    let result = update_word(&words[word as usize % WORDS], mask, next);
+                    first = first.or(result.map(|result| (word * WORD, result)));
                 }
                 // The thread that merged the line may have missed this update.
                 chunk.lines[index].load(Ordering::SeqCst) == SPLIT
             } else {
-                let changes = words_of(&range)
+                let changes = word_masks(&range)
                     .any(|(_, mask)| next(Mark::from_bits(bits), mask).0.to_bits() != bits);
                 if changes {
                     chunk.split(index, bits);
@@ -144,17 +149,17 @@ impl Marks {
                 !changes
             };
             if is_done {
-                return found;
+                return first;
             }
         }
     }
 
     /// Returns the chunk of a line, and the line's position in it.
     fn chunk(&self, line: u64) -> (&Chunk, usize) {
-        let (chunk, index) = (line as usize / LINES, line as usize % LINES);
+        let chunk = &self.chunks[line as usize / LINES];
         (
-            self.chunks[chunk].get_or_init(|| Box::new(Chunk::new(self.first))),
-            index,
+            chunk.get_or_init(|| Box::new(Chunk::new(self.first))),
+            line as usize % LINES,
         )
     }
 }
@@ -170,19 +175,18 @@ impl Chunk {
 
     /// Returns the marks of a line's words.
     fn words(&self, index: usize) -> &[AtomicU64; WORDS] {
-        let none = || std::array::from_fn(|_| AtomicU64::new(0));
-        &self
-            .words
-            .get_or_init(|| std::iter::repeat_with(none).take(LINES).collect())[index]
+        let words = self.words.get_or_init(|| {
+            std::iter::repeat_with(|| std::array::from_fn(|_| AtomicU64::new(0)))
+                .take(LINES)
+                .collect()
+        });
+        &words[index]
     }
 
     /// Copies a line's mark to its words, if the mark is still `bits`.
     fn split(&self, index: usize, bits: u64) {
         let words = self.words(index);
-        let _turn = self
-            .splitting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.splitting.lock();
         if self.lines[index].load(Ordering::SeqCst) == bits {
             words
                 .iter()
@@ -200,23 +204,24 @@ impl Chunk {
     /// Copies the mark of a line's words to the line, if it is the same for all.
     fn merge(&self, index: usize) {
         let words = self.words(index);
-        let _turn = self
-            .splitting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.splitting.lock();
         let bits = words[0].load(Ordering::SeqCst);
-        let are_alike = || words.iter().all(|word| word.load(Ordering::SeqCst) == bits);
         let line = &self.lines[index];
-        if are_alike()
+        if have_mark(words, bits)
             && line
                 .compare_exchange(SPLIT, bits, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok()
-            && !are_alike()
+            && !have_mark(words, bits)
         {
             // A word has changed in the meantime. If the line has changed too, the thread that changed the word retries.
             _ = line.compare_exchange(bits, SPLIT, Ordering::SeqCst, Ordering::Relaxed);
         }
     }
+}
+
+/// Returns `true` if all words have the same mark.
+fn have_mark(words: &[AtomicU64; WORDS], bits: u64) -> bool {
+    words.iter().all(|word| word.load(Ordering::SeqCst) == bits)
 }
 
 /// Updates the mark of a word.
@@ -227,25 +232,25 @@ fn update_word<T>(
 ) -> Option<T> {
     loop {
         let bits = word.load(Ordering::Acquire);
-        let (mark, told) = next(Mark::from_bits(bits), mask);
+        let (mark, result) = next(Mark::from_bits(bits), mask);
         if change(word, bits, mark) {
-            return told;
+            return result;
         }
     }
 }
 
 /// Replaces a mark. Returns `false` if it has changed in the meantime.
 #[inline]
-fn change(place: &AtomicU64, bits: u64, mark: Mark) -> bool {
+fn change(word: &AtomicU64, bits: u64, mark: Mark) -> bool {
     let new = mark.to_bits();
     new == bits
-        || place
+        || word
             .compare_exchange(bits, new, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok()
 }
 
 /// Returns the words of a range, each with the mask of its bytes.
-fn words_of(range: &Range<u64>) -> impl Iterator<Item = (u64, u8)> {
+fn word_masks(range: &Range<u64>) -> impl Iterator<Item = (u64, u8)> {
     let Range { start, end } = *range;
     (start / WORD..end.div_ceil(WORD)).map(move |word| {
         let first = word * WORD;
@@ -270,7 +275,7 @@ mod tests {
         let mut before = Vec::new();
         marks.update(range, |mark, _| {
             before.push(mark.writer().number);
-            (Mark::of_writer(party), None::<()>)
+            (Mark::written_by(party), None::<()>)
         });
         before.sort_unstable();
         before.dedup();
@@ -306,22 +311,17 @@ mod tests {
     fn update_returns_the_first_result() {
         let marks = Marks::new(256, 0);
         paint(&marks, 70..71, 1);
-        let find = |range: Range<u64>| {
-            marks.update(range, |mark, _| {
+        // Bytes before the range do not count.
+        for (range, expected) in [(0..256, Some(68)), (69..100, Some(69)), (72..256, None)] {
+            let first = marks.update(range, |mark, _| {
                 (mark, (mark.writer().number == 1).then_some(()))
-            })
-        };
-        assert_eq!(find(0..256), Some((68, ())));
-        assert_eq!(
-            find(69..100),
-            Some((69, ())),
-            "bytes before the range are not meant"
-        );
-        assert_eq!(find(72..256), None);
+            });
+            assert_eq!(first.map(|(byte, ())| byte), expected);
+        }
     }
 
     #[test]
-    fn bytes_of_a_word_are_a_mask() {
+    fn masks_select_accessed_bytes() {
         let marks = Marks::new(64, 0);
         let mut masks = Vec::new();
         marks.update(3..9, |mark, bytes| {

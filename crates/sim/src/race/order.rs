@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::clock::{Clock, Moment};
-use super::mark::{MOST_PARTIES, Mark, Party, Readers, Rival, Step};
-use crate::schedule::{Place, Ticket};
+use super::mark::{MAX_PARTIES, Mark, Party, RacingAccess, Readers, Step};
+use crate::schedule::{Target, Ticket};
 
 /// The recorded order of all work.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Order {
 /// A queued operation.
 #[derive(Debug)]
 struct Operation {
-    place: Place,
+    target: Target,
     moment: Moment,
     /// The final clocks of the operations that it waits for.
     after: Vec<LastClock>,
@@ -48,42 +48,43 @@ type LastClock = Arc<OnceLock<Clock>>;
 pub(super) struct Member {
     moment: Moment,
     pub(super) ticket: Ticket,
-    pub(super) place: Place,
+    pub(super) target: Target,
     pub(super) name: Arc<str>,
 }
 
 impl Order {
     /// Adds an operation that is queued after others.
-    pub(super) fn submit(&mut self, ticket: Ticket, place: Place, after: &[Ticket]) {
+    pub(super) fn submit(&mut self, ticket: Ticket, target: Target, after: &[Ticket]) {
         let before: Vec<&Operation> = after
             .iter()
             .filter_map(|ticket| self.operations.get(ticket))
             .collect();
-        let is_last = |moment: &Moment| self.chains[moment.chain as usize] == moment.time;
-        let goes_on = before
+        let continued_chain = before
             .iter()
             .map(|operation| operation.moment)
-            .find(is_last)
+            .find(|moment| self.chains[moment.chain as usize] == moment.time)
             .map(|moment| moment.chain);
         let after = before
             .iter()
             .map(|operation| Arc::clone(&operation.last))
             .collect();
-        let chain = goes_on.or_else(|| self.known_chain()).unwrap_or_else(|| {
-            self.chains.push(0);
-            self.chains.len() as u32 - 1
-        });
+        let chain = continued_chain
+            .or_else(|| self.reusable_chain())
+            .unwrap_or_else(|| {
+                self.chains.push(0);
+                self.chains.len() as u32 - 1
+            });
         self.chains[chain as usize] += 1;
         let moment = Moment {
             chain,
             time: self.chains[chain as usize],
         };
         let mut clock = Clock::clone(&self.host);
-        clock.note(moment);
+        clock.advance_to(moment);
         self.operations.insert(
             ticket,
             Operation {
-                place,
+                target,
                 moment,
                 after,
                 clock,
@@ -93,13 +94,11 @@ impl Order {
     }
 
     /// Returns a chain that the host has waited for completely.
-    fn known_chain(&self) -> Option<u32> {
-        let moments = (0..)
+    fn reusable_chain(&self) -> Option<u32> {
+        (0..)
             .zip(&self.chains)
-            .map(|(chain, &time)| Moment { chain, time });
-        moments
-            .into_iter()
-            .find(|moment| self.host.knows(*moment))
+            .map(|(chain, &time)| Moment { chain, time })
+            .find(|moment| self.host.is_after(*moment))
             .map(|moment| moment.chain)
     }
 
@@ -107,10 +106,9 @@ impl Order {
     pub(super) fn begin(&mut self, ticket: Ticket) {
         if let Some(operation) = self.operations.get_mut(&ticket) {
             for before in operation.after.drain(..) {
-                before
-                    .get()
-                    .into_iter()
-                    .for_each(|clock| _ = operation.clock.join(clock));
+                if let Some(clock) = before.get() {
+                    operation.clock.join(clock);
+                }
             }
         }
     }
@@ -129,9 +127,9 @@ impl Order {
         let Some(operation) = self.operations.get_mut(&ticket) else {
             return false;
         };
-        let is_news = Arc::make_mut(&mut self.host).join(&operation.clock);
+        let has_changed = Arc::make_mut(&mut self.host).join(&operation.clock);
         operation.clock.join(&self.host);
-        is_news
+        has_changed
     }
 
     /// Records that the host has waited for operations, and discards completed operations that are ordered before the host.
@@ -143,15 +141,16 @@ impl Order {
         {
             host.join(clock);
         }
-        self.operations
-            .retain(|_, operation| operation.last.get().is_none() || !host.knows(operation.moment));
+        self.operations.retain(|_, operation| {
+            operation.last.get().is_none() || !host.is_after(operation.moment)
+        });
     }
 
     /// Returns the operations of a stream or context that the host has not waited for.
-    pub(super) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
+    pub(super) fn unobserved(&self, belongs: impl Fn(&Target) -> bool) -> Vec<Ticket> {
         self.operations
             .iter()
-            .filter(|(_, operation)| belongs(&operation.place))
+            .filter(|(_, operation)| belongs(&operation.target))
             .map(|(ticket, _)| *ticket)
             .collect()
     }
@@ -161,7 +160,7 @@ impl Order {
         let operation = self
             .operations
             .get(&ticket)
-            .filter(|_| self.parties.len() < MOST_PARTIES as usize)?;
+            .filter(|_| self.parties.len() < MAX_PARTIES as usize)?;
         let name = match self.parties.last() {
             Some(last) if *last.name == *name => Arc::clone(&last.name),
             _ => name.into(),
@@ -169,7 +168,7 @@ impl Order {
         self.parties.push(Member {
             moment: operation.moment,
             ticket,
-            place: operation.place,
+            target: operation.target,
             name,
         });
         Some(self.parties.len() as Party)
@@ -179,21 +178,23 @@ impl Order {
         self.parties.get((party as usize).checked_sub(1)?)
     }
 
-    /// Returns the mark after a step, and the rival of a race.
-    pub(super) fn step(&mut self, mark: Mark, step: Step) -> (Mark, Option<Rival>) {
+    /// Returns the mark after a step, and the access that the step races with.
+    pub(super) fn step(&mut self, mark: Mark, step: Step) -> (Mark, Option<RacingAccess>) {
         let Self {
             parties,
             operations,
             readers,
             ..
         } = self;
-        let member = |party: Party| parties.get((party as usize).wrapping_sub(1));
-        let Some(operation) = member(step.own).and_then(|own| operations.get(&own.ticket)) else {
+        let accessor = parties.get((step.party as usize).wrapping_sub(1));
+        let Some(operation) = accessor.and_then(|accessor| operations.get(&accessor.ticket)) else {
             return (mark, None);
         };
-        let comes_before =
-            |party: Party| member(party).is_none_or(|other| operation.clock.knows(other.moment));
-        mark.after(step, readers, comes_before)
+        mark.after(step, readers, |party| {
+            parties
+                .get((party as usize).wrapping_sub(1))
+                .is_none_or(|other| operation.clock.is_after(other.moment))
+        })
     }
 }
 
@@ -204,7 +205,7 @@ mod tests {
     use crate::handle::Id;
     use curium_ptx::exec::AccessKind;
 
-    const PLACE: fn() -> Place = || Place {
+    const TARGET: fn() -> Target = || Target {
         device: 0,
         context: Id::from_number(0),
         stream: 0,
@@ -216,7 +217,7 @@ mod tests {
     impl Work {
         fn submit(&mut self, ticket: u64, after: &[u64]) {
             let after: Vec<Ticket> = after.iter().copied().map(Ticket::from_number).collect();
-            self.0.submit(Ticket::from_number(ticket), PLACE(), &after);
+            self.0.submit(Ticket::from_number(ticket), TARGET(), &after);
         }
 
         fn run(&mut self, ticket: u64) -> Party {
@@ -230,13 +231,13 @@ mod tests {
         }
 
         /// Returns `true` if a party races with another that wrote.
-        fn races(&mut self, own: Party, other: Party) -> bool {
+        fn races(&mut self, party: Party, other: Party) -> bool {
             let step = Step {
-                own,
+                party,
                 how: AccessKind::Write,
                 bytes: WHOLE,
             };
-            self.0.step(Mark::of_writer(other), step).1.is_some()
+            self.0.step(Mark::written_by(other), step).1.is_some()
         }
     }
 
@@ -249,7 +250,7 @@ mod tests {
         work.submit(4, &[2, 3]);
         let [one, two, three, four] = [1, 2, 3, 4].map(|ticket| work.run(ticket));
         assert!(work.races(two, three) && work.races(three, two));
-        for (own, other) in [
+        for (party, other) in [
             (two, one),
             (three, one),
             (four, one),
@@ -257,7 +258,7 @@ mod tests {
             (four, three),
             (one, one),
         ] {
-            assert!(!work.races(own, other), "{own} {other}");
+            assert!(!work.races(party, other), "{party} {other}");
         }
         assert!(
             work.races(one, two),

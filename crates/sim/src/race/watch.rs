@@ -16,14 +16,14 @@ const STEPS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Watch {
     accessor: Accessor,
-    steps: Box<[Known; STEPS]>,
+    steps: Box<[CachedStep; STEPS]>,
     /// The version of the host's clock at the last exchange.
     version: u64,
 }
 
 /// A step without a race. It never races later, because an accessor's clock only advances.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct CachedStep {
     /// The kind of access and the mask of the bytes; 0 for no step.
     key: u32,
     before: u64,
@@ -34,14 +34,14 @@ impl Watch {
     pub(super) fn new(accessor: Accessor) -> Self {
         Self {
             accessor,
-            steps: Box::new([Known::default(); STEPS]),
+            steps: Box::new([CachedStep::default(); STEPS]),
             version: u64::MAX,
         }
     }
 
-    /// Records an access to a range of an allocation. Returns the first byte that races, and its rival.
+    /// Records an access to a range of an allocation. Returns the first byte that races, and its conflict.
     #[inline]
-    pub(super) fn note(
+    pub(super) fn record(
         &mut self,
         marks: &Marks,
         range: Range<u64>,
@@ -51,28 +51,28 @@ impl Watch {
     }
 
     /// Records a write to all of an allocation.
-    pub(super) fn note_all(&mut self, marks: &Marks) -> Option<(u64, Conflict)> {
+    pub(super) fn record_all(&mut self, marks: &Marks) -> Option<(u64, Conflict)> {
         marks.update_all(|mark, bytes| self.step(mark, bytes, AccessKind::Write))
     }
 
-    /// Returns the mark after an access, and the rival of a race.
+    /// Returns the mark after an access, and the conflict of a race.
     #[inline]
     fn step(&mut self, mark: Mark, bytes: u8, how: AccessKind) -> (Mark, Option<Conflict>) {
         let key = u32::from(bytes) << 2 | how as u32;
         let before = mark.to_bits();
-        let known = &mut self.steps[position(before, key)];
-        if known.key == key && known.before == before {
-            return (Mark::from_bits(known.after), None);
+        let cached = &mut self.steps[position(before, key)];
+        if cached.key == key && cached.before == before {
+            return (Mark::from_bits(cached.after), None);
         }
-        let (next, rival) = self.accessor.step(mark, how, bytes);
-        if rival.is_none() {
-            *known = Known {
+        let (next, racing) = self.accessor.step(mark, how, bytes);
+        if racing.is_none() {
+            *cached = CachedStep {
                 key,
                 before,
                 after: next.to_bits(),
             };
         }
-        (next, rival.map(|rival| self.accessor.conflict(rival)))
+        (next, racing.map(|racing| self.accessor.conflict(racing)))
     }
 
     /// Merges the clocks of the accessor and the host, unless they are already merged.
@@ -101,7 +101,7 @@ pub(crate) struct LaunchWatch<'a> {
     /// Finds the allocation that contains an address.
     find: Box<dyn Fn(u64) -> Option<Marked> + 'a>,
     /// The allocations that were accessed last.
-    known: [Marked; 4],
+    recent: [Marked; 4],
     next: usize,
 }
 
@@ -110,20 +110,23 @@ impl<'a> LaunchWatch<'a> {
         Self {
             watch: Watch::new(accessor),
             find: Box::new(find),
-            known: Default::default(),
+            recent: Default::default(),
             next: 0,
         }
     }
 
-    /// Returns the index among the known allocations of the one that contains an address.
+    /// Returns the index among the recent allocations of the one that contains an address.
     fn find(&mut self, address: u64) -> Option<usize> {
-        let holds = |(base, size, _): &(u64, u64, _)| address.wrapping_sub(*base) < *size;
-        if let Some(position) = self.known.iter().position(holds) {
-            return Some(position);
+        let position = self
+            .recent
+            .iter()
+            .position(|(base, size, _)| address.wrapping_sub(*base) < *size);
+        if position.is_some() {
+            return position;
         }
         let position = self.next;
-        self.known[position] = (self.find)(address)?;
-        self.next = (position + 1) % self.known.len();
+        self.recent[position] = (self.find)(address)?;
+        self.next = (position + 1) % self.recent.len();
         Some(position)
     }
 }
@@ -139,12 +142,12 @@ impl fmt::Debug for LaunchWatch<'_> {
 impl Watcher for LaunchWatch<'_> {
     fn note(&mut self, address: u64, bytes: u64, how: AccessKind) -> Option<(u64, Conflict)> {
         let position = self.find(address)?;
-        let (base, _, marks) = &self.known[position];
+        let (base, _, marks) = &self.recent[position];
         let offset = address - base;
-        let found = self
-            .watch
-            .note(marks.as_deref()?, offset..offset.saturating_add(bytes), how);
-        found.map(|(at, conflict)| (base + at, conflict))
+        let conflict =
+            self.watch
+                .record(marks.as_deref()?, offset..offset.saturating_add(bytes), how);
+        conflict.map(|(offset, conflict)| (base + offset, conflict))
     }
 
     fn exchange(&mut self) {

@@ -1,15 +1,16 @@
 //! The threads that run queued work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_sys::CUresult;
+use parking_lot::MutexGuard;
 
 use crate::driver::{Driver, HostFunction, Result, State};
 use crate::race::Races;
-use crate::schedule::{Condition, Next, Place, Ticket, Work};
+use crate::schedule::{Condition, Next, Target, Ticket, Work};
 
 /// The pause of a worker before it polls a condition again.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -32,23 +33,15 @@ impl Driver {
         mut state: MutexGuard<'a, State>,
         tickets: &[Ticket],
     ) -> Result<MutexGuard<'a, State>> {
-        let is_pending = |state: &State| {
-            tickets
-                .iter()
-                .any(|ticket| state.schedule.is_pending(*ticket))
-        };
         state.schedule.demand(tickets);
-        while is_pending(&state) && state.schedule.has_single_choice() {
+        while state.schedule.is_any_pending(tickets) && state.schedule.has_single_choice() {
             state = self.help(state);
         }
-        if is_pending(&state) {
+        if state.schedule.is_any_pending(tickets) {
             self.changed().notify_all();
             state.schedule.sleepers += 1;
-            while is_pending(&state) {
-                state = self
-                    .changed()
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+            while state.schedule.is_any_pending(tickets) {
+                self.changed().wait(&mut state);
             }
             state.schedule.sleepers -= 1;
         }
@@ -68,7 +61,7 @@ impl Driver {
     /// Runs the only operation that can run on the calling thread, because waking a worker takes longer than a small kernel.
     fn help<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         match state.schedule.next(Instant::now()) {
-            Next::Run(ticket, place, Work::Device(work)) => self.run(state, ticket, place, work),
+            Next::Run(ticket, target, Work::Device(work)) => self.run(state, ticket, target, work),
             Next::Run(ticket, _, work) => {
                 state.schedule.put_back(ticket, work);
                 state
@@ -94,29 +87,22 @@ impl Driver {
             match state.schedule.next(Instant::now()) {
                 Next::Stop => return,
                 Next::Wait(None) => {
-                    state = self
-                        .changed()
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner);
+                    self.changed().wait(&mut state);
                 }
                 Next::Wait(Some(time)) => {
                     state.schedule.watchers += 1;
-                    state = self
-                        .changed()
-                        .wait_timeout(state, time)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0;
+                    self.changed().wait_for(&mut state, time);
                     state.schedule.watchers -= 1;
                 }
-                Next::Run(ticket, place, Work::Host(function)) => {
-                    state.schedule.queue_host_function(ticket, place, function);
+                Next::Run(ticket, target, Work::Host(function)) => {
+                    state.schedule.queue_host_function(ticket, target, function);
                     self.changed().notify_all();
                 }
-                Next::Run(ticket, place, Work::Device(work)) => {
-                    state = self.run(state, ticket, place, work);
+                Next::Run(ticket, target, Work::Device(work)) => {
+                    state = self.run(state, ticket, target, work);
                 }
-                Next::Run(ticket, place, Work::Wait(is_met)) => {
-                    state = self.poll_condition(state, ticket, place, is_met);
+                Next::Run(ticket, target, Work::Wait(is_met)) => {
+                    state = self.poll_condition(state, ticket, target, is_met);
                 }
             }
         }
@@ -127,19 +113,21 @@ impl Driver {
         &'a self,
         mut state: MutexGuard<'a, State>,
         ticket: Ticket,
-        place: Place,
+        target: Target,
         work: Box<dyn FnOnce(&Self) -> Result + Send>,
     ) -> MutexGuard<'a, State> {
-        if state.sticky(place.device).is_none() {
+        if state.sticky(target.device).is_none() {
             let races = state.schedule.races().map(Arc::clone);
             drop(state);
-            races.iter().for_each(|races| races.enter(ticket));
+            if let Some(races) = &races {
+                races.enter(ticket);
+            }
             let outcome = catch_unwind(AssertUnwindSafe(|| work(self)));
             let outcome = outcome
                 .map(|result| result.and_then(|()| self.judge(races.and_then(|_| Races::leave()))));
             state = self.lock();
             if let Err(code) = outcome.unwrap_or(Err(CUresult::CUDA_ERROR_UNKNOWN)) {
-                state.fail(place.device, code);
+                state.fail(target.device, code);
             }
         }
         state.schedule.complete(ticket);
@@ -154,10 +142,10 @@ impl Driver {
         &'a self,
         mut state: MutexGuard<'a, State>,
         ticket: Ticket,
-        place: Place,
+        target: Target,
         is_met: Condition,
     ) -> MutexGuard<'a, State> {
-        if state.sticky(place.device).is_none() {
+        if state.sticky(target.device).is_none() {
             drop(state);
             let answer = is_met(self);
             state = self.lock();
@@ -165,13 +153,10 @@ impl Driver {
                 Ok(true) => state.schedule.exchange(ticket),
                 Ok(false) => {
                     state.schedule.put_back(ticket, Work::Wait(is_met));
-                    return self
-                        .changed()
-                        .wait_timeout(state, PAUSE)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0;
+                    self.changed().wait_for(&mut state, PAUSE);
+                    return state;
                 }
-                Err(code) => state.fail(place.device, code),
+                Err(code) => state.fail(target.device, code),
             }
         }
         state.schedule.complete(ticket);
@@ -184,14 +169,11 @@ impl Driver {
         let mut state = self.lock();
         while !state.schedule.is_closed() {
             match state.schedule.next_host_function() {
-                Some((ticket, place, function)) => {
-                    state = self.call_host_function(state, ticket, place, &function);
+                Some((ticket, target, function)) => {
+                    state = self.call_host_function(state, ticket, target, &function);
                 }
                 None => {
-                    state = self
-                        .changed()
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner);
+                    self.changed().wait(&mut state);
                 }
             }
         }
@@ -201,10 +183,10 @@ impl Driver {
         &'a self,
         mut state: MutexGuard<'a, State>,
         ticket: Ticket,
-        place: Place,
+        target: Target,
         function: &HostFunction,
     ) -> MutexGuard<'a, State> {
-        if state.sticky(place.device).is_none() {
+        if state.sticky(target.device).is_none() {
             state.schedule.exchange(ticket);
             drop(state);
             function.call();

@@ -4,9 +4,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
 use curium_sim::Config;
-use curium_sys::{
-    CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUresult,
-};
+use curium_sys::{CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUresult};
 
 use crate::support::{Fixture, cu, get, handle, ok};
 

@@ -170,10 +170,7 @@ fn large_memory_is_the_same_in_both_processes() {
     other.upload(opened, &bytes[1..]);
     assert_eq!(owner.download(memory, SIZE - 1), bytes[1..]);
     let name: CUipcMemHandle = get!(owner.api, cuIpcGetMemHandle(_, memory));
-    assert_eq!(
-        get!(other.api, cuIpcOpenMemHandle_v2(_, name, 1)),
-        opened
-    );
+    assert_eq!(get!(other.api, cuIpcOpenMemHandle_v2(_, name, 1)), opened);
     ok!(other.api, cuIpcCloseMemHandle(opened));
     ok!(other.api, cuIpcCloseMemHandle(opened));
     ok!(owner.api, cuMemFree_v2(memory));

@@ -34,37 +34,39 @@ impl Driver {
         descriptor: ConstPointer<CUDA_ARRAY3D_DESCRIPTOR>,
         levels: u32,
     ) -> Result {
-        let place = array.required()?;
+        let output = array.required()?;
         let shape = Shape::from(descriptor.read()?);
         let owner = self.current_owner()?;
         if levels == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         shape.checked()?;
-        let mut made = Vec::new();
+        let mut arrays = Vec::new();
         for level in shape.levels().take(levels as usize) {
             match self
                 .memory()
                 .allocate_on_device(level.checked()?, owner, Purpose::Array)
             {
-                Ok(base) => made.push(Array {
+                Ok(base) => arrays.push(Array {
                     context: owner.context,
                     shape: level,
                     base,
                     is_level: true,
                 }),
                 Err(code) => {
-                    made.iter().for_each(|array| self.memory().free(array.base));
+                    arrays
+                        .iter()
+                        .for_each(|array| self.memory().free(array.base));
                     return Err(code);
                 }
             }
         }
         let mut state = self.lock();
-        let levels = made
+        let levels = arrays
             .into_iter()
             .map(|array| state.arrays.insert(array))
             .collect();
-        place.write(
+        output.write(
             state
                 .mipmapped_arrays
                 .insert(MipmappedArray {
@@ -81,14 +83,14 @@ impl Driver {
         array: Pointer<CUmipmappedArray_st>,
         level: u32,
     ) -> Result {
-        let place = level_array.required()?;
+        let output = level_array.required()?;
         let state = self.lock();
         let level = state
             .mipmapped_array(Id::from(array))?
             .levels
             .get(level as usize)
             .copied();
-        place.write(level.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.as_raw())
+        output.write(level.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.as_raw())
     }
 
     /// Waits for the device, because the memory is freed.
@@ -96,7 +98,7 @@ impl Driver {
         let mut state = self.lock();
         let id = Id::from(array);
         let context = state.mipmapped_array(id)?.context;
-        let device = state.usable(context)?.device;
+        let device = state.valid_context(context)?.device;
         let levels = state
             .mipmapped_arrays
             .remove(id)
@@ -135,7 +137,7 @@ impl MipmappedArray {
         &self.levels
     }
 
-    pub(crate) fn is_of(&self, context: Id<Context>) -> bool {
+    pub(crate) fn belongs_to(&self, context: Id<Context>) -> bool {
         self.context == context
     }
 }
@@ -149,20 +151,27 @@ impl State {
     }
 }
 
+/// Returns the extent of the next level; an extent of 0 is an absent dimension.
+fn half_extent(extent: usize) -> usize {
+    match extent {
+        0 => 0,
+        extent => (extent / 2).max(1),
+    }
+}
+
 impl Shape {
     /// Returns the shapes of all levels. Each extent is halved until all are one. The numbers of layers and of cube faces stay the same.
     fn levels(self) -> impl Iterator<Item = Self> {
         let is_layered = self.is_layered() || self.flags & CUDA_ARRAY3D_CUBEMAP != 0;
-        let half = |extent: usize| if extent == 0 { 0 } else { (extent / 2).max(1) };
         std::iter::successors(Some(self), move |shape| {
             let depth = if is_layered {
                 shape.depth
             } else {
-                half(shape.depth)
+                half_extent(shape.depth)
             };
             let next = Self {
-                width: half(shape.width),
-                height: half(shape.height),
+                width: half_extent(shape.width),
+                height: half_extent(shape.height),
                 depth,
                 ..*shape
             };

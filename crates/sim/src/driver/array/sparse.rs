@@ -43,12 +43,12 @@ impl Driver {
         properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
         array: Pointer<CUarray_st>,
     ) -> Result {
-        let place = properties.required()?;
+        let output = properties.required()?;
         let array = *self.lock().array(Id::from(array))?;
         if !array.shape.is_sparse() || array.is_level {
             return Err(INVALID);
         }
-        place.write(raw_properties(array.shape.tile(), 0, 0))
+        output.write(raw_properties(array.shape.tile(), 0, 0))
     }
 
     pub(crate) fn cuMipmappedArrayGetSparseProperties(
@@ -56,29 +56,22 @@ impl Driver {
         properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
         array: Pointer<CUmipmappedArray_st>,
     ) -> Result {
-        let place = properties.required()?;
-        let levels = self.levels_of(array)?;
+        let output = properties.required()?;
+        let levels = self.level_shapes(array)?;
         let tile = levels
             .first()
             .filter(|level| level.is_sparse())
             .ok_or(INVALID)?
             .tile();
-        let is_whole = |level: &Shape| {
-            level
-                .bounds()
-                .iter()
-                .zip(tile)
-                .all(|(bound, tile)| *bound >= tile as usize)
-        };
         let first = levels
             .iter()
-            .position(|level| !is_whole(level))
+            .position(|level| !level.has_whole_tile(tile))
             .unwrap_or(levels.len());
         let bytes: u64 = levels[first..]
             .iter()
             .map(|level| level.checked().unwrap_or_default())
             .sum();
-        place.write(raw_properties(
+        output.write(raw_properties(
             tile,
             first as u32,
             bytes.next_multiple_of(TILE),
@@ -102,21 +95,21 @@ impl Driver {
             .collect::<Result<Vec<_>>>()?;
         let mut state = self.lock();
         let stream = self.uncaptured_stream(&mut state, stream)?;
-        let map = move |_: &Self| {
-            changes.iter().for_each(|change| {
+        let work = Work::Device(Box::new(move |_| {
+            for change in changes {
                 change
                     .tiles
                     .set(change.origin, change.extent, change.is_mapped);
-            });
+            }
             Ok(())
-        };
-        self.queue(&mut state, stream, Work::Device(Box::new(map)));
+        }));
+        self.queue(&mut state, stream, work);
         Ok(())
     }
 }
 
 impl Driver {
-    fn levels_of(&self, array: Pointer<CUmipmappedArray_st>) -> Result<Vec<Shape>> {
+    fn level_shapes(&self, array: Pointer<CUmipmappedArray_st>) -> Result<Vec<Shape>> {
         let state = self.lock();
         let levels = &state.mipmapped_array(Id::from(array))?.levels;
         levels
@@ -140,9 +133,9 @@ impl Driver {
         let bounds = [width, height, if shape.is_layered() { 1 } else { depth }];
         let origin = [region.offsetX, region.offsetY, region.offsetZ];
         let extent = [region.extentWidth, region.extentHeight, region.extentDepth];
-        let fits =
-            (0..3).all(|axis| fits(origin[axis], extent[axis], shape.tile()[axis], bounds[axis]));
-        if !fits || region.layer as usize >= layers {
+        let is_in_bounds = (0..3)
+            .all(|axis| is_valid_row(origin[axis], extent[axis], shape.tile()[axis], bounds[axis]));
+        if !is_in_bounds || region.layer as usize >= layers {
             return Err(INVALID);
         }
         let tiles = (0..3)
@@ -162,7 +155,7 @@ impl Driver {
             origin
         };
         Ok(Change {
-            tiles: self.lock().tiles_of(array).ok_or(INVALID)?,
+            tiles: self.lock().sparse_tiles(array).ok_or(INVALID)?,
             origin,
             extent,
             is_mapped,
@@ -171,14 +164,15 @@ impl Driver {
 
     /// Returns the level of the sparse array in the description, and its shape.
     fn mapped_array(&self, info: &CUarrayMapInfo, level: u32) -> Result<(Id<Array>, Shape)> {
-        let found = match info.resourceType {
+        let array_and_shape = match info.resourceType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
                 // SAFETY: for this type the caller has written the handle of an array.
                 let array = unsafe { info.resource.array };
                 // SAFETY: a handle is only looked up.
                 let array = unsafe { Pointer::from_raw(array) };
-                let found = *self.lock().array(Id::from(array))?;
-                (level == 0 && !found.is_level).then_some((Id::from(array), found.shape))
+                let id = Id::from(array);
+                let array = *self.lock().array(id)?;
+                (level == 0 && !array.is_level).then_some((id, array.shape))
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
                 // SAFETY: for this type the caller has written the handle of a mipmapped array.
@@ -197,7 +191,9 @@ impl Driver {
             }
             _ => None,
         };
-        found.filter(|(_, shape)| shape.is_sparse()).ok_or(INVALID)
+        array_and_shape
+            .filter(|(_, shape)| shape.is_sparse())
+            .ok_or(INVALID)
     }
 
     /// Checks that memory for this many bytes of tiles is available.
@@ -221,23 +217,30 @@ impl Driver {
 
 impl State {
     /// Returns the tiles of an array, if it is sparse.
-    pub(crate) fn tiles_of(&mut self, id: Id<Array>) -> Option<Arc<Tiles>> {
+    pub(crate) fn sparse_tiles(&mut self, id: Id<Array>) -> Option<Arc<Tiles>> {
         let array = *self.array(id).ok()?;
         let element = array.shape.element().filter(|_| array.shape.is_sparse())?;
-        let new = || {
+        let tiles = self.tiles.entry(id).or_insert_with(|| {
             Arc::new(Tiles::new(
                 array.image(),
                 element as u64,
                 array.shape.tile(),
             ))
-        };
-        Some(Arc::clone(self.tiles.entry(id).or_insert_with(new)))
+        });
+        Some(Arc::clone(tiles))
     }
 }
 
 impl Shape {
     fn is_sparse(&self) -> bool {
         self.flags & CUDA_ARRAY3D_SPARSE != 0
+    }
+
+    fn has_whole_tile(&self, tile: [u32; 3]) -> bool {
+        self.bounds()
+            .iter()
+            .zip(tile)
+            .all(|(bound, tile)| *bound >= tile as usize)
     }
 
     fn bounds(&self) -> [usize; 3] {
@@ -263,7 +266,7 @@ impl Shape {
 }
 
 /// Returns `true` if a row of tiles is within a bound. Tiles are whole, except for the last one.
-fn fits(origin: u32, extent: u32, tile: u32, bound: usize) -> bool {
+fn is_valid_row(origin: u32, extent: u32, tile: u32, bound: usize) -> bool {
     let end = origin as usize + extent as usize;
     let is_whole = extent.is_multiple_of(tile) || end == bound;
     extent != 0
@@ -278,7 +281,9 @@ fn raw_properties(tile: [u32; 3], first: u32, tail: u64) -> CUDA_ARRAY_SPARSE_PR
         miptailSize: tail,
         ..Default::default()
     };
-    (properties.tileExtent.width, properties.tileExtent.height) = (tile[0], tile[1]);
-    properties.tileExtent.depth = tile[2];
+    let [width, height, depth] = tile;
+    properties.tileExtent.width = width;
+    properties.tileExtent.height = height;
+    properties.tileExtent.depth = depth;
     properties
 }

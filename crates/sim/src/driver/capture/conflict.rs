@@ -63,8 +63,9 @@ impl Driver {
 
     /// Checks that the calling thread may make potentially unsafe calls; captures that forbid them are invalidated.
     pub(crate) fn permit_unsafe(&self, state: &mut State) -> Result {
-        let (mode, thread) = (self.capture_mode(), this_thread());
-        state.lose_captures(|capture| capture.forbids_unsafe(mode, thread), UNSUPPORTED)
+        let mode = self.capture_mode();
+        let thread = this_thread();
+        state.invalidate_captures(|capture| capture.forbids_unsafe(mode, thread), UNSUPPORTED)
     }
 
     /// Returns a stream for new work: work of the legacy stream would wait for the blocking streams of captures.
@@ -90,7 +91,7 @@ impl Driver {
         raw: Pointer<CUstream_st>,
     ) -> Result<Id<Stream>> {
         let stream = self.working_stream(state, raw)?;
-        state.lose_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
+        state.invalidate_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
         Ok(stream)
     }
 
@@ -119,12 +120,14 @@ impl Driver {
             .map(|(id, _)| id)
             .filter(|id| state.is_capturing(*id))
             .collect();
-        let is_there = |capture: &Capture| {
-            streams
-                .iter()
-                .any(|stream| capture.member(*stream).is_some())
-        };
-        state.lose_captures(is_there, UNSUPPORTED)
+        state.invalidate_captures(
+            |capture| {
+                streams
+                    .iter()
+                    .any(|stream| capture.member(*stream).is_some())
+            },
+            UNSUPPORTED,
+        )
     }
 }
 
@@ -142,17 +145,17 @@ impl Capture {
 
 impl State {
     /// Invalidates captures. Fails with `code` if any was valid.
-    pub(super) fn lose_captures(
+    pub(super) fn invalidate_captures(
         &mut self,
         is_lost: impl Fn(&Capture) -> bool,
         code: CUresult,
     ) -> Result {
-        let mut found = false;
+        let mut is_any_lost = false;
         for capture in self.captures.iter_mut().filter(|capture| is_lost(capture)) {
             capture.is_valid = false;
-            found = true;
+            is_any_lost = true;
         }
-        if found { Err(code) } else { Ok(()) }
+        if is_any_lost { Err(code) } else { Ok(()) }
     }
 
     /// Checks that a stream is not the legacy one of a context in which a blocking stream captures.
@@ -161,27 +164,29 @@ impl State {
             return Ok(());
         }
         let context = self.streams.get(stream).map(|legacy| legacy.context);
-        let waits_for =
-            |other: &Stream| other.class == Class::Blocking && Some(other.context) == context;
-        let streams = &self.streams;
-        let conflicts = |capture: &Capture| {
-            capture
-                .members
-                .iter()
-                .any(|member| streams.get(member.stream).is_some_and(waits_for))
-        };
+        let waiting: Vec<Id<Stream>> = self
+            .streams
+            .iter()
+            .filter(|(_, other)| other.class == Class::Blocking && Some(other.context) == context)
+            .map(|(id, _)| id)
+            .collect();
         let lost: Vec<u64> = self
             .captures
             .iter()
-            .filter(|capture| conflicts(capture))
-            .map(|one| one.number)
+            .filter(|capture| {
+                capture
+                    .members
+                    .iter()
+                    .any(|member| waiting.contains(&member.stream))
+            })
+            .map(|capture| capture.number)
             .collect();
         if lost.is_empty() {
             return Ok(());
         }
         let implicit = CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
         if is_work {
-            self.lose_captures(|capture| lost.contains(&capture.number), implicit)
+            self.invalidate_captures(|capture| lost.contains(&capture.number), implicit)
         } else {
             Err(implicit)
         }

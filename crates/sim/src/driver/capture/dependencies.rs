@@ -19,7 +19,7 @@ pub(super) struct Listed {
 }
 
 /// The caller's output pointers for the state of a capture; null pointers are skipped.
-struct Places {
+struct CaptureOutputs {
     number: Pointer<cuuint64_t>,
     graph: Pointer<CUgraph>,
     nodes: Pointer<*const CUgraphNode>,
@@ -50,8 +50,14 @@ impl Driver {
         status: Pointer<CUstreamCaptureStatus>,
         number: Pointer<cuuint64_t>,
     ) -> Result {
-        let (graph, nodes, count) = (Pointer::null(), Pointer::null(), Pointer::null());
-        self.cuStreamGetCaptureInfo_v2(stream, status, number, graph, nodes, count)
+        self.cuStreamGetCaptureInfo_v2(
+            stream,
+            status,
+            number,
+            Pointer::null(),
+            Pointer::null(),
+            Pointer::null(),
+        )
     }
 
     pub(crate) fn cuStreamGetCaptureInfo_v2(
@@ -87,9 +93,9 @@ impl Driver {
         if !capture.is_valid {
             return Ok(());
         }
-        state.tell(
+        state.write_capture_info(
             stream,
-            &Places {
+            &CaptureOutputs {
                 number,
                 graph,
                 nodes,
@@ -142,26 +148,27 @@ impl Driver {
 
 impl State {
     /// Writes the capture of a stream to the caller's variables.
-    fn tell(&mut self, stream: Id<Stream>, places: &Places) -> Result {
+    fn write_capture_info(&mut self, stream: Id<Stream>, outputs: &CaptureOutputs) -> Result {
         let capture = self
             .capture_mut(stream)
             .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
-        let (number, graph) = (capture.number, capture.graph);
+        let number = capture.number;
+        let graph = capture.graph;
         let member = capture
             .member_mut(stream)
             .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         member.list();
-        let asks_for_nodes = !places.nodes.is_null() && places.data.is_null();
-        if asks_for_nodes && member.listed.data.iter().any(|data| !is_plain(data)) {
+        let requests_nodes = !outputs.nodes.is_null() && outputs.data.is_null();
+        if requests_nodes && member.listed.data.iter().any(|data| !is_plain(data)) {
             return Err(CUresult::CUDA_ERROR_LOSSY_QUERY);
         }
-        places.number.write_if_not_null(number);
-        places.graph.write_if_not_null(graph.as_raw());
-        places
+        outputs.number.write_if_not_null(number);
+        outputs.graph.write_if_not_null(graph.as_raw());
+        outputs
             .nodes
             .write_if_not_null(member.listed.nodes.as_ptr().cast());
-        places.data.write_if_not_null(member.listed.data.as_ptr());
-        places.count.write_if_not_null(member.listed.nodes.len());
+        outputs.data.write_if_not_null(member.listed.data.as_ptr());
+        outputs.count.write_if_not_null(member.listed.nodes.len());
         Ok(())
     }
 }

@@ -2,7 +2,6 @@
 
 use curium_sys::CUresult;
 
-use super::Capture;
 use crate::driver::graph::Edge;
 use crate::driver::{Driver, Event, Result, State, Stream};
 use crate::handle::Id;
@@ -23,13 +22,13 @@ impl Driver {
             .events
             .get(event)
             .and_then(|event| event.captured.as_ref());
-        if let Some((number, is_lost)) = captured.map(|at| (at.capture, at.is_lost)) {
+        if let Some((number, is_lost)) = captured.map(|record| (record.capture, record.is_lost)) {
             if is_lost {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
             let code = CUresult::CUDA_ERROR_CAPTURED_EVENT;
             return state
-                .lose_captures(|capture| capture.number == number, code)
+                .invalidate_captures(|capture| capture.number == number, code)
                 .and(Err(code));
         }
         self.permit_unsafe(state)
@@ -78,7 +77,7 @@ impl State {
             (None, None) => Ok(self.is_capturing(stream)),
             (None, Some(_)) => {
                 let isolation = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-                self.lose_captures(|capture| capture.member(stream).is_some(), isolation)
+                self.invalidate_captures(|capture| capture.member(stream).is_some(), isolation)
                     .map(|()| false)
             }
         }
@@ -86,12 +85,16 @@ impl State {
 
     /// Adds the dependencies of an event that was recorded in a capture.
     fn join(&mut self, stream: Id<Stream>, captured: Captured) -> Result {
-        let is_source = |capture: &Capture| capture.number == captured.capture;
-        let is_own = |capture: &Capture| capture.member(stream).is_some();
-        match self.captures.iter().find(|capture| is_source(capture)) {
+        let source = self
+            .captures
+            .iter()
+            .find(|capture| capture.number == captured.capture);
+        match source {
             None => {
                 let isolation = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-                return self.lose_captures(is_own, isolation).and(Err(isolation));
+                return self
+                    .invalidate_captures(|capture| capture.member(stream).is_some(), isolation)
+                    .and(Err(isolation));
             }
             Some(source) if !source.is_valid => {
                 return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -101,15 +104,24 @@ impl State {
         if self
             .captures
             .iter()
-            .any(|capture| is_own(capture) && !is_source(capture))
+            .any(|capture| capture.member(stream).is_some() && capture.number != captured.capture)
         {
-            let code = CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE;
-            return self.lose_captures(|capture| is_own(capture) || is_source(capture), code);
+            return self.invalidate_captures(
+                |capture| capture.member(stream).is_some() || capture.number == captured.capture,
+                CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE,
+            );
         }
         if self.is_legacy(stream) {
-            return self.lose_captures(is_source, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+            return self.invalidate_captures(
+                |capture| capture.number == captured.capture,
+                CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+            );
         }
-        if let Some(capture) = self.captures.iter_mut().find(|capture| is_source(capture)) {
+        if let Some(capture) = self
+            .captures
+            .iter_mut()
+            .find(|capture| capture.number == captured.capture)
+        {
             capture.join(stream, captured.tips);
         }
         Ok(())

@@ -37,16 +37,16 @@ impl Driver {
         if callback.is_some() {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let left = Some(VecDeque::from(state.nodes_of(graph)));
+        let remaining_nodes = Some(VecDeque::from(state.graph_nodes(graph)));
         self.begin_capture(
             &mut state,
             Capture {
-                is_of_caller: true,
-                left,
+                is_into_existing_graph: true,
+                remaining_nodes,
                 ..Capture::new(graph, origin, mode)
             },
         );
-        state.release_objects_of(graph);
+        state.release_graph_objects(graph);
         self.call_destructors(state);
         Ok(())
     }
@@ -60,18 +60,22 @@ impl State {
         content: Content,
         after: &[Edge],
     ) -> Result<Id<Node>> {
-        let next = self.next_of_recapture(stream);
-        let fits = |node: &Node| node.content.can_become(&content) && has_edges(&node.after, after);
-        let Some(node) = next.filter(|next| self.nodes.get(*next).is_some_and(fits)) else {
-            self.lose_captures(|capture| capture.member(stream).is_some(), DIFFERS)?;
+        let next = self.next_recaptured_node(stream);
+        let matching = next.filter(|next| {
+            self.nodes.get(*next).is_some_and(|node| {
+                node.content.can_become(&content) && has_edges(&node.after, after)
+            })
+        });
+        let Some(node) = matching else {
+            self.invalidate_captures(|capture| capture.member(stream).is_some(), DIFFERS)?;
             return Err(DIFFERS);
         };
         self.replace(node, content);
-        if let Some(left) = self
+        if let Some(nodes) = self
             .capture_mut(stream)
-            .and_then(|capture| capture.left.as_mut())
+            .and_then(|capture| capture.remaining_nodes.as_mut())
         {
-            left.pop_front();
+            nodes.pop_front();
         }
         Ok(node)
     }
@@ -82,7 +86,7 @@ impl State {
         stream: Id<Stream>,
         size: usize,
     ) -> Option<Allocation> {
-        match &self.nodes.get(self.next_of_recapture(stream)?)?.content {
+        match &self.nodes.get(self.next_recaptured_node(stream)?)?.content {
             Content::Allocate(allocation) if allocation.size() == size => Some(allocation.clone()),
             _ => None,
         }
@@ -95,13 +99,17 @@ impl State {
         address: CUdeviceptr,
     ) -> bool {
         let next = self
-            .next_of_recapture(stream)
+            .next_recaptured_node(stream)
             .and_then(|next| self.nodes.get(next));
         next.is_some_and(|node| matches!(node.content, Content::Free(freed) if freed == address))
     }
 
-    fn next_of_recapture(&self, stream: Id<Stream>) -> Option<Id<Node>> {
-        self.capture(stream)?.left.as_ref()?.front().copied()
+    fn next_recaptured_node(&self, stream: Id<Stream>) -> Option<Id<Node>> {
+        self.capture(stream)?
+            .remaining_nodes
+            .as_ref()?
+            .front()
+            .copied()
     }
 }
 
@@ -111,9 +119,9 @@ fn data(edge: &Edge) -> (u8, u8, u8) {
 
 /// Returns `true` if these are the same edges, in any order.
 fn has_edges(old: &[Edge], new: &[Edge]) -> bool {
-    let is_there = |edge: &Edge| {
-        old.iter()
-            .any(|other| (other.from, data(other)) == (edge.from, data(edge)))
-    };
-    old.len() == new.len() && new.iter().all(is_there)
+    old.len() == new.len()
+        && new.iter().all(|edge| {
+            old.iter()
+                .any(|other| (other.from, data(other)) == (edge.from, data(edge)))
+        })
 }

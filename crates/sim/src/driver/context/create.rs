@@ -17,15 +17,15 @@ impl Driver {
         flags: u32,
         device: CUdevice,
     ) -> Result {
-        let place = context.required()?;
+        let output = context.required()?;
         let flags = created_flags(checked_flags(flags)?);
         let device = self.device(device)?;
         let mut state = self.lock();
-        state.healthy(device)?;
+        state.check_device(device)?;
         let id = state.new_context(device, flags, false);
         drop(state);
         self.push(id);
-        place.write(id.as_raw())
+        output.write(id.as_raw())
     }
 
     pub(crate) fn cuCtxCreate_v3(
@@ -64,10 +64,10 @@ impl Driver {
     pub(crate) fn cuCtxDestroy_v2(&self, context: Pointer<CUctx_st>) -> Result {
         let id = Id::from(context);
         let state = self.lock();
-        if state.usable(id)?.is_primary || state.usable(id)?.green.is_some() {
+        if state.valid_context(id)?.is_primary || state.valid_context(id)?.green.is_some() {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
-        let pending = state.schedule.unobserved(|place| place.context == id);
+        let pending = state.schedule.unobserved(|target| target.context == id);
         let mut state = self.wait(state, &pending)?;
         state.contexts.remove(id);
         self.end_objects(&mut state, id);

@@ -32,7 +32,7 @@ impl Limits {
     }
 
     /// Fixes the limits of the runtime's functions that a launched kernel calls.
-    pub(crate) fn note_launch(&mut self, runtime: RuntimeUse) {
+    pub(crate) fn record_launch(&mut self, runtime: RuntimeUse) {
         self.launched.add(runtime);
     }
 }
@@ -53,15 +53,15 @@ impl Default for Limits {
 }
 
 /// The maximum stack size of a thread; hardware refuses larger values.
-const MOST_STACK: usize = (512 << 10) - 1;
+const MAX_STACK: usize = (512 << 10) - 1;
 /// The minimum to which smaller values are raised.
 const LEAST_PRINTF_BUFFER: usize = 512 << 10;
 const LEAST_MALLOC_HEAP: usize = 4 << 20;
 const LEAST_PENDING_LAUNCHES: usize = 32;
 /// The maximum to which larger values are lowered.
-const MOST_PRINTF_BUFFER: usize = 2 << 30;
-const MOST_FETCH_GRANULARITY: usize = 128;
-const MOST_SYNC_DEPTH: usize = 24;
+const MAX_PRINTF_BUFFER: usize = 2 << 30;
+const MAX_FETCH_GRANULARITY: usize = 128;
+const MAX_SYNC_DEPTH: usize = 24;
 /// The first compute capability, times ten, whose kernels cannot wait for the kernels that they launch.
 const NO_SYNC_DEPTH_SINCE: u32 = 90;
 /// The number of units of the persisting cache.
@@ -81,10 +81,10 @@ impl Driver {
 )]
 impl Driver {
     pub(crate) fn cuCtxGetLimit(&self, value: Pointer<usize>, limit: CUlimit) -> Result {
-        let place = value.required()?;
+        let output = value.required()?;
         let (state, current) = self.enter_current()?;
-        let limits = &state.usable(state.home(current))?.limits;
-        place.write(match limit {
+        let limits = &state.valid_context(state.owning_context(current))?.limits;
+        output.write(match limit {
             CUlimit::CU_LIMIT_STACK_SIZE => limits.stack,
             CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => limits.printf_buffer,
             CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => limits.malloc_heap,
@@ -106,11 +106,11 @@ impl Driver {
             as usize;
         let memory = self.config().memory_budget as usize;
         let (mut state, current) = self.enter_current()?;
-        let home = state.home(current);
-        let limits = &mut state.usable_mut(home)?.limits;
+        let owning_context = state.owning_context(current);
+        let limits = &mut state.valid_context_mut(owning_context)?.limits;
         match limit {
             CUlimit::CU_LIMIT_STACK_SIZE => {
-                limits.stack = at_most(value, MOST_STACK)?.next_multiple_of(16);
+                limits.stack = at_most(value, MAX_STACK)?.next_multiple_of(16);
             }
             CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE if limits.launched.prints => {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -119,7 +119,7 @@ impl Driver {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
             CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => {
-                limits.printf_buffer = value.clamp(LEAST_PRINTF_BUFFER, MOST_PRINTF_BUFFER);
+                limits.printf_buffer = value.clamp(LEAST_PRINTF_BUFFER, MAX_PRINTF_BUFFER);
             }
             CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => {
                 limits.malloc_heap = value
@@ -127,13 +127,13 @@ impl Driver {
                     .min(memory.max(LEAST_MALLOC_HEAP));
             }
             CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH if self.has_sync_depth() => {
-                limits.sync_depth = at_most(value, MOST_SYNC_DEPTH)?;
+                limits.sync_depth = at_most(value, MAX_SYNC_DEPTH)?;
             }
             CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => {
                 limits.pending_launches = value.max(LEAST_PENDING_LAUNCHES);
             }
             CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => {
-                limits.fetch_granularity = at_most(value, MOST_FETCH_GRANULARITY)?;
+                limits.fetch_granularity = at_most(value, MAX_FETCH_GRANULARITY)?;
             }
             CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => {
                 limits.persisting_l2 =

@@ -1,8 +1,7 @@
 //! Primary contexts: one per device, retained and released.
 
-use std::sync::MutexGuard;
-
 use curium_sys::{CUcontext, CUdevice, CUresult};
+use parking_lot::MutexGuard;
 
 use crate::argument::Pointer;
 use crate::driver::context::create::{MAP_HOST, checked_flags};
@@ -19,11 +18,11 @@ impl Driver {
         context: Pointer<CUcontext>,
         device: CUdevice,
     ) -> Result {
-        let place = context.required()?;
+        let output = context.required()?;
         let device = self.device(device)?;
         let mut state = self.lock();
-        state.healthy(device)?;
-        place.write(state.retain_primary(device).as_raw())
+        state.check_device(device)?;
+        output.write(state.retain_primary(device).as_raw())
     }
 
     pub(crate) fn cuDevicePrimaryCtxRelease_v2(&self, device: CUdevice) -> Result {
@@ -94,7 +93,7 @@ impl Driver {
     pub(crate) fn with_primary<T>(&self, device: CUdevice, call: impl FnOnce() -> T) -> Result<T> {
         let device = self.device(device)?;
         let mut state = self.lock();
-        state.healthy(device)?;
+        state.check_device(device)?;
         let id = match state.primary(device) {
             Some((id, _)) => id,
             None => state.retain_primary(device),
@@ -122,7 +121,7 @@ impl Driver {
         retained: u32,
     ) -> Result {
         if retained == 0 {
-            let pending = state.schedule.unobserved(|place| place.context == id);
+            let pending = state.schedule.unobserved(|target| target.context == id);
             state = self.wait(state, &pending)?;
             self.end_objects(&mut state, id);
         }
@@ -157,7 +156,7 @@ impl State {
                 context.retained += 1;
             } else {
                 *context = Context::new(device, flags, true, number);
-                self.give_streams(id);
+                self.create_default_streams(id);
                 self.contexts.renew(id);
             }
         }

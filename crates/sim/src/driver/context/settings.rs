@@ -14,9 +14,13 @@ use crate::driver::{Driver, Result};
 )]
 impl Driver {
     pub(crate) fn cuCtxGetCacheConfig(&self, config: Pointer<CUfunc_cache>) -> Result {
-        let place = config.required()?;
+        let output = config.required()?;
         let (state, current) = self.enter_current()?;
-        place.write(state.usable(state.home(current))?.cache_config)
+        output.write(
+            state
+                .valid_context(state.owning_context(current))?
+                .cache_config,
+        )
     }
 
     pub(crate) fn cuCtxSetCacheConfig(&self, config: CUfunc_cache) -> Result {
@@ -24,16 +28,16 @@ impl Driver {
         if config.0 > CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let home = state.home(current);
-        state.usable_mut(home)?.cache_config = config;
+        let owning_context = state.owning_context(current);
+        state.valid_context_mut(owning_context)?.cache_config = config;
         Ok(())
     }
 
     /// Returns four bytes, the fixed bank width of this hardware.
     pub(crate) fn cuCtxGetSharedMemConfig(&self, config: Pointer<CUsharedconfig>) -> Result {
-        let place = config.required()?;
+        let output = config.required()?;
         drop(self.enter_current()?);
-        place.write(CUsharedconfig::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE)
+        output.write(CUsharedconfig::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE)
     }
 
     pub(crate) fn cuCtxSetSharedMemConfig(&self, config: CUsharedconfig) -> Result {
@@ -74,7 +78,7 @@ impl Driver {
         affinity: Pointer<CUexecAffinityParam>,
         kind: CUexecAffinityType,
     ) -> Result {
-        let place = affinity.required()?;
+        let output = affinity.required()?;
         drop(self.enter_current()?);
         if kind != CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT {
             return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
@@ -84,6 +88,6 @@ impl Driver {
             ..Default::default()
         };
         answer.param.smCount.val = self.multiprocessors();
-        place.write(answer)
+        output.write(answer)
     }
 }

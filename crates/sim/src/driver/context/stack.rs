@@ -72,17 +72,18 @@ impl Driver {
     }
 
     /// Applies a function to the calling thread's stack; a thread that is ending has none.
-    fn with_stack<R>(&self, use_it: impl FnOnce(&mut Vec<Id<Context>>) -> R) -> Option<R> {
-        let in_slot = |stacks: &RefCell<[Stack; slot::COUNT]>| {
-            let stack = &mut stacks.borrow_mut()[self.slot];
-            if stack.driver != self.serial {
-                *stack = Stack {
-                    driver: self.serial,
-                    contexts: Vec::new(),
-                };
-            }
-            use_it(&mut stack.contexts)
-        };
-        STACKS.try_with(in_slot).ok()
+    fn with_stack<R>(&self, operation: impl FnOnce(&mut Vec<Id<Context>>) -> R) -> Option<R> {
+        STACKS
+            .try_with(|stacks| {
+                let stack = &mut stacks.borrow_mut()[self.slot];
+                if stack.driver != self.serial {
+                    *stack = Stack {
+                        driver: self.serial,
+                        contexts: Vec::new(),
+                    };
+                }
+                operation(&mut stack.contexts)
+            })
+            .ok()
     }
 }

@@ -102,7 +102,7 @@ impl Driver {
             check_order(operation.srcAccessOrder)?;
             let addresses: Vec<_> = [&operation.dst, &operation.src]
                 .into_iter()
-                .filter_map(address_of)
+                .filter_map(device_address)
                 .collect();
             self.expect_reach(stream, &addresses)?;
             self.copy_operation(operation, stream)?;
@@ -157,7 +157,7 @@ impl Driver {
         let context = self.stream_context(&state, stream)?;
         let view = self
             .memory()
-            .seen_by(state.context(context)?.device, state.peers_of(context));
+            .seen_by(state.context(context)?.device, state.peer_devices(context));
         if addresses.iter().all(|address| view.reaches(*address)) {
             return Ok(());
         }
@@ -209,7 +209,7 @@ fn batch<'a>(
 }
 
 /// Returns the start of an operand that is memory.
-fn address_of(operand: &CUmemcpy3DOperand) -> Option<CUdeviceptr> {
+fn device_address(operand: &CUmemcpy3DOperand) -> Option<CUdeviceptr> {
     if operand.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER {
         return None;
     }
@@ -238,9 +238,9 @@ fn check_attributes(
 }
 
 fn check_order(order: CUmemcpySrcAccessOrder) -> Result {
-    let known = CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM.0
+    let valid = CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM.0
         ..=CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_ANY.0;
-    if known.contains(&order.0) {
+    if valid.contains(&order.0) {
         Ok(())
     } else {
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)

@@ -2,7 +2,7 @@
 
 use curium_sys::{CUcontext, CUctx_st, CUdeviceptr, CUstream_st};
 
-use super::{Wait, legacy};
+use super::{CopyOperands, Wait, legacy};
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
@@ -22,8 +22,11 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         self.expect_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
-        let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
-        self.transfer(legacy(), ends, size, Wait::UnlessOnDevice)
+        let operands = CopyOperands {
+            to: self.device_end(to, size)?,
+            from: self.device_end(from, size)?,
+        };
+        self.transfer(legacy(), operands, size, Wait::UnlessOnDevice)
     }
 
     /// Copies between contexts. Without peer access the copy is staged through the host.
@@ -37,8 +40,11 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         self.expect_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
-        let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
-        self.transfer(stream, ends, size, Wait::Never)
+        let operands = CopyOperands {
+            to: self.device_end(to, size)?,
+            from: self.device_end(from, size)?,
+        };
+        self.transfer(stream, operands, size, Wait::Never)
     }
 }
 
@@ -49,7 +55,7 @@ impl Driver {
         for context in [to, from] {
             // SAFETY: a context is a handle, which is only compared.
             let context = unsafe { Pointer::from_raw(context) };
-            state.usable(Id::from(context))?;
+            state.valid_context(Id::from(context))?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use curium_sys::{
 
 use super::{host_end, legacy};
 use crate::argument::{ConstPointer, Pointer};
-use crate::driver::graph::{Content, Copy3D, Touched};
+use crate::driver::graph::{AccessedRange, Content, Copy3D};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::memory::{CopyOperand, HostPtr};
@@ -183,17 +183,15 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let elements = [
-            self.element_of(&operation.src)?,
-            self.element_of(&operation.dst)?,
+            self.element_size(&operation.src)?,
+            self.element_size(&operation.dst)?,
         ];
         let element = match elements {
             [Some(from), Some(to)] if from != to => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
             [from, to] => from.or(to).unwrap_or(1),
         };
-        let (from, to) = (
-            batch_operand(&operation.src, element)?,
-            batch_operand(&operation.dst, element)?,
-        );
+        let from = batch_operand(&operation.src, element)?;
+        let to = batch_operand(&operation.dst, element)?;
         let volume = CUDA_MEMCPY3D {
             srcMemoryType: from.kind,
             srcDevice: from.device,
@@ -220,7 +218,7 @@ impl Driver {
     }
 
     /// Returns the bytes of an element, if the operand is an array: then all lengths are in these.
-    fn element_of(&self, raw: &CUmemcpy3DOperand) -> Result<Option<usize>> {
+    fn element_size(&self, raw: &CUmemcpy3DOperand) -> Result<Option<usize>> {
         if raw.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY {
             return Ok(None);
         }
@@ -232,7 +230,7 @@ impl Driver {
     }
 
     /// Converts a description of a copy, if all its rows and layers exist.
-    pub(crate) fn rows_of(&self, state: &State, copy: &CUDA_MEMCPY3D) -> Result<Rows> {
+    pub(crate) fn resolve_rows(&self, state: &State, copy: &CUDA_MEMCPY3D) -> Result<Rows> {
         if !copy.reserved0.is_null() || !copy.reserved1.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -273,7 +271,7 @@ impl Driver {
         is_synchronous: bool,
     ) -> Result {
         let mut state = self.lock();
-        let rows = self.rows_of(&state, copy)?;
+        let rows = self.resolve_rows(&state, copy)?;
         let stream = self.working_stream(&mut state, stream)?;
         if rows.extent.is_empty() {
             return Ok(());
@@ -371,7 +369,7 @@ impl Driver {
 
 impl Rows {
     /// Returns the memory of the driver that the copy reads and writes.
-    pub(crate) fn touched(&self) -> Vec<Touched> {
+    pub(crate) fn touched(&self) -> Vec<AccessedRange> {
         let sides = [(&self.from, false), (&self.to, true)];
         sides
             .into_iter()
@@ -397,7 +395,7 @@ impl Rows {
 
 impl Side {
     /// Returns the addresses from the first byte to the last; none for memory that the driver does not manage.
-    fn touched(&self, extent: Extent, write: bool) -> Option<Touched> {
+    fn touched(&self, extent: Extent, write: bool) -> Option<AccessedRange> {
         let address = match self.start {
             Start::Device(address) => address,
             Start::Host(host) if self.is_allocated => host.0.addr() as u64,
@@ -408,9 +406,10 @@ impl Side {
             height,
             depth,
         } = extent;
-        let span = |pitch: usize, count: usize| count.saturating_sub(1) * pitch;
-        let size = (span(self.layer, depth) + span(self.pitch, height) + width) as u64;
-        (!extent.is_empty()).then_some(Touched {
+        let last_layer = depth.saturating_sub(1) * self.layer;
+        let last_row = height.saturating_sub(1) * self.pitch;
+        let size = (last_layer + last_row + width) as u64;
+        (!extent.is_empty()).then_some(AccessedRange {
             address,
             size,
             write,
@@ -452,7 +451,8 @@ fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> 
     if !is_within || !x.is_multiple_of(element) || !extent.width.is_multiple_of(element) {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
-    let (pitch, layer) = (shape.pitch(), shape.pitch() * shape.rows());
+    let pitch = shape.pitch();
+    let layer = pitch * shape.rows();
     let offset = z * layer + y * pitch + x;
     Ok(Side {
         start: Start::Device(array.base + offset as u64),

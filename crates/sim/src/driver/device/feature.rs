@@ -6,8 +6,8 @@ use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 
 /// The maximum number of elements, and of bytes, of a texture over linear memory.
-const MOST_ELEMENTS: usize = 1 << 30;
-const MOST_BYTES: usize = 1 << 32;
+const MAX_ELEMENTS: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 32;
 
 #[expect(
     non_snake_case,
@@ -32,16 +32,16 @@ impl Driver {
         channels: u32,
         device: CUdevice,
     ) -> Result {
-        let place = width.required()?;
+        let output = width.required()?;
         self.device(device)?;
-        let bytes = bytes_of(format).filter(|_| matches!(channels, 1 | 2 | 4));
+        let bytes = format_size(format).filter(|_| matches!(channels, 1 | 2 | 4));
         let bytes = bytes.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)? * channels as usize;
-        place.write(MOST_ELEMENTS.min(MOST_BYTES / bytes))
+        output.write(MAX_ELEMENTS.min(MAX_BYTES / bytes))
     }
 }
 
 /// Returns the bytes of one channel, for uncompressed formats.
-fn bytes_of(format: CUarray_format) -> Option<usize> {
+fn format_size(format: CUarray_format) -> Option<usize> {
     match format {
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => {
             Some(1)

@@ -20,9 +20,9 @@ impl Driver {
         device: CUdevice,
         peer: CUdevice,
     ) -> Result {
-        let place = access.required()?;
+        let output = access.required()?;
         let differ = self.device(device)? != self.device(peer)?;
-        place.write((differ && self.config().has_peers()).into())
+        output.write((differ && self.config().has_peers()).into())
     }
 
     pub(crate) fn cuDeviceGetP2PAttribute(
@@ -33,9 +33,9 @@ impl Driver {
         target: CUdevice,
     ) -> Result {
         use CUdevice_P2PAttribute as Attribute;
-        let place = value.required()?;
+        let output = value.required()?;
         self.link(source, target)?;
-        place.write(match attribute {
+        output.write(match attribute {
             Attribute::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK
             | Attribute::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED => 0,
             Attribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED
@@ -77,13 +77,14 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let (mut state, current) = self.enter_current()?;
-        let (current, peer) = (state.home(current), state.home(Id::from(peer)));
+        let current = state.owning_context(current);
+        let peer = state.owning_context(Id::from(peer));
         if state.context(peer)?.device == state.context(current)?.device
             || !self.config().has_peers()
         {
             return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
         }
-        let peers = &mut state.usable_mut(current)?.peers;
+        let peers = &mut state.valid_context_mut(current)?.peers;
         if peers.contains(&peer) {
             return Err(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
         }
@@ -93,9 +94,10 @@ impl Driver {
 
     pub(crate) fn cuCtxDisablePeerAccess(&self, peer: Pointer<CUctx_st>) -> Result {
         let (mut state, current) = self.enter_current()?;
-        let (current, peer) = (state.home(current), state.home(Id::from(peer)));
+        let current = state.owning_context(current);
+        let peer = state.owning_context(Id::from(peer));
         state.context(peer)?;
-        let peers = &mut state.usable_mut(current)?.peers;
+        let peers = &mut state.valid_context_mut(current)?.peers;
         let index = peers.iter().position(|enabled| *enabled == peer);
         peers.swap_remove(index.ok_or(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)?);
         Ok(())
@@ -104,10 +106,10 @@ impl Driver {
 
 impl State {
     /// Returns the other devices whose memory a context can access.
-    pub(crate) fn peers_of(&self, context: Id<Context>) -> Vec<usize> {
+    pub(crate) fn peer_devices(&self, context: Id<Context>) -> Vec<usize> {
         let peers = self
             .contexts
-            .get(self.home(context))
+            .get(self.owning_context(context))
             .map(|context| context.peers.as_slice())
             .unwrap_or_default();
         peers
@@ -121,8 +123,7 @@ impl State {
 impl Driver {
     /// Checks that both devices exist and differ.
     fn link(&self, source: CUdevice, target: CUdevice) -> Result {
-        let (source, target) = (self.device(source)?, self.device(target)?);
-        if source == target {
+        if self.device(source)? == self.device(target)? {
             Err(CUresult::CUDA_ERROR_INVALID_DEVICE)
         } else {
             Ok(())
@@ -136,7 +137,7 @@ fn write_no_forms(
     operations: ConstPointer<CUatomicOperation>,
     count: u32,
 ) -> Result {
-    let place = capabilities.required()?;
+    let output = capabilities.required()?;
     // SAFETY: the caller of the C function passed `count` operations, or a null pointer.
     let operations = unsafe { elements(operations.as_ptr(), count as usize) }?;
     let is_known =
@@ -146,7 +147,7 @@ fn write_no_forms(
     }
     for index in 0..operations.len() {
         // SAFETY: the caller of the C function passed room for as many answers as operations.
-        unsafe { place.at(index) }.write(0)?;
+        unsafe { output.at(index) }.write(0)?;
     }
     Ok(())
 }

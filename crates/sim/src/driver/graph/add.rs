@@ -50,7 +50,7 @@ impl Driver {
         spot: &Spot,
         make: impl FnOnce(&mut State, Id<Graph>) -> Result<Content>,
     ) -> Result {
-        let place = spot.node.required()?;
+        let output = spot.node.required()?;
         let mut state = self.lock();
         let graph = state.graph(spot.graph)?;
         let after = match spot.data {
@@ -62,7 +62,7 @@ impl Driver {
                 .collect(),
         };
         let content = make(&mut state, graph)?;
-        place.write(state.add_node(graph, content, after).as_raw())
+        output.write(state.add_node(graph, content, after).as_raw())
     }
 }
 
@@ -171,7 +171,7 @@ impl Driver {
     fn add_described(&self, spot: &Spot, params: Pointer<CUgraphNodeParams>) -> Result {
         let mut described = params.read()?;
         self.add(spot, |state, graph| {
-            self.content_of(state, graph, &mut described)
+            self.read_content(state, graph, &mut described)
         })?;
         params.write(described)
     }
@@ -210,7 +210,7 @@ impl State {
 
     /// Returns `true` if a graph has memory nodes, which cannot be copied.
     pub(super) fn allocates(&self, graph: Id<Graph>) -> bool {
-        self.nodes_of(graph)
+        self.graph_nodes(graph)
             .iter()
             .filter_map(|node| self.nodes.get(*node))
             .any(|node| node.content.is_memory())

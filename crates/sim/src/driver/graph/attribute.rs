@@ -16,7 +16,7 @@ use crate::handle::Id;
 pub(crate) struct Attributes(Vec<(Attribute, CUkernelNodeAttrValue)>);
 
 /// The attributes that kernel nodes support; launches support more.
-const OF_NODES: [Attribute; 9] = [
+const NODE_ATTRIBUTES: [Attribute; 9] = [
     Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
     Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
     Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
@@ -44,11 +44,11 @@ impl Driver {
         attribute: CUkernelNodeAttrID,
         value: Pointer<CUkernelNodeAttrValue>,
     ) -> Result {
-        let place = value.required()?;
+        let output = value.required()?;
         let state = self.lock();
         let (_, kernel) = state.kernel_node(node)?;
         check(attribute)?;
-        place.write(kernel.attributes.get(attribute))
+        output.write(kernel.attributes.get(attribute))
     }
 
     pub(crate) fn cuGraphKernelNodeSetAttribute(
@@ -84,7 +84,7 @@ impl Driver {
 
 impl Driver {
     /// Returns the replacement for `before` in its node, which keeps its attributes.
-    pub(super) fn with_attributes_of(&self, before: &Content, content: Content) -> Result<Content> {
+    pub(super) fn inherit_attributes(&self, before: &Content, content: Content) -> Result<Content> {
         match (before, content) {
             (Content::Kernel(before), Content::Kernel(kernel)) => {
                 self.with_attributes(&kernel, before.attributes.clone())
@@ -104,24 +104,26 @@ impl Driver {
 
 impl Attributes {
     /// Returns the attributes of a launch that its node keeps.
-    pub(crate) fn of_launch(attributes: &[CUlaunchAttribute]) -> Self {
-        let mut kept = Self::default();
+    pub(crate) fn from_launch(attributes: &[CUlaunchAttribute]) -> Self {
+        let mut node_attributes = Self::default();
         for attribute in attributes
             .iter()
-            .filter(|attribute| OF_NODES.contains(&attribute.id))
+            .filter(|attribute| NODE_ATTRIBUTES.contains(&attribute.id))
         {
-            kept.set(attribute.id, attribute.value);
+            node_attributes.set(attribute.id, attribute.value);
         }
-        kept
+        node_attributes
     }
 
     fn get(&self, attribute: Attribute) -> CUkernelNodeAttrValue {
-        let found = self.0.iter().find(|(known, _)| *known == attribute);
-        found.map_or_else(CUkernelNodeAttrValue::default, |(_, value)| *value)
+        self.0
+            .iter()
+            .find(|(id, _)| *id == attribute)
+            .map_or_else(CUkernelNodeAttrValue::default, |(_, value)| *value)
     }
 
     fn set(&mut self, attribute: Attribute, value: CUkernelNodeAttrValue) {
-        self.0.retain(|(known, _)| *known != attribute);
+        self.0.retain(|(id, _)| *id != attribute);
         self.0.push((attribute, value));
     }
 
@@ -147,7 +149,7 @@ impl State {
 
 /// Checks that kernel nodes support an attribute.
 fn check(attribute: Attribute) -> Result {
-    if OF_NODES.contains(&attribute) {
+    if NODE_ATTRIBUTES.contains(&attribute) {
         Ok(())
     } else {
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)

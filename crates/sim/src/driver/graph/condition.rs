@@ -50,7 +50,7 @@ impl Driver {
         default: u32,
         flags: u32,
     ) -> Result {
-        let place = handle.required()?;
+        let output = handle.required()?;
         self.context_or_current(context)?;
         let mut state = self.lock();
         let graph = state.graph(graph)?;
@@ -67,7 +67,7 @@ impl Driver {
         if let Some(graph) = state.graphs.get_mut(graph) {
             graph.conditions.0.push(value);
         }
-        place.write(handle)
+        output.write(handle)
     }
 }
 
@@ -103,8 +103,12 @@ impl Conditions {
 
     /// Sets a value from a kernel, if the graph has it.
     pub(crate) fn set(&mut self, handle: CUgraphConditionalHandle, value: u32) {
-        for known in self.0.iter_mut().filter(|known| known.handle == handle) {
-            known.value = value;
+        for condition in self
+            .0
+            .iter_mut()
+            .filter(|condition| condition.handle == handle)
+        {
+            condition.value = value;
         }
     }
 
@@ -128,7 +132,7 @@ impl Condition {
     }
 
     /// Returns `true` if another node is of the same kind with as many bodies.
-    pub(super) fn has_shape_of(&self, other: &Self) -> bool {
+    pub(super) fn has_same_shape(&self, other: &Self) -> bool {
         self.kind == other.kind && self.bodies.len() == other.bodies.len()
     }
 

@@ -11,7 +11,7 @@ use curium_sys::{
 use super::attribute::Attributes;
 use super::condition::Condition;
 use super::plan::SharedConditions;
-use super::{Graph, Touched, memory};
+use super::{AccessedRange, Graph, memory};
 use crate::argument::Pointer;
 use crate::driver::copy::Rows;
 use crate::driver::launch::parameters::Arguments;
@@ -175,7 +175,7 @@ impl Content {
             Self::Allocate(allocation) => {
                 driver
                     .memory()
-                    .note_fresh(allocation.address(), allocation.params.bytesize as u64);
+                    .record_fresh(allocation.address(), allocation.params.bytesize as u64);
                 driver.memory().renew(allocation.address(), NOBODY);
                 Ok(())
             }
@@ -195,7 +195,7 @@ impl Driver {
         arguments: Arguments,
     ) -> Result<Content> {
         let context = self.context_or_current(context)?;
-        let context = state.home(context);
+        let context = state.owning_context(context);
         let launch = self.prepare(state, function, context, shape, arguments)?;
         Content::kernel(function, launch, Attributes::default())
     }
@@ -218,7 +218,7 @@ impl Driver {
         }
         Ok(Content::Copy(Copy3D {
             described,
-            rows: self.rows_of(state, &copy)?,
+            rows: self.resolve_rows(state, &copy)?,
         }))
     }
 
@@ -259,20 +259,20 @@ impl KernelNode {
 
     /// Writes the description into one of any kind.
     pub(super) fn describe(&self, union: &mut CUgraphNodeParams_st__bindgen_ty_1) {
-        let own = self.description();
+        let description = self.description();
         union.kernel = CUDA_KERNEL_NODE_PARAMS_v3 {
-            func: own.func,
-            gridDimX: own.gridDimX,
-            gridDimY: own.gridDimY,
-            gridDimZ: own.gridDimZ,
-            blockDimX: own.blockDimX,
-            blockDimY: own.blockDimY,
-            blockDimZ: own.blockDimZ,
-            sharedMemBytes: own.sharedMemBytes,
-            kernelParams: own.kernelParams,
-            extra: own.extra,
-            kern: own.kern,
-            ctx: own.ctx,
+            func: description.func,
+            gridDimX: description.gridDimX,
+            gridDimY: description.gridDimY,
+            gridDimZ: description.gridDimZ,
+            blockDimX: description.blockDimX,
+            blockDimY: description.blockDimY,
+            blockDimZ: description.blockDimZ,
+            sharedMemBytes: description.sharedMemBytes,
+            kernelParams: description.kernelParams,
+            extra: description.extra,
+            kern: description.kern,
+            ctx: description.ctx,
         };
     }
 }
@@ -282,7 +282,7 @@ impl Copy3D {
         Self { described, rows }
     }
 
-    pub(super) fn touched(&self) -> Vec<Touched> {
+    pub(super) fn touched(&self) -> Vec<AccessedRange> {
         self.rows.touched()
     }
 }
@@ -304,10 +304,10 @@ impl Set {
         })
     }
 
-    pub(super) fn touched(&self) -> Touched {
+    pub(super) fn touched(&self) -> AccessedRange {
         let Self(set) = *self;
         let size = (set.height - 1) * set.pitch + set.width * set.elementSize as usize;
-        Touched {
+        AccessedRange {
             address: set.dst,
             size: size as u64,
             write: true,

@@ -43,7 +43,7 @@ impl Driver {
         if described.type_ != kind || !is_changeable {
             return Err(INVALID);
         }
-        let content = self.content_of(&mut state, graph, &mut described)?;
+        let content = self.read_content(&mut state, graph, &mut described)?;
         state.change(self, node, content)
     }
 
@@ -66,7 +66,7 @@ impl Driver {
 
 impl Driver {
     /// Returns the content of a generic description, and writes its output fields.
-    pub(super) fn content_of(
+    pub(super) fn read_content(
         &self,
         state: &mut State,
         graph: Id<Graph>,
@@ -101,15 +101,13 @@ impl Driver {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
                 // SAFETY: the type of the description is a fill.
                 let set = unsafe { union.memset };
-                let (dst, pitch, value, width, height) =
-                    (set.dst, set.pitch, set.value, set.width, set.height);
                 self.set_content(CUDA_MEMSET_NODE_PARAMS {
-                    dst,
-                    pitch,
-                    value,
+                    dst: set.dst,
+                    pitch: set.pitch,
+                    value: set.value,
                     elementSize: set.elementSize,
-                    width,
-                    height,
+                    width: set.width,
+                    height: set.height,
                 })
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => {

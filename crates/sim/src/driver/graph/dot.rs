@@ -37,23 +37,22 @@ impl Driver {
 impl State {
     fn draw(&self, graph: Id<Graph>, text: &mut String) {
         let number = self.graphs.get(graph).map_or(0, |graph| graph.number);
-        for id in self.nodes_of(graph) {
+        for id in self.graph_nodes(graph) {
             let Some(node) = self.nodes.get(id) else {
                 continue;
             };
-            let name = |number: u32, node: u32| format!("\"graph_{number}_node_{node}\"");
-            let own = name(number, node.number);
+            let name = dot_name(number, node.number);
             // Writing to a `String` cannot fail.
             writeln!(
                 text,
-                "{own} [label=\"{} {}\"];",
+                "{name} [label=\"{} {}\"];",
                 node.number,
                 node.content.name()
             )
             .unwrap_or_default();
             for edge in &node.after {
                 let from = self.nodes.get(edge.from).map_or(0, |from| from.number);
-                writeln!(text, "{} -> {own};", name(number, from)).unwrap_or_default();
+                writeln!(text, "{} -> {name};", dot_name(number, from)).unwrap_or_default();
             }
             node.content
                 .parts()
@@ -61,4 +60,9 @@ impl State {
                 .for_each(|part| self.draw(part, text));
         }
     }
+}
+
+/// Returns the identifier of a node.
+fn dot_name(graph: u32, node: u32) -> String {
+    format!("\"graph_{graph}_node_{node}\"")
 }

@@ -47,11 +47,14 @@ impl Driver {
             .zip(state.members(graph, to, count)?)
             .collect();
         for (index, (edge, to)) in added.iter().enumerate() {
-            let is_there = |node: &Node| node.after.iter().any(|other| other.from == edge.from);
+            let is_present = state
+                .nodes
+                .get(*to)
+                .is_none_or(|node| node.after.iter().any(|other| other.from == edge.from));
             let is_repeated = added[..index]
                 .iter()
                 .any(|(other, end)| (other.from, end) == (edge.from, to));
-            if edge.from == *to || is_repeated || state.nodes.get(*to).is_none_or(is_there) {
+            if edge.from == *to || is_repeated || is_present {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
         }
@@ -72,10 +75,8 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let graph = state.graph(graph)?;
-        let (from, to) = (
-            state.members(graph, from, count)?,
-            state.members(graph, to, count)?,
-        );
+        let from = state.members(graph, from, count)?;
+        let to = state.members(graph, to, count)?;
         for (from, to) in from.iter().zip(&to) {
             let edges = state.nodes.get(*to).map_or(&[][..], |node| &node.after);
             if edges.iter().all(|edge| edge.from != *from) {
@@ -112,10 +113,11 @@ impl State {
         count: usize,
     ) -> Result<Vec<Edge>> {
         let edges = self.listed(graph, nodes, data, count)?;
-        let repeats = |(index, edge): (usize, &Edge)| {
-            edges[..index].iter().any(|other| other.from == edge.from)
-        };
-        if edges.iter().enumerate().any(repeats) {
+        let has_duplicate = edges
+            .iter()
+            .enumerate()
+            .any(|(index, edge)| edges[..index].iter().any(|other| other.from == edge.from));
+        if has_duplicate {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         Ok(edges)

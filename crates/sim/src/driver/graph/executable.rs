@@ -1,21 +1,22 @@
 //! Executables: instantiated graphs.
 
 use std::ffi::{c_char, c_ulonglong};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use curium_sys::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph_st, CUgraphExec, CUgraphExec_st,
     CUgraphInstantiate_flags, CUgraphInstantiateResult, CUgraphNode, CUgraphNode_st, CUresult,
     CUstream_st, cuuint64_t,
 };
+use parking_lot::Mutex;
 
 use super::condition::Conditions;
-use super::plan::{Plan, SharedConditions, lock};
+use super::plan::{Plan, SharedConditions};
 use super::{Content, Graph, Node, UserObject};
 use crate::argument::Pointer;
 use crate::driver::{Driver, Event, Result, State};
 use crate::handle::{Id, Kind, Object};
-use crate::schedule::{Place, Ticket, Work};
+use crate::schedule::{Target, Ticket, Work};
 
 /// A graph at the time of its instantiation, with the updates since.
 pub(crate) struct Executable {
@@ -173,33 +174,34 @@ impl Driver {
         let stream = self.uncaptured_stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
         let number = state.streams.get(stream).map_or(0, |stream| stream.number);
-        let place = Place {
-            device: state.usable(context)?.device,
+        let target = Target {
+            device: state.valid_context(context)?.device,
             context,
             stream: number,
         };
         let Some(executable) = state.executables.get(id) else {
             return Ok(());
         };
-        let (plan, conditions) = (executable.plan.clone(), Arc::clone(&executable.conditions));
+        let plan = executable.plan.clone();
+        let conditions = Arc::clone(&executable.conditions);
         let objects = executable.objects.clone();
-        let freed = self.allocate_of_graph(&plan, executable.flags & AUTO_FREE != 0)?;
+        let freed = self.allocate_graph_memory(&plan, executable.flags & AUTO_FREE != 0)?;
         let last: Vec<Ticket> = executable.last.into_iter().collect();
         let start = Arc::clone(&conditions);
         let begin = Work::Device(Box::new(move |_| {
-            lock(&start).begin();
+            start.lock().begin();
             Ok(())
         }));
         let begin = self.queue_after(&mut state, stream, &last, begin);
-        let ends = plan.submit(self, &mut state, place, begin.as_slice(), &conditions);
+        let ends = plan.submit(self, &mut state, target, begin.as_slice(), &conditions);
         // The retained objects live until this launch completes, even if the executable is destroyed.
         state.retain_objects(&objects);
         let end = Work::Device(Box::new(move |driver| {
             // Its allocations exist until here, even if the graph and the executable are destroyed.
             drop(plan);
-            freed
-                .iter()
-                .for_each(|address| driver.memory().free(*address));
+            for address in freed {
+                driver.memory().free(address);
+            }
             let mut state = driver.lock();
             state.release_objects(&objects);
             driver.call_destructors(state);
@@ -250,7 +252,7 @@ impl Driver {
         flags: u64,
         failing: Pointer<CUgraphNode>,
     ) -> Result {
-        let place = executable.required()?;
+        let output = executable.required()?;
         let (mut state, _) = self.enter_current()?;
         let graph = state.graph(graph)?;
         let both = AUTO_FREE | DEVICE_LAUNCH;
@@ -260,11 +262,11 @@ impl Driver {
         if flags & DEVICE_LAUNCH != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let is_made = state
+        let is_instantiated = state
             .executables
             .iter()
             .any(|(_, executable)| executable.graph == graph);
-        if is_made && state.has_conditions(graph) {
+        if is_instantiated && state.has_conditions(graph) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let plan = Plan::new(&state, graph).map_err(|node| {
@@ -273,14 +275,14 @@ impl Driver {
         })?;
         let stale = plan.stale(self, &state);
         if stale.is_some() {
-            // As for a launch.
+            // The report acquires the lock itself.
             drop(state);
             self.judge(stale)?;
             state = self.lock();
         }
-        let objects = state.objects_of(graph);
+        let objects = state.retained_objects(graph);
         state.retain_objects(&objects);
-        let conditions = Arc::new(Mutex::new(state.conditions_of(graph)));
+        let conditions = Arc::new(Mutex::new(state.graph_conditions(graph)));
         let number = state.next_number() as u32;
         let executable = Executable {
             graph,
@@ -291,7 +293,7 @@ impl Driver {
             number,
             last: None,
         };
-        place.write(state.executables.insert(executable).as_raw())
+        output.write(state.executables.insert(executable).as_raw())
     }
 
     /// Enqueues the record of an event after steps of a graph.
@@ -299,11 +301,11 @@ impl Driver {
         &self,
         state: &mut State,
         event: Id<Event>,
-        place: Place,
+        target: Target,
         after: &[Ticket],
     ) -> Option<Ticket> {
         let stamp = self.stamping(state, event)?;
-        let ticket = state.schedule.submit(place, after, stamp);
+        let ticket = state.schedule.submit(target, after, stamp);
         if let Some(event) = state.events.get_mut(event) {
             event.ticket = Some(ticket);
         }
@@ -314,7 +316,7 @@ impl Driver {
 impl Executable {
     /// Replaces the conditional values by those of an updated graph. Launches that were enqueued before keep theirs.
     pub(super) fn adopt_conditions(&mut self, mut conditions: Conditions) {
-        conditions.keep_values(&lock(&self.conditions));
+        conditions.keep_values(&self.conditions.lock());
         self.conditions = Arc::new(Mutex::new(conditions));
     }
 }
@@ -344,28 +346,28 @@ impl State {
     }
 
     /// Returns the values of the conditional handles of a graph and of its child graphs.
-    pub(super) fn conditions_of(&self, graph: Id<Graph>) -> Conditions {
+    pub(super) fn graph_conditions(&self, graph: Id<Graph>) -> Conditions {
         let mut conditions = self
             .graphs
             .get(graph)
             .map(|graph| graph.conditions.clone())
             .unwrap_or_default();
-        for part in self.parts_of(graph) {
-            conditions.extend(self.conditions_of(part));
+        for part in self.subgraphs(graph) {
+            conditions.extend(self.graph_conditions(part));
         }
         conditions
     }
 
     /// Returns `true` if a graph or a part of it has conditional nodes: it cannot be cloned, and only one executable of it can exist.
     pub(super) fn has_conditions(&self, graph: Id<Graph>) -> bool {
-        let nodes = self.nodes_of(graph);
+        let nodes = self.graph_nodes(graph);
         let has_own = nodes
             .iter()
             .filter_map(|node| self.nodes.get(*node))
             .any(|node| node.content.is_condition());
         has_own
             || self
-                .parts_of(graph)
+                .subgraphs(graph)
                 .into_iter()
                 .any(|part| self.has_conditions(part))
     }
@@ -378,36 +380,32 @@ impl State {
         replaces: bool,
     ) {
         self.retain_objects(&objects);
-        let kept = self
-            .executables
-            .get_mut(id)
-            .map(|executable| &mut executable.objects);
-        let before = match kept {
-            Some(kept) if replaces => std::mem::replace(kept, objects),
-            Some(kept) => {
-                kept.extend(objects);
+        let released = match self.executables.get_mut(id) {
+            Some(executable) if replaces => std::mem::replace(&mut executable.objects, objects),
+            Some(executable) => {
+                executable.objects.extend(objects);
                 Vec::new()
             }
             None => objects,
         };
-        self.release_objects(&before);
+        self.release_objects(&released);
     }
 
     /// Returns the objects that a graph and its parts keep alive.
-    pub(super) fn objects_of(&self, graph: Id<Graph>) -> Vec<(Id<UserObject>, u32)> {
+    pub(super) fn retained_objects(&self, graph: Id<Graph>) -> Vec<(Id<UserObject>, u32)> {
         let mut objects = self
             .graphs
             .get(graph)
             .map(|graph| graph.objects.clone())
             .unwrap_or_default();
-        for part in self.parts_of(graph) {
-            objects.extend(self.objects_of(part));
+        for part in self.subgraphs(graph) {
+            objects.extend(self.retained_objects(part));
         }
         objects
     }
 
-    fn parts_of(&self, graph: Id<Graph>) -> Vec<Id<Graph>> {
-        let nodes = self.nodes_of(graph);
+    fn subgraphs(&self, graph: Id<Graph>) -> Vec<Id<Graph>> {
+        let nodes = self.graph_nodes(graph);
         nodes
             .iter()
             .filter_map(|node| self.nodes.get(*node))

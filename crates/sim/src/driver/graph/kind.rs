@@ -30,7 +30,7 @@ macro_rules! kinds {
                     $($context: Pointer<CUctx_st>,)?
                 ) -> Result {
                     self.add(&Spot::new(node, graph, after, count), |state, _| {
-                        $(state.usable(self.context_or_current($context)?)?;)?
+                        $(state.valid_context(self.context_or_current($context)?)?;)?
                         self.$make(state, described)
                     })
                 }
@@ -39,7 +39,7 @@ macro_rules! kinds {
                     let mut state = self.lock();
                     // The description contains no context, so the current one is used.
                     $(let $context = self.current().or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
-                    state.usable($context)?;)?
+                    state.valid_context($context)?;)?
                     let content = self.$make(&mut state, described)?;
                     state.change(self, node, content)
                 }
@@ -52,7 +52,7 @@ macro_rules! kinds {
                     $($context: Pointer<CUctx_st>,)?
                 ) -> Result {
                     let mut state = self.lock();
-                    $(state.usable(self.context_or_current($context)?)?;)?
+                    $(state.valid_context(self.context_or_current($context)?)?;)?
                     let content = self.$make(&mut state, described)?;
                     state.update(self, executable, node, content)
                 }
@@ -191,7 +191,7 @@ impl Driver {
     ) -> Result<Content> {
         // SAFETY: the context of a description is a handle, as if it were an argument.
         let context = self.context_or_current(unsafe { Pointer::from_raw(params.ctx) })?;
-        state.usable(context)?;
+        state.valid_context(context)?;
         if params.count == 0 || params.flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }

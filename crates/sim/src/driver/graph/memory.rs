@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use curium_sys::{
     CUDA_MEM_ALLOC_NODE_PARAMS, CUdevice, CUdeviceptr, CUgraphMem_attribute, CUgraphNode_st,
     CUmemAllocationType, CUresult,
 };
+use parking_lot::MutexGuard;
 
 use super::plan::Plan;
 use super::{Content, Graph};
@@ -28,14 +29,14 @@ pub(crate) struct Allocation {
 /// The memory of all graphs, by address.
 #[derive(Default)]
 pub(crate) struct GraphMemory {
-    pieces: HashMap<CUdeviceptr, Piece>,
+    allocations: HashMap<CUdeviceptr, NodeMemory>,
     /// The high-water marks of used and reserved memory of each device since the last reset.
     high: HashMap<usize, [u64; 2]>,
 }
 
 /// Memory of one allocation node.
 #[derive(Clone, Copy)]
-struct Piece {
+struct NodeMemory {
     device: usize,
     size: u64,
     /// `true` if a launch has allocated it and nothing has freed it since.
@@ -71,7 +72,7 @@ impl Drop for Reservation {
 
 // SAFETY: the pointer to the access descriptions is null: they were read when the node was made.
 unsafe impl Send for Allocation {}
-// SAFETY: as for `Send`.
+// SAFETY: no method modifies the parameters or follows the null pointer.
 unsafe impl Sync for Allocation {}
 
 impl Driver {
@@ -81,7 +82,7 @@ impl Driver {
         state: &State,
         described: &mut CUDA_MEM_ALLOC_NODE_PARAMS,
     ) -> Result<Content> {
-        let context = state.home(self.current()?);
+        let context = state.owning_context(self.current()?);
         let mut params = *described;
         if params.bytesize == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -121,13 +122,13 @@ impl Driver {
         params.dptr =
             self.memory()
                 .allocate_on_device(params.bytesize as u64, owner, Purpose::Pool(pool))?;
-        let piece = Piece {
+        let memory = NodeMemory {
             device: owner.device,
             size: params.bytesize as u64,
             is_live: false,
             is_orphan: false,
         };
-        self.graph_memory().add(params.dptr, piece);
+        self.graph_memory().add(params.dptr, memory);
         let driver = self
             .shared()
             .map(|driver| Arc::downgrade(&driver))
@@ -145,18 +146,16 @@ impl Driver {
 
 impl Driver {
     fn graph_memory(&self) -> MutexGuard<'_, GraphMemory> {
-        self.graph_memory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.graph_memory.lock()
     }
 
     /// Returns `true` if an address is memory of a graph.
-    pub(in crate::driver) fn is_of_graph(&self, address: CUdeviceptr) -> bool {
-        self.graph_memory().pieces.contains_key(&address)
+    pub(in crate::driver) fn is_graph_memory(&self, address: CUdeviceptr) -> bool {
+        self.graph_memory().allocations.contains_key(&address)
     }
 
     /// Frees memory that a launch of a graph allocated.
-    pub(in crate::driver) fn free_of_graph(&self, address: CUdeviceptr) -> Result<Freed> {
+    pub(in crate::driver) fn free_graph_memory(&self, address: CUdeviceptr) -> Result<Freed> {
         self.graph_memory()
             .free(address)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
@@ -164,20 +163,14 @@ impl Driver {
 
     /// Records that a launch allocates and frees memory, and returns the memory to release after it. Memory that an earlier launch
     /// allocated must have been freed, unless the executable frees it on launch.
-    pub(super) fn allocate_of_graph(
+    pub(super) fn allocate_graph_memory(
         &self,
         plan: &Plan,
         frees_on_launch: bool,
     ) -> Result<Vec<CUdeviceptr>> {
         let mut memory = self.graph_memory();
         let allocated: Vec<_> = plan.allocated().collect();
-        let is_live = |address: &CUdeviceptr| {
-            memory
-                .pieces
-                .get(address)
-                .is_some_and(|piece| piece.is_live)
-        };
-        if !frees_on_launch && allocated.iter().any(is_live) {
+        if !frees_on_launch && allocated.iter().any(|address| memory.is_live(*address)) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         memory.set_live(allocated.into_iter());
@@ -189,62 +182,71 @@ impl Driver {
 }
 
 impl GraphMemory {
-    fn add(&mut self, address: CUdeviceptr, piece: Piece) {
-        self.pieces.insert(address, piece);
-        self.note_high(piece.device);
+    fn is_live(&self, address: CUdeviceptr) -> bool {
+        self.allocations
+            .get(&address)
+            .is_some_and(|memory| memory.is_live)
+    }
+
+    fn add(&mut self, address: CUdeviceptr, memory: NodeMemory) {
+        self.allocations.insert(address, memory);
+        self.record_high_water_mark(memory.device);
     }
 
     fn set_live(&mut self, addresses: impl Iterator<Item = CUdeviceptr>) {
         for address in addresses {
-            let Some(piece) = self.pieces.get_mut(&address) else {
+            let Some(memory) = self.allocations.get_mut(&address) else {
                 continue;
             };
-            piece.is_live = true;
-            let device = piece.device;
-            self.note_high(device);
+            memory.is_live = true;
+            let device = memory.device;
+            self.record_high_water_mark(device);
         }
     }
 
     /// Frees a live allocation, or returns `None` if the address has none.
     fn free(&mut self, address: CUdeviceptr) -> Option<Freed> {
-        let piece = self
-            .pieces
+        let memory = self
+            .allocations
             .get_mut(&address)
-            .filter(|piece| piece.is_live)?;
-        piece.is_live = false;
-        if !piece.is_orphan {
+            .filter(|memory| memory.is_live)?;
+        memory.is_live = false;
+        if !memory.is_orphan {
             return Some(Freed::ForReuse);
         }
-        self.pieces.remove(&address);
+        self.allocations.remove(&address);
         Some(Freed::ForGood)
     }
 
     /// Records that the last node of an allocation is gone. Returns `true` if the allocation remains because it is live.
     fn orphan(&mut self, address: CUdeviceptr) -> bool {
-        let Some(piece) = self.pieces.get_mut(&address) else {
+        let Some(memory) = self.allocations.get_mut(&address) else {
             return false;
         };
-        piece.is_orphan = true;
-        let is_live = piece.is_live;
+        memory.is_orphan = true;
+        let is_live = memory.is_live;
         if !is_live {
-            self.pieces.remove(&address);
+            self.allocations.remove(&address);
         }
         is_live
     }
 
     /// Returns the bytes of a device in use and reserved.
     fn bytes(&self, device: usize) -> [u64; 2] {
-        let of_device = || self.pieces.values().filter(|piece| piece.device == device);
-        [
-            of_device()
-                .filter(|piece| piece.is_live)
-                .map(|piece| piece.size)
-                .sum(),
-            of_device().map(|piece| piece.size).sum(),
-        ]
+        let mut used = 0;
+        let mut reserved = 0;
+        for memory in self.allocations.values() {
+            if memory.device == device {
+                reserved += memory.size;
+                if memory.is_live {
+                    used += memory.size;
+                }
+            }
+        }
+        [used, reserved]
     }
 
-    fn note_high(&mut self, device: usize) {
+    fn record_high_water_mark(&mut self, device: usize) {
         let bytes = self.bytes(device);
         let high = self.high.entry(device).or_default();
         *high = [high[0].max(bytes[0]), high[1].max(bytes[1])];
@@ -288,13 +290,12 @@ impl Driver {
         graph: Id<Graph>,
         address: CUdeviceptr,
     ) -> Result<Content> {
-        let frees = |node: &Content| matches!(node, Content::Free(freed) if *freed == address);
-        let nodes = state.nodes_of(graph);
+        let nodes = state.graph_nodes(graph);
         let is_freed = nodes
             .iter()
             .filter_map(|node| state.nodes.get(*node))
-            .any(|node| frees(&node.content));
-        if is_freed || !self.is_of_graph(address) {
+            .any(|node| matches!(node.content, Content::Free(freed) if freed == address));
+        if is_freed || !self.is_graph_memory(address) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         Ok(Content::Free(address))

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use curium_sys::{CUgraph_st, CUhostFn, CUresult, CUuserObject, CUuserObject_st};
+use parking_lot::MutexGuard;
 
 use super::Graph;
 use crate::argument::Pointer;
@@ -36,12 +37,12 @@ impl Driver {
         references: u32,
         flags: u32,
     ) -> Result {
-        let place = object.required()?;
+        let output = object.required()?;
         let destroy = HostFunction::new(destroy, data.as_ptr())?;
         if references == 0 || references > i32::MAX as u32 || flags != NO_DESTRUCTOR_SYNC {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        place.write(
+        output.write(
             self.lock()
                 .objects
                 .insert(UserObject {
@@ -83,7 +84,8 @@ impl Driver {
         flags: u32,
     ) -> Result {
         let mut state = self.lock();
-        let (graph, object) = (state.graph(graph)?, state.user_object(object, count)?);
+        let graph = state.graph(graph)?;
+        let object = state.user_object(object, count)?;
         if flags & !MOVE != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -106,7 +108,8 @@ impl Driver {
         count: u32,
     ) -> Result {
         let mut state = self.lock();
-        let (graph, object) = (state.graph(graph)?, state.user_object(object, count)?);
+        let graph = state.graph(graph)?;
+        let object = state.user_object(object, count)?;
         let objects = state.graphs.get_mut(graph).map(|graph| &mut graph.objects);
         let retained = objects
             .into_iter()
@@ -125,7 +128,7 @@ impl Driver {
 
 impl Driver {
     /// Calls the destructors of objects without references, outside of the lock, since they are the caller's code.
-    pub(crate) fn call_destructors(&self, mut state: std::sync::MutexGuard<'_, State>) {
+    pub(crate) fn call_destructors(&self, mut state: MutexGuard<'_, State>) {
         let destructors = std::mem::take(&mut state.destructors);
         drop(state);
         destructors.iter().for_each(HostFunction::call);
@@ -151,9 +154,8 @@ impl State {
         }
     }
 
-    /// Removes references. Destructors of objects that lose the last one are left to [`Driver::call_destructors`].
-    /// Releases all that a graph retains.
-    pub(in crate::driver) fn release_objects_of(&mut self, graph: Id<Graph>) {
+    /// Releases all objects that a graph retains.
+    pub(in crate::driver) fn release_graph_objects(&mut self, graph: Id<Graph>) {
         let objects = self
             .graphs
             .get_mut(graph)
@@ -161,6 +163,7 @@ impl State {
         self.release_objects(&objects.unwrap_or_default());
     }
 
+    /// Removes references. Destructors of objects that lose the last one are left to [`Driver::call_destructors`].
     pub(super) fn release_objects(&mut self, objects: &[(Id<UserObject>, u32)]) {
         for (id, count) in objects {
             let Some(object) = self.objects.get_mut(*id) else {

@@ -50,18 +50,18 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_KERNEL_NODE_PARAMS_v1>,
     ) -> Result {
-        let found = self.kernel_description(node)?;
+        let kernel = self.kernel_description(node)?;
         params.write(CUDA_KERNEL_NODE_PARAMS_v1 {
-            func: found.func,
-            gridDimX: found.gridDimX,
-            gridDimY: found.gridDimY,
-            gridDimZ: found.gridDimZ,
-            blockDimX: found.blockDimX,
-            blockDimY: found.blockDimY,
-            blockDimZ: found.blockDimZ,
-            sharedMemBytes: found.sharedMemBytes,
-            kernelParams: found.kernelParams,
-            extra: found.extra,
+            func: kernel.func,
+            gridDimX: kernel.gridDimX,
+            gridDimY: kernel.gridDimY,
+            gridDimZ: kernel.gridDimZ,
+            blockDimX: kernel.blockDimX,
+            blockDimY: kernel.blockDimY,
+            blockDimZ: kernel.blockDimZ,
+            sharedMemBytes: kernel.sharedMemBytes,
+            kernelParams: kernel.kernelParams,
+            extra: kernel.extra,
         })
     }
 
@@ -98,12 +98,12 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_HOST_NODE_PARAMS>,
     ) -> Result {
-        let place = params.required()?;
+        let output = params.required()?;
         let state = self.lock();
         match &state.node(node)?.1.content {
             Content::Host(host) => {
                 let (fn_, userData) = host.as_raw();
-                place.write(CUDA_HOST_NODE_PARAMS { fn_, userData })
+                output.write(CUDA_HOST_NODE_PARAMS { fn_, userData })
             }
             _ => Err(INVALID),
         }
@@ -129,14 +129,14 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         event: Pointer<CUevent>,
     ) -> Result {
-        let found = self.look(node, |content| {
+        let recorded = self.look(node, |content| {
             if let Content::Record(event) = content {
                 Some(*event)
             } else {
                 None
             }
         })?;
-        event.write(found.as_raw())
+        event.write(recorded.as_raw())
     }
 
     pub(crate) fn cuGraphEventWaitNodeGetEvent(
@@ -144,14 +144,14 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         event: Pointer<CUevent>,
     ) -> Result {
-        let found = self.look(node, |content| {
+        let recorded = self.look(node, |content| {
             if let Content::Wait(event) = content {
                 Some(*event)
             } else {
                 None
             }
         })?;
-        event.write(found.as_raw())
+        event.write(recorded.as_raw())
     }
 
     /// Reads the operations. The list belongs to the node, and lives as long as the node has it.

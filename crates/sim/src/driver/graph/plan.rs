@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
 
 use super::condition::Conditions;
 use super::{Content, Graph, Node};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
-use crate::schedule::{Place, Ticket, Work};
+use crate::schedule::{Target, Ticket, Work};
 
 /// The steps of a graph, each after its dependencies.
 #[derive(Clone)]
@@ -30,20 +33,19 @@ pub(super) struct Step {
 }
 
 /// The conditional values while an executable runs.
-pub(crate) type SharedConditions = Arc<std::sync::Mutex<Conditions>>;
+pub(crate) type SharedConditions = Arc<Mutex<Conditions>>;
 
 impl Plan {
     /// Returns the plan of a graph. The error is a node that is on a cycle, or depends on one.
     pub(super) fn new(state: &State, graph: Id<Graph>) -> std::result::Result<Self, Id<Node>> {
-        let mut left = state.nodes_of(graph);
+        let mut remaining = state.graph_nodes(graph);
         let mut positions = HashMap::new();
         let mut steps = Vec::new();
-        while let Some(first) = left.first().copied() {
-            let is_ready = |id: &Id<Node>| {
+        while let Some(first) = remaining.first().copied() {
+            let (ready, waiting): (Vec<_>, Vec<_>) = remaining.iter().copied().partition(|id| {
                 let edges = state.nodes.get(*id).map_or(&[][..], |node| &node.after);
                 edges.iter().all(|edge| positions.contains_key(&edge.from))
-            };
-            let (ready, waiting): (Vec<_>, Vec<_>) = left.iter().copied().partition(is_ready);
+            });
             if ready.is_empty() {
                 return Err(first);
             }
@@ -63,17 +65,16 @@ impl Plan {
                     .map(|part| Self::new(state, part));
                 let parts = parts.collect::<std::result::Result<_, _>>()?;
                 positions.insert(id, steps.len());
-                let (number, content) = (node.number, node.content.clone());
                 steps.push(Step {
                     node: id,
-                    number,
-                    content,
+                    number: node.number,
+                    content: node.content.clone(),
                     after,
                     is_enabled: true,
                     parts,
                 });
             }
-            left = waiting;
+            remaining = waiting;
         }
         Ok(Self { steps })
     }
@@ -96,7 +97,7 @@ impl Plan {
         &self,
         driver: &Driver,
         state: &mut State,
-        place: Place,
+        target: Target,
         begin: &[Ticket],
         conditions: &SharedConditions,
     ) -> Vec<Ticket> {
@@ -110,7 +111,7 @@ impl Plan {
             if step.after.is_empty() {
                 after.extend(begin);
             }
-            ends.push(step.submit(driver, state, place, &after, conditions));
+            ends.push(step.submit(driver, state, target, &after, conditions));
         }
         let mut all: Vec<Ticket> = ends.into_iter().flatten().collect();
         if all.is_empty() {
@@ -135,7 +136,7 @@ impl Step {
         &self,
         driver: &Driver,
         state: &mut State,
-        place: Place,
+        target: Target,
         after: &[Ticket],
         conditions: &SharedConditions,
     ) -> Vec<Ticket> {
@@ -146,7 +147,7 @@ impl Step {
             Content::Child(_) => {
                 let parts = self.parts.iter();
                 return parts
-                    .flat_map(|part| part.submit(driver, state, place, after, conditions))
+                    .flat_map(|part| part.submit(driver, state, target, after, conditions))
                     .collect();
             }
             Content::Wait(event) => {
@@ -155,38 +156,40 @@ impl Step {
             }
             Content::Record(event) => {
                 return driver
-                    .record_in_graph(state, *event, place, after)
+                    .record_in_graph(state, *event, target, after)
                     .into_iter()
                     .collect();
             }
             Content::Batch(batch) => {
                 let begin = after.to_vec();
                 return batch.works().fold(begin, |after, work| {
-                    vec![state.schedule.submit(place, &after, work)]
+                    vec![state.schedule.submit(target, &after, work)]
                 });
             }
             Content::Host(function) => Work::Host(function.clone()),
             Content::Condition(_) => {
-                let (step, conditions) = (self.clone(), Arc::clone(conditions));
+                let step = self.clone();
+                let conditions = Arc::clone(conditions);
                 Work::Device(Box::new(move |driver| step.run(driver, &conditions)))
             }
             Content::Library(operation) if operation.condition.is_some() => {
                 let wait = operation
                     .wait()
-                    .map(|wait| state.schedule.submit(place, after, wait));
+                    .map(|wait| state.schedule.submit(target, after, wait));
                 let after: Vec<_> = wait.map_or_else(|| after.to_vec(), |wait| vec![wait]);
                 let operation = operation.clone();
                 let work = Work::Device(Box::new(move |driver| operation.run(driver)));
-                return vec![state.schedule.submit(place, &after, work)];
+                return vec![state.schedule.submit(target, &after, work)];
             }
             content => {
-                let (content, conditions) = (content.clone(), Arc::clone(conditions));
+                let content = content.clone();
+                let conditions = Arc::clone(conditions);
                 Work::Device(Box::new(move |driver| {
                     content.run(driver, Some(&conditions))
                 }))
             }
         };
-        vec![state.schedule.submit(place, after, work)]
+        vec![state.schedule.submit(target, after, work)]
     }
 
     fn run(&self, driver: &Driver, conditions: &SharedConditions) -> Result {
@@ -196,12 +199,12 @@ impl Step {
                 .iter()
                 .try_for_each(|part| part.run(driver, conditions)),
             Content::Condition(condition) => {
-                let value = || lock(conditions).get(condition.handle);
                 for ran in 0.. {
-                    if driver.canceled().load(std::sync::atomic::Ordering::Acquire) {
+                    if driver.canceled().load(Ordering::Acquire) {
                         break;
                     }
-                    let Some(body) = condition.chooses(value(), ran) else {
+                    let value = conditions.lock().get(condition.handle);
+                    let Some(body) = condition.chooses(value, ran) else {
                         break;
                     };
                     self.parts[body].run(driver, conditions)?;
@@ -211,10 +214,4 @@ impl Step {
             content => content.run(driver, Some(conditions)),
         }
     }
-}
-
-pub(crate) fn lock(conditions: &SharedConditions) -> std::sync::MutexGuard<'_, Conditions> {
-    conditions
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -20,7 +20,7 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let graph = state.graph(graph)?;
-        write_list(nodes, count, &state.nodes_of(graph))
+        write_list(nodes, count, &state.graph_nodes(graph))
     }
 
     pub(crate) fn cuGraphGetRootNodes(
@@ -30,7 +30,7 @@ impl Driver {
         count: Pointer<usize>,
     ) -> Result {
         let state = self.lock();
-        let mut roots = state.nodes_of(state.graph(graph)?);
+        let mut roots = state.graph_nodes(state.graph(graph)?);
         roots.retain(|node| {
             state
                 .nodes
@@ -61,7 +61,7 @@ impl Driver {
         let state = self.lock();
         let graph = state.graph(graph)?;
         let mut edges = Vec::new();
-        for node in state.nodes_of(graph) {
+        for node in state.graph_nodes(graph) {
             edges.extend(
                 state
                     .nodes
@@ -71,10 +71,10 @@ impl Driver {
             );
         }
         let tails: Vec<_> = edges.iter().map(|(_, to)| *to).collect();
-        let (before, data_of): (Vec<_>, Vec<_>) =
+        let (before, edge_data): (Vec<_>, Vec<_>) =
             edges.iter().map(|(edge, _)| (edge.from, edge.data)).unzip();
         let room = count.read()?;
-        write_data(data, &data_of, room)?;
+        write_data(data, &edge_data, room)?;
         // The count is written once, with the last list.
         let mut written = room;
         write_list(
@@ -104,9 +104,9 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let (_, node) = state.node(node)?;
-        let (from, data_of): (Vec<_>, Vec<_>) =
+        let (from, edge_data): (Vec<_>, Vec<_>) =
             node.after.iter().map(|edge| (edge.from, edge.data)).unzip();
-        write_data(data, &data_of, count.read()?)?;
+        write_data(data, &edge_data, count.read()?)?;
         write_list(dependencies, count, &from)
     }
 
@@ -128,15 +128,16 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let (id, node) = state.node(node)?;
-        let (mut later, mut data_of) = (Vec::new(), Vec::new());
-        for other in state.nodes_of(node.graph) {
+        let mut later = Vec::new();
+        let mut edge_data = Vec::new();
+        for other in state.graph_nodes(node.graph) {
             let edges = state.nodes.get(other).map_or(&[][..], |other| &other.after);
             if let Some(edge) = edges.iter().find(|edge| edge.from == id) {
                 later.push(other);
-                data_of.push(edge.data);
+                edge_data.push(edge.data);
             }
         }
-        write_data(data, &data_of, count.read()?)?;
+        write_data(data, &edge_data, count.read()?)?;
         write_list(dependents, count, &later)
     }
 }
@@ -157,10 +158,10 @@ fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Nod
 }
 
 /// Writes the edge data that fits into the caller's list, if the caller passed one.
-fn write_data(place: Pointer<CUgraphEdgeData>, data: &[CUgraphEdgeData], room: usize) -> Result {
-    if place.is_null() {
+fn write_data(output: Pointer<CUgraphEdgeData>, data: &[CUgraphEdgeData], room: usize) -> Result {
+    if output.is_null() {
         return Ok(());
     }
     // SAFETY: the caller of the C function has room for the reported number of edge data.
-    unsafe { place.write_all(data.iter().copied().take(room)) }
+    unsafe { output.write_all(data.iter().copied().take(room)) }
 }

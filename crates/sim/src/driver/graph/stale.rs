@@ -11,7 +11,7 @@ use curium_ptx::exec::{Access, Report, Stale};
 
 /// A range of addresses that a node accesses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Touched {
+pub(crate) struct AccessedRange {
     pub(crate) address: u64,
     pub(crate) size: u64,
     pub(crate) write: bool,
@@ -36,26 +36,25 @@ impl Plan {
 impl Step {
     fn stale(&self, driver: &Driver, state: &State) -> Option<Report> {
         let runs_always = matches!(self.content, Content::Child(_));
-        let own = || {
-            self.fault_of_handle(state)
-                .or_else(|| self.fault_of_memory(driver))
-        };
-        let part = |part: &Plan| {
-            if runs_always {
-                part.stale(driver, state)
-            } else {
-                part.stale_handle(state)
-            }
-        };
-        own().or_else(|| self.parts.iter().find_map(part))
+        self.stale_handle_report(state)
+            .or_else(|| self.freed_memory_report(driver))
+            .or_else(|| {
+                self.parts.iter().find_map(|part| {
+                    if runs_always {
+                        part.stale(driver, state)
+                    } else {
+                        part.stale_handle(state)
+                    }
+                })
+            })
     }
 
     fn stale_handle(&self, state: &State) -> Option<Report> {
-        let own = self.fault_of_handle(state);
-        own.or_else(|| self.parts.iter().find_map(|part| part.stale_handle(state)))
+        self.stale_handle_report(state)
+            .or_else(|| self.parts.iter().find_map(|part| part.stale_handle(state)))
     }
 
-    fn fault_of_handle(&self, state: &State) -> Option<Report> {
+    fn stale_handle_report(&self, state: &State) -> Option<Report> {
         let what = match &self.content {
             Content::Kernel(kernel) if !state.has_kernel(kernel) => Stale::Kernel,
             Content::Record(event) | Content::Wait(event) if !state.has_event(*event) => {
@@ -66,17 +65,16 @@ impl Step {
         Some(Report::for_node(self.number, what, None))
     }
 
-    fn fault_of_memory(&self, driver: &Driver) -> Option<Report> {
-        let is_freed = |it: &Touched| driver.memory().is_freed(it.address, it.size);
-        let Touched {
-            address,
-            size,
-            write,
-        } = self.content.touched().into_iter().find(is_freed)?;
+    fn freed_memory_report(&self, driver: &Driver) -> Option<Report> {
+        let freed = self
+            .content
+            .touched()
+            .into_iter()
+            .find(|range| driver.memory().is_freed(range.address, range.size))?;
         let access = Access {
-            address,
-            size: u32::try_from(size).unwrap_or(u32::MAX),
-            write,
+            address: freed.address,
+            size: u32::try_from(freed.size).unwrap_or(u32::MAX),
+            write: freed.write,
         };
         Some(Report::for_node(self.number, Stale::Memory, Some(access)))
     }
@@ -89,14 +87,14 @@ impl State {
 
     /// Returns `true` if the code of a launch is loaded: the handle is that of a function or of a kernel of a library.
     fn has_kernel(&self, node: &KernelNode) -> bool {
-        let of_library: Id<Kernel> = Id::from_number(node.function.number());
-        self.functions.contains(node.function) || self.kernels.contains(of_library)
+        let library_kernel: Id<Kernel> = Id::from_number(node.function.number());
+        self.functions.contains(node.function) || self.kernels.contains(library_kernel)
     }
 }
 
 impl Content {
     /// Returns the addresses that the node certainly accesses. Those of a kernel are unknown.
-    fn touched(&self) -> Vec<Touched> {
+    fn touched(&self) -> Vec<AccessedRange> {
         match self {
             Self::Copy(copy) => copy.touched(),
             Self::Set(set) => vec![set.touched()],

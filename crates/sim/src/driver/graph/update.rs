@@ -34,7 +34,7 @@ impl State {
         if step.content.kind() != content.kind() {
             return Err(INVALID);
         }
-        step.content = driver.with_attributes_of(&step.content, content)?;
+        step.content = driver.inherit_attributes(&step.content, content)?;
         Ok(())
     }
 }
@@ -58,7 +58,8 @@ impl Driver {
             return Err(INVALID);
         };
         part.adopt(&plan).map_err(|_| INVALID)?;
-        let (id, objects) = (state.executable(executable)?, state.objects_of(child));
+        let id = state.executable(executable)?;
+        let objects = state.retained_objects(child);
         // The objects of the previous child remain: they cannot be identified any more.
         state.keep_objects(id, objects, false);
         Ok(())
@@ -82,7 +83,7 @@ impl Driver {
         if described.type_ != kind || !is_changeable {
             return Err(INVALID);
         }
-        let content = self.content_of(&mut state, graph, &mut described)?;
+        let content = self.read_content(&mut state, graph, &mut described)?;
         state.update(self, executable, node, content)
     }
 
@@ -105,9 +106,9 @@ impl Driver {
         graph: Pointer<CUgraph_st>,
         info: Pointer<CUgraphExecUpdateResultInfo>,
     ) -> Result {
-        let place = info.required()?;
+        let output = info.required()?;
         let info = self.update_from(executable, graph)?;
-        place.write(info)?;
+        output.write(info)?;
         failure(info.result)
     }
 }
@@ -120,18 +121,19 @@ impl Driver {
         graph: Pointer<CUgraph_st>,
     ) -> Result<CUgraphExecUpdateResultInfo> {
         let mut state = self.lock();
-        let (id, graph) = (state.executable(executable)?, state.graph(graph)?);
+        let id = state.executable(executable)?;
+        let graph = state.graph(graph)?;
         let plan = Plan::new(&state, graph).map_err(|_| INVALID)?;
         let outcome = state
             .executables
             .get_mut(id)
             .map(|executable| executable.plan.adopt(&plan));
         if matches!(outcome, Some(Ok(()))) {
-            let conditions = state.conditions_of(graph);
+            let conditions = state.graph_conditions(graph);
             if let Some(executable) = state.executables.get_mut(id) {
                 executable.adopt_conditions(conditions);
             }
-            let objects = state.objects_of(graph);
+            let objects = state.retained_objects(graph);
             state.keep_objects(id, objects, true);
             self.call_destructors(state);
         }
@@ -149,31 +151,37 @@ impl Driver {
 impl Plan {
     /// Replaces the contents by those of a plan of the same shape, or changes nothing.
     fn adopt(&mut self, other: &Self) -> std::result::Result<(), UpdateFailure> {
-        self.fits(other)?;
+        self.check_update(other)?;
         self.take(other);
         Ok(())
     }
 
-    fn fits(&self, other: &Self) -> std::result::Result<(), UpdateFailure> {
+    fn check_update(&self, other: &Self) -> std::result::Result<(), UpdateFailure> {
         let changed = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
         for (index, new) in other.steps.iter().enumerate() {
-            let misfit = |why, from| UpdateFailure {
+            let failure = |why, from| UpdateFailure {
                 why,
                 node: new.node,
                 from,
             };
-            let old = self.steps.get(index).ok_or_else(|| misfit(changed, None))?;
+            let old = self
+                .steps
+                .get(index)
+                .ok_or_else(|| failure(changed, None))?;
             if old.after != new.after {
                 let added = new.after.iter().find(|index| !old.after.contains(index));
-                return Err(misfit(changed, added.map(|index| other.steps[*index].node)));
+                return Err(failure(
+                    changed,
+                    added.map(|index| other.steps[*index].node),
+                ));
             }
             old.content
-                .fits(&new.content)
-                .map_err(|why| misfit(why, None))?;
+                .check_update(&new.content)
+                .map_err(|why| failure(why, None))?;
             old.parts
                 .iter()
                 .zip(&new.parts)
-                .try_for_each(|(old, new)| old.fits(new))?;
+                .try_for_each(|(old, new)| old.check_update(new))?;
         }
         match self.steps.get(other.steps.len()) {
             Some(missing) => Err(UpdateFailure {
@@ -198,7 +206,7 @@ impl Plan {
 
 impl Content {
     /// Checks that this content can replace the content of a step.
-    fn fits(&self, new: &Self) -> std::result::Result<(), CUgraphExecUpdateResult> {
+    fn check_update(&self, new: &Self) -> std::result::Result<(), CUgraphExecUpdateResult> {
         if self.kind() != new.kind() {
             return Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
         }
@@ -212,7 +220,7 @@ impl Content {
             (Self::Allocate(old), Self::Allocate(new)) if old.address() != new.address() => {
                 Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED)
             }
-            (Self::Condition(old), Self::Condition(new)) if !old.has_shape_of(new) => {
+            (Self::Condition(old), Self::Condition(new)) if !old.has_same_shape(new) => {
                 Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED)
             }
             _ => Ok(()),

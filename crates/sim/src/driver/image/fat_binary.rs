@@ -7,7 +7,7 @@ use std::io::Read;
 
 use curium_sys::CUresult;
 
-use super::Refusal;
+use super::{Refusal, begins_with};
 
 /// The magic number of a fat binary.
 const MAGIC: u32 = 0xba55_ed50;
@@ -63,20 +63,19 @@ enum Bound {
 ///
 /// `image` points to NUL-terminated text, or to a whole binary or record.
 pub(super) unsafe fn bytes_at<'a>(image: *const u8) -> Option<&'a [u8]> {
-    let begins_with = |image: *const u8, magic: u32| {
-        magic.to_le_bytes().iter().enumerate().all(|(index, byte)| {
-            // SAFETY: the bytes are compared one by one up to the first that differs, and neither magic number holds a NUL: text is not
-            // read beyond its end, and a binary is longer than its magic number.
-            unsafe { image.wrapping_add(index).read() == *byte }
-        })
-    };
-    let binary = if begins_with(image, RECORD) {
+    // SAFETY: the caller guarantees the image, and the magic number holds no NUL.
+    let is_record = unsafe { begins_with(image, &RECORD.to_le_bytes()) };
+    let binary = if is_record {
         // SAFETY: the pointer is the third member of a record: after the magic number and a version.
         unsafe { image.wrapping_add(8).cast::<*const u8>().read_unaligned() }
     } else {
         image
     };
-    if binary.is_null() || !begins_with(binary, MAGIC) {
+    if binary.is_null() {
+        return None;
+    }
+    // SAFETY: the caller guarantees the image or the binary of the record, and the magic number holds no NUL.
+    if !unsafe { begins_with(binary, &MAGIC.to_le_bytes()) } {
         return None;
     }
     // SAFETY: a fat binary has a whole header.
@@ -119,16 +118,16 @@ fn damaged() -> Refusal {
 
 /// Returns the entries, or `None` if lengths are inconsistent.
 fn entries(binary: &[u8]) -> Option<Vec<Entry<'_>>> {
-    let mut rest = binary.get(usize::from(u16_at(binary, 6)?)..)?;
+    let mut remaining = binary.get(usize::from(u16_at(binary, 6)?)..)?;
     let mut entries = Vec::new();
-    while !rest.is_empty() {
-        let header = rest
-            .get(..u32_at(rest, 4)? as usize)
+    while !remaining.is_empty() {
+        let header = remaining
+            .get(..u32_at(remaining, 4)? as usize)
             .filter(|header| header.len() >= ENTRY_SIZE)?;
         let end = header
             .len()
-            .checked_add(usize::try_from(u64_at(rest, 8)?).ok()?)?;
-        let stored = rest.get(header.len()..end)?;
+            .checked_add(usize::try_from(u64_at(remaining, 8)?).ok()?)?;
+        let stored = remaining.get(header.len()..end)?;
         let compressed = u32_at(header, 16)? as usize;
         let payload = if compressed == 0 {
             stored
@@ -141,14 +140,15 @@ fn entries(binary: &[u8]) -> Option<Vec<Entry<'_>>> {
         } else {
             entries.push(entry);
         }
-        rest = &rest[end..];
+        remaining = &remaining[end..];
     }
     Some(entries)
 }
 
 impl<'a> Entry<'a> {
     fn new(header: &[u8], payload: &'a [u8]) -> Option<Self> {
-        let (kind, flags) = (u16_at(header, 0)?, u64_at(header, 40)?);
+        let kind = u16_at(header, 0)?;
+        let flags = u64_at(header, 40)?;
         let target = (u32_at(header, 28)?, bound(flags));
         Some(Self {
             kind,
@@ -164,17 +164,20 @@ impl<'a> Entry<'a> {
     fn parts(&self, header: &[u8]) -> Option<Vec<Self>> {
         let count = u32_at(header, ENTRY_SIZE)? as usize;
         let headers = header.get(ENTRY_SIZE + 8..)?.as_chunks::<PART_SIZE>().0;
-        let part = |header: &[u8; PART_SIZE]| {
-            let part = Some((u32_at(header, 4)?, u64_at(header, 8)?));
-            let target = (u32_at(header, 28)?, bound(u64_at(header, 40)?));
-            Some(Self {
-                kind: u16_at(header, 0)?,
-                target,
-                part,
-                ..*self
+        headers
+            .get(..count)?
+            .iter()
+            .map(|header| {
+                let part = Some((u32_at(header, 4)?, u64_at(header, 8)?));
+                let target = (u32_at(header, 28)?, bound(u64_at(header, 40)?));
+                Some(Self {
+                    kind: u16_at(header, 0)?,
+                    target,
+                    part,
+                    ..*self
+                })
             })
-        };
-        headers.get(..count)?.iter().map(part).collect()
+            .collect()
     }
 
     fn runs_on(&self, device: u32) -> bool {
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn highest_target_of_the_device_is_selected() {
+    fn highest_supported_target_is_selected() {
         for binary in [PLAIN, WITH_LZ4, WITH_ZSTD] {
             for (device, target) in [
                 (75, "sm_75"),

@@ -31,8 +31,9 @@ impl JitOptions {
             values,
             count,
         };
-        let known = |index| options.name(index).0 < CUjit_option::CU_JIT_NUM_OPTIONS.0;
-        if (0..count).all(known) {
+        let are_valid =
+            (0..count).all(|index| options.name(index).0 < CUjit_option::CU_JIT_NUM_OPTIONS.0);
+        if are_valid {
             Ok(options)
         } else {
             Err(CUresult::CUDA_ERROR_INVALID_VALUE)
@@ -56,31 +57,31 @@ impl JitOptions {
 
     /// Writes the error log and an empty info log into the buffers that the caller passed.
     pub(crate) fn report(&self, errors: &str) {
-        let error_log = (
+        self.fill(
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+            errors,
         );
-        let info_log = (
+        self.fill(
             CUjit_option::CU_JIT_INFO_LOG_BUFFER,
             CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+            "",
         );
-        self.fill(error_log, errors);
-        self.fill(info_log, "");
     }
 
     /// Writes a log, and replaces the buffer size by the number of bytes written.
-    fn fill(&self, (buffer, size): (CUjit_option, CUjit_option), log: &str) {
+    fn fill(&self, buffer: CUjit_option, size: CUjit_option, log: &str) {
         let (Some(buffer), Some(size)) = (self.find(buffer), self.find(size)) else {
             return;
         };
         let capacity = self.value(size).addr();
         // SAFETY: the value of this option is a buffer with the size in the other option.
-        let place: Pointer<c_char> = unsafe { Pointer::from_raw(self.value(buffer).cast()) };
-        let written = if place.is_null() || capacity == 0 {
+        let output: Pointer<c_char> = unsafe { Pointer::from_raw(self.value(buffer).cast()) };
+        let written = if output.is_null() || capacity == 0 {
             0
         } else {
             // SAFETY: the buffer has `capacity` bytes, at least one.
-            unsafe { place.fill_with(log, capacity) }
+            unsafe { output.fill_with(log, capacity) }
         };
         // SAFETY: the index is below the number of options.
         let size = unsafe { self.values.as_ptr().add(size) };

@@ -35,17 +35,8 @@ pub(in crate::driver) fn image(ptx: &str) -> Box<[u8]> {
 ///
 /// `image` points to NUL-terminated text, or to a whole binary.
 pub(super) unsafe fn text_in<'a>(image: *const u8) -> Option<&'a CStr> {
-    let byte = |index: usize| {
-        let place = image.wrapping_add(index);
-        // SAFETY: the bytes are read one by one up to the first that differs. The first NUL of the identity is its last byte, so
-        // that text is not read beyond its end, and a binary is longer than the identity.
-        unsafe { place.read() }
-    };
-    if !IDENTITY
-        .iter()
-        .enumerate()
-        .all(|(index, expected)| byte(index) == *expected)
-    {
+    // SAFETY: the caller guarantees the image, and the first NUL of the identity is its last byte.
+    if !unsafe { super::begins_with(image, &IDENTITY) } {
         return None;
     }
     let text = image.wrapping_add(HEADER_SIZE).cast::<c_char>();
@@ -83,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_an_image_is_found_again() {
+    fn image_contains_its_text() {
         let image = image(".version 7.8");
         // SAFETY: the image is whole.
         let text = unsafe { text_in(image.as_ptr()) };

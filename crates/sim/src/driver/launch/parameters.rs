@@ -21,10 +21,10 @@ pub(crate) enum Arguments {
 }
 
 /// The maximum number of keys of `extra`: a longer list is endless.
-const MOST_KEYS: usize = 8;
+const MAX_KEYS: usize = 8;
 
 /// The maximum alignment of a parameter.
-const LARGEST_ALIGNMENT: usize = 16;
+const MAX_ALIGNMENT: usize = 16;
 
 impl Arguments {
     pub(crate) fn new(
@@ -57,14 +57,14 @@ impl Arguments {
             }
             Self::Extra(extra) => {
                 // SAFETY: the list is one of `cuLaunchKernel`.
-                let given = unsafe { buffer_of(extra) }?;
+                let arguments = unsafe { argument_buffer(extra) }?;
                 let length = buffer.len();
                 // A buffer may be padded like a struct, whose size is a multiple of its alignment.
-                if given.len() > length.next_multiple_of(LARGEST_ALIGNMENT) {
+                if arguments.len() > length.next_multiple_of(MAX_ALIGNMENT) {
                     return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
                 }
                 buffer.copy_from_slice(
-                    given
+                    arguments
                         .get(..length)
                         .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?,
                 );
@@ -79,26 +79,27 @@ impl Arguments {
 /// # Safety
 ///
 /// The list is valid for `cuLaunchKernel`: it ends with the end key, and each value has the type of its key.
-unsafe fn buffer_of<'a>(extra: Pointer<*mut c_void>) -> Result<&'a [u8]> {
+unsafe fn argument_buffer<'a>(extra: Pointer<*mut c_void>) -> Result<&'a [u8]> {
     let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
     let mut entry = extra.as_ptr().cast_const();
-    let mut next = || {
+    let mut start = None;
+    let mut size = None;
+    for _ in 0..MAX_KEYS {
         // SAFETY: the caller guarantees that the list ends with its end key, after which nothing is read.
-        let value = unsafe { entry.read() };
-        entry = entry.wrapping_add(1);
-        value
-    };
-    let (mut start, mut size) = (None, None);
-    for _ in 0..MOST_KEYS {
-        match next() {
-            CU_LAUNCH_PARAM_END => {
-                // SAFETY: the caller guarantees that the buffer has the length in the list.
-                return unsafe { elements(start.ok_or(invalid)?, size.ok_or(invalid)?) };
-            }
-            CU_LAUNCH_PARAM_BUFFER_POINTER => start = Some(next().cast_const().cast()),
+        let key = unsafe { entry.read() };
+        if key == CU_LAUNCH_PARAM_END {
+            // SAFETY: the caller guarantees that the buffer has the length in the list.
+            return unsafe { elements(start.ok_or(invalid)?, size.ok_or(invalid)?) };
+        }
+        // SAFETY: a value follows each key but the end key.
+        let value = unsafe { entry.add(1).read() };
+        // SAFETY: another key follows each value.
+        entry = unsafe { entry.add(2) };
+        match key {
+            CU_LAUNCH_PARAM_BUFFER_POINTER => start = Some(value.cast_const().cast()),
             CU_LAUNCH_PARAM_BUFFER_SIZE => {
                 // SAFETY: the value of this key points to a `size_t`.
-                size = Some(unsafe { Pointer::from_raw(next().cast::<usize>()) }.read()?);
+                size = Some(unsafe { Pointer::from_raw(value.cast::<usize>()) }.read()?);
             }
             _ => return Err(invalid),
         }

@@ -12,14 +12,14 @@ use crate::race;
 use curium_ptx::exec::{self, DeviceModel, Report, ReportKind, Schedule, Severity, Stale};
 
 /// The maximum number of reports that are kept and written. A kernel that continues after a fault can have one in every warp.
-const MOST_REPORTS: usize = 1000;
+const MAX_REPORTS: usize = 1000;
 
 impl Launch {
     /// Runs the kernel, in a graph with the values that it may set; a fault becomes the sticky code of the device.
     pub(crate) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         let kernel = self.subject.kernel()?;
         let host = Host::new(driver, self.context, kernel.runtime, conditions);
-        let peers = driver.lock().peers_of(self.context);
+        let peers = driver.lock().peer_devices(self.context);
         let workspace = self
             .shape
             .is_cooperative
@@ -51,7 +51,7 @@ impl Launch {
         if driver.continues_after(&fault) {
             return Ok(());
         }
-        let code = code_of(&fault);
+        let code = report_code(&fault);
         driver.report(fault);
         // Later calls return the sticky error before they wait.
         driver.write_printed();
@@ -140,7 +140,7 @@ impl Driver {
         let Some(fault) = fault.filter(|fault| !self.continues_after(fault)) else {
             return Ok(());
         };
-        let code = code_of(&fault);
+        let code = report_code(&fault);
         self.report(fault);
         Err(code)
     }
@@ -176,7 +176,7 @@ impl Driver {
         if checks == Checks::Abort && report.severity() == Severity::Error {
             std::process::abort();
         }
-        if number == MOST_REPORTS {
+        if number == MAX_REPORTS {
             eprintln!("curium-sim: {number} reports written; later ones are suppressed");
         }
     }
@@ -184,13 +184,12 @@ impl Driver {
     /// Stores a report, and returns the number of reports; `None` above the maximum, or for a repeated warning about an instruction.
     fn keep_report(&self, report: &Report) -> Option<usize> {
         let reports = &mut self.lock().reports;
-        let is_known = |kept: &Report| {
-            kept.severity() == Severity::Warning
-                && (kept.line, &kept.kernel) == (report.line, &report.kernel)
-        };
-        if reports.len() == MOST_REPORTS
-            || report.severity() == Severity::Warning && reports.iter().any(is_known)
-        {
+        let is_repeated = report.severity() == Severity::Warning
+            && reports.iter().any(|other| {
+                other.severity() == Severity::Warning
+                    && (other.line, &other.kernel) == (report.line, &report.kernel)
+            });
+        if reports.len() == MAX_REPORTS || is_repeated {
             return None;
         }
         reports.push(report.clone());
@@ -199,7 +198,7 @@ impl Driver {
 }
 
 /// Returns the code that hardware returns for a fault.
-fn code_of(fault: &Report) -> CUresult {
+fn report_code(fault: &Report) -> CUresult {
     match fault.kind {
         ReportKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
         ReportKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,

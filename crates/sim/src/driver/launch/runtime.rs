@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use crate::driver::graph::{self, SharedConditions};
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::driver::graph::SharedConditions;
 use crate::driver::{Context, Driver};
 use crate::handle::Id;
 use crate::memory::{Owner, Purpose};
@@ -17,7 +19,7 @@ pub(super) struct Host<'a> {
     /// The output of the kernel, which is delivered when the kernel ends.
     printed: Mutex<Vec<u8>>,
     /// The maximum output that is kept.
-    most_printed: usize,
+    max_printed: usize,
     /// The textures and surfaces that the kernel has used.
     textures: Mutex<HashMap<u64, Arc<Texture>>>,
     surfaces: Mutex<HashMap<u64, Arc<Surface>>>,
@@ -43,16 +45,19 @@ impl<'a> Host<'a> {
         runtime: RuntimeUse,
         conditions: Option<&'a SharedConditions>,
     ) -> Self {
-        let most_printed = driver.lock().usable_mut(context).map_or(0, |found| {
-            // In the launch of a graph, the kernel is known only here.
-            found.limits_mut().note_launch(runtime);
-            found.limits().printf_buffer()
-        });
+        let max_printed = driver
+            .lock()
+            .valid_context_mut(context)
+            .map_or(0, |context| {
+                // In the launch of a graph, the kernel is known only here.
+                context.limits_mut().record_launch(runtime);
+                context.limits().printf_buffer()
+            });
         Self {
             driver,
             context,
             printed: Mutex::default(),
-            most_printed,
+            max_printed,
             textures: Mutex::default(),
             surfaces: Mutex::default(),
             conditions,
@@ -68,13 +73,13 @@ impl<'a> Host<'a> {
     }
 
     fn text(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.printed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.printed.lock()
     }
 
     /// Returns the heap of the context, created on first use.
     fn with_heap<T>(&self, use_heap: impl FnOnce(&mut KernelHeap) -> T) -> Option<T> {
         let mut state = self.driver.lock();
-        let context = state.usable_mut(self.context).ok()?;
+        let context = state.valid_context_mut(self.context).ok()?;
         if context.kernel_heap.is_none() {
             let size = context.limits().malloc_heap() as u64;
             let owner = Owner {
@@ -98,9 +103,9 @@ impl Runtime for Host<'_> {
     fn print(&self, text: &[u8]) {
         let mut printed = self.text();
         printed.extend_from_slice(text);
-        if printed.len() > self.most_printed.saturating_mul(2) {
+        if printed.len() > self.max_printed.saturating_mul(2) {
             // The buffer is a ring: the oldest text is lost.
-            let lost = printed.len() - self.most_printed;
+            let lost = printed.len() - self.max_printed;
             printed.drain(..lost);
         }
     }
@@ -116,7 +121,7 @@ impl Runtime for Host<'_> {
 
     fn allocate(&self, size: u64) -> Option<u64> {
         let address = self.with_heap(|heap| heap.allocate(size)).flatten()?;
-        self.driver.memory().note_fresh(address, size);
+        self.driver.memory().record_fresh(address, size);
         Some(address)
     }
 
@@ -126,36 +131,36 @@ impl Runtime for Host<'_> {
 
     fn set_condition(&self, handle: u64, value: u32) {
         if let Some(conditions) = self.conditions {
-            graph::lock(conditions).set(handle, value);
+            conditions.lock().set(handle, value);
         }
     }
 
     fn texture(&self, handle: u64) -> Option<Arc<Texture>> {
-        remembered(&self.textures, handle, || {
+        cached(&self.textures, handle, || {
             self.driver.texture_for_kernels(handle)
         })
     }
 
     fn surface(&self, handle: u64) -> Option<Arc<Surface>> {
-        remembered(&self.surfaces, handle, || {
+        cached(&self.surfaces, handle, || {
             self.driver.surface_for_kernels(handle)
         })
     }
 }
 
 /// Returns the cached result of `find` for a handle.
-fn remembered<T>(
-    known: &Mutex<HashMap<u64, Arc<T>>>,
+fn cached<T>(
+    cache: &Mutex<HashMap<u64, Arc<T>>>,
     handle: u64,
     find: impl FnOnce() -> Option<T>,
 ) -> Option<Arc<T>> {
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = known.get(&handle) {
-        return Some(Arc::clone(found));
+    let mut cache = cache.lock();
+    if let Some(object) = cache.get(&handle) {
+        return Some(Arc::clone(object));
     }
-    let found = Arc::new(find()?);
-    known.insert(handle, Arc::clone(&found));
-    Some(found)
+    let object = Arc::new(find()?);
+    cache.insert(handle, Arc::clone(&object));
+    Some(object)
 }
 
 impl KernelHeap {
@@ -169,14 +174,14 @@ impl KernelHeap {
     /// Returns the first range that is large enough.
     fn allocate(&mut self, size: u64) -> Option<u64> {
         let size = size.checked_next_multiple_of(ALIGNMENT)?;
-        let (address, found) = self
+        let (address, free_size) = self
             .free
             .iter()
-            .map(|(&address, &found)| (address, found))
-            .find(|it| it.1 >= size)?;
+            .map(|(address, free_size)| (*address, *free_size))
+            .find(|(_, free_size)| *free_size >= size)?;
         self.free.remove(&address);
-        if found > size {
-            self.free.insert(address + size, found - size);
+        if free_size > size {
+            self.free.insert(address + size, free_size - size);
         }
         self.used.insert(address, size);
         Some(address)
@@ -193,7 +198,8 @@ impl KernelHeap {
         if let Some((&before, &length)) = self.free.range(..address).next_back()
             && before + length == address
         {
-            (address, size) = (before, length + size);
+            address = before;
+            size += length;
         }
         self.free.insert(address, size);
         true

@@ -38,25 +38,26 @@ const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 ///
 /// Symbols that are local to one text are renamed if the name is used elsewhere. `symbols` are those of the texts.
 pub(super) fn merge(texts: &[String], symbols: &Symbols) -> String {
-    let texts = apart(texts);
+    let texts = rename_local_symbols(texts);
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
-    let all = || modules.iter().flatten();
     let definitions = definitions(&modules, symbols);
-    let declared = all().filter(|statement| statement.linkage == Linkage::Extern);
-    let results: HashMap<&str, &str> = declared
-        .filter_map(|s| Some((s.name?, result(s.text)?)))
+    let statements: Vec<&Statement<'_>> = modules.iter().flatten().collect();
+    let results: HashMap<&str, &str> = statements
+        .iter()
+        .filter(|statement| statement.linkage == Linkage::Extern)
+        .filter_map(|statement| Some((statement.name?, result(statement.text)?)))
         .collect();
-    let mut done = HashSet::new();
+    let mut written = HashSet::new();
     let mut merged: String = HEADER
         .iter()
-        .filter_map(|directive| newest(directive, all()))
+        .filter_map(|directive| newest(directive, &statements))
         .collect();
-    for statement in all().filter(|statement| !statement.is_header) {
-        let elsewhere = statement
+    for statement in statements.iter().filter(|statement| !statement.is_header) {
+        let definition = statement
             .name
             .and_then(|name| definitions.get(name))
-            .filter(|it| statement.yields_to(it));
-        let text = match elsewhere {
+            .filter(|definition| statement.yields_to(definition));
+        let text = match definition {
             Some(_) if is_function(statement.text) => statement.declaration(),
             Some(definition) => (*definition).to_owned(),
             None => match statement.name.and_then(|name| results.get(name)) {
@@ -70,7 +71,7 @@ pub(super) fn merge(texts: &[String], symbols: &Symbols) -> String {
                 _ => statement.text.to_owned(),
             },
         };
-        if done.insert(text.clone()) {
+        if written.insert(text.clone()) {
             merged.push_str(&text);
             merged.push('\n');
         }
@@ -82,30 +83,37 @@ pub(super) fn merge(texts: &[String], symbols: &Symbols) -> String {
 fn definitions<'a>(modules: &[Vec<Statement<'a>>], symbols: &Symbols) -> HashMap<&'a str, &'a str> {
     let mut definitions = HashMap::new();
     for (index, module) in modules.iter().enumerate() {
-        let own = module.iter().filter(|statement| statement.is_definition());
-        let named = own.filter_map(|statement| Some((statement.name?, statement.text)));
-        definitions.extend(named.filter(|(name, _)| symbols.is_from(name, index)));
+        definitions.extend(
+            module
+                .iter()
+                .filter(|statement| statement.is_definition())
+                .filter_map(|statement| Some((statement.name?, statement.text)))
+                .filter(|(name, _)| symbols.is_from(name, index)),
+        );
     }
     definitions
 }
 
 /// Returns the texts with local symbols renamed where another text uses the name.
-fn apart(texts: &[String]) -> Vec<Cow<'_, str>> {
+fn rename_local_symbols(texts: &[String]) -> Vec<Cow<'_, str>> {
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
     let shared = modules
         .iter()
         .flatten()
         .filter(|statement| statement.linkage != Linkage::Internal);
-    let mut taken: HashSet<String> = shared.filter_map(|it| it.name.map(str::to_owned)).collect();
+    let mut used_names: HashSet<String> = shared
+        .filter_map(|statement| statement.name.map(str::to_owned))
+        .collect();
     let mut renamed = Vec::new();
     for (number, (text, module)) in texts.iter().zip(&modules).enumerate() {
         let local = module
             .iter()
             .filter(|statement| statement.linkage == Linkage::Internal);
-        let own: HashSet<&str> = local.filter_map(|statement| statement.name).collect();
-        let (clashing, free): (Vec<&str>, Vec<&str>) =
-            own.into_iter().partition(|name| taken.contains(*name));
-        taken.extend(free.into_iter().map(str::to_owned));
+        let local_names: HashSet<&str> = local.filter_map(|statement| statement.name).collect();
+        let (clashing, unique): (Vec<&str>, Vec<&str>) = local_names
+            .into_iter()
+            .partition(|name| used_names.contains(*name));
+        used_names.extend(unique.into_iter().map(str::to_owned));
         let names: HashMap<&str, String> = clashing
             .into_iter()
             .map(|name| (name, format!("{name}$file{number}")))
@@ -122,40 +130,41 @@ fn apart(texts: &[String]) -> Vec<Cow<'_, str>> {
 /// Returns the text with renamed symbols. Inner names that shadow them are renamed too, which has no effect.
 fn rename(text: &str, names: &HashMap<&str, String>) -> String {
     let mut renamed = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let blanks = rest.len() - skip_blanks(rest).len();
+    let mut remaining = text;
+    while let Some(first) = remaining.chars().next() {
+        let blanks = remaining.len() - skip_blanks(remaining).len();
         let end = match first {
             _ if blanks > 0 => blanks,
-            '"' => rest[1..].find('"').map_or(rest.len(), |end| end + 2),
+            '"' => remaining[1..]
+                .find('"')
+                .map_or(remaining.len(), |end| end + 2),
             // A directive, or a component of a vector.
             '.' => {
-                1 + rest[1..]
-                    .find(|next| !is_of_name(next))
-                    .unwrap_or(rest.len() - 1)
+                1 + remaining[1..]
+                    .find(|next| !is_name_character(next))
+                    .unwrap_or(remaining.len() - 1)
             }
-            _ if is_of_name(first) => rest.find(|next| !is_of_name(next)).unwrap_or(rest.len()),
+            _ if is_name_character(first) => remaining
+                .find(|next| !is_name_character(next))
+                .unwrap_or(remaining.len()),
             _ => first.len_utf8(),
         };
-        let (word, after) = rest.split_at(end);
+        let (word, after) = remaining.split_at(end);
         renamed.push_str(names.get(word).map_or(word, String::as_str));
-        rest = after;
+        remaining = after;
     }
     renamed
 }
 
-fn is_of_name(character: char) -> bool {
+fn is_name_character(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '$' | '%')
 }
 
 /// Returns the newest of the header directives with this prefix, on a separate line.
-fn newest<'a>(
-    directive: &str,
-    statements: impl Iterator<Item = &'a Statement<'a>>,
-) -> Option<String> {
-    let found =
-        statements.filter(|statement| statement.is_header && statement.text.starts_with(directive));
-    let newest = found
+fn newest(directive: &str, statements: &[&Statement<'_>]) -> Option<String> {
+    let newest = statements
+        .iter()
+        .filter(|statement| statement.is_header && statement.text.starts_with(directive))
         .map(|statement| statement.text.trim())
         .reduce(|a, b| if age(b) > age(a) { b } else { a })?;
     Some(format!("{newest}\n"))
@@ -193,8 +202,8 @@ fn is_function(statement: &str) -> bool {
 
 /// Returns the result of a device function, with its parentheses.
 fn result(statement: &str) -> Option<&str> {
-    let (_, rest) = statement.split_once(".func")?;
-    skip_blanks(rest)
+    let (_, remaining) = statement.split_once(".func")?;
+    skip_blanks(remaining)
         .split_inclusive(')')
         .next()
         .filter(|result| result.starts_with('('))
@@ -202,11 +211,11 @@ fn result(statement: &str) -> Option<&str> {
 
 fn statements(text: &str) -> Vec<Statement<'_>> {
     let mut statements = Vec::new();
-    let mut rest = skip_blanks(text);
-    while !rest.is_empty() {
-        let (statement, after) = rest.split_at(statement_end(rest));
+    let mut remaining = skip_blanks(text);
+    while !remaining.is_empty() {
+        let (statement, after) = remaining.split_at(statement_end(remaining));
         statements.push(Statement::new(statement));
-        rest = skip_blanks(after);
+        remaining = skip_blanks(after);
     }
     statements
 }
@@ -329,17 +338,17 @@ fn name(statement: &str) -> Option<&str> {
     let function = FUNCTIONS
         .iter()
         .find_map(|directive| statement.split_once(directive));
-    let mut rest = skip_blanks(function.map_or(statement, |(_, rest)| rest));
-    if function.is_some() && rest.starts_with('(') {
-        rest = skip_blanks(rest.split_once(')')?.1);
+    let mut remaining = skip_blanks(function.map_or(statement, |(_, remaining)| remaining));
+    if function.is_some() && remaining.starts_with('(') {
+        remaining = skip_blanks(remaining.split_once(')')?.1);
     }
     loop {
-        let end = rest
+        let end = remaining
             .find(|character: char| !is_word(character))
-            .unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end);
+            .unwrap_or(remaining.len());
+        let (word, after) = remaining.split_at(end);
         match word.chars().next()? {
-            '.' | '0'..='9' => rest = skip_blanks(after),
+            '.' | '0'..='9' => remaining = skip_blanks(after),
             _ => return Some(word),
         }
     }
@@ -351,21 +360,23 @@ fn is_word(character: char) -> bool {
 
 /// Returns the text without the blanks and comments that it begins with.
 fn skip_blanks(text: &str) -> &str {
-    let mut rest = text.trim_start();
+    let mut remaining = text.trim_start();
     loop {
-        let after = if rest.starts_with("//") {
-            rest.split_once('\n').map_or("", |(_, after)| after)
-        } else if rest.starts_with("/*") {
-            rest.split_once("*/").map_or("", |(_, after)| after)
+        let after = if remaining.starts_with("//") {
+            remaining.split_once('\n').map_or("", |(_, after)| after)
+        } else if remaining.starts_with("/*") {
+            remaining.split_once("*/").map_or("", |(_, after)| after)
         } else {
-            return rest;
+            return remaining;
         };
-        rest = after.trim_start();
+        remaining = after.trim_start();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     fn merge_all(texts: &[String]) -> String {
@@ -380,24 +391,25 @@ mod tests {
         merge(texts, &symbols)
     }
 
+    fn duration(operation: impl FnOnce()) -> Duration {
+        let start = Instant::now();
+        operation();
+        start.elapsed()
+    }
+
     /// Asserts that four times the text takes about four times as long, and not sixteen times. A busy machine gets several tries.
     fn assert_linear(unit: &str, read: impl Fn(&str)) {
         let text = unit.repeat(65_536 / unit.len());
         let longer = text.repeat(4);
-        let time = |text: &str| {
-            let start = std::time::Instant::now();
-            read(text);
-            start.elapsed()
-        };
         let is_linear = (0..8).any(|_| {
-            let limit = time(&text) * 10 + std::time::Duration::from_millis(20);
-            time(&longer) < limit
+            let limit = duration(|| read(&text)) * 10 + Duration::from_millis(20);
+            duration(|| read(&longer)) < limit
         });
         assert!(is_linear, "{unit:?}: four times the text takes too long");
     }
 
     #[test]
-    fn every_shape_of_text_is_split_in_linear_time() {
+    fn text_is_split_in_linear_time() {
         for unit in [
             ".visible /* ",
             ".visible // ",
@@ -454,7 +466,7 @@ mod tests {
         .visible .func (.param .b32 r) twice (.param .b32 x)\n{ /* } */ ret; }\n";
 
     #[test]
-    fn declarations_resolve_to_the_definitions_of_other_texts() {
+    fn declarations_resolve_to_other_texts() {
         let merged = merge_all(&[CALLER.to_owned(), CALLEE.to_owned()]);
         assert!(!merged.contains(".extern"), "{merged}");
         assert!(
@@ -475,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn header_is_of_the_newest_version_and_the_highest_target() {
+    fn header_has_newest_version_and_highest_target() {
         let texts = [
             ("8.9", "sm_75"),
             ("8.6", "sm_100a, debug"),
@@ -509,14 +521,14 @@ mod tests {
 
     #[test]
     fn symbols_local_to_one_text_stay_distinct() {
-        let file = |step: u32| {
+        let texts = [1, 2].map(|step| {
             format!(
                 ".version 7.8\n.target sm_75\n.address_size 64\n.global .u32 count; // count in \"count\"\n\
                  .func helper() {{ .reg .u32 %count; atom.global.add.u32 %count, [count], {step}; ret; }}\n\
                  .visible .entry k{step}() {{ call helper; ret; }}\n"
             )
-        };
-        let merged = merge_all(&[file(1), file(2)]);
+        });
+        let merged = merge_all(&texts);
         for line in [
             ".global .u32 count;",
             ".global .u32 count$file1;",
@@ -535,24 +547,26 @@ mod tests {
             ".visible .global .align 4 .u32 table",
             ".global .align 4 .u32 count",
         );
-        let merged = merge_all(&[file(1), other.clone().replace("count[", "k1[")]);
+        let merged = merge_all(&[texts[0].clone(), other.clone().replace("count[", "k1[")]);
         assert!(
             merged.contains("k1$file1[2]") && merged.contains(".entry k1()"),
             "{merged}"
         );
     }
 
+    /// Returns a text that defines a variable and a function with this linkage.
+    fn defining(linkage: &str, value: u32) -> String {
+        format!(
+            ".version 7.8\n.target sm_75\n.address_size 64\n{linkage} .global .u32 limit = {value};\n\
+             {linkage} .func f()\n{{ .reg .u32 %r; mov.u32 %r, {value}; ret; }}\n.weak .entry k() {{ trap; ret; }}\n"
+        )
+    }
+
     #[test]
     fn weak_definition_yields_to_a_visible_one_and_to_an_earlier_one() {
-        let file = |linkage: &str, value: u32| {
-            format!(
-                ".version 7.8\n.target sm_75\n.address_size 64\n{linkage} .global .u32 limit = {value};\n\
-                 {linkage} .func f()\n{{ .reg .u32 %r; mov.u32 %r, {value}; ret; }}\n.weak .entry k() {{ trap; ret; }}\n"
-            )
-        };
         for (files, kept) in [
-            ([file(".weak", 1), file(".weak", 2)], 1),
-            ([file(".weak", 1), file(".visible", 2)], 2),
+            ([defining(".weak", 1), defining(".weak", 2)], 1),
+            ([defining(".weak", 1), defining(".visible", 2)], 2),
         ] {
             let merged = merge_all(&files);
             assert_eq!(
@@ -593,15 +607,15 @@ mod tests {
     }
 
     #[test]
-    fn path_with_dots_and_sections_of_debuggers_stay_whole() {
+    fn paths_and_debug_sections_stay_whole() {
         let text = ".version 8.0\n.target sm_75\n.file 1 \"/lib/python3.11/a.py\"\n.entry a() { ret; }\n\
                     .section .debug_str { .b8 1 }\n.entry b() { ret; }\n";
-        let found: Vec<&str> = statements(text)
+        let texts: Vec<&str> = statements(text)
             .iter()
             .map(|statement| statement.text)
             .collect();
         assert_eq!(
-            found[2..],
+            texts[2..],
             [
                 ".file 1 \"/lib/python3.11/a.py\"",
                 ".entry a() { ret; }",

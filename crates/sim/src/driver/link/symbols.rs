@@ -22,7 +22,7 @@ struct Definition {
 impl Symbols {
     /// Adds the definitions of an input. Fails with the linker's message, and changes nothing, if they contradict those of other inputs.
     pub(super) fn add(&mut self, module: &Module, index: usize, file: &str) -> Result<(), String> {
-        let own: Vec<(&str, Definition)> = definitions(module)
+        let added: Vec<(&str, Definition)> = definitions(module)
             .map(|(name, linkage, size)| {
                 (
                     name,
@@ -35,12 +35,12 @@ impl Symbols {
                 )
             })
             .collect();
-        for (name, new) in &own {
+        for (name, new) in &added {
             if let Some(first) = self.0.get(*name) {
                 first.check(new, name)?;
             }
         }
-        for (name, new) in own {
+        for (name, new) in added {
             match self.0.get_mut(name) {
                 Some(first) if new.replaces(first) => *first = new,
                 Some(_) => {}
@@ -80,7 +80,8 @@ fn definitions(module: &Module) -> impl Iterator<Item = (&str, Linkage, u64)> {
 impl Definition {
     /// Fails if the linker refuses `new` beside this definition.
     fn check(&self, new: &Self, name: &str) -> Result<(), String> {
-        let (first, second) = (&self.file, &new.file);
+        let first = &self.file;
+        let second = &new.file;
         match (self.linkage, new.linkage) {
             (Linkage::Visible, Linkage::Visible) => Err(format!(
                 "Multiple definition of '{name}' in '{second}', first defined in '{first}'"

@@ -31,7 +31,7 @@ macro_rules! widths {
                 ) -> Result {
                     self.require_current()?;
                     self.$later(address, pitch, value, width, height, legacy())?;
-                    let is_on_host = self.memory().find(address).is_some_and(|found| found.purpose.is_on_host());
+                    let is_on_host = self.memory().find(address).is_some_and(|allocation| allocation.purpose.is_on_host());
                     if is_on_host { self.cuStreamSynchronize(legacy()) } else { Ok(()) }
                 }
 
@@ -70,10 +70,9 @@ impl Driver {
         let row = fill.count.checked_mul(fill.width).ok_or(INVALID)?;
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
-        let is_aligned = |place: u64| place.is_multiple_of(fill.width as u64);
-        if !is_aligned(address)
-            || (rows.height > 1 && (rows.pitch < row || !is_aligned(rows.pitch as u64)))
-        {
+        let is_pitch_valid =
+            rows.height <= 1 || (rows.pitch >= row && rows.pitch.is_multiple_of(fill.width));
+        if !address.is_multiple_of(fill.width as u64) || !is_pitch_valid {
             return Err(INVALID);
         }
         if row == 0 || rows.height == 0 {

@@ -6,7 +6,6 @@ use curium_sys::{
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
-use crate::driver::virtual_memory::checked_access;
 use crate::driver::{Driver, Result};
 use crate::memory::Location;
 
@@ -21,9 +20,9 @@ impl Driver {
         location: Pointer<CUmemLocation>,
         kind: CUmemAllocationType,
     ) -> Result {
-        let place = pool.required()?;
+        let output = pool.required()?;
         let (location, is_managed) = self.pool_place(&location.read()?, kind)?;
-        place.write(self.memory().default_pool(location, is_managed).as_raw())
+        output.write(self.memory().default_pool(location, is_managed).as_raw())
     }
 
     pub(crate) fn cuMemGetMemPool(
@@ -32,9 +31,9 @@ impl Driver {
         location: Pointer<CUmemLocation>,
         kind: CUmemAllocationType,
     ) -> Result {
-        let place = pool.required()?;
+        let output = pool.required()?;
         let (location, is_managed) = self.pool_place(&location.read()?, kind)?;
-        place.write(self.memory().current_pool(location, is_managed).as_raw())
+        output.write(self.memory().current_pool(location, is_managed).as_raw())
     }
 
     pub(crate) fn cuMemSetMemPool(
@@ -57,39 +56,33 @@ impl Driver {
         let id = self.pool(pool)?;
         // SAFETY: the caller passes `count` descriptions.
         let rights = unsafe { elements(rights.as_ptr(), count) }?;
-        let right = |right: &CUmemAccessDesc| {
-            Ok((
-                self.location(&right.location)?,
-                checked_access(right.flags)?,
-            ))
-        };
-        let rights: Vec<_> = rights.iter().map(right).collect::<Result<_>>()?;
+        let rights = self.access_rights(rights)?;
         let mut records = self.memory().write();
         let pool = records
             .pools
             .get_mut(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let home = pool.location;
-        let is_peer = |(location, _): &(Location, u32)| {
-            matches!(location, Location::Device(_)) && home != Some(*location)
-        };
-        if !self.config().has_peers()
-            && matches!(home, Some(Location::Device(_)))
-            && rights.iter().any(is_peer)
-        {
-            return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
+        if !self.config().has_peers() && matches!(pool.location, Some(Location::Device(_))) {
+            let has_peer = rights.iter().any(|(location, _)| {
+                matches!(location, Location::Device(_)) && pool.location != Some(*location)
+            });
+            if has_peer {
+                return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
+            }
         }
-        // The device of a pool keeps its rights, and only devices can be given any.
-        let is_refused = |(location, flags): &(Location, u32)| match location {
-            Location::Device(_) => pool.location == Some(*location) && *flags != 3,
-            Location::Host | Location::HostNuma(_) => true,
-        };
-        if rights.iter().any(is_refused) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        for (location, flags) in &rights {
+            // The device of a pool keeps its rights, and only devices can be given any.
+            let is_rejected = match location {
+                Location::Device(_) => pool.location == Some(*location) && *flags != 3,
+                Location::Host | Location::HostNuma(_) => true,
+            };
+            if is_rejected {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
         }
-        rights
-            .into_iter()
-            .for_each(|(location, flags)| pool.set_rights(location, flags));
+        for (location, flags) in rights {
+            pool.set_rights(location, flags);
+        }
         Ok(())
     }
 
@@ -99,7 +92,7 @@ impl Driver {
         pool: Pointer<CUmemPoolHandle_st>,
         location: Pointer<CUmemLocation>,
     ) -> Result {
-        let place = flags.required()?;
+        let output = flags.required()?;
         let id = self.pool(pool)?;
         let location = self.location(&location.read()?)?;
         let records = self.memory().read();
@@ -107,6 +100,6 @@ impl Driver {
             .pools
             .get(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        place.write(CUmemAccess_flags(pool.rights(location)))
+        output.write(CUmemAccess_flags(pool.rights(location)))
     }
 }

@@ -10,7 +10,7 @@ use curium_sys::{
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
-use crate::memory::{Foreign, Location, Owner, Place, Pool, Purpose};
+use crate::memory::{Foreign, Location, Owner, Pool, Purpose, SharedAllocation};
 
 const DESCRIPTOR: CUmemAllocationHandleType =
     CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
@@ -28,7 +28,7 @@ impl Driver {
         handle_type: CUmemAllocationHandleType,
         flags: u64,
     ) -> Result {
-        let place = exported.required()?;
+        let output = exported.required()?;
         let id = self.pool(pool)?;
         let (handle_types, device) = {
             let records = self.memory().read();
@@ -45,7 +45,7 @@ impl Driver {
             .memory()
             .origin(self.serial)
             .ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
-        let name = Place {
+        let name = SharedAllocation {
             origin,
             offset: 0,
             size: 0,
@@ -53,7 +53,7 @@ impl Driver {
             pool: id.number(),
         };
         // SAFETY: for this type the caller passes a pointer to an `int`.
-        unsafe { place.cast::<i32>() }.write(self.memory().publish(&name)?)?;
+        unsafe { output.cast::<i32>() }.write(self.memory().publish(&name)?)?;
         if let Some(pool) = self.memory().write().pools.get_mut(id) {
             pool.is_shared = true;
         }
@@ -68,7 +68,7 @@ impl Driver {
         handle_type: CUmemAllocationHandleType,
         flags: u64,
     ) -> Result {
-        let place = pool.required()?;
+        let output = pool.required()?;
         if flags != 0 || handle_type != DESCRIPTOR {
             return Err(INVALID);
         }
@@ -86,7 +86,7 @@ impl Driver {
             foreign,
             ..Pool::at(Some(Location::Device(name.device)), false)
         };
-        place.write(self.memory().write().pools.insert(pool).as_raw())
+        output.write(self.memory().write().pools.insert(pool).as_raw())
     }
 
     pub(crate) fn cuMemPoolExportPointer(
@@ -94,24 +94,24 @@ impl Driver {
         data: Pointer<CUmemPoolPtrExportData>,
         address: CUdeviceptr,
     ) -> Result {
-        let place = data.required()?;
-        let found = self
+        let output = data.required()?;
+        let allocation = self
             .memory()
             .find(address)
-            .filter(|found| found.base == address && !found.is_retired);
-        let found = found
-            .filter(|found| self.is_exportable(found.purpose))
+            .filter(|allocation| allocation.base == address && !allocation.is_retired);
+        let allocation = allocation
+            .filter(|allocation| self.is_exportable(allocation.purpose))
             .ok_or(INVALID)?;
-        if self.memory().is_private(&found) {
-            drop(self.wait_for_device(self.lock(), found.owner.device)?);
+        if self.memory().is_private(&allocation) {
+            drop(self.wait_for_device(self.lock(), allocation.owner.device)?);
         }
-        let at = self
+        let shared = self
             .memory()
-            .place_of(&found, self.serial)
+            .share(&allocation, self.serial)
             .ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
-        self.memory().note_shared(found.base);
-        place.write(CUmemPoolPtrExportData {
-            reserved: at.to_bytes(),
+        self.memory().record_sharing(allocation.base);
+        output.write(CUmemPoolPtrExportData {
+            reserved: shared.to_bytes(),
         })
     }
 
@@ -121,18 +121,18 @@ impl Driver {
         pool: Pointer<CUmemPoolHandle_st>,
         data: Pointer<CUmemPoolPtrExportData>,
     ) -> Result {
-        let place = address.required()?;
+        let output = address.required()?;
         let foreign = self
             .memory()
             .read()
             .pools
             .get(self.pool(pool)?)
             .and_then(|pool| pool.foreign);
-        let at = Place::from_bytes(&data.read()?.reserved).ok_or(INVALID)?;
+        let shared = SharedAllocation::from_bytes(&data.read()?.reserved).ok_or(INVALID)?;
         if foreign
             != Some(Foreign {
-                origin: at.origin,
-                pool: at.pool,
+                origin: shared.origin,
+                pool: shared.pool,
             })
         {
             return Err(INVALID);
@@ -140,9 +140,9 @@ impl Driver {
         // Imported memory belongs to no context.
         let owner = Owner {
             context: Id::from_number(0),
-            device: at.device,
+            device: shared.device,
         };
-        place.write(self.memory().open_foreign(at, owner)?)
+        output.write(self.memory().open_foreign(shared, owner)?)
     }
 }
 

@@ -5,7 +5,7 @@ use curium_sys::{
     CUaddress_mode, CUarray_format, CUfilter_mode, CUresourceViewFormat, CUresourcetype,
 };
 
-use super::{Resource, Texture, array_of};
+use super::{Resource, Texture, resource_array};
 use crate::argument::Pointer;
 use crate::driver::array::Shape;
 use crate::driver::{Array, Driver, MipmappedArray, State};
@@ -20,15 +20,13 @@ impl Driver {
             .textures
             .get(Id::from_number(handle))
             .or_else(|| state.destroyed_textures.get(handle))?;
-        let (arrays, mut found) = (
-            texture.resource.arrays(&state),
-            texture.for_kernels(&state)?,
-        );
-        found.tiles = arrays
+        let arrays = texture.resource.arrays(&state);
+        let mut texture = texture.for_kernels(&state)?;
+        texture.tiles = arrays
             .into_iter()
-            .filter_map(|array| state.tiles_of(array))
+            .filter_map(|array| state.sparse_tiles(array))
             .collect();
-        Some(found)
+        Some(texture)
     }
 
     /// Returns the surface of a handle that a kernel uses.
@@ -38,7 +36,7 @@ impl Driver {
             .surfaces
             .get(Id::from_number(handle))
             .or_else(|| state.destroyed_surfaces.get(handle))?;
-        let array = state.array(array_of(&surface.resource.0)?).ok()?;
+        let array = state.array(resource_array(&surface.resource.0)?).ok()?;
         Some(exec::Surface {
             image: array.image(),
             element: array.shape.as_element()?,
@@ -50,10 +48,10 @@ impl Texture {
     fn for_kernels(&self, state: &State) -> Option<exec::Texture> {
         let (mut levels, mut element) = self.resource.images(state)?;
         let options = &self.description;
-        let has = |flag| options.flags & flag != 0;
+        let flags = options.flags;
         if let Some(view) = &self.view {
             levels = viewed(levels, view);
-            element = element_of_view(view.format).unwrap_or(element);
+            element = view_element(view.format).unwrap_or(element);
         }
         Some(exec::Texture {
             levels,
@@ -67,9 +65,9 @@ impl Texture {
             is_linear: options.filterMode == CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
             is_linear_in_levels: options.mipmapFilterMode
                 == CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
-            has_normalized_coordinates: has(CU_TRSF_NORMALIZED_COORDINATES),
-            reads_integers: has(CU_TRSF_READ_AS_INTEGER),
-            is_srgb: has(CU_TRSF_SRGB),
+            has_normalized_coordinates: flags & CU_TRSF_NORMALIZED_COORDINATES != 0,
+            reads_integers: flags & CU_TRSF_READ_AS_INTEGER != 0,
+            is_srgb: flags & CU_TRSF_SRGB != 0,
             is_buffer: self.resource.0.resType == CUresourcetype::CU_RESOURCE_TYPE_LINEAR,
             level_bias: options.mipmapLevelBias,
             level_range: [options.minMipmapLevelClamp, options.maxMipmapLevelClamp],
@@ -82,7 +80,7 @@ impl Texture {
 impl Resource {
     /// Returns the arrays, the largest first.
     fn arrays(&self, state: &State) -> Vec<Id<Array>> {
-        if let Some(array) = array_of(&self.0) {
+        if let Some(array) = resource_array(&self.0) {
             return vec![array];
         }
         self.mipmapped(state)
@@ -105,7 +103,7 @@ impl Resource {
     fn images(&self, state: &State) -> Option<(Vec<Image>, Element)> {
         match self.0.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
-                let array = state.array(array_of(&self.0)?).ok()?;
+                let array = state.array(resource_array(&self.0)?).ok()?;
                 Some((vec![array.image()], array.shape.as_element()?))
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
@@ -122,7 +120,7 @@ impl Resource {
                 // SAFETY: the type selects this member, which the caller has initialized.
                 let linear = unsafe { self.0.res.linear };
                 let element = Element {
-                    channel: channel_of(linear.format)?,
+                    channel: format_channel(linear.format)?,
                     channels: linear.numChannels,
                 };
                 let width = (linear.sizeInBytes as u64 / element.bytes()) as u32;
@@ -139,18 +137,16 @@ impl Resource {
                 // SAFETY: a texture is of one of the four types, and this is the fourth.
                 let plane = unsafe { self.0.res.pitch2D };
                 let element = Element {
-                    channel: channel_of(plane.format)?,
+                    channel: format_channel(plane.format)?,
                     channels: plane.numChannels,
                 };
-                let (width, height) = (plane.width as u32, plane.height as u32);
-                let pitch = plane.pitchInBytes as u64;
                 Some((
                     vec![Image {
                         base: plane.devPtr,
-                        width,
-                        height,
+                        width: plane.width as u32,
+                        height: plane.height as u32,
                         depth: 1,
-                        pitch,
+                        pitch: plane.pitchInBytes as u64,
                     }],
                     element,
                 ))
@@ -174,7 +170,7 @@ impl Array {
 impl Shape {
     fn as_element(&self) -> Option<Element> {
         Some(Element {
-            channel: channel_of(self.format)?,
+            channel: format_channel(self.format)?,
             channels: self.channels,
         })
     }
@@ -183,28 +179,25 @@ impl Shape {
 /// Returns the levels and layers of a resource view.
 fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
     let last = (levels.len() - 1) as u32;
-    let (first, end) = (
-        view.firstMipmapLevel.min(last),
-        view.lastMipmapLevel.min(last),
-    );
+    let first = view.firstMipmapLevel.min(last);
+    let end = view.lastMipmapLevel.min(last);
     let layers = (view.lastLayer + 1).saturating_sub(view.firstLayer);
-    let in_view = |mut image: Image| {
-        if view.lastLayer > 0 && image.depth > view.firstLayer {
-            image.base += u64::from(view.firstLayer) * u64::from(image.height) * image.pitch;
-            image.depth = layers.min(image.depth - view.firstLayer);
-        }
-        image
-    };
     levels
         .into_iter()
-        .map(in_view)
+        .map(|mut image| {
+            if view.lastLayer > 0 && image.depth > view.firstLayer {
+                image.base += u64::from(view.firstLayer) * u64::from(image.height) * image.pitch;
+                image.depth = layers.min(image.depth - view.firstLayer);
+            }
+            image
+        })
         .skip(first as usize)
         .take((end.max(first) - first + 1) as usize)
         .collect()
 }
 
 /// Returns the element of a view in another format of the same size.
-fn element_of_view(format: CUresourceViewFormat) -> Option<Element> {
+fn view_element(format: CUresourceViewFormat) -> Option<Element> {
     // Formats are numbered in groups of one, two and four channels, followed by the compressed ones.
     const CHANNELS: [Channel; 8] = [
         Channel::U8,
@@ -226,7 +219,7 @@ fn element_of_view(format: CUresourceViewFormat) -> Option<Element> {
     })
 }
 
-fn channel_of(format: CUarray_format) -> Option<Channel> {
+fn format_channel(format: CUarray_format) -> Option<Channel> {
     Some(match format {
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => Channel::U8,
         CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => Channel::I8,

@@ -24,7 +24,7 @@ impl Driver {
         handle_type: CUmemAllocationHandleType,
         flags: u64,
     ) -> Result {
-        let place = exported.required()?;
+        let output = exported.required()?;
         if flags != 0 || handle_type != DESCRIPTOR {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -32,7 +32,7 @@ impl Driver {
             .memory()
             .export_physical(physical(handle), handle_type.0)?;
         // SAFETY: for this type the caller passes a pointer to an `int`.
-        unsafe { place.cast::<i32>() }.write(descriptor)
+        unsafe { output.cast::<i32>() }.write(descriptor)
     }
 
     /// Imports from a descriptor, which remains owned by the caller.
@@ -42,7 +42,7 @@ impl Driver {
         exported: Pointer<c_void>,
         handle_type: CUmemAllocationHandleType,
     ) -> Result {
-        let place = handle.required()?;
+        let output = handle.required()?;
         if handle_type != DESCRIPTOR {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -50,10 +50,9 @@ impl Driver {
         let descriptor =
             i32::try_from(exported.address()).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let devices = self.config().devices as usize;
-        let exists = |location| !matches!(location, Location::Device(device) if device >= devices);
-        let imported = self
-            .memory()
-            .import_physical(descriptor, |properties| exists(properties.location))?;
-        place.write(imported.number())
+        let imported = self.memory().import_physical(descriptor, |properties| {
+            !matches!(properties.location, Location::Device(device) if device >= devices)
+        })?;
+        output.write(imported.number())
     }
 }
