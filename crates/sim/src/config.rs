@@ -285,13 +285,15 @@ impl Config {
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS;
         self.concurrent_managed_access
             && !self.platform.is_windows()
-            && self.device_model.figure(attribute) != 0
+            && self.device_model.attribute_value(attribute) != 0
     }
 
     /// Returns `true` if kernels may access pageable host memory.
     pub(crate) fn has_pageable_memory_access(&self) -> bool {
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;
-        FINDS_HOST_MEMORY && !self.platform.is_windows() && self.device_model.figure(attribute) != 0
+        FINDS_HOST_MEMORY
+            && !self.platform.is_windows()
+            && self.device_model.attribute_value(attribute) != 0
     }
 
     /// Returns `true` if devices may access each other's memory.

@@ -110,7 +110,7 @@ pub(crate) struct Driver {
     threads: Mutex<Vec<JoinHandle<()>>>,
     log: log::Log,
     graph_memory: Mutex<GraphMemory>,
-    printed: print::Printed,
+    printed: print::KernelOutput,
     /// Stops kernels when the driver ends.
     canceled: AtomicBool,
 }
@@ -155,7 +155,7 @@ impl Driver {
             threads: Mutex::new(Vec::new()),
             log: log::Log::default(),
             graph_memory: Mutex::new(GraphMemory::default()),
-            printed: print::Printed::default(),
+            printed: print::KernelOutput::default(),
             canceled: AtomicBool::new(false),
             config,
         }))
@@ -296,7 +296,7 @@ impl Driver {
         live
     }
 
-    pub(crate) fn adopt_thread(&self, thread: JoinHandle<()>) {
+    pub(crate) fn register_thread(&self, thread: JoinHandle<()>) {
         self.threads.lock().push(thread);
     }
 
@@ -310,7 +310,7 @@ impl Driver {
             // Threads of the simulator report their panics when they happen.
             thread.join().unwrap_or_default();
         }
-        self.write_printed();
+        self.flush_output();
     }
 }
 

@@ -59,7 +59,7 @@ macro_rules! export_variant {
         /// # Safety
         ///
         /// The contract of the C function.
-        // SAFETY: as for the other functions.
+        // SAFETY: no other symbol of a process that loads this library as its driver has this name.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $variant($($parameter: $ty),*) -> $result {
             // SAFETY: the caller upholds the contract of the C function.

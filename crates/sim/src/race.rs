@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-pub(crate) use self::host::Before;
+pub(crate) use self::host::HostSnapshot;
 use self::mark::{Mark, RacingAccess, Step};
 pub(crate) use self::mark::{NOBODY, Party};
 pub(crate) use self::marks::Marks;

@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn same_seed_gives_the_same_order_and_another_seed_another() {
+    fn seed_determines_the_order() {
         assert_eq!(three_streams(7), three_streams(7));
         assert_ne!(three_streams(7), three_streams(8));
     }
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn single_worker_starts_without_a_request_only_when_the_host_is_idle_or_far_ahead() {
+    fn single_worker_starts_when_the_host_is_idle() {
         let mut schedule = Schedule::new(0, 1, None);
         let ticket = schedule.submit(TARGET(), &[], nothing());
         let now = schedule.nodes[&ticket].submitted;
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_thread_runs_nothing_while_a_host_function_may_wait_for_it() {
+    fn waiting_thread_yields_to_host_functions() {
         let mut schedule = Schedule::new(0, 2, None);
         let function =
             HostFunction::new(Some(unused), std::ptr::null_mut()).expect("it has a function");
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn single_worker_starts_nothing_while_a_waiting_thread_runs_its_work() {
+    fn single_worker_yields_to_a_waiting_thread() {
         let mut schedule = Schedule::new(0, 1, None);
         let first = schedule.submit(TARGET(), &[], nothing());
         let second = schedule.submit(TARGET(), &[], nothing());

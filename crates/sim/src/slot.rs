@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_allocated_in_turn_except_for_the_exported_one() {
+    fn slots_are_allocated_in_turn() {
         let mut slots = Slots {
             taken: [false; COUNT],
             last: EXPORTED,

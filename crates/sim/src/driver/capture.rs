@@ -155,7 +155,12 @@ impl Driver {
     }
 
     /// Enqueues work on a stream, or adds a node if the stream captures.
-    pub(crate) fn put(&self, state: &mut State, stream: Id<Stream>, content: Content) -> Result {
+    pub(crate) fn enqueue(
+        &self,
+        state: &mut State,
+        stream: Id<Stream>,
+        content: Content,
+    ) -> Result {
         if state.is_capturing(stream) {
             return state.add_captured(stream, content);
         }

@@ -101,7 +101,7 @@ impl Driver {
         context: Pointer<CUctx_st>,
     ) -> Result {
         let output = device.required()?;
-        let context = self.given_or_current(context)?;
+        let context = self.handle_or_current(context)?;
         output.write(self.lock().context(context)?.device as CUdevice)
     }
 
@@ -121,7 +121,7 @@ impl Driver {
 
     pub(crate) fn cuCtxGetId(&self, context: Pointer<CUctx_st>, id: Pointer<u64>) -> Result {
         let output = id.required()?;
-        let context = self.given_or_current(context)?;
+        let context = self.handle_or_current(context)?;
         output.write(self.lock().valid_context(context)?.number)
     }
 
@@ -131,7 +131,7 @@ impl Driver {
         version: Pointer<u32>,
     ) -> Result {
         let output = version.required()?;
-        let context = self.given_or_current(context)?;
+        let context = self.handle_or_current(context)?;
         self.lock().valid_context(context)?;
         output.write(API_VERSION)
     }
@@ -153,7 +153,7 @@ impl Driver {
     }
 
     pub(crate) fn cuCtxSynchronize_v2(&self, context: Pointer<CUctx_st>) -> Result {
-        let context = self.given_or_current(context)?;
+        let context = self.handle_or_current(context)?;
         let state = self.lock();
         state.valid_context(context)?;
         self.synchronize_context(state, context)
@@ -165,7 +165,7 @@ impl Driver {
         context: Pointer<CUctx_st>,
         event: Pointer<CUevent_st>,
     ) -> Result {
-        let context = self.given_or_current(context)?;
+        let context = self.handle_or_current(context)?;
         self.record_in_context(context, event)
     }
 
@@ -175,7 +175,7 @@ impl Driver {
         context: Pointer<CUctx_st>,
         event: Pointer<CUevent_st>,
     ) -> Result {
-        let context = self.given_or_current(context)?;
+        let context = self.handle_or_current(context)?;
         self.wait_in_context(context, event)
     }
 }
@@ -200,7 +200,7 @@ impl Driver {
     }
 
     /// Returns the context of a handle, or the current one for a null handle.
-    pub(crate) fn given_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
+    pub(crate) fn handle_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() {
             self.current()
         } else {
@@ -234,14 +234,14 @@ impl Driver {
         self.expect_uncaptured_context(&mut state, context)?;
         let (_, event) = state.event(event)?;
         let ticket = event.ticket;
-        let elsewhere = event.elsewhere();
+        let remote_record = event.remote_record();
         let streams = state
             .streams
             .iter()
             .filter(|(_, stream)| state.is_within(stream.context, context));
         for stream in streams.map(|(id, _)| id).collect::<Vec<_>>() {
             self.wait_in_stream(&mut state, stream, ticket);
-            self.wait_elsewhere_in_stream(&mut state, stream, elsewhere.clone());
+            self.wait_for_remote_in_stream(&mut state, stream, remote_record.clone());
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ pub(crate) use self::rows::Rows;
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result, State};
 use crate::memory::{CopyOperand, HostPtr};
-use crate::race::{self, Before};
+use crate::race::{self, HostSnapshot};
 use crate::schedule::Work;
 use curium_ptx::exec::Access;
 
@@ -47,8 +47,8 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         let operands = CopyOperands {
-            to: self.device_end(to, size)?,
-            from: host_end(from.as_ptr().cast_mut(), size)?,
+            to: self.device_operand(to, size)?,
+            from: host_operand(from.as_ptr().cast_mut(), size)?,
         };
         self.transfer(legacy(), operands, size, Wait::Always)
     }
@@ -61,8 +61,8 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         let operands = CopyOperands {
-            to: host_end(to.as_ptr(), size)?,
-            from: self.device_end(from, size)?,
+            to: host_operand(to.as_ptr(), size)?,
+            from: self.device_operand(from, size)?,
         };
         self.transfer(legacy(), operands, size, Wait::Always)
     }
@@ -76,8 +76,8 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         let operands = CopyOperands {
-            to: self.device_end(to, size)?,
-            from: self.device_end(from, size)?,
+            to: self.device_operand(to, size)?,
+            from: self.device_operand(from, size)?,
         };
         self.transfer(legacy(), operands, size, Wait::UnlessOnDevice)
     }
@@ -85,8 +85,8 @@ impl Driver {
     pub(crate) fn cuMemcpy(&self, to: CUdeviceptr, from: CUdeviceptr, size: usize) -> Result {
         self.require_current()?;
         let operands = CopyOperands {
-            to: self.unified_end(to, size)?,
-            from: self.unified_end(from, size)?,
+            to: self.unified_operand(to, size)?,
+            from: self.unified_operand(from, size)?,
         };
         self.transfer(legacy(), operands, size, Wait::UnlessOnDevice)
     }
@@ -99,8 +99,8 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let operands = CopyOperands {
-            to: self.device_end(to, size)?,
-            from: host_end(from.as_ptr().cast_mut(), size)?,
+            to: self.device_operand(to, size)?,
+            from: host_operand(from.as_ptr().cast_mut(), size)?,
         };
         self.transfer_async(stream, operands, size)
     }
@@ -113,8 +113,8 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let operands = CopyOperands {
-            to: host_end(to.as_ptr(), size)?,
-            from: self.device_end(from, size)?,
+            to: host_operand(to.as_ptr(), size)?,
+            from: self.device_operand(from, size)?,
         };
         self.transfer_async(stream, operands, size)
     }
@@ -127,8 +127,8 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let operands = CopyOperands {
-            to: self.device_end(to, size)?,
-            from: self.device_end(from, size)?,
+            to: self.device_operand(to, size)?,
+            from: self.device_operand(from, size)?,
         };
         self.transfer(stream, operands, size, Wait::Never)
     }
@@ -141,8 +141,8 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let operands = CopyOperands {
-            to: self.unified_end(to, size)?,
-            from: self.unified_end(from, size)?,
+            to: self.unified_operand(to, size)?,
+            from: self.unified_operand(from, size)?,
         };
         self.transfer_async(stream, operands, size)
     }
@@ -232,7 +232,7 @@ impl Driver {
     }
 
     /// Returns the current content of an operand of a queued copy, if it is host memory and race checks are on.
-    fn before(&self, state: &State, end: &CopyOperand, size: usize) -> Option<Before> {
+    fn before(&self, state: &State, end: &CopyOperand, size: usize) -> Option<HostSnapshot> {
         let races = state.schedule.races()?;
         let address = match end {
             CopyOperand::Host(host) => host.0.addr() as u64,
@@ -246,7 +246,7 @@ impl Driver {
         let is_whole = allocation.end() - address >= size as u64;
         // SAFETY: the bytes are of an allocation of the host, which is not freed before its work is done.
         is_whole
-            .then(|| unsafe { Before::new(races, allocation.host_at(address), size) })
+            .then(|| unsafe { HostSnapshot::new(races, allocation.host_at(address), size) })
             .flatten()
     }
 
@@ -265,7 +265,7 @@ impl Driver {
 
     /// Returns an operand of a copy in an allocation of sufficient size. As on hardware, contiguous mappings count as one only while a
     /// context is current.
-    pub(crate) fn device_end(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
+    pub(crate) fn device_operand(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
         let is_allocated = size == 0 || self.memory().contains(address, size as u64);
         let may_be_several = size == 0 || self.current().is_ok();
         let is_valid = is_allocated
@@ -282,11 +282,11 @@ impl Driver {
     }
 
     /// Returns an operand of a copy in device memory or host memory, depending on its address.
-    fn unified_end(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
+    fn unified_operand(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
         if self.is_pageable(address) {
-            return host_end(HostPtr::from_exposed(address).0.cast(), size);
+            return host_operand(HostPtr::from_exposed(address).0.cast(), size);
         }
-        self.device_end(address, size)
+        self.device_operand(address, size)
     }
 
     /// Returns `true` if an address is in host memory that is unknown to the device.
@@ -300,7 +300,7 @@ impl Driver {
 }
 
 /// Records the host's changes to an operand of a copy while it was queued.
-fn record_host_changes(before: Option<&Before>, size: usize, write: bool) {
+fn record_host_changes(before: Option<&HostSnapshot>, size: usize, write: bool) {
     if let Some(before) = before
         && let Some(offset) = before.changed()
     {
@@ -342,7 +342,7 @@ fn line(to: &CopyOperand, from: &CopyOperand, size: usize) -> CUDA_MEMCPY3D {
     copy
 }
 
-fn host_end(memory: *mut c_void, size: usize) -> Result<CopyOperand> {
+fn host_operand(memory: *mut c_void, size: usize) -> Result<CopyOperand> {
     if memory.is_null() && size != 0 {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }

@@ -171,8 +171,8 @@ impl Driver {
     }
 
     /// Returns an attribute of the hardware that every model has.
-    pub(crate) fn figure(&self, attribute: CUdevice_attribute) -> u32 {
-        self.config().device_model.figure(attribute)
+    pub(crate) fn attribute_value(&self, attribute: CUdevice_attribute) -> u32 {
+        self.config().device_model.attribute_value(attribute)
     }
 }
 

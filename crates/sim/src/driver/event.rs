@@ -6,7 +6,7 @@ use curium_sys::{CUevent, CUevent_st, CUresult, CUstream_st};
 
 use crate::argument::Pointer;
 use crate::driver::graph::Content;
-use crate::driver::ipc_event::{Elsewhere, Shared};
+use crate::driver::ipc_event::{RemoteRecord, Shared};
 use crate::driver::{Captured, Context, Driver, Result, State, Stream};
 use crate::handle::{Id, Kind, Object, StaleHandle};
 use crate::race;
@@ -98,9 +98,9 @@ impl Driver {
     pub(crate) fn cuEventQuery(&self, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
         let (id, ticket) = state.event(event).map(|(id, event)| (id, event.ticket))?;
-        self.expect_done_for_real(&mut state, id)?;
+        self.expect_not_captured(&mut state, id)?;
         let is_pending = ticket.is_some_and(|ticket| state.schedule.is_pending(ticket));
-        if !is_pending && state.event(event)?.1.elsewhere().is_none() {
+        if !is_pending && state.event(event)?.1.remote_record().is_none() {
             state.schedule.observe(ticket.as_slice());
             return Ok(());
         }
@@ -114,10 +114,10 @@ impl Driver {
         let (id, event) = state.event(event)?;
         let context = event.context;
         let ticket = event.ticket;
-        let elsewhere = event.elsewhere();
-        self.expect_done_for_real(&mut state, id)?;
+        let remote_record = event.remote_record();
+        self.expect_not_captured(&mut state, id)?;
         drop(self.wait(state, ticket.as_slice())?);
-        self.wait_elsewhere(context, elsewhere.as_ref())?;
+        self.wait_for_remote(context, remote_record.as_ref())?;
         self.lock().valid_context(context).map(|_| ())
     }
 
@@ -167,7 +167,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         let stamp = self
-            .stamping(state, id)
+            .record_work(state, id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let ticket = self.queue_after(state, stream, extra, stamp);
         if let Some(event) = state.events.get_mut(id) {
@@ -177,7 +177,7 @@ impl Driver {
     }
 
     /// Returns the work that records an event once more.
-    pub(crate) fn stamping(&self, state: &mut State, id: Id<Event>) -> Option<Work> {
+    pub(crate) fn record_work(&self, state: &mut State, id: Id<Event>) -> Option<Work> {
         let event = state.events.get_mut(id)?;
         event.records += 1;
         event.time = None;
@@ -189,7 +189,7 @@ impl Driver {
                 race::exchange_here();
                 shared.finish();
             }
-            driver.stamp(id, record)
+            driver.set_event_time(id, record)
         })))
     }
 
@@ -206,7 +206,7 @@ impl Driver {
     }
 
     /// Records the time at which a record of an event ran, if it is the last one.
-    fn stamp(&self, id: Id<Event>, record: u64) -> Result {
+    fn set_event_time(&self, id: Id<Event>, record: u64) -> Result {
         let now = Instant::now();
         if let Some(event) = self
             .lock()
@@ -240,8 +240,8 @@ impl Event {
     }
 
     /// Returns the last record if it is pending in another process.
-    pub(super) fn elsewhere(&self) -> Option<Elsewhere> {
-        self.shared.as_ref().and_then(Shared::pending_elsewhere)
+    pub(super) fn remote_record(&self) -> Option<RemoteRecord> {
+        self.shared.as_ref().and_then(Shared::pending_remote)
     }
 }
 

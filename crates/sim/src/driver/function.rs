@@ -38,7 +38,7 @@ pub(crate) struct Settings {
 
 /// A kernel with its settings, whether it was named by a function or a library's kernel.
 #[derive(Clone)]
-pub(crate) struct Subject {
+pub(crate) struct ResolvedKernel {
     pub(crate) code: Arc<Code>,
     pub(crate) index: usize,
     pub(crate) settings: Settings,
@@ -70,7 +70,7 @@ impl Settings {
     }
 }
 
-impl Subject {
+impl ResolvedKernel {
     pub(crate) fn kernel(&self) -> Result<&exec::Kernel> {
         self.code.kernel(self.index)
     }
@@ -105,8 +105,8 @@ impl Driver {
         function: Pointer<CUfunc_st>,
     ) -> Result {
         let output = value.required()?;
-        let subject = self.lock().subject(function)?;
-        output.write(self.function_attribute(&subject, attribute)?)
+        let resolved = self.lock().resolve_kernel(function)?;
+        output.write(self.function_attribute(&resolved, attribute)?)
     }
 
     pub(crate) fn cuFuncSetAttribute(
@@ -116,10 +116,10 @@ impl Driver {
         value: i32,
     ) -> Result {
         let mut state = self.lock();
-        let mut subject = state.subject(function)?;
-        self.set_function_attribute(&mut subject, attribute, value)?;
+        let mut resolved = state.resolve_kernel(function)?;
+        self.set_function_attribute(&mut resolved, attribute, value)?;
         if let Some(function) = state.functions.get_mut(Id::from(function)) {
-            function.settings = subject.settings;
+            function.settings = resolved.settings;
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Driver {
         size: Pointer<usize>,
     ) -> Result {
         self.lock()
-            .subject(function)?
+            .resolve_kernel(function)?
             .write_parameter(parameter, offset, size)
     }
 
@@ -141,8 +141,8 @@ impl Driver {
         function: Pointer<CUfunc_st>,
         count: Pointer<usize>,
     ) -> Result {
-        let subject = self.lock().subject(function)?;
-        count.write(subject.kernel()?.params.len())
+        let resolved = self.lock().resolve_kernel(function)?;
+        count.write(resolved.kernel()?.params.len())
     }
 
     pub(crate) fn cuFuncGetName(
@@ -151,9 +151,9 @@ impl Driver {
         function: Pointer<CUfunc_st>,
     ) -> Result {
         let output = name.required()?;
-        let subject = self.lock().subject(function.required()?)?;
+        let resolved = self.lock().resolve_kernel(function.required()?)?;
         // The module keeps the name for as long as the handle is valid.
-        output.write(subject.code.names[subject.index].as_ptr())
+        output.write(resolved.code.names[resolved.index].as_ptr())
     }
 
     pub(crate) fn cuFuncGetModule(
@@ -171,7 +171,7 @@ impl Driver {
     }
 
     pub(crate) fn cuFuncLoad(&self, function: Pointer<CUfunc_st>) -> Result {
-        self.lock().subject(function).map(|_| ())
+        self.lock().resolve_kernel(function).map(|_| ())
     }
 
     pub(crate) fn cuFuncIsLoaded(
@@ -179,7 +179,7 @@ impl Driver {
         loading: Pointer<CUfunctionLoadingState>,
         function: Pointer<CUfunc_st>,
     ) -> Result {
-        self.lock().subject(function)?;
+        self.lock().resolve_kernel(function)?;
         loading.write(CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED)
     }
 
@@ -189,30 +189,30 @@ impl Driver {
         function: Pointer<CUfunc_st>,
         _config: CUfunc_cache,
     ) -> Result {
-        self.lock().subject(function).map(|_| ())
+        self.lock().resolve_kernel(function).map(|_| ())
     }
 }
 
 impl Driver {
     pub(crate) fn function_attribute(
         &self,
-        subject: &Subject,
+        resolved: &ResolvedKernel,
         attribute: CUfunction_attribute,
     ) -> Result<i32> {
         use CUfunction_attribute as Attribute;
 
-        let kernel = subject.kernel()?;
-        let settings = subject.settings;
+        let kernel = resolved.kernel()?;
+        let settings = resolved.settings;
         let number = match attribute {
             Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => self.max_threads(kernel),
             Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => kernel.static_shared,
-            Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => constant_bytes(&subject.code),
+            Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => constant_bytes(&resolved.code),
             Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => kernel.local_size,
             Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => registers(kernel),
-            Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => subject.code.target,
+            Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => resolved.code.target,
             Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => self.compute_capability(),
             Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
-                self.max_dynamic_shared(subject)?
+                self.max_dynamic_shared(resolved)?
             }
             Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
                 return Ok(settings.carveout.unwrap_or(-1));
@@ -239,30 +239,31 @@ impl Driver {
 
     pub(crate) fn set_function_attribute(
         &self,
-        subject: &mut Subject,
+        resolved: &mut ResolvedKernel,
         attribute: CUfunction_attribute,
         value: i32,
     ) -> Result {
         use CUfunction_attribute as Attribute;
 
         let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
-        let static_shared = subject.kernel()?.static_shared;
-        let most =
-            self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        let static_shared = resolved.kernel()?.static_shared;
+        let most = self.attribute_value(
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        );
         match attribute {
             Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
                 let bytes = u32::try_from(value)
                     .ok()
                     .filter(|bytes| *bytes <= most.saturating_sub(static_shared));
-                subject.settings.max_dynamic_shared = Some(bytes.ok_or(invalid)?);
+                resolved.settings.max_dynamic_shared = Some(bytes.ok_or(invalid)?);
             }
             Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
                 if (-1..=100).contains(&value) =>
             {
-                subject.settings.carveout = Some(value);
+                resolved.settings.carveout = Some(value);
             }
             Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
-                subject.settings.allows_large_clusters = value != 0;
+                resolved.settings.allows_large_clusters = value != 0;
             }
             _ => return Err(invalid),
         }
@@ -271,37 +272,38 @@ impl Driver {
 
     /// Returns the threads of the largest block that a kernel can be launched with.
     pub(crate) fn max_threads(&self, kernel: &exec::Kernel) -> u32 {
-        let device = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+        let device =
+            self.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
         kernel
             .max_threads_per_block
             .map_or(device, |threads| threads.min(device))
     }
 
     /// Returns the maximum dynamic shared memory of a launch of the kernel.
-    pub(crate) fn max_dynamic_shared(&self, subject: &Subject) -> Result<u32> {
-        let limit =
-            self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-        let remaining = limit.saturating_sub(subject.kernel()?.static_shared);
-        Ok(subject.settings.max_dynamic_shared.unwrap_or(remaining))
+    pub(crate) fn max_dynamic_shared(&self, resolved: &ResolvedKernel) -> Result<u32> {
+        let limit = self
+            .attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+        let remaining = limit.saturating_sub(resolved.kernel()?.static_shared);
+        Ok(resolved.settings.max_dynamic_shared.unwrap_or(remaining))
     }
 }
 
 impl State {
     /// Returns the kernel of a handle, with the settings for the first device if it is a library's kernel. For queries of the code.
-    pub(crate) fn subject(&self, raw: Pointer<CUfunc_st>) -> Result<Subject> {
-        self.subject_on(raw, 0)
+    pub(crate) fn resolve_kernel(&self, raw: Pointer<CUfunc_st>) -> Result<ResolvedKernel> {
+        self.resolve_kernel_on(raw, 0)
     }
 
     /// Returns the kernel of a handle of a function or of a library's kernel, whose settings are those for the device of a context.
-    pub(crate) fn subject_in(
+    pub(crate) fn resolve_kernel_in(
         &self,
         raw: Pointer<CUfunc_st>,
         context: Id<Context>,
-    ) -> Result<Subject> {
-        self.subject_on(raw, self.valid_context(context)?.device)
+    ) -> Result<ResolvedKernel> {
+        self.resolve_kernel_on(raw, self.valid_context(context)?.device)
     }
 
-    fn subject_on(&self, raw: Pointer<CUfunc_st>, device: usize) -> Result<Subject> {
+    fn resolve_kernel_on(&self, raw: Pointer<CUfunc_st>, device: usize) -> Result<ResolvedKernel> {
         let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
         if let Some(kernel) = self.kernels.get(Id::from_number(raw.address())) {
             let code = self
@@ -311,7 +313,7 @@ impl State {
                 .code
                 .clone();
             let settings = kernel.settings.get(&device).copied().unwrap_or_default();
-            return Ok(Subject {
+            return Ok(ResolvedKernel {
                 code,
                 index: kernel.index,
                 settings,
@@ -329,7 +331,7 @@ impl State {
             .and_then(|kernel: &kernel::Kernel| kernel.settings.get(&device))
             .copied();
         let settings = function.settings.or(inherited.unwrap_or_default());
-        Ok(Subject {
+        Ok(ResolvedKernel {
             code: Arc::clone(&module.code),
             index: function.index,
             settings,

@@ -92,7 +92,7 @@ impl Driver {
         let function = HostFunction::new(function, data.as_ptr())?;
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
-        self.put(&mut state, stream, Content::Host(function))
+        self.enqueue(&mut state, stream, Content::Host(function))
     }
 
     /// Accepts the mode, which affects only latency: the workers wait as before.

@@ -161,8 +161,8 @@ impl Driver {
 
     /// Returns the compute capability of the devices, times ten.
     pub(crate) fn compute_capability(&self) -> u32 {
-        self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10
-            + self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+        self.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10
+            + self.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
     }
 }
 

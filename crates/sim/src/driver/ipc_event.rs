@@ -28,7 +28,7 @@ pub(crate) struct Shared {
 
 /// A record of another process.
 #[derive(Clone)]
-pub(crate) struct Elsewhere {
+pub(crate) struct RemoteRecord {
     records: Arc<SharedRecords>,
     number: u64,
 }
@@ -110,26 +110,26 @@ impl Shared {
     }
 
     /// Begins a record of this process, which must be completed.
-    pub(crate) fn begin(&mut self) -> Elsewhere {
+    pub(crate) fn begin(&mut self) -> RemoteRecord {
         self.own_records = self.records.begin();
-        Elsewhere {
+        RemoteRecord {
             records: Arc::clone(&self.records),
             number: self.own_records,
         }
     }
 
     /// Returns the last record if it is pending in another process.
-    pub(crate) fn pending_elsewhere(&self) -> Option<Elsewhere> {
+    pub(crate) fn pending_remote(&self) -> Option<RemoteRecord> {
         let number = self.records.last();
         let is_pending = number > self.own_records && !self.records.is_done(number);
-        is_pending.then(|| Elsewhere {
+        is_pending.then(|| RemoteRecord {
             records: Arc::clone(&self.records),
             number,
         })
     }
 }
 
-impl Elsewhere {
+impl RemoteRecord {
     /// Marks the record as completed for other processes.
     pub(crate) fn finish(&self) {
         self.records.finish(self.number);
@@ -152,10 +152,10 @@ impl Driver {
     }
 
     /// Waits until another process has completed its record.
-    pub(crate) fn wait_elsewhere(
+    pub(crate) fn wait_for_remote(
         &self,
         context: Id<Context>,
-        record: Option<&Elsewhere>,
+        record: Option<&RemoteRecord>,
     ) -> Result {
         while record.is_some_and(|record| !record.is_done()) {
             self.lock().valid_context(context)?;
@@ -165,11 +165,11 @@ impl Driver {
     }
 
     /// Makes later work of a stream wait for a record of another process.
-    pub(crate) fn wait_elsewhere_in_stream(
+    pub(crate) fn wait_for_remote_in_stream(
         &self,
         state: &mut State,
         stream: Id<Stream>,
-        record: Option<Elsewhere>,
+        record: Option<RemoteRecord>,
     ) {
         if let Some(record) = record {
             self.queue_after(

@@ -8,7 +8,7 @@ use curium_sys::{
 };
 
 use crate::argument::Pointer;
-use crate::driver::function::{Settings, Subject};
+use crate::driver::function::{ResolvedKernel, Settings};
 use crate::driver::{Driver, Library, Result, State};
 use crate::handle::{Id, Kind, Object};
 
@@ -69,8 +69,8 @@ impl Driver {
         let output = value.required()?;
         let device = self.device(device)?;
         let state = self.lock();
-        let subject = state.kernel_subject(kernel, device)?;
-        output.write(self.function_attribute(&subject, attribute)?)
+        let resolved = state.resolve_library_kernel(kernel, device)?;
+        output.write(self.function_attribute(&resolved, attribute)?)
     }
 
     pub(crate) fn cuKernelSetAttribute(
@@ -82,11 +82,11 @@ impl Driver {
     ) -> Result {
         let device = self.device(device)?;
         let mut state = self.lock();
-        let mut subject = state.kernel_subject(kernel, device)?;
-        self.set_function_attribute(&mut subject, attribute, value)?;
+        let mut resolved = state.resolve_library_kernel(kernel, device)?;
+        self.set_function_attribute(&mut resolved, attribute, value)?;
         let id = state.kernel(kernel)?.0;
         if let Some(kernel) = state.kernels.get_mut(id) {
-            kernel.settings.insert(device, subject.settings);
+            kernel.settings.insert(device, resolved.settings);
         }
         Ok(())
     }
@@ -98,8 +98,8 @@ impl Driver {
     ) -> Result {
         let output = name.required()?;
         let state = self.lock();
-        let subject = state.kernel_subject(kernel.required()?, 0)?;
-        output.write(subject.code.names[subject.index].as_ptr())
+        let resolved = state.resolve_library_kernel(kernel.required()?, 0)?;
+        output.write(resolved.code.names[resolved.index].as_ptr())
     }
 
     pub(crate) fn cuKernelGetLibrary(
@@ -120,7 +120,7 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         self.lock()
-            .kernel_subject(kernel, 0)?
+            .resolve_library_kernel(kernel, 0)?
             .write_parameter(parameter, offset, size)
     }
 
@@ -129,8 +129,8 @@ impl Driver {
         kernel: Pointer<CUkern_st>,
         count: Pointer<usize>,
     ) -> Result {
-        let subject = self.lock().kernel_subject(kernel, 0)?;
-        count.write(subject.kernel()?.params.len())
+        let resolved = self.lock().resolve_library_kernel(kernel, 0)?;
+        count.write(resolved.kernel()?.params.len())
     }
 
     /// Does nothing: kernels do not configure the caches of the host.
@@ -155,14 +155,18 @@ impl State {
         Ok((id, kernel))
     }
 
-    fn kernel_subject(&self, raw: Pointer<CUkern_st>, device: usize) -> Result<Subject> {
+    fn resolve_library_kernel(
+        &self,
+        raw: Pointer<CUkern_st>,
+        device: usize,
+    ) -> Result<ResolvedKernel> {
         let kernel = self.kernel(raw)?.1;
         let library = self
             .libraries
             .get(kernel.library)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let settings = kernel.settings.get(&device).copied().unwrap_or_default();
-        Ok(Subject {
+        Ok(ResolvedKernel {
             code: library.code.clone(),
             index: kernel.index,
             settings,

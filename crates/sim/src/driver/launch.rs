@@ -16,7 +16,7 @@ use curium_sys::{
 use self::parameters::Arguments;
 pub(crate) use self::runtime::KernelHeap;
 use crate::argument::{ConstPointer, Pointer, elements};
-use crate::driver::function::Subject;
+use crate::driver::function::ResolvedKernel;
 use crate::driver::graph::{Attributes, Content};
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
@@ -25,7 +25,7 @@ use crate::schedule::Work;
 /// A queued launch with everything that it needs to run.
 #[derive(Clone)]
 pub(crate) struct Launch {
-    subject: Subject,
+    resolved: ResolvedKernel,
     shape: Shape,
     parameters: Box<[u8]>,
     globals: Arc<[u64]>,
@@ -168,7 +168,7 @@ impl Driver {
         if function.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
-        self.write_printed();
+        self.flush_output();
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
         let context = state.owning_context(self.stream_context(&state, stream)?);
@@ -182,7 +182,7 @@ impl Driver {
         state
             .valid_context_mut(context)?
             .limits_mut()
-            .record_launch(launch.subject.kernel()?.runtime);
+            .record_launch(launch.resolved.kernel()?.runtime);
         self.queue(
             &mut state,
             stream,
@@ -200,7 +200,7 @@ impl Driver {
         let mut launch = launch.clone();
         (launch.shape.is_cooperative, launch.shape.cluster) = (false, NO_CLUSTER);
         attribute::apply(attributes, &mut launch.shape)?;
-        self.check_shape(&launch.subject, &launch.shape)?;
+        self.check_shape(&launch.resolved, &launch.shape)?;
         Ok(launch)
     }
 
@@ -213,12 +213,12 @@ impl Driver {
         shape: Shape,
         arguments: Arguments,
     ) -> Result<Launch> {
-        let (subject, globals) = self.subject_in(state, function, context)?;
-        self.check_shape(&subject, &shape)?;
-        let parameters = arguments.collect(subject.kernel()?)?;
+        let (resolved, globals) = self.resolve_kernel_in(state, function, context)?;
+        self.check_shape(&resolved, &shape)?;
+        let parameters = arguments.collect(resolved.kernel()?)?;
         let device = state.valid_context(context)?.device;
         Ok(Launch {
-            subject,
+            resolved,
             shape,
             parameters,
             globals,
@@ -228,12 +228,12 @@ impl Driver {
     }
 
     /// Returns the kernel of a handle with the addresses of its variables in a context.
-    fn subject_in(
+    fn resolve_kernel_in(
         &self,
         state: &mut State,
         function: Pointer<CUfunc_st>,
         context: Id<Context>,
-    ) -> Result<(Subject, Arc<[u64]>)> {
+    ) -> Result<(ResolvedKernel, Arc<[u64]>)> {
         let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
         let library_kernel = state.kernels.get(Id::from_number(function.address()));
         let module = match library_kernel.map(|kernel| kernel.library) {
@@ -252,7 +252,7 @@ impl Driver {
             .filter(|module| module.context == context)
             .ok_or(invalid)?;
         let globals = Arc::clone(&module.globals);
-        Ok((state.subject_in(function, context)?, globals))
+        Ok((state.resolve_kernel_in(function, context)?, globals))
     }
 
     /// Returns `true` if each size is positive and at most its limit.
@@ -260,11 +260,11 @@ impl Driver {
         sizes
             .iter()
             .zip(limits)
-            .all(|(size, limit)| (1..=self.figure(limit)).contains(size))
+            .all(|(size, limit)| (1..=self.attribute_value(limit)).contains(size))
     }
 
     /// Checks that the device can run a kernel in this configuration.
-    fn check_shape(&self, subject: &Subject, shape: &Shape) -> Result {
+    fn check_shape(&self, resolved: &ResolvedKernel, shape: &Shape) -> Result {
         use CUdevice_attribute as Attribute;
 
         let max_grid = [
@@ -277,7 +277,7 @@ impl Driver {
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
         ];
-        let kernel = subject.kernel()?;
+        let kernel = resolved.kernel()?;
         let threads: u64 = shape.block.iter().map(|size| u64::from(*size)).product();
         let is_valid = self.is_within_limits(shape.grid, max_grid)
             && self.is_within_limits(shape.block, max_block)
@@ -285,27 +285,27 @@ impl Driver {
             && kernel
                 .required_block
                 .is_none_or(|block| block == shape.block)
-            && shape.dynamic_shared <= self.max_dynamic_shared(subject)?;
+            && shape.dynamic_shared <= self.max_dynamic_shared(resolved)?;
         if !is_valid {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        self.check_cluster(subject, shape)?;
+        self.check_cluster(resolved, shape)?;
         if shape.is_cooperative {
-            self.check_cooperative(subject, shape)
+            self.check_cooperative(resolved, shape)
         } else {
             Ok(())
         }
     }
 
     /// Checks that the device supports the requested cluster size, and that the grid is divisible by it.
-    fn check_cluster(&self, subject: &Subject, shape: &Shape) -> Result {
+    fn check_cluster(&self, resolved: &ResolvedKernel, shape: &Shape) -> Result {
         if shape.cluster == NO_CLUSTER {
             return Ok(());
         }
-        if self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) == 0 {
+        if self.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) == 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let required = subject.kernel()?.required_cluster;
+        let required = resolved.kernel()?.required_cluster;
         let is_whole = (0..3).all(|axis| shape.grid[axis].is_multiple_of(shape.cluster[axis]));
         if !is_whole || required.is_some_and(|required| required != shape.cluster) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -314,7 +314,7 @@ impl Driver {
             .cluster
             .iter()
             .fold(1, |blocks: u32, size| blocks.saturating_mul(*size));
-        if blocks > subject.max_cluster_blocks() {
+        if blocks > resolved.max_cluster_blocks() {
             Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE)
         } else {
             Ok(())
@@ -322,12 +322,12 @@ impl Driver {
     }
 
     /// Checks that all blocks of a cooperative launch are resident simultaneously.
-    fn check_cooperative(&self, subject: &Subject, shape: &Shape) -> Result {
+    fn check_cooperative(&self, resolved: &ResolvedKernel, shape: &Shape) -> Result {
         let threads = shape.block.iter().product();
         let per_multiprocessor =
-            self.max_active_blocks(subject, threads, shape.dynamic_shared as usize)?;
+            self.max_active_blocks(resolved, threads, shape.dynamic_shared as usize)?;
         let multiprocessors =
-            self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+            self.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         if shape.blocks() > u64::from(per_multiprocessor * multiprocessors) {
             return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
         }
@@ -348,7 +348,7 @@ impl Launch {
     /// Returns the location of the value of each parameter, for as long as this launch exists.
     pub(crate) fn values(&self) -> Result<impl Iterator<Item = *const u8>> {
         Ok(self
-            .subject
+            .resolved
             .kernel()?
             .params
             .iter()

@@ -248,7 +248,7 @@ impl Driver {
             .libraries
             .get(id)
             .map(|library| library.kernels.iter().map(|kernel| kernel.as_raw()));
-        // SAFETY: the caller passes room for `count` handles.
+        // SAFETY: by the contract of the C function, there is room for `count` handles.
         unsafe { kernels.write_all(handles.into_iter().flatten().take(count as usize)) }
     }
 }

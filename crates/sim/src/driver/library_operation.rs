@@ -41,7 +41,7 @@ impl Driver {
         {
             self.queue(&mut state, stream, wait);
         }
-        self.put(&mut state, stream, Content::Library(operation))
+        self.enqueue(&mut state, stream, Content::Library(operation))
     }
 }
 
@@ -106,7 +106,7 @@ impl LibraryOperation {
         for run in runs {
             let (part, rest) = bytes.split_at_mut(run.bytes);
             if let Err((kind, access)) = access(*run, part) {
-                driver.judge(Some(Report::for_operation(self.name, kind, access)))?;
+                driver.handle_report(Some(Report::for_operation(self.name, kind, access)))?;
             }
             bytes = rest;
         }

@@ -93,7 +93,7 @@ impl Driver {
         let logs = link.logs;
         let text = match kind {
             CUjitInputType::CU_JIT_INPUT_LIBRARY
-                // SAFETY: the caller passes a library of this size.
+                // SAFETY: by the contract of the C function, the data is a library of this size.
                 if unsafe { runtime::is_in(data.as_ptr().cast(), size) } =>
             {
                 if link.texts.iter().any(|text| text == runtime::PTX) {
@@ -104,7 +104,7 @@ impl Driver {
             CUjitInputType::CU_JIT_INPUT_PTX
             | CUjitInputType::CU_JIT_INPUT_CUBIN
             | CUjitInputType::CU_JIT_INPUT_FATBINARY => {
-                // SAFETY: the caller passes PTX, which is NUL-terminated text, or a binary.
+                // SAFETY: by the contract of the C function, the data is PTX, which is NUL-terminated text, or a binary.
                 unsafe { self.image_text(data.as_ptr().cast_const().cast()) }
             }
             CUjitInputType(kind) if kind < CUjitInputType::CU_JIT_NUM_INPUT_TYPES.0 => {

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_log_ends_with_the_newest_lines_and_a_note() {
+    fn truncated_log_ends_with_the_newest_lines() {
         let log = log(10);
         let text = log
             .text(None, TRUNCATED.len() + 2 * 11)

@@ -113,11 +113,11 @@ impl Driver {
         size: usize,
     ) -> Result {
         self.require_current()?;
-        // SAFETY: the caller passes `count` pointers.
+        // SAFETY: by the contract of the C function, the array has `count` pointers.
         let outputs = unsafe { elements(data.as_ptr().cast_const(), count) }?;
-        // SAFETY: the caller passes `count` sizes.
+        // SAFETY: by the contract of the C function, the array has `count` sizes.
         let sizes = unsafe { elements(sizes.as_ptr().cast_const(), count) }?;
-        // SAFETY: the caller passes `count` attributes.
+        // SAFETY: by the contract of the C function, the array has `count` attributes.
         let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count) }?;
         let advice = self.memory().advice(address, size as u64)?;
         for ((output, data_size), attribute) in outputs.iter().zip(sizes).zip(attributes) {
@@ -376,9 +376,9 @@ fn ranges<'a>(
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
     let ranges = Ranges {
-        // SAFETY: the caller passes `count` addresses.
+        // SAFETY: by the contract of the C function, the array has `count` addresses.
         addresses: unsafe { elements(addresses.as_ptr().cast_const(), count) }?,
-        // SAFETY: the caller passes `count` sizes.
+        // SAFETY: by the contract of the C function, the array has `count` sizes.
         sizes: unsafe { elements(sizes.as_ptr().cast_const(), count) }?,
         // SAFETY: the caller of the C function passes a count of locations.
         locations: unsafe { elements(list.locations.as_ptr().cast_const(), list.count) }?,
@@ -456,7 +456,7 @@ fn write_attribute(
     if size != size_of::<i32>() {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
-    // SAFETY: the caller passes a pointer to `size` bytes, the size of a number.
+    // SAFETY: by the contract of the C function, the pointer is to `size` bytes, the size of a number.
     unsafe { data.cast::<i32>() }.write(value)
 }
 
@@ -476,7 +476,7 @@ fn write_accessing_devices(data: Pointer<c_void>, size: usize, parts: &[Advice])
     let list = users
         .chain(std::iter::repeat(NOWHERE))
         .take(size / size_of::<i32>());
-    // SAFETY: the caller passes a pointer to `size` bytes, the size of that many numbers.
+    // SAFETY: by the contract of the C function, the pointer is to `size` bytes, the size of that many numbers.
     let output = unsafe { data.cast::<i32>() };
     // SAFETY: the list has as many numbers as fit into `size` bytes.
     unsafe { output.write_all(list) }

@@ -133,7 +133,7 @@ impl Driver {
         if size == 0 {
             return Ok(());
         }
-        self.put(
+        self.enqueue(
             &mut state,
             stream,
             Content::Set(Set::new(address, fill, 0, 1)),

@@ -139,7 +139,7 @@ impl Driver {
             .modules
             .get(id)
             .map(|module| module.functions.iter().map(|function| function.as_raw()));
-        // SAFETY: the caller passes room for `count` handles.
+        // SAFETY: by the contract of the C function, there is room for `count` handles.
         unsafe { functions.write_all(handles.into_iter().flatten().take(count as usize)) }
     }
 

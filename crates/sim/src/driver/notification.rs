@@ -101,7 +101,7 @@ struct Call {
     id: Id<Listener>,
 }
 
-// SAFETY: as for `Listener`.
+// SAFETY: the caller that registered the callback permits the driver to call it with its argument on another thread.
 unsafe impl Send for Call {}
 
 impl Call {

@@ -6,7 +6,7 @@ use curium_sys::{
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
-use crate::driver::function::{Subject, registers};
+use crate::driver::function::{ResolvedKernel, registers};
 use crate::driver::{Driver, Result};
 
 /// The granularity in which registers are allocated to warps, and shared memory to blocks.
@@ -30,10 +30,10 @@ impl Driver {
     ) -> Result {
         let output = blocks.required()?;
         let (state, context) = self.enter_current()?;
-        let subject = state.subject_in(function, context)?;
+        let resolved = state.resolve_kernel_in(function, context)?;
         let block = positive(block)?;
         output.write(
-            self.max_active_blocks(&subject, block, dynamic_shared)?
+            self.max_active_blocks(&resolved, block, dynamic_shared)?
                 .cast_signed(),
         )
     }
@@ -62,11 +62,11 @@ impl Driver {
         let grid = grid.required()?;
         let block = block.required()?;
         let (state, context) = self.enter_current()?;
-        let subject = state.subject_in(function, context)?;
+        let resolved = state.resolve_kernel_in(function, context)?;
         // The caller's function runs without the driver's lock.
         drop(state);
-        let warp = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
-        let mut max_threads = self.max_threads(subject.kernel()?);
+        let warp = self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+        let mut max_threads = self.max_threads(resolved.kernel()?);
         if let Ok(limit @ 1..) = u32::try_from(limit) {
             max_threads = max_threads.min(limit);
         }
@@ -77,18 +77,19 @@ impl Driver {
             .map(|warps| warps * warp)
             .chain((max_threads < warp).then_some(max_threads))
         {
-            // SAFETY: the caller passes a function that takes any number of threads.
+            // SAFETY: by the contract of the C function, the callback takes any number of threads.
             let shared = block_shared_size.map_or(dynamic_shared, |shared| unsafe {
                 shared(threads.cast_signed())
             });
-            let blocks = self.max_active_blocks(&subject, threads, shared)?;
+            let blocks = self.max_active_blocks(&resolved, threads, shared)?;
             if blocks * threads > best_blocks * best_threads {
                 best_blocks = blocks;
                 best_threads = threads;
             }
         }
         block.write(best_threads.cast_signed())?;
-        let multiprocessors = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        let multiprocessors =
+            self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         grid.write((best_blocks * multiprocessors).cast_signed())
     }
 
@@ -101,17 +102,19 @@ impl Driver {
     ) -> Result {
         let output = bytes.required()?;
         let (state, context) = self.enter_current()?;
-        let subject = state.subject_in(function, context)?;
+        let resolved = state.resolve_kernel_in(function, context)?;
         let blocks = positive(blocks)?;
         let block = positive(block)?;
-        if self.max_active_blocks(&subject, block, 0)? < blocks {
+        if self.max_active_blocks(&resolved, block, 0)? < blocks {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let all = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
-        let reserved = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+        let all = self
+            .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+        let reserved =
+            self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
         let per_block = all / blocks / SHARED_STEP * SHARED_STEP;
-        let available = per_block.saturating_sub(reserved + subject.kernel()?.static_shared);
-        output.write(available.min(self.max_dynamic_shared(&subject)?) as usize)
+        let available = per_block.saturating_sub(reserved + resolved.kernel()?.static_shared);
+        output.write(available.min(self.max_dynamic_shared(&resolved)?) as usize)
     }
 
     pub(crate) fn cuOccupancyMaxPotentialClusterSize(
@@ -125,7 +128,7 @@ impl Driver {
         let (state, context) = self.enter_current()?;
         output.write(
             state
-                .subject_in(function, context)?
+                .resolve_kernel_in(function, context)?
                 .max_cluster_blocks()
                 .cast_signed(),
         )
@@ -140,18 +143,19 @@ impl Driver {
         let output = clusters.required()?;
         let config = config.read()?;
         let (state, context) = self.enter_current()?;
-        let subject = state.subject_in(function, context)?;
+        let resolved = state.resolve_kernel_in(function, context)?;
         // SAFETY: the configuration holds as many attributes as its count.
         let size = unsafe { cluster_size(&config) }?;
-        if size > subject.max_cluster_blocks() {
+        if size > resolved.max_cluster_blocks() {
             return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
         }
         let threads = [config.blockDimX, config.blockDimY, config.blockDimZ]
             .into_iter()
             .product::<u32>()
             .max(1);
-        let blocks = self.max_active_blocks(&subject, threads, config.sharedMemBytes as usize)?;
-        let all = blocks * self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        let blocks = self.max_active_blocks(&resolved, threads, config.sharedMemBytes as usize)?;
+        let all =
+            blocks * self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         output.write((all / size).cast_signed())
     }
 
@@ -185,35 +189,38 @@ impl Driver {
     /// Returns the number of blocks of a size that are resident on a multiprocessor.
     pub(crate) fn max_active_blocks(
         &self,
-        subject: &Subject,
+        resolved: &ResolvedKernel,
         block: u32,
         dynamic_shared: usize,
     ) -> Result<u32> {
-        let kernel = subject.kernel()?;
+        let kernel = resolved.kernel()?;
         let dynamic_shared = u32::try_from(dynamic_shared).unwrap_or(u32::MAX);
-        if block > self.max_threads(kernel) || dynamic_shared > self.max_dynamic_shared(subject)? {
+        if block > self.max_threads(kernel) || dynamic_shared > self.max_dynamic_shared(resolved)? {
             return Ok(0);
         }
-        let warp_size = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+        let warp_size = self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
         let warps = block.div_ceil(warp_size);
-        let by_threads = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)
+        let by_threads = self
+            .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)
             / (warps * warp_size);
         let per_warp = (registers(kernel) * warp_size).next_multiple_of(REGISTER_STEP);
         let by_registers = self
-            .figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)
+            .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)
             / (per_warp * warps);
-        let reserved = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+        let reserved =
+            self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
         let shared =
             (kernel.static_shared + dynamic_shared + reserved).next_multiple_of(SHARED_STEP);
         let by_shared = self
-            .figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)
+            .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)
             / shared;
-        let by_blocks = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+        let by_blocks =
+            self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
         Ok(by_threads.min(by_registers).min(by_shared).min(by_blocks))
     }
 }
 
-impl Subject {
+impl ResolvedKernel {
     /// Returns the number of blocks that a cluster of the kernel may have.
     pub(crate) fn max_cluster_blocks(&self) -> u32 {
         if self.settings.allows_large_clusters {

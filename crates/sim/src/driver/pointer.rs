@@ -37,9 +37,9 @@ impl Driver {
         values: Pointer<*mut c_void>,
         address: CUdeviceptr,
     ) -> Result {
-        // SAFETY: the caller passes `count` attributes.
+        // SAFETY: by the contract of the C function, the array has `count` attributes.
         let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count as usize) }?;
-        // SAFETY: the caller passes `count` pointers to values.
+        // SAFETY: by the contract of the C function, the array has `count` pointers to values.
         let values = unsafe { elements(values.as_ptr().cast_const(), count as usize) }?;
         let allocation = self.allocation_at(address);
         for (attribute, value) in attributes.iter().zip(values) {

@@ -6,9 +6,9 @@ use crate::driver::Driver;
 
 /// The text of kernels that have ended, not yet written.
 #[derive(Default)]
-pub(crate) struct Printed(Mutex<Vec<u8>>);
+pub(crate) struct KernelOutput(Mutex<Vec<u8>>);
 
-impl Printed {
+impl KernelOutput {
     fn is_empty(&self) -> bool {
         self.0.lock().is_empty()
     }
@@ -20,16 +20,16 @@ impl Printed {
 
 impl Driver {
     /// Adds the text of a kernel that has ended.
-    pub(super) fn keep_printed(&self, text: &[u8]) {
+    pub(super) fn append_output(&self, text: &[u8]) {
         self.printed.0.lock().extend_from_slice(text);
     }
 
-    pub(crate) fn has_printed(&self) -> bool {
+    pub(crate) fn has_output(&self) -> bool {
         !self.printed.is_empty()
     }
 
     /// Writes the text of all kernels that have ended.
-    pub(crate) fn write_printed(&self) {
+    pub(crate) fn flush_output(&self) {
         let text = self.printed.take();
         if !text.is_empty() {
             write(&text);

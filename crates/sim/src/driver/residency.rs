@@ -32,7 +32,7 @@ impl Driver {
             Ok(location_info(&parts))
         });
         let locations = locations.collect::<Result<Vec<_>>>()?;
-        // SAFETY: the caller passes a pointer for each step.
+        // SAFETY: by the contract of the C function, there is room for the location of each step.
         unsafe { places.write_all(locations.into_iter()) }
     }
 }

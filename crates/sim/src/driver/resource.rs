@@ -68,7 +68,7 @@ impl Driver {
         kind: CUdevResourceType,
     ) -> Result {
         let output = resource.required()?;
-        let context = self.given_or_current(context)?;
+        let context = self.handle_or_current(context)?;
         output.write(self.describe_context(&self.lock(), context, kind)?)
     }
 
@@ -183,7 +183,7 @@ impl Driver {
 impl Driver {
     /// Returns the number of multiprocessors of each device.
     pub(crate) fn multiprocessors(&self) -> u32 {
-        self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        self.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
     }
 
     fn device_resources(&self, device: usize) -> Resources {

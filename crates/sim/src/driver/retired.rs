@@ -30,7 +30,7 @@ impl Driver {
         if [x, y, z].iter().any(|size| *size <= 0) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        self.lock().subject(function).map(|_| ())
+        self.lock().resolve_kernel(function).map(|_| ())
     }
 
     /// Destroys the context, whose use count is always one because `cuCtxAttach` is not implemented.

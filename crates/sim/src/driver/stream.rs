@@ -156,7 +156,7 @@ impl Driver {
         let id = self.working_stream(&mut state, stream)?;
         let (event, recorded) = state.event(event)?;
         let ticket = recorded.ticket;
-        let elsewhere = recorded.elsewhere();
+        let remote_record = recorded.remote_record();
         let is_external = flags == event::EXTERNAL;
         if flags > event::EXTERNAL || (is_external && !state.is_capturing(id)) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -166,7 +166,7 @@ impl Driver {
         }
         if !state.wait_captured(id, event)? {
             self.wait_in_stream(&mut state, id, ticket);
-            self.wait_elsewhere_in_stream(&mut state, id, elsewhere);
+            self.wait_for_remote_in_stream(&mut state, id, remote_record);
         }
         Ok(())
     }

@@ -148,19 +148,19 @@ impl Attributes {
                 );
             }
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
-                // SAFETY: as above.
+                // SAFETY: the identifier selects this member, for which any bytes are valid.
                 let policy = unsafe { value.syncPolicy };
                 check((1..=4).contains(&policy.0))?;
                 self.policy = policy;
             }
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => {
-                // SAFETY: as above.
+                // SAFETY: the identifier selects this member, for which any bytes are valid.
                 let domain = unsafe { value.memSyncDomain };
                 check(domain.0 <= 1)?;
                 self.domain = domain;
             }
             CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
-                // SAFETY: as above.
+                // SAFETY: the identifier selects this member, for which any bytes are valid.
                 let map = unsafe { value.memSyncDomainMap };
                 check(map.default_ < DOMAINS && map.remote < DOMAINS)?;
                 self.map = map;

@@ -71,7 +71,7 @@ impl Driver {
             fill,
         };
         let tensor = arguments.check(1)?;
-        // SAFETY: the caller passes as many values as the rank.
+        // SAFETY: by the contract of the C function, there are as many values as the rank.
         let boxed = unsafe { elements(boxed.as_ptr(), rank as usize) }?;
         let width = u64::from(boxed[0]) * bits(data_type)? / 8;
         let is_whole = width.is_multiple_of(16);
@@ -120,9 +120,9 @@ impl Driver {
             fill,
         };
         let tensor = arguments.check(3)?;
-        // SAFETY: the caller passes two values less than the rank.
+        // SAFETY: by the contract of the C function, there are two values less than the rank.
         let lower = unsafe { elements(lower.as_ptr(), rank as usize - 2) }?;
-        // SAFETY: as above.
+        // SAFETY: by the contract of the C function, there are two values less than the rank.
         let upper = unsafe { elements(upper.as_ptr(), rank as usize - 2) }?;
         let limit = [1 << 15, 1 << 7, 1 << 4][rank as usize - 3];
         // Pixels are iterated along width, height and depth. These dimensions follow the channels, unless the channels are sliced.
@@ -160,7 +160,7 @@ impl Driver {
         if !is_map {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        put(&mut encoded, Field::ADDRESS, address.address());
+        set_field(&mut encoded, Field::ADDRESS, address.address());
         map.write(encoded)
     }
 }
@@ -176,11 +176,11 @@ impl Arguments {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let rank = self.rank as usize;
-        // SAFETY: the caller passes as many values as the rank.
+        // SAFETY: by the contract of the C function, there are as many values as the rank.
         let extents = unsafe { elements(self.extents.as_ptr(), rank) }?;
-        // SAFETY: the caller passes one value less than the rank.
+        // SAFETY: by the contract of the C function, there is one value less than the rank.
         let strides = unsafe { elements(self.strides.as_ptr(), rank - 1) }?;
-        // SAFETY: the caller passes as many values as the rank.
+        // SAFETY: by the contract of the C function, there are as many values as the rank.
         let steps = unsafe { elements(self.steps.as_ptr(), rank) }?;
         let address = self.address.address();
         let is_padded =
@@ -257,24 +257,24 @@ fn write(map: Pointer<CUtensorMap>, tensor: &Tensor, kind: u64, taken: u64) -> R
     }
     let mut encoded = CUtensorMap { opaque: [0; 16] };
     encoded.opaque[0] = MAGIC | kind;
-    put(&mut encoded, Field::TAKEN, taken);
+    set_field(&mut encoded, Field::TAKEN, taken);
     tensor
         .fields
         .iter()
-        .for_each(|(field, value)| put(&mut encoded, *field, *value));
+        .for_each(|(field, value)| set_field(&mut encoded, *field, *value));
     (0..)
         .zip(&tensor.steps)
-        .for_each(|(index, step)| put(&mut encoded, Field::step(index), u64::from(*step)));
+        .for_each(|(index, step)| set_field(&mut encoded, Field::step(index), u64::from(*step)));
     (0..)
         .zip(&tensor.extents)
-        .for_each(|(index, extent)| put(&mut encoded, Field::extent(index), *extent));
+        .for_each(|(index, extent)| set_field(&mut encoded, Field::extent(index), *extent));
     (0..)
         .zip(&tensor.strides)
-        .for_each(|(index, stride)| put(&mut encoded, Field::stride(index), *stride));
+        .for_each(|(index, stride)| set_field(&mut encoded, Field::stride(index), *stride));
     map.write(encoded)
 }
 
-fn put(map: &mut CUtensorMap, field: Field, value: u64) {
+fn set_field(map: &mut CUtensorMap, field: Field, value: u64) {
     let word = &mut map.opaque[field.word()];
     *word = field.set(*word, value);
 }

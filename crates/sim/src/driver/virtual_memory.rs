@@ -109,7 +109,7 @@ impl Driver {
         rights: ConstPointer<CUmemAccessDesc>,
         count: usize,
     ) -> Result {
-        // SAFETY: the caller passes `count` descriptions.
+        // SAFETY: by the contract of the C function, the array has `count` descriptions.
         let rights = unsafe { elements(rights.as_ptr(), count) }?;
         if rights.is_empty() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);

@@ -40,31 +40,38 @@ impl Memory {
     }
 
     /// Records an access by the work of this thread, if races are checked.
-    pub(super) fn note(&self, name: &'static str, end: &CopyOperand, size: usize, how: AccessKind) {
+    pub(super) fn record_access(
+        &self,
+        name: &'static str,
+        operand: &CopyOperand,
+        size: usize,
+        how: AccessKind,
+    ) {
         if !self.tracks_accesses {
             return;
         }
-        let (mut address, mut left) = match end {
-            CopyOperand::Device(address) => (*address, size as u64),
+        let mut address = match operand {
+            CopyOperand::Device(address) => *address,
             // Host memory that is not registered is used by a single copy.
-            CopyOperand::Host(host) => (host.0.addr() as u64, size as u64),
+            CopyOperand::Host(host) => host.0.addr() as u64,
             CopyOperand::Staged(_) => return,
         };
-        while left > 0 {
+        let end = address + size as u64;
+        while address < end {
             let Some((base, length, marks)) = self.marks(address) else {
                 return;
             };
-            let piece = left.min(base + length - address);
+            let accessed = end.min(base + length) - address;
             if let Some(marks) = marks {
                 race::record(
                     name,
                     &marks,
                     base,
-                    address - base..address - base + piece,
+                    address - base..address - base + accessed,
                     how,
                 );
             }
-            (address, left) = (address + piece, left - piece);
+            address += accessed;
         }
     }
 }

@@ -123,7 +123,7 @@ pub(crate) struct HostPtr(pub(crate) *mut u8);
 // driver to use it on other threads. The driver's own memory is freed after its work.
 unsafe impl Send for HostPtr {}
 
-// SAFETY: as above; the pointer itself is never changed.
+// SAFETY: the pointer itself is never changed.
 unsafe impl Sync for HostPtr {}
 
 impl HostPtr {

@@ -6,7 +6,7 @@ use super::{Allocation, Memory, Records};
 use curium_ptx::exec::{Area, NearbyAllocation};
 
 /// The number of recorded freed allocations.
-const REMEMBERED: usize = 4096;
+const MAX_FREED_RECORDS: usize = 4096;
 /// The maximum distance of a related allocation.
 const MAX_DISTANCE: u64 = 1 << 36;
 
@@ -16,7 +16,7 @@ pub(super) struct Freed(VecDeque<NearbyAllocation>);
 
 impl Freed {
     pub(super) fn record(&mut self, allocation: &Allocation) {
-        if self.0.len() == REMEMBERED {
+        if self.0.len() == MAX_FREED_RECORDS {
             self.0.pop_front();
         }
         self.0.push_back(NearbyAllocation {

@@ -34,8 +34,8 @@ pub(crate) struct Fill {
 impl Memory {
     /// Copies `size` bytes. Memory that is freed before the copy runs is an illegal address.
     pub(crate) fn copy(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> driver::Result {
-        self.note("copy", from, size, AccessKind::Read);
-        self.note("copy", to, size, AccessKind::Write);
+        self.record_access("copy", from, size, AccessKind::Read);
+        self.record_access("copy", to, size, AccessKind::Write);
         self.copy_unrecorded(to, from, size)
     }
 
@@ -64,7 +64,7 @@ impl Memory {
     pub(crate) fn fill(&self, address: u64, fill: Fill) -> driver::Result {
         let size = fill.count * fill.width;
         self.record_write(address, size as u64);
-        self.note(
+        self.record_access(
             "fill",
             &CopyOperand::Device(address),
             size,
@@ -88,7 +88,7 @@ impl Memory {
         run: Run,
         into: &mut [u8],
     ) -> Result<(), (ReportKind, Access)> {
-        self.note(
+        self.record_access(
             name,
             &CopyOperand::Device(run.address),
             run.bytes,
@@ -122,7 +122,7 @@ impl Memory {
         from: &[u8],
     ) -> Result<(), (ReportKind, Access)> {
         self.record_write(run.address, run.bytes as u64);
-        self.note(
+        self.record_access(
             name,
             &CopyOperand::Device(run.address),
             run.bytes,

@@ -13,14 +13,14 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// Host memory at the time when a copy of it was queued.
 #[derive(Debug)]
-pub(crate) struct Before {
+pub(crate) struct HostSnapshot {
     races: Arc<Races>,
     turn: u64,
     start: HostPtr,
     bytes: Box<[u8]>,
 }
 
-impl Before {
+impl HostSnapshot {
     /// Saves the contents of memory.
     ///
     /// # Safety

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn queued_work_is_ordered_after_work_that_the_host_waited_for() {
+    fn queued_work_is_after_observed_work() {
         let mut work = Work(Order::default());
         work.submit(1, &[]);
         work.submit(2, &[]);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn exchange_orders_signaling_work_before_observing_work() {
+    fn exchange_orders_signaling_work() {
         let mut work = Work(Order::default());
         for ticket in 1..=3 {
             work.submit(ticket, &[]);

@@ -46,9 +46,9 @@ impl Driver {
             state.schedule.sleepers -= 1;
         }
         state.schedule.observe(tickets);
-        if self.has_printed() {
+        if self.has_output() {
             drop(state);
-            self.write_printed();
+            self.flush_output();
             state = self.lock();
         }
         if state.schedule.is_closed() {
@@ -75,9 +75,9 @@ impl Driver {
         let Some(driver) = self.shared() else { return };
         for _ in 0..self.config().workers.max(1) {
             let driver = Arc::clone(&driver);
-            self.adopt_thread(thread::spawn(move || driver.work()));
+            self.register_thread(thread::spawn(move || driver.work()));
         }
-        self.adopt_thread(thread::spawn(move || driver.call_host_functions()));
+        self.register_thread(thread::spawn(move || driver.call_host_functions()));
     }
 
     /// Runs a worker until the driver ends.
@@ -123,8 +123,9 @@ impl Driver {
                 races.enter(ticket);
             }
             let outcome = catch_unwind(AssertUnwindSafe(|| work(self)));
-            let outcome = outcome
-                .map(|result| result.and_then(|()| self.judge(races.and_then(|_| Races::leave()))));
+            let outcome = outcome.map(|result| {
+                result.and_then(|()| self.handle_report(races.and_then(|_| Races::leave())))
+            });
             state = self.lock();
             if let Err(code) = outcome.unwrap_or(Err(CUresult::CUDA_ERROR_UNKNOWN)) {
                 state.fail(target.device, code);

@@ -46,17 +46,17 @@ fn image(body: &str) -> CString {
 
 /// Runs one warp of `body`, and returns the code of the wait for it.
 fn run(fixture: &Fixture, body: &str, argument: CUdeviceptr) -> CUresult {
-    let module = handle!(
-        fixture.api,
-        cuModuleLoadData(_, image(body).as_ptr().cast())
-    );
+    run_image(fixture, &image(body), argument)
+}
+
+fn run_image(fixture: &Fixture, image: &CStr, argument: CUdeviceptr) -> CUresult {
+    let module = handle!(fixture.api, cuModuleLoadData(_, image.as_ptr().cast()));
     let function = handle!(
         fixture.api,
         cuModuleGetFunction(_, module, c"main".as_ptr())
     );
     let mut argument = argument;
     let mut parameters: [*mut c_void; 1] = [(&raw mut argument).cast()];
-    let (stream, extra) = (ptr::null_mut(), ptr::null_mut());
     ok!(
         fixture.api,
         cuLaunchKernel(
@@ -68,9 +68,9 @@ fn run(fixture: &Fixture, body: &str, argument: CUdeviceptr) -> CUresult {
             1,
             1,
             0,
-            stream,
+            ptr::null_mut(),
             parameters.as_mut_ptr(),
-            extra
+            ptr::null_mut()
         )
     );
     cu!(fixture.api, cuCtxSynchronize())
@@ -103,14 +103,14 @@ fn assert_says(fault: &Report, parts: &[&str]) {
 const LOAD: &str = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777; @%q trap;";
 
 #[test]
-fn access_out_of_bounds_names_the_memory_its_size_and_the_distance_in_every_space() {
+fn out_of_bounds_access_names_memory_and_distance() {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(100);
     ok!(fixture.api, cuMemsetD8_v2(memory, 0, 100));
-    let found = fault(&fixture, LOAD, memory, ILLEGAL);
-    let place = format!("illegal address: 4-byte read at {:#x}", memory + 100);
+    let report = fault(&fixture, LOAD, memory, ILLEGAL);
+    let access = format!("illegal address: 4-byte read at {:#x}", memory + 100);
     let near = format!("just past the end of a 100-byte allocation at {memory:#x}");
-    assert_says(&found, &[&place, "thread (25, 0, 0)", &near]);
+    assert_says(&report, &[&access, "thread (25, 0, 0)", &near]);
     for (body, part) in [
         ("st.shared.u32 [words+72], %r0;", "4-byte write at 0x48"),
         (
@@ -149,9 +149,9 @@ fn access_out_of_bounds_names_the_memory_its_size_and_the_distance_in_every_spac
         };
         assert_says(&fault(&fixture, body, memory, code), &[part]);
     }
-    let found = fault(&fixture, "ld.const.u32 %r1, [table+24];", memory, ILLEGAL);
+    let report = fault(&fixture, "ld.const.u32 %r1, [table+24];", memory, ILLEGAL);
     assert_says(
-        &found,
+        &report,
         &[
             "4-byte read at 0x",
             ", 8 bytes past the end of a 16-byte allocation at 0x",
@@ -164,9 +164,9 @@ fn access_to_freed_memory_is_reported_as_such() {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(100);
     ok!(fixture.api, cuMemFree_v2(memory));
-    let found = fault(&fixture, LOAD, memory, ILLEGAL);
+    let report = fault(&fixture, LOAD, memory, ILLEGAL);
     assert_says(
-        &found,
+        &report,
         &[&format!(
             ", 0 bytes into a freed 100-byte allocation at {memory:#x}"
         )],
@@ -174,28 +174,28 @@ fn access_to_freed_memory_is_reported_as_such() {
 }
 
 #[test]
-fn misaligned_access_names_the_allocation_that_it_is_in() {
+fn misaligned_access_names_its_allocation() {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(100);
-    let found = fault(
+    let report = fault(
         &fixture,
         "st.global.u32 [%p+6], %r0;",
         memory,
         CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
     );
     let near = format!(", 6 bytes into a 100-byte allocation at {memory:#x}");
-    assert_says(&found, &["misaligned address: 4-byte write", &near]);
+    assert_says(&report, &["misaligned address: 4-byte write", &near]);
 }
 
 #[test]
-fn uninitialized_read_names_the_allocation_and_the_offset() {
+fn uninitialized_read_names_its_allocation() {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(128);
     ok!(fixture.api, cuMemsetD8_v2(memory, 0, 40));
-    let found = fault(&fixture, LOAD, memory, FAILED);
-    let place = format!("uninitialized read: 4-byte read at {:#x}", memory + 40);
+    let report = fault(&fixture, LOAD, memory, FAILED);
+    let access = format!("uninitialized read: 4-byte read at {:#x}", memory + 40);
     let near = format!(", 40 bytes into a 128-byte allocation at {memory:#x}");
-    assert_says(&found, &[&place, "thread (10, 0, 0)", &near]);
+    assert_says(&report, &[&access, "thread (10, 0, 0)", &near]);
     for (body, part) in [
         (
             "ld.shared.u32 %r1, [words+8]; st.global.u32 [%p], %r1;",
@@ -226,7 +226,8 @@ fn uninitialized_read_names_the_allocation_and_the_offset() {
 fn copies_propagate_written_bytes_and_are_not_checked() {
     let fixture = Fixture::with(checking());
     let api = &fixture.api;
-    let (from, to) = (fixture.alloc(128), fixture.alloc(128));
+    let from = fixture.alloc(128);
+    let to = fixture.alloc(128);
     ok!(api, cuMemsetD8_v2(to, 0, 128));
     fixture.upload(from, &[1; 64]);
     ok!(api, cuMemcpyDtoD_v2(to, from, 128));
@@ -239,7 +240,7 @@ fn copies_propagate_written_bytes_and_are_not_checked() {
 }
 
 #[test]
-fn reused_memory_of_a_pool_is_uninitialized() {
+fn reused_pool_memory_is_uninitialized() {
     let fixture = Fixture::with(checking());
     for is_written in [true, false, true] {
         let memory: CUdeviceptr = get!(fixture.api, cuMemAllocAsync(_, 128, ptr::null_mut()));
@@ -269,53 +270,30 @@ fn memory_that_the_host_can_write_counts_as_written() {
     }
 }
 
-#[test]
-fn memory_of_the_kernel_heap_is_uninitialized_after_each_allocation() {
-    let fixture = Fixture::with(checking());
-    let body = |write: &str| {
-        format!(
-            "setp.ne.u32 %q, %r0, 0; @%q ret;
+/// Returns a kernel that allocates memory, executes an instruction, and reads the memory.
+fn allocating_image(write: &str) -> CString {
+    let body = format!(
+        "setp.ne.u32 %q, %r0, 0; @%q ret;
     {{ .param .b64 size; .param .b64 at; st.param.b64 [size], 16;
       call.uni (at), malloc, (size); ld.param.b64 %d1, [at]; }}
     {write}
     ld.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777; @%q trap;
     {{ .param .b64 gone; st.param.b64 [gone], %d1; call.uni free, (gone); }}"
-        )
-    };
-    let image = |write: &str| {
-        let text = image(&body(write)).into_string().expect("it was text");
-        let declared = ".extern .func (.param .b64 at) malloc (.param .b64 size);\n.extern .func free (.param .b64 gone);\n.const";
-        CString::new(text.replacen(".const", declared, 1)).expect("there is no NUL in it")
-    };
-    let run = |image: &CStr| {
-        let module = handle!(fixture.api, cuModuleLoadData(_, image.as_ptr().cast()));
-        let function = handle!(
-            fixture.api,
-            cuModuleGetFunction(_, module, c"main".as_ptr())
-        );
-        let mut argument = 0_u64;
-        let mut parameters: [*mut c_void; 1] = [(&raw mut argument).cast()];
-        let (stream, extra) = (ptr::null_mut(), ptr::null_mut());
-        ok!(
-            fixture.api,
-            cuLaunchKernel(
-                function,
-                1,
-                1,
-                1,
-                32,
-                1,
-                1,
-                0,
-                stream,
-                parameters.as_mut_ptr(),
-                extra
-            )
-        );
-        cu!(fixture.api, cuCtxSynchronize())
-    };
-    assert_eq!(run(&image("st.u32 [%d1], 1;")), CUresult::CUDA_SUCCESS);
-    assert_eq!(run(&image("")), FAILED, "the same bytes were given again");
+    );
+    let text = image(&body).into_string().expect("PTX is text");
+    let declarations = ".extern .func (.param .b64 at) malloc (.param .b64 size);\n\
+                        .extern .func free (.param .b64 gone);\n.const";
+    CString::new(text.replacen(".const", declarations, 1)).expect("PTX has no NUL")
+}
+
+#[test]
+fn kernel_heap_memory_is_uninitialized() {
+    let fixture = Fixture::with(checking());
+    let written = allocating_image("st.u32 [%d1], 1;");
+    assert_eq!(run_image(&fixture, &written, 0), CUresult::CUDA_SUCCESS);
+    let unwritten = allocating_image("");
+    let code = run_image(&fixture, &unwritten, 0);
+    assert_eq!(code, FAILED, "the same bytes were allocated again");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn allocation_outlives_its_graph_and_its_executable() {
 }
 
 #[test]
-fn allocation_that_was_not_launched_ends_with_the_last_of_graph_and_executable() {
+fn unlaunched_allocation_ends_with_its_executable() {
     let fixture = Fixture::new();
     let (graph, memory) = allocating(&fixture);
     let executable = instantiate(&fixture, graph);
@@ -96,9 +96,11 @@ fn orphaned_allocation_is_freed_in_stream_order() {
 }
 
 #[test]
-fn allocation_of_a_pending_launch_outlives_its_graph_and_its_executable() {
+fn allocation_outlives_its_graph_until_launch_ends() {
     let fixture = Fixture::new();
-    let (api, stream, result) = (&fixture.api, fixture.stream(1), fixture.alloc(16));
+    let api = &fixture.api;
+    let stream = fixture.stream(1);
+    let result = fixture.alloc(16);
     ok!(
         api,
         cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
@@ -125,13 +127,13 @@ fn allocation_of_a_pending_launch_outlives_its_graph_and_its_executable() {
 }
 
 #[test]
-fn graph_frees_memory_of_a_destroyed_graph() {
+fn another_graph_frees_orphaned_memory() {
     for destroys_executable in [false, true] {
         let fixture = Fixture::new();
-        let (graph_of_memory, memory) = allocating(&fixture);
-        let executable = instantiate(&fixture, graph_of_memory);
+        let (allocating_graph, memory) = allocating(&fixture);
+        let executable = instantiate(&fixture, allocating_graph);
         launch(&fixture, executable);
-        ok!(fixture.api, cuGraphDestroy(graph_of_memory));
+        ok!(fixture.api, cuGraphDestroy(allocating_graph));
         if destroys_executable {
             ok!(fixture.api, cuGraphExecDestroy(executable));
         }
@@ -143,10 +145,10 @@ fn graph_frees_memory_of_a_destroyed_graph() {
             "one node of a graph frees it"
         );
         launch(&fixture, instantiate(&fixture, freeing));
-        let left = u64::from(!destroys_executable);
+        let expected = u64::from(!destroys_executable);
         assert_eq!(
             fixture.simulator.live_handles().device_allocations,
-            left,
+            expected,
             "an executable can allocate it again"
         );
         assert_eq!(cu!(fixture.api, cuMemFree_v2(memory)), INVALID);

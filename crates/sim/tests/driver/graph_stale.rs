@@ -32,20 +32,24 @@ fn graph(fixture: &Fixture) -> CUgraph {
     handle!(fixture.api, cuGraphCreate(_, 0))
 }
 
-fn launch_of(fixture: &Fixture, graph: CUgraph, function: CUfunction) -> CUgraphNode {
-    let mut params = CUDA_KERNEL_NODE_PARAMS {
+fn add_launch(fixture: &Fixture, graph: CUgraph, function: CUfunction) -> CUgraphNode {
+    let params = CUDA_KERNEL_NODE_PARAMS {
         func: function,
+        gridDimX: 1,
+        gridDimY: 1,
+        gridDimZ: 1,
+        blockDimX: 1,
+        blockDimY: 1,
+        blockDimZ: 1,
         ..CUDA_KERNEL_NODE_PARAMS::default()
     };
-    (params.gridDimX, params.gridDimY, params.gridDimZ) = (1, 1, 1);
-    (params.blockDimX, params.blockDimY, params.blockDimZ) = (1, 1, 1);
     handle!(
         fixture.api,
         cuGraphAddKernelNode_v2(_, graph, ptr::null(), 0, &raw const params)
     )
 }
 
-fn fill_of(
+fn add_fill(
     fixture: &Fixture,
     graph: CUgraph,
     after: &[CUgraphNode],
@@ -91,32 +95,37 @@ fn launch(fixture: &Fixture, executable: CUgraphExec) -> CUresult {
 }
 
 /// Returns the reported nodes and objects.
-fn found(fixture: &Fixture) -> Vec<(u32, Stale)> {
-    let number = |kind| match kind {
-        ReportKind::StaleNode { node, what } => Some((node, what)),
-        _ => None,
-    };
+fn stale_nodes(fixture: &Fixture) -> Vec<(u32, Stale)> {
     fixture
         .simulator
         .reports()
         .iter()
-        .filter_map(|fault| number(fault.kind))
+        .filter_map(|fault| match fault.kind {
+            ReportKind::StaleNode { node, what } => Some((node, what)),
+            _ => None,
+        })
         .collect()
 }
 
 /// Instantiates and launches a graph, and again after `end` has destroyed an object of a node. Both then fail with `code`.
-fn refused(fixture: &Fixture, graph: CUgraph, what: Stale, code: CUresult, end: impl FnOnce()) {
+fn assert_reported(
+    fixture: &Fixture,
+    graph: CUgraph,
+    what: Stale,
+    code: CUresult,
+    end: impl FnOnce(),
+) {
     let executable = instantiate(fixture, graph).expect("everything exists");
     assert_eq!(launch(fixture, executable), SUCCESS);
-    assert_eq!(found(fixture), []);
+    assert_eq!(stale_nodes(fixture), []);
     end();
     assert_eq!(launch(fixture, executable), code);
     assert_eq!(instantiate(fixture, graph), Err(code));
-    assert_eq!(found(fixture), [(1, what); 2]);
+    assert_eq!(stale_nodes(fixture), [(1, what); 2]);
 }
 
 #[test]
-fn kernel_of_an_unloaded_module_is_reported() {
+fn unloaded_module_is_reported() {
     let fixture = quiet();
     let module: CUmodule = handle!(fixture.api, cuModuleLoadData(_, EMPTY.as_ptr().cast()));
     let function = handle!(
@@ -124,8 +133,8 @@ fn kernel_of_an_unloaded_module_is_reported() {
         cuModuleGetFunction(_, module, c"nothing".as_ptr())
     );
     let graph = graph(&fixture);
-    launch_of(&fixture, graph, function);
-    refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || {
+    add_launch(&fixture, graph, function);
+    assert_reported(&fixture, graph, Stale::Kernel, STALE_HANDLE, || {
         ok!(fixture.api, cuModuleUnload(module));
     });
     let text = fixture.simulator.reports()[0].to_string();
@@ -133,20 +142,18 @@ fn kernel_of_an_unloaded_module_is_reported() {
 }
 
 #[test]
-fn kernel_of_an_unloaded_library_is_reported() {
+fn unloaded_library_is_reported() {
     let fixture = quiet();
     let mut library: CUlibrary = ptr::null_mut();
-    let none = ptr::null_mut();
-    let (code, options) = (EMPTY.as_ptr().cast(), ptr::null_mut());
     ok!(
         fixture.api,
         cuLibraryLoadData(
             &raw mut library,
-            code,
-            options,
+            EMPTY.as_ptr().cast(),
+            ptr::null_mut(),
             ptr::null_mut(),
             0,
-            none,
+            ptr::null_mut(),
             ptr::null_mut(),
             0
         )
@@ -156,8 +163,8 @@ fn kernel_of_an_unloaded_library_is_reported() {
         cuLibraryGetKernel(_, library, c"nothing".as_ptr())
     );
     let graph = graph(&fixture);
-    launch_of(&fixture, graph, kernel.cast());
-    refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || {
+    add_launch(&fixture, graph, kernel.cast());
+    assert_reported(&fixture, graph, Stale::Kernel, STALE_HANDLE, || {
         ok!(fixture.api, cuLibraryUnload(library));
     });
 }
@@ -179,7 +186,7 @@ fn destroyed_event_is_reported() {
                 cuGraphAddEventRecordNode(_, graph, ptr::null(), 0, event)
             )
         };
-        refused(&fixture, graph, Stale::Event, STALE_HANDLE, || {
+        assert_reported(&fixture, graph, Stale::Event, STALE_HANDLE, || {
             ok!(fixture.api, cuEventDestroy_v2(event));
         });
     }
@@ -188,15 +195,17 @@ fn destroyed_event_is_reported() {
 #[test]
 fn freed_memory_is_reported_with_its_address() {
     let fixture = quiet();
-    let (memory, graph) = (fixture.alloc(64), graph(&fixture));
-    fill_of(&fixture, graph, &[], memory + 16);
-    refused(&fixture, graph, Stale::Memory, INVALID, || {
+    let memory = fixture.alloc(64);
+    let graph = graph(&fixture);
+    add_fill(&fixture, graph, &[], memory + 16);
+    assert_reported(&fixture, graph, Stale::Memory, INVALID, || {
         ok!(fixture.api, cuMemFree_v2(memory));
     });
     let text = fixture.simulator.reports()[0].to_string();
-    let (node, place) = ("graph node 1: its memory was freed", memory + 16);
     let expected = format!(
-        "{node}: 16-byte write at {place:#x}, 16 bytes into a freed 64-byte allocation at {memory:#x}"
+        "graph node 1: its memory was freed: 16-byte write at {:#x}, \
+         16 bytes into a freed 64-byte allocation at {memory:#x}",
+        memory + 16
     );
     assert_eq!(text, expected);
 }
@@ -204,7 +213,8 @@ fn freed_memory_is_reported_with_its_address() {
 #[test]
 fn freed_host_memory_is_reported() {
     let fixture = quiet();
-    let (memory, graph) = (fixture.alloc(16), graph(&fixture));
+    let memory = fixture.alloc(16);
+    let graph = graph(&fixture);
     let host: *mut c_void = handle!(fixture.api, cuMemHostAlloc(_, 16, 0));
     let params = CUDA_MEMCPY3D {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
@@ -220,18 +230,19 @@ fn freed_host_memory_is_reported() {
         fixture.api,
         cuGraphAddMemcpyNode(_, graph, ptr::null(), 0, &raw const params, fixture.context)
     );
-    refused(&fixture, graph, Stale::Memory, INVALID, || {
+    assert_reported(&fixture, graph, Stale::Memory, INVALID, || {
         ok!(fixture.api, cuMemFreeHost(host));
     });
 }
 
 #[test]
-fn memory_freed_in_stream_order_is_reported_from_then_on() {
+fn memory_freed_in_stream_order_is_reported() {
     let fixture = quiet();
-    let (stream, graph) = (fixture.stream(1), graph(&fixture));
+    let stream = fixture.stream(1);
+    let graph = graph(&fixture);
     let mut memory: CUdeviceptr = 0;
     ok!(fixture.api, cuMemAllocAsync(&raw mut memory, 16, stream));
-    fill_of(&fixture, graph, &[], memory);
+    add_fill(&fixture, graph, &[], memory);
     let executable = instantiate(&fixture, graph).expect("the memory exists");
     let gate = fixture.block(stream);
     ok!(fixture.api, cuGraphLaunch(executable, stream));
@@ -240,7 +251,7 @@ fn memory_freed_in_stream_order_is_reported_from_then_on() {
     gate.open();
     ok!(fixture.api, cuStreamSynchronize(stream));
     assert_eq!(
-        found(&fixture),
+        stale_nodes(&fixture),
         [(1, Stale::Memory)],
         "the launch before the free is in order"
     );
@@ -250,7 +261,8 @@ fn memory_freed_in_stream_order_is_reported_from_then_on() {
 fn child_graphs_are_searched() {
     let fixture = quiet();
     let event: CUevent = handle!(fixture.api, cuEventCreate(_, 0));
-    let (child, parent) = (graph(&fixture), graph(&fixture));
+    let child = graph(&fixture);
+    let parent = graph(&fixture);
     let _: CUgraphNode = handle!(
         fixture.api,
         cuGraphAddEventRecordNode(_, child, ptr::null(), 0, event)
@@ -260,13 +272,13 @@ fn child_graphs_are_searched() {
         cuGraphAddChildGraphNode(_, parent, ptr::null(), 0, child)
     );
     ok!(fixture.api, cuGraphDestroy(child));
-    refused(&fixture, parent, Stale::Event, STALE_HANDLE, || {
+    assert_reported(&fixture, parent, Stale::Event, STALE_HANDLE, || {
         ok!(fixture.api, cuEventDestroy_v2(event));
     });
 }
 
 #[test]
-fn memory_of_graphs_is_not_reported() {
+fn graph_memory_is_not_reported() {
     let fixture = quiet();
     let graph = graph(&fixture);
     let mut params = CUDA_MEM_ALLOC_NODE_PARAMS {
@@ -279,7 +291,7 @@ fn memory_of_graphs_is_not_reported() {
         fixture.api,
         cuGraphAddMemAllocNode(_, graph, ptr::null(), 0, &raw mut params)
     );
-    let fill = fill_of(&fixture, graph, &[allocation], params.dptr);
+    let fill = add_fill(&fixture, graph, &[allocation], params.dptr);
     let _: CUgraphNode = handle!(
         fixture.api,
         cuGraphAddMemFreeNode(_, graph, &raw const fill, 1, params.dptr)
@@ -288,14 +300,16 @@ fn memory_of_graphs_is_not_reported() {
     for _ in 0..3 {
         assert_eq!(launch(&fixture, executable), SUCCESS);
     }
-    assert_eq!(found(&fixture), []);
+    assert_eq!(stale_nodes(&fixture), []);
 }
 
 #[test]
 fn node_that_was_updated_or_disabled_is_not_reported() {
     let fixture = quiet();
-    let (first, second, graph) = (fixture.alloc(16), fixture.alloc(16), graph(&fixture));
-    let node = fill_of(&fixture, graph, &[], first);
+    let first = fixture.alloc(16);
+    let second = fixture.alloc(16);
+    let graph = graph(&fixture);
+    let node = add_fill(&fixture, graph, &[], first);
     let executable = instantiate(&fixture, graph).expect("the memory exists");
     ok!(fixture.api, cuMemFree_v2(first));
     ok!(fixture.api, cuGraphNodeSetEnabled(executable, node, 0));
@@ -314,7 +328,7 @@ fn node_that_was_updated_or_disabled_is_not_reported() {
         cuGraphExecMemsetNodeSetParams(executable, node, &raw const params, fixture.context)
     );
     assert_eq!(launch(&fixture, executable), SUCCESS);
-    assert_eq!(found(&fixture), []);
+    assert_eq!(stale_nodes(&fixture), []);
 }
 
 #[test]
@@ -325,15 +339,16 @@ fn report_does_not_end_the_program() {
             .with_checks(Checks::Report),
     );
     let event: CUevent = handle!(fixture.api, cuEventCreate(_, 0));
-    let (memory, graph) = (fixture.alloc(16), graph(&fixture));
+    let memory = fixture.alloc(16);
+    let graph = graph(&fixture);
     let _: CUgraphNode = handle!(
         fixture.api,
         cuGraphAddEventRecordNode(_, graph, ptr::null(), 0, event)
     );
-    fill_of(&fixture, graph, &[], memory);
+    add_fill(&fixture, graph, &[], memory);
     ok!(fixture.api, cuEventDestroy_v2(event));
     let executable = instantiate(&fixture, graph).expect("the report is enough");
     assert_eq!(launch(&fixture, executable), SUCCESS);
     assert_eq!(fixture.download(memory, 4), [3, 0, 0, 0]);
-    assert_eq!(found(&fixture), [(1, Stale::Event); 2]);
+    assert_eq!(stale_nodes(&fixture), [(1, Stale::Event); 2]);
 }

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
-use curium_sys::{CUdeviceptr, CUfunction, CUresult, CUstream};
+use curium_sys::{CUdeviceptr, CUfunction, CUresult};
 
 use crate::ptx::POKE;
 use crate::support::{self, Fixture, cu, get, handle, ok};
@@ -13,14 +13,8 @@ fn function(fixture: &Fixture, image: &CStr, name: &CStr) -> CUfunction {
     handle!(fixture.api, cuModuleGetFunction(_, module, name.as_ptr()))
 }
 
-/// Launches with a one-dimensional grid and block.
-fn launch(
-    fixture: &Fixture,
-    function: CUfunction,
-    (grid, block): (u32, u32),
-    stream: CUstream,
-    parameters: &mut [*mut c_void],
-) -> CUresult {
+/// Launches one thread on the legacy stream.
+fn launch(fixture: &Fixture, function: CUfunction, parameters: &mut [*mut c_void]) -> CUresult {
     let parameters = if parameters.is_empty() {
         ptr::null_mut()
     } else {
@@ -30,14 +24,14 @@ fn launch(
         fixture.api,
         cuLaunchKernel(
             function,
-            grid,
             1,
             1,
-            block,
+            1,
+            1,
             1,
             1,
             0,
-            stream,
+            ptr::null_mut(),
             parameters,
             ptr::null_mut()
         )
@@ -47,17 +41,11 @@ fn launch(
 pub(crate) fn poke(fixture: &Fixture, address: CUdeviceptr) -> CUresult {
     let function = function(fixture, POKE, c"poke");
     let mut address = address;
-    launch(
-        fixture,
-        function,
-        (1, 1),
-        ptr::null_mut(),
-        &mut [(&raw mut address).cast()],
-    )
+    launch(fixture, function, &mut [(&raw mut address).cast()])
 }
 
 #[test]
-fn write_outside_of_all_memory_is_reported_later_and_sticks() {
+fn illegal_address_is_a_sticky_error() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let memory = fixture.alloc(100);
@@ -104,7 +92,7 @@ fn write_outside_of_all_memory_is_reported_later_and_sticks() {
 }
 
 #[test]
-fn last_bytes_of_an_allocation_can_be_written() {
+fn last_bytes_can_be_written() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(100);
     assert_eq!(poke(&fixture, memory + 96), support::SUCCESS);
@@ -114,22 +102,20 @@ fn last_bytes_of_an_allocation_can_be_written() {
 
 #[test]
 fn each_fault_has_its_code() {
-    let fault_of = |run: &dyn Fn(&Fixture)| {
-        let fixture = Fixture::new();
-        run(&fixture);
-        cu!(fixture.api, cuCtxSynchronize())
-    };
-    let misaligned =
-        fault_of(&|fixture| assert_eq!(poke(fixture, fixture.alloc(8) + 2), support::SUCCESS));
-    assert_eq!(misaligned, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS);
-    let stop = |fixture: &Fixture| {
-        let stop = function(fixture, POKE, c"stop");
-        assert_eq!(
-            launch(fixture, stop, (1, 1), ptr::null_mut(), &mut []),
-            support::SUCCESS
-        );
-    };
-    assert_eq!(fault_of(&stop), CUresult::CUDA_ERROR_LAUNCH_FAILED);
+    let fixture = Fixture::new();
+    let misaligned = fixture.alloc(8) + 2;
+    assert_eq!(poke(&fixture, misaligned), support::SUCCESS);
+    assert_eq!(
+        cu!(fixture.api, cuCtxSynchronize()),
+        CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+    );
+    let fixture = Fixture::new();
+    let stop = function(&fixture, POKE, c"stop");
+    assert_eq!(launch(&fixture, stop, &mut []), support::SUCCESS);
+    assert_eq!(
+        cu!(fixture.api, cuCtxSynchronize()),
+        CUresult::CUDA_ERROR_LAUNCH_FAILED
+    );
 }
 
 #[test]

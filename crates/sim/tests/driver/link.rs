@@ -62,13 +62,6 @@ fn linked(
     ptx: &CStr,
     options: &mut [(CUjit_option, usize)],
 ) -> Result<CUfunction, CUresult> {
-    let succeeded = |code| {
-        if code == CUresult::CUDA_SUCCESS {
-            Ok(())
-        } else {
-            Err(code)
-        }
-    };
     let api = &fixture.api;
     let mut names: Vec<CUjit_option> = options.iter().map(|option| option.0).collect();
     let mut values: Vec<*mut c_void> = options
@@ -86,30 +79,30 @@ fn linked(
             &raw mut link
         )
     );
-    let add = |kind, bytes: &[u8]| {
-        let data = bytes.as_ptr().cast_mut().cast();
-        cu!(
+    let libraries = archives
+        .iter()
+        .map(|archive| (CUjitInputType::CU_JIT_INPUT_LIBRARY, *archive));
+    let ptx = (CUjitInputType::CU_JIT_INPUT_PTX, ptx.to_bytes_with_nul());
+    for (kind, input) in libraries.chain([ptx]) {
+        let code = cu!(
             api,
             cuLinkAddData_v2(
                 link,
                 kind,
-                data,
-                bytes.len(),
+                input.as_ptr().cast_mut().cast(),
+                input.len(),
                 c"input".as_ptr(),
                 0,
                 ptr::null_mut(),
                 ptr::null_mut()
             )
-        )
-    };
-    for archive in archives {
-        succeeded(add(CUjitInputType::CU_JIT_INPUT_LIBRARY, archive))?;
+        );
+        if code != CUresult::CUDA_SUCCESS {
+            return Err(code);
+        }
     }
-    succeeded(add(
-        CUjitInputType::CU_JIT_INPUT_PTX,
-        ptx.to_bytes_with_nul(),
-    ))?;
-    let (mut image, mut size) = (ptr::null_mut(), 0);
+    let mut image = ptr::null_mut();
+    let mut size = 0;
     ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
     let module = handle!(api, cuModuleLoadData(_, image));
     ok!(api, cuLinkDestroy(link));
@@ -120,7 +113,7 @@ fn linked(
 }
 
 #[test]
-fn blocks_of_a_cooperative_launch_wait_for_each_other_by_the_runtime_library() {
+fn runtime_library_synchronizes_a_grid() {
     const BLOCKS: u32 = 5;
     let fixture = Fixture::with(Config::new().with_workers(2));
     let meet = linked(&fixture, &[RUNTIME], MEET, &mut []).expect("the library is known");
@@ -146,55 +139,58 @@ fn blocks_of_a_cooperative_launch_wait_for_each_other_by_the_runtime_library() {
             )
         );
         assert_eq!(launch, CUresult::CUDA_SUCCESS);
-        let found = fixture.download(memory, 4 * (1 + BLOCKS as usize));
+        let counts = fixture.download(memory, 4 * (1 + BLOCKS as usize));
         assert!(
-            found
+            counts
                 .as_chunks::<4>()
                 .0
                 .iter()
                 .all(|count| *count == BLOCKS.to_le_bytes()),
-            "{found:?}"
+            "{counts:?}"
         );
     }
 }
 
 #[test]
-fn runtime_library_that_is_added_twice_is_linked_once() {
+fn runtime_library_is_linked_once() {
     linked(&Fixture::new(), &[RUNTIME, RUNTIME], MEET, &mut [])
         .expect("its functions are defined once");
 }
 
 #[test]
-fn archive_of_other_machine_code_is_no_binary_for_the_device() {
+fn machine_code_is_no_binary_for_the_device() {
     let fixture = Fixture::new();
     let refused = linked(&fixture, &[b"!<arch>\nother.o/ ..."], MEET, &mut [])
         .expect_err("it is machine code");
     assert_eq!(refused, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
+/// Returns the number of registers of a linked kernel.
+fn linked_registers(fixture: &Fixture, ptx: &CStr, options: &mut [(CUjit_option, usize)]) -> i32 {
+    let meet = linked(fixture, &[RUNTIME], ptx, options).expect("the library is known");
+    get!(
+        fixture.api,
+        cuFuncGetAttribute(_, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS, meet)
+    )
+}
+
 #[test]
-fn kernel_claims_no_more_registers_than_the_link_allows() {
+fn link_limits_registers() {
     let fixture = Fixture::new();
     // All of these words are live across a label.
     const WORDS: usize = 40;
-    let lines = |line: &dyn Fn(usize) -> String| (0..WORDS).map(line).collect::<String>();
-    let loads = lines(&|word| format!("ld.u32 %r{word}, [%rd1+{}];\n", 4 * word));
-    let stores = lines(&|word| format!("st.u32 [%rd1+{}], %r{};\n", 4 * word, WORDS - 1 - word));
+    let loads: String = (0..WORDS)
+        .map(|word| format!("ld.u32 %r{word}, [%rd1+{}];\n", 4 * word))
+        .collect();
+    let stores: String = (0..WORDS)
+        .map(|word| format!("st.u32 [%rd1+{}], %r{};\n", 4 * word, WORDS - 1 - word))
+        .collect();
     let ptx = format!(
         ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry meet(.param .u64 out)\n{{\n.reg .b64 %rd<2>;\n\
          .reg .b32 %r<{WORDS}>;\nld.param.u64 %rd1, [out];\n{loads}NEXT:\n{stores}ret;\n}}\n"
     );
-    let ptx = CString::new(ptx).expect("it is text");
-    let registers = |options: &mut [_]| -> i32 {
-        let meet = linked(&fixture, &[RUNTIME], &ptx, options).expect("the library is known");
-        get!(
-            fixture.api,
-            cuFuncGetAttribute(_, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS, meet)
-        )
-    };
-    assert!(registers(&mut []) >= WORDS as i32);
-    assert_eq!(
-        registers(&mut [(CUjit_option::CU_JIT_MAX_REGISTERS, 24)]),
-        24
-    );
+    let ptx = CString::new(ptx).expect("PTX has no NUL");
+    assert!(linked_registers(&fixture, &ptx, &mut []) >= WORDS as i32);
+    let mut limit = [(CUjit_option::CU_JIT_MAX_REGISTERS, 24)];
+    assert_eq!(linked_registers(&fixture, &ptx, &mut limit), 24);
 }

@@ -10,7 +10,7 @@ use crate::ptx::POKE;
 use crate::support::{Fixture, cu, get, handle, ok};
 
 /// Returns the live objects, except for the fixture's context.
-fn left(simulator: &Simulator) -> Vec<LiveObject> {
+fn remaining(simulator: &Simulator) -> Vec<LiveObject> {
     let mut objects = simulator.live_objects();
     assert_eq!(
         objects.len() as u64,
@@ -22,7 +22,7 @@ fn left(simulator: &Simulator) -> Vec<LiveObject> {
 }
 
 #[test]
-fn each_object_that_is_left_names_its_call_size_context_and_stream() {
+fn live_objects_name_their_origin() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let context = fixture.context.addr();
@@ -33,11 +33,12 @@ fn each_object_that_is_left_names_its_call_size_context_and_stream() {
     let graph: CUgraph = handle!(api, cuGraphCreate(_, 0));
     let module = handle!(api, cuModuleLoadData(_, POKE.as_ptr().cast()));
     let pinned: *mut c_void = handle!(api, cuMemHostAlloc(_, 300, 0));
-    let texts: Vec<String> = left(&fixture.simulator)
+    let texts: Vec<String> = remaining(&fixture.simulator)
         .iter()
         .map(ToString::to_string)
         .collect();
-    let (stream_number, event_number) = (stream.addr(), event.addr());
+    let stream_number = stream.addr();
+    let event_number = event.addr();
     let expected = [
         format!("stream {stream_number:#x} in context {context:#x}, made by cuStreamCreate"),
         format!(
@@ -74,17 +75,17 @@ fn each_object_that_is_left_names_its_call_size_context_and_stream() {
     ok!(api, cuGraphDestroy(graph));
     ok!(api, cuModuleUnload(module));
     ok!(api, cuMemFreeHost(pinned));
-    assert!(left(&fixture.simulator).is_empty());
+    assert!(remaining(&fixture.simulator).is_empty());
 }
 
 #[test]
-fn virtual_memory_that_is_left_is_named_too() {
+fn live_virtual_memory_is_named() {
     if cfg!(not(target_os = "linux")) {
         return;
     }
     let fixture = Fixture::new();
     let address: CUdeviceptr = get!(fixture.api, cuMemAddressReserve(_, 2 << 20, 0, 0, 0));
-    let texts: Vec<String> = left(&fixture.simulator)
+    let texts: Vec<String> = remaining(&fixture.simulator)
         .iter()
         .map(ToString::to_string)
         .collect();
@@ -95,21 +96,21 @@ fn virtual_memory_that_is_left_is_named_too() {
         )]
     );
     ok!(fixture.api, cuMemAddressFree(address, 2 << 20));
-    assert!(left(&fixture.simulator).is_empty());
+    assert!(remaining(&fixture.simulator).is_empty());
 }
 
 #[inline(never)]
-fn leaks_a_stream(fixture: &Fixture) {
+fn leak_stream(fixture: &Fixture) {
     fixture.stream(0);
 }
 
 #[test]
-fn stack_of_the_call_is_kept_where_it_is_set_so() {
+fn backtraces_are_recorded_on_request() {
     let fixture = Fixture::with(Config::new().with_backtraces(true));
-    leaks_a_stream(&fixture);
-    let objects = left(&fixture.simulator);
+    leak_stream(&fixture);
+    let objects = remaining(&fixture.simulator);
     let [stream] = &objects[..] else {
-        panic!("a stream is left: {objects:?}")
+        panic!("a stream is remaining: {objects:?}")
     };
     assert_eq!(
         (stream.kind, stream.made_by),
@@ -117,7 +118,7 @@ fn stack_of_the_call_is_kept_where_it_is_set_so() {
     );
     let text = stream.to_string();
     assert!(
-        text.contains("\n    from ") && text.contains("leaks_a_stream"),
+        text.contains("\n    from ") && text.contains("leak_stream"),
         "{text}"
     );
     assert!(
@@ -125,16 +126,16 @@ fn stack_of_the_call_is_kept_where_it_is_set_so() {
         "frames of the simulator are of no use: {text}"
     );
     let fixture = Fixture::new();
-    leaks_a_stream(&fixture);
+    leak_stream(&fixture);
     assert!(
-        left(&fixture.simulator)
+        remaining(&fixture.simulator)
             .iter()
             .all(|object| object.backtrace.is_none())
     );
 }
 
 #[test]
-fn primary_context_is_from_the_retention_that_revived_it() {
+fn primary_context_originates_from_its_revival() {
     let simulator = Simulator::new(Config::new()).expect("there is room for a simulator");
     let api = simulator.api();
     ok!(api, cuInit(0));

@@ -127,7 +127,8 @@ fn fill_does_not_copy_concurrent_writes() {
 fn budget_limits_allocations() {
     let fixture = Fixture::with(Config::new().with_memory_budget(1 << 20));
     let api = &fixture.api;
-    let (mut free, mut total) = (0, 0);
+    let mut free = 0;
+    let mut total = 0;
     ok!(api, cuMemGetInfo_v2(&raw mut free, &raw mut total));
     assert_eq!((free, total), (1 << 20, 1 << 20));
     let memory = fixture.alloc(1 << 19);
@@ -143,7 +144,7 @@ fn budget_limits_allocations() {
 }
 
 #[test]
-fn address_of_freed_memory_is_not_used_again_at_once() {
+fn freed_addresses_are_not_reused_at_once() {
     let fixture = Fixture::new();
     let first = fixture.alloc(512);
     ok!(fixture.api, cuMemFree_v2(first));

@@ -57,7 +57,8 @@ const FAT_BINARIES: [&[u8]; 3] = [
 fn add(fixture: &Fixture, function: CUfunction) {
     let memory = fixture.alloc(4);
     fixture.upload(memory, &[4, 0, 0, 0]);
-    let (mut address, mut addend) = (memory, 5_i32);
+    let mut address = memory;
+    let mut addend = 5_i32;
     let mut values: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut addend).cast()];
     let none = ptr::null_mut();
     let launch = cu!(
@@ -149,7 +150,8 @@ fn fat_binary_with_ptx_is_loaded_by_every_loader() {
                 ptr::null_mut()
             )
         );
-        let (mut image, mut size) = (ptr::null_mut(), 0);
+        let mut image = ptr::null_mut();
+        let mut size = 0;
         ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
         let module: CUmodule = handle!(api, cuModuleLoadData(_, image));
         add(
@@ -218,7 +220,7 @@ fn log_is_cut_to_its_buffer() {
 }
 
 #[test]
-fn ptx_newer_than_the_driver_is_an_unsupported_version() {
+fn newer_ptx_is_an_unsupported_version() {
     let old = Fixture::with(Config::new().with_driver_version(CudaVersion::new(11, 8)));
     assert_eq!(
         load(&old, SAXPY.to_bytes_with_nul()),
@@ -242,21 +244,20 @@ fn ptx_for_a_newer_device_is_invalid() {
 }
 
 #[test]
-fn occupancy_is_that_of_the_device_model() {
+fn occupancy_follows_the_device_model() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let module = handle!(api, cuModuleLoadData(_, SAXPY.as_ptr().cast()));
     let count = handle!(api, cuModuleGetFunction(_, module, c"count".as_ptr()));
-    let active = |block, shared| {
-        get!(
+    for (block, shared, expected) in [(1024, 0, 2), (32, 0, 32), (32, 48 << 10, 4)] {
+        let blocks: i32 = get!(
             api,
             cuOccupancyMaxActiveBlocksPerMultiprocessor(_, count, block, shared)
-        )
-    };
-    assert_eq!(active(1024, 0), 2);
-    assert_eq!(active(32, 0), 32);
-    assert_eq!(active(32, 48 << 10), 4);
-    let (mut grid, mut block): (i32, i32) = (0, 0);
+        );
+        assert_eq!(blocks, expected);
+    }
+    let mut grid = 0;
+    let mut block = 0;
     ok!(
         api,
         cuOccupancyMaxPotentialBlockSize(&raw mut grid, &raw mut block, count, None, 0, 0)

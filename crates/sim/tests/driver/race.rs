@@ -152,11 +152,11 @@ impl Program {
         );
     }
 
-    fn put(&self, stream: usize) {
+    fn write(&self, stream: usize) {
         self.launch(c"put", self.streams[stream], self.memory, 0);
     }
 
-    fn take(&self, stream: usize) {
+    fn read(&self, stream: usize) {
         let result = self.fixture.alloc(BYTES);
         self.launch(c"take", self.streams[stream], self.memory, result);
     }
@@ -199,23 +199,23 @@ fn expect_race(races: bool, flags: u32, program: impl Fn(&Program)) {
 }
 
 #[test]
-fn kernels_of_two_streams_race_if_one_writes_memory_of_the_other() {
+fn unordered_kernels_race_if_one_writes() {
     expect_race(true, NON_BLOCKING, |program| {
-        program.put(0);
-        program.put(1);
+        program.write(0);
+        program.write(1);
     });
     expect_race(true, NON_BLOCKING, |program| {
-        program.put(0);
-        program.take(1);
+        program.write(0);
+        program.read(1);
     });
     expect_race(false, NON_BLOCKING, |program| {
-        program.take(0);
-        program.take(1);
+        program.read(0);
+        program.read(1);
     });
     expect_race(false, NON_BLOCKING, |program| {
-        program.put(0);
-        program.take(0);
-        program.put(0);
+        program.write(0);
+        program.read(0);
+        program.write(0);
     });
 }
 
@@ -239,7 +239,7 @@ fn neighbors_do_not_race_down_to_the_byte() {
 }
 
 #[test]
-fn atomics_do_not_race_with_each_other_and_do_with_writes() {
+fn atomics_race_with_writes_only() {
     expect_race(false, NON_BLOCKING, |program| {
         program
             .streams
@@ -248,7 +248,7 @@ fn atomics_do_not_race_with_each_other_and_do_with_writes() {
     });
     expect_race(true, NON_BLOCKING, |program| {
         program.launch(c"add", program.streams[0], program.memory, 0);
-        program.put(1);
+        program.write(1);
     });
 }
 
@@ -258,12 +258,12 @@ fn event_orders_waiting_work_after_the_recorded_work() {
         expect_race(!is_waited_for, NON_BLOCKING, |program| {
             let api = &program.fixture.api;
             let event = handle!(api, cuEventCreate(_, 0));
-            program.put(0);
+            program.write(0);
             ok!(api, cuEventRecord(event, program.streams[0]));
             if is_waited_for {
                 ok!(api, cuStreamWaitEvent(program.streams[1], event, 0));
             }
-            program.take(1);
+            program.read(1);
         });
     }
     // The event records the work before it.
@@ -271,23 +271,23 @@ fn event_orders_waiting_work_after_the_recorded_work() {
         let api = &program.fixture.api;
         let event = handle!(api, cuEventCreate(_, 0));
         ok!(api, cuEventRecord(event, program.streams[0]));
-        program.put(0);
+        program.write(0);
         ok!(api, cuStreamWaitEvent(program.streams[1], event, 0));
-        program.take(1);
+        program.read(1);
     });
 }
 
 #[test]
-fn event_that_has_happened_before_it_is_waited_for_orders_too() {
+fn completed_event_orders_later_work() {
     expect_race(false, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
         let [event, other] = [(); 2].map(|()| handle!(api, cuEventCreate(_, 0)));
-        program.put(0);
+        program.write(0);
         ok!(api, cuEventRecord(event, program.streams[0]));
         ok!(api, cuEventRecord(other, program.streams[0]));
         while cu!(api, cuEventQuery(other)) != CUresult::CUDA_SUCCESS {}
         ok!(api, cuStreamWaitEvent(program.streams[1], event, 0));
-        program.take(1);
+        program.read(1);
     });
 }
 
@@ -314,34 +314,34 @@ fn host_wait_orders_later_work() {
     ];
     for wait in waits {
         expect_race(false, NON_BLOCKING, |program| {
-            program.put(0);
+            program.write(0);
             wait(program);
-            program.take(1);
+            program.read(1);
         });
     }
     // Waiting for the other stream orders nothing here.
     expect_race(true, NON_BLOCKING, |program| {
-        program.put(0);
+        program.write(0);
         ok!(program.fixture.api, cuStreamSynchronize(program.streams[1]));
-        program.take(1);
+        program.read(1);
     });
 }
 
 #[test]
-fn legacy_stream_orders_blocking_streams_and_no_others() {
+fn legacy_stream_orders_blocking_streams() {
     for flags in [BLOCKING, NON_BLOCKING] {
         expect_race(flags == NON_BLOCKING, flags, |program| {
-            program.put(0);
+            program.write(0);
             let elsewhere = program.fixture.alloc(4);
             ok!(
                 program.fixture.api,
                 cuMemsetD8Async(elsewhere, 0, 4, ptr::null_mut())
             );
-            program.take(1);
+            program.read(1);
         });
     }
     expect_race(false, BLOCKING, |program| {
-        program.put(0);
+        program.write(0);
         ok!(
             program.fixture.api,
             cuMemsetD8Async(program.memory, 0, BYTES, ptr::null_mut())
@@ -357,7 +357,7 @@ fn legacy_stream_orders_blocking_streams_and_no_others() {
 #[test]
 fn copies_and_fills_race_like_kernels() {
     expect_race(true, NON_BLOCKING, |program| {
-        program.put(0);
+        program.write(0);
         ok!(
             program.fixture.api,
             cuMemsetD8Async(program.memory + 100, 0, 1, program.streams[1])
@@ -369,7 +369,7 @@ fn copies_and_fills_race_like_kernels() {
             program.fixture.api,
             cuMemcpyDtoDAsync_v2(to, program.memory, BYTES, program.streams[1])
         );
-        program.put(0);
+        program.write(0);
     });
     expect_race(false, NON_BLOCKING, |program| {
         let to = program.fixture.alloc(BYTES);
@@ -377,17 +377,17 @@ fn copies_and_fills_race_like_kernels() {
             program.fixture.api,
             cuMemcpyDtoDAsync_v2(to, program.memory, BYTES, program.streams[1])
         );
-        program.take(0);
+        program.read(0);
     });
 }
 
 unsafe extern "C" fn nothing(_data: *mut c_void) {}
 
 #[test]
-fn synchronization_through_the_host_or_memory_prevents_a_race() {
+fn host_synchronization_prevents_a_race() {
     expect_race(false, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
-        program.put(0);
+        program.write(0);
         // A host function may signal the host that the earlier work has completed.
         ok!(
             api,
@@ -398,7 +398,7 @@ fn synchronization_through_the_host_or_memory_prevents_a_race() {
             cuLaunchHostFunc(program.streams[0], Some(nothing), ptr::null_mut())
         );
         while cu!(api, cuStreamQuery(program.streams[0])) != CUresult::CUDA_SUCCESS {}
-        program.take(1);
+        program.read(1);
     });
     expect_race(false, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
@@ -406,14 +406,14 @@ fn synchronization_through_the_host_or_memory_prevents_a_race() {
         ok!(api, cuMemsetD32_v2(flag, 0, 1));
         ok!(api, cuCtxSynchronize());
         ok!(api, cuStreamWaitValue32_v2(program.streams[1], flag, 1, 1));
-        program.take(1);
-        program.put(0);
+        program.read(1);
+        program.write(0);
         ok!(api, cuStreamWriteValue32_v2(program.streams[0], flag, 1, 0));
     });
 }
 
 #[test]
-fn kernel_signaled_by_another_one_with_fences_does_not_race_with_it() {
+fn fences_order_signaling_kernels() {
     for seed in 0..10 {
         let program = Program::new(Config::new().with_seed(seed).with_workers(2), NON_BLOCKING);
         let flag = program.fixture.alloc(4);
@@ -426,7 +426,7 @@ fn kernel_signaled_by_another_one_with_fences_does_not_race_with_it() {
 }
 
 #[test]
-fn nodes_of_a_graph_race_unless_edges_order_them() {
+fn graph_nodes_race_unless_edges_order_them() {
     for is_ordered in [true, false] {
         expect_race(!is_ordered, NON_BLOCKING, |program| {
             let api = &program.fixture.api;
@@ -439,9 +439,10 @@ fn nodes_of_a_graph_race_unless_edges_order_them() {
                 width: 4,
                 height: 1,
             };
-            let add = |after: &[CUgraphNode]| {
-                let context = program.fixture.context;
-                handle!(
+            let mut previous: Option<CUgraphNode> = None;
+            for _ in 0..2 {
+                let after = previous.as_slice();
+                let node = handle!(
                     api,
                     cuGraphAddMemsetNode(
                         _,
@@ -449,16 +450,11 @@ fn nodes_of_a_graph_race_unless_edges_order_them() {
                         after.as_ptr(),
                         after.len(),
                         &raw const params,
-                        context
+                        program.fixture.context
                     )
-                )
-            };
-            let first = add(&[]);
-            add(if is_ordered {
-                std::slice::from_ref(&first)
-            } else {
-                &[]
-            });
+                );
+                previous = is_ordered.then_some(node);
+            }
             let executable = handle!(api, cuGraphInstantiateWithFlags(_, graph, 0));
             ok!(api, cuGraphLaunch(executable, program.streams[0]));
             // Launches of one executable graph are ordered, in any streams.

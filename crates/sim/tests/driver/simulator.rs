@@ -23,7 +23,7 @@ fn driver_without_devices_has_no_device() {
 }
 
 #[test]
-fn functions_of_a_dropped_simulator_are_deinitialized() {
+fn dropped_simulator_is_deinitialized() {
     let (simulator, api) = fresh(Config::new());
     ok!(api, cuInit(0));
     drop(simulator);
@@ -33,7 +33,8 @@ fn functions_of_a_dropped_simulator_are_deinitialized() {
 
 #[test]
 fn simulators_are_independent() {
-    let (first, second) = (Fixture::new(), Fixture::new());
+    let first = Fixture::new();
+    let second = Fixture::new();
     let stream = first.stream(0);
     assert_eq!(
         cu!(second.api, cuStreamSynchronize(stream)),
@@ -115,7 +116,7 @@ fn interleaving(seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn seed_determines_the_order_of_streams() {
+fn seed_determines_stream_order() {
     assert_eq!(interleaving(1), interleaving(1));
     assert!((2..6).any(|seed| interleaving(seed) != interleaving(1)));
 }

@@ -40,7 +40,7 @@ fn context_switches() -> i64 {
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
-fn latency_of_an_empty_kernel() {
+fn empty_kernel_latency() {
     let fixture = Fixture::new();
     let module = handle!(fixture.api, cuModuleLoadData(_, EMPTY.as_ptr().cast()));
     let function: CUfunction = handle!(
@@ -71,10 +71,10 @@ fn latency_of_an_empty_kernel() {
             begin.elapsed()
         };
         let switches = context_switches();
-        let [least, median] = spread(launch, 10_000);
+        let [min, median] = spread(launch, 10_000);
         let switches = context_switches() - switches;
         eprintln!(
-            "{grid} blocks of {block}: {median:?}, at least {least:?}, {switches} context switches in 10000"
+            "{grid} blocks of {block}: {median:?}, at least {min:?}, {switches} context switches in 10000"
         );
     }
 }
@@ -89,13 +89,13 @@ fn time_to_allocate_a_gibibyte_with_all_checks() {
             .with_race_checks(true)
             .with_uninitialized_checks(true),
     );
-    let take_and_give_back = || {
+    let allocate_and_free = || {
         let begin = Instant::now();
         ok!(fixture.api, cuMemFree_v2(fixture.alloc(1 << 30)));
         begin.elapsed()
     };
-    let [least, median] = spread(take_and_give_back, 50);
-    eprintln!("1 GiB allocated and freed: {median:?}, at least {least:?}");
+    let [min, median] = spread(allocate_and_free, 50);
+    eprintln!("1 GiB allocated and freed: {median:?}, at least {min:?}");
 }
 
 /// Returns a module of `lines` lines: kernels that load, compute and store, as compilers emit them.
@@ -113,7 +113,8 @@ fn long_module(lines: usize) -> CString {
         )
         .expect("a string takes any text");
         for step in 0..100 {
-            let (address, value) = (step + 2, 2 * step + 1);
+            let address = step + 2;
+            let value = 2 * step + 1;
             let [next, after, other] = [address + 1, value + 1, value + 2];
             write!(
                 text,
@@ -147,9 +148,9 @@ fn time_to_load_ten_thousand_lines() {
         ok!(fixture.api, cuModuleUnload(module));
         duration
     };
-    let [least, median] = spread(load, 20);
+    let [min, median] = spread(load, 20);
     eprintln!(
-        "{lines} lines, {} bytes: {median:?}, at least {least:?}",
+        "{lines} lines, {} bytes: {median:?}, at least {min:?}",
         image.as_bytes().len()
     );
 }

@@ -46,7 +46,7 @@ impl Fixture {
         get!(self.api, cuMemAddressReserve(_, size, 0, 0, 0))
     }
 
-    fn grant(
+    fn set_access(
         &self,
         address: CUdeviceptr,
         size: usize,
@@ -62,12 +62,15 @@ impl Fixture {
         let memory = self.create(size);
         ok!(self.api, cuMemMap(address, size, 0, memory, 0));
         ok!(self.api, cuMemRelease(memory));
-        assert_eq!(self.grant(address, size, device(0), READ_WRITE), SUCCESS);
+        assert_eq!(
+            self.set_access(address, size, device(0), READ_WRITE),
+            SUCCESS
+        );
     }
 }
 
 #[test]
-fn kernel_writes_mapped_memory_and_copies_cross_from_one_mapping_to_the_next() {
+fn copies_cross_adjacent_mappings() {
     let fixture = Fixture::new();
     let address = fixture.reserve(4 * PAGE);
     fixture.map(address, PAGE);
@@ -104,11 +107,12 @@ fn kernel_writes_mapped_memory_and_copies_cross_from_one_mapping_to_the_next() {
 #[test]
 fn memory_without_rights_faults() {
     let fixture = Fixture::new();
-    let (address, memory) = (fixture.reserve(PAGE), fixture.create(PAGE));
+    let address = fixture.reserve(PAGE);
+    let memory = fixture.create(PAGE);
     ok!(fixture.api, cuMemMap(address, PAGE, 0, memory, 0));
-    let at = device(0);
+    let location = device(0);
     assert_eq!(
-        get!(fixture.api, cuMemGetAccess(_, &raw const at, address)),
+        get!(fixture.api, cuMemGetAccess(_, &raw const location, address)),
         0
     );
     assert_eq!(cu!(fixture.api, cuMemsetD8_v2(address, 0, 1)), INVALID);
@@ -122,12 +126,16 @@ fn memory_without_rights_faults() {
 #[test]
 fn memory_that_may_be_read_faults_when_it_is_written() {
     let fixture = Fixture::new();
-    let (address, memory) = (fixture.reserve(PAGE), fixture.create(PAGE));
+    let address = fixture.reserve(PAGE);
+    let memory = fixture.create(PAGE);
     ok!(fixture.api, cuMemMap(address, PAGE, 0, memory, 0));
-    assert_eq!(fixture.grant(address, PAGE, device(0), READ), SUCCESS);
-    let at = device(0);
+    assert_eq!(fixture.set_access(address, PAGE, device(0), READ), SUCCESS);
+    let location = device(0);
     assert_eq!(
-        get!(fixture.api, cuMemGetAccess(_, &raw const at, address + 7)),
+        get!(
+            fixture.api,
+            cuMemGetAccess(_, &raw const location, address + 7)
+        ),
         1
     );
     assert_eq!(poke(&fixture, address), SUCCESS);
@@ -138,13 +146,17 @@ fn memory_that_may_be_read_faults_when_it_is_written() {
 }
 
 #[test]
-fn rights_are_those_of_each_device() {
+fn each_device_has_its_own_access() {
     let fixture = Fixture::with(Config::new().with_devices(2).with_memory_budget(64 << 20));
-    let (address, memory) = (fixture.reserve(PAGE), fixture.create(PAGE));
+    let address = fixture.reserve(PAGE);
+    let memory = fixture.create(PAGE);
     ok!(fixture.api, cuMemMap(address, PAGE, 0, memory, 0));
-    assert_eq!(fixture.grant(address, PAGE, device(1), READ_WRITE), SUCCESS);
     assert_eq!(
-        fixture.grant(address, PAGE, device(2), READ_WRITE),
+        fixture.set_access(address, PAGE, device(1), READ_WRITE),
+        SUCCESS
+    );
+    assert_eq!(
+        fixture.set_access(address, PAGE, device(2), READ_WRITE),
         CUresult::CUDA_ERROR_INVALID_DEVICE
     );
     assert_eq!(poke(&fixture, address), SUCCESS);
@@ -155,10 +167,12 @@ fn rights_are_those_of_each_device() {
 }
 
 #[test]
-fn memory_counts_against_the_budget_until_its_last_use() {
+fn budget_includes_memory_until_its_last_use() {
     let fixture = Fixture::with(Config::new().with_memory_budget(4 << 20));
-    let (address, memory) = (fixture.reserve(4 << 20), fixture.create(4 << 20));
-    let (mut other, wanted) = (0, properties(device(0)));
+    let address = fixture.reserve(4 << 20);
+    let memory = fixture.create(4 << 20);
+    let wanted = properties(device(0));
+    let mut other = 0;
     let refused = cu!(
         fixture.api,
         cuMemCreate(&raw mut other, PAGE, &raw const wanted, 0)
@@ -166,7 +180,8 @@ fn memory_counts_against_the_budget_until_its_last_use() {
     assert_eq!(refused, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     ok!(fixture.api, cuMemMap(address, 4 << 20, 0, memory, 0));
     ok!(fixture.api, cuMemRelease(memory));
-    let (mut free, mut total) = (0, 0);
+    let mut free = 0;
+    let mut total = 0;
     ok!(fixture.api, cuMemGetInfo_v2(&raw mut free, &raw mut total));
     assert_eq!((free, total), (0, 4 << 20));
     ok!(fixture.api, cuMemUnmap(address, 4 << 20));
@@ -175,7 +190,7 @@ fn memory_counts_against_the_budget_until_its_last_use() {
 }
 
 #[test]
-fn work_after_the_end_of_a_mapping_faults() {
+fn access_after_unmapping_faults() {
     let fixture = Fixture::new();
     let address = fixture.reserve(PAGE);
     fixture.map(address, PAGE);

@@ -20,33 +20,32 @@ pub(super) fn accepted(
     let folder =
         std::env::temp_dir().join(format!("curium-grammar-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder for temporary files is writable");
-    let mut left: Vec<usize> = (0..forms.len()).collect();
+    let mut pending: Vec<usize> = (0..forms.len()).collect();
     let mut refused = BTreeSet::new();
     loop {
-        let chosen: Vec<&Form> = left.iter().map(|index| &forms[*index]).collect();
+        let chosen: Vec<&Form> = pending.iter().map(|index| &forms[*index]).collect();
         let lines = match assemble(assembler, &folder, &chosen, target, version) {
             Answer::Accepted => break,
             Answer::Refused(lines) => lines,
         };
         // Each line is a declaration or a body. Lines before the declarations are the header.
-        let places: BTreeSet<usize> = lines
+        let named_forms: BTreeSet<usize> = lines
             .into_iter()
-            .filter_map(|line| place(line, chosen.len()))
+            .filter_map(|line| form_at(line, chosen.len()))
             .collect();
-        if places.is_empty() {
+        if named_forms.is_empty() {
             // The assembler does not name the form, so each is assembled separately.
-            let alone = |form: &Form| {
-                matches!(
-                    assemble(assembler, &folder, &[form], target, version),
-                    Answer::Accepted
-                )
-            };
-            refused.extend(left.iter().copied().filter(|index| !alone(&forms[*index])));
+            for index in pending {
+                let answer = assemble(assembler, &folder, &[&forms[index]], target, version);
+                if !matches!(answer, Answer::Accepted) {
+                    refused.insert(index);
+                }
+            }
             break;
         }
-        refused.extend(places.iter().map(|place| left[*place]));
-        left.retain(|index| !refused.contains(index));
-        if left.is_empty() {
+        refused.extend(named_forms.iter().map(|index| pending[*index]));
+        pending.retain(|index| !refused.contains(index));
+        if pending.is_empty() {
             break;
         }
     }
@@ -98,20 +97,17 @@ fn assemble(
         .lines()
         .filter(|line| line.contains("error") || line.contains("fatal"));
     // Lines of the functions that the assembler substitutes for instructions are ignored.
-    let number = |line: &str| {
-        line.split_once("forms.ptx, line ")?
-            .1
-            .split(';')
-            .next()?
-            .trim()
-            .parse()
-            .ok()
-    };
-    Answer::Refused(errors.filter_map(number).collect())
+    Answer::Refused(errors.filter_map(line_number).collect())
+}
+
+/// Returns the line of the module that an error names.
+fn line_number(error: &str) -> Option<usize> {
+    let (_, location) = error.split_once("forms.ptx, line ")?;
+    location.split(';').next()?.trim().parse().ok()
 }
 
 /// Returns the form that contains a line of the module.
-fn place(line: usize, forms: usize) -> Option<usize> {
+fn form_at(line: usize, forms: usize) -> Option<usize> {
     const HEADER: usize = 3;
     const BETWEEN: usize = 4;
     let line = line.checked_sub(HEADER + 1)?;
@@ -119,5 +115,5 @@ fn place(line: usize, forms: usize) -> Option<usize> {
         return Some(line);
     }
     line.checked_sub(forms + BETWEEN)
-        .filter(|place| *place < forms)
+        .filter(|index| *index < forms)
 }

@@ -230,17 +230,17 @@ const TYPES: [&str; 17] = [
 /// Replaces the operands that begin with `$`.
 fn operands(template: &str, random: &mut Random) -> String {
     let mut text = String::new();
-    let mut rest = template;
-    while let Some(start) = rest.find('$') {
-        text += &rest[..start];
-        let word: String = rest[start + 1..]
+    let mut remaining = template;
+    while let Some(start) = remaining.find('$') {
+        text += &remaining[..start];
+        let word: String = remaining[start + 1..]
             .chars()
             .take_while(char::is_ascii_alphanumeric)
             .collect();
-        rest = &rest[start + 1 + word.len()..];
+        remaining = &remaining[start + 1 + word.len()..];
         text += &operand(&word, template, random);
     }
-    text + rest
+    text + remaining
 }
 
 /// Returns an operand of a kind. `d` and `s` are a destination and a source of the instruction's last type, `x` is one of twice its width
@@ -250,10 +250,8 @@ fn operand(kind: &str, template: &str, random: &mut Random) -> String {
         .split([' ', '.'])
         .filter(|word| is_type(word))
         .collect();
-    let (first, last) = (
-        types.first().copied().unwrap_or("b32"),
-        types.last().copied().unwrap_or("b32"),
-    );
+    let first = types.first().copied().unwrap_or("b32");
+    let last = types.last().copied().unwrap_or("b32");
     match kind {
         "d" => register(last, random),
         "s" => source(last, random),

@@ -15,7 +15,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// Runs a form with one block of two warps. Returns the error if it cannot be loaded or launched, or does not end.
 pub(super) fn problem(form: &Form, target: &str, version: &str) -> Option<String> {
-    let (text, model) = (module(&[form], target, version), model(target));
+    let text = module(&[form], target, version);
+    let model = model(target);
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(run(&text, model)));
     let outcome = receiver

@@ -84,7 +84,7 @@ impl Driver {
         count: u32,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        // SAFETY: the caller passes `count` descriptions.
+        // SAFETY: by the contract of the C function, the array has `count` descriptions.
         let infos = unsafe { elements(infos.as_ptr().cast_const(), count as usize) }?;
         if infos.is_empty() {
             return Err(INVALID);

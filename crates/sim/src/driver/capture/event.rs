@@ -17,7 +17,7 @@ pub(crate) struct Captured {
 
 impl Driver {
     /// Checks that an event can be waited for or queried: its work was not captured, and no capture forbids it.
-    pub(crate) fn expect_done_for_real(&self, state: &mut State, event: Id<Event>) -> Result {
+    pub(crate) fn expect_not_captured(&self, state: &mut State, event: Id<Event>) -> Result {
         let captured = state
             .events
             .get(event)

@@ -92,9 +92,9 @@ impl Driver {
             CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => limits.pending_launches,
             CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => limits.fetch_granularity,
             CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => limits.persisting_l2,
-            CUlimit::CU_LIMIT_SHMEM_SIZE => self
-                .figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-                as usize,
+            CUlimit::CU_LIMIT_SHMEM_SIZE => self.attribute_value(
+                CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            ) as usize,
             CUlimit::CU_LIMIT_CIG_ENABLED => 0,
             other => return Err(self.unknown(other)),
         })
@@ -102,7 +102,7 @@ impl Driver {
 
     pub(crate) fn cuCtxSetLimit(&self, limit: CUlimit, value: usize) -> Result {
         let most_l2 = self
-            .figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE)
+            .attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE)
             as usize;
         let memory = self.config().memory_budget as usize;
         let (mut state, current) = self.enter_current()?;

@@ -95,7 +95,7 @@ impl Driver {
         if count == 0 || flags != 0 || stream.is_null() || self.current().is_err() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // SAFETY: the caller passes `count` operations.
+        // SAFETY: by the contract of the C function, the array has `count` operations.
         let operations = unsafe { elements(operations.as_ptr().cast_const(), count) }?;
         self.expect_no_capture(stream)?;
         for operation in operations {
@@ -199,11 +199,11 @@ fn batch<'a>(
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
     Ok(Batch {
-        // SAFETY: the caller passes `count` addresses.
+        // SAFETY: by the contract of the C function, the array has `count` addresses.
         targets: unsafe { elements(targets.as_ptr().cast_const(), count) }?,
-        // SAFETY: the caller passes `count` addresses.
+        // SAFETY: by the contract of the C function, the array has `count` addresses.
         sources: unsafe { elements(sources.as_ptr().cast_const(), count) }?,
-        // SAFETY: the caller passes `count` sizes.
+        // SAFETY: by the contract of the C function, the array has `count` sizes.
         sizes: unsafe { elements(sizes.as_ptr().cast_const(), count) }?,
     })
 }
@@ -224,9 +224,9 @@ fn check_attributes(
     count: usize,
     copies: usize,
 ) -> Result {
-    // SAFETY: the caller passes `count` attributes.
+    // SAFETY: by the contract of the C function, the array has `count` attributes.
     let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count) }?;
-    // SAFETY: the caller passes `count` indices.
+    // SAFETY: by the contract of the C function, the array has `count` indices.
     let firsts = unsafe { elements(firsts.as_ptr().cast_const(), count) }?;
     let is_rising = firsts.first() == Some(&0) && firsts.windows(2).all(|pair| pair[0] < pair[1]);
     if !is_rising || firsts.last().is_none_or(|last| *last >= copies) {

@@ -23,8 +23,8 @@ impl Driver {
         self.require_current()?;
         self.expect_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
         let operands = CopyOperands {
-            to: self.device_end(to, size)?,
-            from: self.device_end(from, size)?,
+            to: self.device_operand(to, size)?,
+            from: self.device_operand(from, size)?,
         };
         self.transfer(legacy(), operands, size, Wait::UnlessOnDevice)
     }
@@ -41,8 +41,8 @@ impl Driver {
     ) -> Result {
         self.expect_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
         let operands = CopyOperands {
-            to: self.device_end(to, size)?,
-            from: self.device_end(from, size)?,
+            to: self.device_operand(to, size)?,
+            from: self.device_operand(from, size)?,
         };
         self.transfer(stream, operands, size, Wait::Never)
     }

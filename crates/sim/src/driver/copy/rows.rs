@@ -7,7 +7,7 @@ use curium_sys::{
     CUmemcpy3DOperand, CUmemcpy3DOperandType, CUmemorytype, CUresult, CUstream_st,
 };
 
-use super::{host_end, legacy};
+use super::{host_operand, legacy};
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::graph::{AccessedRange, Content, Copy3D};
 use crate::driver::{Driver, Result, State};
@@ -280,7 +280,7 @@ impl Driver {
         if !state.is_capturing(stream) && self.is_waited_for(&rows, is_synchronous) {
             return self.queue_and_wait(state, stream, content.into_work());
         }
-        self.put(&mut state, stream, content)
+        self.enqueue(&mut state, stream, content)
     }
 
     /// Returns `true` if the caller waits for the copy: by request unless all is device memory, or because of the kind of memory.
@@ -355,9 +355,9 @@ impl Driver {
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
         let end = match operand.kind {
-            CUmemorytype::CU_MEMORYTYPE_HOST => host_end(operand.host, span)?,
-            _ if is_host => host_end(HostPtr::from_exposed(operand.device).0.cast(), span)?,
-            _ => self.device_end(operand.device + offset as u64, span)?,
+            CUmemorytype::CU_MEMORYTYPE_HOST => host_operand(operand.host, span)?,
+            _ if is_host => host_operand(HostPtr::from_exposed(operand.device).0.cast(), span)?,
+            _ => self.device_operand(operand.device + offset as u64, span)?,
         };
         match end {
             CopyOperand::Host(host) => Ok(Start::Host(HostPtr(host.0.wrapping_add(offset)))),

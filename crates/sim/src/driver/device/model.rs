@@ -360,7 +360,7 @@ impl DeviceModel {
     }
 
     /// Returns an attribute that every model has.
-    pub(crate) fn figure(self, attribute: CUdevice_attribute) -> u32 {
+    pub(crate) fn attribute_value(self, attribute: CUdevice_attribute) -> u32 {
         self.attribute(attribute).unwrap_or_default().unsigned_abs()
     }
 
@@ -379,21 +379,21 @@ mod tests {
 
     #[test]
     fn attribute_values_have_the_indices_of_their_attributes() {
-        let figure = |attribute| DeviceModel::H100.figure(attribute);
+        let figure = |attribute| DeviceModel::H100.attribute_value(attribute);
         assert_eq!(
-            figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+            attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE),
             32
         );
         assert_eq!(
-            figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+            attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
             132
         );
         assert_eq!(
-            figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
             9
         );
         assert_eq!(
-            figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
+            attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
             32
         );
         assert_eq!(DeviceModel::H100.attribute(CUdevice_attribute(0)), None);
@@ -404,7 +404,7 @@ mod tests {
     fn models_differ_as_their_tables_do() {
         let models_with = |attribute| -> Vec<&str> {
             DeviceModel::all()
-                .filter(|model| model.figure(attribute) != 0)
+                .filter(|model| model.attribute_value(attribute) != 0)
                 .map(DeviceModel::hardware)
                 .collect()
         };
@@ -435,8 +435,8 @@ mod tests {
     #[test]
     fn models_have_the_limits_of_their_compute_capability() {
         for model in DeviceModel::all() {
-            let major = model.figure(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-            let minor = model.figure(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+            let major = model.attribute_value(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+            let minor = model.attribute_value(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
             let expected = match (major, minor) {
                 (7, 5) => [1024, 16, 64],
                 (8, 0) => [2048, 32, 164],
@@ -449,22 +449,22 @@ mod tests {
                 other => panic!("{model:?} has compute capability {other:?}"),
             };
             let limits = [
-                model.figure(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
-                model.figure(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
-                model.figure(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) >> 10,
+                model.attribute_value(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+                model.attribute_value(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
+                model.attribute_value(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) >> 10,
             ];
             assert_eq!(limits, expected, "{model:?}");
-            assert_eq!(model.figure(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
+            assert_eq!(model.attribute_value(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
         }
     }
 
     #[test]
     fn models_are_ordered_by_compute_capability() {
         let capability = |model: DeviceModel| {
-            let major = model.figure(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+            let major = model.attribute_value(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
             (
                 major,
-                model.figure(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+                model.attribute_value(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
             )
         };
         assert!(DeviceModel::all().is_sorted_by_key(capability));

@@ -30,7 +30,7 @@ const NODE_ATTRIBUTES: [Attribute; 9] = [
 
 // SAFETY: the values are numbers, and the address of a range of memory that nothing reads through.
 unsafe impl Send for Attributes {}
-// SAFETY: as for `Send`.
+// SAFETY: shared attributes are only read.
 unsafe impl Sync for Attributes {}
 
 #[expect(

@@ -64,7 +64,7 @@ pub(crate) struct Set(pub(super) CUDA_MEMSET_NODE_PARAMS);
 
 // SAFETY: the caller that describes a copy permits the driver to use the host's memory from other threads: that is its contract.
 unsafe impl Send for Copy3D {}
-// SAFETY: as for `Send`; a shared description is only read.
+// SAFETY: a shared description is only read.
 unsafe impl Sync for Copy3D {}
 
 impl Content {

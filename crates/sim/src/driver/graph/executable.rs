@@ -168,7 +168,7 @@ impl Driver {
         if stale.is_some() {
             // The report acquires the lock itself.
             drop(state);
-            self.judge(stale)?;
+            self.handle_report(stale)?;
             state = self.lock();
         }
         let stream = self.uncaptured_stream(&mut state, stream)?;
@@ -277,7 +277,7 @@ impl Driver {
         if stale.is_some() {
             // The report acquires the lock itself.
             drop(state);
-            self.judge(stale)?;
+            self.handle_report(stale)?;
             state = self.lock();
         }
         let objects = state.retained_objects(graph);
@@ -304,7 +304,7 @@ impl Driver {
         target: Target,
         after: &[Ticket],
     ) -> Option<Ticket> {
-        let stamp = self.stamping(state, event)?;
+        let stamp = self.record_work(state, event)?;
         let ticket = state.schedule.submit(target, after, stamp);
         if let Some(event) = state.events.get_mut(event) {
             event.ticket = Some(ticket);

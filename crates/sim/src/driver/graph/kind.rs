@@ -172,7 +172,7 @@ impl Driver {
         };
         // SAFETY: the pointers of a description are those of a launch.
         let values = unsafe { Pointer::from_raw(params.kernelParams) };
-        // SAFETY: as above.
+        // SAFETY: the list of a description is that of a launch.
         let extra = unsafe { Pointer::from_raw(params.extra) };
         self.kernel_content(
             state,

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn image_with_machine_code_only_is_refused_with_its_contents() {
+    fn machine_code_is_rejected_with_its_contents() {
         let refusal = ptx_for(MACHINE, 90).expect_err("there is no PTX");
         assert_eq!(refusal.code, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
         let expected = "has no PTX for the device (sm_90); it contains machine code for sm_75; ";
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_images_are_refused_without_reads_past_the_end() {
+    fn damaged_images_are_not_read_past_the_end() {
         for binary in [PLAIN, WITH_LZ4, WITH_ZSTD, COMPRESSED_TOGETHER] {
             for end in 0..binary.len() {
                 // The result may be anything but a panic.

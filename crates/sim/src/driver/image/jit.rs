@@ -96,14 +96,14 @@ impl JitOptions {
     fn name(&self, index: usize) -> CUjit_option {
         // SAFETY: the index is below the number of options, of which the caller passed an array.
         let name = unsafe { self.names.as_ptr().add(index) };
-        // SAFETY: as above.
+        // SAFETY: the name is an element of the caller's array.
         unsafe { name.read() }
     }
 
     fn value(&self, index: usize) -> *mut c_void {
         // SAFETY: the index is below the number of options, of whose values the caller passed an array.
         let value = unsafe { self.values.as_ptr().add(index) };
-        // SAFETY: as above.
+        // SAFETY: the value is an element of the caller's array.
         unsafe { value.read() }
     }
 }

@@ -17,7 +17,7 @@ const MAX_REPORTS: usize = 1000;
 impl Launch {
     /// Runs the kernel, in a graph with the values that it may set; a fault becomes the sticky code of the device.
     pub(crate) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
-        let kernel = self.subject.kernel()?;
+        let kernel = self.resolved.kernel()?;
         let host = Host::new(driver, self.context, kernel.runtime, conditions);
         let peers = driver.lock().peer_devices(self.context);
         let workspace = self
@@ -26,7 +26,7 @@ impl Launch {
             .then(|| Workspace::new(driver, self))
             .flatten();
         let launch = exec::Launch {
-            program: &self.subject.code.program,
+            program: &self.resolved.code.program,
             kernel,
             grid: self.shape.grid,
             block: self.shape.block,
@@ -54,7 +54,7 @@ impl Launch {
         let code = report_code(&fault);
         driver.report(fault);
         // Later calls return the sticky error before they wait.
-        driver.write_printed();
+        driver.flush_output();
         Err(code)
     }
 }
@@ -107,12 +107,13 @@ impl Driver {
         use CUdevice_attribute as Attribute;
 
         DeviceModel {
-            multiprocessors: self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
-            clock_khz: self.figure(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+            multiprocessors: self
+                .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+            clock_khz: self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
             max_threads_per_block: self
-                .figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+                .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
             max_shared_per_block: self
-                .figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+                .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
         }
     }
 
@@ -136,7 +137,7 @@ impl Driver {
     }
 
     /// Reports the error of a copy or a fill, if any, and returns its code unless the program continues.
-    pub(crate) fn judge(&self, fault: Option<Report>) -> Result {
+    pub(crate) fn handle_report(&self, fault: Option<Report>) -> Result {
         let Some(fault) = fault.filter(|fault| !self.continues_after(fault)) else {
             return Ok(());
         };

@@ -68,7 +68,7 @@ impl<'a> Host<'a> {
     pub(super) fn flush(&self) {
         let text = std::mem::take(&mut *self.text());
         if !text.is_empty() {
-            self.driver.keep_printed(&text);
+            self.driver.append_output(&text);
         }
     }
 

@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn function_that_is_defined_without_the_result_that_it_is_declared_with_gets_it() {
+    fn definition_gets_the_declared_result() {
         let callee = CALLEE.replace("(.param .b32 r) ", "");
         let merged = merge_all(&[CALLER.to_owned(), callee.clone()]);
         assert_eq!(
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn weak_definition_yields_to_a_visible_one_and_to_an_earlier_one() {
+    fn weak_definition_yields_to_visible_and_earlier() {
         for (files, kept) in [
             ([defining(".weak", 1), defining(".weak", 2)], 1),
             ([defining(".weak", 1), defining(".visible", 2)], 2),

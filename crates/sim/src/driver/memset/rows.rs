@@ -83,7 +83,7 @@ impl Driver {
             .and_then(|rows| rows.checked_add(row))
             .ok_or(INVALID)?;
         self.filled(address, span)?;
-        self.put(
+        self.enqueue(
             &mut state,
             stream,
             Content::Set(Set::new(address, fill, rows.pitch, rows.height)),

@@ -54,7 +54,7 @@ impl Driver {
         count: usize,
     ) -> Result {
         let id = self.pool(pool)?;
-        // SAFETY: the caller passes `count` descriptions.
+        // SAFETY: by the contract of the C function, the array has `count` descriptions.
         let rights = unsafe { elements(rights.as_ptr(), count) }?;
         let rights = self.access_rights(rights)?;
         let mut records = self.memory().write();

@@ -9,45 +9,43 @@ use crate::support::{cu, get, handle, ok};
 
 #[test]
 fn registered_host_memory_is_checked_in_copies() {
-    let copies = |program: &Program, wait: bool| {
-        let api = &program.fixture.api;
-        let pinned = handle!(api, cuMemHostAlloc(_, BYTES, 0));
-        ok!(
-            api,
-            cuMemcpyDtoHAsync_v2(pinned, program.memory, BYTES, program.streams[0])
-        );
-        if wait {
-            ok!(api, cuStreamSynchronize(program.streams[0]));
-        }
-        let to = program.fixture.alloc(BYTES);
-        // The host calls this function and waits for it, which orders nothing.
-        ok!(
-            api,
-            cuMemcpyHtoDAsync_v2(to, pinned, BYTES, program.streams[1])
-        );
-        _ = cu!(api, cuStreamSynchronize(program.streams[1]));
-    };
-    expect_race(true, NON_BLOCKING, |program| copies(program, false));
-    expect_race(false, NON_BLOCKING, |program| copies(program, true));
-    let managed = |program: &Program, wait: bool| {
-        let api = &program.fixture.api;
-        let managed = get!(api, cuMemAllocManaged(_, BYTES, 1));
-        program.launch(c"put", program.streams[0], managed, 0);
-        if wait {
-            ok!(api, cuStreamSynchronize(program.streams[0]));
-        }
-        let mut bytes = vec![0_u8; BYTES];
-        _ = cu!(
-            api,
-            cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), managed, BYTES)
-        );
-    };
-    expect_race(true, NON_BLOCKING, |program| managed(program, false));
-    expect_race(false, NON_BLOCKING, |program| managed(program, true));
+    for synchronizes in [false, true] {
+        expect_race(!synchronizes, NON_BLOCKING, |program| {
+            let api = &program.fixture.api;
+            let pinned = handle!(api, cuMemHostAlloc(_, BYTES, 0));
+            ok!(
+                api,
+                cuMemcpyDtoHAsync_v2(pinned, program.memory, BYTES, program.streams[0])
+            );
+            if synchronizes {
+                ok!(api, cuStreamSynchronize(program.streams[0]));
+            }
+            let to = program.fixture.alloc(BYTES);
+            // The host calls this function and waits for it, which orders nothing.
+            ok!(
+                api,
+                cuMemcpyHtoDAsync_v2(to, pinned, BYTES, program.streams[1])
+            );
+            _ = cu!(api, cuStreamSynchronize(program.streams[1]));
+        });
+        expect_race(!synchronizes, NON_BLOCKING, |program| {
+            let api = &program.fixture.api;
+            let managed = get!(api, cuMemAllocManaged(_, BYTES, 1));
+            program.launch(c"put", program.streams[0], managed, 0);
+            if synchronizes {
+                ok!(api, cuStreamSynchronize(program.streams[0]));
+            }
+            let mut bytes = vec![0_u8; BYTES];
+            _ = cu!(
+                api,
+                cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), managed, BYTES)
+            );
+        });
+    }
 }
 
 #[test]
-fn host_that_changes_memory_under_a_queued_copy_is_reported_unless_it_has_waited() {
+fn host_change_under_a_queued_copy_is_reported() {
     for (wait, is_source) in [(true, true), (true, false), (false, true), (false, false)] {
         let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
         let api = &program.fixture.api;
@@ -76,9 +74,11 @@ fn host_that_changes_memory_under_a_queued_copy_is_reported_unless_it_has_waited
         };
         assert!(!wait && fault.kind == ReportKind::HostRace, "{fault}");
         let verb = if is_source { "read" } else { "write" };
-        let (size, address) = (BYTES - 12, pinned.addr() + 12);
-        let place =
-            format!("{size}-byte {verb} at {address:#x}, 12 bytes into a {BYTES}-byte allocation");
+        let access = format!(
+            "{}-byte {verb} at {:#x}, 12 bytes into a {BYTES}-byte allocation",
+            BYTES - 12,
+            pinned.addr() + 12
+        );
         let text = fault.to_string();
         assert!(
             text.starts_with(
@@ -86,12 +86,12 @@ fn host_that_changes_memory_under_a_queued_copy_is_reported_unless_it_has_waited
             ),
             "{text}"
         );
-        assert!(text.contains(&place), "{text} without {place}");
+        assert!(text.contains(&access), "{text} without {access}");
     }
 }
 
 #[test]
-fn host_that_is_let_in_by_a_value_that_the_stream_waits_for_is_no_race() {
+fn stream_wait_value_orders_the_host() {
     let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
     let api = &program.fixture.api;
     let [flag, pinned] = [4, BYTES].map(|size| handle!(api, cuMemHostAlloc(_, size, 0)));
@@ -106,9 +106,9 @@ fn host_that_is_let_in_by_a_value_that_the_stream_waits_for_is_no_race() {
         api,
         cuMemcpyHtoDAsync_v2(program.memory, pinned, BYTES, stream)
     );
-    // SAFETY: as above; the copy waits for the flag.
+    // SAFETY: the memory is large enough, and the copy that reads it waits for the flag.
     unsafe { pinned.cast::<u8>().write(1) };
-    // SAFETY: as above; the simulator reads the flag as one word.
+    // SAFETY: the memory is large enough, and the simulator reads the flag as one word.
     unsafe { flag.cast::<u32>().write_volatile(1) };
     assert_eq!(program.end(), []);
 }

@@ -17,28 +17,31 @@ fn reallocated_memory_has_no_accesses() {
     });
 }
 
+/// Makes the second stream wait for the first.
+fn order_streams(program: &Program) {
+    let event = handle!(program.fixture.api, cuEventCreate(_, 0));
+    ok!(
+        program.fixture.api,
+        cuEventRecord(event, program.streams[0])
+    );
+    ok!(
+        program.fixture.api,
+        cuStreamWaitEvent(program.streams[1], event, 0)
+    );
+}
+
+/// Stream-ordered memory is used after its allocation and before it is freed.
 #[test]
-fn memory_in_stream_order_is_used_after_its_allocation_and_before_it_is_freed() {
+fn stream_ordered_memory_is_used_in_its_lifetime() {
     for is_ordered in [true, false] {
-        let wait = |program: &Program| {
-            if is_ordered {
-                let event = handle!(program.fixture.api, cuEventCreate(_, 0));
-                ok!(
-                    program.fixture.api,
-                    cuEventRecord(event, program.streams[0])
-                );
-                ok!(
-                    program.fixture.api,
-                    cuStreamWaitEvent(program.streams[1], event, 0)
-                );
-            }
-        };
         expect_race(!is_ordered, NON_BLOCKING, |program| {
             let memory = get!(
                 program.fixture.api,
                 cuMemAllocAsync(_, BYTES, program.streams[0])
             );
-            wait(program);
+            if is_ordered {
+                order_streams(program);
+            }
             program.launch(c"put", program.streams[1], memory, 0);
         });
         expect_race(!is_ordered, NON_BLOCKING, |program| {
@@ -51,11 +54,13 @@ fn memory_in_stream_order_is_used_after_its_allocation_and_before_it_is_freed() 
             // SAFETY: the memory is as long, and nobody uses it yet.
             unsafe { pinned.cast::<u8>().write_bytes(0, BYTES) };
             program.launch(c"take", program.streams[0], memory, pinned as CUdeviceptr);
-            wait(program);
+            if is_ordered {
+                order_streams(program);
+            }
             // The kernel runs first, because an access to freed memory is reported in any case.
             let third = program.fixture.stream(NON_BLOCKING);
             let last = pinned.cast::<u32>().wrapping_add(WORDS - 1);
-            // SAFETY: as above; the simulator writes words at once.
+            // SAFETY: the word is in the pinned memory, and the simulator writes words at once.
             while !is_ordered && unsafe { last.read_volatile() } == 0 {
                 ok!(
                     program.fixture.api,

@@ -7,7 +7,7 @@ use super::{BYTES, NON_BLOCKING, Program};
 use crate::support::{Fixture, cu, get, handle, ok};
 
 #[test]
-fn report_names_both_sides_the_address_and_the_allocation() {
+fn report_names_both_accesses_and_the_allocation() {
     let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
     let api = &program.fixture.api;
     let numbers: [u64; 2] = program
@@ -19,9 +19,9 @@ fn report_names_both_sides_the_address_and_the_allocation() {
     );
     // The host's queries determine the order of the two.
     while cu!(api, cuStreamQuery(program.streams[0])) == CUresult::CUDA_ERROR_NOT_READY {}
-    program.put(1);
+    program.write(1);
     assert_eq!(program.end(), [], "the query orders the host");
-    program.put(0);
+    program.write(0);
     let gate = program.fixture.block(program.streams[1]);
     ok!(
         api,
@@ -41,7 +41,7 @@ fn report_names_both_sides_the_address_and_the_allocation() {
         api,
         cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[1])
     );
-    program.put(0);
+    program.write(0);
     let fault = program.end().remove(0);
     let text = fault.to_string();
     let (memory, [first, second]) = (program.memory, numbers);
