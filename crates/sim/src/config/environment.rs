@@ -208,13 +208,15 @@ fn models() -> String {
 
 /// Returns the model of a name, in which spaces, hyphens and case do not count: `rtx4090` and `RTX 4090` are the same.
 fn model(value: &str) -> Option<DeviceModel> {
-    let letters = |name: &str| -> String {
-        name.chars()
-            .filter(char::is_ascii_alphanumeric)
-            .map(|letter| letter.to_ascii_lowercase())
-            .collect()
-    };
-    DeviceModel::all().find(|model| letters(model.hardware()) == letters(value))
+    DeviceModel::all().find(|model| normalize(model.hardware()) == normalize(value))
+}
+
+/// Returns the letters and digits of a name in lower case.
+fn normalize(name: &str) -> String {
+    name.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|letter| letter.to_ascii_lowercase())
+        .collect()
 }
 
 fn bytes(value: &str) -> Option<u64> {

@@ -29,12 +29,7 @@ fn link(driver: &Driver, texts: &[String]) -> Result<CUmodule, LinkError> {
     let mut link: CUlinkState = ptr::null_mut();
     succeed!(
         driver,
-        cuLinkCreate_v2(
-            2,
-            names.as_mut_ptr(),
-            values.as_mut_ptr(),
-            &raw mut link
-        )
+        cuLinkCreate_v2(2, names.as_mut_ptr(), values.as_mut_ptr(), &raw mut link)
     );
     for (number, text) in texts.iter().enumerate() {
         let text = CString::new(text.as_str()).expect("PTX has no NUL");
@@ -191,12 +186,7 @@ fn common_symbols_are_one_variable() {
                 let mut bytes = 0;
                 succeed!(
                     driver,
-                    cuModuleGetGlobal_v2(
-                        &raw mut address,
-                        &raw mut bytes,
-                        module,
-                        c"s".as_ptr()
-                    )
+                    cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, c"s".as_ptr())
                 );
                 let expected: Vec<u8> = expected
                     .iter()

@@ -141,10 +141,7 @@ fn peer_copy_requires_contexts() {
             upload(driver, from, &[1, 2, 3, 4]);
             succeed!(driver, cuMemcpyPeer(to, context, from, context, 4));
             assert_eq!(download(driver, to, 4), [1, 2, 3, 4]);
-            let code = returned!(
-                driver,
-                cuMemcpyPeer(to, ptr::null_mut(), from, context, 4)
-            );
+            let code = returned!(driver, cuMemcpyPeer(to, ptr::null_mut(), from, context, 4));
             assert_eq!(code, INVALID_CONTEXT);
         });
     });

@@ -378,36 +378,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attribute_values_have_the_indices_of_their_attributes() {
-        let figure = |attribute| DeviceModel::H100.attribute_value(attribute);
+    fn values_are_indexed_by_attribute() {
+        let model = DeviceModel::H100;
         assert_eq!(
-            attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+            model.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE),
             32
         );
         assert_eq!(
-            attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+            model.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
             132
         );
         assert_eq!(
-            attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            model.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
             9
         );
         assert_eq!(
-            attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
+            model.attribute_value(
+                CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR
+            ),
             32
         );
         assert_eq!(DeviceModel::H100.attribute(CUdevice_attribute(0)), None);
         assert_eq!(DeviceModel::H100.attribute(CUdevice_attribute(148)), None);
     }
 
+    /// Returns the models whose value of an attribute is not zero.
+    fn models_with(attribute: CUdevice_attribute) -> Vec<&'static str> {
+        DeviceModel::all()
+            .filter(|model| model.attribute_value(attribute) != 0)
+            .map(DeviceModel::hardware)
+            .collect()
+    }
+
     #[test]
     fn models_differ_as_their_tables_do() {
-        let models_with = |attribute| -> Vec<&str> {
-            DeviceModel::all()
-                .filter(|model| model.attribute_value(attribute) != 0)
-                .map(DeviceModel::hardware)
-                .collect()
-        };
         assert_eq!(
             models_with(A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH),
             [
@@ -433,7 +437,7 @@ mod tests {
     /// The limits of each compute capability in the CUDA C++ programming guide, table "Technical Specifications per Compute Capability":
     /// threads and blocks of a multiprocessor, and KiB of shared memory of a multiprocessor.
     #[test]
-    fn models_have_the_limits_of_their_compute_capability() {
+    fn models_have_their_compute_capability_limits() {
         for model in DeviceModel::all() {
             let major = model.attribute_value(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
             let minor = model.attribute_value(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
@@ -451,7 +455,8 @@ mod tests {
             let limits = [
                 model.attribute_value(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
                 model.attribute_value(A::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR),
-                model.attribute_value(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) >> 10,
+                model.attribute_value(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)
+                    >> 10,
             ];
             assert_eq!(limits, expected, "{model:?}");
             assert_eq!(model.attribute_value(A::CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
@@ -460,13 +465,10 @@ mod tests {
 
     #[test]
     fn models_are_ordered_by_compute_capability() {
-        let capability = |model: DeviceModel| {
+        assert!(DeviceModel::all().is_sorted_by_key(|model| {
             let major = model.attribute_value(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-            (
-                major,
-                model.attribute_value(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-            )
-        };
-        assert!(DeviceModel::all().is_sorted_by_key(capability));
+            let minor = model.attribute_value(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+            (major, minor)
+        }));
     }
 }
