@@ -5,8 +5,7 @@ use std::ptr;
 use curium_driver::Driver;
 use curium_sys::{
     CUDA_CONDITIONAL_NODE_PARAMS, CUcontext, CUdeviceptr, CUgraph, CUgraphConditionalHandle,
-    CUgraphConditionalNodeType, CUgraphExecUpdateResultInfo, CUgraphNode, CUgraphNodeParams,
-    CUgraphNodeType,
+    CUgraphConditionalNodeType, CUgraphExecUpdateResultInfo, CUgraphNodeParams, CUgraphNodeType,
 };
 use curium_tests::on_driver;
 
@@ -35,13 +34,13 @@ fn body(params: &CUgraphNodeParams) -> CUgraph {
     unsafe { bodies.read() }
 }
 
-/// Adds a conditional node that runs a body if the value of the handle is not zero.
+/// Adds a conditional node that runs a body if the value of the handle is not zero, and returns the body.
 fn add_condition(
     driver: &Driver,
     graph: CUgraph,
     context: CUcontext,
     handle: CUgraphConditionalHandle,
-) -> (CUgraphNode, CUgraph) {
+) -> CUgraph {
     let mut params = params(CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL);
     params.__bindgen_anon_1.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
         handle,
@@ -50,8 +49,8 @@ fn add_condition(
         phGraph_out: ptr::null_mut(),
         ctx: context,
     };
-    let node = add(driver, graph, None, &mut params);
-    (node, body(&params))
+    add(driver, graph, None, &mut params);
+    body(&params)
 }
 
 /// Returns a graph whose node writes 3 to memory if the default of its condition is not zero.
@@ -63,7 +62,7 @@ fn conditional_graph(
 ) -> CUgraph {
     let graph = graph(driver);
     let handle = condition(driver, graph, context, default);
-    let (_, body) = add_condition(driver, graph, context, handle);
+    let body = add_condition(driver, graph, context, handle);
     add(driver, body, None, &mut fill(context, memory, 3, 1));
     graph
 }
@@ -90,26 +89,6 @@ fn update_takes_the_default_of_a_condition() {
             succeed!(driver, cuGraphExecDestroy(executable));
             succeed!(driver, cuGraphDestroy(first));
             succeed!(driver, cuGraphDestroy(second));
-        });
-    });
-}
-
-#[test]
-fn body_uses_a_handle_of_the_outer_graph() {
-    on_driver(|test| {
-        in_created_context(test, |driver, context| {
-            let memory = alloc(driver, 4);
-            upload(driver, memory, &[0; 4]);
-            let graph = graph(driver);
-            let handle = condition(driver, graph, context, 1);
-            let (_, outer) = add_condition(driver, graph, context, handle);
-            let (_, inner) = add_condition(driver, outer, context, handle);
-            add(driver, inner, None, &mut fill(context, memory, 5, 1));
-            let executable = instantiate(driver, graph);
-            run(driver, executable);
-            assert_eq!(word(driver, memory), 5);
-            succeed!(driver, cuGraphExecDestroy(executable));
-            succeed!(driver, cuGraphDestroy(graph));
         });
     });
 }

@@ -222,7 +222,12 @@ fn contradictory_definitions_are_rejected_by_name() {
             for (first, second, message) in cases {
                 let (code, log) = link(driver, &[adding(first, "a"), adding(second, "b")])
                     .expect_err("the definitions contradict each other");
-                assert_eq!(code, CUresult::CUDA_ERROR_UNKNOWN, "{first} {second}");
+                // The code depends on the version of the driver.
+                let codes = [
+                    CUresult::CUDA_ERROR_UNKNOWN,
+                    CUresult::CUDA_ERROR_INVALID_SOURCE,
+                ];
+                assert!(codes.contains(&code), "{first} {second}: {code:?}");
                 assert_eq!(log, format!("error   : {message}"), "{first} {second}");
             }
             let (_, log) = link(driver, &[adding(WEAK, "same"), adding(WEAK, "same")])

@@ -1,4 +1,4 @@
-//! Copies and fills of rows, batches of copies, copies between contexts, and advice.
+//! Copies and fills of rows, batches of copies, and advice.
 
 use std::ptr;
 
@@ -10,7 +10,7 @@ use curium_sys::{
 use curium_tests::on_driver;
 
 use super::call::{alloc, create, download, succeed, upload};
-use super::{INVALID_CONTEXT, INVALID_VALUE, OK, in_created_context};
+use super::{INVALID_VALUE, OK, in_created_context};
 
 fn plane(
     to: CUdeviceptr,
@@ -132,21 +132,6 @@ fn batch_requires_stream_attributes_and_copies() {
     });
 }
 
-#[test]
-fn peer_copy_requires_contexts() {
-    on_driver(|test| {
-        in_created_context(test, |driver, context| {
-            let from = alloc(driver, 4);
-            let to = alloc(driver, 4);
-            upload(driver, from, &[1, 2, 3, 4]);
-            succeed!(driver, cuMemcpyPeer(to, context, from, context, 4));
-            assert_eq!(download(driver, to, 4), [1, 2, 3, 4]);
-            let code = returned!(driver, cuMemcpyPeer(to, ptr::null_mut(), from, context, 4));
-            assert_eq!(code, INVALID_CONTEXT);
-        });
-    });
-}
-
 /// Returns the preferred location of managed memory.
 fn preferred_location(driver: &Driver, memory: CUdeviceptr, size: usize) -> i32 {
     let mut device = 7_i32;
@@ -169,11 +154,6 @@ fn advice_is_for_managed_memory() {
             assert_eq!(preferred_location(driver, memory, 4096), 0);
             let of_both_pages = preferred_location(driver, memory, 8192);
             assert_eq!(of_both_pages, -2, "CU_DEVICE_INVALID");
-            let mut unknown = device;
-            unknown.__bindgen_anon_1.id = 1000;
-            let advice = CUmem_advise::CU_MEM_ADVISE_SET_ACCESSED_BY;
-            let code = returned!(driver, cuMemAdvise_v2(memory, 4096, advice, unknown));
-            assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE);
             let unmanaged = alloc(driver, 4096);
             let code = returned!(driver, cuMemAdvise_v2(unmanaged, 4096, advice, device));
             assert_eq!(code, INVALID_VALUE);
