@@ -112,10 +112,13 @@ fn open_as_c() -> Result<Opening, Box<dyn Error>> {
     let init = unsafe { library.get::<Init>(b"cuInit\0") }?;
     // SAFETY: `cuDriverGetVersion` has this signature in every CUDA driver.
     let version = unsafe { library.get::<Version>(b"cuDriverGetVersion\0") }?;
-    let (mut number, call) = (0, Instant::now());
+    let mut number = 0;
+    let call = Instant::now();
     // SAFETY: `number` is valid for writes.
     succeeded("cuDriverGetVersion", unsafe { version(&raw mut number) })?;
-    let (open, first_call, call) = (begin.elapsed(), call.elapsed(), Instant::now());
+    let open = begin.elapsed();
+    let first_call = call.elapsed();
+    let call = Instant::now();
     // SAFETY: 0 is the only valid argument.
     succeeded("cuInit", unsafe { init(0) })?;
     let init = call.elapsed();
@@ -144,7 +147,7 @@ fn open_as_curium() -> Result<Opening, Box<dyn Error>> {
     unsafe { Driver::from_api(api.clone()) }?;
     let init = begin.elapsed() - open;
     let again = Instant::now();
-    // SAFETY: as above.
+    // SAFETY: these are the functions of this machine's driver, which stays loaded.
     unsafe { Driver::from_api(api) }?;
     Ok(Opening {
         open,

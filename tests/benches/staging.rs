@@ -69,7 +69,8 @@ impl Sides {
         // The first copy allocates the staging buffers.
         device.copy_from_slice(host)?;
         device.copy_to_slice(host)?;
-        let (mut to, mut from) = (Vec::new(), Vec::new());
+        let mut to = Vec::new();
+        let mut from = Vec::new();
         for _ in 0..copies {
             to.push(rate(host.len(), || device.copy_from_slice(host))?);
             from.push(rate(device.len(), || device.copy_to_slice(host))?);
@@ -79,7 +80,8 @@ impl Sides {
             let [low, median, high] = [0.25, 0.5, 0.75].map(|part| rates.quantile(part));
             format!("{median:.1} [{low:.1} {high:.1}]")
         });
-        let (threads, buffer) = (options.threads, options.buffer_bytes >> 20);
+        let threads = options.threads;
+        let buffer = options.buffer_bytes >> 20;
         println!("buffer {buffer:>2} MiB, {threads:>2} threads: to the device {to}, back {from}");
         Ok(())
     }

@@ -159,13 +159,13 @@ impl Work {
         // SAFETY: the word is live, and only this thread and the one that ends the work access it.
         let word = unsafe { AtomicU32::from_ptr(self.word.as_mut_ptr()) };
         word.store(0, Ordering::Release);
-        let place = DevicePointer::from_raw(word.as_ptr().expose_provenance() as u64);
+        let word_pointer = DevicePointer::from_raw(word.as_ptr().expose_provenance() as u64);
         // SAFETY: the kernel reads the word, which is mapped at its host address, and writes one element.
         unsafe {
             self.kernel.launch(
                 &self.stream,
                 LaunchConfig::new(1, 1),
-                (place, PATIENCE, &mut self.looks),
+                (word_pointer, PATIENCE, &mut self.looks),
             )
         }?;
         self.event.record(&self.stream)?;

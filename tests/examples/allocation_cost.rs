@@ -20,10 +20,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = CachingOptions::new()
         .with_cache(true)
         .with_segment_bytes(2 << 20);
-    let (cache, stream) = (
-        CachingResource::with_options(&context, &options)?,
-        context.stream()?,
-    );
+    let cache = CachingResource::with_options(&context, &options)?;
+    let stream = context.stream()?;
     // The first allocation of a thread misses the cache.
     drop(DeviceBuffer::<u8, _>::uninit_in(
         &stream,
@@ -50,7 +48,9 @@ fn no_allocations(cache: &CachingResource, stream: &Stream, count: u64) {
 #[inline(never)]
 fn cache_allocations(cache: &CachingResource, stream: &Stream, count: u64) -> Result<()> {
     for _ in 0..count {
-        let (cache, stream, bytes) = (black_box(cache), black_box(stream), black_box(BYTES));
+        let cache = black_box(cache);
+        let stream = black_box(stream);
+        let bytes = black_box(BYTES);
         let pointer = black_box(cache.allocate(stream, bytes, 256)?);
         // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
         unsafe { cache.deallocate(stream, pointer, bytes, 256) }?;
@@ -61,7 +61,9 @@ fn cache_allocations(cache: &CachingResource, stream: &Stream, count: u64) -> Re
 #[inline(never)]
 fn buffer_allocations(cache: &CachingResource, stream: &Stream, count: u64) -> Result<()> {
     for _ in 0..count {
-        let (cache, stream, bytes) = (black_box(cache), black_box(stream), black_box(BYTES));
+        let cache = black_box(cache);
+        let stream = black_box(stream);
+        let bytes = black_box(BYTES);
         drop(black_box(DeviceBuffer::<u8, _>::uninit_in(
             stream,
             bytes,

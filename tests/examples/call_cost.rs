@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [mode, count] = arguments.as_slice() else {
         return Err("usage: call_cost MODE COUNT".into());
     };
-    let (driver, count) = (idle_driver(), count.parse()?);
+    let driver = idle_driver();
+    let count = count.parse()?;
     let context = driver.device(0)?.primary_context()?;
     let saxpy = Library::from_ptx(&driver, kernels::SAXPY)?.kernel("saxpy")?;
     match mode.as_str() {
@@ -59,7 +60,8 @@ fn launches(
         })?;
         return Ok(leased_launches(saxpy, &stream, &x, &mut y, count)?);
     }
-    let (x, y) = (x.as_pointer().as_raw(), y.as_pointer().as_raw());
+    let x = x.as_pointer().as_raw();
+    let y = y.as_pointer().as_raw();
     c_launches(
         context.driver().api(),
         saxpy.as_raw(),
@@ -68,7 +70,7 @@ fn launches(
         y,
         count,
     )
-    .map_err(of_code)
+    .map_err(code_error)
 }
 
 fn updates(
@@ -88,7 +90,8 @@ fn updates(
             (2.0, pointer, pointer, COUNT),
         )
     }?;
-    let (mut exec, raw) = (graph.instantiate()?, graph.as_raw_node(*node)?);
+    let mut exec = graph.instantiate()?;
+    let raw = graph.as_raw_node(*node)?;
     drop(graph);
     if mode == "curium_updates" {
         return Ok(curium_updates(&mut exec, &node, count)?);
@@ -99,11 +102,12 @@ fn updates(
         kernel: saxpy.as_raw(),
         context: context.as_raw(),
     };
-    c_updates(context.driver().api(), &node, count).map_err(of_code)
+    c_updates(context.driver().api(), &node, count).map_err(code_error)
 }
 
 fn graph_launches(mode: &str, context: &Context, count: u64) -> Result<(), Box<dyn Error>> {
-    let (mut exec, stream) = (Graph::new(context)?.instantiate()?, context.stream()?);
+    let mut exec = Graph::new(context)?.instantiate()?;
+    let stream = context.stream()?;
     if mode == "curium_graph_launches" {
         return Ok(curium_graph_launches(&mut exec, &stream, count)?);
     }
@@ -113,10 +117,10 @@ fn graph_launches(mode: &str, context: &Context, count: u64) -> Result<(), Box<d
         stream.as_raw(),
         count,
     )
-    .map_err(of_code)
+    .map_err(code_error)
 }
 
-fn of_code(code: CUresult) -> Box<dyn Error> {
+fn code_error(code: CUresult) -> Box<dyn Error> {
     format!("a call returned {}", code.0).into()
 }
 
@@ -135,20 +139,35 @@ fn c_launches(
         // SAFETY: `main` set a function there.
         let launch = unsafe { black_box(api).cuLaunchKernel.unwrap_unchecked() };
         let config = *black_box(&config);
-        let (grid, block) = (config.grid, config.block);
-        let (kernel, stream, shared) = (black_box(kernel), black_box(stream), config.shared_bytes);
-        let (mut a, mut x, mut y, mut n) = (2.0_f32, x, y, COUNT);
-        let mut places = [
+        let grid = config.grid;
+        let block = config.block;
+        let kernel = black_box(kernel);
+        let stream = black_box(stream);
+        let shared = config.shared_bytes;
+        let mut a = 2.0_f32;
+        let mut x = x;
+        let mut y = y;
+        let mut n = COUNT;
+        let mut arguments = [
             (&raw mut a).cast(),
             (&raw mut x).cast(),
             (&raw mut y).cast(),
             (&raw mut n).cast::<c_void>(),
         ];
-        let (places, extra) = (places.as_mut_ptr(), std::ptr::null_mut());
+        let extra = std::ptr::null_mut();
         // SAFETY: this launch does nothing.
         let code = unsafe {
             launch(
-                kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, places,
+                kernel,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                shared,
+                stream,
+                arguments.as_mut_ptr(),
                 extra,
             )
         };
@@ -169,7 +188,8 @@ fn curium_launches(
 ) -> Result<()> {
     let config = LaunchConfig::for_elements(COUNT);
     for _ in 0..count {
-        let (kernel, stream) = (black_box(kernel), black_box(stream));
+        let kernel = black_box(kernel);
+        let stream = black_box(stream);
         // SAFETY: this launch does nothing.
         unsafe { kernel.launch(stream, *black_box(&config), (2.0, x, &mut *y, COUNT)) }?;
     }
@@ -208,9 +228,13 @@ fn c_updates(api: &Api, node: &Node, count: u64) -> Result<(), CUresult> {
                 .cuGraphExecKernelNodeSetParams_v2
                 .unwrap_unchecked()
         };
-        let (node, config) = (black_box(node), *black_box(&config));
-        let (mut a, mut x, mut y, mut n) = (2.0_f32, 0_u64, 0_u64, COUNT);
-        let mut places = [
+        let node = black_box(node);
+        let config = *black_box(&config);
+        let mut a = 2.0_f32;
+        let mut x = 0_u64;
+        let mut y = 0_u64;
+        let mut n = COUNT;
+        let mut arguments = [
             (&raw mut a).cast(),
             (&raw mut x).cast(),
             (&raw mut y).cast(),
@@ -226,7 +250,7 @@ fn c_updates(api: &Api, node: &Node, count: u64) -> Result<(), CUresult> {
             blockDimY: config.block.y,
             blockDimZ: config.block.z,
             sharedMemBytes: config.shared_bytes,
-            kernelParams: places.as_mut_ptr(),
+            kernelParams: arguments.as_mut_ptr(),
             ..CUDA_KERNEL_NODE_PARAMS::default()
         };
         // SAFETY: this update does nothing.
@@ -242,7 +266,8 @@ fn c_updates(api: &Api, node: &Node, count: u64) -> Result<(), CUresult> {
 fn curium_updates(exec: &mut GraphExec, node: &KernelNode<Saxpy>, count: u64) -> Result<()> {
     let pointer = DevicePointer::from_raw(0);
     for _ in 0..count {
-        let (exec, node) = (black_box(&mut *exec), black_box(node));
+        let exec = black_box(&mut *exec);
+        let node = black_box(node);
         // SAFETY: this update does nothing.
         unsafe { exec.set_kernel(node, (2.0, pointer, pointer, COUNT)) }?;
     }

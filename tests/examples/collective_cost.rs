@@ -21,12 +21,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [mode, count] = arguments.as_slice() else {
         return Err("usage: collective_cost MODE COUNT".into());
     };
-    let (driver, count) = (idle_driver_that_assumes_a_context(), count.parse()?);
+    let driver = idle_driver_that_assumes_a_context();
+    let count = count.parse()?;
     let context = driver.device(0)?.primary_context()?;
     // The C functions need a current context, and Curium's then switch none.
     context.set_current()?;
     assume_current(&context);
-    let (stream, mut communicator) = (context.stream()?, idle_communicator(&context)?);
+    let stream = context.stream()?;
+    let mut communicator = idle_communicator(&context)?;
     let mut memory = DeviceBuffer::<f32>::zeroed(&stream, COUNT)?;
     match mode.as_str() {
         "curium_all_reduces" => Ok(curium_all_reduces(
@@ -48,7 +50,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             count,
         )?),
         "c_all_reduces" | "c_groups" | "c_exchanges" => {
-            let (raw, api) = (communicator.as_raw()?, communicator.library().api());
+            let raw = communicator.as_raw()?;
+            let api = communicator.library().api();
             let address = std::ptr::without_provenance_mut(memory.as_pointer().as_raw() as usize);
             let counted = match mode.as_str() {
                 "c_groups" => c_groups,
@@ -112,7 +115,7 @@ fn c_groups(
         let api = black_box(api);
         // SAFETY: `idle_communicator` has put functions there.
         let start = unsafe { api.ncclGroupStart.unwrap_unchecked() };
-        // SAFETY: as above.
+        // SAFETY: `idle_communicator` has put functions there.
         let end = unsafe { api.ncclGroupEnd.unwrap_unchecked() };
         // SAFETY: the function does nothing.
         checked(unsafe { start() })?;
@@ -122,7 +125,7 @@ fn c_groups(
             black_box(communicator),
             black_box(stream),
         )?;
-        // SAFETY: as above.
+        // SAFETY: the function does nothing.
         checked(unsafe { end() })?;
     }
     Ok(())
@@ -139,23 +142,25 @@ fn c_exchanges(
 ) -> Result<(), ncclResult_t> {
     let element = ncclDataType_t::ncclFloat32;
     for _ in 0..count {
-        let (api, memory) = (black_box(api), black_box(memory));
-        let (communicator, stream) = (black_box(communicator), black_box(stream));
+        let api = black_box(api);
+        let memory = black_box(memory);
+        let communicator = black_box(communicator);
+        let stream = black_box(stream);
         // SAFETY: `idle_communicator` has put functions there.
         let start = unsafe { api.ncclGroupStart.unwrap_unchecked() };
-        // SAFETY: as above.
+        // SAFETY: `idle_communicator` has put functions there.
         let send = unsafe { api.ncclSend.unwrap_unchecked() };
-        // SAFETY: as above.
+        // SAFETY: `idle_communicator` has put functions there.
         let receive = unsafe { api.ncclRecv.unwrap_unchecked() };
-        // SAFETY: as above.
+        // SAFETY: `idle_communicator` has put functions there.
         let end = unsafe { api.ncclGroupEnd.unwrap_unchecked() };
         // SAFETY: the function does nothing.
         checked(unsafe { start() })?;
-        // SAFETY: as above.
+        // SAFETY: the function does nothing.
         checked(unsafe { send(memory, COUNT, element, 0, communicator, stream) })?;
-        // SAFETY: as above.
+        // SAFETY: the function does nothing.
         checked(unsafe { receive(memory, COUNT, element, 0, communicator, stream) })?;
-        // SAFETY: as above.
+        // SAFETY: the function does nothing.
         checked(unsafe { end() })?;
     }
     Ok(())
@@ -170,7 +175,8 @@ fn c_all_reduce(
 ) -> Result<(), ncclResult_t> {
     // SAFETY: `idle_communicator` has put a function there.
     let all_reduce = unsafe { api.ncclAllReduce.unwrap_unchecked() };
-    let (element, operator) = (ncclDataType_t::ncclFloat32, ncclRedOp_t::ncclSum);
+    let element = ncclDataType_t::ncclFloat32;
+    let operator = ncclRedOp_t::ncclSum;
     // SAFETY: the function does nothing.
     checked(unsafe {
         all_reduce(
@@ -202,7 +208,8 @@ fn curium_all_reduces(
     count: u64,
 ) -> Result<()> {
     for _ in 0..count {
-        let (communicator, stream) = (black_box(&mut *communicator), black_box(stream));
+        let communicator = black_box(&mut *communicator);
+        let stream = black_box(stream);
         communicator.all_reduce_in_place(stream, black_box(&mut *memory), Reduction::Sum)?;
     }
     Ok(())
@@ -217,7 +224,8 @@ fn curium_groups(
 ) -> Result<()> {
     let library = communicator.library().clone();
     for _ in 0..count {
-        let (communicator, memory) = (black_box(&mut *communicator), black_box(&mut *memory));
+        let communicator = black_box(&mut *communicator);
+        let memory = black_box(&mut *memory);
         black_box(&library).group(|group| {
             group.enqueue(
                 communicator,
@@ -236,12 +244,11 @@ fn curium_exchanges(
     memory: &mut DeviceBuffer<f32>,
     count: u64,
 ) -> Result<()> {
-    let (library, sent) = (
-        communicator.library().clone(),
-        DeviceBuffer::<f32>::zeroed(stream, COUNT)?,
-    );
+    let library = communicator.library().clone();
+    let sent = DeviceBuffer::<f32>::zeroed(stream, COUNT)?;
     for _ in 0..count {
-        let (communicator, memory) = (black_box(&mut *communicator), black_box(&mut *memory));
+        let communicator = black_box(&mut *communicator);
+        let memory = black_box(&mut *memory);
         black_box(&library).group(|group| {
             group.enqueue(
                 communicator,
@@ -259,19 +266,19 @@ fn curium_exchanges(
 }
 
 unsafe extern "C" fn version(version: *mut c_int) -> ncclResult_t {
-    // SAFETY: the caller passes a place for the version.
+    // SAFETY: the library passes a place for the version.
     unsafe { version.write(23203) };
     ncclResult_t::ncclSuccess
 }
 
 unsafe extern "C" fn zero(_: ncclComm_t, number: *mut c_int) -> ncclResult_t {
-    // SAFETY: the caller passes a place for the number.
+    // SAFETY: the library passes a place for the number.
     unsafe { number.write(0) };
     ncclResult_t::ncclSuccess
 }
 
 unsafe extern "C" fn one(_: ncclComm_t, number: *mut c_int) -> ncclResult_t {
-    // SAFETY: the caller passes a place for the number.
+    // SAFETY: the library passes a place for the number.
     unsafe { number.write(1) };
     ncclResult_t::ncclSuccess
 }

@@ -1,6 +1,7 @@
 //! cudarc's copies and its cuBLAS on a stream and buffers of Curium, on this machine's driver.
 //!
-//! Both crates use the primary context of the device. Without a cuBLAS library, the matrices are copied and not multiplied.
+//! Both crates use the primary context of the device. Without a cuBLAS library, the matrices are copied and not
+//! multiplied.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -136,18 +137,12 @@ fn copy(stream: &Stream, shared: &Arc<CudaStream>, saxpy: &Saxpy) -> Outcome<Vec
 
 /// Returns `2 * A * B + A * B`: the products are those of cuBLAS, which stores matrices by columns.
 fn multiply(stream: &Stream, shared: &Arc<CudaStream>, saxpy: &Saxpy) -> Outcome<Vec<f32>> {
-    let (a, b): (Vec<_>, Vec<_>) = (
-        (0..M * K).map(|i| i as f32).collect(),
-        (0..K * N).map(|i| i as f32).collect(),
-    );
-    let (a, b) = (
-        DeviceBuffer::from_slice(stream, &a)?,
-        DeviceBuffer::from_slice(stream, &b)?,
-    );
-    let (mut x, mut y) = (
-        DeviceBuffer::zeroed(stream, M * N)?,
-        DeviceBuffer::zeroed(stream, M * N)?,
-    );
+    let a: Vec<_> = (0..M * K).map(|i| i as f32).collect();
+    let b: Vec<_> = (0..K * N).map(|i| i as f32).collect();
+    let a = DeviceBuffer::from_slice(stream, &a)?;
+    let b = DeviceBuffer::from_slice(stream, &b)?;
+    let mut x = DeviceBuffer::zeroed(stream, M * N)?;
+    let mut y = DeviceBuffer::zeroed(stream, M * N)?;
     let blas = CudaBlas::new(Arc::clone(shared))?;
     for product in [&mut x, &mut y] {
         let a = Operand::new(&a, shared);
@@ -159,7 +154,8 @@ fn multiply(stream: &Stream, shared: &Arc<CudaStream>, saxpy: &Saxpy) -> Outcome
     double_and_add(stream, saxpy, &x, &mut y)
 }
 
-/// Returns `2 * x + y`. The kernel follows the work of cudarc on the same stream, and the host waits only for the result.
+/// Returns `2 * x + y`. The kernel follows the work of cudarc on the same stream, and the host waits only for the
+/// result.
 fn double_and_add(
     stream: &Stream,
     saxpy: &Saxpy,

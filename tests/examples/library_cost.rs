@@ -1,5 +1,5 @@
-//! Enqueues operations of NVIDIA's libraries as a C program does or through Curium, with a driver that does nothing and libraries whose
-//! operations do nothing: `cargo xtask cost` counts the instructions of both.
+//! Enqueues operations of NVIDIA's libraries as a C program does or through Curium, with a driver that does nothing and
+//! libraries whose operations do nothing: `cargo xtask cost` counts the instructions of both.
 //!
 //! Usage: `library_cost MODE COUNT`. A mode is the name of the function that is counted.
 
@@ -38,17 +38,17 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     let [mode, count] = arguments.as_slice() else {
         return Err("usage: library_cost MODE COUNT".into());
     };
-    let (driver, count) = (idle_driver_that_assumes_a_context(), count.parse()?);
+    let driver = idle_driver_that_assumes_a_context();
+    let count = count.parse()?;
     let context = driver.device(0)?.primary_context()?;
     // The C functions need a current context, and Curium's then switch none.
     context.set_current()?;
     assume_current(&context);
     let stream = context.stream()?;
-    let zeroed = || DeviceBuffer::zeroed(&stream, SIZE * SIZE);
     let mut matrices = Matrices {
-        a: zeroed()?,
-        b: zeroed()?,
-        d: zeroed()?,
+        a: DeviceBuffer::zeroed(&stream, SIZE * SIZE)?,
+        b: DeviceBuffer::zeroed(&stream, SIZE * SIZE)?,
+        d: DeviceBuffer::zeroed(&stream, SIZE * SIZE)?,
     };
     match mode.as_str() {
         "c_gemms" => {
@@ -125,7 +125,7 @@ fn idle_blas(stream: &Stream) -> Result<Blas> {
 fn idle_lt(context: &Context) -> Result<BlasLt> {
     let mut api = copy_of(curium_sim_libraries::cublaslt().api());
     api.cublasLtMatmul = Some(multiply_nothing_lt);
-    // SAFETY: as above.
+    // SAFETY: the handle was created above, and nothing else uses it.
     BlasLt::new(&unsafe { CuBlasLt::from_api(api) }?, context)
 }
 
@@ -133,7 +133,7 @@ fn idle_lt(context: &Context) -> Result<BlasLt> {
 fn idle_fft() -> curium_fft::Result<CuFft> {
     let mut api = copy_of(curium_sim_libraries::cufft().api());
     api.cufftXtExec = Some(transform_nothing);
-    // SAFETY: as above.
+    // SAFETY: the handle was created above, and nothing else uses it.
     unsafe { CuFft::from_api(api) }
 }
 
@@ -141,7 +141,7 @@ fn idle_fft() -> curium_fft::Result<CuFft> {
 fn idle_rand() -> curium_rand::Result<CuRand> {
     let mut api = copy_of(curium_sim_libraries::curand().api());
     api.curandGenerateUniform = Some(generate_nothing);
-    // SAFETY: as above.
+    // SAFETY: the handle was created above, and nothing else uses it.
     unsafe { CuRand::from_api(api) }
 }
 
@@ -155,13 +155,19 @@ fn c_gemms(
 ) -> Result<(), cublasStatus_t> {
     let none = cublasOperation_t::CUBLAS_OP_N;
     for _ in 0..count {
-        let (matrices, size) = (black_box(matrices), black_box(SIZE as c_int));
+        let matrices = black_box(matrices);
+        let size = black_box(SIZE as c_int);
         let [a, b, d] = matrices.pointers();
-        let (alpha, beta) = (1.0, 0.0);
-        let (alpha, beta) = (&raw const alpha, &raw const beta);
+        let alpha = 1.0;
+        let beta = 0.0;
+        let alpha = &raw const alpha;
+        let beta = &raw const beta;
         // SAFETY: `idle_blas` has put a function there.
         let gemm = unsafe { black_box(api).cublasSgemm_v2.unwrap_unchecked() };
-        let (a, b, d, handle) = (a.cast(), b.cast(), d.cast(), black_box(handle));
+        let a = a.cast();
+        let b = b.cast();
+        let d = d.cast();
+        let handle = black_box(handle);
         // SAFETY: the function does nothing.
         checked(unsafe {
             gemm(
@@ -176,10 +182,8 @@ fn c_gemms(
 fn curium_gemms(blas: &mut Blas, matrices: &mut Matrices, count: u64) -> Result {
     for _ in 0..count {
         let Matrices { a, b, d } = black_box(&mut *matrices);
-        let (a, b) = (
-            Matrix::column_major(a, SIZE, SIZE)?,
-            Matrix::column_major(b, SIZE, SIZE)?,
-        );
+        let a = Matrix::column_major(a, SIZE, SIZE)?;
+        let b = Matrix::column_major(b, SIZE, SIZE)?;
         black_box(&mut *blas).gemm(1.0, a, b, 0.0, &mut MatrixMut::column_major(d, SIZE, SIZE)?)?;
     }
     Ok(())
@@ -200,10 +204,14 @@ fn c_matmuls(
             black_box(stream),
             black_box(matrices).pointers(),
         );
-        let (alpha, beta) = (1.0_f32, 0.0_f32);
-        let (alpha, beta) = ((&raw const alpha).cast(), (&raw const beta).cast());
+        let alpha = 1.0_f32;
+        let beta = 0.0_f32;
+        let alpha = (&raw const alpha).cast();
+        let beta = (&raw const beta).cast();
         let (operation, layout) = black_box((ptr::dangling_mut(), ptr::dangling_mut()));
-        let (handle, on, algorithm) = (lt.as_raw(), stream.as_raw().cast(), &raw const algorithm);
+        let handle = lt.as_raw();
+        let on = stream.as_raw().cast();
+        let algorithm = &raw const algorithm;
         // SAFETY: `idle_lt` has put a function there.
         let matmul = unsafe { lt.library().api().cublasLtMatmul.unwrap_unchecked() };
         let workspace = ptr::null_mut();
@@ -272,11 +280,11 @@ fn c_uniforms(
 ) -> Result<(), curandStatus_t> {
     for _ in 0..count {
         let numbers = black_box(numbers);
-        let place = ptr::without_provenance_mut(numbers.as_pointer().as_raw() as usize);
+        let output = ptr::without_provenance_mut(numbers.as_pointer().as_raw() as usize);
         // SAFETY: `idle_rand` has put a function there.
         let generate = unsafe { black_box(api).curandGenerateUniform.unwrap_unchecked() };
         // SAFETY: the function does nothing.
-        match unsafe { generate(black_box(generator), place, numbers.len()) } {
+        match unsafe { generate(black_box(generator), output, numbers.len()) } {
             curandStatus_t::CURAND_STATUS_SUCCESS => {}
             code => return Err(code),
         }

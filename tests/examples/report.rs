@@ -35,7 +35,7 @@ fn report() -> Result<(), Box<dyn Error>> {
     match std::env::args().nth(1).as_deref() {
         Some("fault") => println!("fault: {}", fault(&driver)?),
         Some("leak") => leak(&driver)?,
-        Some("ranks") => println!("ranks: {:?}", sum_of_ranks(&driver)?),
+        Some("ranks") => println!("ranks: {:?}", reduce_over_ranks(&driver)?),
         _ => {}
     }
     println!("saxpy: {:?}", saxpy(&driver)?);
@@ -43,7 +43,7 @@ fn report() -> Result<(), Box<dyn Error>> {
 }
 
 /// Reduces the number of each rank, one for each device, and returns the results of all ranks.
-fn sum_of_ranks(driver: &Driver) -> Result<Vec<f32>, Box<dyn Error>> {
+fn reduce_over_ranks(driver: &Driver) -> Result<Vec<f32>, Box<dyn Error>> {
     let nccl = Nccl::load()?;
     let devices = 0..driver.device_count()?;
     let contexts = devices

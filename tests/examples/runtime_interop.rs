@@ -55,7 +55,7 @@ struct RuntimeStream {
 
 // SAFETY: the runtime's streams may be used and destroyed on any thread.
 unsafe impl Send for RuntimeStream {}
-// SAFETY: as for `Send`.
+// SAFETY: the runtime's streams may be used and destroyed on any thread.
 unsafe impl Sync for RuntimeStream {}
 
 /// Memory allocated by the runtime.
@@ -109,18 +109,17 @@ impl Options {
         runtime.check("cudaSetDevice", unsafe { (runtime.set_device)(0) })?;
         let saxpy: Saxpy = Library::from_ptx(&driver, kernels::SAXPY)?.kernel("saxpy")?;
         runtime_memory_on_our_stream(&runtime, &context, &saxpy)?;
-        our_memory_on_a_stream_of_the_runtime(&runtime, &context, &saxpy)
+        curium_memory_on_a_runtime_stream(&runtime, &context, &saxpy)
     }
 }
 
 /// The runtime allocates and copies on a Curium stream, and a Curium kernel computes on that memory.
 fn runtime_memory_on_our_stream(runtime: &Runtime, context: &Context, saxpy: &Saxpy) -> Outcome {
     let stream = context.stream()?;
-    let (x, mut y) = ([1.0_f32, 2.0, 3.0], [10.0_f32, 20.0, 30.0]);
-    let (device_x, device_y) = (
-        runtime.allocate(size_of_val(&x))?,
-        runtime.allocate(size_of_val(&y))?,
-    );
+    let x = [1.0_f32, 2.0, 3.0];
+    let mut y = [10.0_f32, 20.0, 30.0];
+    let device_x = runtime.allocate(size_of_val(&x))?;
+    let device_y = runtime.allocate(size_of_val(&y))?;
     runtime.upload(&device_x, &x, &stream)?;
     runtime.upload(&device_y, &y, &stream)?;
     let current = Context::current_raw(context.driver())?;
@@ -139,7 +138,7 @@ fn runtime_memory_on_our_stream(runtime: &Runtime, context: &Context, saxpy: &Sa
 }
 
 /// A Curium kernel computes on a runtime stream, and the runtime copies the Curium buffer to the host there.
-fn our_memory_on_a_stream_of_the_runtime(
+fn curium_memory_on_a_runtime_stream(
     runtime: &Arc<Runtime>,
     context: &Context,
     saxpy: &Saxpy,
@@ -148,10 +147,8 @@ fn our_memory_on_a_stream_of_the_runtime(
     let raw = theirs.raw.cast();
     // SAFETY: the runtime created the stream in the primary context, and destroys it when `theirs` is dropped.
     let stream = unsafe { Stream::borrow_raw(context, raw, theirs) };
-    let (x, y) = (
-        DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?,
-        DeviceBuffer::from_slice(&stream, &[10.0_f32, 20.0, 30.0])?,
-    );
+    let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?;
+    let y = DeviceBuffer::from_slice(&stream, &[10.0_f32, 20.0, 30.0])?;
     let arguments = (2.0, x.as_pointer(), y.as_pointer(), 3);
     // SAFETY: `saxpy` reads and writes three values of each buffer, which are used only on this stream.
     unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), arguments) }?;
@@ -206,7 +203,8 @@ impl Runtime {
         }
         // SAFETY: the function accepts any code, and returns text that lives as long as the library.
         let text = unsafe { (self.error_string)(code) };
-        // SAFETY: as above; the text is NUL-terminated.
+        // SAFETY: the function accepts any code, and returns text that lives as long as the library; the text is
+        // NUL-terminated.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         Err(format!("{function} failed with {code}: {text}").into())
     }
@@ -224,7 +222,8 @@ impl Runtime {
     }
 
     fn upload(&self, to: &RuntimeMemory<'_>, from: &[f32], stream: &Stream) -> Outcome {
-        let (source, stream) = (from.as_ptr().cast(), stream.as_raw().cast());
+        let source = from.as_ptr().cast();
+        let stream = stream.as_raw().cast();
         // SAFETY: both sides have this many bytes; the runtime has read the pageable memory when the call returns.
         self.check("cudaMemcpyAsync", unsafe {
             (self.copy)(to.address, source, size_of_val(from), TO_DEVICE, stream)
@@ -233,11 +232,9 @@ impl Runtime {
 
     fn download(&self, to: &mut [f32], from: DevicePointer<f32>, stream: &Stream) -> Outcome {
         let source = std::ptr::with_exposed_provenance(from.as_raw() as usize);
-        let (target, bytes, stream) = (
-            to.as_mut_ptr().cast(),
-            size_of_val(to),
-            stream.as_raw().cast(),
-        );
+        let target = to.as_mut_ptr().cast();
+        let bytes = size_of_val(to);
+        let stream = stream.as_raw().cast();
         // SAFETY: both sides have this many bytes; the runtime has written the pageable memory when the call returns.
         self.check("cudaMemcpyAsync", unsafe {
             (self.copy)(target, source, bytes, TO_HOST, stream)

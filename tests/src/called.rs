@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use curium_driver::{Call, Function, observe_calls};
 use curium_sys::CUresult;
+use parking_lot::Mutex;
 
 /// The environment variable with the path of the file to which function names are appended, one per line.
 const VARIABLE: &str = "CURIUM_CALLED";
@@ -26,14 +27,12 @@ pub(crate) fn noting_calls(test: impl FnOnce()) {
     let list = Arc::clone(&called);
     let guard = observe_calls(move |call: &Call<'_>| {
         if call.code != CUresult::CUDA_ERROR_NOT_SUPPORTED {
-            list.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(call.function);
+            list.lock().insert(call.function);
         }
     });
     test();
     drop(guard);
-    let called = std::mem::take(&mut *called.lock().unwrap_or_else(PoisonError::into_inner));
+    let called = std::mem::take(&mut *called.lock());
     append(&path, &called).expect("the file that CURIUM_CALLED names can be written");
 }
 

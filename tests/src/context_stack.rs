@@ -66,10 +66,10 @@ impl<'a> ContextStack<'a> {
             );
             pop(driver);
         }
-        let rest = current(driver);
+        let leftover = current(driver);
         assert!(
-            rest.is_null(),
-            "{operation}: a context was left on the stack: {rest:?}"
+            leftover.is_null(),
+            "{operation}: a context was left on the stack: {leftover:?}"
         );
     }
 

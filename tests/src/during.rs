@@ -5,14 +5,21 @@ use std::thread::{self, ThreadId};
 
 use curium_driver::{Call, CallObserver, Function, Result};
 
-/// A call observer that runs `action` once, on the thread that created the observer, when a call of `function` begins or
-/// when it ends.
+/// A call observer that runs `action` once, on the thread that created the observer, when a call of `function` begins
+/// or when it ends.
 pub struct During<F> {
     function: Function,
-    is_end: bool,
+    moment: Moment,
     thread: ThreadId,
     has_run: AtomicBool,
     action: F,
+}
+
+/// A point of a driver call.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Moment {
+    Begin,
+    End,
 }
 
 impl<F: Fn() + Send + Sync> During<F> {
@@ -20,7 +27,7 @@ impl<F: Fn() + Send + Sync> During<F> {
     pub fn call_of(function: Function, action: F) -> Self {
         Self {
             function,
-            is_end: false,
+            moment: Moment::Begin,
             thread: thread::current().id(),
             has_run: AtomicBool::new(false),
             action,
@@ -30,15 +37,16 @@ impl<F: Fn() + Send + Sync> During<F> {
     /// Returns an observer that runs `action` after the first call of `function`.
     pub fn end_of(function: Function, action: F) -> Self {
         Self {
-            is_end: true,
+            moment: Moment::End,
             ..Self::call_of(function, action)
         }
     }
 
-    fn run(&self, function: Function, is_end: bool) {
-        let is_it =
-            (function, is_end, thread::current().id()) == (self.function, self.is_end, self.thread);
-        if is_it && !self.has_run.swap(true, Ordering::Relaxed) {
+    fn run(&self, function: Function, moment: Moment) {
+        let is_observed = function == self.function
+            && moment == self.moment
+            && thread::current().id() == self.thread;
+        if is_observed && !self.has_run.swap(true, Ordering::Relaxed) {
             (self.action)();
         }
     }
@@ -46,11 +54,11 @@ impl<F: Fn() + Send + Sync> During<F> {
 
 impl<F: Fn() + Send + Sync> CallObserver for During<F> {
     fn before(&self, function: Function) {
-        self.run(function, false);
+        self.run(function, Moment::Begin);
     }
 
     fn after(&self, call: &Call<'_>) {
-        self.run(call.function, true);
+        self.run(call.function, Moment::End);
     }
 }
 

@@ -32,7 +32,8 @@ pub fn in_fork(body: impl FnOnce()) {
 
 /// Returns the wait status of a child, or `None` if it had to be killed.
 fn wait(child: c_int) -> Option<c_int> {
-    let (mut status, deadline) = (0, Instant::now() + PATIENCE);
+    let mut status = 0;
+    let deadline = Instant::now() + PATIENCE;
     loop {
         // SAFETY: `status` is valid for writes, and the child has not been waited for yet.
         let ended = unsafe { waitpid(child, &raw mut status, DO_NOT_WAIT) };

@@ -3,9 +3,10 @@
 use std::env;
 use std::ffi::c_void;
 use std::panic::resume_unwind;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 
 use curium_driver::{Stream, call};
+use parking_lot::{Condvar, Mutex};
 
 /// Blocks a stream until it is opened, so that a test decides when the later work runs. Dropping it opens it.
 ///
@@ -58,11 +59,7 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        *self
-            .state
-            .open
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = true;
+        *self.state.open.lock() = true;
         self.state.opened.notify_all();
     }
 }
@@ -81,11 +78,6 @@ fn launches_wait() -> bool {
 unsafe extern "C" fn wait(data: *mut c_void) {
     // SAFETY: `data` is guaranteed by the caller.
     let state = unsafe { Arc::from_raw(data.cast_const().cast::<State>()) };
-    let open = state.open.lock().unwrap_or_else(PoisonError::into_inner);
-    drop(
-        state
-            .opened
-            .wait_while(open, |open| !*open)
-            .unwrap_or_else(PoisonError::into_inner),
-    );
+    let mut open = state.open.lock();
+    state.opened.wait_while(&mut open, |open| !*open);
 }

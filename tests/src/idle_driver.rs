@@ -32,7 +32,8 @@ pub fn idle_driver() -> Driver {
     idle(|_| ())
 }
 
-/// Returns an idle driver whose `cuCtxGetCurrent` returns the context of [`assume_current`]. A process can have only one.
+/// Returns an idle driver whose `cuCtxGetCurrent` returns the context of [`assume_current`]. A process can have only
+/// one.
 ///
 /// # Panics
 ///
@@ -63,7 +64,8 @@ fn idle(change: impl FnOnce(&mut Api)) -> Driver {
     unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initializes")
 }
 
-/// Makes `cuCtxGetCurrent` of the driver that assumes a context return `context` on every thread, without the simulator's look-up.
+/// Makes `cuCtxGetCurrent` of the driver that assumes a context return `context` on every thread, without the
+/// simulator's look-up.
 pub fn assume_current(context: &Context) {
     CURRENT.store(context.as_raw(), Relaxed);
 }
@@ -77,7 +79,7 @@ unsafe extern "C" fn get_current(place: *mut CUcontext) -> CUresult {
         // SAFETY: as the caller guarantees.
         return unsafe { get(place) };
     }
-    // SAFETY: the caller passes a place for the context.
+    // SAFETY: the wrapper under test passes a place for the context.
     unsafe { place.write(current) };
     CUresult::CUDA_SUCCESS
 }

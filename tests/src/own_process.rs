@@ -81,8 +81,8 @@ pub fn outcome_of_new_process(
     if success { Ok(written) } else { Err(written) }
 }
 
-/// Runs `test`, a part of the test called `name`, in `count` new processes at once, with the number of each and `input`. Returns for each
-/// process whether it succeeded, and its standard output and standard error.
+/// Runs `test`, a part of the test called `name`, in `count` new processes at once, with the number of each and
+/// `input`. Returns for each process whether it succeeded, and its standard output and standard error.
 ///
 /// # Panics
 ///
@@ -94,19 +94,17 @@ pub fn outcomes_of_processes(
     test: impl FnOnce(usize, &str),
 ) -> Vec<(bool, String)> {
     if OtherProcess::is_this(name) {
-        let given = std::env::var(INPUT).expect("the process was given an input");
-        let (number, input) = given.split_once(' ').expect("it starts with a number");
+        let input = std::env::var(INPUT).expect("the process was given an input");
+        let (number, input) = input.split_once(' ').expect("it starts with a number");
         test(number.parse().expect("it is a number"), input);
         std::process::exit(0);
     }
-    let start = |number: usize| {
-        OtherProcess::start_with(
-            name,
-            Stdio::null(),
-            &[(INPUT, &format!("{number} {input}"))],
-        )
-    };
-    let processes: Vec<_> = (0..count).map(start).collect();
+    let processes: Vec<_> = (0..count)
+        .map(|number| {
+            let input = format!("{number} {input}");
+            OtherProcess::start_with(name, Stdio::null(), &[(INPUT, &input)])
+        })
+        .collect();
     let outcomes = processes.into_iter().map(OtherProcess::outcome);
     outcomes
         .map(|(success, output)| (success, output.concat()))
@@ -146,8 +144,8 @@ pub fn beside_a_process_that_is_killed<T>(
     result
 }
 
-/// Returns a command that runs this program again. If the operating system cannot start the program without an emulator,
-/// `CURIUM_TEST_RUNNER` is the command of the emulator, with its arguments.
+/// Returns a command that runs this program again. If the operating system cannot start the program without an
+/// emulator, `CURIUM_TEST_RUNNER` is the command of the emulator, with its arguments.
 ///
 /// # Panics
 ///
@@ -258,7 +256,8 @@ impl OtherProcess {
             .expect("a child that has ended can be waited for");
         let [written, errors] = [output.stdout, output.stderr]
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let (name, status) = (&self.name, output.status);
+        let name = &self.name;
+        let status = output.status;
         assert!(
             status.success() && errors.contains(MARK),
             "{name} in its own process: {status}\n{written}{errors}"

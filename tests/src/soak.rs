@@ -80,12 +80,12 @@ impl Soak {
         .run_on(context, &pool)?;
         give_back(context, &pool)?;
         let resident_early = resident();
-        let rest = Self {
+        let late_soak = Self {
             operations: self.operations - self.operations / 10,
             seed: !self.seed,
             ..*self
         };
-        let late = rest.run_on(context, &pool)?;
+        let late = late_soak.run_on(context, &pool)?;
         let statistics = pool.inner().inner().statistics();
         assert_eq!(
             (statistics.live_allocations(), pool.inner().used()),
@@ -118,13 +118,11 @@ impl Soak {
                 scope.spawn(move || worker.run(self.operations / self.threads))
             };
             let threads: Vec<_> = (0..self.threads).map(start).collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-                thread.join().expect("no thread panics")
-            };
-            threads
-                .into_iter()
-                .map(join)
-                .try_fold(Soaked::default(), |sum, soaked| Ok(sum.and(soaked?)))
+            let mut sum = Soaked::default();
+            for thread in threads {
+                sum = sum.and(thread.join().expect("no thread panics")?);
+            }
+            Ok(sum)
         })
     }
 }

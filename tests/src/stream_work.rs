@@ -13,7 +13,8 @@ use curium_memory::DeviceBuffer;
 ///
 /// An error returned by the driver.
 pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> Result<()> {
-    let (len, mut guard) = (buffer.len(), AccessGuard::new(stream)?);
+    let len = buffer.len();
+    let mut guard = AccessGuard::new(stream)?;
     // SAFETY: `launched` records the access below, and the buffer is not used in between.
     let pointer = unsafe { Argument::<&mut [u32]>::bind(&mut buffer, &mut guard) }?;
     // SAFETY: the buffer is live with this many words, and `bind` made the stream wait for its earlier accesses.
@@ -92,11 +93,9 @@ pub unsafe fn copy_without_waiting(
     target: &DeviceBuffer<u32>,
     source: &DeviceBuffer<u32>,
 ) -> Result<()> {
-    let (to, from, bytes) = (
-        target.as_pointer().as_raw(),
-        source.as_pointer().as_raw(),
-        source.byte_len(),
-    );
+    let to = target.as_pointer().as_raw();
+    let from = source.as_pointer().as_raw();
+    let bytes = source.byte_len();
     assert_eq!(
         target.byte_len(),
         bytes,

@@ -2,12 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_driver::{Context, Device, Driver, Function, MemoryHandleTypes, Stream};
 use curium_sim::{Config, Simulator};
+use parking_lot::Mutex;
 
 use crate::called::noting_calls;
 use crate::gate::HeldUp;
@@ -36,7 +36,8 @@ pub fn uses_cuda() -> bool {
     }
 }
 
-/// Returns the handle types that the simulator supports for sharing memory: file descriptors on Linux, and none elsewhere.
+/// Returns the handle types that the simulator supports for sharing memory: file descriptors on Linux, and none
+/// elsewhere.
 #[must_use]
 pub fn shared_handle_types() -> MemoryHandleTypes {
     if cfg!(target_os = "linux") {
@@ -60,7 +61,8 @@ pub fn looks_for_races() -> bool {
 ///
 /// # Panics
 ///
-/// Panics if the test fails, makes the library [leak memory](Driver::leaked_memory), or leaks an object of its simulator.
+/// Panics if the test fails, makes the library [leak memory](Driver::leaked_memory), or leaks an object of its
+/// simulator.
 #[expect(
     clippy::print_stdout,
     reason = "the output of the tests lists those that were skipped"
@@ -68,7 +70,7 @@ pub fn looks_for_races() -> bool {
 pub fn on_driver(test: impl FnOnce(&TestDriver)) {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = TURN.lock();
         let run = || {
             let driver = Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver");
             TestDriver::new(driver, None).expect_no_leak(test);
@@ -192,17 +194,18 @@ impl TestDriver {
         expected: u64,
         operation: impl FnOnce() -> T,
     ) -> T {
-        let count = || self.simulator().map(|simulator| simulator.calls(function));
-        let before = count();
+        let Some(simulator) = self.simulator() else {
+            return operation();
+        };
+        let before = simulator.calls(function);
         let value = operation();
-        if let (Some(before), Some(after)) = (before, count()) {
-            assert_eq!(after - before, expected, "calls of {function}");
-        }
+        let after = simulator.calls(function);
+        assert_eq!(after - before, expected, "calls of {function}");
         value
     }
 
-    /// Runs a test, during which the library must not leak memory. Other tests that use this machine's driver wait meanwhile, so the leak
-    /// is this test's.
+    /// Runs a test, during which the library must not leak memory. Other tests that use this machine's driver wait
+    /// meanwhile, so the leak is this test's.
     fn expect_no_leak(&self, test: impl FnOnce(&Self)) {
         let before = self.driver.leaked_memory();
         test(self);

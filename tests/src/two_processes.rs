@@ -18,8 +18,8 @@ pub struct Peer {
 /// The time limit of each wait for the other process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a test in two processes: `first` in this one, and `second` in a new one. The call is the whole body of the test called `name`
-/// (its path in the binary).
+/// Runs a test in two processes: `first` in this one, and `second` in a new one. The call is the whole body of the test
+/// called `name` (its path in the binary).
 ///
 /// # Panics
 ///

@@ -27,9 +27,9 @@ fn normalizer(api: &Api) -> Option<Library> {
     ))?;
     // SAFETY: the variable is a pointer to a function of this type, and not used yet.
     unsafe { set(&library, "forward_create", api.cublasCreate_v2) };
-    // SAFETY: as above.
+    // SAFETY: the variable is a pointer to a function of this type, and not used yet.
     unsafe { set(&library, "forward_nrm2", api.cublasSnrm2_v2) };
-    // SAFETY: as above.
+    // SAFETY: the variable is a pointer to a function of this type, and not used yet.
     unsafe { set(&library, "forward_scal", api.cublasSscal_v2) };
     Some(library)
 }
@@ -46,8 +46,9 @@ unsafe fn set<T>(library: &Library, name: &str, value: T) {
     unsafe { variable.write(value) };
 }
 
+/// A C library works on the handle and the stream between two operations of Curium.
 #[test]
-fn c_library_works_on_the_handle_and_the_stream_between_two_operations() {
+fn c_library_shares_handle_and_stream() {
     let cublas = cublas();
     let Some(library) = normalizer(cublas.api()) else {
         return;
@@ -62,13 +63,12 @@ fn c_library_works_on_the_handle_and_the_stream_between_two_operations() {
         let mut y = DeviceBuffer::from_slice(&stream, &[2.0_f32, 2.0]).expect("memory suffices");
         blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))
             .expect("the lengths agree");
-        let (raw, pointer) = (
-            blas.as_raw(),
-            std::ptr::without_provenance_mut(y.as_pointer().as_raw() as usize),
-        );
+        let raw = blas.as_raw();
+        let pointer = std::ptr::without_provenance_mut(y.as_pointer().as_raw() as usize);
         let context = test.context();
         let normalized = |n| {
-            // SAFETY: the handle lives, and the memory has two numbers. The stream orders the calls with the accesses before and after.
+            // SAFETY: the handle lives, and the memory has two numbers. The stream orders the calls with the accesses
+            // before and after.
             context
                 .entered(|_| Ok(unsafe { normalize(raw, n, pointer) }))
                 .expect("the context can be entered")
@@ -86,7 +86,7 @@ fn c_library_works_on_the_handle_and_the_stream_between_two_operations() {
 }
 
 #[test]
-fn handle_of_a_c_library_is_taken_over_and_destroyed_once() {
+fn adopted_c_handle_is_destroyed_once() {
     let cublas = cublas();
     let Some(library) = normalizer(cublas.api()) else {
         return;

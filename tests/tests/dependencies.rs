@@ -190,7 +190,7 @@ fn packages_use_only_those_that_the_design_lets_them() {
 }
 
 #[test]
-fn every_package_of_the_workspace_is_on_the_list() {
+fn every_workspace_package_is_listed() {
     if uses_cuda() {
         return;
     }
@@ -286,8 +286,8 @@ fn libraries_pull_in_no_more_packages_than_counted() {
         "zerocopy",
         "zerocopy-derive",
     ]);
-    let found = dependencies("curium-memory", "normal,build", "255", &["--target", "all"]);
-    let new: Vec<_> = found
+    let dependencies = dependencies("curium-memory", "normal,build", "255", &["--target", "all"]);
+    let new: Vec<_> = dependencies
         .iter()
         .filter(|name| !allowed.contains(name.as_str()))
         .collect();
@@ -298,7 +298,7 @@ fn libraries_pull_in_no_more_packages_than_counted() {
     );
     let gone: Vec<_> = allowed
         .iter()
-        .filter(|name| !found.contains(**name))
+        .filter(|name| !dependencies.contains(**name))
         .collect();
     assert_eq!(
         gone,

@@ -1,4 +1,5 @@
-//! Examples of this package that measure run on the simulator. They lie in the folder `examples` beside that of this test.
+//! Examples of this package that measure run on the simulator. They lie in the folder `examples` beside that of this
+//! test.
 #![cfg(not(miri))]
 
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ const PRODUCTS: [&str; 5] = [
 ];
 
 #[test]
-fn times_of_every_library_operation_are_printed() {
+fn library_times_are_printed() {
     assert_eq!(
         rows(&library_times(&["--device", "sim"])),
         [&HOST[..], &PRODUCTS].concat()
@@ -73,7 +74,7 @@ fn times_of_every_library_operation_are_printed() {
 }
 
 #[test]
-fn times_of_one_part_are_printed_on_request() {
+fn selected_library_times_are_printed() {
     assert_eq!(rows(&library_times(&["--only", "host"])), HOST);
     assert_eq!(rows(&library_times(&["--only", "products"])), PRODUCTS);
 }

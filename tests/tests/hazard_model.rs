@@ -10,44 +10,50 @@ mod hazard_model {
     pub(super) mod driver;
     mod launches;
     pub(super) mod program;
-    pub(super) mod tails;
+    pub(super) mod sync_points;
 }
 
 use curium_tests::guard;
 
-use self::hazard_model::driver::Notes;
-use self::hazard_model::program::{Program, Use};
-use self::hazard_model::tails;
+use self::hazard_model::driver::RecordingDriver;
+use self::hazard_model::program::{AccessKind, Program};
+use self::hazard_model::sync_points;
 
 /// The maximum number of accesses in a program.
-const LONGEST: usize = if cfg!(debug_assertions) { 4 } else { 5 };
+const MAX_LENGTH: usize = if cfg!(debug_assertions) { 4 } else { 5 };
 
+/// Every short program orders all conflicting accesses, and waits no more than necessary.
 #[test]
-fn every_short_program_orders_all_conflicting_uses_and_waits_no_more_than_it_must() {
-    let notes = Notes::new();
-    let (mut programs, mut uses) = (0_u64, 0_u64);
-    for length in 1..=LONGEST {
+fn every_short_program_is_ordered() {
+    let driver = RecordingDriver::new();
+    let mut programs = 0_u64;
+    let mut accesses_run = 0_u64;
+    for length in 1..=MAX_LENGTH {
         Program::each(length, |program| {
             program
-                .run(&notes, None)
-                .unwrap_or_else(|broken| panic!("{broken}\n{program}"));
+                .run(&driver, None)
+                .unwrap_or_else(|violation| panic!("{violation}\n{program}"));
             programs += 1;
-            uses += length as u64;
+            accesses_run += length as u64;
         });
     }
-    assert!(programs > 10_000, "{programs} programs of {uses} uses");
+    assert!(
+        programs > 10_000,
+        "{programs} programs of {accesses_run} accesses"
+    );
 }
 
+/// Every short program orders all conflicting accesses that take output, whichever call fails.
 #[test]
-fn every_short_program_in_which_a_call_fails_orders_all_conflicting_uses_that_take_place() {
-    let notes = Notes::new();
+fn every_short_program_is_ordered_if_a_call_fails() {
+    let driver = RecordingDriver::new();
     let mut failed = 0_u64;
     for length in 1..=3 {
         Program::each(length, |program| {
             for call in 1.. {
                 let calls = program
-                    .run(&notes, Some(call))
-                    .unwrap_or_else(|broken| panic!("call {call}: {broken}\n{program}"));
+                    .run(&driver, Some(call))
+                    .unwrap_or_else(|violation| panic!("call {call}: {violation}\n{program}"));
                 if calls < call {
                     break;
                 }
@@ -59,12 +65,12 @@ fn every_short_program_in_which_a_call_fails_orders_all_conflicting_uses_that_ta
 }
 
 #[test]
-fn uses_of_one_stream_make_no_call() {
-    let notes = Notes::new();
-    let (stream, _) = (notes.stream(), notes.stream());
-    let accesses = curium_driver::hazard::Accesses::allocated(&stream);
-    let before = notes.calls();
-    let mut accesses = accesses;
+fn accesses_on_one_stream_make_no_call() {
+    let driver = RecordingDriver::new();
+    let stream = driver.stream();
+    let _ = driver.stream();
+    let mut accesses = curium_driver::hazard::Accesses::allocated(&stream);
+    let before = driver.calls();
     for _ in 0..3 {
         accesses
             .before_write(&mut guard(&stream))
@@ -75,42 +81,46 @@ fn uses_of_one_stream_make_no_call() {
             .expect("nothing fails");
         accesses.after_read(&mut guard(&stream));
     }
-    assert_eq!(notes.calls(), before, "no function of the driver is called");
+    assert_eq!(
+        driver.calls(),
+        before,
+        "no function of the driver is called"
+    );
 }
 
 #[test]
-fn model_finds_programs_that_forget_a_use() {
+fn model_finds_programs_that_forget_an_access() {
     // Negative control: the model must reject these programs.
-    let notes = Notes::new();
-    let mut found = 0;
+    let driver = RecordingDriver::new();
+    let mut rejected = 0;
     Program::each(3, |program| {
-        found += u32::from(program.run_forgetting(&notes, Use::Read).is_err());
+        rejected += u32::from(program.run_forgetting(&driver, AccessKind::Read).is_err());
     });
     assert!(
-        found > 10,
-        "{found} programs are wrong without the waits for reads"
+        rejected > 10,
+        "{rejected} programs are wrong without the waits for reads"
     );
-    let mut found = 0;
+    let mut rejected = 0;
     Program::each(3, |program| {
-        found += u32::from(program.run_forgetting(&notes, Use::Write).is_err());
+        rejected += u32::from(program.run_forgetting(&driver, AccessKind::Write).is_err());
     });
     assert!(
-        found > 10,
-        "{found} programs are wrong without the waits for writes"
+        rejected > 10,
+        "{rejected} programs are wrong without the waits for writes"
     );
 }
 
 #[test]
-fn every_interleaving_of_two_threads_leaves_no_use_unordered() {
+fn two_threads_leave_no_access_unordered() {
     let interleavings =
-        tails::check(tails::Order::AsWritten).expect("no interleaving breaks the rule");
+        sync_points::check(sync_points::Order::Correct).expect("no interleaving breaks the rule");
     assert!(interleavings > 1_000, "{interleavings} interleavings");
 }
 
 #[test]
-fn tails_that_are_counted_in_another_order_leave_uses_unordered() {
-    tails::check(tails::Order::NoteBeforeWork)
+fn sync_points_counted_late_leave_accesses_unordered() {
+    sync_points::check(sync_points::Order::RecordBeforeWork)
         .expect_err("an access that is recorded too early is taken for one that was waited for");
-    tails::check(tails::Order::CountAfterRecord)
+    sync_points::check(sync_points::Order::CountAfterRecord)
         .expect_err("a sync point that is counted too late is taken for a later one");
 }

@@ -50,7 +50,7 @@ fn allocations(operation: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn launch_allocates_nothing_on_one_stream_or_on_several() {
+fn launch_allocates_nothing() {
     let driver = if uses_cuda() {
         Driver::load().expect("there is a driver")
     } else {
@@ -72,7 +72,7 @@ fn launch_allocates_nothing_on_one_stream_or_on_several() {
     let mut launch = || {
         // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both.
         unsafe { saxpy.launch(&own, config, (2.0, &x, &mut y, 256)) }.expect("it launches");
-        // SAFETY: as above.
+        // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both.
         unsafe {
             saxpy.launch_with(
                 &own,
@@ -82,7 +82,7 @@ fn launch_allocates_nothing_on_one_stream_or_on_several() {
             )
         }
         .expect("it launches");
-        // SAFETY: as above, with z in place of y.
+        // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both; with z in place of y.
         unsafe { saxpy.launch(&other, config, (2.0, &x, &mut z, 256)) }.expect("it launches");
     };
     assert!(
@@ -96,7 +96,7 @@ fn launch_allocates_nothing_on_one_stream_or_on_several() {
 }
 
 #[test]
-fn launch_of_a_graph_allocates_nothing() {
+fn graph_launch_allocates_nothing() {
     let driver = if uses_cuda() {
         Driver::load().expect("there is a driver")
     } else {
@@ -127,7 +127,7 @@ fn launch_of_a_graph_allocates_nothing() {
 }
 
 #[test]
-fn launch_of_a_graph_that_leases_memory_allocates_nothing_on_one_stream_or_on_several() {
+fn graph_launch_with_leases_allocates_nothing() {
     let driver = if uses_cuda() {
         Driver::load().expect("there is a driver")
     } else {
@@ -163,7 +163,7 @@ fn launch_of_a_graph_that_leases_memory_allocates_nothing_on_one_stream_or_on_se
 }
 
 #[test]
-fn update_of_a_node_allocates_nothing() {
+fn node_update_allocates_nothing() {
     let driver = if uses_cuda() {
         Driver::load().expect("there is a driver")
     } else {
@@ -178,14 +178,14 @@ fn update_of_a_node_allocates_nothing() {
         .kernel::<(&mut [u32], u32, u32)>("fill")
         .expect("the kernel is there");
     let mut graph = Graph::new(&context).expect("a graph can be created");
-    let arguments = |value: u32| (DevicePointer::from_raw(0), value, 0);
+    let pointer = DevicePointer::from_raw(0);
     // SAFETY: the kernel writes the number of words in its argument, which is zero.
-    let node = unsafe { graph.add_kernel(&[], &fill, LaunchConfig::new(1, 32), arguments(0)) }
+    let node = unsafe { graph.add_kernel(&[], &fill, LaunchConfig::new(1, 32), (pointer, 0, 0)) }
         .expect("it fits");
     let mut exec = graph.instantiate().expect("the graph is valid");
     let mut update = |value| {
-        // SAFETY: as above.
-        unsafe { exec.set_kernel(&node, arguments(value)) }.expect("it fits");
+        // SAFETY: the kernel writes the number of words in its argument, which is zero.
+        unsafe { exec.set_kernel(&node, (pointer, value, 0)) }.expect("it fits");
     };
     assert!(
         allocations(|| update(1)) > 0,

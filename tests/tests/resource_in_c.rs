@@ -45,7 +45,8 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         ]
     );
     on_driver(|test| {
-        let (context, stream) = (test.context(), test.stream());
+        let context = test.context();
+        let stream = test.stream();
         // SAFETY: the symbol has this type.
         let use_resource: Symbol<'_, Use> =
             unsafe { library.get(c"use_resource") }.expect("the program has it");
@@ -67,8 +68,8 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         // SAFETY: the symbol has this type.
         let make: Symbol<'_, Make> =
             unsafe { library.get(c"make_counting") }.expect("the program has it");
-        let left = AtomicIsize::new(-1);
-        let mut made = ResourceTable {
+        let remaining = AtomicIsize::new(-1);
+        let mut counting = ResourceTable {
             context: std::ptr::null_mut(),
             allocate: None,
             deallocate: None,
@@ -76,12 +77,12 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         };
         assert_eq!(
             // SAFETY: both tables and the counter are valid; the function takes ownership of the first.
-            unsafe { make(&raw const table, &raw const left, &raw mut made) },
+            unsafe { make(&raw const table, &raw const remaining, &raw mut counting) },
             0
         );
         // SAFETY: the C functions forward to those of the cache, from any thread, and the table has no other owner.
         let resource =
-            unsafe { ExternalResource::from_table(made) }.expect("the table is complete");
+            unsafe { ExternalResource::from_table(counting) }.expect("the table is complete");
         let buffer =
             DeviceBuffer::from_slice_in(&stream, &[1, 2, 3], &resource).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
@@ -89,7 +90,7 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         drop(buffer);
         resource.purge().expect("there is nothing to do");
         drop(resource);
-        assert_eq!(left.load(Ordering::Relaxed), 0);
+        assert_eq!(remaining.load(Ordering::Relaxed), 0);
     });
 }
 
@@ -97,7 +98,8 @@ fn resources_go_between_rust_and_c_in_one_layout() {
 fn refusal_is_a_code_in_c_and_leaves_nothing() {
     let Some(library) = program() else { return };
     on_driver(|test| {
-        let (context, stream) = (test.context(), test.stream());
+        let context = test.context();
+        let stream = test.stream();
         // SAFETY: the symbol has this type.
         let use_resource: Symbol<'_, Use> =
             unsafe { library.get(c"use_resource") }.expect("the program has it");

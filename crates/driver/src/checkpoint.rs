@@ -83,7 +83,8 @@ impl CheckpointProcess<Running> {
         Self::in_state(driver, pid, ProcessState::Running)
     }
 
-    /// Blocks the driver calls of the process. Waits until calls in progress have returned, or until `timeout` has passed.
+    /// Blocks the driver calls of the process. Waits until calls in progress have returned, or until `timeout` has
+    /// passed.
     ///
     /// CUDA: `cuCheckpointProcessLock`, since 12.8.
     ///
@@ -244,7 +245,8 @@ impl<S> CheckpointProcess<S> {
 
     /// Returns the process in its next state if the operation succeeded.
     fn step<N>(&self, result: Result<()>) -> Result<CheckpointProcess<N>> {
-        let (driver, pid) = (self.driver.clone(), self.pid);
+        let driver = self.driver.clone();
+        let pid = self.pid;
         result.map_err(|error| error.about(format!("process {pid}")))?;
         Ok(CheckpointProcess {
             driver,
@@ -301,12 +303,15 @@ impl<S> fmt::Debug for CheckpointProcess<S> {
 }
 
 fn pair(old: [u8; 16], new: [u8; 16]) -> CUcheckpointGpuPair {
-    let uuid = |bytes: [u8; 16]| CUuuid {
-        bytes: bytes.map(|byte| std::ffi::c_char::from_ne_bytes([byte])),
-    };
     CUcheckpointGpuPair {
         oldUuid: uuid(old),
         newUuid: uuid(new),
+    }
+}
+
+fn uuid(bytes: [u8; 16]) -> CUuuid {
+    CUuuid {
+        bytes: bytes.map(|byte| std::ffi::c_char::from_ne_bytes([byte])),
     }
 }
 
@@ -338,12 +343,12 @@ mod tests {
             if pid != PID {
                 return CUresult::CUDA_ERROR_INVALID_VALUE;
             }
-            // SAFETY: the caller passes a pointer that is valid for writes.
+            // SAFETY: the wrapper under test passes a pointer that is valid for writes.
             unsafe { place.write(CUprocessState(STATE.load(Ordering::Acquire))) };
             CUresult::CUDA_SUCCESS
         }
         unsafe extern "C" fn lock(pid: c_int, arguments: *mut CUcheckpointLockArgs) -> CUresult {
-            // SAFETY: the caller passes valid arguments.
+            // SAFETY: the wrapper under test passes valid arguments.
             let milliseconds = unsafe { (*arguments).timeoutMs };
             if milliseconds == 1 {
                 return CUresult::CUDA_ERROR_NOT_READY;
@@ -368,10 +373,10 @@ mod tests {
             pid: c_int,
             arguments: *mut CUcheckpointRestoreArgs,
         ) -> CUresult {
-            // SAFETY: the caller passes valid arguments.
+            // SAFETY: the wrapper under test passes valid arguments.
             let arguments = unsafe { *arguments };
             if arguments.gpuPairsCount == 1 {
-                // SAFETY: the caller passes an array of that many pairs.
+                // SAFETY: the wrapper under test passes an array of that many pairs.
                 let pair = unsafe { *arguments.gpuPairs };
                 RESTORED_TO.store(
                     u32::from(pair.newUuid.bytes[15].to_ne_bytes()[0]),

@@ -23,8 +23,8 @@ use crate::{Error, Event, PooledEvent, Result, Stream};
 /// Any executor can poll it. It blocks no thread: one background thread serves all futures of the process. Dropping it
 /// is cheap and does not affect the work.
 ///
-/// Wakers run on that thread, and should return at once, as those of executors do. While a waker blocks, another thread serves the other
-/// futures after about 10 ms, for up to 64 wakers at a time.
+/// Wakers run on that thread and should return at once, as those of executors do. While a waker blocks, another thread
+/// serves the other futures after about 10 ms, for up to 64 wakers at a time.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -58,14 +58,14 @@ enum State {
 
 /// A point that the background thread watches.
 struct Point {
-    event: Mark,
+    event: PointEvent,
     progress: Mutex<Progress>,
 }
 
 /// The event recorded after the work.
-enum Mark {
+enum PointEvent {
     Shared(Event),
-    Own(PooledEvent),
+    Pooled(PooledEvent),
 }
 
 enum Progress {
@@ -86,7 +86,7 @@ impl Event {
     #[doc(alias = "cuEventQuery")]
     #[doc(alias = "cudaEventQuery")]
     pub fn completion(&self) -> Completion {
-        Completion::of_event(self)
+        Completion::for_event(self)
     }
 }
 
@@ -100,47 +100,52 @@ impl Stream {
     ///
     /// On a stream that is being captured, the future resolves to an argument error.
     ///
-    /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuLaunchHostFunc`, `cuThreadExchangeStreamCaptureMode`.
+    /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuLaunchHostFunc`,
+    /// `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuStreamQuery")]
     #[doc(alias = "cudaStreamQuery")]
     #[doc(alias = "cuStreamAddCallback")]
     #[doc(alias = "cudaStreamAddCallback")]
     pub fn completion(&self) -> Completion {
-        Completion::of_stream(self)
+        Completion::for_stream(self)
     }
 }
 
 impl Completion {
-    pub(crate) fn of_event(event: &Event) -> Self {
-        Self::known_or(|| {
+    pub(crate) fn for_event(event: &Event) -> Self {
+        Self::unless_complete(|| {
             if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {
                 return Ok(None);
             }
             Self::watched(
                 "Event::completion",
-                Mark::Shared(event.share()),
+                PointEvent::Shared(event.share()),
                 Pace::Polled,
             )
             .map(Some)
         })
     }
 
-    pub(crate) fn of_stream(stream: &Stream) -> Self {
-        Self::known_or(|| {
+    pub(crate) fn for_stream(stream: &Stream) -> Self {
+        Self::unless_complete(|| {
             stream.refuse_capture("Stream::completion", NOT_WHILE_CAPTURING)?;
             if with_relaxed_capture_mode(stream.driver(), || stream.is_finished())? {
                 return Ok(None);
             }
             let event = stream.pooled_event()?;
             event.record(stream)?;
-            let future = Self::watched("Stream::completion", Mark::Own(event), Pace::Called)?;
+            let future = Self::watched(
+                "Stream::completion",
+                PointEvent::Pooled(event),
+                Pace::Called,
+            )?;
             future.call_after(stream)?;
             Ok(Some(future))
         })
     }
 
     /// Converts the result of `watch` to a future, a known result or an error.
-    fn known_or(watch: impl FnOnce() -> Result<Option<Self>>) -> Self {
+    fn unless_complete(watch: impl FnOnce() -> Result<Option<Self>>) -> Self {
         match watch() {
             Ok(Some(future)) => future,
             Ok(None) => Self {
@@ -152,7 +157,7 @@ impl Completion {
         }
     }
 
-    fn watched(operation: &'static str, event: Mark, pace: Pace) -> Result<Self> {
+    fn watched(operation: &'static str, event: PointEvent, pace: Pace) -> Result<Self> {
         let point = Arc::new(Point {
             event,
             progress: Mutex::new(Progress::Pending(None)),
@@ -179,7 +184,7 @@ impl Point {
         let waker = TaskWaker::new(context.waker().clone());
         let mut progress = self.progress.lock();
         let replaced = match &mut *progress {
-            Progress::Ended(answer) => return Poll::Ready(given(answer)),
+            Progress::Ended(answer) => return Poll::Ready(take_result(answer)),
             Progress::Pending(current) => current.replace(waker),
         };
         drop(progress);
@@ -213,19 +218,19 @@ impl Future for Completion {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         match &mut self.state {
-            State::Known(answer) => Poll::Ready(given(answer)),
+            State::Known(answer) => Poll::Ready(take_result(answer)),
             State::Watched(_, point) => point.poll(context),
         }
     }
 }
 
-impl Deref for Mark {
+impl Deref for PointEvent {
     type Target = Event;
 
     fn deref(&self) -> &Event {
         match self {
             Self::Shared(event) => event,
-            Self::Own(event) => event,
+            Self::Pooled(event) => event,
         }
     }
 }
@@ -248,7 +253,7 @@ impl Drop for Completion {
 }
 
 /// Takes the result; an error if it was already taken.
-fn given(answer: &mut Option<Result<()>>) -> Result<()> {
+fn take_result(answer: &mut Option<Result<()>>) -> Result<()> {
     answer.take().unwrap_or_else(|| {
         Err(Error::argument(
             "Completion::poll",
@@ -258,9 +263,9 @@ fn given(answer: &mut Option<Result<()>>) -> Result<()> {
 }
 
 /// A value that is dropped once its event has completed.
-struct Kept<T>(T);
+struct DropOnCompletion<T>(T);
 
-impl<T: AsRef<Event> + Send + Sync> Waiter for Kept<T> {
+impl<T: AsRef<Event> + Send + Sync> Waiter for DropOnCompletion<T> {
     fn event(&self) -> &Event {
         self.0.as_ref()
     }
@@ -276,7 +281,11 @@ impl<T: AsRef<Event> + Send + Sync> Waiter for Kept<T> {
 /// Drops the value immediately if the thread cannot be started.
 pub fn drop_on_completion<T: AsRef<Event> + Send + Sync + 'static>(value: T) {
     // Without a thread, dropping the waiter drops the value.
-    let _ = watch::add("Pending::detach", Arc::new(Kept(value)), Pace::Polled);
+    let _ = watch::add(
+        "Pending::detach",
+        Arc::new(DropOnCompletion(value)),
+        Pace::Polled,
+    );
 }
 
 const _: () = {

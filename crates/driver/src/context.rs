@@ -129,7 +129,8 @@ pub(crate) enum Owned {
 impl Context {
     #[inline]
     pub(crate) fn new(raw: CUcontext, device: &Device, owned: Owned) -> Self {
-        let (raw, device) = (Handle::new(raw), device.clone());
+        let raw = Handle::new(raw);
+        let device = device.clone();
         Self {
             shared: Arc::new(Shared {
                 raw,
@@ -186,15 +187,18 @@ impl Context {
     #[must_use]
     #[inline]
     pub fn shares_objects_with(&self, other: &Self) -> bool {
-        let lives_in_primary =
-            |context: &Self| matches!(context.kind(), ContextKind::Primary | ContextKind::Green);
-        let is_one = || self.as_raw() == other.as_raw();
-        let is_one_home = || {
-            self.device().as_raw() == other.device().as_raw()
-                && lives_in_primary(self)
-                && lives_in_primary(other)
-        };
-        self.driver().is_same(other.driver()) && (is_one() || is_one_home())
+        if !self.driver().is_same(other.driver()) {
+            return false;
+        }
+        self.as_raw() == other.as_raw()
+            || self.device().as_raw() == other.device().as_raw()
+                && self.is_in_primary()
+                && other.is_in_primary()
+    }
+
+    /// Returns `true` if the objects of this context belong to the device's primary context.
+    fn is_in_primary(&self) -> bool {
+        matches!(self.kind(), ContextKind::Primary | ContextKind::Green)
     }
 
     /// Returns the raw handle. It is valid for as long as this context, or any object created from it, exists.
@@ -278,7 +282,8 @@ impl Context {
     #[doc(alias = "cudaMemGetInfo")]
     pub fn memory_info(&self) -> Result<MemoryInfo> {
         self.entered(|driver| {
-            let (mut free, mut total) = (0, 0);
+            let mut free = 0;
+            let mut total = 0;
             // SAFETY: `free` and `total` are valid for writes.
             unsafe { call!(driver, cuMemGetInfo_v2(&raw mut free, &raw mut total)) }?;
             Ok(MemoryInfo { free, total })
@@ -304,7 +309,8 @@ impl Context {
     /// Makes this context current on the calling thread until the result is dropped, which restores the previously
     /// current context. Unlike [`Context::entered`], it serves operations with an error type of their own.
     ///
-    /// Drop the results in the reverse order of their creation: each pops the top of the thread's stack, if it pushed a context.
+    /// Drop the results in the reverse order of their creation: each pops the top of the thread's stack, if it pushed a
+    /// context.
     ///
     /// CUDA: `cuCtxGetCurrent`, `cuCtxPushCurrent_v2`, `cuCtxPopCurrent_v2`.
     ///
@@ -409,7 +415,8 @@ impl Eq for Context {}
 
 impl fmt::Debug for Context {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, device) = (self.kind(), self.device().as_raw());
+        let kind = self.kind();
+        let device = self.device().as_raw();
         write!(
             formatter,
             "Context({kind:?} {:?} on device {device})",

@@ -283,33 +283,35 @@ impl CoreDump {
     }
 
     fn get(&self, setting: CUcoredumpSettings, value: &mut [u8]) -> Result<()> {
-        let (place, mut size) = (value.as_mut_ptr().cast::<c_void>(), value.len());
+        let buffer = value.as_mut_ptr().cast::<c_void>();
+        let mut size = value.len();
         let size = &raw mut size;
         let result = match &self.scope {
-            // SAFETY: `place` has room for the number of bytes stored in `size`.
+            // SAFETY: `buffer` has room for the number of bytes stored in `size`.
             Scope::Global(driver) => unsafe {
-                call!(driver, cuCoredumpGetAttributeGlobal(setting, place, size))
+                call!(driver, cuCoredumpGetAttributeGlobal(setting, buffer, size))
             },
             Scope::Context(context) => context.entered(|driver| {
-                // SAFETY: `place` has room for the number of bytes stored in `size`, and the context is current.
-                unsafe { call!(driver, cuCoredumpGetAttribute(setting, place, size)) }
+                // SAFETY: `buffer` has room for the number of bytes stored in `size`, and the context is current.
+                unsafe { call!(driver, cuCoredumpGetAttribute(setting, buffer, size)) }
             }),
         };
         result.map_err(|error| error.about(format!("setting {}", setting.0)))
     }
 
     fn set(&self, setting: CUcoredumpSettings, value: &mut [u8]) -> Result<()> {
-        let (place, mut size) = (value.as_mut_ptr().cast::<c_void>(), value.len());
+        let buffer = value.as_mut_ptr().cast::<c_void>();
+        let mut size = value.len();
         let size = &raw mut size;
         let result = match &self.scope {
-            // SAFETY: `place` holds the number of bytes stored in `size`, in the form that CUDA documents for the
+            // SAFETY: `buffer` holds the number of bytes stored in `size`, in the form that CUDA documents for the
             // attribute.
             Scope::Global(driver) => unsafe {
-                call!(driver, cuCoredumpSetAttributeGlobal(setting, place, size))
+                call!(driver, cuCoredumpSetAttributeGlobal(setting, buffer, size))
             },
             Scope::Context(context) => context.entered(|driver| {
-                // SAFETY: as above, and the context is current.
-                unsafe { call!(driver, cuCoredumpSetAttribute(setting, place, size)) }
+                // SAFETY: `buffer` holds a value of the documented form, `size` its size, and the context is current.
+                unsafe { call!(driver, cuCoredumpSetAttribute(setting, buffer, size)) }
             }),
         };
         result.map_err(|error| error.about(format!("setting {}", setting.0)))
@@ -339,7 +341,7 @@ mod tests {
             let Some(kept) = settings.get(&setting.0) else {
                 return CUresult::CUDA_ERROR_INVALID_VALUE;
             };
-            // SAFETY: the caller passes the size of the value.
+            // SAFETY: the wrapper under test passes the size of the value.
             let size = unsafe { size.read() };
             // SAFETY: the value has room for that many bytes.
             unsafe {
@@ -354,7 +356,7 @@ mod tests {
             value: *mut c_void,
             size: *mut usize,
         ) -> CUresult {
-            // SAFETY: the caller passes the size of the value.
+            // SAFETY: the wrapper under test passes the size of the value.
             let size = unsafe { size.read() };
             // SAFETY: the value has that many bytes.
             let bytes = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), size) };
@@ -369,7 +371,7 @@ mod tests {
 
     /// One test, since the settings are global.
     #[test]
-    fn settings_survive_the_conversion_to_the_drivers_form_and_back() {
+    fn settings_round_trip() {
         let settings = CoreDump::global(&driver());
         assert!(
             settings

@@ -176,7 +176,8 @@ impl Device {
     #[doc(alias = "cuDeviceGetAttribute")]
     #[doc(alias = "cudaDeviceGetAttribute")]
     pub fn attribute<A: AttributeKey>(&self, attribute: A) -> Result<A::Value> {
-        let (raw, mut value) = (attribute.raw(), 0);
+        let raw = attribute.raw();
+        let mut value = 0;
         // SAFETY: `value` is valid for writes.
         let result = unsafe {
             call!(

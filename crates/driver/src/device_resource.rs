@@ -19,7 +19,8 @@ pub(crate) struct Description(CUdevResource);
 // SAFETY: the only pointer in a description is dereferenced by the driver alone, and the functions that read
 // descriptions may be called from any thread.
 unsafe impl Send for Description {}
-// SAFETY: as for `Send`; a description is never modified through a shared reference.
+// SAFETY: the only pointer in a description is dereferenced by the driver alone, and the functions that read
+// descriptions may be called from any thread; a description is never modified through a shared reference.
 unsafe impl Sync for Description {}
 
 impl Description {
@@ -37,7 +38,7 @@ impl Description {
         self.0
     }
 
-    fn of_device(device: &Device, kind: CUdevResourceType) -> Result<Self> {
+    fn for_device(device: &Device, kind: CUdevResourceType) -> Result<Self> {
         Self::query(kind, |place, kind| {
             // SAFETY: `place` is valid for writes.
             unsafe {
@@ -49,7 +50,7 @@ impl Description {
         })
     }
 
-    fn of_context(context: &Context, kind: CUdevResourceType) -> Result<Self> {
+    fn for_context(context: &Context, kind: CUdevResourceType) -> Result<Self> {
         if let Some(green) = context.green_raw() {
             return Self::query(kind, |place, kind| {
                 // SAFETY: `place` is valid for writes, and the context is live.
@@ -72,7 +73,7 @@ impl Description {
         })
     }
 
-    fn of_stream(stream: &Stream, kind: CUdevResourceType) -> Result<Self> {
+    fn for_stream(stream: &Stream, kind: CUdevResourceType) -> Result<Self> {
         Self::query(kind, |place, kind| {
             // SAFETY: `place` is valid for writes, and the stream is live.
             unsafe {

@@ -65,7 +65,7 @@ pub struct CacheUsage {
 }
 
 /// A file in the directory.
-struct Found {
+struct CacheFile {
     path: PathBuf,
     bytes: u64,
     used: SystemTime,
@@ -150,7 +150,7 @@ impl DiskCache {
         let Some(bytes) = bytes else { return Ok(None) };
         match entry::contents(&bytes, key.as_bytes()) {
             Ok(contents) => {
-                note_use(&path);
+                update_access_time(&path);
                 Ok(Some(contents.to_vec()))
             }
             // An entry of another key with the same digest. It is valid and must not be removed.
@@ -199,13 +199,16 @@ impl DiskCache {
     ///
     /// An argument error with the path if an entry cannot be removed.
     pub fn clear(&self) -> Result<()> {
-        let remove_all = || {
-            self.remove_abandoned()?;
-            self.files(EXTENSION)?
-                .iter()
-                .try_for_each(|file| remove(&file.path))
-        };
-        remove_all().map_err(|error| refuse("DiskCache::clear", &self.folder, &error))
+        self.remove_all()
+            .map_err(|error| refuse("DiskCache::clear", &self.folder, &error))
+    }
+
+    fn remove_all(&self) -> io::Result<()> {
+        self.remove_abandoned()?;
+        for file in self.files(EXTENSION)? {
+            remove(&file.path)?;
+        }
+        Ok(())
     }
 
     /// Returns the size of the cache.
@@ -255,11 +258,12 @@ impl DiskCache {
     /// Removes abandoned files of other processes.
     fn remove_abandoned(&self) -> io::Result<()> {
         let now = SystemTime::now();
-        let age = |file: &Found| now.duration_since(file.used).unwrap_or_default();
-        self.files(UNFINISHED)?
-            .iter()
-            .filter(|file| age(file) > ABANDONED)
-            .try_for_each(|file| remove(&file.path))
+        for file in self.files(UNFINISHED)? {
+            if now.duration_since(file.used).unwrap_or_default() > ABANDONED {
+                remove(&file.path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes entries until the total size is within the limit, and abandoned files of other processes.
@@ -278,14 +282,14 @@ impl DiskCache {
     }
 
     /// Returns the files in the directory with this extension. A file that disappears in the meantime is skipped.
-    fn files(&self, extension: &str) -> io::Result<Vec<Found>> {
+    fn files(&self, extension: &str) -> io::Result<Vec<CacheFile>> {
         let mut files = Vec::new();
         for file in fs::read_dir(&self.folder)? {
             let path = file?.path();
-            if path.extension().is_some_and(|found| found == extension)
+            if path.extension().is_some_and(|other| other == extension)
                 && let Ok(metadata) = fs::metadata(&path)
             {
-                files.push(Found {
+                files.push(CacheFile {
                     path,
                     bytes: metadata.len(),
                     used: metadata.modified()?,
@@ -297,12 +301,12 @@ impl DiskCache {
 }
 
 /// Marks the entry as used now. If that fails, the entry is evicted earlier.
-fn note_use(path: &Path) {
-    let noted = File::options()
+fn update_access_time(path: &Path) {
+    let updated = File::options()
         .append(true)
         .open(path)
         .and_then(|file| file.set_modified(SystemTime::now()));
-    noted.unwrap_or_default();
+    updated.unwrap_or_default();
 }
 
 fn write_to_disk(mut file: File, bytes: &[u8]) -> io::Result<()> {

@@ -170,12 +170,12 @@ impl Event {
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.driver()
             .expect_same(stream.driver(), "Event::record")?;
-        stream.expect_captured("Event::record", PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope("Event::record", PASS_THE_SCOPE)?;
         self.record_permitted(stream)
     }
 
-    /// Records the event like [`Event::record`], also in a destructor that runs in a capture closure: the event marks a point of the
-    /// stream, and the graph misses nothing without it.
+    /// Records the event like [`Event::record`], also in a destructor that runs in a capture closure: the event marks a
+    /// point of the stream, and the graph misses nothing without it.
     #[inline]
     pub(crate) fn record_point(&self, stream: &Stream) -> Result<()> {
         if capture_guard::is_dropping() {
@@ -213,7 +213,7 @@ impl Event {
     pub fn record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
         self.driver()
             .expect_same(stream.driver(), "Event::record_with_flags")?;
-        stream.expect_captured("Event::record_with_flags", PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope("Event::record_with_flags", PASS_THE_SCOPE)?;
         let guard = AccessGuard::new(stream)?;
         // The graph records an external event at every launch, for work outside the graph.
         let keeping = guard
@@ -222,19 +222,25 @@ impl Event {
         if let Some(scope) = keeping {
             scope.keep(Key::Event(self.as_raw().addr()), || Arc::new(self.share()));
         }
-        // SAFETY: the event and the stream are live and belong to this driver.
-        let record = || unsafe {
+        let recorded = if keeping.is_none() {
+            self.record_in("Event::record_with_flags", &guard, || {
+                self.call_record_with_flags(stream, flags)
+            })
+        } else {
+            self.call_record_with_flags(stream, flags)
+        };
+        recorded.map_err(|error| self.explain_record(error, stream))
+    }
+
+    #[inline]
+    fn call_record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
+        // SAFETY: the event and the stream are live, and the callers have checked that they belong to one driver.
+        unsafe {
             call!(
                 self.driver(),
                 cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())
             )
-        };
-        let recorded = if keeping.is_none() {
-            self.record_in("Event::record_with_flags", &guard, record)
-        } else {
-            record()
-        };
-        recorded.map_err(|error| self.explain_record(error, stream))
+        }
     }
 
     /// Returns `true` if the most recent record has completed. Does not wait.
@@ -288,18 +294,25 @@ impl Event {
         self.driver()
             .expect_same(begin.driver(), "Event::milliseconds_since")?;
         let mut milliseconds = 0.0;
-        let (driver, place, start, end) = (
-            self.driver(),
-            &raw mut milliseconds,
-            begin.as_raw(),
-            self.as_raw(),
-        );
+        let driver = self.driver();
+        let start = begin.as_raw();
+        let end = self.as_raw();
         let result = if driver.has(Function::cuEventElapsedTime_v2) {
-            // SAFETY: `place` is valid for writes, and both events are live.
-            unsafe { call!(driver, cuEventElapsedTime_v2(place, start, end)) }
+            // SAFETY: `milliseconds` is valid for writes, and both events are live.
+            unsafe {
+                call!(
+                    driver,
+                    cuEventElapsedTime_v2(&raw mut milliseconds, start, end)
+                )
+            }
         } else {
-            // SAFETY: as above.
-            unsafe { call!(driver, cuEventElapsedTime(place, start, end)) }
+            // SAFETY: `milliseconds` is valid for writes, and both events are live.
+            unsafe {
+                call!(
+                    driver,
+                    cuEventElapsedTime(&raw mut milliseconds, start, end)
+                )
+            }
         };
         result.map_err(|error| self.explain_elapsed(error, begin))?;
         Ok(milliseconds)

@@ -16,17 +16,19 @@
 //!
 //! # Rules
 //!
-//! 1. An operation that enqueues work first calls [`Stream::expect_captured`](crate::Stream::expect_captured) with [`PASS_THE_SCOPE`]. An
-//!    operation that no graph can contain calls [`Stream::expect_running`](crate::Stream::expect_running) or
-//!    [`Stream::refuse_capture`](crate::Stream::refuse_capture) with [`NOT_WHILE_CAPTURING`]. A wait on the host calls [`refuse_wait`].
-//! 2. A `Drop` that calls the driver does so within [`release`], [`release_handle`] or [`dropping`], which permit it to wait on the host within a capture
-//!    closure. Enqueuing work that the graph would miss remains an error there.
-//! 3. Memory is freed only after a successful wait for the work that uses it. Otherwise it is passed to [`leak`]. Memory that
-//!    is borrowed cannot be leaked: the wait is [`until_done`], and another call that ends its use is repeated with
-//!    [`retry_or_abort`].
+//! 1. An operation that enqueues work first calls [`Stream::refuse_outside_scope`](crate::Stream::refuse_outside_scope)
+//!    with [`PASS_THE_SCOPE`]. An operation that no graph can contain calls
+//!    [`Stream::expect_running`](crate::Stream::expect_running) or
+//!    [`Stream::refuse_capture`](crate::Stream::refuse_capture) with [`NOT_WHILE_CAPTURING`]. A wait on the host calls
+//!    [`refuse_wait`].
+//! 2. A `Drop` that calls the driver does so within [`release`], [`release_handle`] or [`dropping`], which permit it to
+//!    wait on the host within a capture closure. Enqueuing work that the graph would miss remains an error there.
+//! 3. Memory is freed only after a successful wait for the work that uses it. Otherwise it is passed to [`leak`].
+//!    Memory that is borrowed cannot be leaked: the wait is [`until_done`], and another call that ends its use is
+//!    repeated with [`retry_or_abort`].
 //! 4. User code, such as a callback, runs within [`contain`], and never while a lock is held, except for an
-//!    [`Exclusive`]. A waker is held by a [`TaskWaker`]. The body of an `extern "C"` function is a [`contain_callback`]. Events of `tracing`
-//!    are emitted by `emit_event!`.
+//!    [`Exclusive`]. A waker is held by a [`TaskWaker`]. The body of an `extern "C"` function is a
+//!    [`contain_callback`]. Events of `tracing` are emitted by `emit_event!`.
 
 pub use crate::base::capture_guard::{
     NOT_WHILE_CAPTURING, PASS_THE_SCOPE, recorded_capture, refuse_wait,

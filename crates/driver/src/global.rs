@@ -33,7 +33,8 @@ impl<T> Global<T> {
         operation: &'static str,
         owner: Owner,
         name: &str,
-        (address, bytes): (CUdeviceptr, usize),
+        address: CUdeviceptr,
+        bytes: usize,
     ) -> Result<Self> {
         let size = size_of::<T>();
         if size == 0 || bytes == 0 || !bytes.is_multiple_of(size) {
@@ -102,11 +103,9 @@ impl<T> Global<T> {
         T: Copy,
     {
         self.check("Global::write", stream, source.len())?;
-        let (to, from, bytes) = (
-            self.pointer.as_raw(),
-            source.as_ptr().cast::<c_void>(),
-            self.byte_len(),
-        );
+        let to = self.pointer.as_raw();
+        let from = source.as_ptr().cast::<c_void>();
+        let bytes = self.byte_len();
         // SAFETY: both sides have this many bytes; the variable stays loaded and `source` borrowed until the stream has
         // been synchronized below, and the caller guarantees that no other code uses the variable.
         let result = unsafe {
@@ -137,11 +136,9 @@ impl<T> Global<T> {
         T: Copy,
     {
         self.check("Global::read", stream, target.len())?;
-        let (to, from, bytes) = (
-            target.as_mut_ptr().cast::<c_void>(),
-            self.pointer.as_raw(),
-            self.byte_len(),
-        );
+        let to = target.as_mut_ptr().cast::<c_void>();
+        let from = self.pointer.as_raw();
+        let bytes = self.byte_len();
         // SAFETY: both sides have this many bytes; the variable stays loaded and `target` borrowed until the stream has
         // been synchronized below, and the caller is responsible for the values.
         let result = unsafe {

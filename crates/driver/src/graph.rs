@@ -14,7 +14,6 @@ mod graph_cache;
 mod host;
 mod identity;
 mod instantiate;
-mod kept;
 mod kernel;
 mod kernel_attribute;
 mod kernel_update;
@@ -28,6 +27,7 @@ mod picture;
 mod raw;
 mod recapture;
 mod replace;
+mod resource;
 mod semaphore;
 mod tree;
 mod update;
@@ -49,13 +49,13 @@ pub use self::fill::{FillValue, GraphFill};
 pub use self::graph_cache::{GraphCache, GraphCacheCounts, GraphCacheOutcome};
 pub use self::identity::DotFlags;
 pub use self::instantiate::{InstantiateFlags, InstantiateOptions};
-use self::kept::{Kept, Resource};
 pub use self::memory::{AllocationNode, GraphMemory};
 pub use self::node::{
     ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, HostNode, KernelNode,
     MemoryOperationNode, Node, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
 };
 pub use self::replace::{GraphUpdate, UpdateFailure, UpdateFailureReason};
+use self::resource::{Resource, ResourceSet};
 pub use self::semaphore::{GraphSemaphore, SemaphoreOwner};
 use self::tree::{ROOT, Tree};
 pub use self::user_object::UserObject;
@@ -103,14 +103,14 @@ pub struct Graph {
 
 /// The graph and the dependencies of a new node, as arguments of a driver call.
 #[derive(Clone, Copy)]
-struct Spot {
+struct NewNode {
     node: *mut CUgraphNode,
     graph: CUgraph,
     after: *const CUgraphNode,
     count: usize,
 }
 
-impl Spot {
+impl NewNode {
     /// Returns the node that was added, or null.
     fn created(&self) -> CUgraphNode {
         // SAFETY: `Tree::add_with` passes this value, with its output pointer, to the closure that calls this.
@@ -129,10 +129,10 @@ impl Graph {
     #[doc(alias = "cuGraphCreate")]
     #[doc(alias = "cudaGraphCreate")]
     pub fn new(context: &Context) -> Result<Self> {
-        let (mut raw, no_flags) = (std::ptr::null_mut(), 0);
+        let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid for writes.
-        unsafe { call!(context.driver(), cuGraphCreate(&raw mut raw, no_flags) creates raw) }?;
-        Ok(Self::owning(context, raw, Kept::default()))
+        unsafe { call!(context.driver(), cuGraphCreate(&raw mut raw, 0) creates raw) }?;
+        Ok(Self::owning(context, raw, ResourceSet::default()))
     }
 
     /// Takes ownership of the graph `raw`.
@@ -144,7 +144,7 @@ impl Graph {
     /// - No other code destroys it, or uses it while the result exists.
     #[must_use]
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
-        Self::owning(context, raw, Kept::default())
+        Self::owning(context, raw, ResourceSet::default())
     }
 
     /// Returns the raw handle and transfers ownership to the caller. The objects that the nodes use are no longer kept
@@ -156,7 +156,7 @@ impl Graph {
     /// still exist.
     pub fn into_raw(self) -> Result<CUgraph, Returned<Self>> {
         self.unshare("Graph::into_raw")
-            .map(|mut tree| tree.give_up())
+            .map(|mut tree| tree.release_raw())
     }
 
     /// Returns the raw handle. It is valid for as long as this graph exists; a child graph is destroyed with its node.
@@ -190,10 +190,10 @@ impl Graph {
     #[doc(alias = "cuGraphAddEmptyNode")]
     #[doc(alias = "cudaGraphAddEmptyNode")]
     pub fn add_empty(&mut self, after: &[Node]) -> Result<Node> {
-        self.add("Graph::add_empty", after, None, |driver, spot| {
+        self.add("Graph::add_empty", after, None, |driver, arguments| {
             // SAFETY: the graph and the nodes are live, and the pointers are valid.
             unsafe {
-                call!(driver, cuGraphAddEmptyNode(spot.node, spot.graph, spot.after, spot.count) creates spot.created())
+                call!(driver, cuGraphAddEmptyNode(arguments.node, arguments.graph, arguments.after, arguments.count) creates arguments.created())
             }
         })
     }
@@ -212,16 +212,16 @@ impl Graph {
         let mut tree = self.unshare("Graph::close")?;
         match tree.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err(Returned::new(Self::of(Arc::new(tree), ROOT), error)),
+            Err(error) => Err(Returned::new(Self::in_tree(Arc::new(tree), ROOT), error)),
         }
     }
 
-    /// Creates an owned graph of `context` whose nodes use the objects in `kept`.
-    pub(crate) fn owning(context: &Context, raw: CUgraph, kept: Kept) -> Self {
-        Self::of(Arc::new(Tree::new(context, raw, kept)), ROOT)
+    /// Creates an owned graph of `context` whose nodes use the objects in `resources`.
+    pub(crate) fn owning(context: &Context, raw: CUgraph, resources: ResourceSet) -> Self {
+        Self::in_tree(Arc::new(Tree::new(context, raw, resources)), ROOT)
     }
 
-    fn of(tree: Arc<Tree>, number: u32) -> Self {
+    fn in_tree(tree: Arc<Tree>, number: u32) -> Self {
         Self {
             tree,
             number,
@@ -229,17 +229,17 @@ impl Graph {
         }
     }
 
-    /// Adds the node that `call` creates, which uses the objects in `kept`.
+    /// Adds the node that `call` creates, which uses `resource`.
     fn add(
         &mut self,
         operation: &'static str,
         after: &[Node],
-        kept: Option<Resource>,
-        call: impl FnOnce(&Driver, Spot) -> Result<()>,
+        resource: Option<Resource>,
+        call: impl FnOnce(&Driver, NewNode) -> Result<()>,
     ) -> Result<Node> {
         self.tree
             .lock()?
-            .add_node(self.driver(), self.number, operation, after, kept, call)
+            .add_node(self.driver(), self.number, operation, after, resource, call)
     }
 
     /// Returns the tree if this is its only owner.
@@ -253,7 +253,10 @@ impl Graph {
         }
         let still = "an executable graph, or a handle of a child or body graph, still exists";
         Arc::try_unwrap(self.tree).map_err(|tree| {
-            Returned::new(Self::of(tree, number), Error::argument(operation, still))
+            Returned::new(
+                Self::in_tree(tree, number),
+                Error::argument(operation, still),
+            )
         })
     }
 }

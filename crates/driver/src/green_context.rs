@@ -115,7 +115,7 @@ impl Device {
             resources,
             lenders,
         } = options;
-        expect_of(self, &resources)?;
+        expect_same_device(self, &resources)?;
         let description = describe(driver, &resources)?;
         let mut green = ptr::null_mut();
         // SAFETY: `green` is valid for writes, and the driver created the descriptor.
@@ -124,8 +124,8 @@ impl Device {
         }
         .map_err(|error| error.about(format!("green context of device {}, {flags:?}", self.as_raw())))?;
         drop(lenders);
-        let context =
-            Context::of_green(driver, green).inspect_err(|_| release(|| destroy(driver, green)))?;
+        let context = Context::from_green(driver, green)
+            .inspect_err(|_| release(|| destroy(driver, green)))?;
         Ok(Context::new(
             context,
             self,
@@ -183,12 +183,13 @@ fn destroy(driver: &Driver, green: CUgreenCtx) -> Result<()> {
 }
 
 /// Returns an error unless all resources belong to `device`.
-fn expect_of(device: &Device, resources: &[(Description, Device)]) -> Result<()> {
+fn expect_same_device(device: &Device, resources: &[(Description, Device)]) -> Result<()> {
     const OPERATION: &str = "Device::green_context";
     for (_, other) in resources {
         device.driver().expect_same(other.driver(), OPERATION)?;
         if other.as_raw() != device.as_raw() {
-            let (this, other) = (device.as_raw(), other.as_raw());
+            let this = device.as_raw();
+            let other = other.as_raw();
             let reason =
                 format!("device mismatch (a resource of device {other}, expected device {this})");
             return Err(Error::argument(OPERATION, reason));
@@ -205,8 +206,10 @@ fn describe(driver: &Driver, resources: &[(Description, Device)]) -> Result<CUde
         .collect();
     let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
     let mut description = ptr::null_mut();
-    let (place, first) = (&raw mut description, resources.as_mut_ptr());
-    // SAFETY: `place` is valid for writes, and there are `count` resources, at least one, which outlive the call.
-    unsafe { call!(driver, cuDevResourceGenerateDesc(place, first, count) creates description) }?;
+    let first = resources.as_mut_ptr();
+    // SAFETY: `description` is valid for writes, and there are `count` resources, at least one, which outlive the call.
+    unsafe {
+        call!(driver, cuDevResourceGenerateDesc(&raw mut description, first, count) creates description)
+    }?;
     Ok(description)
 }

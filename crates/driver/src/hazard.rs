@@ -6,11 +6,13 @@
 //!
 //! # Rules
 //!
-//! 1. A read waits for the last write. A write, or the deallocation, waits for the last write and for *every* read since.
-//! 2. Accesses on one stream are ordered by the stream. They cost no driver call, no lock and no atomic read-modify-write.
+//! 1. A read waits for the last write. A write, or the deallocation, waits for the last write and for *every* read
+//!    since.
+//! 2. Accesses on one stream are ordered by the stream. They cost no driver call, no lock and no atomic
+//!    read-modify-write.
 //! 3. Reads on different streams run concurrently.
-//! 4. Streams wait for each other on the device. The earlier stream records an event after all work enqueued so far (a *sync point*), and
-//!    the later stream waits for that event. The host does not block.
+//! 4. Streams wait for each other on the device. The earlier stream records an event after all work enqueued so far (a
+//!    *sync point*), and the later stream waits for that event. The host does not block.
 //! 5. Sync points of a stream are counted. An access stores the count that it reads *after* enqueuing its work; a sync
 //!    point increments the count *before* it is recorded. A sync point with a higher number than the access therefore
 //!    covers it, whichever threads the two run on. Each stream remembers the last sync point of every other stream that
@@ -165,7 +167,9 @@ impl Accesses {
     /// read must then not take place.
     #[inline]
     pub fn before_read(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        guard.stream().expect_captured(OPERATION, PASS_THE_SCOPE)?;
+        guard
+            .stream()
+            .refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
         if self.reads_freely_on(guard.stream()) {
             Ok(())
         } else {
@@ -185,8 +189,8 @@ impl Accesses {
         self.history.writes_freely_on(stream)
     }
 
-    /// Makes [`Accesses::reads_freely_on`] and [`Accesses::writes_freely_on`] return `false` until an access has been ordered: the
-    /// owner has something to do before the next one.
+    /// Makes [`Accesses::reads_freely_on`] and [`Accesses::writes_freely_on`] return `false` until an access has been
+    /// ordered: the owner has something to do before the next one.
     #[inline]
     pub fn order_next(&self) {
         self.history.order_next();
@@ -207,7 +211,9 @@ impl Accesses {
     /// As for [`Accesses::before_read`]. The write must then not take place.
     #[inline]
     pub fn before_write(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        guard.stream().expect_captured(OPERATION, PASS_THE_SCOPE)?;
+        guard
+            .stream()
+            .refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
         if self.writes_freely_on(guard.stream()) {
             Ok(())
         } else {
@@ -327,7 +333,7 @@ impl Accesses {
     #[inline]
     pub fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
         self.lease.get().map_or_else(
-            || Ok(HostAccess::of_owner(is_write)),
+            || Ok(HostAccess::unleased(is_write)),
             |lease| lease.view(operation, is_write),
         )
     }
@@ -358,7 +364,7 @@ impl Accesses {
 
     /// Returns the stream on which the memory was allocated, or last written as a whole.
     #[inline]
-    fn home(&self) -> &Stream {
+    fn owner_stream(&self) -> &Stream {
         self.history.writer()
     }
 

@@ -57,9 +57,9 @@ impl Stream {
     ///
     /// The function runs on a driver thread that serves other host functions too, so it should be short. **It must not
     /// use this crate, nor own objects of this crate that it would drop:** every driver call in it fails, and a wait
-    /// never returns. An object that is dropped there is leaked, and the failure is reported; an executable graph is destroyed
-    /// on another thread. To continue on the device afterwards, `await` the result, or send a message to a thread of your
-    /// own.
+    /// never returns. An object that is dropped there is leaked, and the failure is reported; an executable graph is
+    /// destroyed on another thread. To continue on the device afterwards, `await` the result, or send a message to a
+    /// thread of your own.
     ///
     /// If the context fails first, the function never runs: it is dropped, and the future resolves to the error of the
     /// context. A panic of the function is caught, reported to `tracing`, and returned as an error.
@@ -162,13 +162,13 @@ impl<T> Job<T> {
         let waker = TaskWaker::new(context.waker().clone());
         let mut state = self.state.lock();
         if let Stage::Ended(result) = &mut state.stage {
-            let again = || {
+            let result = result.take().unwrap_or_else(|| {
                 Err(Error::argument(
                     "HostFunction::poll",
                     "polled after completion",
                 ))
-            };
-            return Poll::Ready(result.take().unwrap_or_else(again));
+            });
+            return Poll::Ready(result);
         }
         let replaced = state.waker.replace(waker);
         drop(state);

@@ -103,13 +103,14 @@ impl<'a> Image<'a> {
         let path = path.as_ref();
         // The error contains the path, which must not contain a NUL.
         c_path(OPERATION, path)?;
-        let named = |reason: &dyn fmt::Display| {
-            Error::argument(OPERATION, format!("{}: {reason}", path.display()))
-        };
-        let bytes = std::fs::read(path).map_err(|error| named(&error))?;
-        Image::checked(OPERATION, Cow::Owned(bytes)).map_err(|error| match &error {
-            Error::Argument(argument) => named(&argument.reason),
-            _ => error,
+        let bytes = std::fs::read(path)
+            .map_err(|error| Error::argument(OPERATION, format!("{}: {error}", path.display())))?;
+        Image::checked(OPERATION, Cow::Owned(bytes)).map_err(|error| match error {
+            Error::Argument(argument) => {
+                let reason = &argument.reason;
+                Error::argument(OPERATION, format!("{}: {reason}", path.display()))
+            }
+            error => error,
         })
     }
 
@@ -171,7 +172,6 @@ impl<'a> Image<'a> {
     }
 
     fn checked(operation: &'static str, bytes: Cow<'a, [u8]>) -> Result<Self> {
-        let refuse = |reason: String| Error::argument(operation, reason);
         let kind = match bytes.as_ref() {
             binary if elf::is_elf(binary) => elf::check(binary).map(|()| ImageKind::Cubin),
             binary if fat_binary::is_fat_binary(binary) => {
@@ -185,24 +185,23 @@ impl<'a> Image<'a> {
             }
             text => return Self::text(operation, text),
         }
-        .map_err(refuse)?;
+        .map_err(|reason| Error::argument(operation, reason))?;
         Ok(Self { kind, bytes })
     }
 
     /// Creates an image of PTX text from bytes that are not a binary format.
     fn text(operation: &'static str, bytes: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes));
-        let refuse = || {
-            let start = &bytes[..bytes.len().min(8)];
-            Error::argument(
-                operation,
-                format!(
+        match std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes)) {
+            Ok(text) => Self::ptx(operation, text),
+            Err(_) => {
+                let start = &bytes[..bytes.len().min(8)];
+                let reason = format!(
                     "unknown image format ({} bytes, starting with {start:02x?})",
                     bytes.len()
-                ),
-            )
-        };
-        Self::ptx(operation, text.map_err(|_| refuse())?)
+                );
+                Err(Error::argument(operation, reason))
+            }
+        }
     }
 }
 
@@ -221,9 +220,9 @@ impl fmt::Debug for Image<'_> {
 fn check_ptx(text: &str) -> Result<(), String> {
     let start = text.trim_start();
     if !start.starts_with('.') && !start.starts_with('/') {
-        let found: String = start.chars().take(12).collect();
+        let start: String = start.chars().take(12).collect();
         return Err(format!(
-            "invalid PTX (expected a directive or a comment, not {found:?})"
+            "invalid PTX (expected a directive or a comment, not {start:?})"
         ));
     }
     match text.find('\0') {
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_binaries_are_images_of_their_kind() {
+    fn complete_binaries_have_their_kind() {
         for (bytes, kind) in [
             (CUBIN, ImageKind::Cubin),
             (NEWER_CUBIN, ImageKind::Cubin),
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn binaries_with_any_bytes_changed_are_checked_without_panic() {
+    fn damaged_binaries_are_checked_without_panic() {
         for binary in [CUBIN, FAT_BINARY] {
             for position in 0..binary.len() {
                 let mut damaged = binary.to_vec();
@@ -358,7 +357,7 @@ mod tests {
             "{error}"
         );
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        // SAFETY: as above.
+        // SAFETY: no driver loads the image, here and below.
         let error = unsafe { Image::from_file(manifest) }.expect_err("a manifest is no image");
         assert!(
             error

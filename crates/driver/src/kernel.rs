@@ -317,8 +317,8 @@ impl<S> Kernel<S> {
     }
 
     /// Returns the raw handle, which `cuLaunchKernel` accepts: a `CUkernel` of a library, or a `CUfunction` of a module
-    /// or context. It is valid for as long as a clone of this kernel exists. It is null for a kernel of a [`Library`] on a driver before CUDA
-    /// 12.0, unless the kernel is bound by [`Kernel::in_context`].
+    /// or context. It is valid for as long as a clone of this kernel exists. It is null for a kernel of a [`Library`]
+    /// on a driver before CUDA 12.0, unless the kernel is bound by [`Kernel::in_context`].
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUfunction {
@@ -347,7 +347,8 @@ impl<S> Kernel<S> {
         &self.inner
     }
 
-    /// Returns the kernel for use in `context`: bound to it if the driver has no libraries, so that a kernel without a context cannot run.
+    /// Returns the kernel for use in `context`: bound to it if the driver has no libraries, so that a kernel without a
+    /// context cannot run.
     #[inline]
     pub(crate) fn bound(&self, context: &Context) -> Result<Cow<'_, Self>> {
         if self.inner.is_unbound() {
@@ -359,7 +360,8 @@ impl<S> Kernel<S> {
 }
 
 impl Inner {
-    /// Returns `true` if the kernel has no handle: it belongs to a library of a driver without libraries, and to no context yet.
+    /// Returns `true` if the kernel has no handle: it belongs to a library of a driver without libraries, and to no
+    /// context yet.
     #[inline]
     pub(crate) fn is_unbound(&self) -> bool {
         self.raw.is_cleared()
@@ -371,7 +373,7 @@ impl Inner {
     /// Returns `true` if both come from the same look-up and are therefore identical. Each look-up allocates its name
     /// separately.
     #[inline]
-    pub(crate) fn is_clone_of(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_look_up(&self, other: &Self) -> bool {
         self.name.as_ptr() == other.name.as_ptr()
     }
 }

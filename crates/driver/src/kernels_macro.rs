@@ -195,8 +195,9 @@ macro_rules! kernels {
         trait Proven {
             $unsafe fn proven() $end
         }
-        // SAFETY: the author of the declaration guarantees with `unsafe` that the `safe fn` kernels are safe with any arguments, in the
-        // code that the declaration names; for other code the caller of the surrounding `unsafe fn` guarantees it.
+        // SAFETY: the author of the declaration guarantees with `unsafe` that the `safe fn` kernels are safe with any
+        // arguments, in the code that the declaration names; for other code the caller of the surrounding `unsafe fn`
+        // guarantees it.
         $unsafe { $operation }
     }};
 

@@ -26,12 +26,13 @@ use crate::{
 
 /// Code that the driver loads into each context on first use. Clones are cheap and refer to the same library.
 ///
-/// Drivers before CUDA 12.0 have no libraries. There, the code is loaded as a [`Module`] of each context on first use, with the following
-/// differences:
+/// Drivers before CUDA 12.0 have no libraries. There, the code is loaded as a [`Module`] of each context on first use,
+/// with the following differences:
 ///
 /// - Loading needs a context: a primary context that is active, or else that of the first device that can run the code.
 /// - The library keeps the contexts that have used it.
-/// - Each launch looks up the kernel in the context of its stream, which is one more driver call. [`Kernel::in_context`] avoids it.
+/// - Each launch looks up the kernel in the context of its stream, which is one more driver call.
+///   [`Kernel::in_context`] avoids it.
 /// - [`Library::managed`] and [`Library::unified_function`] return [`Error::Missing`], and the raw handles are null.
 #[derive(Clone)]
 pub struct Library {
@@ -52,8 +53,8 @@ struct Shared {
 }
 
 impl Library {
-    /// Returns the raw handle. It is valid for as long as a clone of this library, or a kernel of it, exists. It is null on drivers before
-    /// CUDA 12.0.
+    /// Returns the raw handle. It is valid for as long as a clone of this library, or a kernel of it, exists. It is
+    /// null on drivers before CUDA 12.0.
     #[must_use]
     pub fn as_raw(&self) -> CUlibrary {
         self.shared.raw.raw()
@@ -126,15 +127,13 @@ impl Library {
     #[doc(alias = "cuLibraryGetKernelCount")]
     #[doc(alias = "cudaLibraryGetKernelCount")]
     pub fn kernels(&self) -> Result<Vec<Kernel<Untyped>>> {
-        let owned = |raw: CUkernel| {
+        let mut kernels = Vec::new();
+        for raw in self.raw_kernels()? {
             let name = kernel_name(&self.shared.driver, raw)?;
-            Ok(Kernel::untyped(
-                raw.cast(),
-                Owner::Library(self.clone()),
-                &name,
-            ))
-        };
-        self.raw_kernels()?.into_iter().map(owned).collect()
+            let owner = Owner::Library(self.clone());
+            kernels.push(Kernel::untyped(raw.cast(), owner, &name));
+        }
+        Ok(kernels)
     }
 
     /// Returns the names of all kernels, in no particular order.
@@ -173,16 +172,16 @@ impl Library {
                 .map_err(|error| error.during(OPERATION));
         }
         let text = c_name(OPERATION, name)?;
-        let variable = context.entered(|driver| {
-            let (mut address, mut bytes) = (0, 0);
-            let (address_place, bytes_place, library) =
-                (&raw mut address, &raw mut bytes, self.as_raw());
+        let (address, bytes) = context.entered(|driver| {
+            let mut address = 0;
+            let mut bytes = 0;
+            let library = self.as_raw();
             // SAFETY: both pointers are valid for writes, the library is live, a context of its driver is current, and
             // `text` is NUL-terminated.
             let result = unsafe {
                 call!(
                     driver,
-                    cuLibraryGetGlobal(address_place, bytes_place, library, text.as_ptr())
+                    cuLibraryGetGlobal(&raw mut address, &raw mut bytes, library, text.as_ptr())
                 )
             };
             result.map_err(|error| Candidates::variables(self.declared()).explain(error, name))?;
@@ -192,7 +191,8 @@ impl Library {
             OPERATION,
             Owner::LibraryIn(self.clone(), context.clone()),
             name,
-            variable,
+            address,
+            bytes,
         )
     }
 
@@ -209,14 +209,15 @@ impl Library {
     pub fn managed<T>(&self, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Library::managed";
         let text = c_name(OPERATION, name)?;
-        let (mut address, mut bytes) = (0, 0);
-        let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
-        let (driver, library) = (&self.shared.driver, self.as_raw());
+        let mut address = 0;
+        let mut bytes = 0;
+        let driver = &self.shared.driver;
+        let library = self.as_raw();
         // SAFETY: both pointers are valid for writes, the library is live, and `text` is NUL-terminated.
         let result = unsafe {
             call!(
                 driver,
-                cuLibraryGetManaged(address_place, bytes_place, library, text.as_ptr())
+                cuLibraryGetManaged(&raw mut address, &raw mut bytes, library, text.as_ptr())
             )
         };
         result
@@ -225,7 +226,8 @@ impl Library {
             OPERATION,
             Owner::Library(self.clone()),
             name,
-            (address, bytes),
+            address,
+            bytes,
         )
     }
 
@@ -242,10 +244,11 @@ impl Library {
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void> {
         let text = c_name("Library::unified_function", name)?;
         let mut function = std::ptr::null_mut();
-        let (driver, library, place) = (&self.shared.driver, self.as_raw(), &raw mut function);
-        // SAFETY: `place` is valid for writes, the library is live, and `text` is NUL-terminated.
+        let driver = &self.shared.driver;
+        let library = self.as_raw();
+        // SAFETY: `function` is valid for writes, the library is live, and `text` is NUL-terminated.
         let result = unsafe {
-            call!(driver, cuLibraryGetUnifiedFunction(place, library, text.as_ptr()) creates function)
+            call!(driver, cuLibraryGetUnifiedFunction(&raw mut function, library, text.as_ptr()) creates function)
         };
         result.map_err(|error| error.about(format!("unified function `{name}`")))?;
         Ok(function)
@@ -273,7 +276,7 @@ impl Library {
             unsafe { call!(driver, cuLibraryGetModule(&raw mut raw, self.as_raw()) creates raw) }?;
             Ok(raw)
         })?;
-        Ok(Module::of_library(raw, context, self))
+        Ok(Module::from_library(raw, context, self))
     }
 
     /// Unloads the library and returns any error, instead of only reporting it as [`Drop`] does.
@@ -305,7 +308,7 @@ impl Library {
 
     /// Returns `true` if the driver has no libraries, so that kernels of this one must be bound to a context.
     #[inline]
-    pub(crate) fn consists_of_modules(&self) -> bool {
+    pub(crate) fn is_module_based(&self) -> bool {
         self.shared.modules.is_some()
     }
 
@@ -324,13 +327,19 @@ impl Library {
     }
 
     fn raw_kernels(&self) -> Result<Vec<CUkernel>> {
-        let (driver, library, mut count) = (&self.shared.driver, self.as_raw(), 0);
+        let driver = &self.shared.driver;
+        let library = self.as_raw();
+        let mut count = 0;
         // SAFETY: `count` is valid for writes, and the library is live.
         unsafe { call!(driver, cuLibraryGetKernelCount(&raw mut count, library)) }?;
         let mut kernels: Vec<CUkernel> = vec![std::ptr::null_mut(); count as usize];
-        let place = kernels.as_mut_ptr();
         // SAFETY: `kernels` has room for `count` handles, and the library is live.
-        unsafe { call!(driver, cuLibraryEnumerateKernels(place, count, library)) }?;
+        unsafe {
+            call!(
+                driver,
+                cuLibraryEnumerateKernels(kernels.as_mut_ptr(), count, library)
+            )
+        }?;
         Ok(kernels)
     }
 }

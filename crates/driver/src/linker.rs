@@ -75,7 +75,7 @@ struct State {
 
 // SAFETY: the image is memory of the link that is not written once the link is complete.
 unsafe impl Send for LinkedImage {}
-// SAFETY: as for `Send`.
+// SAFETY: the image is memory of the link that is not written once the link is complete.
 unsafe impl Sync for LinkedImage {}
 
 impl<'a> Linker<'a> {
@@ -89,11 +89,9 @@ impl<'a> Linker<'a> {
     #[doc(alias = "cuLinkCreate")]
     pub fn new(context: &Context, options: &JitOptions<'a>) -> Result<Self> {
         let mut compilation = Compilation::new(options);
-        let (count, options, values) = (
-            compilation.len(),
-            compilation.options(),
-            compilation.values(),
-        );
+        let count = compilation.len();
+        let options = compilation.options();
+        let values = compilation.values();
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is valid for writes, `compilation` holds `count` options with their values and outlives the
@@ -164,13 +162,13 @@ impl<'a> Linker<'a> {
     ) -> Result<()> {
         let text = c_name("Linker::add_bytes", name)?;
         let compilation = self.add_options(options);
-        let (count, options, values) = (
-            compilation.len(),
-            compilation.options(),
-            compilation.values(),
-        );
-        let (data, size) = (bytes.as_ptr().cast_mut().cast::<c_void>(), bytes.len());
-        let (link, kind) = (self.state.raw.raw(), kind.as_raw());
+        let count = compilation.len();
+        let options = compilation.options();
+        let values = compilation.values();
+        let data = bytes.as_ptr().cast_mut().cast::<c_void>();
+        let size = bytes.len();
+        let link = self.state.raw.raw();
+        let kind = kind.as_raw();
         let result = self.state.context.entered(|driver| {
             let name = text.as_ptr();
             // SAFETY: the link is live, `name` is NUL-terminated, `compilation` holds `count` options with their values
@@ -208,12 +206,11 @@ impl<'a> Linker<'a> {
         let path = path.as_ref();
         let name: CString = c_path("Linker::add_file", path)?;
         let compilation = self.add_options(options);
-        let (count, options, values) = (
-            compilation.len(),
-            compilation.options(),
-            compilation.values(),
-        );
-        let (link, kind) = (self.state.raw.raw(), kind.as_raw());
+        let count = compilation.len();
+        let options = compilation.options();
+        let values = compilation.values();
+        let link = self.state.raw.raw();
+        let kind = kind.as_raw();
         let result = self.state.context.entered(|driver| {
             let name = name.as_ptr();
             // SAFETY: the link is live, `name` is NUL-terminated, `compilation` holds `count` options with their values
@@ -237,11 +234,12 @@ impl<'a> Linker<'a> {
     /// A link error contains the log of the linker, such as the undefined symbols.
     #[doc(alias = "cuLinkComplete")]
     pub fn complete(self) -> Result<LinkedImage> {
-        let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
+        let mut bytes = std::ptr::null_mut();
+        let mut len = 0;
         let result = self.state.context.entered(|driver| {
-            let (place, len) = (&raw mut bytes, &raw mut len);
-            // SAFETY: the link is live, and `place` and `len` are valid for writes.
-            unsafe { call!(driver, cuLinkComplete(self.state.raw.raw(), place, len) creates bytes) }
+            let len = &raw mut len;
+            // SAFETY: the link is live, and `bytes` and `len` are valid for writes.
+            unsafe { call!(driver, cuLinkComplete(self.state.raw.raw(), &raw mut bytes, len) creates bytes) }
         });
         result.map_err(|error| self.explain(error, None))?;
         let report = self

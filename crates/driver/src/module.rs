@@ -87,7 +87,9 @@ impl Module {
         let mut compilation = Compilation::new(options);
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
+            let count = compilation.len();
+            let options = compilation.options();
+            let values = compilation.values();
             let bytes = image.as_ptr();
             // SAFETY: `image` is PTX, the output of a compiler, or was created by `unsafe` code; `compilation` holds
             // `count` options with their values and outlives the call, and the context is current.
@@ -237,14 +239,12 @@ impl Module {
     #[doc(alias = "cuModuleGetFunctionCount")]
     pub fn kernels(&self) -> Result<Vec<Kernel<Untyped>>> {
         let driver = self.shared.context.driver();
-        let owned = |raw| {
-            Ok(Kernel::untyped(
-                raw,
-                Owner::Module(self.clone()),
-                &function_name(driver, raw)?,
-            ))
-        };
-        self.functions()?.into_iter().map(owned).collect()
+        let mut kernels = Vec::new();
+        for raw in self.functions()? {
+            let name = function_name(driver, raw)?;
+            kernels.push(Kernel::untyped(raw, Owner::Module(self.clone()), &name));
+        }
+        Ok(kernels)
     }
 
     /// Returns the names of all kernels, in no particular order.
@@ -275,23 +275,19 @@ impl Module {
     pub fn global<T>(&self, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Module::global";
         let text = c_name(OPERATION, name)?;
-        let (mut address, mut bytes) = (0, 0);
-        let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
-        let (driver, module) = (self.shared.context.driver(), self.as_raw());
+        let mut address = 0;
+        let mut bytes = 0;
+        let driver = self.shared.context.driver();
+        let module = self.as_raw();
         // SAFETY: both pointers are valid for writes, the module is live, and `text` is NUL-terminated.
         let result = unsafe {
             call!(
                 driver,
-                cuModuleGetGlobal_v2(address_place, bytes_place, module, text.as_ptr())
+                cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, text.as_ptr())
             )
         };
         result.map_err(|error| Candidates::variables(self.declared()).explain(error, name))?;
-        Global::checked(
-            OPERATION,
-            Owner::Module(self.clone()),
-            name,
-            (address, bytes),
-        )
+        Global::checked(OPERATION, Owner::Module(self.clone()), name, address, bytes)
     }
 
     /// Unloads the module and returns any error, instead of only reporting it as [`Drop`] does. Waits for the device's
@@ -322,7 +318,7 @@ impl Module {
     }
 
     /// Returns the module of a library in `context`.
-    pub(crate) fn of_library(raw: CUmodule, context: &Context, library: &Library) -> Self {
+    pub(crate) fn from_library(raw: CUmodule, context: &Context, library: &Library) -> Self {
         let declared = library.declared().clone();
         Self::new(
             raw,
@@ -358,13 +354,19 @@ impl Module {
     }
 
     fn functions(&self) -> Result<Vec<CUfunction>> {
-        let (driver, module, mut count) = (self.shared.context.driver(), self.as_raw(), 0);
+        let driver = self.shared.context.driver();
+        let module = self.as_raw();
+        let mut count = 0;
         // SAFETY: `count` is valid for writes, and the module is live.
         unsafe { call!(driver, cuModuleGetFunctionCount(&raw mut count, module)) }?;
         let mut functions: Vec<CUfunction> = vec![std::ptr::null_mut(); count as usize];
-        let place = functions.as_mut_ptr();
         // SAFETY: `functions` has room for `count` handles, and the module is live.
-        unsafe { call!(driver, cuModuleEnumerateFunctions(place, count, module)) }?;
+        unsafe {
+            call!(
+                driver,
+                cuModuleEnumerateFunctions(functions.as_mut_ptr(), count, module)
+            )
+        }?;
         Ok(functions)
     }
 }

@@ -15,7 +15,7 @@ pub struct DevicePointer<T> {
 
 // SAFETY: the address is a plain number that safe code cannot dereference.
 unsafe impl<T> Send for DevicePointer<T> {}
-// SAFETY: as for `Send`.
+// SAFETY: the address is a plain number that safe code cannot dereference.
 unsafe impl<T> Sync for DevicePointer<T> {}
 
 impl<T> DevicePointer<T> {

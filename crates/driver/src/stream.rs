@@ -41,7 +41,8 @@ use crate::{
 /// A CUDA stream: a queue of device work. Work on one stream executes in order, and different streams execute
 /// concurrently. Clones are cheap and refer to the same stream.
 ///
-/// The stream is destroyed with the last clone; enqueued work still completes. Buffers keep the streams alive that use them.
+/// The stream is destroyed with the last clone; enqueued work still completes. Buffers keep the streams alive that use
+/// them.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -159,10 +160,10 @@ impl Stream {
             && context.driver().has(Function::cuGreenCtxStreamCreate)
         {
             let (mut raw, StreamOptions { flags, priority }) = (std::ptr::null_mut(), options);
-            let (driver, place) = (context.driver(), &raw mut raw);
-            // SAFETY: `place` is valid for writes, and the green context is live.
+            let driver = context.driver();
+            // SAFETY: `raw` is valid for writes, and the green context is live.
             unsafe {
-                call!(driver, cuGreenCtxStreamCreate(place, green, flags.bits(), priority) creates raw)
+                call!(driver, cuGreenCtxStreamCreate(&raw mut raw, green, flags.bits(), priority) creates raw)
             }?;
             return Ok(Self::with_ownership(context, raw, Ownership::Owned));
         }
@@ -260,8 +261,8 @@ impl Stream {
         self.driver()
             .expect_same(event.driver(), "Stream::wait_event")?;
         let guard = AccessGuard::new(self)?;
-        event.expect_scope_of(&guard)?;
-        self.expect_captured("Stream::wait_event", PASS_THE_SCOPE)?;
+        event.expect_scope(&guard)?;
+        self.refuse_outside_scope("Stream::wait_event", PASS_THE_SCOPE)?;
         self.wait_event_unguarded(event)
     }
 
@@ -331,8 +332,11 @@ impl Stream {
     /// As for [`Event::new`].
     #[inline]
     pub fn pooled_event(&self) -> Result<PooledEvent> {
-        let markers = || EventPool::new(self.context(), EventFlags::DISABLE_TIMING);
-        self.shared.markers.get_or_init(markers).take()
+        let pool = self
+            .shared
+            .markers
+            .get_or_init(|| EventPool::new(self.context(), EventFlags::DISABLE_TIMING));
+        pool.take()
     }
 
     #[inline]

@@ -244,10 +244,8 @@ impl PendingWork {
 
     fn measure(&self, clock: &Clock, trace_begin: Instant) -> Result<WorkRecord> {
         self.end.synchronize()?;
-        let (begin, end) = (
-            clock.time(self.origin, &self.begin)?,
-            clock.time(self.origin, &self.end)?,
-        );
+        let begin = clock.time(self.origin, &self.begin)?;
+        let end = clock.time(self.origin, &self.end)?;
         let started = begin.saturating_duration_since(trace_begin);
         let device = self.stream.device().as_raw();
         let name = self.name.clone();

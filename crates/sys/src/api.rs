@@ -24,8 +24,8 @@ pub unsafe trait ApiProvider: Send + Sync + 'static {
 
 /// A handle that initializes the driver of a provider and keeps the provider alive.
 ///
-/// `Driver` and `Device` of `curium-driver` implement it for every [`ApiProvider`]. A provider such as a simulator creates them through
-/// this trait without depending on the crate that defines them.
+/// `Driver` and `Device` of `curium-driver` implement it for every [`ApiProvider`]. A provider such as a simulator
+/// creates them through this trait without depending on the crate that defines them.
 pub trait FromProvider<P: ApiProvider>: Sized {
     /// The error if the driver does not initialize.
     type Error: core::error::Error + Send + Sync + 'static;
@@ -61,7 +61,7 @@ impl Api {
     ///   the symbol.
     /// - The functions stay callable for as long as the table, a copy of it or any object created from it is used.
     pub unsafe fn from_resolver(resolve: impl FnMut(&CStr) -> *const c_void) -> Self {
-        // SAFETY: the caller upholds the same conditions.
+        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
         unsafe { FunctionTable::from_resolver(resolve) }
     }
 
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_function_names_the_version_needed_and_the_version_found() {
+    fn missing_function_names_both_versions() {
         let missing = Api::empty().missing(Function::cuCtxCreate_v4, Some(CudaVersion::new(11, 8)));
         assert_eq!(
             missing.to_string(),

@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn first_of_several_names_is_written() {
+    fn first_name_is_written() {
         assert_eq!(
             CUctx_flags::CU_CTX_BLOCKING_SYNC,
             CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn later_abi_versions_of_a_function_are_newer() {
+    fn later_abi_versions_are_newer() {
         for newer in Function::all() {
             for older in Function::all().filter(|older| older.base_name() == newer.base_name()) {
                 assert_eq!(

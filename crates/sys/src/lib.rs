@@ -2,11 +2,12 @@
 //!
 //! This crate contains no policy:
 //!
-//! - **Types** ([`CUresult`], [`CUcontext`], …) are generated from NVIDIA's newest header, with every symbol that CUDA has ever
-//!   exported. The ABI of a symbol never changes, so one set of declarations serves every driver since CUDA 11.8, and no Cargo feature
-//!   selects a CUDA version. C enums are open newtypes: an unknown value from a newer driver is not undefined behavior.
-//! - **Functions** form one generated list, [`for_each_function!`]. [`Function`] is the name of one of them, and [`Api`] is the table of
-//!   their addresses. [`Function::since`] returns the [`CudaVersion`] that introduced it.
+//! - **Types** ([`CUresult`], [`CUcontext`], …) are generated from NVIDIA's newest header, with every symbol that CUDA
+//!   has ever exported. The ABI of a symbol never changes, so one set of declarations serves every driver since CUDA
+//!   11.8, and no Cargo feature selects a CUDA version. C enums are open newtypes: an unknown value from a newer driver
+//!   is not undefined behavior.
+//! - **Functions** form one generated list, [`for_each_function!`]. [`Function`] is the name of one of them, and
+//!   [`Api`] is the table of their addresses. [`Function::since`] returns the [`CudaVersion`] that introduced it.
 //! - **Loading** has three entry points: [`Api::load`] searches the machine, [`Api::load_from`] opens one file, and
 //!   [`Api::from_resolver`] takes addresses from any source, such as a simulator. None of them calls `cuInit`. The
 //!   module `load` contains the generic loader for NVIDIA's other libraries.

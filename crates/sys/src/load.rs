@@ -4,8 +4,8 @@
 //! candidates in order, and a [`LoadError`] lists each of them with the reason for its rejection. The driver, NVRTC and
 //! nvJitLink are loaded in this way.
 //!
-//! A binding for another library consists of a generated list of functions for [`declare_api!`](crate::declare_api), a description, and
-//! the call that fills the table:
+//! A binding for another library consists of a generated list of functions for [`declare_api!`](crate::declare_api), a
+//! description, and the call that fills the table:
 //!
 //! ```no_run
 //! use curium_sys::load::{LibraryDescription, LoadError, Origin, Package};
@@ -38,8 +38,8 @@
 //! # Ok::<(), LoadError>(())
 //! ```
 //!
-//! The crates for cuBLAS, cuRAND and the like declare the type of the loaded library with [`declare_library!`](crate::declare_library), and
-//! call its functions with [`call!`](crate::call).
+//! The crates for cuBLAS, cuRAND and the like declare the type of the loaded library with
+//! [`declare_library!`](crate::declare_library), and call its functions with [`call!`](crate::call).
 #![expect(
     unsafe_code,
     reason = "opening a library runs its initializers, and its symbols are C functions"
@@ -137,7 +137,7 @@ impl LibraryDescription {
     ///
     /// [`LoadError`] lists each path tried with the reason for its rejection.
     pub unsafe fn load(&'static self) -> Result<LoadedLibrary, LoadError> {
-        let Candidates { paths, folders } = Candidates::of(self, &Machine::this());
+        let Candidates { paths, folders } = Candidates::for_library(self, &Machine::this());
         let mut attempts = Vec::new();
         for path in paths {
             // SAFETY: the caller guarantees the names; a path in the environment is the user's own choice.
@@ -153,13 +153,14 @@ impl LibraryDescription {
     ///
     /// # Safety
     ///
-    /// If the library at `path` exports the required functions, it is the described library. Its initializers may run in this process.
+    /// If the library at `path` exports the required functions, it is the described library. Its initializers may run
+    /// in this process.
     ///
     /// # Errors
     ///
     /// [`LoadError`] contains the reason for the rejection.
     pub unsafe fn load_from(&'static self, path: &Path) -> Result<LoadedLibrary, LoadError> {
-        // SAFETY: the caller upholds the same conditions.
+        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
         unsafe { self.open(path) }.map_err(|rejection| {
             let attempt = Attempt {
                 path: path.to_owned(),
@@ -184,7 +185,7 @@ impl LibraryDescription {
             unsafe { open(path, self.origin) }.map_err(|error| Rejection::Unloadable {
                 reason: reason(&error),
             })?;
-        let symbols = ManuallyDrop::new(Symbols::of(library));
+        let symbols = ManuallyDrop::new(Symbols::new(library));
         let library = LoadedLibrary {
             symbols,
             symbol_versions: self.symbol_versions,
@@ -257,8 +258,8 @@ unsafe fn open(path: &Path, _origin: Origin) -> Result<Library, libloading::Erro
     unsafe { Library::new(path) }
 }
 
-/// Opens a library. The bare name of a driver is searched for only in the system folder. Dependencies are searched for in the folder of
-/// the library and in the default folders, but neither in the current folder nor in those of `PATH`.
+/// Opens a library. The bare name of a driver is searched for only in the system folder. Dependencies are searched for
+/// in the folder of the library and in the default folders, but neither in the current folder nor in those of `PATH`.
 ///
 /// # Safety
 ///
@@ -295,13 +296,13 @@ unsafe fn open_companion(library: &Path, prefix: &str) {
     let Some(Ok(entries)) = library.parent().map(std::fs::read_dir) else {
         return;
     };
-    let matches = |entry: &std::fs::DirEntry| {
+    let entry = entries.filter_map(Result::ok).find(|entry| {
         entry
             .file_name()
             .to_str()
             .is_some_and(|name| name.starts_with(prefix))
-    };
-    let Some(entry) = entries.filter_map(Result::ok).find(matches) else {
+    });
+    let Some(entry) = entry else {
         return;
     };
     // SAFETY: the caller guarantees that the initializers may run.
@@ -353,7 +354,7 @@ mod tests {
         // SAFETY: the file is a copy of the described library.
         let error = unsafe { PLANTED.load() }.expect_err("it is not in the system folder");
         assert_eq!(error.attempts.len(), 1, "{error}");
-        // SAFETY: as above.
+        // SAFETY: the file is a copy of the described library.
         unsafe { PLANTED.load_from(&planted) }.expect("a path is opened");
     }
 }

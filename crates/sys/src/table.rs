@@ -12,31 +12,33 @@ use crate::CudaVersion;
 /// A function with an unknown signature.
 type AnyFunction = unsafe extern "C" fn();
 
-/// A table of the functions that a C library exports; `None` where the library lacks one. [`declare_api!`](crate::declare_api) declares
-/// one from a generated list.
+/// A table of the functions that a C library exports; `None` where the library lacks one.
+/// [`declare_api!`](crate::declare_api) declares one from a generated list.
 ///
 /// # Safety
 ///
-/// The type is `repr(C)` and consists of one `Option` of a function pointer for each element of [`FUNCTIONS`](Self::FUNCTIONS), in this
-/// order.
+/// The type is `repr(C)` and consists of one `Option` of a function pointer for each element of
+/// [`FUNCTIONS`](Self::FUNCTIONS), in this order.
 pub unsafe trait FunctionTable: Sized {
     /// The functions, in the order of the fields.
     const FUNCTIONS: &'static [ExportedFunction];
     /// A table without any function.
     const EMPTY: Self;
 
-    /// Returns a table of the functions that `resolve` finds by the names of their symbols. A null address stands for a missing
-    /// function.
+    /// Returns a table of the functions that `resolve` finds by the names of their symbols. A null address stands for a
+    /// missing function.
     ///
     /// # Safety
     ///
-    /// - Each address that `resolve` returns is a function with the signature and the meaning that the library gives to the symbol.
+    /// - Each address that `resolve` returns is a function with the signature and the meaning that the library gives to
+    ///   the symbol.
     /// - The functions stay callable for as long as the table, or a copy of it, is used.
     unsafe fn from_resolver(mut resolve: impl FnMut(&CStr) -> *const c_void) -> Self {
         let mut table = Self::EMPTY;
         for (index, function) in Self::FUNCTIONS.iter().enumerate() {
             let address = resolve(function.c_name());
-            // SAFETY: the caller guarantees that `address` is null or a function, and null is the `None` of `Option<fn>`.
+            // SAFETY: the caller guarantees that `address` is null or a function, and null is the `None` of
+            // `Option<fn>`.
             let address = unsafe { mem::transmute::<*const c_void, Option<AnyFunction>>(address) };
             *slot_mut(&mut table, index) = address;
         }
@@ -68,7 +70,8 @@ pub struct ExportedFunction {
 }
 
 impl ExportedFunction {
-    /// Describes the function whose name is `name` without the NUL at its end. `last` has the last version with it, if newer ones lack it.
+    /// Describes the function whose name is `name` without the NUL at its end. `last` has the last version with it, if
+    /// newer ones lack it.
     #[doc(hidden)]
     #[must_use]
     pub const fn __new(name: &'static str, since: u32, last: &[u32]) -> Self {
@@ -154,7 +157,8 @@ macro_rules! declare_api {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal $(..= $last:literal)?;)*) => {
         /// The functions of one library, each under the name of its symbol; `None` where the library lacks it.
         ///
-        /// The table is plain data: its creator guarantees that the functions stay callable for as long as the table is used.
+        /// The table is plain data: its creator guarantees that the functions stay callable for as long as the table is
+        /// used.
         #[allow(non_snake_case, reason = "these are C's names")]
         #[repr(C)]
         pub struct Api {

@@ -20,7 +20,8 @@ struct PtxRelease {
     cuda: CudaVersion,
 }
 
-/// NVIDIA's table of PTX releases, from CUDA 11.0 on. The drivers of a CUDA version without a row accept the PTX of the row before it.
+/// NVIDIA's table of PTX releases, from CUDA 11.0 on. The drivers of a CUDA version without a row accept the PTX of the
+/// row before it.
 const PTX_RELEASES: &[PtxRelease] = &[
     PtxRelease::new((7, 0), (11, 0)),
     PtxRelease::new((7, 1), (11, 1)),
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newest_ptx_is_that_of_the_release() {
+    fn newest_ptx_matches_the_release() {
         for (cuda, ptx) in [
             ((11, 8), Some((7, 8))),
             ((12, 6), Some((8, 5))),
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn cuda_version_of_newer_ptx_is_unknown() {
+    fn newer_ptx_has_no_cuda_version() {
         assert_eq!(CudaVersion::for_ptx(6, 0), Some(CudaVersion::new(11, 0)));
         assert_eq!(CudaVersion::for_ptx(8, 8), Some(CudaVersion::new(12, 9)));
         assert_eq!(CudaVersion::for_ptx(9, 5), Some(CudaVersion::new(13, 5)));

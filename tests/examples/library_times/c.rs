@@ -50,7 +50,8 @@ pub(crate) fn pointer<T>(address: u64) -> *mut T {
     ptr::without_provenance_mut(address as usize)
 }
 
-/// Multiplies square matrices with cuBLAS: `a` by rows, `b` and the result by columns. Products of `f32` have the mode of the handle.
+/// Multiplies square matrices with cuBLAS: `a` by rows, `b` and the result by columns. Products of `f32` have the mode
+/// of the handle.
 ///
 /// # Safety
 ///
@@ -65,8 +66,10 @@ pub(crate) unsafe fn gemm(
     let ([alpha, beta], size) = (factors(kind), size as i32);
     match kind.factor {
         ElementType::F32 => {
-            let (a, b, d) = (pointer(a), pointer(b), pointer(d));
-            // SAFETY: the caller upholds the contract.
+            let a = pointer(a);
+            let b = pointer(b);
+            let d = pointer(d);
+            // SAFETY: the operands satisfy the conditions of this function, which the caller guarantees.
             unsafe {
                 call!(
                     api,
@@ -90,8 +93,10 @@ pub(crate) unsafe fn gemm(
             }
         }
         ElementType::F64 => {
-            let (a, b, d) = (pointer(a), pointer(b), pointer(d));
-            // SAFETY: as above.
+            let a = pointer(a);
+            let b = pointer(b);
+            let d = pointer(d);
+            // SAFETY: the operands satisfy the conditions of this function, which the caller guarantees.
             unsafe {
                 call!(
                     api,
@@ -115,11 +120,14 @@ pub(crate) unsafe fn gemm(
             }
         }
         factor => {
-            let (factor, result, compute) =
-                (factor.to_raw(), kind.result.to_raw(), kind.compute.to_raw());
-            let (a, b, d) = (pointer(a), pointer(b), pointer(d));
+            let factor = factor.to_raw();
+            let result = kind.result.to_raw();
+            let compute = kind.compute.to_raw();
+            let a = pointer(a);
+            let b = pointer(b);
+            let d = pointer(d);
             let algorithm = cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
-            // SAFETY: as above.
+            // SAFETY: the operands satisfy the conditions of this function, which the caller guarantees.
             unsafe {
                 call!(
                     api,
@@ -153,38 +161,43 @@ impl<'a> Product<'a> {
         size: usize,
         workspace_limit: usize,
     ) -> Result<Self> {
-        let (api, null) = (lt.library().api(), ptr::null_mut());
+        let api = lt.library().api();
         let mut product = Self {
             api,
             handle: lt.as_raw(),
             factors: factors(kind),
-            operation: null,
+            operation: ptr::null_mut(),
             layouts: [ptr::null_mut(); 2],
             algorithm: cublasLtMatmulAlgo_t::default(),
             workspace_bytes: 0,
         };
-        let (operation, compute, scale) = (
-            &raw mut product.operation,
-            kind.compute.to_raw(),
-            kind.scale().to_raw(),
-        );
+        let operation = &raw mut product.operation;
+        let compute = kind.compute.to_raw();
+        let scale = kind.scale().to_raw();
         // SAFETY: the place is valid for writes.
         unsafe { call!(api, cublasLtMatmulDescCreate(operation, compute, scale)) }?;
         for (attribute, value) in [
             (Attribute::CUBLASLT_MATMUL_DESC_TRANSA, T),
             (Attribute::CUBLASLT_MATMUL_DESC_TRANSB, N),
         ] {
-            let (place, bytes) = ((&raw const value).cast(), size_of_val(&value));
+            let value_pointer = (&raw const value).cast();
+            let bytes = size_of_val(&value);
             // SAFETY: the descriptor is live, and the value has the type of the attribute.
             unsafe {
                 call!(
                     api,
-                    cublasLtMatmulDescSetAttribute(product.operation, attribute, place, bytes)
+                    cublasLtMatmulDescSetAttribute(
+                        product.operation,
+                        attribute,
+                        value_pointer,
+                        bytes
+                    )
                 )
             }?;
         }
         for (layout, element) in product.layouts.iter_mut().zip([kind.factor, kind.result]) {
-            let (rows, leading) = (size as u64, size as i64);
+            let rows = size as u64;
+            let leading = size as i64;
             // SAFETY: the place is valid for writes.
             unsafe {
                 call!(
@@ -205,26 +218,25 @@ impl<'a> Product<'a> {
 
     /// Takes the first algorithm of the heuristic.
     fn search(&mut self, workspace_limit: u64) -> Result {
-        let (api, mut limits, mut found) = (self.api, ptr::null_mut::<()>().cast(), 0);
+        let api = self.api;
+        let mut limits = ptr::null_mut::<()>().cast();
+        let mut result_count = 0;
         let limits_place: *mut cublasLtMatmulPreference_t = &raw mut limits;
         let mut best = cublasLtMatmulHeuristicResult_t::default();
         // SAFETY: the place is valid for writes.
         unsafe { call!(api, cublasLtMatmulPreferenceCreate(limits_place)) }?;
         let attribute = Preference::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
-        let (place, bytes) = (
-            (&raw const workspace_limit).cast(),
-            size_of_val(&workspace_limit),
-        );
+        let limit = (&raw const workspace_limit).cast();
+        let bytes = size_of_val(&workspace_limit);
         // SAFETY: the preference is live, and the value has the type of the attribute.
         let set: Result = unsafe {
             call!(
                 api,
-                cublasLtMatmulPreferenceSetAttribute(limits, attribute, place, bytes)
+                cublasLtMatmulPreferenceSetAttribute(limits, attribute, limit, bytes)
             )
         };
         let (handle, operation, [of_factors, of_result]) =
             (self.handle, self.operation, self.layouts);
-        let (best_place, found_place) = (&raw mut best, &raw mut found);
         // SAFETY: the descriptors are live, and there is a place for one result.
         let searched = unsafe {
             call!(
@@ -238,15 +250,15 @@ impl<'a> Product<'a> {
                     of_result,
                     limits,
                     1,
-                    best_place,
-                    found_place
+                    &raw mut best,
+                    &raw mut result_count
                 )
             )
         };
         // SAFETY: the preference is live.
         let destroyed = unsafe { call!(api, cublasLtMatmulPreferenceDestroy(limits)) };
         set.and(searched).and(destroyed)?;
-        if found == 0 {
+        if result_count == 0 {
             return Err("cuBLASLt has no algorithm".into());
         }
         (self.algorithm, self.workspace_bytes) = (best.algo, best.workspaceSize);
@@ -257,7 +269,8 @@ impl<'a> Product<'a> {
     ///
     /// # Safety
     ///
-    /// The handle is live and its context is current. The matrices and the workspace are live until the stream has completed the product.
+    /// The handle is live and its context is current. The matrices and the workspace are live until the stream has
+    /// completed the product.
     pub(crate) unsafe fn execute(
         &self,
         [a, b, d]: [u64; 3],
@@ -265,12 +278,13 @@ impl<'a> Product<'a> {
         stream: &Stream,
     ) -> Result {
         let (api, [alpha, beta], [of_factors, of_result]) = (self.api, self.factors, self.layouts);
-        let (a, b, d, workspace) = (pointer(a), pointer(b), pointer(d), pointer(workspace));
-        let (algorithm, bytes, stream) = (
-            &raw const self.algorithm,
-            self.workspace_bytes,
-            stream.as_raw().cast(),
-        );
+        let a = pointer(a);
+        let b = pointer(b);
+        let d = pointer(d);
+        let workspace = pointer(workspace);
+        let algorithm = &raw const self.algorithm;
+        let bytes = self.workspace_bytes;
+        let stream = stream.as_raw().cast();
         // SAFETY: the descriptors are live, and the caller guarantees the rest.
         unsafe {
             call!(
@@ -305,7 +319,7 @@ impl Drop for Product<'_> {
             let _ = unsafe { call!(self.api, cublasLtMatrixLayoutDestroy(layout)) };
         }
         if !self.operation.is_null() {
-            // SAFETY: as above.
+            // SAFETY: the descriptor is live, and nobody uses it any more.
             let _ = unsafe { call!(self.api, cublasLtMatmulDescDestroy(self.operation)) };
         }
     }

@@ -64,7 +64,8 @@ impl Machine {
             0 => self.host_time(calls, &mut curium),
             _ => self.host_time(calls, &mut c),
         })?;
-        let (curium, c) = (rounds.median(0) * 1e9, rounds.median(1) * 1e9);
+        let curium = rounds.median(0) * 1e9;
+        let c = rounds.median(1) * 1e9;
         println!(
             "{name:<35} | {curium:12.0} {c:8.0} | {}",
             rounds.ratio(0, 1)
@@ -85,24 +86,24 @@ impl Machine {
 }
 
 fn blas(machine: &Machine, library: &CuBlas) -> Result {
-    let (stream, api) = (&machine.stream, library.api());
+    let stream = &machine.stream;
+    let api = library.api();
     let mut blas = Blas::new(library, stream)?;
     let handle = blas.as_raw();
-    let (a, b) = (
-        DeviceBuffer::<f32>::zeroed(stream, LEN)?,
-        DeviceBuffer::<f32>::zeroed(stream, LEN)?,
-    );
+    let a = DeviceBuffer::<f32>::zeroed(stream, LEN)?;
+    let b = DeviceBuffer::<f32>::zeroed(stream, LEN)?;
     let mut d = DeviceBuffer::<f32>::zeroed(stream, LEN)?;
     let addresses = [&a, &b, &d].map(|buffer| buffer.as_pointer().as_raw());
     let c_gemm = || {
         let ([a, b, d], size, (alpha, beta)) = (addresses, SIZE as i32, (1.0_f32, 0.0_f32));
-        let (none, alpha, beta) = (
-            cublasOperation_t::CUBLAS_OP_N,
-            &raw const alpha,
-            &raw const beta,
-        );
-        let (a, b, d) = (pointer(a), pointer(b), pointer(d));
-        // SAFETY: the matrices have this size and live until the stream is synchronized; the handle is live, and its context is current.
+        let none = cublasOperation_t::CUBLAS_OP_N;
+        let alpha = &raw const alpha;
+        let beta = &raw const beta;
+        let a = pointer(a);
+        let b = pointer(b);
+        let d = pointer(d);
+        // SAFETY: the matrices have this size and live until the stream is synchronized; the handle is live, and its
+        // context is current.
         unsafe {
             call!(
                 api,
@@ -114,10 +115,8 @@ fn blas(machine: &Machine, library: &CuBlas) -> Result {
     };
     machine.compare("C against C: gemm, f32 16 × 16", c_gemm, c_gemm)?;
     let gemm = || {
-        let (a, b) = (
-            Matrix::column_major(&a, SIZE, SIZE)?,
-            Matrix::column_major(&b, SIZE, SIZE)?,
-        );
+        let a = Matrix::column_major(&a, SIZE, SIZE)?;
+        let b = Matrix::column_major(&b, SIZE, SIZE)?;
         Ok(blas.gemm(
             1.0,
             a,
@@ -127,10 +126,11 @@ fn blas(machine: &Machine, library: &CuBlas) -> Result {
         )?)
     };
     machine.compare("gemm, f32 16 × 16", gemm, c_gemm)?;
-    let axpy = || Ok(blas.axpy(0.5, Vector::new(&a), &mut VectorMut::new(&mut d))?);
-    machine.compare("axpy, f32 1024", axpy, || {
+    let axpy_curium = || Ok(blas.axpy(0.5, Vector::new(&a), &mut VectorMut::new(&mut d))?);
+    machine.compare("axpy, f32 1024", axpy_curium, || {
         let ([x, _, y], len, alpha) = (addresses, LEN as i32, 0.5_f32);
-        // SAFETY: the vectors have this length and live until the stream is synchronized; the handle is live, and its context is current.
+        // SAFETY: the vectors have this length and live until the stream is synchronized; the handle is live, and its
+        // context is current.
         unsafe {
             call!(
                 api,
@@ -142,19 +142,17 @@ fn blas(machine: &Machine, library: &CuBlas) -> Result {
 }
 
 fn gemm_mixed(machine: &Machine, blas: &mut Blas, library: &CuBlas) -> Result {
-    let (stream, api, handle) = (&machine.stream, library.api(), blas.as_raw());
-    let (a, b) = (
-        DeviceBuffer::<bf16>::zeroed(stream, LEN)?,
-        DeviceBuffer::<bf16>::zeroed(stream, LEN)?,
-    );
+    let stream = &machine.stream;
+    let api = library.api();
+    let handle = blas.as_raw();
+    let a = DeviceBuffer::<bf16>::zeroed(stream, LEN)?;
+    let b = DeviceBuffer::<bf16>::zeroed(stream, LEN)?;
     let mut d = DeviceBuffer::<bf16>::zeroed(stream, LEN)?;
     let addresses = [&a, &b, &d].map(|buffer| buffer.as_pointer().as_raw());
     let kind = Kind::new::<bf16, bf16>("bf16", Compute::F32);
     let curium = || {
-        let (a, b) = (
-            Matrix::row_major(&a, SIZE, SIZE)?,
-            Matrix::column_major(&b, SIZE, SIZE)?,
-        );
+        let a = Matrix::row_major(&a, SIZE, SIZE)?;
+        let b = Matrix::column_major(&b, SIZE, SIZE)?;
         Ok(blas.gemm_mixed(
             1.0,
             a,
@@ -163,7 +161,8 @@ fn gemm_mixed(machine: &Machine, blas: &mut Blas, library: &CuBlas) -> Result {
             &mut MatrixMut::column_major(&mut d, SIZE, SIZE)?,
         )?)
     };
-    // SAFETY: the matrices have this size and live until the stream is synchronized; the handle is live, and its context is current.
+    // SAFETY: the matrices have this size and live until the stream is synchronized; the handle is live, and its
+    // context is current.
     machine.compare("gemm_mixed, bf16 16 × 16", curium, || unsafe {
         c::gemm(api, handle, &kind, SIZE, addresses)
     })
@@ -177,10 +176,8 @@ fn matmul<T: MatmulElement>(machine: &Machine, lt: &BlasLt, name: &'static str) 
     let mut plan = MatmulPlan::new(lt, &Matmul::new(rows, columns, columns), options)?;
     let product = c::Product::new(lt, &Kind::new::<T, T>(name, Compute::F32), SIZE, WORKSPACE)?;
     let mut workspace = DeviceBuffer::<u8>::zeroed(stream, WORKSPACE)?;
-    let (a, b) = (
-        DeviceBuffer::<T>::zeroed(stream, LEN)?,
-        DeviceBuffer::<T>::zeroed(stream, LEN)?,
-    );
+    let a = DeviceBuffer::<T>::zeroed(stream, LEN)?;
+    let b = DeviceBuffer::<T>::zeroed(stream, LEN)?;
     let mut d = DeviceBuffer::<T>::zeroed(stream, LEN)?;
     let addresses = [&a, &b, &d].map(|buffer| buffer.as_pointer().as_raw());
     let memory = workspace.as_pointer().as_raw();
@@ -190,8 +187,8 @@ fn matmul<T: MatmulElement>(machine: &Machine, lt: &BlasLt, name: &'static str) 
             Operands::new(&a, &b, &mut d).with_workspace(&mut workspace),
         )?)
     };
-    // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace; the handle is live, and its context
-    // is current.
+    // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace; the handle is
+    // live, and its context is current.
     machine.compare(name, curium, || unsafe {
         product.execute(addresses, memory, stream)
     })?;
@@ -233,7 +230,8 @@ fn fft(machine: &Machine, library: &CuFft) -> Result {
     let curium = || Ok(plan.forward_in_place(&mut data)?);
     machine.compare("transform, complex f32 1024", curium, || {
         let data = pointer(address);
-        // SAFETY: the data has this length and lives until the stream is synchronized; the plan is live, and its context is current.
+        // SAFETY: the data has this length and lives until the stream is synchronized; the plan is live, and its
+        // context is current.
         unsafe { call!(api, cufftXtExec(raw, data, data, CUFFT_FORWARD)) }
     })
 }
@@ -246,7 +244,8 @@ fn uniform(machine: &Machine, library: &CuRand) -> Result {
     let address = numbers.as_pointer().as_raw();
     let curium = || Ok(generator.uniform(&mut numbers)?);
     machine.compare("generator, uniform f32 1024", curium, || {
-        // SAFETY: the memory has this length and lives until the stream is synchronized; the generator is live, and its context is current.
+        // SAFETY: the memory has this length and lives until the stream is synchronized; the generator is live, and its
+        // context is current.
         unsafe { call!(api, curandGenerateUniform(raw, pointer(address), LEN)) }
     })
 }

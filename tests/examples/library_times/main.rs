@@ -1,11 +1,12 @@
-//! Measures the host cost of queued calls of cuBLAS, cuBLASLt, cuFFT and cuRAND, and the time of matrix products on the device, beside
-//! calls of C's functions with the same handles, memory and stream in the same run.
+//! Measures the host cost of queued calls of cuBLAS, cuBLASLt, cuFFT and cuRAND, and the time of matrix products on the
+//! device, beside calls of C's functions with the same handles, memory and stream in the same run.
 //!
-//! Options: `--only host` or `--only products`; `--device gpu` or `--device sim`, by default that of the tests (`CURIUM_TEST_DRIVER=cuda`
-//! for the GPU). On the simulator, everything runs a few times with small matrices: this checks that everything works.
+//! Options: `--only host` or `--only products`; `--device gpu` or `--device sim`, by default that of the tests
+//! (`CURIUM_TEST_DRIVER=cuda` for the GPU). On the simulator, everything runs a few times with small matrices: this
+//! checks that everything works.
 //!
-//! In each round, all forms are measured one after the other, in changing order, and their ratios are taken. The median of the ratios is
-//! printed with its standard error, which is derived from the quartiles.
+//! In each round, all forms are measured one after the other, in changing order, and their ratios are taken. The median
+//! of the ratios is printed with its standard error, which is derived from the quartiles.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
@@ -40,15 +41,17 @@ struct Machine {
 }
 
 fn main() -> Result {
-    let (device, only) = (option("--device"), option("--only"));
+    let device = option("--device");
+    let only = option("--only");
     let is_simulated = match device.as_deref() {
         Some("gpu") => false,
         Some("sim") => true,
         None => !uses_cuda(),
         Some(other) => return Err(format!("--device {other}: it may be gpu or sim").into()),
     };
-    let wants = |part: &str| only.as_deref().is_none_or(|only| only == part);
-    if !wants("host") && !wants("products") {
+    let wants_host = only.as_deref().is_none_or(|only| only == "host");
+    let wants_products = only.as_deref().is_none_or(|only| only == "products");
+    if !wants_host && !wants_products {
         return Err("--only may be host or products".into());
     }
     let machine = if is_simulated {
@@ -59,10 +62,10 @@ fn main() -> Result {
     // The C functions need a current context, and Curium's then switch none.
     machine.context.set_current()?;
     println!("{}", machine.context.device().name()?);
-    if wants("host") {
+    if wants_host {
         host::run(&machine)?;
     }
-    if wants("products") {
+    if wants_products {
         products::run(&machine)?;
     }
     Ok(())

@@ -43,7 +43,7 @@ impl Kind {
 
 /// A type of elements that is converted from and to `f64`.
 pub(crate) trait Number: MatmulElement {
-    fn of(value: f64) -> Self;
+    fn from_f64(value: f64) -> Self;
     fn value(self) -> f64;
 }
 
@@ -51,7 +51,7 @@ macro_rules! numbers {
     ($($ty:ty: $of:expr;)*) => {
         $(
             impl Number for $ty {
-                fn of(value: f64) -> Self {
+                fn from_f64(value: f64) -> Self {
                     $of(value)
                 }
 
@@ -73,7 +73,8 @@ numbers! {
 /// The number of elements after which the content repeats. It has no common divisor with the sizes of matrices.
 const PERIOD: usize = (1 << 20) + 7;
 
-/// Creates a matrix of random numbers between -1 and 1: the power of a product, and thereby its clock, depends on the numbers.
+/// Creates a matrix of random numbers between -1 and 1: the power of a product, and thereby its clock, depends on the
+/// numbers.
 pub(crate) fn random<T: Number + Pod>(
     stream: &Stream,
     len: usize,
@@ -81,7 +82,7 @@ pub(crate) fn random<T: Number + Pod>(
 ) -> Result<DeviceBuffer<T>> {
     let mut state = seed;
     let numbers: Vec<T> = (0..len.min(PERIOD))
-        .map(|_| T::of(next(&mut state)))
+        .map(|_| T::from_f64(next(&mut state)))
         .collect();
     let pattern = DeviceBuffer::from_slice(stream, &numbers)?;
     let mut matrix = DeviceBuffer::uninit(stream, len)?;

@@ -110,10 +110,8 @@ fn gemm<T: Element + From<f32>>(
     d: &mut DeviceBuffer<T>,
     size: usize,
 ) -> curium_blas::Result<()> {
-    let (a, b) = (
-        Matrix::row_major(a, size, size)?,
-        Matrix::column_major(b, size, size)?,
-    );
+    let a = Matrix::row_major(a, size, size)?;
+    let b = Matrix::column_major(b, size, size)?;
     blas.gemm(
         T::from(1.0),
         a,
@@ -130,10 +128,8 @@ fn gemm_mixed(
     d: &mut DeviceBuffer<bf16>,
     size: usize,
 ) -> curium_blas::Result<()> {
-    let (a, b) = (
-        Matrix::row_major(a, size, size)?,
-        Matrix::column_major(b, size, size)?,
-    );
+    let a = Matrix::row_major(a, size, size)?;
+    let b = Matrix::column_major(b, size, size)?;
     blas.gemm_mixed(1.0, a, b, 0.0, &mut MatrixMut::column_major(d, size, size)?)
 }
 
@@ -152,7 +148,8 @@ fn print<T: Number, D: Number>(
         C_BLAS
     };
     product.compare_results(forms)?;
-    let (mut repetitions, mut rounds) = (1, 2);
+    let mut repetitions = 1;
+    let mut rounds = 2;
     if !machine.is_simulated {
         let time = product.time(C_LT, 3)?;
         repetitions = ((SAMPLE / time).ceil() as usize).max(1);
@@ -162,16 +159,18 @@ fn print<T: Number, D: Number>(
     let rate = |form| 2.0 * (size as f64).powi(3) / rounds.median(form) / 1e12;
     let [c, curium, tuned] = [C_LT, CURIUM_LT, TUNED].map(rate);
     // A rate is the inverse of a time.
-    let of = |form, c| rounds.ratio(c, form);
     print!(
         "{:<5} {size:5} | {c:7.1} {curium:8.1} {tuned:8.1}  {}  {}",
         kind.name,
-        of(CURIUM_LT, C_LT),
-        of(TUNED, C_LT)
+        rounds.ratio(C_LT, CURIUM_LT),
+        rounds.ratio(C_LT, TUNED)
     );
     if forms > CURIUM_BLAS {
         let [c, curium] = [C_BLAS, CURIUM_BLAS].map(rate);
-        print!(" | {c:7.1} {curium:8.1}  {}", of(CURIUM_BLAS, C_BLAS));
+        print!(
+            " | {c:7.1} {curium:8.1}  {}",
+            rounds.ratio(C_BLAS, CURIUM_BLAS)
+        );
     }
     println!();
     Ok(())
@@ -185,7 +184,8 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
         size: usize,
         gemm: Option<Gemm<T, D>>,
     ) -> Result<Self> {
-        let (stream, len) = (&machine.stream, size * size);
+        let stream = &machine.stream;
+        let len = size * size;
         let rows = TypedLayout::new::<T>(MatrixLayout::row_major(size, size));
         let columns = TypedLayout::new::<T>(MatrixLayout::column_major(size, size));
         let result = TypedLayout::new::<D>(MatrixLayout::column_major(size, size));
@@ -242,8 +242,8 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
         ];
         let memory = workspace.as_pointer().as_raw();
         match (form, &mut self.blas) {
-            // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace; the handle is live, and its
-            // context is current.
+            // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace; the
+            // handle is live, and its context is current.
             (C_LT, _) => unsafe { self.c.execute(addresses, memory, stream) },
             (CURIUM_LT, _) => Ok(self
                 .plan
@@ -252,7 +252,8 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
                 .tuned
                 .execute(stream, Operands::new(a, b, d).with_workspace(workspace))?),
             (C_BLAS, Some((blas, handle, _))) => {
-                // SAFETY: as above.
+                // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace;
+                // the handle is live, and its context is current.
                 unsafe {
                     c::gemm(
                         blas.library().api(),
@@ -270,8 +271,8 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
 
     /// Returns the seconds on the device that a product takes, after some that are not measured.
     fn time(&mut self, form: usize, repetitions: usize) -> Result<f64> {
-        let event = || Event::new(self.stream.context(), EventFlags::empty());
-        let (begin, end) = (event()?, event()?);
+        let begin = Event::new(self.stream.context(), EventFlags::empty())?;
+        let end = Event::new(self.stream.context(), EventFlags::empty())?;
         (0..repetitions / 4).try_for_each(|_| self.execute(form))?;
         begin.record(self.stream)?;
         (0..repetitions).try_for_each(|_| self.execute(form))?;
@@ -296,8 +297,11 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
             let scale = expected
                 .iter()
                 .fold(0.0, |most: f64, value| most.max(value.abs()));
-            let agrees = |(x, y): (&f64, &f64)| (x - y).abs() <= BOUND * scale;
-            if scale == 0.0 || !expected.iter().zip(&results).all(agrees) {
+            let agrees = expected
+                .iter()
+                .zip(&results)
+                .all(|(x, y)| (x - y).abs() <= BOUND * scale);
+            if scale == 0.0 || !agrees {
                 return Err(format!(
                     "{} {}: form {form} and C's differ",
                     self.kind.name, self.size

@@ -38,8 +38,8 @@ impl Rounds {
             .median()
     }
 
-    /// Formats the median of the ratios of two forms with its standard error: 0.93 interquartile ranges over the root of the number of
-    /// rounds, for a normal distribution.
+    /// Formats the median of the ratios of two forms with its standard error: 0.93 interquartile ranges over the root
+    /// of the number of rounds, for a normal distribution.
     pub(crate) fn ratio(&self, form: usize, base: usize) -> String {
         let ratios: Samples = self
             .0

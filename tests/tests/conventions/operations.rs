@@ -64,12 +64,6 @@ fn is_operation(text: &str) -> bool {
     let Some((owner, function)) = text.split_once("::") else {
         return false;
     };
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && name
-                .chars()
-                .all(|character| character.is_ascii_alphanumeric() || character == '_')
-    };
     is_name(owner)
         && is_name(function)
         && !owner.starts_with("curium")
@@ -207,7 +201,8 @@ impl<'ast> Visit<'ast> for Operations {
     }
 }
 
-/// In a public function of a type, the name is that of the function. Elsewhere it is that of a public function, which calls the code.
+/// In a public function of a type, the name is that of the function. Elsewhere it is that of a public function, which
+/// calls the code.
 #[test]
 fn errors_name_the_function_they_stand_in() -> Result<(), Box<dyn Error>> {
     let mut operations = Operations::default();
@@ -236,7 +231,9 @@ fn errors_name_the_function_they_stand_in() -> Result<(), Box<dyn Error>> {
         let file = path.display();
         match &literal.function {
             Some(function) if function.name == *name => {}
-            Some(function) if function.is_public && is_of_public_type(function, &public_types) => {
+            Some(function)
+                if function.is_public && is_method_on_public_type(function, &public_types) =>
+            {
                 let exception = OTHER_OPERATIONS
                     .iter()
                     .find(|(other, operation, _)| other == &function.name && operation == name);
@@ -256,7 +253,7 @@ fn errors_name_the_function_they_stand_in() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn is_of_public_type(function: &Function, public_types: &BTreeSet<String>) -> bool {
+fn is_method_on_public_type(function: &Function, public_types: &BTreeSet<String>) -> bool {
     function
         .name
         .split_once("::")

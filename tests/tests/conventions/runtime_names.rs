@@ -119,7 +119,7 @@ fn alias(line: &str) -> Option<&str> {
 }
 
 /// Returns the aliases of each item of a source file, including those in macros.
-fn aliases_of_items(text: &str) -> Vec<BTreeSet<&str>> {
+fn item_aliases(text: &str) -> Vec<BTreeSet<&str>> {
     let mut items = Vec::new();
     let mut aliases = BTreeSet::new();
     for line in text.lines() {
@@ -133,13 +133,13 @@ fn aliases_of_items(text: &str) -> Vec<BTreeSet<&str>> {
 }
 
 #[test]
-fn operations_are_found_by_names_of_the_runtime() -> Result<(), Box<dyn Error>> {
+fn operations_are_found_by_runtime_names() -> Result<(), Box<dyn Error>> {
     let mut unused = runtime_names();
     let names = unused.clone();
     let mut missing = Vec::new();
     for source in parse_crates()? {
         let text = fs::read_to_string(&source.path)?;
-        for aliases in aliases_of_items(&text) {
+        for aliases in item_aliases(&text) {
             for (driver, runtime) in &names {
                 if !aliases.contains(driver.as_str()) {
                     continue;

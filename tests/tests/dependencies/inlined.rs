@@ -46,21 +46,20 @@ fn contradictions(folder: &Path) -> Vec<String> {
     let entries =
         fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("a folder can be read").path());
-    let of_path = |path: std::path::PathBuf| match path.extension() {
-        None if path.is_dir() => contradictions(&path),
-        Some(extension) if extension == "rs" => {
+    let mut names = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            names.extend(contradictions(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path).expect("a source can be read");
-            let mut found = Contradictions::default();
-            found.visit_file(&syn::parse_file(&text).expect("a source is Rust"));
-            found
-                .0
-                .into_iter()
-                .map(|name| format!("{}: {name}", path.display()))
-                .collect()
+            let mut visitor = Contradictions::default();
+            visitor.visit_file(&syn::parse_file(&text).expect("a source is Rust"));
+            for name in visitor.0 {
+                names.push(format!("{}: {name}", path.display()));
+            }
         }
-        _ => Vec::new(),
-    };
-    paths.flat_map(of_path).collect()
+    }
+    names
 }
 
 #[test]
@@ -73,17 +72,17 @@ fn cold_functions_are_not_marked_for_inlining() {
         .parent()
         .expect("the package lies in the workspace")
         .join("crates");
-    let found = contradictions(&crates);
+    let names = contradictions(&crates);
     assert!(
-        found.is_empty(),
-        "marked with both `#[cold]` and `#[inline]`: {found:#?}"
+        names.is_empty(),
+        "marked with both `#[cold]` and `#[inline]`: {names:#?}"
     );
 }
 
 #[test]
 fn contradicting_attributes_are_found() {
-    let mut found = Contradictions::default();
+    let mut visitor = Contradictions::default();
     let source = "#[cold] #[inline] fn a() {} #[cold] #[inline(never)] fn b() {} impl X { #[inline] #[cold] fn c() {} }";
-    found.visit_file(&syn::parse_file(source).expect("the source is Rust"));
-    assert_eq!(found.0, ["a", "c"]);
+    visitor.visit_file(&syn::parse_file(source).expect("the source is Rust"));
+    assert_eq!(visitor.0, ["a", "c"]);
 }

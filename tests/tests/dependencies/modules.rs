@@ -66,14 +66,14 @@ fn exports(library: &syn::File) -> BTreeMap<String, String> {
 
 /// Returns the paths of a `use`.
 fn paths(tree: &UseTree) -> Vec<Vec<String>> {
-    let below = |name: String, tree: &UseTree| -> Vec<Vec<String>> {
-        paths(tree)
-            .into_iter()
-            .map(|path| [vec![name.clone()], path].concat())
-            .collect()
-    };
     match tree {
-        UseTree::Path(path) => below(path.ident.to_string(), &path.tree),
+        UseTree::Path(path) => {
+            let name = path.ident.to_string();
+            paths(&path.tree)
+                .into_iter()
+                .map(|path| [vec![name.clone()], path].concat())
+                .collect()
+        }
         UseTree::Name(name) => vec![vec![name.ident.to_string()]],
         UseTree::Rename(rename) => vec![vec![rename.ident.to_string()]],
         UseTree::Glob(_) => vec![vec!["*".to_owned()]],
@@ -123,18 +123,18 @@ fn is_test(attributes: &[Attribute]) -> bool {
 
 /// Returns every Rust file below `folder`, without test modules.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut files_below = Vec::new();
     for entry in fs::read_dir(folder).expect("the folder can be read") {
         let path = entry.expect("the entry can be read").path();
         if path.is_dir() {
-            found.extend(files(&path));
+            files_below.extend(files(&path));
         } else if path.extension().is_some_and(|extension| extension == "rs")
             && !path.ends_with("tests.rs")
         {
-            found.push(path);
+            files_below.push(path);
         }
     }
-    found
+    files_below
 }
 
 /// Returns the top-level module of the crate that a file belongs to.
@@ -186,7 +186,7 @@ fn layer(module: &str) -> Option<usize> {
 }
 
 #[test]
-fn modules_of_the_driver_import_from_their_own_layer_or_below() {
+fn driver_modules_import_from_lower_layers() {
     if uses_cuda() {
         return;
     }
@@ -197,11 +197,11 @@ fn modules_of_the_driver_import_from_their_own_layer_or_below() {
         imports.len()
     );
     for ((from, to), file) in &imports {
-        let here = layer(from).unwrap_or_else(|| panic!("module `{from}` has no layer"));
+        let own_layer = layer(from).unwrap_or_else(|| panic!("module `{from}` has no layer"));
         let named = UPWARDS
             .iter()
             .any(|(upper, lower, _)| (upper, lower) == (&from.as_str(), &to.as_str()));
-        let is_upward = layer(to).is_some_and(|there| there > here);
+        let is_upward = layer(to).is_some_and(|imported| imported > own_layer);
         assert!(
             !is_upward || named,
             "{}: `{from}` imports `{to}`, which is in a layer above",
@@ -211,11 +211,12 @@ fn modules_of_the_driver_import_from_their_own_layer_or_below() {
 }
 
 #[test]
-fn every_module_with_a_layer_and_every_named_exception_exists() {
+fn listed_modules_and_exceptions_exist() {
     if uses_cuda() {
         return;
     }
-    let (root, imports) = (sources(), imports());
+    let root = sources();
+    let imports = imports();
     for module in LAYERS.iter().copied().flatten() {
         assert!(
             root.join(format!("{module}.rs")).exists(),

@@ -42,7 +42,7 @@ fn mapped_numbers(stream: &Stream, mapped: &MappedGraphics<'_>) -> BorrowedBuffe
 }
 
 #[test]
-fn devices_of_opengl_are_those_that_draw() {
+fn opengl_devices_are_those_that_draw() {
     on_hardware(OpenGl::open, |test, _| {
         for which in [GlDevices::All, GlDevices::CurrentFrame] {
             let devices = test
@@ -55,9 +55,10 @@ fn devices_of_opengl_are_those_that_draw() {
 }
 
 #[test]
-fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
+fn opengl_buffer_is_accessed_by_kernels_and_copies() {
     on_hardware(OpenGl::open, |test, gl| {
-        let (stream, buffer) = (test.stream(), gl.buffer(&bytes(&numbers(1))));
+        let stream = test.stream();
+        let buffer = gl.buffer(&bytes(&numbers(1)));
         let mut resources = [register(test, buffer)];
         let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
         let mut memory = mapped_numbers(&stream, &mapped);
@@ -94,7 +95,7 @@ fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
 }
 
 #[test]
-fn buffer_that_opengl_does_not_have_is_an_error_that_names_it() {
+fn missing_opengl_buffer_is_named_in_the_error() {
     on_hardware(OpenGl::open, |test, _| {
         // SAFETY: the buffer does not exist, which the driver must detect.
         let registered = unsafe {
@@ -110,7 +111,7 @@ fn buffer_that_opengl_does_not_have_is_an_error_that_names_it() {
 }
 
 #[test]
-fn resource_has_its_access_changed_only_while_it_is_unmapped_and_is_no_image() {
+fn access_changes_only_while_unmapped() {
     on_hardware(OpenGl::open, |test, gl| {
         let buffer = gl.buffer(&bytes(&numbers(1)));
         let mut resources = [register(test, buffer)];

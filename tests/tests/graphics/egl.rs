@@ -106,7 +106,8 @@ fn devices() -> Result<Vec<*mut c_void>, String> {
         .ok_or("EGL does not list devices")?;
     // SAFETY: the function of this name has this type.
     let query = unsafe { std::mem::transmute::<extern "system" fn(), QueryDevices>(query) };
-    let (mut devices, mut count) = ([ptr::null_mut(); DEVICES], 0);
+    let mut devices = [ptr::null_mut(); DEVICES];
+    let mut count = 0;
     // SAFETY: the addresses are valid for writes of this many devices and of their number.
     let is_done = unsafe { query(DEVICES as i32, devices.as_mut_ptr(), &raw mut count) };
     if is_done != egl::TRUE {

@@ -18,9 +18,10 @@ const GL_TEXTURE_2D: egl::Enum = 0x30b1;
 const SYNC_FENCE: egl::Enum = 0x30f9;
 
 #[test]
-fn image_of_egl_is_read_and_written_as_an_array() {
+fn egl_image_is_accessed_as_an_array() {
     on_hardware(OpenGl::open, |test, gl| {
-        let (egl, source) = (&gl.egl, gl.texture((64, 32), &[texels(0, 1)]));
+        let egl = &gl.egl;
+        let source = gl.texture((64, 32), &[texels(0, 1)]);
         // SAFETY: EGL passes the name of the texture as a pointer.
         let client = unsafe {
             egl::ClientBuffer::from_ptr(std::ptr::without_provenance_mut(source.0.get() as usize))
@@ -33,7 +34,7 @@ fn image_of_egl_is_read_and_written_as_an_array() {
             &[egl::ATTRIB_NONE],
         );
         let image = image.expect("the texture is complete");
-        let texture = gl.texture_of_image(image);
+        let texture = gl.texture_from_image(image);
         gl.write(texture, (64, 32), &texels(0, 5));
         gl.finish();
         // SAFETY: the image outlives the resource, and each side waits for the other.
@@ -72,7 +73,7 @@ fn array(test: &TestDriver, resource: &GraphicsResource) -> Array<[u8; 4]> {
 }
 
 #[test]
-fn event_of_a_fence_is_reached_when_the_fence_is() {
+fn fence_event_completes_with_the_fence() {
     on_hardware(OpenGl::open, |test, gl| {
         let egl = &gl.egl;
         // SAFETY: OpenGL is current on this thread.

@@ -25,18 +25,14 @@ struct EglStream {
 
 impl EglStream {
     fn new(egl: &Egl) -> Self {
-        let function = |name| {
+        let [create, destroy] = ["eglCreateStreamKHR", "eglDestroyStreamKHR"].map(|name| {
             egl.instance
                 .get_proc_address(name)
                 .expect("EGL has the function")
-        };
-        let (create, destroy) = (
-            function("eglCreateStreamKHR"),
-            function("eglDestroyStreamKHR"),
-        );
+        });
         // SAFETY: the function of this name has this type.
         let create = unsafe { std::mem::transmute::<extern "system" fn(), Create>(create) };
-        // SAFETY: as above.
+        // SAFETY: the function of this name has this type.
         let destroy = unsafe { std::mem::transmute::<extern "system" fn(), Destroy>(destroy) };
         let display = egl.display.as_ptr();
         // SAFETY: the display is initialized, and the attribute list is empty.
@@ -85,9 +81,10 @@ fn frame(array: &Array<[u8; 4]>) -> CUeglFrame {
 }
 
 #[test]
-fn frames_presented_to_an_egl_stream_are_acquired_and_returned() {
+fn egl_stream_frames_are_acquired_and_returned() {
     on_hardware(open, |test, egl| {
-        let (stream, frames) = (test.stream(), EglStream::new(egl));
+        let stream = test.stream();
+        let frames = EglStream::new(egl);
         let location = Some(EglLocation::Video);
         // SAFETY: the stream has no consumer, and outlives the connection.
         let consumer = unsafe { EglConsumer::connect(&test.context(), frames.raw, location) };

@@ -63,16 +63,14 @@ fn lay_out(device: &ash::Device, commands: vk::CommandBuffer, image: vk::Image) 
         .dst_access_mask(vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE)
         .image(image)
         .subresource_range(parts);
-    let (all, none) = (
-        vk::PipelineStageFlags::ALL_COMMANDS,
-        vk::DependencyFlags::empty(),
-    );
+    let all = vk::PipelineStageFlags::ALL_COMMANDS;
+    let none = vk::DependencyFlags::empty();
     // SAFETY: the commands are being recorded, and the image lives as long as the device.
     unsafe { device.cmd_pipeline_barrier(commands, all, all, none, &[], &[], &[barrier]) };
 }
 
 #[test]
-fn image_of_vulkan_is_read_and_written_as_a_mipmapped_array() {
+fn vulkan_image_is_a_mipmapped_array() {
     on_hardware(Vulkan::open, |test, vulkan| {
         let exported = vulkan.exported_image((WIDTH, HEIGHT), LEVELS);
         let image = exported.object;
@@ -82,7 +80,8 @@ fn image_of_vulkan_is_read_and_written_as_a_mipmapped_array() {
         let written = vulkan.submit(None, None, |device, commands| {
             lay_out(device, commands, image);
             for (level, (buffer, _)) in (0..).zip(&buffers) {
-                let (layout, region) = (vk::ImageLayout::GENERAL, region(level));
+                let layout = vk::ImageLayout::GENERAL;
+                let region = region(level);
                 // SAFETY: the buffer has the number of texels of the level.
                 unsafe {
                     device.cmd_copy_buffer_to_image(commands, *buffer, image, layout, &[region]);
@@ -107,7 +106,8 @@ fn image_of_vulkan_is_read_and_written_as_a_mipmapped_array() {
 
         let read = vulkan.submit(None, None, |device, commands| {
             for (level, (buffer, _)) in (0..).zip(&buffers) {
-                let (layout, region) = (vk::ImageLayout::GENERAL, region(level));
+                let layout = vk::ImageLayout::GENERAL;
+                let region = region(level);
                 // SAFETY: the buffer has the number of texels of the level.
                 unsafe {
                     device.cmd_copy_image_to_buffer(commands, image, layout, *buffer, &[region]);

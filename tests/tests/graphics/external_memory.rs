@@ -17,7 +17,8 @@ const BYTES: u64 = 4 * LEN as u64;
 fn words(
     test: &TestDriver,
     exported: Exported<vk::Buffer>,
-    (kind, is_dedicated): (ExternalMemoryKind, bool),
+    kind: ExternalMemoryKind,
+    is_dedicated: bool,
 ) -> BorrowedBuffer<u32, ExternalBuffer> {
     let Exported {
         descriptor, bytes, ..
@@ -64,7 +65,7 @@ fn share(test: &TestDriver, vulkan: &Vulkan, form: (ExternalMemoryKind, bool)) {
 }
 
 #[test]
-fn memory_of_vulkan_is_read_and_written_by_both_sides() {
+fn vulkan_memory_is_accessed_by_both_sides() {
     on_hardware(Vulkan::open, |test, vulkan| {
         for is_dedicated in [false, true] {
             share(test, vulkan, (ExternalMemoryKind::Opaque, is_dedicated));
@@ -73,7 +74,7 @@ fn memory_of_vulkan_is_read_and_written_by_both_sides() {
 }
 
 #[test]
-fn memory_of_vulkan_is_shared_as_a_buffer_of_the_system() {
+fn vulkan_memory_is_shared_as_a_dma_buf() {
     on_hardware(Vulkan::open, |test, vulkan| {
         // Not every Vulkan driver supports this export.
         if vulkan.has_dma_buf {
@@ -83,17 +84,11 @@ fn memory_of_vulkan_is_shared_as_a_buffer_of_the_system() {
 }
 
 #[test]
-fn memory_outlives_the_buffer_of_vulkan_that_it_was_exported_from() {
+fn memory_outlives_the_exported_vulkan_buffer() {
     on_hardware(Vulkan::open, |test, _| {
-        let (other, kind) = (
-            Vulkan::open(test).expect("it was opened before"),
-            ExternalMemoryKind::Opaque,
-        );
-        let mut words = words(
-            test,
-            other.exported_buffer(BYTES, kind, false),
-            (kind, false),
-        );
+        let other = Vulkan::open(test).expect("it was opened before");
+        let kind = ExternalMemoryKind::Opaque;
+        let mut words = words(test, other.exported_buffer(BYTES, kind, false), kind, false);
         drop(other);
         words.as_slice_mut().fill(6).expect("memory can be filled");
         assert_eq!(words.to_vec().expect("it can be read"), [6; LEN]);
@@ -101,7 +96,7 @@ fn memory_outlives_the_buffer_of_vulkan_that_it_was_exported_from() {
 }
 
 #[test]
-fn descriptor_of_a_file_is_not_imported_as_memory() {
+fn file_descriptor_is_not_imported_as_memory() {
     on_hardware(Vulkan::open, |test, _| {
         let descriptor = File::open("/dev/null").expect("the system has it").into();
         let kind = ExternalMemoryKind::Opaque;

@@ -66,7 +66,8 @@ fn semaphore(
 /// Makes Vulkan copy the shared words to `host`, and then fill them with `value`.
 fn copy_and_fill(
     vulkan: &Vulkan,
-    (wait, signal): (At, At),
+    wait: At,
+    signal: At,
     shared: &Shared,
     host: vk::Buffer,
     value: u32,
@@ -75,10 +76,8 @@ fn copy_and_fill(
         let region = vk::BufferCopy::default().size(BYTES);
         // SAFETY: both buffers have this many bytes, and live as long as the device.
         unsafe { device.cmd_copy_buffer(commands, shared.of_vulkan, host, &[region]) };
-        let (all, none) = (
-            vk::PipelineStageFlags::ALL_COMMANDS,
-            vk::DependencyFlags::empty(),
-        );
+        let all = vk::PipelineStageFlags::ALL_COMMANDS;
+        let none = vk::DependencyFlags::empty();
         let barrier = vk::MemoryBarrier::default()
             .src_access_mask(vk::AccessFlags::MEMORY_READ)
             .dst_access_mask(vk::AccessFlags::MEMORY_WRITE);
@@ -96,14 +95,15 @@ fn seen(place: *mut u32) -> Vec<u32> {
 }
 
 #[test]
-fn timeline_semaphore_orders_streams_and_queues_in_both_directions() {
+fn timeline_semaphore_orders_streams_and_queues() {
     on_hardware(Vulkan::open, |test, vulkan| {
         let stream = test.stream();
         let mut shared = shared(&stream, vulkan);
         let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline);
         let (host, place) = vulkan.host_buffer(&[0; LEN]);
         for round in 0..5 {
-            let (written, answered) = (round * 10 + 1, round * 10 + 2);
+            let written = round * 10 + 1;
+            let answered = round * 10 + 2;
             let gate = Gate::on(&stream);
             shared
                 .words
@@ -114,7 +114,14 @@ fn timeline_semaphore_orders_streams_and_queues_in_both_directions() {
                 .signal(&stream, written)
                 .expect("the stream accepts it");
             let points = ((of_vulkan, written), (of_vulkan, answered));
-            let done = copy_and_fill(vulkan, points, &shared, host, 100 + round as u32);
+            let done = copy_and_fill(
+                vulkan,
+                points.0,
+                points.1,
+                &shared,
+                host,
+                100 + round as u32,
+            );
             semaphore
                 .wait(&stream, answered)
                 .expect("the stream accepts it");
@@ -139,7 +146,7 @@ fn timeline_semaphore_orders_streams_and_queues_in_both_directions() {
 }
 
 #[test]
-fn opaque_semaphores_order_streams_and_queues_in_both_directions() {
+fn opaque_semaphores_order_streams_and_queues() {
     on_hardware(Vulkan::open, |test, vulkan| {
         let stream = test.stream();
         let mut shared = shared(&stream, vulkan);
@@ -153,13 +160,7 @@ fn opaque_semaphores_order_streams_and_queues_in_both_directions() {
                 .fill_on(&stream, round)
                 .expect("memory can be filled");
             written.signal(&stream, 0).expect("the stream accepts it");
-            let done = copy_and_fill(
-                vulkan,
-                ((first, 0), (second, 0)),
-                &shared,
-                host,
-                100 + round,
-            );
+            let done = copy_and_fill(vulkan, (first, 0), (second, 0), &shared, host, 100 + round);
             answered.wait(&stream, 0).expect("the stream accepts it");
             assert_eq!(
                 shared.words.to_vec().expect("it can be read"),
@@ -172,7 +173,7 @@ fn opaque_semaphores_order_streams_and_queues_in_both_directions() {
 }
 
 #[test]
-fn graph_signals_and_waits_for_semaphores_of_vulkan() {
+fn graph_signals_and_waits_for_vulkan_semaphores() {
     on_hardware(Vulkan::open, |test, vulkan| {
         let stream = test.stream();
         let shared = shared(&stream, vulkan);
@@ -197,7 +198,7 @@ fn graph_signals_and_waits_for_semaphores_of_vulkan() {
                     .expect("it can be changed");
             }
             let order = ((of_vulkan, points[0]), (of_vulkan, points[1]));
-            let done = copy_and_fill(vulkan, order, &shared, host, 100 + round as u32);
+            let done = copy_and_fill(vulkan, order.0, order.1, &shared, host, 100 + round as u32);
             thread::sleep(Duration::from_millis(2));
             assert!(!vulkan.is_done(done), "the queue waits for the graph");
             executable.launch(&stream).expect("it can be launched");
@@ -213,7 +214,7 @@ fn graph_signals_and_waits_for_semaphores_of_vulkan() {
 }
 
 #[test]
-fn descriptor_of_a_file_is_not_imported_as_a_semaphore() {
+fn file_descriptor_is_not_imported_as_a_semaphore() {
     on_hardware(Vulkan::open, |test, _| {
         for kind in [
             ExternalSemaphoreKind::Opaque,

@@ -13,20 +13,23 @@ const HEIGHT: usize = 32;
 
 /// Returns distinct texels for a level.
 pub(crate) fn texels(level: usize, seed: u8) -> Vec<[u8; 4]> {
-    let (width, height) = (WIDTH >> level, HEIGHT >> level);
-    let at = |index: usize| {
-        [
-            (index % width) as u8,
-            (index / width) as u8,
-            level as u8,
-            seed,
-        ]
-    };
-    (0..width * height).map(at).collect()
+    let width = WIDTH >> level;
+    let height = HEIGHT >> level;
+    (0..width * height)
+        .map(|index| {
+            [
+                (index % width) as u8,
+                (index / width) as u8,
+                level as u8,
+                seed,
+            ]
+        })
+        .collect()
 }
 
 fn register(test: &TestDriver, texture: glow::Texture) -> GraphicsResource {
-    let (image, flags) = (texture.0.get(), GraphicsFlags::SURFACE_LOAD_STORE);
+    let image = texture.0.get();
+    let flags = GraphicsFlags::SURFACE_LOAD_STORE;
     // SAFETY: OpenGL is current on this thread, and the texture lives as long as its context, which outlives the test.
     let resource =
         unsafe { GraphicsResource::from_gl_image(&test.context(), image, glow::TEXTURE_2D, flags) };
@@ -34,7 +37,7 @@ fn register(test: &TestDriver, texture: glow::Texture) -> GraphicsResource {
 }
 
 #[test]
-fn texture_of_opengl_is_read_and_written_as_an_array_of_each_level() {
+fn opengl_texture_level_is_an_array() {
     on_hardware(OpenGl::open, |test, gl| {
         let levels: Vec<_> = (0..3).map(|level| texels(level, 5)).collect();
         let texture = gl.texture((WIDTH as i32, HEIGHT as i32), &levels);
@@ -80,7 +83,7 @@ fn texture_of_opengl_is_read_and_written_as_an_array_of_each_level() {
 }
 
 #[test]
-fn texture_of_opengl_is_a_mipmapped_array() {
+fn opengl_texture_is_a_mipmapped_array() {
     on_hardware(OpenGl::open, |test, gl| {
         let levels: Vec<_> = (0..3).map(|level| texels(level, 5)).collect();
         let texture = gl.texture((WIDTH as i32, HEIGHT as i32), &levels);
@@ -112,9 +115,10 @@ fn texture_of_opengl_is_a_mipmapped_array() {
 }
 
 #[test]
-fn image_that_opengl_does_not_have_is_an_error_that_names_it() {
+fn missing_opengl_image_is_named_in_the_error() {
     on_hardware(OpenGl::open, |test, _| {
-        let (target, flags) = (glow::TEXTURE_2D, GraphicsFlags::READ_ONLY);
+        let target = glow::TEXTURE_2D;
+        let flags = GraphicsFlags::READ_ONLY;
         // SAFETY: the texture does not exist, which the driver must detect.
         let registered =
             unsafe { GraphicsResource::from_gl_image(&test.context(), 4711, target, flags) };

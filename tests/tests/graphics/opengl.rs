@@ -52,7 +52,7 @@ impl OpenGl {
     pub(crate) fn copy(&self, source: glow::Buffer, target: glow::Buffer, len: i32) {
         // SAFETY: the context is current, and the buffer belongs to it.
         unsafe { self.gl.bind_buffer(glow::COPY_READ_BUFFER, Some(source)) };
-        // SAFETY: as above.
+        // SAFETY: the context is current, and the buffer belongs to it.
         unsafe { self.gl.bind_buffer(glow::COPY_WRITE_BUFFER, Some(target)) };
         // SAFETY: both are bound, and have this many bytes.
         unsafe {
@@ -68,11 +68,8 @@ impl OpenGl {
     }
 
     /// Returns a texture of this size with the given levels: four bytes per texel, in row order.
-    pub(crate) fn texture(
-        &self,
-        (width, height): (i32, i32),
-        levels: &[Vec<[u8; 4]>],
-    ) -> glow::Texture {
+    pub(crate) fn texture(&self, size: (i32, i32), levels: &[Vec<[u8; 4]>]) -> glow::Texture {
+        let (width, height) = size;
         // SAFETY: the context is current.
         let texture = unsafe { self.gl.create_texture() }.expect("a texture can be created");
         // SAFETY: the texture belongs to this context.
@@ -94,7 +91,7 @@ impl OpenGl {
     }
 
     /// Returns a texture with the texels of an EGL image.
-    pub(crate) fn texture_of_image(&self, image: egl::Image) -> glow::Texture {
+    pub(crate) fn texture_from_image(&self, image: egl::Image) -> glow::Texture {
         type Target = unsafe extern "system" fn(u32, egl::EGLImage);
         // SAFETY: the context is current.
         let texture = unsafe { self.gl.create_texture() }.expect("a texture can be created");
@@ -114,15 +111,10 @@ impl OpenGl {
     }
 
     /// Overwrites level 0 of a texture of this size.
-    pub(crate) fn write(
-        &self,
-        texture: glow::Texture,
-        (width, height): (i32, i32),
-        texels: &[[u8; 4]],
-    ) {
+    pub(crate) fn write(&self, texture: glow::Texture, size: (i32, i32), texels: &[[u8; 4]]) {
         // SAFETY: the context is current, and the texture belongs to it.
         unsafe { self.gl.bind_texture(glow::TEXTURE_2D, Some(texture)) };
-        self.write_level(0, (width, height), texels);
+        self.write_level(0, size, texels);
     }
 
     /// Returns the `len` texels of a level.
@@ -153,10 +145,13 @@ impl OpenGl {
     }
 
     /// Overwrites a level of the given size of the bound texture.
-    fn write_level(&self, level: i32, (width, height): (i32, i32), texels: &[[u8; 4]]) {
+    fn write_level(&self, level: i32, size: (i32, i32), texels: &[[u8; 4]]) {
+        let (width, height) = size;
         assert_eq!(texels.len() as i32, width * height, "level {level}");
         let texels = glow::PixelUnpackData::Slice(Some(texels.as_flattened()));
-        let (target, format, kind) = (glow::TEXTURE_2D, glow::RGBA, glow::UNSIGNED_BYTE);
+        let target = glow::TEXTURE_2D;
+        let format = glow::RGBA;
+        let kind = glow::UNSIGNED_BYTE;
         // SAFETY: the slice has the size of the level.
         unsafe {
             self.gl

@@ -121,11 +121,8 @@ impl Vulkan {
     }
 
     /// Returns a 2D image of 32-bit words with this many levels, in memory of its own, that can be imported.
-    pub(crate) fn exported_image(
-        &self,
-        (width, height): (u32, u32),
-        levels: u32,
-    ) -> Exported<vk::Image> {
+    pub(crate) fn exported_image(&self, size: (u32, u32), levels: u32) -> Exported<vk::Image> {
+        let (width, height) = size;
         let kind = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
         let mut external = vk::ExternalMemoryImageCreateInfo::default().handle_types(kind);
         let info = vk::ImageCreateInfo::default()
@@ -182,14 +179,14 @@ impl Vulkan {
         unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }
             .expect("the memory is for the buffer");
         // SAFETY: the memory is host-visible and is mapped once.
-        let place = unsafe {
+        let mapped = unsafe {
             self.device
                 .map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty())
         };
-        let place = place.expect("the host can be given access").cast::<u32>();
+        let words_pointer = mapped.expect("the host can be given access").cast::<u32>();
         // SAFETY: the memory has the size of the words.
-        unsafe { place.copy_from_nonoverlapping(words.as_ptr(), words.len()) };
-        (buffer, place)
+        unsafe { words_pointer.copy_from_nonoverlapping(words.as_ptr(), words.len()) };
+        (buffer, words_pointer)
     }
 
     /// Returns a semaphore that can be imported: a timeline semaphore that starts at 0, or a binary one.
@@ -231,9 +228,10 @@ impl Vulkan {
         record: impl FnOnce(&ash::Device, vk::CommandBuffer),
     ) -> vk::Fence {
         let commands = self.commands(record);
-        let (wait, signal) = (wait.as_slice(), signal.as_slice());
-        let split = |points: &[At]| -> (Vec<_>, Vec<_>) { points.iter().copied().unzip() };
-        let ((waits, wait_values), (signals, signal_values)) = (split(wait), split(signal));
+        let wait = wait.as_slice();
+        let signal = signal.as_slice();
+        let (waits, wait_values): (Vec<_>, Vec<_>) = wait.iter().copied().unzip();
+        let (signals, signal_values): (Vec<_>, Vec<_>) = signal.iter().copied().unzip();
         let mut values = vk::TimelineSemaphoreSubmitInfo::default()
             .wait_semaphore_values(&wait_values)
             .signal_semaphore_values(&signal_values);
@@ -313,12 +311,11 @@ impl Vulkan {
     }
 
     fn memory_type(&self, needs: vk::MemoryRequirements, wanted: vk::MemoryPropertyFlags) -> u32 {
-        let fits = |index: &u32| {
-            let kind = self.memory_types.memory_types[*index as usize];
-            needs.memory_type_bits >> index & 1 == 1 && kind.property_flags.contains(wanted)
-        };
         (0..self.memory_types.memory_type_count)
-            .find(fits)
+            .find(|index| {
+                let kind = self.memory_types.memory_types[*index as usize];
+                needs.memory_type_bits >> index & 1 == 1 && kind.property_flags.contains(wanted)
+            })
             .expect("there is such memory")
     }
 
@@ -369,16 +366,15 @@ fn physical_device(instance: &ash::Instance, uuid: [u8; 16]) -> Result<vk::Physi
     // SAFETY: the instance is live.
     let devices = unsafe { instance.enumerate_physical_devices() }
         .map_err(|error| format!("no devices: {error}"))?;
-    let has_identifier = |device: &vk::PhysicalDevice| {
+    let count = devices.len();
+    let device = devices.into_iter().find(|device| {
         let mut identifiers = vk::PhysicalDeviceIDProperties::default();
         let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut identifiers);
         // SAFETY: the device belongs to this instance.
         unsafe { instance.get_physical_device_properties2(*device, &mut properties) };
         identifiers.device_uuid == uuid
-    };
-    let count = devices.len();
-    let found = devices.into_iter().find(has_identifier);
-    found.ok_or_else(|| format!("none of {count} devices of Vulkan is the first of CUDA"))
+    });
+    device.ok_or_else(|| format!("none of {count} devices of Vulkan is the first of CUDA"))
 }
 
 fn has_extension(instance: &ash::Instance, physical: vk::PhysicalDevice, name: &CStr) -> bool {

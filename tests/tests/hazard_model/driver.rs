@@ -9,19 +9,19 @@ use curium_sys::{
     CUgraphNode, CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureStatus,
 };
 
-/// A set of work items, by number.
+/// A set of work items, identified by number.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Works(u64);
+pub(crate) struct WorkSet(u64);
 
 /// The driver of this thread, and its records.
-pub(crate) struct Notes {
+pub(crate) struct RecordingDriver {
     context: Context,
 }
 
 #[derive(Default)]
 struct State {
     /// The work ordered before the next item of each stream, and before each event. The index is the handle.
-    past: Vec<Works>,
+    past: Vec<WorkSet>,
     /// The stream on which each event was last recorded, by event handle.
     recorded: Vec<usize>,
     /// The inserted waits: the waiting stream, and the stream it waits for.
@@ -41,7 +41,7 @@ thread_local! {
     static STATE: RefCell<State> = RefCell::default();
 }
 
-impl Works {
+impl WorkSet {
     pub(crate) fn one(number: usize) -> Self {
         Self(1 << number)
     }
@@ -59,7 +59,7 @@ impl Works {
     }
 }
 
-impl Notes {
+impl RecordingDriver {
     pub(crate) fn new() -> Self {
         // SAFETY: the functions implement streams and events as far as the model needs.
         let driver = unsafe { Driver::from_api(api()) }.expect("the driver initializes");
@@ -111,10 +111,10 @@ impl Notes {
     }
 
     /// Enqueues a work item on a stream, and returns the set of items ordered before it.
-    pub(crate) fn work(&self, stream: &Stream, number: usize) -> Works {
+    pub(crate) fn work(&self, stream: &Stream, number: usize) -> WorkSet {
         STATE.with_borrow_mut(|state| {
             let past = &mut state.past[index(stream.as_raw())];
-            std::mem::replace(past, past.with(Works::one(number)))
+            std::mem::replace(past, past.with(WorkSet::one(number)))
         })
     }
 
@@ -136,7 +136,7 @@ pub(crate) fn index(stream: CUstream) -> usize {
 
 impl State {
     fn add(&mut self) -> usize {
-        self.past.push(Works::default());
+        self.past.push(WorkSet::default());
         self.recorded.push(usize::MAX);
         self.captures.push(0);
         self.past.len()
@@ -186,31 +186,31 @@ fn api() -> Api {
 ///
 /// # Safety
 ///
-/// `place` is valid for writes.
-unsafe fn answer<T>(place: *mut T, value: T) -> CUresult {
+/// `output` is valid for writes.
+unsafe fn answer<T>(output: *mut T, value: T) -> CUresult {
     STATE.with_borrow_mut(|state| state.calls += 1);
     // SAFETY: the caller guarantees the pointer.
-    unsafe { place.write(value) };
+    unsafe { output.write(value) };
     CUresult::CUDA_SUCCESS
 }
 
-unsafe extern "C" fn version(place: *mut i32) -> CUresult {
-    // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { answer(place, 13_000) }
+unsafe extern "C" fn version(output: *mut i32) -> CUresult {
+    // SAFETY: the wrapper under test passes an output pointer that is valid for writes.
+    unsafe { answer(output, 13_000) }
 }
 
 unsafe extern "C" fn init(_: u32) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
-unsafe extern "C" fn device(place: *mut CUdevice, ordinal: i32) -> CUresult {
-    // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { answer(place, ordinal) }
+unsafe extern "C" fn device(output: *mut CUdevice, ordinal: i32) -> CUresult {
+    // SAFETY: the wrapper under test passes an output pointer that is valid for writes.
+    unsafe { answer(output, ordinal) }
 }
 
-unsafe extern "C" fn retain(place: *mut CUcontext, _: CUdevice) -> CUresult {
-    // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { answer(place, ptr::without_provenance_mut(1)) }
+unsafe extern "C" fn retain(output: *mut CUcontext, _: CUdevice) -> CUresult {
+    // SAFETY: the wrapper under test passes an output pointer that is valid for writes.
+    unsafe { answer(output, ptr::without_provenance_mut(1)) }
 }
 
 unsafe extern "C" fn release(_: CUdevice) -> CUresult {
@@ -218,43 +218,46 @@ unsafe extern "C" fn release(_: CUdevice) -> CUresult {
 }
 
 /// Returns the only context, which is current on every thread.
-unsafe extern "C" fn current(place: *mut CUcontext) -> CUresult {
-    // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { answer(place, ptr::without_provenance_mut(1)) }
+unsafe extern "C" fn current(output: *mut CUcontext) -> CUresult {
+    // SAFETY: the wrapper under test passes an output pointer that is valid for writes.
+    unsafe { answer(output, ptr::without_provenance_mut(1)) }
 }
 
-unsafe extern "C" fn create_stream(place: *mut CUstream, _: u32, _: i32) -> CUresult {
+unsafe extern "C" fn create_stream(output: *mut CUstream, _: u32, _: i32) -> CUresult {
     let handle = STATE.with_borrow_mut(State::add);
-    // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { answer(place, ptr::without_provenance_mut(handle)) }
+    // SAFETY: the wrapper under test passes an output pointer that is valid for writes.
+    unsafe { answer(output, ptr::without_provenance_mut(handle)) }
 }
 
 unsafe extern "C" fn destroy_stream(_: CUstream) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
-unsafe extern "C" fn is_capturing(stream: CUstream, place: *mut CUstreamCaptureStatus) -> CUresult {
-    let status = match capture_of(stream) {
+unsafe extern "C" fn is_capturing(
+    stream: CUstream,
+    output: *mut CUstreamCaptureStatus,
+) -> CUresult {
+    let status = match stream_capture(stream) {
         0 => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
         _ => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
     };
-    // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { answer(place, status) }
+    // SAFETY: the wrapper under test passes an output pointer that is valid for writes.
+    unsafe { answer(output, status) }
 }
 
 unsafe extern "C" fn capture_info(
     stream: CUstream,
     _: *mut CUstreamCaptureStatus,
-    place: *mut u64,
+    output: *mut u64,
     _: *mut CUgraph,
     _: *mut *const CUgraphNode,
     _: *mut usize,
 ) -> CUresult {
-    // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { answer(place, capture_of(stream)) }
+    // SAFETY: the wrapper under test passes an output pointer that is valid for writes.
+    unsafe { answer(output, stream_capture(stream)) }
 }
 
-fn capture_of(stream: CUstream) -> u64 {
+fn stream_capture(stream: CUstream) -> u64 {
     STATE.with_borrow(|state| state.captures[index(stream)])
 }
 
@@ -264,10 +267,10 @@ unsafe extern "C" fn begin_capture(stream: CUstream, _: CUstreamCaptureMode) -> 
     CUresult::CUDA_SUCCESS
 }
 
-unsafe extern "C" fn end_capture(stream: CUstream, place: *mut CUgraph) -> CUresult {
+unsafe extern "C" fn end_capture(stream: CUstream, output: *mut CUgraph) -> CUresult {
     STATE.with_borrow_mut(|state| state.captures[index(stream)] = 0);
-    // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { answer(place, ptr::without_provenance_mut(1)) }
+    // SAFETY: the wrapper under test passes an output pointer that is valid for writes.
+    unsafe { answer(output, ptr::without_provenance_mut(1)) }
 }
 
 unsafe extern "C" fn destroy_graph(_: CUgraph) -> CUresult {
@@ -275,12 +278,12 @@ unsafe extern "C" fn destroy_graph(_: CUgraph) -> CUresult {
 }
 
 unsafe extern "C" fn instantiate(
-    place: *mut CUgraphExec,
+    output: *mut CUgraphExec,
     _: CUgraph,
     _: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
-    // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { answer(place, ptr::without_provenance_mut(1)) }
+    // SAFETY: the wrapper under test passes an output pointer that is valid for writes.
+    unsafe { answer(output, ptr::without_provenance_mut(1)) }
 }
 
 unsafe extern "C" fn launch(_: CUgraphExec, _: CUstream) -> CUresult {
@@ -305,10 +308,10 @@ unsafe extern "C" fn query(_: CUevent) -> CUresult {
     }
 }
 
-unsafe extern "C" fn create_event(place: *mut CUevent, _: u32) -> CUresult {
+unsafe extern "C" fn create_event(output: *mut CUevent, _: u32) -> CUresult {
     let handle = STATE.with_borrow_mut(State::add);
-    // SAFETY: the caller passes a pointer that is valid for writes.
-    unsafe { answer(place, ptr::without_provenance_mut(handle)) }
+    // SAFETY: the wrapper under test passes an output pointer that is valid for writes.
+    unsafe { answer(output, ptr::without_provenance_mut(handle)) }
 }
 
 unsafe extern "C" fn destroy_event(_: CUevent) -> CUresult {
@@ -319,7 +322,8 @@ unsafe extern "C" fn record(event: CUevent, stream: CUstream) -> CUresult {
     STATE.with_borrow_mut(|state| {
         let code = state.admit();
         if code == CUresult::CUDA_SUCCESS {
-            let (event, stream) = (event.addr() - 1, index(stream));
+            let event = event.addr() - 1;
+            let stream = index(stream);
             state.past[event] = state.past[stream];
             state.recorded[event] = stream;
             state.records += 1;
@@ -332,7 +336,8 @@ unsafe extern "C" fn wait(stream: CUstream, event: CUevent, _: u32) -> CUresult 
     STATE.with_borrow_mut(|state| {
         let code = state.admit();
         if code == CUresult::CUDA_SUCCESS {
-            let (event, stream) = (event.addr() - 1, index(stream));
+            let event = event.addr() - 1;
+            let stream = index(stream);
             state.past[stream] = state.past[stream].with(state.past[event]);
             let recorded = state.recorded[event];
             state.waits.push((stream, recorded));

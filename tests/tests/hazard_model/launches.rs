@@ -7,10 +7,10 @@ use curium_driver::hazard::Accesses;
 use curium_driver::{Error, Graph, GraphExec, Result, Stream};
 use curium_tests::guard;
 
-use super::driver::{Notes, Works};
+use super::driver::{RecordingDriver, WorkSet};
 
 const STREAMS: usize = 3;
-const LONGEST: usize = if cfg!(debug_assertions) { 3 } else { 4 };
+const MAX_LENGTH: usize = if cfg!(debug_assertions) { 3 } else { 4 };
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
@@ -43,34 +43,35 @@ impl Kind {
 type Step = (Kind, usize);
 
 struct Run<'a> {
-    notes: &'a Notes,
+    driver: &'a RecordingDriver,
     streams: [Stream; STREAMS],
     accesses: Accesses,
     graphs: Option<[GraphExec; 2]>,
-    /// The accesses so far, starting with the allocation: whether each writes, and its number.
-    done: Vec<(bool, usize)>,
+    /// The accesses so far, starting with the allocation: `true` for a write, and the number.
+    performed: Vec<(bool, usize)>,
     /// A kind of access that is not recorded, as a negative control.
     forgotten: Option<Kind>,
 }
 
 impl<'a> Run<'a> {
-    fn new(notes: &'a Notes, forgotten: Option<Kind>) -> Self {
-        notes.clear();
-        let streams = [(); STREAMS].map(|()| notes.stream());
-        notes.work(&streams[0], 0);
+    fn new(driver: &'a RecordingDriver, forgotten: Option<Kind>) -> Self {
+        driver.clear();
+        let streams = [(); STREAMS].map(|()| driver.stream());
+        driver.work(&streams[0], 0);
         let accesses = Accesses::leasable(&streams[0]);
         Self {
-            notes,
+            driver,
             streams,
             accesses,
             graphs: None,
-            done: vec![(true, 0)],
+            performed: vec![(true, 0)],
             forgotten,
         }
     }
 
     fn capture(&mut self) -> Result<()> {
-        let (context, accesses) = (self.notes.context(), &mut self.accesses);
+        let context = self.driver.context();
+        let accesses = &mut self.accesses;
         let reader = Graph::capture(context, |scope| {
             accesses.before_read(&mut guard(scope))?;
             accesses.after_read(&mut guard(scope));
@@ -85,14 +86,15 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn step(&mut self, (kind, stream): Step) -> std::result::Result<(), String> {
+    fn step(&mut self, step: Step) -> std::result::Result<(), String> {
+        let (kind, stream) = step;
         let stream = self.streams[stream].clone();
         if self.forgotten != Some(kind) {
             self.before(kind, &stream)
                 .map_err(|error| error.to_string())?;
         }
-        let number = self.done.len();
-        let past = self.notes.work(&stream, number);
+        let number = self.performed.len();
+        let past = self.driver.work(&stream, number);
         match kind {
             Kind::Read => self.accesses.after_read(&mut guard(&stream)),
             Kind::Write => self.accesses.after_write(&mut guard(&stream)),
@@ -100,23 +102,23 @@ impl<'a> Run<'a> {
             Kind::LaunchReader | Kind::LaunchWriter => {}
         }
         let last = self
-            .done
+            .performed
             .iter()
             .rposition(|(is_write, _)| *is_write)
             .unwrap_or_default();
-        let conflicts = self.done[last..]
+        let conflicts = self.performed[last..]
             .iter()
             .filter(|(is_write, _)| *is_write || kind.is_write());
         let missing = conflicts
-            .fold(Works::default(), |all, (_, work)| {
-                all.with(Works::one(*work))
+            .fold(WorkSet::default(), |all, (_, work)| {
+                all.with(WorkSet::one(*work))
             })
             .without(past);
-        self.done.push((kind.is_write(), number));
+        self.performed.push((kind.is_write(), number));
         if missing.is_empty() {
             Ok(())
         } else {
-            Err(format!("{kind:?} does not come behind {missing:?}"))
+            Err(format!("{kind:?} is not ordered after {missing:?}"))
         }
     }
 
@@ -132,17 +134,19 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Runs every program of up to `longest` steps, captured before each step in turn; returns the number of programs, the
+/// Runs every program of up to `max_length` steps, captured before each step in turn; returns the number of programs, the
 /// number of failures, and the first failure.
-fn check_all(longest: usize, forgotten: Option<Kind>) -> (u64, u64, Option<String>) {
-    let notes = Notes::new();
-    let (mut programs, mut wrong, mut first) = (0, 0, None);
-    each(&mut Vec::new(), longest, &mut |steps| {
+fn check_all(max_length: usize, forgotten: Option<Kind>) -> (u64, u64, Option<String>) {
+    let driver = RecordingDriver::new();
+    let mut programs = 0;
+    let mut violations = 0;
+    let mut first = None;
+    each(&mut Vec::new(), max_length, &mut |steps| {
         for captured in 0..steps.len() {
             if steps[..captured].iter().any(|(kind, _)| kind.is_launch()) {
                 break;
             }
-            let mut run = Run::new(&notes, forgotten);
+            let mut run = Run::new(&driver, forgotten);
             let result = steps.iter().enumerate().try_for_each(|(index, step)| {
                 if index == captured {
                     run.capture().map_err(|error| error.to_string())?;
@@ -150,15 +154,15 @@ fn check_all(longest: usize, forgotten: Option<Kind>) -> (u64, u64, Option<Strin
                 run.step(*step)
             });
             programs += 1;
-            if let Err(broken) = result {
-                wrong += 1;
+            if let Err(violation) = result {
+                violations += 1;
                 first.get_or_insert_with(|| {
-                    format!("{broken}, captured before step {captured} of {steps:?}")
+                    format!("{violation}, captured before step {captured} of {steps:?}")
                 });
             }
         }
     });
-    (programs, wrong, first)
+    (programs, violations, first)
 }
 
 /// Calls `check` with every program up to a length, up to renaming of streams.
@@ -180,19 +184,22 @@ fn each(steps: &mut Vec<Step>, length: usize, check: &mut impl FnMut(&[Step])) {
 }
 
 #[test]
-fn every_short_program_with_launches_orders_all_that_conflict() {
-    let (programs, wrong, first) = check_all(LONGEST, None);
-    assert!(wrong == 0, "{wrong} of {programs} are wrong: {first:?}");
+fn every_short_program_with_launches_is_ordered() {
+    let (programs, violations, first) = check_all(MAX_LENGTH, None);
+    assert!(
+        violations == 0,
+        "{violations} of {programs} are wrong: {first:?}"
+    );
     assert!(programs > 1_000, "{programs} programs");
 }
 
 #[test]
 fn model_finds_programs_that_forget_a_launch() {
     for kind in [Kind::LaunchReader, Kind::LaunchWriter, Kind::Write] {
-        let (programs, wrong, _) = check_all(2, Some(kind));
+        let (programs, violations, _) = check_all(2, Some(kind));
         assert!(
-            wrong > 3,
-            "{wrong} of {programs} are wrong without the waits and notes of {kind:?}"
+            violations > 3,
+            "{violations} of {programs} are wrong without the waits and records of {kind:?}"
         );
     }
 }

@@ -6,14 +6,14 @@ use curium_driver::Stream;
 use curium_driver::hazard::Accesses;
 use curium_tests::guard;
 
-use super::driver::{Notes, Works, index};
+use super::driver::{RecordingDriver, WorkSet, index};
 
 const STREAMS: usize = 3;
-const PIECES: usize = 2;
+const ALLOCATIONS: usize = 2;
 
 /// A kind of access to an allocation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Use {
+pub(crate) enum AccessKind {
     Read,
     Write,
     /// The deallocation, which waits like a write. A new allocation on the stream replaces it.
@@ -23,8 +23,8 @@ pub(crate) enum Use {
 /// One access on one stream.
 #[derive(Clone, Copy)]
 struct Step {
-    what: Use,
-    piece: usize,
+    kind: AccessKind,
+    allocation: usize,
     stream: usize,
 }
 
@@ -32,30 +32,30 @@ struct Step {
 pub(crate) struct Program<'a>(&'a [Step]);
 
 /// An allocation with the state of the model.
-struct Piece {
+struct Allocation {
     accesses: Accesses,
     /// The accesses since its allocation, which is the first.
-    uses: Vec<Done>,
+    history: Vec<Access>,
 }
 
 /// A performed access.
-struct Done {
-    what: Use,
+struct Access {
+    kind: AccessKind,
     stream: usize,
     number: usize,
 }
 
 /// One run of a program.
 struct Run<'a> {
-    notes: &'a Notes,
+    driver: &'a RecordingDriver,
     streams: [Stream; STREAMS],
-    pieces: Vec<Piece>,
+    allocations: Vec<Allocation>,
     /// The number of work items.
     works: usize,
     /// For each pair of streams, the number of items of the second that the first has waited for.
     waited: [[usize; STREAMS]; STREAMS],
     /// A kind of access without recorded waits, as a negative control.
-    forgotten: Option<Use>,
+    forgotten: Option<AccessKind>,
     calls: u64,
 }
 
@@ -67,9 +67,13 @@ impl Program<'_> {
 
     /// Runs the program with the `failing`-th record or wait failing, and returns the number of calls, or the
     /// violation.
-    pub(crate) fn run(&self, notes: &Notes, failing: Option<u64>) -> Result<u64, String> {
-        let mut run = Run::new(notes, None);
-        notes.fail(failing.unwrap_or_default());
+    pub(crate) fn run(
+        &self,
+        driver: &RecordingDriver,
+        failing: Option<u64>,
+    ) -> Result<u64, String> {
+        let mut run = Run::new(driver, None);
+        driver.fail(failing.unwrap_or_default());
         for step in self.0 {
             run.step(*step, failing.is_some())?;
         }
@@ -77,8 +81,12 @@ impl Program<'_> {
     }
 
     /// Runs the program without the ordering of one kind of access.
-    pub(crate) fn run_forgetting(&self, notes: &Notes, what: Use) -> Result<(), String> {
-        let mut run = Run::new(notes, Some(what));
+    pub(crate) fn run_forgetting(
+        &self,
+        driver: &RecordingDriver,
+        kind: AccessKind,
+    ) -> Result<(), String> {
+        let mut run = Run::new(driver, Some(kind));
         self.0.iter().try_for_each(|step| run.step(*step, false))
     }
 }
@@ -89,15 +97,19 @@ fn extend(steps: &mut Vec<Step>, length: usize, check: &mut impl FnMut(&Program<
     if length == 0 {
         return check(&Program(steps));
     }
-    // Both allocations are made on the first stream.
+    // Both allocations are on the first stream.
     let streams = steps.iter().map(|step| step.stream).max().unwrap_or(0) + 2;
-    let pieces = steps.iter().map(|step| step.piece + 2).max().unwrap_or(1);
-    for what in [Use::Read, Use::Write, Use::Free] {
-        for piece in 0..pieces.min(PIECES) {
+    let allocations = steps
+        .iter()
+        .map(|step| step.allocation + 2)
+        .max()
+        .unwrap_or(1);
+    for kind in [AccessKind::Read, AccessKind::Write, AccessKind::Free] {
+        for allocation in 0..allocations.min(ALLOCATIONS) {
             for stream in 0..streams.min(STREAMS) {
                 steps.push(Step {
-                    what,
-                    piece,
+                    kind,
+                    allocation,
                     stream,
                 });
                 extend(steps, length - 1, check);
@@ -108,57 +120,57 @@ fn extend(steps: &mut Vec<Step>, length: usize, check: &mut impl FnMut(&Program<
 }
 
 impl<'a> Run<'a> {
-    fn new(notes: &'a Notes, forgotten: Option<Use>) -> Self {
-        notes.clear();
-        let streams = [(); STREAMS].map(|()| notes.stream());
+    fn new(driver: &'a RecordingDriver, forgotten: Option<AccessKind>) -> Self {
+        driver.clear();
+        let streams = [(); STREAMS].map(|()| driver.stream());
         let mut run = Self {
-            notes,
+            driver,
             streams,
-            pieces: Vec::new(),
+            allocations: Vec::new(),
             works: 0,
             waited: Default::default(),
             forgotten,
             calls: 0,
         };
-        for _ in 0..PIECES {
-            let piece = run.allocate(0);
-            run.pieces.push(piece);
+        for _ in 0..ALLOCATIONS {
+            let allocation = run.allocate(0);
+            run.allocations.push(allocation);
         }
         run
     }
 
-    fn allocate(&mut self, stream: usize) -> Piece {
+    fn allocate(&mut self, stream: usize) -> Allocation {
         let (number, _) = self.work(stream);
         let accesses = Accesses::allocated(&self.streams[stream]);
-        Piece {
+        Allocation {
             accesses,
-            uses: vec![Done {
-                what: Use::Write,
+            history: vec![Access {
+                kind: AccessKind::Write,
                 stream,
                 number,
             }],
         }
     }
 
-    fn work(&mut self, stream: usize) -> (usize, Works) {
+    fn work(&mut self, stream: usize) -> (usize, WorkSet) {
         let number = self.works;
         self.works += 1;
-        (number, self.notes.work(&self.streams[stream], number))
+        (number, self.driver.work(&self.streams[stream], number))
     }
 
     fn step(&mut self, step: Step, may_fail: bool) -> Result<(), String> {
         let Step {
-            what,
-            piece,
+            kind,
+            allocation,
             stream,
         } = step;
         let needed = self.needed(step);
-        let outcome = match what {
-            _ if self.forgotten == Some(what) => Ok(()),
-            Use::Read => self.pieces[piece]
+        let outcome = match kind {
+            _ if self.forgotten == Some(kind) => Ok(()),
+            AccessKind::Read => self.allocations[allocation]
                 .accesses
                 .before_read(&mut guard(&self.streams[stream])),
-            Use::Write | Use::Free => self.pieces[piece]
+            AccessKind::Write | AccessKind::Free => self.allocations[allocation]
                 .accesses
                 .before_write(&mut guard(&self.streams[stream])),
         };
@@ -170,17 +182,18 @@ impl<'a> Run<'a> {
                 Err(error.to_string())
             };
         }
-        self.put(step)
+        self.enqueue(step)
     }
 
     /// Returns the streams with conflicting accesses for which the stream of this step has not waited.
     fn needed(&self, step: Step) -> Vec<usize> {
-        let conflicts = self.pieces[step.piece].conflicts(step.what);
+        let conflicts = self.allocations[step.allocation].conflicts(step.kind);
         let mut streams: Vec<_> = conflicts
-            .filter(|done| {
-                done.stream != step.stream && self.waited[step.stream][done.stream] <= done.number
+            .filter(|access| {
+                access.stream != step.stream
+                    && self.waited[step.stream][access.stream] <= access.number
             })
-            .map(|done| done.stream)
+            .map(|access| access.stream)
             .collect();
         streams.sort_unstable();
         streams.dedup();
@@ -194,19 +207,14 @@ impl<'a> Run<'a> {
         needed: &[usize],
         has_failed: bool,
     ) -> Result<(), String> {
-        let (waits, records) = self.notes.take_waits();
+        let (waits, records) = self.driver.take_waits();
         self.calls += (waits.len() + records) as u64 + u64::from(has_failed);
-        let position = |raw: usize| {
-            self.streams
-                .iter()
-                .position(|stream| index(stream.as_raw()) == raw)
-        };
         let mut others = Vec::new();
         for (waiting, other) in &waits {
-            let (waiting, other) = (
-                position(*waiting),
-                position(*other).ok_or("an event of no stream was waited for")?,
-            );
+            let waiting = self.stream_with_index(*waiting);
+            let other = self
+                .stream_with_index(*other)
+                .ok_or("an event of no stream was waited for")?;
             if waiting != Some(stream) || others.contains(&other) || !needed.contains(&other) {
                 return Err(format!(
                     "stream {waiting:?} waited for stream {other}, and must wait for {needed:?} only"
@@ -220,43 +228,50 @@ impl<'a> Run<'a> {
                 waits.len()
             ));
         }
-        others
-            .iter()
-            .for_each(|other| self.waited[stream][*other] = self.works);
+        for other in others {
+            self.waited[stream][other] = self.works;
+        }
         Ok(())
     }
 
+    /// Returns the number of the stream with this index in the driver's records.
+    fn stream_with_index(&self, raw: usize) -> Option<usize> {
+        self.streams
+            .iter()
+            .position(|stream| index(stream.as_raw()) == raw)
+    }
+
     /// Enqueues the work on its stream, and checks that it is ordered after all conflicting accesses.
-    fn put(&mut self, step: Step) -> Result<(), String> {
+    fn enqueue(&mut self, step: Step) -> Result<(), String> {
         let Step {
-            what,
-            piece,
+            kind,
+            allocation,
             stream,
         } = step;
         let (number, past) = self.work(stream);
-        let conflicts = self.pieces[piece].conflicts(what);
+        let conflicts = self.allocations[allocation].conflicts(kind);
         let missing = conflicts
-            .fold(Works::default(), |all, done| {
-                all.with(Works::one(done.number))
+            .fold(WorkSet::default(), |all, access| {
+                all.with(WorkSet::one(access.number))
             })
             .without(past);
         if !missing.is_empty() {
             return Err(format!(
-                "work {number}, a {what:?} on stream {stream}, does not come behind {missing:?}"
+                "work {number}, a {kind:?} on stream {stream}, is not ordered after {missing:?}"
             ));
         }
-        match what {
-            Use::Read => self.pieces[piece]
+        match kind {
+            AccessKind::Read => self.allocations[allocation]
                 .accesses
                 .after_read(&mut guard(&self.streams[stream])),
-            Use::Write => self.pieces[piece]
+            AccessKind::Write => self.allocations[allocation]
                 .accesses
                 .after_write(&mut guard(&self.streams[stream])),
-            Use::Free => self.pieces[piece] = self.allocate(stream),
+            AccessKind::Free => self.allocations[allocation] = self.allocate(stream),
         }
-        if what != Use::Free {
-            self.pieces[piece].uses.push(Done {
-                what,
+        if kind != AccessKind::Free {
+            self.allocations[allocation].history.push(Access {
+                kind,
                 stream,
                 number,
             });
@@ -265,30 +280,33 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Piece {
+impl Allocation {
     /// Returns the accesses that conflict with one of this kind: for a read the last write, otherwise the last write
     /// and all later reads.
-    fn conflicts(&self, what: Use) -> impl Iterator<Item = &Done> {
+    fn conflicts(&self, kind: AccessKind) -> impl Iterator<Item = &Access> {
         let last = self
-            .uses
+            .history
             .iter()
-            .rposition(|done| done.what == Use::Write)
+            .rposition(|access| access.kind == AccessKind::Write)
             .unwrap_or_default();
-        self.uses[last..]
+        self.history[last..]
             .iter()
-            .filter(move |done| what != Use::Read || done.what == Use::Write)
+            .filter(move |access| kind != AccessKind::Read || access.kind == AccessKind::Write)
     }
 }
 
 impl fmt::Display for Program<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Step {
-            what,
-            piece,
+            kind,
+            allocation,
             stream,
         } in self.0
         {
-            writeln!(formatter, "{what:?} of piece {piece} on stream {stream}")?;
+            writeln!(
+                formatter,
+                "{kind:?} of allocation {allocation} on stream {stream}"
+            )?;
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! A library with the functions of cuBLAS that `cudarc_interop` uses. It multiplies on the host, between two copies by the driver.
+//! A library with the functions of cuBLAS that `cudarc_interop` uses. It multiplies on the host, between two copies by
+//! the driver.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -71,7 +72,9 @@ pub unsafe extern "C" fn cublasSgemm_v2(
         let code = unsafe { copy_to_host(values.as_mut_ptr(), from, count * 4) };
         if code == 0 { values } else { vec![f32::NAN; count] }
     };
-    let (a, b, mut product) = (read(a, lda * k), read(b, ldb * n), read(c, ldc * n));
+    let a = read(a, lda * k);
+    let b = read(b, ldb * n);
+    let mut product = read(c, ldc * n);
     for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
         product[column * ldc + row] = (0..k).map(|k| a[k * lda + row] * b[column * ldb + k]).sum();
     }

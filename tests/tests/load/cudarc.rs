@@ -18,22 +18,21 @@ fn interop(folder: &Path) -> String {
         .env("CURIUM_DRIVER_PATH", &*SIMULATOR)
         .env("LD_LIBRARY_PATH", libraries);
     let output = command.output().expect("the program can be started");
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {out}{err}", output.status);
     out.into_owned()
 }
 
 #[test]
-fn cudarc_copies_between_buffers_of_curium_on_its_stream() {
+fn cudarc_copies_between_curium_buffers() {
     let out = interop(&folder("without_blas"));
     assert_eq!(out, "copied: [3.0, 6.0, 9.0]\nno cuBLAS found\n");
 }
 
+/// cuBLAS as loaded by cudarc multiplies buffers of Curium on Curium's stream.
 #[test]
-fn cublas_of_cudarc_multiplies_buffers_of_curium_on_its_stream() {
+fn cudarc_multiplies_curium_buffers() {
     let folder = folder("blas");
     build(&folder.join("libcublas.so"), BLAS);
     let product = |row: usize, column: usize| {

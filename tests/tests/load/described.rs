@@ -52,12 +52,13 @@ fn build_example(path: &Path, version: i32, create: &str) {
 fn load(path: &Path) -> Result<Api, LoadError> {
     // SAFETY: the libraries of these tests have functions of the declared signatures.
     let library = unsafe { EXAMPLE.load_from(path) }?;
-    // SAFETY: as above.
+    // SAFETY: the libraries of these tests have functions of the declared signatures.
     Ok(unsafe { library.table() })
 }
 
+/// The table has the exported functions and lacks the others.
 #[test]
-fn described_library_fills_its_table_and_lacks_what_it_does_not_export() {
+fn described_library_fills_its_table() {
     for (name, symbol) in [
         ("plain", "exampleCreate"),
         ("versioned", "__exampleCreate_12_0"),
@@ -75,7 +76,7 @@ fn described_library_fills_its_table_and_lacks_what_it_does_not_export() {
 }
 
 #[test]
-fn library_that_fails_the_check_of_its_description_is_rejected() {
+fn library_that_fails_its_check_is_rejected() {
     let path = folder("described").join("stub");
     build_example(&path, 0, "exampleCreate");
     let error = load(&path).err().expect("version 0 is rejected");
@@ -93,7 +94,7 @@ fn library_that_fails_the_check_of_its_description_is_rejected() {
 }
 
 #[test]
-fn library_of_another_name_is_rejected_by_the_function_that_it_lacks() {
+fn library_without_a_function_is_rejected() {
     let path = folder("described").join("other");
     build(
         &path,
@@ -113,7 +114,7 @@ fn library_of_another_name_is_rejected_by_the_function_that_it_lacks() {
 }
 
 #[test]
-fn library_that_is_not_installed_is_an_error_that_lists_each_name() {
+fn missing_library_is_an_error_with_each_name() {
     // SAFETY: no library has these names.
     let error = unsafe { EXAMPLE.load() }.expect_err("no library has these names");
     let tried: Vec<_> = error

@@ -23,7 +23,7 @@ fn summary(test: &str, variables: &[(&str, &str)]) -> (Output, String) {
 }
 
 #[test]
-fn program_writes_a_summary_to_the_file_in_the_environment() {
+fn program_writes_a_summary_to_a_configured_file() {
     let (output, text) = summary("right", &[]);
     assert_reports_saxpy(&output);
     assert!(text.contains("\ncalled cuLaunchKernel: 1\n"), "{text}");
@@ -43,7 +43,7 @@ fn program_writes_a_summary_to_the_file_in_the_environment() {
 }
 
 #[test]
-fn program_meets_the_faults_of_the_environment() {
+fn program_meets_configured_faults() {
     let fault = (
         "CURIUM_SIM_FAULTS",
         "cuMemAllocAsync@2=OUT_OF_MEMORY,cuLaunchKernel=1us",
@@ -58,7 +58,7 @@ fn program_meets_the_faults_of_the_environment() {
 }
 
 #[test]
-fn program_uses_the_device_and_the_memory_of_the_environment() {
+fn program_uses_the_configured_device() {
     let (output, _) = summary(
         "model",
         &[
@@ -85,7 +85,7 @@ fn variable_that_makes_no_sense_is_named_on_stderr() {
 }
 
 #[test]
-fn program_writes_a_trace_to_the_file_in_the_environment() {
+fn program_writes_a_trace_to_a_configured_file() {
     let folder = folder("trace");
     for variable in ["CURIUM_SIM_TRACE", "CURIUM_TRACE"] {
         let path = folder.join(variable);
@@ -104,11 +104,10 @@ fn program_writes_a_trace_to_the_file_in_the_environment() {
             .expect("each event ends in a comma");
         let events: Vec<serde_json::Value> =
             serde_json::from_str(&events).expect("the trace is a list of events");
-        let of = |name: &str| events.iter().filter(|event| event["name"] == name).count();
-        assert!(
-            of("cuInit") >= 2 && of("cuLaunchKernel") >= 2 && of("cuMemAllocAsync") >= 2,
-            "{variable}: {text}"
-        );
+        for name in ["cuInit", "cuLaunchKernel", "cuMemAllocAsync"] {
+            let count = events.iter().filter(|event| event["name"] == name).count();
+            assert!(count >= 2, "{variable}: {name}: {text}");
+        }
         let processes: std::collections::BTreeSet<_> = events
             .iter()
             .filter_map(|event| event["pid"].as_u64())
@@ -128,18 +127,17 @@ fn report_fault(checks: &str) -> (Output, String, String) {
         .env("CURIUM_SIM_CHECKS", checks)
         .output()
         .expect("the program can be started");
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    let (out, err) = (out.into_owned(), err.into_owned());
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    let out = out.into_owned();
+    let err = err.into_owned();
     (output, out, err)
 }
 
 const FAULT: &str = "curium-sim: kernel `write_at`: illegal address: 4-byte write at 0x";
 
 #[test]
-fn faulting_kernel_ends_the_work_unless_faults_are_only_reported() {
+fn faulting_kernel_loses_the_context_if_configured() {
     for (checks, is_written) in [("error", true), ("quiet", false)] {
         let (output, out, err) = report_fault(checks);
         assert_eq!(output.status.code(), Some(1), "{checks}: {out}{err}");
@@ -159,7 +157,7 @@ fn faulting_kernel_ends_the_work_unless_faults_are_only_reported() {
 }
 
 #[test]
-fn summary_names_leaked_objects_with_their_call_stack_if_configured() {
+fn summary_lists_leaks_with_call_stacks() {
     let path = folder("summary").join("leak");
     for backtraces in ["off", "on"] {
         let mut command = Command::new(&*REPORT);
@@ -191,7 +189,7 @@ fn summary_names_leaked_objects_with_their_call_stack_if_configured() {
 }
 
 #[test]
-fn process_aborts_at_the_first_fault_where_it_is_set_so() {
+fn process_aborts_at_the_first_fault_if_configured() {
     use std::os::unix::process::ExitStatusExt as _;
 
     let (output, out, err) = report_fault("abort");

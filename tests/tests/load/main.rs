@@ -50,13 +50,12 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// The simulator with the symbols of CUDA 13.0 and no newer ones, linked as `cargo xtask sim --cuda 13.0` does.
 static OLD_SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
-    let (objects, folder) = (
-        SIMULATOR.with_file_name("../debug/libcurium_sim_libraries.a"),
-        folder("simulator_13_0"),
-    );
+    let objects = SIMULATOR.with_file_name("../debug/libcurium_sim_libraries.a");
+    let folder = folder("simulator_13_0");
     let old = Function::all().filter(|function| function.since() <= CudaVersion::new(13, 0));
     let exports: String = old.map(|function| format!("{function};\n")).collect();
-    let (script, library) = (folder.join("exports.map"), folder.join("libcuda.so.1"));
+    let script = folder.join("exports.map");
+    let library = folder.join("libcuda.so.1");
     std::fs::write(&script, format!("{{ global:\n{exports}local: *; }};\n"))
         .expect("a file can be written");
     let mut linker = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
@@ -228,10 +227,8 @@ fn report_command(variables: &[(&str, &Path)]) -> Command {
 
 #[track_caller]
 fn assert_reports_saxpy(output: &Output) -> String {
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {out}{err}", output.status);
     assert!(out.contains("saxpy: [12.0, 24.0, 36.0]"), "{out}{err}");
     out.into_owned()
@@ -246,7 +243,7 @@ fn assert_reports_error(output: &Output) -> String {
 }
 
 #[test]
-fn absent_file_is_an_error_that_names_path_reason_and_remedy() {
+fn absent_file_is_an_error_with_a_remedy() {
     let path = folder("absent").join("libcuda.so.1");
     let (rejection, text) = rejection(&path);
     assert!(
@@ -316,7 +313,7 @@ fn stub_is_an_error_with_its_origin_and_a_hint() {
 }
 
 #[test]
-fn driver_that_is_too_old_is_an_error_that_names_both_versions() {
+fn outdated_driver_is_an_error_with_both_versions() {
     let path = folder("old").join("libcuda.so.1");
     build_driver(&path, 0, 11040);
     let (rejection, text) = rejection(&path);
@@ -335,7 +332,7 @@ fn driver_that_is_too_old_is_an_error_that_names_both_versions() {
 }
 
 #[test]
-fn driver_that_does_not_say_its_version_is_an_error_with_its_code() {
+fn driver_without_a_version_is_an_error() {
     let path = folder("no_version").join("libcuda.so.1");
     build_driver(&path, 999, 0);
     let (rejection, text) = rejection(&path);
@@ -346,8 +343,9 @@ fn driver_that_does_not_say_its_version_is_an_error_with_its_code() {
     assert!(text.contains("failed (code 999)"), "{text}");
 }
 
+/// A missing function is an error only when it is called.
 #[test]
-fn driver_without_some_functions_loads_and_names_them_when_they_are_needed() {
+fn driver_without_some_functions_loads() {
     let path = folder("few").join("libcuda.so.1");
     build_driver(&path, 0, 12040);
     let api = load(&path).expect("the library has the functions of a driver");
@@ -371,19 +369,19 @@ fn driver_without_some_functions_loads_and_names_them_when_they_are_needed() {
 }
 
 #[test]
-fn program_runs_a_kernel_on_the_library_that_a_variable_names() {
+fn program_runs_on_the_named_library() {
     let out = assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR)]));
     assert!(out.to_lowercase().contains("simulat"), "{out}");
 }
 
 #[test]
-fn program_runs_a_kernel_on_the_library_in_a_folder_that_a_variable_names() {
+fn program_runs_on_the_library_in_a_named_folder() {
     let folder = SIMULATOR.parent().expect("a file lies in a folder");
     assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", folder)]));
 }
 
 #[test]
-fn program_runs_a_kernel_on_the_library_that_the_system_finds() {
+fn program_runs_on_the_system_library() {
     let folder = SIMULATOR.parent().expect("a file lies in a folder");
     assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder)]));
     let empty = Path::new("");
@@ -394,7 +392,7 @@ fn program_runs_a_kernel_on_the_library_that_the_system_finds() {
 }
 
 #[test]
-fn library_that_a_variable_names_is_the_only_one_tried() {
+fn library_in_a_variable_is_the_only_one_tried() {
     let path = folder("only").join("absent.so");
     let simulator = SIMULATOR.parent().expect("a file lies in a folder");
     let text = assert_reports_error(&report(&[
@@ -406,21 +404,22 @@ fn library_that_a_variable_names_is_the_only_one_tried() {
 }
 
 #[test]
-fn folder_that_a_variable_names_is_tried_with_both_names() {
+fn folder_in_a_variable_is_tried_with_both_names() {
     let folder = folder("both");
     build_driver(&folder.join("libcuda.so"), 34, 0);
     let text = assert_reports_error(&report(&[("CURIUM_DRIVER_PATH", &folder)]));
-    let (first, second) = (folder.join("libcuda.so.1"), folder.join("libcuda.so"));
-    let place = |path: &Path| text.find(&format!("\n  {}: ", path.display()));
+    let first = folder.join("libcuda.so.1");
+    let second = folder.join("libcuda.so");
+    let positions = [first, second].map(|path| text.find(&format!("\n  {}: ", path.display())));
     assert!(
-        place(&first).expect("the first is named") < place(&second).expect("the second is named"),
+        positions[0].expect("the first is named") < positions[1].expect("the second is named"),
         "{text}"
     );
     assert!(text.contains("stub library"), "{text}");
 }
 
 #[test]
-fn machine_without_a_driver_is_an_error_that_lists_the_paths_tried() {
+fn missing_driver_is_an_error_with_the_paths_tried() {
     if uses_cuda() {
         return;
     }
@@ -439,7 +438,7 @@ fn machine_without_a_driver_is_an_error_that_lists_the_paths_tried() {
 }
 
 #[test]
-fn driver_lists_the_functions_of_newer_versions_as_missing() {
+fn driver_lists_newer_functions_as_missing() {
     let path = folder("version_13_0").join("libcuda.so.1");
     build_driver(&path, 0, 13000);
     let driver = report(&[("CURIUM_DRIVER_PATH", &path)]);
@@ -469,7 +468,7 @@ fn program_runs_a_kernel_on_the_oldest_driver() {
 }
 
 #[test]
-fn simulator_of_an_older_driver_lacks_the_functions_of_newer_ones() {
+fn simulated_old_driver_lacks_newer_functions() {
     let version = Path::new("13.0");
     let output = report(&[
         ("CURIUM_DRIVER_PATH", &OLD_SIMULATOR),
@@ -501,10 +500,8 @@ fn found_init(api: &Api) -> *mut c_void {
     let look_up = api
         .cuGetProcAddress_v2
         .expect("the library has every function");
-    let (mut address, mut status) = (
-        std::ptr::null_mut(),
-        CUdriverProcAddressQueryResult(u32::MAX),
-    );
+    let mut address = std::ptr::null_mut();
+    let mut status = CUdriverProcAddressQueryResult(u32::MAX);
     // SAFETY: the name is NUL-terminated, and both addresses are valid for writes.
     let code = unsafe {
         look_up(
@@ -524,13 +521,13 @@ fn found_init(api: &Api) -> *mut c_void {
 }
 
 #[test]
-fn function_that_the_library_finds_by_name_is_the_one_that_it_exports() {
+fn resolved_function_is_the_exported_one() {
     let api = load(&SIMULATOR).expect("it is a driver");
     assert_eq!(found_init(&api).cast_const(), api.address(Function::cuInit));
 }
 
 #[test]
-fn child_of_a_process_that_initialized_the_library_finds_it_uninitialized() {
+fn forked_child_finds_the_library_uninitialized() {
     let init = load(&SIMULATOR)
         .expect("it is a driver")
         .cuInit
@@ -538,23 +535,21 @@ fn child_of_a_process_that_initialized_the_library_finds_it_uninitialized() {
     // SAFETY: `cuInit` accepts 0.
     assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
     in_fork(|| {
-        // SAFETY: as above; the library returns an error if it is unusable in a child.
+        // SAFETY: `cuInit` accepts 0; the library returns an error if it is unusable in a child.
         assert_eq!(unsafe { init(0) }, CUresult::CUDA_ERROR_NOT_INITIALIZED);
     });
 }
 
 #[test]
-fn resolved_functions_fail_in_a_forked_child_as_symbols_do() {
+fn resolved_functions_fail_in_a_forked_child() {
     type Count = unsafe extern "C" fn(*mut i32) -> CUresult;
 
     let api = load(&SIMULATOR).expect("the simulator loads");
     // SAFETY: this is `cuInit`, which takes no flags.
     let code = unsafe { api.cuInit.expect("some driver has it")(0) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
-    let (find, mut address) = (
-        api.cuGetProcAddress_v2.expect("the simulator has it"),
-        std::ptr::null_mut(),
-    );
+    let find = api.cuGetProcAddress_v2.expect("the simulator has it");
+    let mut address = std::ptr::null_mut();
     // SAFETY: the name is NUL-terminated, the address is valid for writes, and the status is optional.
     let code = unsafe {
         find(

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{SIMULATOR, assert_reports_saxpy, report_command};
 
 #[test]
-fn ranks_of_a_program_exchange_data_through_the_simulators_nccl() {
+fn ranks_exchange_data_through_the_simulated_nccl() {
     let folder = SIMULATOR.parent().expect("a file lies in a folder");
     let nccl = SIMULATOR.with_file_name("libnccl.so.2");
     let named: &[(&str, &Path)] = &[

@@ -1,4 +1,5 @@
-//! Set-uid programs: their environment is chosen by the caller, and selects no code that they load and no file that they write.
+//! Set-uid programs: their environment is chosen by the caller, and selects no code that they load and no file that
+//! they write.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
@@ -81,14 +82,14 @@ fn followed(program: &Path, simulator: &Path, folder: &Path) -> Vec<&'static str
         .collect()
 }
 
-const TEST: &str = "privileges::set_uid_program_follows_no_variable_that_names_code_or_files";
+const TEST: &str = "privileges::set_uid_program_ignores_path_variables";
 
 #[test]
 #[expect(
     clippy::print_stdout,
     reason = "the output of the tests lists those that were skipped"
 )]
-fn set_uid_program_follows_no_variable_that_names_code_or_files() {
+fn set_uid_program_ignores_path_variables() {
     if let Some(simulator) = std::env::var_os(CHILD) {
         return follow_everything(Path::new(&simulator));
     }

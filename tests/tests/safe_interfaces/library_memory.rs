@@ -1,5 +1,5 @@
-//! Device memory that a handle of a library keeps is a `LibraryMemory`, whose accesses are tracked, and not a buffer whose accesses could
-//! be forgotten.
+//! Device memory that a handle of a library keeps is a `LibraryMemory`, whose accesses are tracked, and not a buffer
+//! whose accesses could be forgotten.
 
 use quote::ToTokens as _;
 use syn::visit::Visit;
@@ -48,7 +48,7 @@ impl<'ast> Visit<'ast> for Structs {
 
 /// Returns the structs of the crates that contain a field of a type.
 fn structs_with(type_name: &'static str) -> Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
+    let mut owners = Vec::new();
     for source in sources()? {
         if !CRATES.contains(&source.krate.as_str()) {
             continue;
@@ -59,10 +59,10 @@ fn structs_with(type_name: &'static str) -> Result<Vec<(String, String)>> {
         };
         structs.visit_file(&source.syntax);
         let names = structs.names.into_iter();
-        found.extend(names.map(|name| (source.krate.clone(), name)));
+        owners.extend(names.map(|name| (source.krate.clone(), name)));
     }
-    found.sort();
-    Ok(found)
+    owners.sort();
+    Ok(owners)
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A trait that `unsafe` code trusts is an `unsafe trait`, or sealed: other crates cannot implement it in safe code.
 //!
-//! No test can find out what `unsafe` code trusts. Therefore every public trait is `unsafe` or sealed, or has a written reason.
+//! No test can find out what `unsafe` code trusts. Therefore every public trait is `unsafe` or sealed, or has a written
+//! reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,8 @@ use syn::{
 
 use crate::sources::{Result, is_test, sources};
 
-/// The traits that safe code of other crates may implement: the crate, the trait, and the reason why no `unsafe` code trusts it.
+/// The traits that safe code of other crates may implement: the crate, the trait, and the reason why no `unsafe` code
+/// trusts it.
 const OPEN: &[(&str, &str, &str)] = &[
     (
         "driver",
@@ -111,7 +113,8 @@ struct CrateTraits {
     public: Vec<PublicTrait>,
     /// The traits in private inline modules, each with its module: other crates cannot name them.
     unnameable: BTreeSet<(String, String)>,
-    /// The traits in modules that are implemented for every type with some bounds, each with its module and these bounds.
+    /// The traits in modules that are implemented for every type with some bounds, each with its module and these
+    /// bounds.
     blanket: Vec<(String, String, Vec<String>)>,
     /// The paths of public re-exports.
     exports: Vec<Vec<String>>,
@@ -170,7 +173,7 @@ impl<'ast> Visit<'ast> for Collector<'_> {
     fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
         if let (Some((path, _)), syn::Type::Path(implementor)) = (&item.trait_, &*item.self_ty)
             && let Some(name) = implementor.path.get_ident()
-            && let Some(bounds) = bounds_of_parameter(&item.generics, name)
+            && let Some(bounds) = parameter_bounds(&item.generics, name)
             && let Some((module, name)) = self.module_and_name(path)
         {
             self.traits.blanket.push((module, name, bounds));
@@ -194,7 +197,7 @@ impl<'ast> Visit<'ast> for Collector<'_> {
 }
 
 /// Returns the names of the traits that bound a type parameter; `None` if there is no such parameter.
-fn bounds_of_parameter(generics: &Generics, name: &syn::Ident) -> Option<Vec<String>> {
+fn parameter_bounds(generics: &Generics, name: &syn::Ident) -> Option<Vec<String>> {
     let parameter = generics
         .params
         .iter()
@@ -230,7 +233,8 @@ fn use_paths(tree: &UseTree) -> Vec<Vec<String>> {
     }
 }
 
-/// Returns the public traits that the tokens of a macro declare. A trait whose name is a parameter of the macro has the parameter's name.
+/// Returns the public traits that the tokens of a macro declare. A trait whose name is a parameter of the macro has the
+/// parameter's name.
 fn macro_traits(tokens: TokenStream) -> Vec<PublicTrait> {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let mut traits = Vec::new();

@@ -1,5 +1,5 @@
-//! Memory of a type of other crates is converted to a view once: such a type may return another view at each call, so that the length of
-//! one and the address of another do not belong together.
+//! Memory of a type of other crates is converted to a view once: such a type may return another view at each call, so
+//! that the length of one and the address of another do not belong together.
 
 use syn::visit::Visit;
 use syn::{
@@ -204,8 +204,9 @@ fn memory_is_converted_to_a_view_once() -> Result {
         let mut finder = Finder::default();
         finder.file(&source.syntax);
         functions += finder.functions;
-        let found = finder.violations.into_iter();
-        violations.extend(found.map(|violation| format!("{}: {violation}", source.path)));
+        for violation in finder.violations {
+            violations.push(format!("{}: {violation}", source.path));
+        }
     }
     assert!(functions > 60, "only {functions} functions were found");
     assert!(violations.is_empty(), "{violations:#?}");

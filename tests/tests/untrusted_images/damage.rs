@@ -57,8 +57,8 @@ pub(crate) fn damaged(cubins: &[Vec<u8>], architecture: u32, index: u64) -> Vec<
     if index / 8 % 2 == 1 {
         image = fat_binary(&image, architecture);
         if index / 16 % 4 == 3 {
-            let at = numbers.below(FAT_HEADER + ENTRY_HEADER);
-            image[at] ^= 1 << numbers.below(8);
+            let offset = numbers.below(FAT_HEADER + ENTRY_HEADER);
+            image[offset] ^= 1 << numbers.below(8);
         }
     }
     image
@@ -93,23 +93,21 @@ fn damage_section(image: &mut [u8], numbers: &mut Numbers) {
 /// Changes up to four bytes anywhere.
 fn damage_bytes(image: &mut [u8], numbers: &mut Numbers) {
     for _ in 0..=numbers.below(4) {
-        let at = numbers.below(image.len());
-        image[at] = numbers.next() as u8;
+        let offset = numbers.below(image.len());
+        image[offset] = numbers.next() as u8;
     }
 }
 
 /// Overwrites an aligned 4-byte word.
 fn damage_word(image: &mut [u8], numbers: &mut Numbers) {
-    let at = numbers.below(image.len() / 4) * 4;
-    write(image, at, 4, numbers.odd());
+    let offset = numbers.below(image.len() / 4) * 4;
+    write(image, offset, 4, numbers.odd());
 }
 
 /// Returns the offset and the size of the symbol table of an ELF file.
 fn symbols(image: &[u8]) -> Option<(usize, usize)> {
-    let (table, count) = (
-        number(image, 0x28, 8) as usize,
-        number(image, 0x3c, 2) as usize,
-    );
+    let table = number(image, 0x28, 8) as usize;
+    let count = number(image, 0x3c, 2) as usize;
     let mut sections = (0..count).map(|index| table + HEADER * index);
     let section = sections.find(|section| number(image, section + 4, 4) == SYMBOLS)?;
     Some((

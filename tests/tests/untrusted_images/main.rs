@@ -41,14 +41,16 @@ fn damaged_images_crash_nothing_through_safe_code() {
 
 /// Demonstrates that loading such images requires `unsafe`: some of them crash the process.
 #[test]
-fn damaged_images_may_crash_the_driver_through_unsafe_code() {
-    let name = "damaged_images_may_crash_the_driver_through_unsafe_code";
+fn damaged_images_may_crash_the_driver() {
+    let name = "damaged_images_may_crash_the_driver";
     if !uses_cuda() {
         return tell(&format!(
             "SKIPPED {name}: the simulator has no machine code"
         ));
     }
-    let (begin, mut next, mut crashed) = (Instant::now(), 0, Vec::new());
+    let begin = Instant::now();
+    let mut next = 0;
+    let mut crashed = Vec::new();
     while next < IMAGES && begin.elapsed() < PATIENCE {
         let outcome = outcome_of_new_process(name, &next.to_string(), |start| {
             let start = start.parse().expect("the input is a number");
@@ -59,10 +61,11 @@ fn damaged_images_may_crash_the_driver_through_unsafe_code() {
             break;
         };
         // The harness starts the line of the first.
-        let number = |line: &str| line.rsplit_once("image ")?.1.parse::<u64>().ok();
-        let last = written.lines().filter_map(number).next_back();
-        let last =
-            last.unwrap_or_else(|| panic!("the process died before the first image:\n{written}"));
+        let last = written
+            .lines()
+            .filter_map(|line| line.rsplit_once("image ")?.1.parse::<u64>().ok())
+            .next_back()
+            .unwrap_or_else(|| panic!("the process died before the first image:\n{written}"));
         crashed.push(last);
         next = last + 1;
     }
@@ -79,14 +82,13 @@ fn tell(text: &str) {
 
 /// Returns machine code for the device of `test`, compiled by its driver.
 fn cubins(test: &TestDriver) -> Vec<Vec<u8>> {
-    let cubin = |ptx: &&str| -> Result<Vec<u8>> {
-        let mut linker = Linker::new(&test.context(), &JitOptions::new())?;
-        linker.add_image("ptx", &Image::from_ptx(ptx)?, &JitOptions::new())?;
-        Ok(linker.complete()?.as_bytes().to_vec())
-    };
     let cubins: Result<_> = [kernels::FILL, kernels::REDUCE, kernels::SAXPY]
         .iter()
-        .map(cubin)
+        .map(|ptx| {
+            let mut linker = Linker::new(&test.context(), &JitOptions::new())?;
+            linker.add_image("ptx", &Image::from_ptx(ptx)?, &JitOptions::new())?;
+            Ok(linker.complete()?.as_bytes().to_vec())
+        })
         .collect();
     cubins.expect("the kernels compile")
 }
@@ -96,7 +98,8 @@ fn damaged_images(test: &TestDriver, range: Range<u64>) -> impl Iterator<Item = 
         .device()
         .compute_capability()
         .expect("the device has one");
-    let (cubins, architecture) = (cubins(test), capability.major * 10 + capability.minor);
+    let cubins = cubins(test);
+    let architecture = capability.major * 10 + capability.minor;
     range.map(move |index| (index, damage::damaged(&cubins, architecture, index)))
 }
 
@@ -128,11 +131,14 @@ impl Drop for Scratch {
 
 /// Passes each image to every safe function that could load it.
 fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
-    let (context, options, scratch) = (test.context(), JitOptions::new(), Scratch::new());
+    let context = test.context();
+    let options = JitOptions::new();
+    let scratch = Scratch::new();
     let library =
         |cache: &DiskCache| Library::from_ptx_cached(&context, kernels::FILL, &options, cache);
     drop(library(&scratch.0).expect("the kernel compiles"));
-    let (entry, linked) = (scratch.entry(), cubins(test).swap_remove(0).len());
+    let entry = scratch.entry();
+    let linked = cubins(test).swap_remove(0).len();
     let whole = fs::read(&entry).expect("the entry can be read");
     let head = &whole[..whole.len() - linked.min(whole.len())];
     for (index, image) in damaged_images(test, range) {
@@ -142,9 +148,9 @@ fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
             Library::from_ptx(&context, &text),
             Module::from_ptx(&context, &text),
         ));
-        let own = CacheKey::new("ptx").with("ptx", kernels::FILL.as_bytes());
-        scratch.0.put(&own, &image).expect("the entry is written");
-        scratch.0.remove(&own).expect("the entry is removed");
+        let key = CacheKey::new("ptx").with("ptx", kernels::FILL.as_bytes());
+        scratch.0.put(&key, &image).expect("the entry is written");
+        scratch.0.remove(&key).expect("the entry is removed");
         // The file of an entry, and one with the header of a valid entry.
         let file = if index % 2 == 0 {
             image

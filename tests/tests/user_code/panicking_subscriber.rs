@@ -1,7 +1,7 @@
 //! A subscriber of `tracing` that panics whenever it is called, on all threads of the process.
 
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use curium_driver::{
 use curium_memory::{CachingResource, DeviceBuffer, PinnedBuffer, PinnedFlags, UnifiedBuffer};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
+use parking_lot::{Mutex, MutexGuard};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Metadata, Subscriber};
@@ -21,7 +22,8 @@ type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 /// The time limit of an expected event on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// `true` while the subscriber is asked whether it is interested. Otherwise it is interested, and panics at each event and span.
+/// `true` while the subscriber is asked whether it is interested. Otherwise it is interested, and panics at each event
+/// and span.
 static PANICS_EARLY: AtomicBool = AtomicBool::new(false);
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
@@ -79,7 +81,7 @@ impl Subscriber for Panicking {
 fn with_subscriber() -> MutexGuard<'static, ()> {
     static INSTALL: Once = Once::new();
     static TURN: Mutex<()> = Mutex::new(());
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let turn = TURN.lock();
     INSTALL.call_once(|| {
         // The output of hundreds of expected panics would hide a failure.
         let report = std::panic::take_hook();
@@ -98,8 +100,8 @@ fn with_subscriber() -> MutexGuard<'static, ()> {
     turn
 }
 
-/// Runs `action` twice: with a subscriber that panics at events and spans, and with one that panics before. Fails unless it panicked both
-/// times.
+/// Runs `action` twice: with a subscriber that panics at events and spans, and with one that panics before. Fails
+/// unless it panicked both times.
 fn with_panics(mut action: impl FnMut() -> TestResult) -> TestResult {
     let _turn = with_subscriber();
     for panics_early in [false, true] {
@@ -132,7 +134,7 @@ fn simulator() -> TestResult<(Simulator, Driver)> {
     Ok((simulator, driver))
 }
 
-fn stream_of(driver: &Driver) -> TestResult<Stream> {
+fn primary_stream(driver: &Driver) -> TestResult<Stream> {
     Ok(driver.device(0)?.primary_context()?.stream()?)
 }
 
@@ -148,10 +150,10 @@ impl Drop for PanicsWhenDropped {
 }
 
 #[test]
-fn futures_of_panicking_functions_are_resolved() -> TestResult {
+fn panicking_functions_resolve_their_futures() -> TestResult {
     with_panics(|| {
         let (_simulator, driver) = simulator()?;
-        let stream = stream_of(&driver)?;
+        let stream = primary_stream(&driver)?;
         for _ in 0..10 {
             let future = stream
                 .launch_host_function(|| std::panic::panic_any("this panic is part of the test"))?;
@@ -171,7 +173,7 @@ fn futures_of_panicking_functions_are_resolved() -> TestResult {
 fn host_nodes_and_their_destructors_may_panic() -> TestResult {
     with_panics(|| {
         let (_simulator, driver) = simulator()?;
-        let stream = stream_of(&driver)?;
+        let stream = primary_stream(&driver)?;
         let mut graph = Graph::new(stream.context())?;
         let owned = PanicsWhenDropped;
         graph.add_host(&[], move || {
@@ -193,7 +195,7 @@ fn call_spans_do_not_abort() -> TestResult {
     with_panics(|| {
         let (_simulator, driver) = simulator()?;
         let guard = observe_calls(CallSpans::new());
-        let stream = stream_of(&driver)?;
+        let stream = primary_stream(&driver)?;
         stream.synchronize()?;
         drop(stream);
         drop(guard);
@@ -209,7 +211,7 @@ fn observers_may_panic() -> TestResult {
         let guard = observe_calls(|_: &curium_driver::Call<'_>| {
             std::panic::panic_any("this panic is part of the test")
         });
-        let stream = stream_of(&driver)?;
+        let stream = primary_stream(&driver)?;
         let buffer = DeviceBuffer::from_slice(&stream, &[1, 2, 3])?;
         assert_eq!(buffer.to_vec()?, [1, 2, 3]);
         drop((buffer, stream, guard, spans));
@@ -223,24 +225,24 @@ fn drop_while_failing<T>(
     make: impl Fn(&Driver) -> TestResult<T>,
 ) -> TestResult<LeakedMemory> {
     let (simulator, driver) = simulator()?;
-    let made = make(&driver)?;
+    let value = make(&driver)?;
     simulator.inject(
         Fault::on(function)
             .always()
             .returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
     );
-    drop(made);
+    drop(value);
     Ok(driver.leaked_memory())
 }
 
 /// Memory that cannot be freed is counted, although the report of the leak panics.
 #[test]
-fn leaks_of_all_kinds_of_memory_are_counted() -> TestResult {
+fn all_kinds_of_memory_leaks_are_counted() -> TestResult {
     const BYTES: usize = 1 << 20;
     with_panics(|| {
         let leaked = [
             drop_while_failing(Function::cuMemFreeAsync, |driver| {
-                Ok(DeviceBuffer::<u8>::zeroed(&stream_of(driver)?, BYTES)?)
+                Ok(DeviceBuffer::<u8>::zeroed(&primary_stream(driver)?, BYTES)?)
             })?,
             drop_while_failing(Function::cuMemFreeHost, |driver| {
                 let context = driver.device(0)?.primary_context()?;
@@ -251,7 +253,10 @@ fn leaks_of_all_kinds_of_memory_are_counted() -> TestResult {
                 )?)
             })?,
             drop_while_failing(Function::cuMemFree_v2, |driver| {
-                Ok(UnifiedBuffer::<u8>::zeroed(&stream_of(driver)?, BYTES)?)
+                Ok(UnifiedBuffer::<u8>::zeroed(
+                    &primary_stream(driver)?,
+                    BYTES,
+                )?)
             })?,
         ];
         for memory in leaked {
@@ -262,9 +267,9 @@ fn leaks_of_all_kinds_of_memory_are_counted() -> TestResult {
 }
 
 #[test]
-fn failed_drops_of_handles_do_not_panic() -> TestResult {
+fn failed_handle_drops_do_not_panic() -> TestResult {
     with_panics(|| {
-        drop_while_failing(Function::cuStreamDestroy_v2, stream_of)?;
+        drop_while_failing(Function::cuStreamDestroy_v2, primary_stream)?;
         drop_while_failing(Function::cuEventDestroy_v2, |driver| {
             Ok(Event::new(
                 &driver.device(0)?.primary_context()?,
@@ -291,9 +296,9 @@ fn buffers_on_many_streams_are_freed() -> TestResult {
         let (simulator, driver) = simulator()?;
         {
             let streams = [
-                stream_of(&driver)?,
-                stream_of(&driver)?,
-                stream_of(&driver)?,
+                primary_stream(&driver)?,
+                primary_stream(&driver)?,
+                primary_stream(&driver)?,
             ];
             let caching = CachingResource::new(streams[0].context())?;
             let mut plain = DeviceBuffer::<u8>::zeroed(&streams[0], 1 << 16)?;
@@ -316,7 +321,7 @@ fn buffers_on_many_streams_are_freed() -> TestResult {
 fn graph_caches_work_with_every_outcome() -> TestResult {
     with_panics(|| {
         let (_simulator, driver) = simulator()?;
-        let stream = stream_of(&driver)?;
+        let stream = primary_stream(&driver)?;
         let mut buffer = DeviceBuffer::<u8>::zeroed(&stream, 16)?;
         let mut cache = GraphCache::new();
         for value in [1, 1, 2] {

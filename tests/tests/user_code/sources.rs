@@ -209,8 +209,8 @@ fn rules_find_uncontained_user_code() -> syn::Result<()> {
         #[cfg(test)]
         mod tests { extern "C" fn stub() { work(); } }
     "#;
-    let found = violations("driver/src/graph.rs", text)?;
-    let what: Vec<&str> = found
+    let violations = violations("driver/src/graph.rs", text)?;
+    let what: Vec<&str> = violations
         .iter()
         .map(|violation| violation.what.as_str())
         .collect();

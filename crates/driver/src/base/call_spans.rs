@@ -34,8 +34,8 @@ thread_local! {
 
 /// An entered span.
 ///
-/// Each call of the subscriber is contained by itself: a guard of `tracing` would call it again while it unwinds from its own panic, which
-/// aborts the process.
+/// Each call of the subscriber is contained by itself: a guard of `tracing` would call it again while it unwinds from
+/// its own panic, which aborts the process.
 struct CallSpan {
     /// `None` while it is being dropped.
     span: Option<Span>,

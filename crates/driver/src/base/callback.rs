@@ -83,8 +83,9 @@ mod tests {
     use super::*;
     use crate::base::contain::contain_callback;
 
+    /// The closure is called until it is forgotten, and its panic is caught in the call.
     #[test]
-    fn closure_is_called_until_it_is_forgotten_and_its_panic_ends_in_the_call() {
+    fn closure_is_called_until_it_is_forgotten() {
         static CALLS: Callbacks<dyn Fn(u32) + Send + Sync> = Callbacks::new();
         let heard = Arc::new(AtomicUsize::new(0));
         let ear = Arc::clone(&heard);

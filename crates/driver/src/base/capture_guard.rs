@@ -5,7 +5,8 @@
 //!    immediately and be missing from the graph.
 //! 2. Closures nest; the innermost one applies. When it returns or panics, the enclosing one applies again.
 //! 3. Other threads are not restricted: they neither record nor disturb the capture.
-//! 4. Destructors may also wait on the host and free memory, since they cannot fail. They may not enqueue work that the graph would miss.
+//! 4. Destructors may also wait on the host and free memory, since they cannot fail. They may not enqueue work that the
+//!    graph would miss.
 //!
 //! The state is one word without a destructor. Launches compare it together with a value that they compare anyway.
 
@@ -14,7 +15,8 @@ use std::marker::PhantomData;
 
 use crate::{Error, Result};
 
-/// The hint of [`Stream::expect_captured`](crate::Stream::expect_captured) for an operation that takes a stream.
+/// The hint of [`Stream::refuse_outside_scope`](crate::Stream::refuse_outside_scope) for an operation that takes a
+/// stream.
 pub const PASS_THE_SCOPE: &str = "pass the capture scope or one of its forks";
 /// The hint of [`Stream::refuse_capture`](crate::Stream::refuse_capture) for an operation that no graph can contain.
 pub const NOT_WHILE_CAPTURING: &str =
@@ -38,7 +40,7 @@ pub(crate) struct Recording {
 
 /// Returns the key of the capture that has `identity`. It is odd, so that no address equals it.
 #[inline]
-fn key_of(identity: u64) -> usize {
+fn capture_key(identity: u64) -> usize {
     (identity as usize) << 2 | 1
 }
 
@@ -58,7 +60,7 @@ pub fn recorded_capture() -> usize {
 /// Returns `true` if this thread records the capture that has `identity`.
 #[inline]
 pub(crate) fn is_recording(identity: u64) -> bool {
-    key() & !DROPPING == key_of(identity)
+    key() & !DROPPING == capture_key(identity)
 }
 
 /// Makes the capture with this `identity` the one that this thread records.
@@ -69,7 +71,7 @@ pub(crate) fn is_recording(identity: u64) -> bool {
 #[inline]
 pub(crate) fn enter(identity: u64) -> Recording {
     Recording {
-        outer: KEY.replace(key_of(identity)),
+        outer: KEY.replace(capture_key(identity)),
         _thread: PhantomData,
     }
 }
@@ -155,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn innermost_closure_counts_and_its_end_restores_the_one_around_it() {
+    fn end_of_a_nested_closure_restores_the_outer_one() {
         assert_eq!(key(), 0);
         let outer = enter(1);
         let inner = enter(2);
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn host_waits_are_refused_in_a_closure_and_not_in_a_drop_within_it() {
+    fn host_waits_are_refused_in_closures_not_in_drops() {
         let _inside = enter(1);
         let error = refuse_wait("Stream::synchronize").expect_err("the thread captures");
         assert!(
@@ -200,8 +202,8 @@ mod tests {
     }
 
     #[test]
-    fn key_is_no_address_and_not_that_of_no_capture() {
-        assert!((0..100).all(|identity| key_of(identity) % 2 == 1));
-        assert!((0..100).all(|identity| key_of(identity) & DROPPING == 0));
+    fn key_is_odd_and_differs_from_the_drop_key() {
+        assert!((0..100).all(|identity| capture_key(identity) % 2 == 1));
+        assert!((0..100).all(|identity| capture_key(identity) & DROPPING == 0));
     }
 }

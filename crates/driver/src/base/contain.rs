@@ -1,11 +1,12 @@
 //! User code: everything that calls it contains its panics here.
 //!
-//! User code is a closure, a call observer, a `tracing` subscriber, a waker, or the destructor of a user's value. A panic of it must
-//! neither unwind into C, which aborts the process, nor out of a `Drop`, nor past bookkeeping that follows.
+//! User code is a closure, a call observer, a `tracing` subscriber, a waker, or the destructor of a user's value. A
+//! panic of it must neither unwind into C, which aborts the process, nor out of a `Drop`, nor past bookkeeping that
+//! follows.
 //!
 //! - [`contain`] runs user code on behalf of Rust code, and [`contain_callback`] the body of an `extern "C"` function.
-//! - [`emit_event!`](crate::emit_event) emits a `tracing` event. Apart from [`CallSpans`](crate::CallSpans), no other code of the
-//!   libraries names a macro of `tracing`: `clippy.toml` and a test exclude it.
+//! - [`emit_event!`](crate::emit_event) emits a `tracing` event. Apart from [`CallSpans`](crate::CallSpans), no other
+//!   code of the libraries names a macro of `tracing`: `clippy.toml` and a test exclude it.
 //! - [`TaskWaker`] holds a waker.
 
 use std::any::Any;
@@ -51,8 +52,8 @@ pub fn contain(operation: impl FnOnce()) -> bool {
     }
 }
 
-/// Runs the body of an `extern "C"` function, which must not unwind. A panic is reported with the name of `what` panicked, and
-/// `after_panic` is returned.
+/// Runs the body of an `extern "C"` function, which must not unwind. A panic is reported with the name of `what`
+/// panicked, and `after_panic` is returned.
 #[inline]
 pub fn contain_callback<T>(what: &str, after_panic: T, body: impl FnOnce() -> T) -> T {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -105,8 +106,8 @@ impl Drop for HostCallback {
     }
 }
 
-/// Returns `true` if the driver permits no call on this thread, because it is in a host function or in a destructor that the driver
-/// called.
+/// Returns `true` if the driver permits no call on this thread, because it is in a host function or in a destructor
+/// that the driver called.
 #[cfg(any(test, feature = "graphs"))]
 #[inline]
 pub(crate) fn is_in_host_callback() -> bool {

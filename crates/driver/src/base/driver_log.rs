@@ -19,7 +19,8 @@ const LIMIT: usize = 4096;
 /// writes beyond the end of the buffer if the text is longer.
 pub(crate) const CAPACITY: usize = 25_601;
 
-/// The size in bytes of a buffer for the log. The driver receives [`CAPACITY`] as the size; the rest is room for its longest line.
+/// The size in bytes of a buffer for the log. The driver receives [`CAPACITY`] as the size; the rest is room for its
+/// longest line.
 pub(crate) const BUFFER: usize = CAPACITY + 4096;
 
 /// The position up to which the driver's log has been read.
@@ -84,13 +85,10 @@ impl Mark {
         let mut buffer = vec![0_u8; BUFFER];
         let mut size = CAPACITY;
         let mut position = self.position.lock();
-        let (place, text, size_place) = (
-            &raw mut *position.as_mut()?,
-            buffer.as_mut_ptr().cast::<c_char>(),
-            &raw mut size,
-        );
-        // SAFETY: `text` has room for the number of bytes in `size_place`, and the iterator belongs to this driver.
-        let result = unsafe { dump(place, text, size_place, 0) };
+        let iterator = &raw mut *position.as_mut()?;
+        let text = buffer.as_mut_ptr().cast::<c_char>();
+        // SAFETY: `text` has room for the number of bytes in `size`, and the iterator belongs to this driver.
+        let result = unsafe { dump(iterator, text, &raw mut size, 0) };
         drop(position);
         (result == CUresult::CUDA_SUCCESS)
             .then(|| String::from_utf8_lossy(&buffer[..size.min(BUFFER)]).into_owned())
@@ -129,24 +127,27 @@ fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
 /// Removes the first lines until the others, with their ends, have at most `limit` bytes.
 fn keep_last(lines: &mut Vec<&str>, limit: usize) {
     let mut bytes = 0;
-    let kept = lines.iter().rev().take_while(|line| {
-        bytes += line.len() + 1;
-        bytes <= limit
-    });
-    let kept = kept.count();
-    lines.drain(..lines.len() - kept);
+    let remaining = lines
+        .iter()
+        .rev()
+        .take_while(|line| {
+            bytes += line.len() + 1;
+            bytes <= limit
+        })
+        .count();
+    lines.drain(..lines.len() - remaining);
 }
 
 /// Returns the message of a line, after the fields in brackets.
 fn message(line: &str) -> &str {
-    let mut rest = line.trim();
-    while let Some((_, after)) = rest
+    let mut message = line.trim();
+    while let Some((_, after)) = message
         .strip_prefix('[')
         .and_then(|field| field.split_once(']'))
     {
-        rest = after.trim_start();
+        message = after.trim_start();
     }
-    rest
+    message
 }
 
 /// Returns `true` if `code` means that the driver cannot be called, or is no failure.
@@ -167,7 +168,7 @@ fn concerning(text: &str, function: Function) -> Vec<&str> {
     for line in text.lines().filter(|line| may_concern(line, function)) {
         match returned(line) {
             Some(other) if base_name(other) != function.base_name() => {
-                lines.retain(|kept| thread(kept) != thread(line));
+                lines.retain(|earlier| thread(earlier) != thread(line));
             }
             _ => lines.push(line),
         }
@@ -195,7 +196,7 @@ fn may_concern(line: &str, function: Function) -> bool {
     let named = line.split(['[', ']']).find(|field| {
         field
             .strip_prefix("cu")
-            .is_some_and(|rest| rest.starts_with(char::is_uppercase) && !rest.contains(' '))
+            .is_some_and(|name| name.starts_with(char::is_uppercase) && !name.contains(' '))
     });
     named.is_none_or(|named| base_name(named) == function.base_name())
         && !line.trim_matches('\0').trim().is_empty()
@@ -218,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn line_that_names_another_function_does_not_concern_the_call() {
+    fn line_with_another_function_is_ignored() {
         let line = "[22:21:32.099][25642][CUDA][E][cuMemAlloc_v2_ptds] There is too little memory";
         assert!(may_concern(line, Function::cuMemAlloc_v2));
         assert!(may_concern(line, Function::cuMemAlloc));
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_an_earlier_call_of_the_thread_do_not_concern_a_later_one() {
+    fn lines_from_an_earlier_call_are_ignored() {
         let text = "\
 [11:07:41.060][77][CUDA][E] A pool cannot do that
 [11:07:41.060][77][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemPoolSetAccess
@@ -262,15 +263,15 @@ mod tests {
             size: *mut usize,
             _flags: u32,
         ) -> CUresult {
-            // SAFETY: the caller passes places that are valid for reads and writes.
+            // SAFETY: the wrapper under test passes places that are valid for reads and writes.
             let room = unsafe { &mut *size };
             // As the driver of CUDA 13.0 does not.
             assert!(*room > 25_600, "the buffer has {room} bytes");
             let text: *mut [u8; 18] = text.cast();
-            // SAFETY: as above.
+            // SAFETY: the wrapper under test passes places that are valid for reads and writes.
             unsafe { *text = *b"[1][77][CUDA][E] a" };
             *room = 18;
-            // SAFETY: as above.
+            // SAFETY: the wrapper under test passes places that are valid for reads and writes.
             unsafe { *position = 1 };
             CUresult::CUDA_SUCCESS
         }
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_a_lost_context_are_carried_once() {
+    fn lost_context_messages_are_carried_once() {
         let mark = Mark::nowhere();
         assert!(mark.is_new(&["[1][77][CUDA][E] a kernel read address 0"]));
         assert!(!mark.is_new(&["[2][78][CUDA][E] a kernel read address 0"]));

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn second_lock_of_a_thread_is_an_error_that_names_the_operation() {
+    fn second_lock_on_a_thread_is_an_error() {
         let lock = Exclusive::new(1);
         let held = lock.acquire("first").expect("the lock is free");
         let error = lock
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lock_of_another_thread_waits() {
+    fn lock_waits_for_another_thread() {
         let lock = Exclusive::new(0);
         std::thread::scope(|scope| {
             for _ in 0..2 {

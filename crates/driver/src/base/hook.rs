@@ -275,9 +275,10 @@ mod tests {
     }
 
     #[test]
-    fn observer_receives_function_code_and_driver_until_its_guard_ends() {
+    fn observer_receives_calls_until_its_guard_ends() {
         let driver = driver();
-        let (calls, is_mine) = (Arc::new(AtomicUsize::new(0)), on_this_thread());
+        let calls = Arc::new(AtomicUsize::new(0));
+        let is_mine = on_this_thread();
         let counted = Arc::clone(&calls);
         let guard = observe_calls(move |call: &Call<'_>| {
             if is_mine() {
@@ -318,9 +319,10 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_an_observer_are_not_observed() {
+    fn calls_by_an_observer_are_not_observed() {
         let driver = driver();
-        let (calls, is_mine) = (Arc::new(AtomicUsize::new(0)), on_this_thread());
+        let calls = Arc::new(AtomicUsize::new(0));
+        let is_mine = on_this_thread();
         let counted = Arc::clone(&calls);
         let _guard = observe_calls(move |call: &Call<'_>| {
             if is_mine() {
@@ -334,14 +336,15 @@ mod tests {
     }
 
     #[test]
-    fn panic_of_an_observer_ends_there() {
+    fn observer_panic_is_caught() {
         let driver = driver();
         let is_mine = on_this_thread();
         let _guard = observe_calls(move |_: &Call<'_>| {
             assert!(!is_mine(), "the observer panics on purpose");
         });
         driver.device_count().expect_err("the function fails");
-        let (calls, is_mine) = (Arc::new(AtomicUsize::new(0)), on_this_thread());
+        let calls = Arc::new(AtomicUsize::new(0));
+        let is_mine = on_this_thread();
         let counted = Arc::clone(&calls);
         let _other = observe_calls(move |_: &Call<'_>| {
             counted.fetch_add(usize::from(is_mine()), Ordering::Relaxed);
@@ -355,19 +358,17 @@ mod tests {
     }
 
     #[test]
-    fn observer_that_removes_itself_receives_the_end_of_its_last_call() {
+    fn observer_may_remove_itself() {
         let driver = driver();
         let slot = Arc::new(parking_lot::Mutex::new(None::<CallObserverGuard>));
-        let (calls, is_mine, own) = (
-            Arc::new(AtomicUsize::new(0)),
-            on_this_thread(),
-            Arc::clone(&slot),
-        );
+        let calls = Arc::new(AtomicUsize::new(0));
+        let is_mine = on_this_thread();
+        let own_guard = Arc::clone(&slot);
         let counted = Arc::clone(&calls);
         let guard = observe_calls(move |_: &Call<'_>| {
             if is_mine() {
                 counted.fetch_add(1, Ordering::Relaxed);
-                drop(own.lock().take());
+                drop(own_guard.lock().take());
             }
         });
         *slot.lock() = Some(guard);

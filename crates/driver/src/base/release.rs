@@ -31,7 +31,8 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 #[inline]
 pub fn set_drop_observer(observer: Option<DropObserver>) {
     let previous = std::mem::replace(&mut *OBSERVER.write(), observer);
-    // Without the lock: the drop of a callback is user code, which may register another one or fail to release a handle.
+    // Without the lock: the drop of a callback is user code, which may register another one or fail to release a
+    // handle.
     drop(previous);
 }
 
@@ -40,8 +41,8 @@ pub fn set_drop_observer(observer: Option<DropObserver>) {
 /// Does nothing once the process is exiting: the driver may already be unloaded, and process exit frees everything.
 /// Does nothing in a forked child either: the handles belong to the parent. `CUDA_ERROR_DEINITIALIZED` is not reported.
 ///
-/// Within a capture closure, `destroy` may wait on the host, which is refused otherwise. Enqueuing work that the graph would miss
-/// remains an error.
+/// Within a capture closure, `destroy` may wait on the host, which is refused otherwise. Enqueuing work that the graph
+/// would miss remains an error.
 #[inline]
 pub fn release(destroy: impl FnOnce() -> Result<()>) {
     if let Some(Err(error)) = dropping(destroy) {
@@ -49,8 +50,8 @@ pub fn release(destroy: impl FnOnce() -> Result<()>) {
     }
 }
 
-/// Runs `destroy` like [`release`], for a handle of a library whose errors are not the driver's. Others than those that the driver caused
-/// are reported as errors of `operation`.
+/// Runs `destroy` like [`release`], for a handle of a library whose errors are not the driver's. Others than those that
+/// the driver caused are reported as errors of `operation`.
 pub fn release_handle<E: CudaError>(
     operation: &'static str,
     destroy: impl FnOnce() -> Result<(), E>,

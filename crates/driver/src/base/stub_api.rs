@@ -7,7 +7,7 @@ use crate::Driver;
 /// Returns the table.
 pub(crate) fn api() -> Api {
     unsafe extern "C" fn version(place: *mut i32) -> CUresult {
-        // SAFETY: the caller passes a pointer that is valid for writes.
+        // SAFETY: the wrapper under test passes a pointer that is valid for writes.
         unsafe { place.write(13_000) };
         CUresult::CUDA_SUCCESS
     }

@@ -24,10 +24,10 @@
 //!
 //! # Blocked user code
 //!
-//! A waker, or the destructor of a user's value, may block, and the other entries must not wait for it. A second thread stands by. If the
-//! first one has been in the same piece of user code for [`PATIENCE`], the second one takes over the table, and the first one ends when its
-//! user code returns. Each blocked waker thus costs a thread, up to [`MAX_BLOCKED`]. The usual waker, which returns at once, costs no switch of
-//! threads.
+//! A waker, or the destructor of a user's value, may block, and the other entries must not wait for it. A second thread
+//! stands by. If the first thread has been in the same call of user code for [`PATIENCE`], the standby thread takes
+//! over the table, and the first thread ends when its user code returns. Each blocked waker therefore costs a thread,
+//! up to [`MAX_BLOCKED`]. A waker that returns at once causes no context switch.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -124,7 +124,7 @@ enum Standby {
     Absent,
     /// It sleeps until user code begins.
     Asleep,
-    /// It looks at the watcher after each interval.
+    /// It checks the watcher after each interval.
     Alert,
 }
 
@@ -145,7 +145,8 @@ const LINGER: Duration = if cfg!(miri) {
     Duration::from_secs(5)
 };
 
-/// The time that user code may take before another thread serves the other entries. Noticing it takes up to twice as long.
+/// The time that user code may take before another thread serves the other entries. Noticing it takes up to twice as
+/// long.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// The maximum number of threads that are blocked in user code and replaced. Further ones delay the other entries.
@@ -207,7 +208,8 @@ pub(crate) fn remove(identity: Identity) {
     drop(entry);
 }
 
-/// Requests a callback for an entry after all work currently enqueued on `stream`. `wait` selects how the driver's thread waits.
+/// Requests a callback for an entry after all work currently enqueued on `stream`. `wait` selects how the driver's
+/// thread waits.
 pub(crate) fn call_after(
     stream: &Stream,
     identity: Identity,
@@ -215,7 +217,8 @@ pub(crate) fn call_after(
 ) -> Result<()> {
     let number = std::ptr::without_provenance_mut::<c_void>(identity.0);
     if let Some(wait) = wait {
-        let (raw, mode) = (stream.as_raw(), wait.as_raw());
+        let raw = stream.as_raw();
+        let mode = wait.as_raw();
         // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of times.
         return unsafe {
             call!(
@@ -236,18 +239,17 @@ pub(crate) fn call_after(
 /// The callback that the driver calls. The argument is a number and is never dereferenced.
 extern "C" fn on_call(number: *mut c_void) {
     contain_host_callback("the callback after work on a stream", || {
-        WATCH.ring(Identity(number.addr()));
+        WATCH.notify(Identity(number.addr()));
     });
 }
 
 impl Pace {
     /// Returns the interval until work of this age is queried again.
     fn pause(self, age: Duration) -> Duration {
-        let (share, shortest, longest) = match self {
-            Self::Called => (4, Duration::from_millis(1), Duration::from_millis(100)),
-            Self::Polled => (16, Duration::from_micros(20), Duration::from_millis(5)),
-        };
-        (age / share).clamp(shortest, longest)
+        match self {
+            Self::Called => (age / 4).clamp(Duration::from_millis(1), Duration::from_millis(100)),
+            Self::Polled => (age / 16).clamp(Duration::from_micros(20), Duration::from_millis(5)),
+        }
     }
 }
 
@@ -275,7 +277,7 @@ impl Watch {
     }
 
     /// Runs the function of an entry, and schedules an immediate query.
-    fn ring(&self, identity: Identity) {
+    fn notify(&self, identity: Identity) {
         let waiter = self
             .table
             .lock()
@@ -336,7 +338,7 @@ impl Table {
         self.last_thread
     }
 
-    /// Makes the entries that are due tasks.
+    /// Creates a query task for every entry that is due.
     fn collect_due(&mut self, now: Instant) {
         while let Some(Reverse((time, identity))) =
             self.agenda.peek().copied().filter(|item| item.0.0 <= now)
@@ -367,7 +369,7 @@ impl Table {
         true
     }
 
-    /// Makes a new thread the watcher if the present one is blocked in user code. Returns the number of the new one.
+    /// Makes a new thread the watcher if the current one is blocked in user code. Returns the number of the new thread.
     fn take_over(&mut self, now: Instant) -> Option<ThreadNumber> {
         let since = self.user_code.since?;
         if self.blocked >= MAX_BLOCKED || now.saturating_duration_since(since) < PATIENCE {
@@ -410,7 +412,7 @@ fn run(thread: ThreadNumber) {
     }
 }
 
-/// The body of the standby thread: becomes the watcher when that one is blocked.
+/// The body of the standby thread: replaces the watcher when the watcher is blocked.
 fn stand_by() {
     let mut table = WATCH.table.lock();
     while table.watcher.is_some() {
@@ -438,7 +440,7 @@ fn stand_by() {
 
 fn perform(thread: ThreadNumber, task: Task) {
     match task {
-        Task::Query(identity, waiter) => look_after(thread, identity, waiter),
+        Task::Query(identity, waiter) => query(thread, identity, waiter),
         Task::Run(job) => {
             WATCH.begin_user_code(thread);
             contain(job);
@@ -448,7 +450,7 @@ fn perform(thread: ThreadNumber, task: Task) {
 
 /// Queries one entry and removes it if it is finished. User code may run and panic here, and user values may be
 /// dropped.
-fn look_after(thread: ThreadNumber, identity: Identity, waiter: Arc<dyn Waiter>) {
+fn query(thread: ThreadNumber, identity: Identity, waiter: Arc<dyn Waiter>) {
     let event = waiter.event();
     let Some(answer) =
         unless_exiting(|| with_relaxed_capture_mode(event.driver(), || event.is_finished()))
@@ -494,7 +496,8 @@ mod tests {
 
     /// Creates an entry that is due in an hour.
     fn watch(identity: Identity, now: Instant) -> Watch {
-        let (watch, due) = (Watch::new(), now + Duration::from_secs(3600));
+        let watch = Watch::new();
+        let due = now + Duration::from_secs(3600);
         let mut table = watch.table.lock();
         table.entries.insert(
             identity,
@@ -523,12 +526,12 @@ mod tests {
     }
 
     #[test]
-    fn entry_with_a_callback_is_polled_once_before_it_is_due() {
+    fn entry_with_a_callback_is_polled_once_early() {
         let identity = Identity(7);
         let now = Instant::now();
         let watch = watch(identity, now);
         assert!(due(&watch, now).is_empty());
-        watch.ring(identity);
+        watch.notify(identity);
         assert_eq!(due(&watch, now), [identity]);
         assert!(due(&watch, now).is_empty());
     }
@@ -538,9 +541,9 @@ mod tests {
         let identity = Identity(7);
         let now = Instant::now();
         let watch = watch(identity, now);
-        watch.ring(Identity(8));
+        watch.notify(Identity(8));
         watch.table.lock().entries.remove(&identity);
-        watch.ring(identity);
+        watch.notify(identity);
         assert!(due(&watch, now + Duration::from_secs(7200)).is_empty());
         assert!(watch.table.lock().is_idle());
     }

@@ -179,7 +179,8 @@ impl Context {
     #[doc(alias = "cudaDeviceGetStreamPriorityRange")]
     pub fn stream_priorities(&self) -> Result<PriorityRange> {
         self.entered(|driver| {
-            let (mut least, mut greatest) = (0, 0);
+            let mut least = 0;
+            let mut greatest = 0;
             // SAFETY: `least` and `greatest` are valid for writes, and the context is current.
             unsafe {
                 call!(

@@ -120,7 +120,9 @@ impl ContextOptions {
     /// Creates the context with the newest function that the driver has, or with an older one if it is sufficient. All
     /// of them make it current.
     fn create(&self, device: &Device) -> Result<CUcontext> {
-        let (driver, flags, number) = (device.driver(), self.flags.bits(), device.as_raw());
+        let driver = device.driver();
+        let flags = self.flags.bits();
+        let number = device.as_raw();
         let mut affinity = self.multiprocessors.map(affinity);
         let (affinities, count) = affinity
             .as_mut()

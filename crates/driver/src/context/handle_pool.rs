@@ -28,7 +28,8 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// A handle that can be pooled: an [`Event`](crate::Event) or a [`Stream`](crate::Stream). It cannot be implemented for other types.
+/// A handle that can be pooled: an [`Event`](crate::Event) or a [`Stream`](crate::Stream). It cannot be implemented for
+/// other types.
 pub trait Poolable: sealed::Sealed + fmt::Debug + Sized {
     /// The options for creating a handle.
     type Options: Copy;

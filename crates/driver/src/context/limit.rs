@@ -79,12 +79,6 @@ impl Limit {
     /// Returns a hint for a value that the driver rejected in `context`.
     #[cold]
     fn advice(self, code: CUresult, context: &Context) -> Option<&'static str> {
-        let lacks_sync_depth = || {
-            context
-                .device()
-                .compute_capability()
-                .is_ok_and(|found| found.major >= 9)
-        };
         match (self, code) {
             (Self::PrintfBuffer | Self::MallocHeap, CUresult::CUDA_ERROR_INVALID_VALUE) => {
                 Some("set it before the first launch of a kernel that uses it")
@@ -96,7 +90,9 @@ impl Limit {
                 Some("the maximum is the device attribute MAX_PERSISTING_L2_CACHE_SIZE")
             }
             (Self::SyncDepth, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("the maximum is 24"),
-            (Self::SyncDepth, CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT) if lacks_sync_depth() => {
+            (Self::SyncDepth, CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT)
+                if context.lacks_sync_depth() =>
+            {
                 Some("devices of compute capability 9.0 and later have no such limit")
             }
             (Self::SharedMemory | Self::CigEnabled, CUresult::CUDA_ERROR_NOT_PERMITTED) => {
@@ -147,6 +143,13 @@ impl Context {
             unsafe { call!(driver, cuCtxSetLimit(limit.as_raw(), value)) }
                 .map_err(|error| self.refused(error.about(format!("{limit:?} of {value}")), limit))
         })
+    }
+
+    /// Returns `true` if the device lacks [`Limit::SyncDepth`].
+    fn lacks_sync_depth(&self) -> bool {
+        self.device()
+            .compute_capability()
+            .is_ok_and(|capability| capability.major >= 9)
     }
 
     #[cold]

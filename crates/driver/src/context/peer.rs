@@ -65,7 +65,8 @@ fn unless(result: Result<()>, already: CUresult) -> Result<()> {
 
 #[cold]
 fn about_peers(error: Error, from: &Context, to: &Context) -> Error {
-    let (source, target) = (from.device(), to.device());
+    let source = from.device();
+    let target = to.device();
     error.about(format!("device {} to device {}", source.as_raw(), target.as_raw())).advised(|call| {
         let is_refused = call.code == CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED && source.as_raw() != target.as_raw();
         let advice = "check `Device::can_access_peer` first, and copy between devices that are not peers, such as those of Windows and WSL";

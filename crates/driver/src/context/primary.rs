@@ -44,7 +44,8 @@ impl Device {
     /// An error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxGetState")]
     pub fn primary_state(&self) -> Result<PrimaryState> {
-        let (mut flags, mut active) = (0, 0);
+        let mut flags = 0;
+        let mut active = 0;
         // SAFETY: `flags` and `active` are valid for writes.
         unsafe {
             call!(
@@ -80,7 +81,8 @@ impl Device {
 
     /// Destroys the primary context and everything in it, and leaves the number of retentions unchanged.
     ///
-    /// A sticky error remains. Memory of a pool belongs to the device and not to the context: it lives until it is freed.
+    /// A sticky error remains. Memory of a pool belongs to the device and not to the context: it lives until it is
+    /// freed.
     ///
     /// CUDA: `cuDevicePrimaryCtxReset_v2`.
     ///

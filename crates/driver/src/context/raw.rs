@@ -45,12 +45,12 @@ impl Context {
             RawContext::Primary(context) => (context, Owned::Primary),
             RawContext::Created(context) => (context, Owned::Created),
             RawContext::Green(green) => (
-                Self::of_green(driver, green)?,
+                Self::from_green(driver, green)?,
                 Owned::Green(Handle::new(green)),
             ),
             RawContext::Borrowed(context) => (context, Owned::Borrowed { _owner: None }),
         };
-        let device = Self::device_of(driver, context)?;
+        let device = Self::context_device(driver, context)?;
         Ok(Self::new(context, &device, owned))
     }
 
@@ -71,7 +71,7 @@ impl Context {
         raw: CUcontext,
         owner: impl Any + Send + Sync,
     ) -> Result<Self> {
-        let device = Self::device_of(driver, raw)?;
+        let device = Self::context_device(driver, raw)?;
         Ok(Self::new(
             raw,
             &device,
@@ -101,7 +101,7 @@ impl Context {
     }
 
     /// Returns the device of a context, which the caller guarantees is live.
-    pub(super) fn device_of(driver: &Driver, context: CUcontext) -> Result<Device> {
+    pub(super) fn context_device(driver: &Driver, context: CUcontext) -> Result<Device> {
         let mut device = 0;
         if driver.has(Function::cuCtxGetDevice_v2) {
             // SAFETY: `device` is valid for writes, and the context is live.
@@ -115,7 +115,7 @@ impl Context {
     }
 
     /// Returns the `CUcontext` of a green context, for calls that do not take green contexts.
-    pub(crate) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
+    pub(crate) fn from_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
         let mut context = ptr::null_mut();
         // SAFETY: `context` is valid for writes, and the green context is live.
         unsafe { call!(driver, cuCtxFromGreenCtx(&raw mut context, green) creates context) }?;

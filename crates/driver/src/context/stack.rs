@@ -117,7 +117,7 @@ impl Context {
         if raw.is_null() {
             return Ok(None);
         }
-        let device = Self::device_of(driver, raw)?;
+        let device = Self::context_device(driver, raw)?;
         Ok(Some(Self::new(
             raw,
             &device,

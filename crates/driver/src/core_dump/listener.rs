@@ -97,16 +97,16 @@ impl CoreDumpListener {
         callback: Arc<dyn Fn(CoreDumpNotice) + Send + Sync>,
     ) -> Result<Self> {
         let number = CALLBACKS.add(callback);
-        let (mut raw, data) = (ptr::null_mut(), number.as_data());
-        let place = &raw mut raw;
+        let mut raw = ptr::null_mut();
+        let data = number.as_data();
         let result = match stage {
-            // SAFETY: `place` is valid for writes; `dumped` accepts any number and may be called at any time.
+            // SAFETY: `raw` is valid for writes; `dumped` accepts any number and may be called at any time.
             Stage::Start => unsafe {
-                call!(driver, cuCoredumpRegisterStartCallback(Some(dumped), data, place) creates raw)
+                call!(driver, cuCoredumpRegisterStartCallback(Some(dumped), data, &raw mut raw) creates raw)
             },
-            // SAFETY: as above.
+            // SAFETY: `raw` is valid for writes; `dumped` accepts any number and may be called at any time.
             Stage::Completion => unsafe {
-                call!(driver, cuCoredumpRegisterCompleteCallback(Some(dumped), data, place) creates raw)
+                call!(driver, cuCoredumpRegisterCompleteCallback(Some(dumped), data, &raw mut raw) creates raw)
             },
         };
         result.inspect_err(|_| CALLBACKS.forget(number))?;
@@ -125,7 +125,8 @@ impl CoreDumpListener {
             // SAFETY: `raw` refers to a registered callback of this kind, and is not used again once it is
             // deregistered.
             Stage::Start => unsafe { call!(&self.driver, cuCoredumpDeregisterStartCallback(raw)) },
-            // SAFETY: as above.
+            // SAFETY: `raw` refers to a registered callback of this kind, and is not used again once it is
+            // deregistered.
             Stage::Completion => unsafe {
                 call!(&self.driver, cuCoredumpDeregisterCompleteCallback(raw))
             },
@@ -184,7 +185,7 @@ mod tests {
             assert!(callback.is_some(), "there is a callback to register");
             let handle = NEXT.fetch_add(0x10, Ordering::Relaxed);
             REGISTERED.lock().push((handle, data.addr()));
-            // SAFETY: the caller passes a pointer that is valid for writes.
+            // SAFETY: the wrapper under test passes a pointer that is valid for writes.
             unsafe { place.write(ptr::without_provenance_mut(handle)) };
             CUresult::CUDA_SUCCESS
         }
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn callback_runs_for_dumps_until_the_listener_is_dropped() {
+    fn callback_runs_until_the_listener_is_dropped() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&heard);
         let driver = driver();
@@ -216,7 +217,7 @@ mod tests {
         // SAFETY: the callback takes any number.
         unsafe { dumped(data, 12, 1) };
         drop(listener);
-        // SAFETY: as above.
+        // SAFETY: the callback takes any number.
         unsafe { dumped(data, 13, 1) };
         assert_eq!(
             *heard.lock(),
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn listener_on_a_driver_that_is_too_old_is_an_error_that_keeps_nothing() {
+    fn listener_on_an_old_driver_is_an_error() {
         let token = Arc::new(());
         let held = Arc::clone(&token);
         let error = CoreDumpListener::on_completion(&driver(), move |_| drop(Arc::clone(&held)));

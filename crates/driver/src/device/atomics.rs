@@ -95,7 +95,8 @@ impl Device {
     pub fn host_atomics(&self, operations: &[AtomicOperation]) -> Result<Vec<AtomicForms>> {
         let (raw, count) = listed("Device::host_atomics", operations)?;
         let mut forms = vec![0; raw.len()];
-        let (asked, answers) = (raw.as_ptr(), forms.as_mut_ptr());
+        let asked = raw.as_ptr();
+        let answers = forms.as_mut_ptr();
         // SAFETY: both arrays have `count` elements and outlive the call.
         unsafe {
             call!(
@@ -129,12 +130,10 @@ impl Device {
             .expect_same(peer.driver(), "Device::peer_atomics")?;
         let (raw, count) = listed("Device::peer_atomics", operations)?;
         let mut forms = vec![0; raw.len()];
-        let (asked, answers, from, to) = (
-            raw.as_ptr(),
-            forms.as_mut_ptr(),
-            self.as_raw(),
-            peer.as_raw(),
-        );
+        let asked = raw.as_ptr();
+        let answers = forms.as_mut_ptr();
+        let from = self.as_raw();
+        let to = peer.as_raw();
         // SAFETY: both arrays have `count` elements and outlive the call.
         unsafe {
             call!(

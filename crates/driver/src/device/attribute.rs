@@ -101,8 +101,8 @@ impl AttributeKey for CUdevice_attribute {
     fn name(self) -> Option<&'static str> {
         DeviceAttribute::ALL
             .iter()
-            .find(|known| known.as_raw() == self)
-            .map(|known| known.name)
+            .find(|attribute| attribute.as_raw() == self)
+            .map(|attribute| attribute.name)
     }
 
     fn value(self, raw: i32) -> i32 {
@@ -132,13 +132,13 @@ mod tests {
 
     /// A newer header extends the range of attributes; this test lists those that are missing here.
     #[test]
-    fn list_has_each_number_of_the_header_once() {
-        let known: Vec<u32> = DeviceAttribute::ALL
+    fn list_contains_each_header_number_once() {
+        let listed: Vec<u32> = DeviceAttribute::ALL
             .iter()
             .map(|attribute| attribute.as_raw().0)
             .collect();
-        let distinct: BTreeSet<u32> = known.iter().copied().collect();
-        assert_eq!(distinct.len(), known.len(), "a number is listed twice");
+        let distinct: BTreeSet<u32> = listed.iter().copied().collect();
+        assert_eq!(distinct.len(), listed.len(), "a number is listed twice");
         let expected: BTreeSet<u32> = (1..CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX.0).collect();
         let missing: Vec<&u32> = expected.difference(&distinct).collect();
         assert!(missing.is_empty(), "the list lacks {missing:?}");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn number_of_a_known_attribute_has_its_name() {
+    fn listed_number_has_its_name() {
         assert_eq!(
             AttributeKey::name(CUdevice_attribute(10)),
             Some("WARP_SIZE")

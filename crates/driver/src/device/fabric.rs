@@ -63,12 +63,11 @@ impl Device {
     pub fn cliques(&self) -> Result<Vec<Clique>> {
         let mut cliques = vec![CUcliqueInfo::default(); self.clique_count()?];
         let mut count = cliques.len();
-        let place = cliques.as_mut_ptr();
-        // SAFETY: `place` has room for `count` entries, and `count` is valid for reads and writes.
+        // SAFETY: `cliques` has room for `count` entries, and `count` is valid for reads and writes.
         unsafe {
             call!(
                 self.driver(),
-                cuDeviceGetCliqueInfo(place, &raw mut count, self.as_raw())
+                cuDeviceGetCliqueInfo(cliques.as_mut_ptr(), &raw mut count, self.as_raw())
             )
         }?;
         cliques.truncate(count);

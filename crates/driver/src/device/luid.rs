@@ -27,12 +27,15 @@ impl Device {
     pub fn luid(&self) -> Result<Luid> {
         let mut bytes = [0_u8; 8];
         let mut node_mask = 0;
-        let place = bytes.as_mut_ptr().cast::<c_char>();
-        // SAFETY: `place` has room for the eight bytes of a LUID, and `node_mask` is valid for writes.
+        // SAFETY: `bytes` has room for the eight bytes of a LUID, and `node_mask` is valid for writes.
         unsafe {
             call!(
                 self.driver(),
-                cuDeviceGetLuid(place, &raw mut node_mask, self.as_raw())
+                cuDeviceGetLuid(
+                    bytes.as_mut_ptr().cast::<c_char>(),
+                    &raw mut node_mask,
+                    self.as_raw()
+                )
             )
         }?;
         Ok(Luid { bytes, node_mask })

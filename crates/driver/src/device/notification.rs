@@ -91,7 +91,8 @@ impl NotificationListener {
 
     fn unregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
-        let (device, raw) = (self.device.as_raw(), self.raw.raw());
+        let device = self.device.as_raw();
+        let raw = self.raw.raw();
         // SAFETY: `raw` refers to a registered callback of this device, and is not used again once it is unregistered.
         unsafe {
             call!(
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn notification_reaches_its_closure_until_it_is_forgotten() {
+    fn notification_arrives_until_it_is_forgotten() {
         let (sender, receiver) = mpsc::channel();
         let number = CALLBACKS.add(Arc::new(move |notification| {
             sender.send(notification).expect("a receiver");
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn panic_of_a_closure_ends_in_the_callback() {
+    fn closure_panic_ends_in_the_callback() {
         let number = CALLBACKS.add(Arc::new(|_| panic!("the closure's own")));
         notify(number, over_budget(1));
         CALLBACKS.forget(number);

@@ -63,7 +63,9 @@ impl Device {
     pub fn peer_attribute(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<i32> {
         self.driver()
             .expect_same(peer.driver(), "Device::peer_attribute")?;
-        let (from, to, mut value) = (self.as_raw(), peer.as_raw(), 0);
+        let from = self.as_raw();
+        let to = peer.as_raw();
+        let mut value = 0;
         // SAFETY: `value` is valid for writes.
         let result = unsafe {
             call!(
@@ -80,6 +82,10 @@ impl Device {
         Ok(value)
     }
 
+    fn peer_flag(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<bool> {
+        Ok(self.peer_attribute(peer, attribute)? != 0)
+    }
+
     /// Returns the properties of this device's access to the memory of `peer`.
     ///
     /// CUDA: `cuDeviceGetP2PAttribute`, once for each field.
@@ -90,17 +96,21 @@ impl Device {
     /// drivers.
     pub fn peer_link(&self, peer: &Self) -> Result<PeerLink> {
         use CUdevice_P2PAttribute as P2P;
-        let flag = |attribute| -> Result<bool> { Ok(self.peer_attribute(peer, attribute)? != 0) };
         Ok(PeerLink {
-            access: flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED)?,
+            access: self.peer_flag(peer, P2P::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED)?,
             performance_rank: self
                 .peer_attribute(peer, P2P::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK)?
                 .cast_unsigned(),
-            all_atomics: flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)?,
-            some_atomics: known(flag(
+            all_atomics: self
+                .peer_flag(peer, P2P::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)?,
+            some_atomics: known(self.peer_flag(
+                peer,
                 P2P::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED,
             ))?,
-            arrays: flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED)?,
+            arrays: self.peer_flag(
+                peer,
+                P2P::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED,
+            )?,
         })
     }
 }

@@ -119,14 +119,12 @@ fn link(from: &Device, to: &Device) -> Result<Option<PeerLink>> {
 impl fmt::Display for Topology {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cells = self.cells();
-        let width = |column: usize| {
-            cells
-                .iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or_default()
-        };
-        let widths: Vec<usize> = (0..cells[0].len()).map(width).collect();
+        let mut widths = vec![0; cells[0].len()];
+        for row in &cells {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
         for (number, row) in cells.iter().enumerate() {
             let padded = row
                 .iter()

@@ -78,7 +78,7 @@ impl Device {
     #[doc(alias = "cuDeviceGetDevResource")]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
         Ok(Multiprocessors {
-            description: Description::of_device(self, KIND)?,
+            description: Description::for_device(self, KIND)?,
             device: self.clone(),
         })
     }
@@ -96,7 +96,7 @@ impl Context {
     #[doc(alias = "cuGreenCtxGetDevResource")]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
         Ok(Multiprocessors {
-            description: Description::of_context(self, KIND)?,
+            description: Description::for_context(self, KIND)?,
             device: self.device().clone(),
         })
     }
@@ -114,7 +114,7 @@ impl Stream {
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
         let device = self.context().device().clone();
         Ok(Multiprocessors {
-            description: Description::of_stream(self, KIND)?,
+            description: Description::for_stream(self, KIND)?,
             device,
         })
     }
@@ -161,14 +161,14 @@ impl Multiprocessors {
     pub fn max_parts(&self, at_least: u32, flags: SplitFlags) -> Result<u32> {
         let mut parts = 0;
         let input = self.description.raw();
-        let (none, parts_place, flags) = (ptr::null_mut(), &raw mut parts, flags.bits());
-        // SAFETY: without an output array the call only counts the sets, and `parts_place` and `input` outlive it.
+        let flags = flags.bits();
+        // SAFETY: without an output array the call only counts the sets, and `parts` and `input` outlive it.
         unsafe {
             call!(
                 self.device.driver(),
                 cuDevSmResourceSplitByCount(
-                    none,
-                    parts_place,
+                    ptr::null_mut(),
+                    &raw mut parts,
                     &raw const input,
                     ptr::null_mut(),
                     flags,
@@ -204,15 +204,14 @@ impl Multiprocessors {
         let mut count = parts.min(self.count().max(1));
         let mut raw = vec![CUdevResource::default(); count as usize];
         let mut remainder = CUdevResource::default();
-        let (input, place, count_place) =
-            (self.description.raw(), raw.as_mut_ptr(), &raw mut count);
-        // SAFETY: `place` has room for `count` sets, and all pointers and `input` outlive the call.
+        let input = self.description.raw();
+        // SAFETY: `raw` has room for `count` sets, and all pointers and `input` outlive the call.
         unsafe {
             call!(
                 self.device.driver(),
                 cuDevSmResourceSplitByCount(
-                    place,
-                    count_place,
+                    raw.as_mut_ptr(),
+                    &raw mut count,
                     &raw const input,
                     &raw mut remainder,
                     flags.bits(),
@@ -245,22 +244,18 @@ impl Multiprocessors {
         }
         let mut raw = vec![CUdevResource::default(); wanted.len()];
         let mut remainder = CUdevResource::default();
-        let (input, place, wanted_place) = (
-            self.description.raw(),
-            raw.as_mut_ptr(),
-            wanted.as_mut_ptr(),
-        );
-        // SAFETY: `place` and `wanted_place` have `count` entries each, and all pointers and `input` outlive the call.
+        let input = self.description.raw();
+        // SAFETY: `raw` and `wanted` have `count` entries each, and all pointers and `input` outlive the call.
         unsafe {
             call!(
                 self.device.driver(),
                 cuDevSmResourceSplit(
-                    place,
+                    raw.as_mut_ptr(),
                     count,
                     &raw const input,
                     &raw mut remainder,
                     0,
-                    wanted_place
+                    wanted.as_mut_ptr()
                 )
             )
         }
@@ -270,15 +265,21 @@ impl Multiprocessors {
 
     fn partitioning(self, parts: Vec<CUdevResource>, remainder: CUdevResource) -> Partitioning {
         let device = self.device;
-        let set = |raw| Self {
-            description: Description(raw),
-            device: device.clone(),
-        };
-        let remainder = (remainder.type_ == KIND)
-            .then(|| set(remainder))
+        let count = parts.len();
+        let mut sets: Vec<_> = parts
+            .into_iter()
+            .chain([remainder].into_iter().filter(|raw| raw.type_ == KIND))
+            .map(|raw| Self {
+                description: Description(raw),
+                device: device.clone(),
+            })
+            .collect();
+        let remainder = sets
+            .split_off(count.min(sets.len()))
+            .pop()
             .filter(|remainder| remainder.count() > 0);
         Partitioning {
-            parts: parts.into_iter().map(set).collect(),
+            parts: sets,
             remainder,
         }
     }

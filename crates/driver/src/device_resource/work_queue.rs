@@ -44,7 +44,7 @@ impl Device {
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
         Ok(WorkQueueConfig {
-            description: Description::of_device(self, kind)?,
+            description: Description::for_device(self, kind)?,
             device: self.clone(),
         })
     }
@@ -62,7 +62,7 @@ impl Context {
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
         Ok(WorkQueueConfig {
-            description: Description::of_context(self, kind)?,
+            description: Description::for_context(self, kind)?,
             device: self.device().clone(),
         })
     }
@@ -78,7 +78,7 @@ impl Context {
     pub fn work_queue(&self) -> Result<WorkQueue> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE;
         Ok(WorkQueue {
-            description: Description::of_context(self, kind)?,
+            description: Description::for_context(self, kind)?,
             context: self.clone(),
         })
     }

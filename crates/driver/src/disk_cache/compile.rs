@@ -35,7 +35,8 @@ impl Image<'static> {
             cache,
             &key(context, &image, options)?,
             context,
-            (&image, options),
+            &image,
+            options,
         )?
         .0)
     }
@@ -50,19 +51,20 @@ impl Image<'static> {
 pub(crate) fn load_cached<T>(
     cache: &DiskCache,
     context: &Context,
-    (ptx, options): (&Image<'_>, &JitOptions<'_>),
+    ptx: &Image<'_>,
+    options: &JitOptions<'_>,
     load: impl Fn(&Image<'_>) -> Result<T>,
 ) -> Result<T> {
     if options.borrows() {
         return load(&compile(context, ptx, options)?);
     }
     let key = key(context, ptx, options)?;
-    let (code, was_kept) = find_or_compile(cache, &key, context, (ptx, options))?;
+    let (code, was_cached) = find_or_compile(cache, &key, context, ptx, options)?;
     match load(&code) {
-        Err(error) if was_kept && !error.is_sticky() => {
+        Err(error) if was_cached && !error.is_sticky() => {
             emit_event!(WARN, %error, "the cached image cannot be loaded and is compiled again");
             report(cache.remove(&key));
-            load(&find_or_compile(cache, &key, context, (ptx, options))?.0)
+            load(&find_or_compile(cache, &key, context, ptx, options)?.0)
         }
         result => result,
     }
@@ -73,10 +75,11 @@ fn find_or_compile(
     cache: &DiskCache,
     key: &CacheKey,
     context: &Context,
-    (ptx, options): (&Image<'_>, &JitOptions<'_>),
+    ptx: &Image<'_>,
+    options: &JitOptions<'_>,
 ) -> Result<(Image<'static>, bool)> {
-    if let Some(kept) = find(cache, key) {
-        return Ok((kept, true));
+    if let Some(cached) = find(cache, key) {
+        return Ok((cached, true));
     }
     let compiled = compile(context, ptx, options)?;
     report(cache.put(key, compiled.as_bytes()));

@@ -16,7 +16,8 @@ pub(super) enum Fault {
 
 /// Encodes an entry with `contents` under `key`.
 pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
-    let (key_len, len) = (key.len() as u64, contents.len() as u64);
+    let key_len = key.len() as u64;
+    let len = contents.len() as u64;
     let mut entry = Vec::with_capacity(HEADER + key.len() + contents.len());
     entry.extend(MAGIC);
     for number in [key_len, len, checksum(&[key, contents])] {
@@ -31,24 +32,20 @@ pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
 pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Fault> {
     let (header, rest) = entry.split_at_checked(HEADER).ok_or(Fault::Broken)?;
     let (magic, numbers) = header.split_at(MAGIC.len());
-    let number = |index: usize| {
-        numbers
-            .as_chunks::<8>()
-            .0
-            .get(index)
-            .map(|bytes| u64::from_le_bytes(*bytes))
-    };
-    let (Some(key_len), Some(len), Some(sum)) = (number(0), number(1), number(2)) else {
+    let [key_len, len, sum] = numbers.as_chunks::<8>().0 else {
         return Err(Fault::Broken);
     };
-    let found = usize::try_from(key_len)
+    let (entry_key, contents) = usize::try_from(u64::from_le_bytes(*key_len))
         .ok()
-        .and_then(|key_len| rest.split_at_checked(key_len));
-    let (found, contents) = found.ok_or(Fault::Broken)?;
-    if magic != MAGIC || contents.len() as u64 != len || checksum(&[found, contents]) != sum {
+        .and_then(|key_len| rest.split_at_checked(key_len))
+        .ok_or(Fault::Broken)?;
+    if magic != MAGIC
+        || contents.len() as u64 != u64::from_le_bytes(*len)
+        || checksum(&[entry_key, contents]) != u64::from_le_bytes(*sum)
+    {
         return Err(Fault::Broken);
     }
-    if found == key {
+    if entry_key == key {
         Ok(contents)
     } else {
         Err(Fault::OtherKey)
@@ -58,16 +55,19 @@ pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Faul
 /// Computes a checksum that detects damage by a disk or a crash. Words are mixed by multiplication and rotation.
 pub(super) fn checksum(parts: &[&[u8]]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(PRIME).rotate_left(29);
-    let sum_of = |sum: u64, part: &&[u8]| {
-        let (words, rest) = part.as_chunks::<8>();
+    let mut sum = PRIME;
+    for part in parts {
+        let (words, remainder) = part.as_chunks::<8>();
         let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        let sum = words
-            .iter()
-            .fold(sum, |sum, word| mix(sum, u64::from_le_bytes(*word)));
-        mix(mix(sum, u64::from_le_bytes(last)), part.len() as u64)
-    };
-    let sum = parts.iter().fold(PRIME, sum_of);
+        last[..remainder.len()].copy_from_slice(remainder);
+        for word in words.iter().chain([&last]) {
+            sum = (sum ^ u64::from_le_bytes(*word))
+                .wrapping_mul(PRIME)
+                .rotate_left(29);
+        }
+        sum = (sum ^ part.len() as u64)
+            .wrapping_mul(PRIME)
+            .rotate_left(29);
+    }
     (sum ^ sum >> 32).wrapping_mul(PRIME)
 }

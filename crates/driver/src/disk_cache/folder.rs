@@ -37,7 +37,8 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
 /// Returns an error if another user owns the file or folder.
 #[cfg(unix)]
 fn expect_owned(what: &str, metadata: &fs::Metadata) -> io::Result<()> {
-    let (owner, user) = (std::os::unix::fs::MetadataExt::uid(metadata), geteuid());
+    let owner = std::os::unix::fs::MetadataExt::uid(metadata);
+    let user = geteuid();
     if owner == user {
         return Ok(());
     }
@@ -106,15 +107,17 @@ pub(super) fn sync(_: &Path) -> io::Result<()> {
 
 /// Returns the user's cache directory.
 pub(super) fn for_caches() -> Option<PathBuf> {
-    let variable = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
     if cfg!(windows) {
-        return variable("LOCALAPPDATA");
+        return absolute_path("LOCALAPPDATA");
     }
-    variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")))
+    absolute_path("XDG_CACHE_HOME").or_else(|| Some(absolute_path("HOME")?.join(".cache")))
+}
+
+/// Returns the path in an environment variable, if it is absolute.
+fn absolute_path(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }
 
 // SAFETY: `geteuid` of the C library has this signature, and always succeeds.

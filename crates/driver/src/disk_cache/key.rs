@@ -48,7 +48,9 @@ impl CacheKey {
     pub(super) fn digest(&self) -> u128 {
         const SEED: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = (1 << 88) + 0x13b;
-        let mix = |digest: u128, byte: &u8| (digest ^ u128::from(*byte)).wrapping_mul(PRIME);
-        self.bytes.iter().fold(SEED, mix) ^ u128::from(checksum(&[&self.bytes]))
+        let digest = self.bytes.iter().fold(SEED, |digest, byte| {
+            (digest ^ u128::from(*byte)).wrapping_mul(PRIME)
+        });
+        digest ^ u128::from(checksum(&[&self.bytes]))
     }
 }

@@ -14,15 +14,19 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// drives) refuse it while another process has the entry open. The rename is then repeated, unless the entry already
 /// holds the same bytes.
 pub(super) fn replace(from: &Path, to: &Path, bytes: &[u8]) -> io::Result<()> {
-    let same = || fs::read(to).is_ok_and(|found| found == bytes);
-    match repeat(|| fs::rename(from, to), same, cfg!(windows)) {
+    match repeat(
+        || fs::rename(from, to),
+        || fs::read(to).is_ok_and(|contents| contents == bytes),
+        cfg!(windows),
+    ) {
         Ok(true) => Ok(()),
         Ok(false) => super::remove(from),
         Err(error) => Err(error),
     }
 }
 
-/// Repeats `rename` while it is refused because the entry is open. Returns `false` if the entry turned out to hold the `same` bytes.
+/// Repeats `rename` while it is refused because the entry is open. Returns `false` if the entry turned out to hold the
+/// `same` bytes.
 fn repeat(
     mut rename: impl FnMut() -> io::Result<()>,
     same: impl Fn() -> bool,
@@ -70,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn rename_over_an_open_entry_is_repeated_until_its_reader_closes_it() {
+    fn rename_over_an_open_entry_is_repeated() {
         assert_eq!(outcome(0, false, true), (Ok(true), 1));
         assert_eq!(outcome(3, false, true), (Ok(true), 4));
         assert_eq!(outcome(u32::MAX, false, true), (Err(Some(32)), ATTEMPTS));
     }
 
     #[test]
-    fn entry_that_holds_the_same_bytes_need_not_be_replaced() {
+    fn entry_with_the_same_bytes_is_not_replaced() {
         assert_eq!(outcome(u32::MAX, true, true), (Ok(false), 1));
     }
 

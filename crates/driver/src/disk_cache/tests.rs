@@ -37,7 +37,7 @@ fn key(name: &str) -> CacheKey {
 }
 
 #[test]
-fn entry_is_read_by_the_next_process_under_its_key_only() {
+fn entry_is_read_under_its_key_only() {
     let scratch = Scratch::new("put");
     scratch
         .cache()
@@ -61,7 +61,7 @@ fn entry_is_read_by_the_next_process_under_its_key_only() {
 }
 
 #[test]
-fn parts_of_keys_do_not_run_into_each_other() {
+fn key_parts_are_delimited() {
     let joined = CacheKey::new("k").with("a", b"bc").with("d", b"");
     let other = CacheKey::new("k").with("a", b"b").with("cd", b"");
     assert_ne!(
@@ -70,10 +70,12 @@ fn parts_of_keys_do_not_run_into_each_other() {
     );
 }
 
+/// An entry with any byte changed or missing is removed and not used.
 #[test]
-fn entry_with_any_one_byte_changed_or_missing_is_removed_and_not_used() {
+fn damaged_entry_is_removed() {
     let scratch = Scratch::new("broken");
-    let (cache, key) = (scratch.cache(), key("a"));
+    let cache = scratch.cache();
+    let key = key("a");
     cache.put(&key, b"some contents").expect("it is written");
     let path = cache.path(&key);
     let whole = fs::read(&path).expect("it is there");
@@ -90,7 +92,7 @@ fn entry_with_any_one_byte_changed_or_missing_is_removed_and_not_used() {
 }
 
 #[test]
-fn entry_of_another_key_with_the_same_digest_is_not_used() {
+fn digest_collision_is_detected() {
     let scratch = Scratch::new("collision");
     let cache = scratch.cache();
     cache.put(&key("a"), b"of a").expect("it is written");
@@ -118,11 +120,11 @@ fn least_recently_used_entries_are_evicted_first() {
         "this use counts"
     );
     cache.put(&key("d"), &contents).expect("it is written");
-    let left: Vec<_> = ["a", "b", "c", "d"]
+    let remaining: Vec<_> = ["a", "b", "c", "d"]
         .into_iter()
         .filter(|name| cache.path(&key(name)).exists())
         .collect();
-    assert_eq!(left, ["a", "c", "d"]);
+    assert_eq!(remaining, ["a", "c", "d"]);
     cache
         .put(&key("e"), &[0; 5000])
         .expect("what is too large is not kept");
@@ -131,32 +133,32 @@ fn least_recently_used_entries_are_evicted_first() {
     assert_eq!(cache.usage().expect("it is counted"), CacheUsage::default());
 }
 
+/// Creates a file that counts as abandoned.
+fn create_old(path: &Path) {
+    let file = File::create(path).expect("the test owns the folder");
+    file.set_modified(SystemTime::now() - 2 * ABANDONED)
+        .expect("the test owns the file");
+}
+
 #[test]
-fn old_files_of_dead_processes_are_removed() {
+fn old_files_from_dead_processes_are_removed() {
     let scratch = Scratch::new("left");
     let cache = scratch.cache();
-    let (old, new) = (
-        scratch.0.join("1-0.unfinished"),
-        scratch.0.join("2-0.unfinished"),
-    );
+    let old = scratch.0.join("1-0.unfinished");
+    let new = scratch.0.join("2-0.unfinished");
     for path in [&old, &new] {
         fs::write(path, b"half").expect("the test owns the folder");
     }
-    let make_old = || {
-        let file = File::create(&old).expect("the test owns the folder");
-        file.set_modified(SystemTime::now() - 2 * ABANDONED)
-            .expect("the test owns the file");
-    };
-    make_old();
+    create_old(&old);
     cache.put(&key("a"), b"").expect("it is written");
     assert!(!old.exists() && new.exists());
-    make_old();
+    create_old(&old);
     cache.clear().expect("it is cleared");
     assert!(!old.exists() && new.exists());
 }
 
 #[test]
-fn files_that_a_process_of_the_same_number_writes_are_left_to_it() {
+fn files_written_under_the_same_process_id_are_kept() {
     let scratch = Scratch::new("number");
     let cache = scratch.cache();
     let of_another: Vec<_> = (0..500)
@@ -180,17 +182,16 @@ fn files_that_a_process_of_the_same_number_writes_are_left_to_it() {
 }
 
 #[test]
-fn concurrent_writers_and_readers_read_complete_entries_or_none() {
+fn concurrent_readers_read_complete_entries() {
     let scratch = Scratch::new("threads");
     let cache = scratch.cache();
-    let contents = |writer: u8| vec![writer; 50_000];
     thread::scope(|scope| {
         for writer in 1..=4 {
             let cache = &cache;
             scope.spawn(move || {
                 (0..10).for_each(|_| {
                     cache
-                        .put(&key("a"), &contents(writer))
+                        .put(&key("a"), &vec![writer; 50_000])
                         .expect("it is written");
                 });
             });
@@ -206,23 +207,16 @@ fn concurrent_writers_and_readers_read_complete_entries_or_none() {
 
 #[cfg(unix)]
 #[test]
-fn folder_and_entries_are_private_and_a_folder_that_is_not_is_refused() {
+fn folder_and_entries_are_private() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let scratch = Scratch::new("private");
     let cache = scratch.cache();
     cache.put(&key("a"), b"").expect("it is written");
-    let mode = |path: &Path| {
-        fs::metadata(path)
-            .expect("it is there")
-            .permissions()
-            .mode()
-            & 0o777
-    };
-    assert_eq!(
-        (mode(&scratch.0), mode(&cache.path(&key("a")))),
-        (0o700, 0o600)
-    );
+    for (path, expected) in [(scratch.0.clone(), 0o700), (cache.path(&key("a")), 0o600)] {
+        let metadata = fs::metadata(path).expect("it is there");
+        assert_eq!(metadata.permissions().mode() & 0o777, expected);
+    }
     fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755))
         .expect("the test owns the folder");
     let error = DiskCache::open(&scratch.0)
@@ -255,7 +249,7 @@ fn folder_that_cannot_be_is_an_error_that_names_it() {
 
 #[cfg(unix)]
 #[test]
-fn entry_writable_by_other_users_is_an_error_and_not_read() {
+fn entry_writable_by_other_users_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let scratch = Scratch::new("written-by-others");
@@ -279,7 +273,7 @@ fn entry_writable_by_other_users_is_an_error_and_not_read() {
 }
 
 #[test]
-fn key_of_code_equals_no_key_of_a_program() {
+fn code_key_equals_no_program_key() {
     // SAFETY: nothing is stored under the key.
     let code = unsafe { CacheKey::of_code("ptx") };
     assert!(!code.as_bytes().starts_with(CacheKey::new("ptx").as_bytes()));

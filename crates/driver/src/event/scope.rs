@@ -15,17 +15,18 @@ impl Event {
         guard: &AccessGuard<'_>,
         record: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let scope = scope_of(guard);
+        let scope = guard_scope(guard);
         if scope == 0 && self.shared.scope.load(Ordering::Acquire) == 0 {
             return record();
         }
-        self.record_beside_captures(operation, scope, record)
+        self.record_with_captures(operation, scope, record)
     }
 
-    /// Whenever the event is in a capture, its scope says so: other threads and call observers may wait for the event in
-    /// the meantime, and a wait for an event in a capture adds the waiting stream to the capture.
+    /// Records an event that is, or was, in a capture. The stored scope names the capture for as long as the event may
+    /// be in it: other threads and call observers may wait for the event in the meantime, and such a wait adds the
+    /// waiting stream to the capture.
     #[cold]
-    fn record_beside_captures(
+    fn record_with_captures(
         &self,
         operation: &'static str,
         scope: u64,
@@ -38,17 +39,17 @@ impl Event {
             stored.store(scope, Ordering::Release);
         }
         let recorded = record();
-        let is_in = if recorded.is_ok() { scope } else { before };
-        stored.store(is_in, Ordering::Release);
+        let current = if recorded.is_ok() { scope } else { before };
+        stored.store(current, Ordering::Release);
         recorded
     }
 
     /// Returns an argument error unless the event and the stream of `guard`, which is about to wait for it, are in the
     /// same capture or both outside of captures.
     #[inline]
-    pub(crate) fn expect_scope_of(&self, guard: &AccessGuard<'_>) -> Result<()> {
+    pub(crate) fn expect_scope(&self, guard: &AccessGuard<'_>) -> Result<()> {
         let recorded = self.shared.scope.load(Ordering::Acquire);
-        if recorded == scope_of(guard) {
+        if recorded == guard_scope(guard) {
             Ok(())
         } else {
             self.expect_same_scope(recorded, guard)
@@ -69,7 +70,7 @@ impl Event {
     #[cold]
     fn expect_same_scope(&self, recorded: u64, guard: &AccessGuard<'_>) -> Result<()> {
         let stream = guard.stream();
-        let reason = match (recorded, scope_of(guard)) {
+        let reason = match (recorded, guard_scope(guard)) {
             (0, _) => format!(
                 "{stream:?} is being captured, and {self:?} was not recorded in that capture"
             ),
@@ -84,6 +85,6 @@ impl Event {
 
 /// Returns the capture that receives the work under `guard`; 0 outside a capture.
 #[inline]
-fn scope_of(guard: &AccessGuard<'_>) -> u64 {
+fn guard_scope(guard: &AccessGuard<'_>) -> u64 {
     guard.scope().map_or(0, |scope| scope.identity())
 }

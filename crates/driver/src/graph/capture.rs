@@ -9,8 +9,8 @@ use curium_sys::{
 };
 
 use super::host::closure;
-use super::kept::{Kept, Resource};
 use super::object_reference::ObjectReference;
+use super::resource::{Resource, ResourceSet};
 use super::tree::Tree;
 use super::{Graph, Node};
 use crate::base::capture_guard;
@@ -44,7 +44,7 @@ pub struct CaptureScope {
 /// it.
 pub(super) struct Captured {
     raw: CUgraph,
-    pub(super) kept: Kept,
+    pub(super) resources: ResourceSet,
     pub(super) objects: Vec<ObjectReference>,
 }
 
@@ -92,7 +92,8 @@ impl Graph {
     ///     }
     ///     Ok::<_, Error>(())
     /// })?;
-    /// let (mut executable, stream) = (graph.instantiate()?, context.stream()?);
+    /// let mut executable = graph.instantiate()?;
+    /// let stream = context.stream()?;
     /// executable.launch(&stream)?;
     /// stream.synchronize()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -140,7 +141,7 @@ impl CaptureScope {
     ///
     /// An error returned by the driver.
     pub fn fork(&self) -> Result<Stream> {
-        let branch = Stream::of_scope(self.root.context(), &self.scope)?;
+        let branch = Stream::for_capture(self.root.context(), &self.scope)?;
         let _guard = AccessGuard::new(&self.root)?;
         wait(&branch, &self.root, self.root.sync_points().count(), None)?;
         self.scope.with(|log| log.branches().push(branch.clone()));
@@ -155,7 +156,7 @@ impl CaptureScope {
     ///
     /// An argument error if `branch` is not a stream of this capture.
     pub fn join(&self, branch: &Stream) -> Result<()> {
-        if !self.scope.is_that_of(branch) {
+        if !self.scope.owns(branch) {
             return Err(foreign(branch, "CaptureScope::join"));
         }
         let _guard = AccessGuard::new(&self.root)?;
@@ -175,7 +176,7 @@ impl CaptureScope {
     #[doc(alias = "cudaStreamUpdateCaptureDependencies")]
     pub fn follow(&self, stream: &Stream, nodes: &[Node]) -> Result<()> {
         let operation = "CaptureScope::follow";
-        if !self.scope.is_that_of(stream) {
+        if !self.scope.owns(stream) {
             return Err(foreign(stream, operation));
         }
         let Some((tree, graph)) = &self.target else {
@@ -186,11 +187,12 @@ impl CaptureScope {
         };
         let _guard = AccessGuard::new(stream)?;
         let state = tree.lock()?;
-        let nodes = nodes
+        let mut nodes = nodes
             .iter()
-            .map(|node| state.member_in_use(operation, *graph, *node));
-        let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
-        let (list, no_data, count) = (nodes.as_mut_ptr(), std::ptr::null(), nodes.len());
+            .map(|node| state.member_in_use(operation, *graph, *node))
+            .collect::<Result<Vec<_>>>()?;
+        let list = nodes.as_mut_ptr();
+        let count = nodes.len();
         // Only adds dependencies: none that hazard tracking relies on is removed.
         let flags = Flags::CU_STREAM_ADD_CAPTURE_DEPENDENCIES.0;
         // SAFETY: the stream is live and in the capture, the nodes are live and in its graph, and the list has the
@@ -198,7 +200,13 @@ impl CaptureScope {
         unsafe {
             call!(
                 stream.driver(),
-                cuStreamUpdateCaptureDependencies_v2(stream.as_raw(), list, no_data, count, flags)
+                cuStreamUpdateCaptureDependencies_v2(
+                    stream.as_raw(),
+                    list,
+                    std::ptr::null(),
+                    count,
+                    flags
+                )
             )
         }
     }
@@ -220,7 +228,7 @@ impl CaptureScope {
         stream: &Stream,
         function: impl Fn() + Send + Sync + 'static,
     ) -> Result<()> {
-        if !self.scope.is_that_of(stream) {
+        if !self.scope.owns(stream) {
             return Err(foreign(stream, "CaptureScope::add_host"));
         }
         let (object, params) = closure(self.root.driver(), function)?;
@@ -249,7 +257,7 @@ impl CaptureScope {
     ) -> Result<Self> {
         expect_not_ordering(operation)?;
         let scope = Scope::new();
-        let root = Stream::of_scope(context, &scope)?;
+        let root = Stream::for_capture(context, &scope)?;
         begin(&root)?;
         scope.open(&root);
         Ok(Self {
@@ -268,8 +276,12 @@ impl CaptureScope {
 
     /// Ends the capture and returns its graph.
     fn end(&mut self) -> Result<Graph> {
-        let Captured { raw, kept, objects } = self.finish()?;
-        Graph::owning(self.root.context(), raw, kept).retaining("Graph::capture", &objects)
+        let Captured {
+            raw,
+            resources,
+            objects,
+        } = self.finish()?;
+        Graph::owning(self.root.context(), raw, resources).retaining("Graph::capture", &objects)
     }
 
     /// Ends the capture in any case and returns its result. An incomplete new graph is destroyed.
@@ -282,16 +294,16 @@ impl CaptureScope {
             let _ordering = Ordering::begin();
             // If the first attempt failed, the second leaves no capture in progress. Nothing else can be done.
             let raw = self.end_capture();
-            let left = if raw.is_err() {
+            let leftover = if raw.is_err() {
                 self.end_capture().ok()
             } else {
                 None
             };
-            (joined, raw, left)
+            (joined, raw, leftover)
         });
         let Some(Closed {
             log,
-            result: (joined, raw, left),
+            result: (joined, raw, leftover),
             is_disturbed,
         }) = closed
         else {
@@ -300,16 +312,16 @@ impl CaptureScope {
                 "the capture has ended already",
             ));
         };
-        if let Some(raw) = left {
+        if let Some(raw) = leftover {
             self.discard(raw);
         }
-        let (kept, objects) = kept(log);
-        let complete = if is_disturbed {
+        let (resources, objects) = captured_objects(log);
+        let result = if is_disturbed {
             joined.and(Err(guard_outlives_closure()))
         } else {
             joined
         };
-        if let Err(error) = complete {
+        if let Err(error) = result {
             if let Ok(raw) = raw {
                 self.discard(raw);
             }
@@ -317,7 +329,7 @@ impl CaptureScope {
         }
         Ok(Captured {
             raw: raw?,
-            kept,
+            resources,
             objects,
         })
     }
@@ -341,16 +353,18 @@ impl CaptureScope {
     /// Destroys the graph of the capture if it is a new one.
     fn discard(&self, raw: CUgraph) {
         if self.target.is_none() {
-            drop(Graph::owning(self.root.context(), raw, Kept::default()));
+            drop(Graph::owning(
+                self.root.context(),
+                raw,
+                ResourceSet::default(),
+            ));
         }
     }
 
     /// Makes the root stream wait for every branch, and frees the memory allocated in the capture and not yet freed.
     fn join_all(&self, log: &mut CaptureLog) -> Result<()> {
-        let (branches, allocations) = (
-            std::mem::take(log.branches()),
-            std::mem::take(log.allocations()),
-        );
+        let branches = std::mem::take(log.branches());
+        let allocations = std::mem::take(log.allocations());
         branches.iter().try_for_each(|branch| {
             wait(&self.root, branch, branch.sync_points().count(), None).map(drop)
         })?;
@@ -369,19 +383,20 @@ impl CaptureScope {
 }
 
 /// Returns the objects that the graph of a capture keeps alive, and the closures that the driver retains for it.
-fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
+fn captured_objects(log: CaptureLog) -> (ResourceSet, Vec<ObjectReference>) {
     let (leases, others) = log.into_parts();
-    let (mut kept, mut objects) = (Kept::default(), Vec::new());
-    leases
-        .into_iter()
-        .for_each(|lease| kept.add(&Resource::Lease(lease)));
+    let mut resources = ResourceSet::default();
+    let mut objects = Vec::new();
+    for lease in leases {
+        resources.add(&Resource::Lease(lease));
+    }
     for other in others.into_values() {
         match other.downcast_ref::<ObjectReference>() {
             Some(object) => objects.push(object.clone()),
-            None => kept.add(&Resource::Other(other)),
+            None => resources.add(&Resource::Other(other)),
         }
     }
-    (kept, objects)
+    (resources, objects)
 }
 
 #[cold]

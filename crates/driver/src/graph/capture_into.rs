@@ -22,11 +22,11 @@ struct Addition<'graph> {
     scope: CaptureScope,
     /// The nodes that existed before the capture.
     before: HashSet<Node>,
-    is_settled: bool,
+    is_complete: bool,
 }
 
-/// The nodes of a graph after a capture into it.
-struct Parts {
+/// The nodes at the boundary between existing and captured work, and at the end of the captured work.
+struct Boundary {
     /// Existing nodes without a dependent among the existing nodes.
     leaves: Vec<Node>,
     /// Captured nodes without a dependency among the captured nodes.
@@ -39,7 +39,7 @@ const OPERATION: &str = "Graph::capture_into";
 
 /// The reason given by the error of every other use of the graph.
 const BUSY: &str = "work is being captured into the graph, or into a parent or child graph of it";
-const SPOILED: &str = "a capture into the graph, or into a parent or child graph of it, has failed, and the nodes that it added cannot be removed";
+const UNUSABLE: &str = "a capture into the graph, or into a parent or child graph of it, has failed, and the nodes that it added cannot be removed";
 
 impl Graph {
     /// Captures the work that `work` enqueues on the stream passed to it into this graph, depending on the nodes in
@@ -72,8 +72,8 @@ impl Graph {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Requires a driver for CUDA 12.3. CUDA: `cuStreamBeginCaptureToGraph`, `cuStreamEndCapture`, `cuStreamCreateWithPriority`,
-    /// `cuGraphAddDependencies_v2`, `cuGraphDestroyNode`.
+    /// Requires a driver for CUDA 12.3. CUDA: `cuStreamBeginCaptureToGraph`, `cuStreamEndCapture`,
+    /// `cuStreamCreateWithPriority`, `cuGraphAddDependencies_v2`, `cuGraphDestroyNode`.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl Graph {
     ) -> Result<Vec<Node>, E> {
         let mut addition = Addition::begin(self, after)?;
         addition.scope.record(work)?;
-        let last = addition.settle()?;
+        let last = addition.complete()?;
         Ok(if last.is_empty() {
             after.to_vec()
         } else {
@@ -111,14 +111,19 @@ impl Graph {
         let mut state = self.tree.lock()?;
         let before = self.nodes_in(&mut state)?.into_iter().collect();
         let (raw, after) = self.raw_with(&state, after)?;
-        let (after, no_data, count) = (after.as_ptr(), std::ptr::null(), after.len());
-        let (driver, stream) = (self.driver(), root.as_raw());
         // SAFETY: the stream is live, and no other code has its handle; graph and nodes are live, and not used until
         // the capture ends.
         unsafe {
             call!(
-                driver,
-                cuStreamBeginCaptureToGraph(stream, raw, after, no_data, count, MODE)
+                self.driver(),
+                cuStreamBeginCaptureToGraph(
+                    root.as_raw(),
+                    raw,
+                    after.as_ptr(),
+                    std::ptr::null(),
+                    after.len(),
+                    MODE
+                )
             )
         }?;
         state.refuse(Some(BUSY));
@@ -134,7 +139,8 @@ impl<'graph> Addition<'graph> {
         }
         // Removed nodes are refused before a stream is created.
         graph.raw_with(&*graph.tree.lock()?, after)?;
-        let (mut before, target) = (HashSet::new(), (Arc::clone(&graph.tree), graph.number));
+        let mut before = HashSet::new();
+        let target = (Arc::clone(&graph.tree), graph.number);
         let scope = CaptureScope::begin(graph.context(), OPERATION, Some(target), |root| {
             before = graph.begin_capture(root, after)?;
             Ok(())
@@ -143,90 +149,92 @@ impl<'graph> Addition<'graph> {
             graph,
             scope,
             before,
-            is_settled: false,
+            is_complete: false,
         })
     }
 
     /// Ends the capture and returns the last captured nodes.
-    fn settle(&mut self) -> Result<Vec<Node>> {
+    fn complete(&mut self) -> Result<Vec<Node>> {
         let captured = self.scope.finish()?;
         let mut state = self.graph.tree.lock()?;
         state.refuse(None);
-        let last = self.settle_in(&mut state, &captured);
-        self.is_settled = last.is_ok();
-        if !self.is_settled {
+        let last = self.complete_locked(&mut state, &captured);
+        self.is_complete = last.is_ok();
+        if !self.is_complete {
             state.refuse(Some(BUSY));
         }
         last
     }
 
-    fn settle_in(&self, state: &mut State, captured: &Captured) -> Result<Vec<Node>> {
-        let (graph, edges) = (&*self.graph, self.graph.edges_in(state)?);
-        let parts = self.parts(graph.nodes_in(state)?, &edges);
-        if graph.must_follow(state, OPERATION, &captured.kept)? {
-            let there: HashSet<_> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
-            let pairs = parts
+    fn complete_locked(&self, state: &mut State, captured: &Captured) -> Result<Vec<Node>> {
+        let graph = &*self.graph;
+        let edges = self.graph.edges_in(state)?;
+        let boundary = self.boundary(graph.nodes_in(state)?, &edges);
+        if graph.must_follow(state, OPERATION, &captured.resources)? {
+            let existing: HashSet<_> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
+            let missing: Vec<_> = boundary
                 .leaves
                 .iter()
-                .flat_map(|leaf| parts.first.iter().map(|first| (*leaf, *first)));
-            let missing: Vec<_> = pairs.filter(|pair| !there.contains(pair)).collect();
+                .flat_map(|leaf| boundary.first.iter().map(|first| (*leaf, *first)))
+                .filter(|pair| !existing.contains(pair))
+                .collect();
             if !missing.is_empty() {
                 graph.add_edges_in(state, OPERATION, &missing)?;
             }
         }
         graph.retain_references(state, OPERATION, &captured.objects)?;
-        state.keep(graph.number, &captured.kept);
-        Ok(parts.last)
+        state.add_resources(graph.number, &captured.resources);
+        Ok(boundary.last)
     }
 
-    /// Returns the nodes at the boundary between existing and captured work, and at the end.
-    fn parts(&self, nodes: Vec<Node>, edges: &[Edge]) -> Parts {
-        let (old, new): (Vec<_>, Vec<_>) = nodes
+    fn boundary(&self, nodes: Vec<Node>, edges: &[Edge]) -> Boundary {
+        let mut with_dependents = HashSet::new();
+        let mut with_dependencies = HashSet::new();
+        for edge in edges {
+            // An edge from an existing to a captured node crosses the boundary and is not considered.
+            let is_from_captured = !self.before.contains(&edge.from);
+            let is_to_captured = !self.before.contains(&edge.to);
+            if is_from_captured == is_to_captured {
+                with_dependents.insert(edge.from);
+            }
+            if is_from_captured && is_to_captured {
+                with_dependencies.insert(edge.to);
+            }
+        }
+        let (mut leaves, mut last): (Vec<_>, Vec<_>) = nodes
             .into_iter()
             .partition(|node| self.before.contains(node));
-        let is_old = |node: &Node| self.before.contains(node);
-        let within = |side: bool| {
-            edges
-                .iter()
-                .filter(move |edge| is_old(&edge.from) == side && is_old(&edge.to) == side)
-        };
-        let continued: HashSet<_> = within(true)
-            .chain(within(false))
-            .map(|edge| edge.from)
-            .collect();
-        let behind: HashSet<_> = within(false).map(|edge| edge.to).collect();
-        let ends = |node: &Node| !continued.contains(node);
-        Parts {
-            leaves: old.into_iter().filter(ends).collect(),
-            first: new
-                .iter()
-                .filter(|node| !behind.contains(*node))
-                .copied()
-                .collect(),
-            last: new.into_iter().filter(ends).collect(),
+        let mut first = last.clone();
+        leaves.retain(|node| !with_dependents.contains(node));
+        first.retain(|node| !with_dependencies.contains(node));
+        last.retain(|node| !with_dependents.contains(node));
+        Boundary {
+            leaves,
+            first,
+            last,
         }
     }
 
     /// Removes the captured nodes.
-    fn take_back(&self) -> Result<()> {
+    fn roll_back(&self) -> Result<()> {
         let mut state = self.graph.tree.lock()?;
         state.refuse(None);
-        let taken = self.graph.nodes_in(&mut state).and_then(|nodes| {
+        let removed = self.graph.nodes_in(&mut state).and_then(|nodes| {
             let mut new = nodes.into_iter().filter(|node| !self.before.contains(node));
             // No object is kept alive for a captured node.
             new.try_for_each(|node| self.graph.remove_in(&mut state, node).map(drop))
         });
-        state.refuse(taken.is_err().then_some(SPOILED));
-        taken
+        state.refuse(removed.is_err().then_some(UNUSABLE));
+        removed
     }
 }
 
 impl Drop for Addition<'_> {
     fn drop(&mut self) {
-        if !self.is_settled {
+        if !self.is_complete {
             // The work failed or panicked, or could not be ordered.
             self.scope.abandon();
-            release(|| self.take_back());
+            release(|| self.roll_back());
         }
     }
 }

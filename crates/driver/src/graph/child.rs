@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::kept::Resource;
 use super::node::Found;
+use super::resource::Resource;
 use super::tree::State;
-use super::{ChildNode, Graph, Node, TypedNode};
+use super::{ChildNode, Graph, NewNode, Node, TypedNode};
 use crate::call;
 use crate::{Error, Result};
 
@@ -27,18 +27,25 @@ impl Graph {
     pub fn add_child(&mut self, after: &[Node], child: &Self) -> Result<ChildNode> {
         let operation = "Graph::add_child";
         let driver = self.driver();
-        let added = self.apart(operation, child, |state, other| {
-            let (raw, kept) = (other.graph(operation, child.number)?, other.kept());
-            let must_follow = self.must_follow(state, operation, &kept)?;
-            let mut behind = if must_follow { self.leaves_in(state)? } else { Vec::new() };
-            behind.retain(|leaf| !after.contains(leaf));
-            behind.extend(after);
-            state.add_node(driver, self.number, operation, &behind, Some(Resource::Child(kept)), |driver, spot| {
-                let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let added = self.lock_both(operation, child, |state, other| {
+            let raw = other.graph(operation, child.number)?;
+            let resources = other.resources();
+            let must_follow = self.must_follow(state, operation, &resources)?;
+            let mut dependencies = if must_follow { self.leaves_in(state)? } else { Vec::new() };
+            dependencies.retain(|leaf| !after.contains(leaf));
+            dependencies.extend(after);
+            let resource = Some(Resource::Child(resources));
+            state.add_node(driver, self.number, operation, &dependencies, resource, |driver, arguments| {
+                let NewNode {
+                    node,
+                    graph,
+                    after,
+                    count,
+                } = arguments;
                 // SAFETY: both graphs and the nodes are live and belong to this driver, and this thread has exclusive
                 // access to both graphs.
                 unsafe {
-                    call!(driver, cuGraphAddChildGraphNode(node, graph, after, count, raw) creates spot.created())
+                    call!(driver, cuGraphAddChildGraphNode(node, graph, after, count, raw) creates arguments.created())
                 }
             })
         });
@@ -62,8 +69,8 @@ impl Graph {
         unsafe {
             call!(self.driver(), cuGraphChildGraphNodeGetGraph(raw, &raw mut graph) creates graph)
         }?;
-        let part = state.add_part(*node, graph);
-        Ok(Self::of(Arc::clone(&self.tree), part))
+        let number = state.add_subgraph(*node, graph);
+        Ok(Self::in_tree(Arc::clone(&self.tree), number))
     }
 
     /// Clones the graph. [`Graph::find`] maps nodes of the original to nodes of the clone.
@@ -77,15 +84,16 @@ impl Graph {
     #[doc(alias = "cudaGraphClone")]
     pub fn try_clone(&self) -> Result<Self> {
         let state = self.tree.lock()?;
-        let (graph, mut clone) = (
-            state.graph("Graph::try_clone", self.number)?,
-            std::ptr::null_mut(),
-        );
+        let graph = state.graph("Graph::try_clone", self.number)?;
+        let mut clone = std::ptr::null_mut();
         // SAFETY: the graph is live, `clone` is valid for writes, and the lock gives this thread exclusive access to
         // the graph.
         unsafe { call!(self.driver(), cuGraphClone(&raw mut clone, graph) creates clone) }?;
-        let clone = Self::owning(self.context(), clone, state.kept());
-        clone.tree.lock()?.retains(state.objects_of(self.number));
+        let clone = Self::owning(self.context(), clone, state.resources());
+        clone
+            .tree
+            .lock()?
+            .set_user_objects(state.user_objects(self.number));
         Ok(clone)
     }
 
@@ -101,20 +109,21 @@ impl Graph {
     #[doc(alias = "cudaGraphNodeFindInClone")]
     pub fn find<N: TypedNode>(&self, original: &Self, node: &N) -> Result<N> {
         let operation = "Graph::find";
-        let found = self.apart(operation, original, |state, other| {
+        let counterpart = self.lock_both(operation, original, |state, other| {
             let raw = other.member(operation, original.number, **node)?;
-            let (clone, mut found) = (state.graph(operation, self.number)?, std::ptr::null_mut());
-            // SAFETY: the node and the clone are live, `found` is valid for writes, and this thread has exclusive
+            let clone = state.graph(operation, self.number)?;
+            let mut counterpart = std::ptr::null_mut();
+            // SAFETY: the node and the clone are live, `counterpart` is valid for writes, and this thread has exclusive
             // access to both graphs.
-            unsafe { call!(self.driver(), cuGraphNodeFindInClone(&raw mut found, raw, clone) creates found) }?;
-            Ok(state.known(self.number, found))
+            unsafe { call!(self.driver(), cuGraphNodeFindInClone(&raw mut counterpart, raw, clone) creates counterpart) }?;
+            Ok(state.register(self.number, counterpart))
         });
-        found.map(|found| node.at(Found(found)))
+        counterpart.map(|counterpart| node.at(Found(counterpart)))
     }
 
     /// Runs `use_both` with the states of two graphs of one context that are in different trees; otherwise returns an
     /// error of `operation`.
-    pub(super) fn apart<T>(
+    pub(super) fn lock_both<T>(
         &self,
         operation: &'static str,
         other: &Self,

@@ -84,8 +84,9 @@ impl Graph {
     #[doc(alias = "cudaGraphConditionalHandleCreate")]
     pub fn condition(&mut self, default: Option<u32>) -> Result<Condition> {
         let state = self.tree.lock()?;
-        let (graph, mut handle) = (state.graph("Graph::condition", self.number)?, 0);
-        let (context, place) = (self.context().as_raw(), &raw mut handle);
+        let graph = state.graph("Graph::condition", self.number)?;
+        let mut handle = 0;
+        let context = self.context().as_raw();
         let flags = if default.is_some() {
             CU_GRAPH_COND_ASSIGN_DEFAULT
         } else {
@@ -93,11 +94,11 @@ impl Graph {
         };
         let value = default.unwrap_or_default();
         // The handle is a number that may be 0; only the result marks a failure.
-        // SAFETY: the graph and the context are live, and `place` is valid for writes.
+        // SAFETY: the graph and the context are live, and `handle` is valid for writes.
         unsafe {
             call!(
                 self.driver(),
-                cuGraphConditionalHandleCreate(place, graph, context, value, flags)
+                cuGraphConditionalHandleCreate(&raw mut handle, graph, context, value, flags)
             )
         }?;
         Ok(Condition(handle))
@@ -149,17 +150,14 @@ impl Graph {
                 "the driver returned no body graphs",
             ));
         }
-        let part = |index| {
-            // SAFETY: the driver has written a pointer to the requested number of graphs, which live as long as the
-            // node.
-            let place = unsafe { bodies.add(index) };
-            // SAFETY: as above.
-            let raw = unsafe { *place };
-            Self::of(Arc::clone(&self.tree), state.add_part(node, raw))
-        };
+        // SAFETY: the driver has written a pointer to the requested number of graphs, which live as long as the node.
+        let bodies = unsafe { std::slice::from_raw_parts(bodies, size as usize) };
         Ok(ConditionalNode {
             node,
-            bodies: (0..size as usize).map(part).collect(),
+            bodies: bodies
+                .iter()
+                .map(|raw| Self::in_tree(Arc::clone(&self.tree), state.add_subgraph(node, *raw)))
+                .collect(),
         })
     }
 }

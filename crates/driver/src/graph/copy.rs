@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use curium_sys::{CUDA_MEMCPY3D, CUarray, CUmemorytype};
 
-use super::{CopyNode, Graph, Node};
+use super::{CopyNode, Graph, NewNode, Node};
 use crate::call;
 use crate::{DevicePointer, Result};
 
@@ -13,7 +13,8 @@ use crate::{DevicePointer, Result};
 /// ```
 /// use curium_driver::{CopyPlace, DevicePointer, GraphCopy};
 ///
-/// let (from, to) = (DevicePointer::from_raw(0x1000), DevicePointer::from_raw(0x8000));
+/// let from = DevicePointer::from_raw(0x1000);
+/// let to = DevicePointer::from_raw(0x8000);
 /// let line = GraphCopy::new(CopyPlace::device(from), CopyPlace::device(to), 256);
 /// let image = line.with_rows(64);
 /// assert_eq!((image.rows, image.layers), (64, 1));
@@ -64,7 +65,8 @@ pub enum CopyMemory {
 // SAFETY: the host address is never dereferenced here; only nodes access it, and the caller that adds the node is
 // responsible for it.
 unsafe impl Send for CopyMemory {}
-// SAFETY: as for `Send`.
+// SAFETY: the host address is never dereferenced here; only nodes access it, and the caller that adds the node is
+// responsible for it.
 unsafe impl Sync for CopyMemory {}
 
 impl GraphCopy {
@@ -264,12 +266,18 @@ impl Graph {
     #[doc(alias = "cuGraphAddMemcpyNode")]
     #[doc(alias = "cudaGraphAddMemcpyNode")]
     pub unsafe fn add_copy(&mut self, after: &[Node], copy: GraphCopy) -> Result<CopyNode> {
-        let (raw, context) = (copy.to_raw(), self.context().as_raw());
-        let added = self.add("Graph::add_copy", after, None, |driver, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let raw = copy.to_raw();
+        let context = self.context().as_raw();
+        let added = self.add("Graph::add_copy", after, None, |driver, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the operands.
             let added =
-                unsafe { call!(driver, cuGraphAddMemcpyNode(node, graph, after, count, &raw const raw, context) creates spot.created()) };
+                unsafe { call!(driver, cuGraphAddMemcpyNode(node, graph, after, count, &raw const raw, context) creates arguments.created()) };
             added.map_err(|error| error.about(copy.describe()))
         });
         added.map(CopyNode)
@@ -338,14 +346,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copy_of_rows_that_follow_each_other_has_their_length_as_pitch() {
-        let place = |address| CopyPlace::device(DevicePointer::from_raw(address));
-        let copy = GraphCopy::new(
-            place(64).with_origin(8, 2, 0),
-            place(128).with_pitch(512),
-            256,
-        )
-        .with_rows(4);
+    fn contiguous_rows_have_their_length_as_pitch() {
+        let from = CopyPlace::device(DevicePointer::from_raw(64)).with_origin(8, 2, 0);
+        let to = CopyPlace::device(DevicePointer::from_raw(128)).with_pitch(512);
+        let copy = GraphCopy::new(from, to, 256).with_rows(4);
         let raw = copy.to_raw();
         assert_eq!(
             (raw.srcPitch, raw.srcHeight, raw.dstPitch, raw.dstHeight),

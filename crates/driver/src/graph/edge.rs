@@ -139,7 +139,7 @@ impl Graph {
         })?;
         Ok(nodes
             .into_iter()
-            .map(|node| state.known(self.number, node))
+            .map(|node| state.register(self.number, node))
             .collect())
     }
 
@@ -161,7 +161,7 @@ impl Graph {
         })?;
         Ok(nodes
             .into_iter()
-            .map(|node| state.known(self.number, node))
+            .map(|node| state.register(self.number, node))
             .collect())
     }
 
@@ -181,13 +181,17 @@ impl Graph {
     /// Returns the edges, for a thread that holds the lock of the tree.
     pub(super) fn edges_in(&self, state: &mut State) -> Result<Vec<Edge>> {
         let graph = state.graph("Graph::edges", self.number)?;
-        let (driver, mut count) = (self.driver(), 0);
-        let (none, no_data) = (std::ptr::null_mut(), std::ptr::null_mut());
-        get_edges(driver, graph, [none, none], no_data, &mut count)?;
-        let (mut from, mut to) = (
-            vec![std::ptr::null_mut(); count],
-            vec![std::ptr::null_mut(); count],
-        );
+        let driver = self.driver();
+        let mut count = 0;
+        get_edges(
+            driver,
+            graph,
+            [std::ptr::null_mut(), std::ptr::null_mut()],
+            std::ptr::null_mut(),
+            &mut count,
+        )?;
+        let mut from = vec![std::ptr::null_mut(); count];
+        let mut to = vec![std::ptr::null_mut(); count];
         let mut data = vec![CUgraphEdgeData::default(); count];
         if count > 0 {
             get_edges(
@@ -202,7 +206,8 @@ impl Graph {
         let number = self.number;
         Ok(ends
             .map(|((from, to), data)| {
-                let (from, to) = (state.known(number, from), state.known(number, to));
+                let from = state.register(number, from);
+                let to = state.register(number, to);
                 Edge {
                     from,
                     to,
@@ -235,10 +240,10 @@ impl Graph {
                     )
                 };
             }
-            // SAFETY: as above.
+            // SAFETY: the node is live, and the addresses are valid for writes of `count` nodes.
             unsafe { call!(self.driver(), cuGraphNodeGetDependencies(raw, nodes, count)) }
         })?;
-        Ok(self.known(&mut state, nodes))
+        Ok(self.register_all(&mut state, nodes))
     }
 
     /// Returns the nodes that depend on a node.
@@ -264,7 +269,7 @@ impl Graph {
                     )
                 };
             }
-            // SAFETY: as above.
+            // SAFETY: the node is live, and the addresses are valid for writes of `count` nodes.
             unsafe {
                 call!(
                     self.driver(),
@@ -272,7 +277,7 @@ impl Graph {
                 )
             }
         })?;
-        Ok(self.known(&mut state, nodes))
+        Ok(self.register_all(&mut state, nodes))
     }
 
     /// Makes `to` depend on `from`. Cycles are detected at instantiation.
@@ -304,19 +309,22 @@ impl Graph {
     /// As for [`Graph::add_dependency`]; `CUDA_ERROR_INVALID_VALUE` if nodes of these kinds do not support such an
     /// edge.
     pub unsafe fn add_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
-        let (operation, driver) = ("Graph::add_edge", self.driver());
+        let operation = "Graph::add_edge";
+        let driver = self.driver();
         let state = self.tree.lock()?;
         let graph = state.graph(operation, self.number)?;
-        let (start, end) = (
-            state.member(operation, self.number, from)?,
-            state.member(operation, self.number, to)?,
-        );
-        let (start, end, raw, count) = (&raw const start, &raw const end, data.to_raw(), 1);
+        let start = state.member(operation, self.number, from)?;
+        let end = state.member(operation, self.number, to)?;
+        let start = &raw const start;
+        let end = &raw const end;
+        let raw = data.to_raw();
+        let count = 1;
         if data.is_plain() && !driver.has(Function::cuGraphAddDependencies_v2) {
             // SAFETY: the graph and the nodes are live, and the arrays contain one edge.
             return unsafe { call!(driver, cuGraphAddDependencies(graph, start, end, count)) };
         }
-        // SAFETY: as above; the caller is responsible for the edge data.
+        // SAFETY: the graph and the nodes are live, and the arrays contain one edge; the caller is responsible for
+        // the edge data.
         let added = unsafe {
             call!(
                 driver,
@@ -335,22 +343,23 @@ impl Graph {
         edges: &[(Node, Node)],
     ) -> Result<()> {
         let graph = state.graph(operation, self.number)?;
-        let members = |nodes: &mut dyn Iterator<Item = Node>| {
-            nodes
-                .map(|node| state.member(operation, self.number, node))
-                .collect::<Result<Vec<_>>>()
-        };
-        let (from, to) = (
-            members(&mut edges.iter().map(|edge| edge.0))?,
-            members(&mut edges.iter().map(|edge| edge.1))?,
-        );
-        let (from, to, no_data, count) =
-            (from.as_ptr(), to.as_ptr(), std::ptr::null(), edges.len());
+        let mut from = Vec::with_capacity(edges.len());
+        let mut to = Vec::with_capacity(edges.len());
+        for edge in edges {
+            from.push(state.member(operation, self.number, edge.0)?);
+            to.push(state.member(operation, self.number, edge.1)?);
+        }
         // SAFETY: the graph and the nodes are live, and both arrays have the given length.
         unsafe {
             call!(
                 self.driver(),
-                cuGraphAddDependencies_v2(graph, from, to, no_data, count)
+                cuGraphAddDependencies_v2(
+                    graph,
+                    from.as_ptr(),
+                    to.as_ptr(),
+                    std::ptr::null(),
+                    edges.len()
+                )
             )
         }
     }
@@ -366,20 +375,22 @@ impl Graph {
     #[doc(alias = "cuGraphRemoveDependencies")]
     #[doc(alias = "cudaGraphRemoveDependencies")]
     pub fn remove_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
-        let (operation, driver) = ("Graph::remove_edge", self.driver());
+        let operation = "Graph::remove_edge";
+        let driver = self.driver();
         let state = self.tree.lock()?;
-        state.expect_loose(operation)?;
+        state.expect_reorderable(operation)?;
         let graph = state.graph(operation, self.number)?;
-        let (start, end) = (
-            state.member(operation, self.number, from)?,
-            state.member(operation, self.number, to)?,
-        );
-        let (start, end, raw, count) = (&raw const start, &raw const end, data.to_raw(), 1);
+        let start = state.member(operation, self.number, from)?;
+        let end = state.member(operation, self.number, to)?;
+        let start = &raw const start;
+        let end = &raw const end;
+        let raw = data.to_raw();
+        let count = 1;
         if data.is_plain() && !driver.has(Function::cuGraphRemoveDependencies_v2) {
             // SAFETY: the graph and the nodes are live, and the arrays contain one edge.
             return unsafe { call!(driver, cuGraphRemoveDependencies(graph, start, end, count)) };
         }
-        // SAFETY: as above.
+        // SAFETY: the graph and the nodes are live, and the arrays contain one edge.
         let removed = unsafe {
             call!(
                 driver,
@@ -389,13 +400,15 @@ impl Graph {
         removed.map_err(|error| error.about(format!("{to} after {from}")))
     }
 
-    fn known(
+    fn register_all(
         &self,
         state: &mut State,
         nodes: Vec<(CUgraphNode, CUgraphEdgeData)>,
     ) -> Vec<(Node, EdgeData)> {
-        let known = |(node, data)| (state.known(self.number, node), EdgeData::from_raw(data));
-        nodes.into_iter().map(known).collect()
+        nodes
+            .into_iter()
+            .map(|(node, data)| (state.register(self.number, node), EdgeData::from_raw(data)))
+            .collect()
     }
 }
 
@@ -410,7 +423,7 @@ fn get_edges(
         // SAFETY: the graph is live, and the callers pass arrays for the given number of edges, or null.
         return unsafe { call!(driver, cuGraphGetEdges_v2(graph, from, to, data, count)) };
     }
-    // SAFETY: as above.
+    // SAFETY: the graph is live, and the callers pass arrays for the given number of edges, or null.
     unsafe { call!(driver, cuGraphGetEdges(graph, from, to, count)) }
 }
 
@@ -421,12 +434,12 @@ fn list<T: Copy>(
 ) -> Result<Vec<T>> {
     let mut count = 0;
     call(std::ptr::null_mut(), &raw mut count)?;
-    let mut found = vec![empty; count];
+    let mut list = vec![empty; count];
     if count > 0 {
-        call(found.as_mut_ptr(), &raw mut count)?;
-        found.truncate(count);
+        call(list.as_mut_ptr(), &raw mut count)?;
+        list.truncate(count);
     }
-    Ok(found)
+    Ok(list)
 }
 
 /// Calls a driver function twice, for a list of nodes with the data of their edges.
@@ -435,10 +448,8 @@ fn list_with_data(
 ) -> Result<Vec<(CUgraphNode, CUgraphEdgeData)>> {
     let mut count = 0;
     call(std::ptr::null_mut(), std::ptr::null_mut(), &raw mut count)?;
-    let (mut nodes, mut data) = (
-        vec![std::ptr::null_mut(); count],
-        vec![CUgraphEdgeData::default(); count],
-    );
+    let mut nodes = vec![std::ptr::null_mut(); count];
+    let mut data = vec![CUgraphEdgeData::default(); count];
     if count > 0 {
         call(nodes.as_mut_ptr(), data.as_mut_ptr(), &raw mut count)?;
     }

@@ -1,7 +1,7 @@
 //! Event record nodes and event wait nodes.
 
-use super::kept::Resource;
-use super::{EventRecordNode, EventWaitNode, Graph, Node};
+use super::resource::Resource;
+use super::{EventRecordNode, EventWaitNode, Graph, NewNode, Node};
 use crate::call;
 use crate::{Context, Error, Event, Result};
 
@@ -18,11 +18,16 @@ impl Graph {
     #[doc(alias = "cudaGraphAddEventRecordNode")]
     pub fn add_event_record(&mut self, after: &[Node], event: &Event) -> Result<EventRecordNode> {
         expect_event(self.context(), event, "Graph::add_event_record")?;
-        let kept = Some(Resource::Event(event.share()));
-        let added = self.add("Graph::add_event_record", after, kept, |driver, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let resource = Some(Resource::Event(event.share()));
+        let added = self.add("Graph::add_event_record", after, resource, |driver, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             // SAFETY: the graph, the nodes and the event are live, and the pointers are valid.
-            unsafe { call!(driver, cuGraphAddEventRecordNode(node, graph, after, count, event.as_raw()) creates spot.created()) }
+            unsafe { call!(driver, cuGraphAddEventRecordNode(node, graph, after, count, event.as_raw()) creates arguments.created()) }
         });
         added.map(EventRecordNode)
     }
@@ -40,12 +45,17 @@ impl Graph {
     #[doc(alias = "cudaGraphAddEventWaitNode")]
     pub fn add_event_wait(&mut self, after: &[Node], event: &Event) -> Result<EventWaitNode> {
         expect_event(self.context(), event, "Graph::add_event_wait")?;
-        let kept = Some(Resource::Event(event.share()));
-        let added = self.add("Graph::add_event_wait", after, kept, |driver, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let resource = Some(Resource::Event(event.share()));
+        let added = self.add("Graph::add_event_wait", after, resource, |driver, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             // SAFETY: the graph, the nodes and the event are live, and the pointers are valid.
             unsafe {
-                call!(driver, cuGraphAddEventWaitNode(node, graph, after, count, event.as_raw()) creates spot.created())
+                call!(driver, cuGraphAddEventWaitNode(node, graph, after, count, event.as_raw()) creates arguments.created())
             }
         });
         added.map(EventWaitNode)
@@ -72,7 +82,7 @@ impl Graph {
                 cuGraphEventRecordNodeSetEvent(raw, event.as_raw())
             )
         }?;
-        let before = state.replace(*node, Some(Resource::Event(event.share())));
+        let before = state.replace_resource(*node, Some(Resource::Event(event.share())));
         drop(state);
         drop(before);
         Ok(())
@@ -99,7 +109,7 @@ impl Graph {
                 cuGraphEventWaitNodeSetEvent(raw, event.as_raw())
             )
         }?;
-        let before = state.replace(*node, Some(Resource::Event(event.share())));
+        let before = state.replace_resource(*node, Some(Resource::Event(event.share())));
         drop(state);
         drop(before);
         Ok(())
@@ -117,15 +127,15 @@ impl Graph {
     pub fn records(&self, node: EventRecordNode, event: &Event) -> Result<bool> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::records", self.number, *node)?;
-        let mut found = std::ptr::null_mut();
-        // SAFETY: the node is live, and `found` is valid for writes.
+        let mut actual = std::ptr::null_mut();
+        // SAFETY: the node is live, and `actual` is valid for writes.
         unsafe {
             call!(
                 self.driver(),
-                cuGraphEventRecordNodeGetEvent(node, &raw mut found)
+                cuGraphEventRecordNodeGetEvent(node, &raw mut actual)
             )
         }?;
-        Ok(found == event.as_raw())
+        Ok(actual == event.as_raw())
     }
 
     /// Returns `true` if the node waits for `event`.
@@ -140,15 +150,15 @@ impl Graph {
     pub fn waits_for(&self, node: EventWaitNode, event: &Event) -> Result<bool> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::waits_for", self.number, *node)?;
-        let mut found = std::ptr::null_mut();
-        // SAFETY: the node is live, and `found` is valid for writes.
+        let mut actual = std::ptr::null_mut();
+        // SAFETY: the node is live, and `actual` is valid for writes.
         unsafe {
             call!(
                 self.driver(),
-                cuGraphEventWaitNodeGetEvent(node, &raw mut found)
+                cuGraphEventWaitNodeGetEvent(node, &raw mut actual)
             )
         }?;
-        Ok(found == event.as_raw())
+        Ok(actual == event.as_raw())
     }
 }
 

@@ -11,9 +11,9 @@ use curium_sys::{CUgraphExec, CUgraphExec_st, CUgraphNode};
 use super::Node;
 use super::exec_host::Closures;
 use super::instantiate::expect_context;
-use super::kept::{Kept, Resource};
 use super::kernel_update::UpdatedKernels;
 use super::leases::Leases;
+use super::resource::{Resource, ResourceSet};
 use super::tree::{State, Tree};
 use super::update::unknown_source;
 use crate::base::contain::is_in_host_callback;
@@ -29,7 +29,7 @@ use crate::{Context, Driver, Error, Result, Returned, Stream};
 /// streams. [`launch`](Self::launch) takes `&mut self`, since the driver's graph functions are not thread-safe.
 pub struct GraphExec {
     raw: Handle<CUgraphExec_st>,
-    keeps: Box<Keeps>,
+    state: Box<ExecState>,
     /// Dropped by [`Drop`], which may have to move it to another thread.
     context: ManuallyDrop<Context>,
     _not_sync: PhantomData<Cell<()>>,
@@ -37,16 +37,16 @@ pub struct GraphExec {
 
 /// The objects that an executable graph keeps alive.
 #[derive(Default)]
-struct Keeps {
+struct ExecState {
     /// The source graph. Updates name its nodes, so it must stay alive. Other owners hold a reference only for the
     /// duration of a call, so that an executable graph with the only reference keeps it.
     source: Option<Arc<Tree>>,
     /// The objects that the nodes use, as of instantiation or the last whole-graph update.
-    all: Kept,
+    instantiated: ResourceSet,
     /// The memory and the semaphores among them, which a launch accesses.
     leases: Leases,
     /// The objects of individually updated nodes, indexed by their number in the source graph.
-    changed: Vec<Option<Resource>>,
+    updated: Vec<Option<Resource>>,
     /// The kernels of individually updated nodes.
     kernels: UpdatedKernels,
     /// The host functions of individually updated nodes.
@@ -65,7 +65,7 @@ impl GraphExec {
     #[must_use]
     #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUgraphExec) -> Self {
-        Self::new(context, None, raw, Kept::default())
+        Self::new(context, None, raw, ResourceSet::default())
     }
 
     /// Returns the raw handle and transfers ownership to the caller. The objects that the nodes use are no longer kept
@@ -118,21 +118,22 @@ impl GraphExec {
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::launch")?;
-        if !stream.runs_work_of(self.driver()) {
+        if !stream.executes_for(self.driver()) {
             refuse_captured(stream)?;
         }
-        if self.keeps.closures.is_some() {
+        if self.state.closures.is_some() {
             self.launch_with_closures(stream)
         } else {
-            self.launch_plain(stream)
+            self.launch_without_closures(stream)
         }
     }
 
-    /// Launches the graph without resolving leases; the stream must belong to the context.
+    /// Launches the graph, none of whose host functions was updated individually. The stream must belong to the
+    /// context.
     #[inline]
-    pub(super) fn launch_plain(&mut self, stream: &Stream) -> Result<()> {
+    pub(super) fn launch_without_closures(&mut self, stream: &Stream) -> Result<()> {
         let raw = self.raw.raw();
-        self.keeps.leases.launch(stream, || {
+        self.state.leases.launch(stream, || {
             // SAFETY: the executable graph and the stream are live and belong to this driver, and no other code uses
             // the executable graph; the caller that added the nodes is responsible for their accesses, and the stream
             // waits for the leased memory.
@@ -182,7 +183,7 @@ impl GraphExec {
     /// Returns the source graph.
     #[inline]
     pub(super) fn source(&self) -> Option<&Arc<Tree>> {
-        self.keeps.source.as_ref()
+        self.state.source.as_ref()
     }
 
     /// Runs `call` with the raw handle of a node while no other thread uses the node's graph. If this value is the only
@@ -196,7 +197,7 @@ impl GraphExec {
         call: impl FnOnce(&Context, CUgraphExec, CUgraphNode) -> Result<()>,
     ) -> Result<Option<CUgraphNode>> {
         let raw = self.raw.raw();
-        let Some(source) = &mut self.keeps.source else {
+        let Some(source) = &mut self.state.source else {
             return Err(unknown_source(operation));
         };
         if let Some(source) = Arc::get_mut(source) {
@@ -209,113 +210,112 @@ impl GraphExec {
 
     #[inline]
     pub(super) fn updated_kernels(&self) -> &UpdatedKernels {
-        &self.keeps.kernels
+        &self.state.kernels
     }
 
     #[inline]
     pub(super) fn updated_kernels_mut(&mut self) -> &mut UpdatedKernels {
-        &mut self.keeps.kernels
+        &mut self.state.kernels
     }
 
     #[inline]
     pub(super) fn closures(&mut self) -> &mut Option<Box<Closures>> {
-        &mut self.keeps.closures
+        &mut self.state.closures
     }
 
     /// Keeps the object that an updated node uses, replacing the one of the previous update.
     #[inline]
-    pub(super) fn keep(&mut self, node: Node, resource: Resource) {
-        let is_launched_with = matches!(resource, Resource::Child(_) | Resource::Semaphores(_));
+    pub(super) fn set_resource(&mut self, node: Node, resource: Resource) {
+        let is_accessed_by_launches =
+            matches!(resource, Resource::Child(_) | Resource::Semaphores(_));
         let index = node.number as usize;
-        let changed = &mut self.keeps.changed;
-        if changed.len() <= index {
-            changed.resize_with(index + 1, || None);
+        let updated = &mut self.state.updated;
+        if updated.len() <= index {
+            updated.resize_with(index + 1, || None);
         }
-        changed[index] = Some(resource);
-        if is_launched_with {
-            self.find_leases();
+        updated[index] = Some(resource);
+        if is_accessed_by_launches {
+            self.update_leases();
         }
     }
 
     /// Keeps the objects of a whole-graph update, replacing the previous ones.
     #[inline]
-    pub(super) fn keep_all(&mut self, kept: Kept) {
-        self.keeps.all = kept;
-        self.keeps.changed.clear();
-        self.keeps.kernels.clear();
-        self.find_leases();
+    pub(super) fn replace_resources(&mut self, resources: ResourceSet) {
+        self.state.instantiated = resources;
+        self.state.updated.clear();
+        self.state.kernels.clear();
+        self.update_leases();
         self.retire_closures();
     }
 
     /// Keeps further objects.
     #[inline]
-    pub(super) fn keep_also(&mut self, kept: &Kept) {
-        self.keeps.all.extend(kept);
-        self.find_leases();
+    pub(super) fn add_resources(&mut self, resources: &ResourceSet) {
+        self.state.instantiated.extend(resources);
+        self.update_leases();
     }
 
-    /// Finds the memory and the semaphores among the kept objects.
+    /// Collects the memory and the semaphores among the kept objects.
     #[inline]
-    fn find_leases(&mut self) {
-        self.keeps.leases = Leases::of(&self.kept_now());
+    fn update_leases(&mut self) {
+        self.state.leases = Leases::new(&self.current_resources());
     }
 
     /// Returns all kept objects, except the kernels of individually updated nodes.
     #[inline]
-    pub(super) fn kept_now(&self) -> Kept {
-        let mut all = self.keeps.all.clone();
-        self.keeps
-            .changed
-            .iter()
-            .flatten()
-            .for_each(|resource| all.add(resource));
-        all
+    pub(super) fn current_resources(&self) -> ResourceSet {
+        let mut resources = self.state.instantiated.clone();
+        for resource in self.state.updated.iter().flatten() {
+            resources.add(resource);
+        }
+        resources
     }
 
     /// Returns the objects kept for a node: as of instantiation, and as updated.
     #[inline]
-    pub(super) fn kept_for(&self, node: Node, source: &State) -> Kept {
-        let changed = self
-            .keeps
-            .changed
+    pub(super) fn node_resources(&self, node: Node, source: &State) -> ResourceSet {
+        let updated = self
+            .state
+            .updated
             .get(node.number as usize)
             .and_then(Option::as_ref);
-        let mut kept = Kept::default();
-        source
-            .kept_by(node)
-            .into_iter()
-            .chain(changed)
-            .for_each(|resource| kept.add(resource));
-        kept
+        let mut resources = ResourceSet::default();
+        for resource in source.resource(node).into_iter().chain(updated) {
+            resources.add(resource);
+        }
+        resources
     }
 
     #[inline]
-    pub(super) fn owning(source: &Arc<Tree>, raw: CUgraphExec, kept: Kept) -> Self {
-        Self::new(source.context(), Some(Arc::clone(source)), raw, kept)
+    pub(super) fn owning(source: &Arc<Tree>, raw: CUgraphExec, resources: ResourceSet) -> Self {
+        Self::new(source.context(), Some(Arc::clone(source)), raw, resources)
     }
 
     #[inline]
-    fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
-        let leases = Leases::of(&kept);
-        let (changed, kernels) = (Vec::new(), UpdatedKernels::default());
-        let keeps = Box::new(Keeps {
-            source,
-            leases,
-            all: kept,
-            changed,
-            kernels,
-            closures: None,
-        });
+    fn new(
+        context: &Context,
+        source: Option<Arc<Tree>>,
+        raw: CUgraphExec,
+        resources: ResourceSet,
+    ) -> Self {
         Self {
             raw: Handle::new(raw),
-            keeps,
+            state: Box::new(ExecState {
+                source,
+                leases: Leases::new(&resources),
+                instantiated: resources,
+                updated: Vec::new(),
+                kernels: UpdatedKernels::default(),
+                closures: None,
+            }),
             context: ManuallyDrop::new(context.clone()),
             _not_sync: PhantomData,
         }
     }
 
-    /// Moves everything to a background thread that drops it, since the driver permits no call on this one: it may have the last handle of
-    /// the context.
+    /// Moves everything to a background thread that drops it, since the driver permits no call on this thread. This
+    /// value may have the last handle of the context.
     ///
     /// # Safety
     ///
@@ -326,7 +326,7 @@ impl GraphExec {
         let context = unsafe { ManuallyDrop::take(&mut self.context) };
         let moved = ManuallyDrop::new(Self {
             raw: Handle::new(self.raw.raw()),
-            keeps: std::mem::take(&mut self.keeps),
+            state: std::mem::take(&mut self.state),
             context: ManuallyDrop::new(context),
             _not_sync: PhantomData,
         });
@@ -339,7 +339,8 @@ impl GraphExec {
 
     #[inline]
     fn destroy(&mut self) -> Result<()> {
-        // SAFETY: the executable graph is live, no other code has its handle, and it is not used again once it is destroyed.
+        // SAFETY: the executable graph is live, no other code has its handle, and it is not used again once it is
+        // destroyed.
         unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw.raw())) }.map_err(
             |error| {
                 error.about_handle(
@@ -386,14 +387,14 @@ impl Drop for GraphExec {
     #[inline]
     fn drop(&mut self) {
         if is_in_host_callback() {
-            // SAFETY: nothing follows.
+            // SAFETY: this is the last use of the context.
             return unsafe { self.drop_later() };
         }
         if !self.raw.is_cleared() {
             release(|| self.destroy());
         }
         self.retire_closures();
-        // SAFETY: nothing follows.
+        // SAFETY: this is the last use of the context.
         unsafe { ManuallyDrop::drop(&mut self.context) };
     }
 }

@@ -83,7 +83,7 @@ impl GraphExec {
     pub(super) fn launch_with_closures(&mut self, stream: &Stream) -> Result<()> {
         // A graph that captures this launch could call the closures at any time.
         stream.refuse_capture("GraphExec::launch", NOT_WHILE_CAPTURING)?;
-        self.launch_plain(stream)?;
+        self.launch_without_closures(stream)?;
         let Some(closures) = self.closures() else {
             return Ok(());
         };

@@ -2,7 +2,7 @@
 
 use curium_sys::CUDA_MEMSET_NODE_PARAMS;
 
-use super::{FillNode, Graph, Node};
+use super::{FillNode, Graph, NewNode, Node};
 use crate::call;
 use crate::{DevicePointer, Result};
 
@@ -120,12 +120,18 @@ impl Graph {
     #[doc(alias = "cuGraphAddMemsetNode")]
     #[doc(alias = "cudaGraphAddMemsetNode")]
     pub unsafe fn add_fill(&mut self, after: &[Node], fill: GraphFill) -> Result<FillNode> {
-        let (raw, context) = (fill.to_raw(), self.context().as_raw());
-        let added = self.add("Graph::add_fill", after, None, |driver, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let raw = fill.to_raw();
+        let context = self.context().as_raw();
+        let added = self.add("Graph::add_fill", after, None, |driver, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the memory.
             let added =
-                unsafe { call!(driver, cuGraphAddMemsetNode(node, graph, after, count, &raw const raw, context) creates spot.created()) };
+                unsafe { call!(driver, cuGraphAddMemsetNode(node, graph, after, count, &raw const raw, context) creates arguments.created()) };
             added.map_err(|error| error.about(fill.describe()))
         });
         added.map(FillNode)

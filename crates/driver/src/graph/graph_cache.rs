@@ -113,7 +113,8 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
     /// again until its inputs change. If `stream` is being captured, the work becomes part of that capture, and the
     /// entry of `key` is not changed.
     ///
-    /// CUDA: `cuGraphLaunch`; `cuStreamBeginCapture_v2`, `cuStreamEndCapture`, `cuGraphInstantiateWithParams`, `cuGraphExecUpdate_v2`.
+    /// CUDA: `cuGraphLaunch`; `cuStreamBeginCapture_v2`, `cuStreamEndCapture`, `cuGraphInstantiateWithParams`,
+    /// `cuGraphExecUpdate_v2`.
     ///
     /// # Errors
     ///
@@ -125,7 +126,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
         inputs: I,
         mut work: impl FnMut(&Stream) -> Result<(), E>,
     ) -> Result<GraphCacheOutcome<E>, E> {
-        stream.expect_captured("GraphCache::run", PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope("GraphCache::run", PASS_THE_SCOPE)?;
         self.clock += 1;
         let replayed = match self.entries.get_mut(&key) {
             _ if stream.is_capture_active() => {

@@ -4,9 +4,9 @@ use std::ffi::c_void;
 
 use curium_sys::CUDA_HOST_NODE_PARAMS;
 
-use super::kept::Resource;
 use super::object_reference::ObjectReference;
-use super::{Graph, HostNode, Node};
+use super::resource::Resource;
+use super::{Graph, HostNode, NewNode, Node};
 use crate::base::contain::contain_host_callback;
 use crate::base::release::is_exiting;
 use crate::call;
@@ -36,12 +36,17 @@ impl Graph {
     ) -> Result<HostNode> {
         let (object, params) = closure(self.driver(), function)?;
         self.retain_reference(&*self.tree.lock()?, "Graph::add_host", &object)?;
-        let kept = Some(Resource::Object(object.clone()));
-        let added = self.add("Graph::add_host", after, kept, |driver, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let resource = Some(Resource::Object(object.clone()));
+        let added = self.add("Graph::add_host", after, resource, |driver, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             // SAFETY: the graph and the nodes are live; the graph retains the closure for as long as it can be called.
             unsafe {
-                call!(driver, cuGraphAddHostNode(node, graph, after, count, &raw const params) creates spot.created())
+                call!(driver, cuGraphAddHostNode(node, graph, after, count, &raw const params) creates arguments.created())
             }
         });
         if added.is_err() {
@@ -78,11 +83,11 @@ impl Graph {
             )
         };
         let unused = match set {
-            Ok(()) => state.replace(*node, Some(Resource::Object(object))),
+            Ok(()) => state.replace_resource(*node, Some(Resource::Object(object))),
             Err(_) => Some(Resource::Object(object)),
         };
         drop(state);
-        set.and(self.let_go(operation, unused.as_slice()))
+        set.and(self.release_objects(operation, unused.as_slice()))
     }
 
     /// Returns the function and the argument of a host node as raw values. They belong to Curium and must be neither

@@ -41,7 +41,8 @@ impl Graph {
     #[doc(alias = "cuGraphGetId")]
     pub fn id(&self) -> Result<u32> {
         let state = self.tree.lock()?;
-        let (graph, mut id) = (state.graph("Graph::id", self.number)?, 0);
+        let graph = state.graph("Graph::id", self.number)?;
+        let mut id = 0;
         // SAFETY: the graph is live, and `id` is valid for writes.
         unsafe { call!(self.driver(), cuGraphGetId(graph, &raw mut id)) }?;
         Ok(id)
@@ -57,7 +58,8 @@ impl Graph {
     #[doc(alias = "cuGraphNodeGetLocalId")]
     pub fn local_id(&self, node: Node) -> Result<u32> {
         let state = self.tree.lock()?;
-        let (node, mut id) = (state.member("Graph::local_id", self.number, node)?, 0);
+        let node = state.member("Graph::local_id", self.number, node)?;
+        let mut id = 0;
         // SAFETY: the node is live, and `id` is valid for writes.
         unsafe { call!(self.driver(), cuGraphNodeGetLocalId(node, &raw mut id)) }?;
         Ok(id)
@@ -73,7 +75,8 @@ impl Graph {
     #[doc(alias = "cuGraphNodeGetToolsId")]
     pub fn tools_id(&self, node: Node) -> Result<u64> {
         let state = self.tree.lock()?;
-        let (node, mut id) = (state.member("Graph::tools_id", self.number, node)?, 0);
+        let node = state.member("Graph::tools_id", self.number, node)?;
+        let mut id = 0;
         // SAFETY: the node is live, and `id` is valid for writes.
         unsafe { call!(self.driver(), cuGraphNodeGetToolsId(node, &raw mut id)) }?;
         Ok(id)
@@ -89,8 +92,9 @@ impl Graph {
     #[doc(alias = "cuGraphNodeGetContainingGraph")]
     pub fn contains(&self, node: Node) -> Result<bool> {
         let state = self.tree.lock()?;
-        let own = state.graph("Graph::contains", self.number)?;
-        let (node, mut graph) = (state.node("Graph::contains", node)?, std::ptr::null_mut());
+        let this = state.graph("Graph::contains", self.number)?;
+        let node = state.node("Graph::contains", node)?;
+        let mut graph = std::ptr::null_mut();
         // SAFETY: the node is live, and `graph` is valid for writes.
         unsafe {
             call!(
@@ -98,7 +102,7 @@ impl Graph {
                 cuGraphNodeGetContainingGraph(node, &raw mut graph)
             )
         }?;
-        Ok(graph == own)
+        Ok(graph == this)
     }
 
     /// Writes the graph to the file at `path` in the DOT language of Graphviz.

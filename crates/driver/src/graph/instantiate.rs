@@ -8,7 +8,7 @@ use curium_sys::{
     CUgraphInstantiateResult, CUgraphNode, CUgraphNodeType, Function,
 };
 
-use super::kept::Resource;
+use super::resource::Resource;
 use super::tree::State;
 use super::{Graph, GraphExec, NodeKind};
 use crate::call;
@@ -91,7 +91,8 @@ impl Graph {
 
     /// Instantiates the graph like [`Graph::instantiate`], with options.
     ///
-    /// CUDA: `cuGraphInstantiateWithParams`; before 12.0 `cuGraphInstantiateWithFlags`, whose errors name no node, and `cuGraphUpload`.
+    /// CUDA: `cuGraphInstantiateWithParams`; before 12.0 `cuGraphInstantiateWithFlags`, whose errors name no node, and
+    /// `cuGraphUpload`.
     ///
     /// # Errors
     ///
@@ -116,7 +117,7 @@ impl Graph {
                 with_flags(driver, graph, options.flags)
             }
         })?;
-        let exec = GraphExec::owning(&self.tree, raw, state.kept());
+        let exec = GraphExec::owning(&self.tree, raw, state.resources());
         drop(state);
         match options.upload {
             Some(stream) if !has_params => exec.upload(stream).map(|()| exec),
@@ -154,8 +155,10 @@ fn with_params(
 }
 
 fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> {
-    let (mut raw, mut node) = (std::ptr::null_mut(), std::ptr::null_mut());
-    let (no_log, no_bytes) = (std::ptr::null_mut(), 0);
+    let mut raw = std::ptr::null_mut();
+    let mut node = std::ptr::null_mut();
+    let no_log = std::ptr::null_mut();
+    let no_bytes = 0;
     // SAFETY: the graph is live, the output pointers are valid, and no log is requested.
     let result = unsafe {
         call!(driver, cuGraphInstantiate_v2(&raw mut raw, graph, &raw mut node, no_log, no_bytes) creates raw)
@@ -214,15 +217,15 @@ impl Fault {
 pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> String {
     let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
     // SAFETY: the driver has just returned this node, and `kind` is valid for writes.
-    let known = unsafe { call!(driver, cuGraphNodeGetType(raw, &raw mut kind)) };
-    let kind = known.map_or_else(
+    let result = unsafe { call!(driver, cuGraphNodeGetType(raw, &raw mut kind)) };
+    let kind = result.map_or_else(
         |_| "unknown kind".to_owned(),
         |()| NodeKind::from_raw(kind).to_string(),
     );
-    let Some(node) = state.find(raw) else {
+    let Some(node) = state.find_node(raw) else {
         return format!("a node of a child or body graph: {kind}");
     };
-    match state.kept_by(node) {
+    match state.resource(node) {
         Some(Resource::Kernel(kernel)) => format!("{node}: {kind} `{}`", kernel.name),
         _ => format!("{node}: {kind}"),
     }

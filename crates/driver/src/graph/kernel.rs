@@ -4,9 +4,9 @@ use std::ffi::c_void;
 
 use curium_sys::{CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUgraphNode, Function};
 
-use super::kept::Resource;
 use super::kernel_attribute::refuse_events;
-use super::{Graph, KernelNode, Node, Spot};
+use super::resource::Resource;
+use super::{Graph, KernelNode, NewNode, Node};
 use crate::call;
 use crate::kernel::launch::explain;
 use crate::kernel::signature::{NodeArguments, Signature};
@@ -148,7 +148,7 @@ impl Graph {
         set.map_err(|error| {
             explain(error, kernel, self.context().device(), &config).during("Graph::set_kernel")
         })?;
-        let before = state.replace(**node, Some(Resource::Kernel(kernel.clone())));
+        let before = state.replace_resource(**node, Some(Resource::Kernel(kernel.clone())));
         drop(state);
         drop(before);
         Ok(())
@@ -197,8 +197,8 @@ impl Graph {
             operation,
             after,
             Some(Resource::Kernel(inner.clone())),
-            |_, spot| {
-                let added = context.entered(|driver| add_params(driver, spot, &params));
+            |_, arguments| {
+                let added = context.entered(|driver| add_params(driver, arguments, &params));
                 added.map_err(|error| {
                     explain(error, inner, context.device(), &config).during(operation)
                 })
@@ -235,12 +235,12 @@ pub(super) fn expect_kernel(
     operation: &'static str,
 ) -> Result<()> {
     context.driver().expect_same(&kernel.driver, operation)?;
-    let own = match &kernel.owner {
+    let kernel_context = match &kernel.owner {
         Owner::Library(_) => return Ok(()),
         Owner::Module(module) => module.context(),
         Owner::LibraryIn(_, context) => context,
     };
-    if own.as_raw() == context.as_raw() {
+    if kernel_context.as_raw() == context.as_raw() {
         return Ok(());
     }
     Err(Error::argument(
@@ -295,24 +295,25 @@ pub(super) fn older(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS
 }
 
 #[inline]
-fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
-    let Spot {
+fn add_params(driver: &Driver, arguments: NewNode, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
+    let NewNode {
         node,
         graph,
         after,
         count,
-    } = spot;
+    } = arguments;
     if driver.has(Function::cuGraphAddKernelNode_v2) {
         // SAFETY: the graph, the nodes and the kernel are live, and the caller that adds the node is responsible for
         // the parameters.
         return unsafe {
-            call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params) creates spot.created())
+            call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params) creates arguments.created())
         };
     }
     let params = older(params);
-    // SAFETY: as above.
+    // SAFETY: the graph, the nodes and the kernel are live, and the caller that adds the node is responsible for the
+    // parameters.
     unsafe {
-        call!(driver, cuGraphAddKernelNode(node, graph, after, count, &raw const params) creates spot.created())
+        call!(driver, cuGraphAddKernelNode(node, graph, after, count, &raw const params) creates arguments.created())
     }
 }
 
@@ -323,13 +324,13 @@ fn set_params(driver: &Driver, node: CUgraphNode, params: &CUDA_KERNEL_NODE_PARA
         return unsafe { call!(driver, cuGraphKernelNodeSetParams_v2(node, params)) };
     }
     let params = older(params);
-    // SAFETY: as above.
+    // SAFETY: the node and the kernel are live, and the caller that sets the parameters is responsible for them.
     unsafe { call!(driver, cuGraphKernelNodeSetParams(node, &raw const params)) }
 }
 
 /// Returns the name of the kernel of a node, if the driver reports it (since CUDA 12.3).
 #[inline]
-pub(super) fn name_of(driver: &Driver, node: CUgraphNode) -> Result<Option<String>> {
+pub(super) fn node_kernel_name(driver: &Driver, node: CUgraphNode) -> Result<Option<String>> {
     if !driver.has(Function::cuFuncGetName) {
         return Ok(None);
     }
@@ -350,7 +351,7 @@ fn get_params(driver: &Driver, node: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PAR
         return Ok(params);
     }
     let mut older = CUDA_KERNEL_NODE_PARAMS_v1::default();
-    // SAFETY: as above.
+    // SAFETY: the node is live, and `older` is valid for writes.
     unsafe { call!(driver, cuGraphKernelNodeGetParams(node, &raw mut older)) }?;
     (params.gridDimX, params.gridDimY, params.gridDimZ) =
         (older.gridDimX, older.gridDimY, older.gridDimZ);

@@ -82,10 +82,8 @@ impl Graph {
     ) -> Result<()> {
         let operation = "Graph::copy_kernel_attributes";
         let state = self.tree.lock()?;
-        let (to, from) = (
-            state.member(operation, self.number, **to)?,
-            state.member(operation, self.number, **from)?,
-        );
+        let to = state.member(operation, self.number, **to)?;
+        let from = state.member(operation, self.number, **from)?;
         // SAFETY: both nodes are live kernel nodes, and the lock gives this thread exclusive access to the graph.
         unsafe { call!(self.driver(), cuGraphKernelNodeCopyAttributes(to, from)) }
     }

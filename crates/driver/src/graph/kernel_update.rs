@@ -160,9 +160,9 @@ impl UpdatedKernels {
     /// Returns the raw handle of a node if it already runs this kernel and needs no further check.
     #[inline]
     fn settled(&self, node: Node, kernel: &Inner) -> Option<CUgraphNode> {
-        let known = self.0.get(node.number as usize)?.as_ref()?;
-        (known.settled_in == node.tree && known.kernel.is_clone_of(kernel))
-            .then(|| known.node.raw())
+        let updated = self.0.get(node.number as usize)?.as_ref()?;
+        (updated.settled_in == node.tree && updated.kernel.is_same_look_up(kernel))
+            .then(|| updated.node.raw())
     }
 
     /// Keeps the kernel of a node, replacing the previous one. `settled` is the node's handle if it stays valid.
@@ -173,7 +173,7 @@ impl UpdatedKernels {
             self.0.resize_with(index + 1, || None);
         }
         let kernel = match self.0[index].take() {
-            Some(known) if known.kernel.is_clone_of(kernel) => known.kernel,
+            Some(updated) if updated.kernel.is_same_look_up(kernel) => updated.kernel,
             _ => kernel.clone(),
         };
         let settled_in = if settled.is_some() { node.tree } else { 0 };

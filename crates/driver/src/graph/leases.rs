@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::SemaphoreOwner;
-use super::kept::{Kept, Resource};
+use super::resource::{Resource, ResourceSet};
 use crate::hazard::LaunchLeases;
 use crate::{Result, Stream};
 
@@ -16,11 +16,11 @@ pub(super) struct Leases {
 
 impl Leases {
     #[inline]
-    pub(super) fn of(kept: &Kept) -> Self {
+    pub(super) fn new(resources: &ResourceSet) -> Self {
         Self {
-            memory: LaunchLeases::new(kept.leases().cloned()),
-            semaphores: kept
-                .resources()
+            memory: LaunchLeases::new(resources.leases().cloned()),
+            semaphores: resources
+                .iter()
                 .flat_map(|resource| owners(resource).iter().cloned())
                 .collect(),
         }

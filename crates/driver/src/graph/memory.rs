@@ -8,7 +8,7 @@ use curium_sys::{
 };
 
 use super::node::{Found, FoundNode};
-use super::{Graph, Node, TypedNode};
+use super::{Graph, NewNode, Node, TypedNode};
 use crate::call;
 use crate::{Device, DevicePointer, Result};
 
@@ -102,13 +102,17 @@ impl Graph {
         params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
         params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
         params.poolProps.location.__bindgen_anon_1.id = context.device().as_raw();
-        let place = &raw mut params;
-        let node = self.add("Graph::add_allocation", after, None, |_, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let node = self.add("Graph::add_allocation", after, None, |_, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             let added = context.entered(|driver| {
-                // SAFETY: the graph and the nodes are live, the context is current, and `place` receives the address.
+                // SAFETY: the graph and the nodes are live, the context is current, and `params` receives the address.
                 unsafe {
-                    call!(driver, cuGraphAddMemAllocNode(node, graph, after, count, place) creates spot.created())
+                    call!(driver, cuGraphAddMemAllocNode(node, graph, after, count, &raw mut params) creates arguments.created())
                 }
             });
             added.map_err(|error| error.about(format!("{bytes} bytes")))
@@ -140,10 +144,15 @@ impl Graph {
             .lock()?
             .member("Graph::add_free", self.number, allocation.node)?;
         let address = allocation.address.as_raw();
-        self.add("Graph::add_free", after, None, |driver, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        self.add("Graph::add_free", after, None, |driver, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             // SAFETY: the graph and the nodes are live, and the caller is responsible for the uses of the memory.
-            unsafe { call!(driver, cuGraphAddMemFreeNode(node, graph, after, count, address) creates spot.created()) }
+            unsafe { call!(driver, cuGraphAddMemFreeNode(node, graph, after, count, address) creates arguments.created()) }
         })
     }
 
@@ -153,7 +162,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if it does not allocate.
+    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if it does not
+    /// allocate.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
     #[doc(alias = "cudaGraphMemAllocNodeGetParams")]
     pub fn allocation(&self, node: Node) -> Result<AllocationNode> {
@@ -180,7 +190,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if it does not free.
+    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if it does not
+    /// free.
     #[doc(alias = "cuGraphMemFreeNodeGetParams")]
     #[doc(alias = "cudaGraphMemFreeNodeGetParams")]
     pub fn freed(&self, node: Node) -> Result<DevicePointer<u8>> {
@@ -209,23 +220,14 @@ impl Device {
     #[doc(alias = "cuDeviceGetGraphMemAttribute")]
     #[doc(alias = "cudaDeviceGetGraphMemAttribute")]
     pub fn graph_memory(&self) -> Result<GraphMemory> {
-        let attribute = |attribute| -> Result<u64> {
-            let mut value = 0_u64;
-            let place: *mut c_void = (&raw mut value).cast();
-            // SAFETY: `place` is valid for writes of a 64-bit integer, the type of every attribute.
-            unsafe {
-                call!(
-                    self.driver(),
-                    cuDeviceGetGraphMemAttribute(self.as_raw(), attribute, place)
-                )
-            }?;
-            Ok(value)
-        };
+        use CUgraphMem_attribute as Attribute;
         Ok(GraphMemory {
-            used: attribute(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)?,
-            used_high: attribute(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)?,
-            reserved: attribute(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT)?,
-            reserved_high: attribute(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)?,
+            used: self.graph_memory_attribute(Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)?,
+            used_high: self.graph_memory_attribute(Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)?,
+            reserved: self
+                .graph_memory_attribute(Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT)?,
+            reserved_high: self
+                .graph_memory_attribute(Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)?,
         })
     }
 
@@ -239,19 +241,33 @@ impl Device {
     #[doc(alias = "cuDeviceSetGraphMemAttribute")]
     #[doc(alias = "cudaDeviceSetGraphMemAttribute")]
     pub fn reset_graph_memory_maxima(&self) -> Result<()> {
-        let reset = |attribute| {
+        for attribute in [
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,
+        ] {
             let mut zero = 0_u64;
-            let place: *mut c_void = (&raw mut zero).cast();
-            // SAFETY: `place` holds a 64-bit integer, and 0 is the only value that a high-water mark can be set to.
+            let value: *mut c_void = (&raw mut zero).cast();
+            // SAFETY: `value` points to a 64-bit integer, and 0 is the only value that a high-water mark can be set to.
             unsafe {
                 call!(
                     self.driver(),
-                    cuDeviceSetGraphMemAttribute(self.as_raw(), attribute, place)
+                    cuDeviceSetGraphMemAttribute(self.as_raw(), attribute, value)
                 )
-            }
-        };
-        reset(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH)?;
-        reset(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
+            }?;
+        }
+        Ok(())
+    }
+
+    fn graph_memory_attribute(&self, attribute: CUgraphMem_attribute) -> Result<u64> {
+        let mut value = 0_u64;
+        // SAFETY: every attribute is a 64-bit integer, for which `value` is valid for writes.
+        unsafe {
+            call!(
+                self.driver(),
+                cuDeviceGetGraphMemAttribute(self.as_raw(), attribute, (&raw mut value).cast())
+            )
+        }?;
+        Ok(value)
     }
 
     /// Releases memory that is reserved for graph allocations and not in use back to the system.

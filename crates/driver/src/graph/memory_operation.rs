@@ -2,7 +2,7 @@
 
 use curium_sys::{CUDA_BATCH_MEM_OP_NODE_PARAMS, CUstreamBatchMemOpParams};
 
-use super::{Graph, MemoryOperationNode, Node};
+use super::{Graph, MemoryOperationNode, NewNode, Node};
 use crate::call;
 use crate::stream::MAX_BATCH;
 use crate::{Context, Error, MemoryOperation, Result};
@@ -29,11 +29,16 @@ impl Graph {
     ) -> Result<MemoryOperationNode> {
         let mut values = raw_operations(operations, "Graph::add_memory_operations")?;
         let params = params(self.context(), &mut values);
-        let added = self.add("Graph::add_memory_operations", after, None, |driver, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let added = self.add("Graph::add_memory_operations", after, None, |driver, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             // SAFETY: the graph, the nodes and the context are live, and the caller is responsible for the addresses.
             let added =
-                unsafe { call!(driver, cuGraphAddBatchMemOpNode(node, graph, after, count, &raw const params) creates spot.created()) };
+                unsafe { call!(driver, cuGraphAddBatchMemOpNode(node, graph, after, count, &raw const params) creates arguments.created()) };
             added.map_err(|error| error.about(format!("{} operations", params.count)))
         });
         added.map(MemoryOperationNode)

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use curium_sys::{CUgraphNode, CUgraphNodeType, CUgraphNodeType_enum};
 
 use super::Graph;
-use super::kept::Resource;
+use super::resource::Resource;
 use super::tree::State;
 use crate::call;
 use crate::{Kernel, Result};
@@ -249,7 +249,7 @@ impl Graph {
     #[doc(alias = "cuGraphDestroyNode")]
     #[doc(alias = "cudaGraphDestroyNode")]
     pub fn remove(&mut self, node: Node) -> Result<()> {
-        self.remove_if(node, |state| state.expect_loose("Graph::remove"))
+        self.remove_if(node, |state| state.expect_reorderable("Graph::remove"))
     }
 
     /// Removes a node if `check` of the locked tree succeeds.
@@ -261,9 +261,9 @@ impl Graph {
         let mut state = self.tree.lock()?;
         state.member("Graph::remove", self.number, node)?;
         check(&state)?;
-        let kept = self.remove_in(&mut state, node)?;
+        let resources = self.remove_in(&mut state, node)?;
         drop(state);
-        self.let_go("Graph::remove", &kept)
+        self.release_objects("Graph::remove", &resources)
     }
 
     /// Removes a node of a graph whose tree this thread has locked. Returns the objects kept for it, which may be
@@ -317,7 +317,7 @@ impl Graph {
     pub unsafe fn node_from_raw(&mut self, raw: CUgraphNode) -> Result<Node> {
         let mut state = self.tree.lock()?;
         state.graph("Graph::node_from_raw", self.number)?;
-        Ok(state.known(self.number, raw))
+        Ok(state.register(self.number, raw))
     }
 }
 

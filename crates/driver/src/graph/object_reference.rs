@@ -24,19 +24,17 @@ struct Reference {
 impl ObjectReference {
     /// Creates a user object that owns `value`. Also returns the address of the value.
     pub(super) fn new<T: Send + 'static>(driver: &Driver, value: Box<T>) -> Result<(Self, *mut T)> {
-        let place = Box::into_raw(value);
+        let address = Box::into_raw(value);
         let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
-        let (mut raw, destroy) = (
-            std::ptr::null_mut(),
-            end::<T> as unsafe extern "C" fn(*mut c_void),
-        );
+        let mut raw = std::ptr::null_mut();
+        let destroy = end::<T> as unsafe extern "C" fn(*mut c_void);
         // SAFETY: `raw` is valid for writes; `destroy` is called once, when the value is no longer used.
         let created = unsafe {
-            call!(driver, cuUserObjectCreate(&raw mut raw, place.cast(), Some(destroy), 1, flags) creates raw)
+            call!(driver, cuUserObjectCreate(&raw mut raw, address.cast(), Some(destroy), 1, flags) creates raw)
         };
         if let Err(error) = created {
             // SAFETY: the driver did not take ownership of the value, which came from a `Box`.
-            drop(unsafe { Box::from_raw(place) });
+            drop(unsafe { Box::from_raw(address) });
             return Err(error);
         }
         Ok((
@@ -44,7 +42,7 @@ impl ObjectReference {
                 raw: Handle::new(raw),
                 driver: driver.clone(),
             })),
-            place,
+            address,
         ))
     }
 
@@ -74,13 +72,13 @@ impl Drop for Reference {
 ///
 /// # Safety
 ///
-/// `place` was obtained from a `Box<T>`, and this is the only call with it.
-unsafe extern "C" fn end<T>(place: *mut c_void) {
+/// `address` was obtained from a `Box<T>`, and this is the only call with it.
+unsafe extern "C" fn end<T>(address: *mut c_void) {
     contain_host_callback("the destructor of a value that a graph retained", || {
         if is_exiting() {
             return;
         }
         // SAFETY: the caller is responsible for the pointer.
-        drop(unsafe { Box::from_raw(place.cast::<T>()) });
+        drop(unsafe { Box::from_raw(address.cast::<T>()) });
     });
 }

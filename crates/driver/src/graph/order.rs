@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::kept::{Kept, Resource};
+use super::resource::{Resource, ResourceSet};
 use super::tree::State;
 use super::{Edge, Graph, Node};
 use crate::hazard::Lease;
@@ -31,14 +31,14 @@ impl Graph {
         &self,
         state: &mut State,
         operation: &'static str,
-        added: &Kept,
+        added: &ResourceSet,
     ) -> Result<bool> {
-        let met = state.met_by(added);
-        let (within, elsewhere): (Vec<_>, Vec<_>) = met
+        let (within, elsewhere): (Vec<_>, Vec<_>) = state
+            .conflicting_graphs(added)
             .into_iter()
-            .partition(|part| state.is_within(*part, self.number));
-        for part in elsewhere {
-            if !self.is_in_order_with(state, part)? {
+            .partition(|graph| state.is_within(*graph, self.number));
+        for graph in elsewhere {
+            if !self.is_ordered_with(state, graph)? {
                 let reason = "it conflicts with work in another part of the graph on the same memory, and the two are not ordered; make the \
                               node that contains this graph depend on the nodes of that work, or the reverse";
                 return Err(Error::argument(operation, reason));
@@ -48,14 +48,15 @@ impl Graph {
     }
 
     /// Returns `true` if this graph is ordered with a graph of the tree outside of it.
-    fn is_in_order_with(&self, state: &mut State, part: u32) -> Result<bool> {
+    fn is_ordered_with(&self, state: &mut State, other: u32) -> Result<bool> {
         let mut inner = self.number;
-        while let Some((node, outer)) = state.around(inner) {
-            if state.is_within(part, outer) {
+        while let Some((node, outer)) = state.parent(inner) {
+            if state.is_within(other, outer) {
                 // Of the body graphs of one node, only one runs at a time.
-                let is_same_node = state.is_within_node(part, node);
+                let is_same_node = state.is_within_node(other, node);
                 return Ok(is_same_node
-                    || Self::of(Arc::clone(&self.tree), outer).is_in_line(state, node)?);
+                    || Self::in_tree(Arc::clone(&self.tree), outer)
+                        .is_ordered_with_all(state, node)?);
             }
             inner = outer;
         }
@@ -63,57 +64,62 @@ impl Graph {
     }
 
     /// Returns `true` if every other node comes before or after `node`.
-    fn is_in_line(&self, state: &mut State, node: Node) -> Result<bool> {
-        let (edges, nodes) = (self.edges_in(state)?, self.nodes_in(state)?);
-        let reached = |ends: fn(&Edge) -> (Node, Node)| {
-            let (mut reached, mut left) = (HashSet::from([node]), vec![node]);
-            while let Some(last) = left.pop() {
-                let next = edges.iter().map(ends).filter(|(from, _)| *from == last);
-                left.extend(next.map(|(_, to)| to).filter(|to| reached.insert(*to)));
-            }
-            reached
-        };
-        let (after, before) = (
-            reached(|edge| (edge.from, edge.to)),
-            reached(|edge| (edge.to, edge.from)),
-        );
+    fn is_ordered_with_all(&self, state: &mut State, node: Node) -> Result<bool> {
+        let edges = self.edges_in(state)?;
+        let nodes = self.nodes_in(state)?;
+        let after = reachable(node, &edges, |edge| (edge.from, edge.to));
+        let before = reachable(node, &edges, |edge| (edge.to, edge.from));
         Ok(nodes
             .iter()
             .all(|other| after.contains(other) || before.contains(other)))
     }
 }
 
+/// Returns `start` and all nodes that a path of edges, in the direction given by `ends`, connects it to.
+fn reachable(start: Node, edges: &[Edge], ends: fn(&Edge) -> (Node, Node)) -> HashSet<Node> {
+    let mut reached = HashSet::from([start]);
+    let mut pending = vec![start];
+    while let Some(node) = pending.pop() {
+        for (from, to) in edges.iter().map(ends) {
+            if from == node && reached.insert(to) {
+                pending.push(to);
+            }
+        }
+    }
+    reached
+}
+
 impl State {
     /// Returns the graphs whose work conflicts with the accesses of `added`.
-    fn met_by(&self, added: &Kept) -> HashSet<u32> {
+    fn conflicting_graphs(&self, added: &ResourceSet) -> HashSet<u32> {
         if added.leases().next().is_none() {
             return HashSet::new();
         }
-        let met = |resource: &Resource| resource.leases().any(|lease| added.disturbs(lease));
-        self.each_kept()
-            .filter(|(_, resource)| met(resource))
-            .map(|(owner, _)| owner)
+        self.resources_by_graph()
+            .filter(|(_, resource)| resource.leases().any(|lease| added.conflicts_with(lease)))
+            .map(|(graph, _)| graph)
             .collect()
     }
 
     /// Returns `true` if a graph is `outer` or is contained in it.
-    fn is_within(&self, part: u32, outer: u32) -> bool {
-        part == outer
+    fn is_within(&self, graph: u32, outer: u32) -> bool {
+        graph == outer
             || self
-                .around(part)
-                .is_some_and(|(_, around)| self.is_within(around, outer))
+                .parent(graph)
+                .is_some_and(|(_, parent)| self.is_within(parent, outer))
     }
 
     /// Returns `true` if a graph is contained in `node`.
-    fn is_within_node(&self, part: u32, node: Node) -> bool {
-        self.around(part)
-            .is_some_and(|(own, around)| own == node || self.is_within_node(around, node))
+    fn is_within_node(&self, graph: u32, node: Node) -> bool {
+        self.parent(graph).is_some_and(|(container, parent)| {
+            container == node || self.is_within_node(parent, node)
+        })
     }
 
     /// Returns an error of `operation` if captured work that writes memory depends on the order of nodes.
-    pub(super) fn expect_loose(&self, operation: &'static str) -> Result<()> {
+    pub(super) fn expect_reorderable(&self, operation: &'static str) -> Result<()> {
         if !self
-            .each_kept()
+            .resources_by_graph()
             .any(|(_, resource)| resource.leases().any(Lease::is_write))
         {
             return Ok(());
@@ -126,30 +132,31 @@ impl State {
 impl Resource {
     /// Returns the leases of a node.
     fn leases(&self) -> impl Iterator<Item = &Lease> {
-        let (own, within) = match self {
+        let (lease, child) = match self {
             Self::Lease(lease) => (Some(lease), None),
-            Self::Child(kept) => (None, Some(kept)),
+            Self::Child(resources) => (None, Some(resources)),
             _ => (None, None),
         };
-        own.into_iter()
-            .chain(within.into_iter().flat_map(Kept::leases))
+        lease
+            .into_iter()
+            .chain(child.into_iter().flat_map(ResourceSet::leases))
     }
 }
 
-impl Kept {
+impl ResourceSet {
     /// Returns `true` if a lease conflicts with one kept here: one of the two writes the same memory.
-    fn disturbs(&self, lease: &Lease) -> bool {
-        self.lease_of(lease)
-            .is_some_and(|met| met.is_write() || lease.is_write())
+    fn conflicts_with(&self, lease: &Lease) -> bool {
+        self.matching_lease(lease)
+            .is_some_and(|existing| existing.is_write() || lease.is_write())
     }
 
     /// Returns `true` if `self` can replace `old` without a new conflict with the work that uses `whole`.
     pub(super) fn can_replace(&self, old: &Self, whole: &Self) -> bool {
         self.leases().all(|lease| {
-            let is_known = old
-                .lease_of(lease)
-                .is_some_and(|known| known.is_write() || !lease.is_write());
-            is_known || !whole.disturbs(lease)
+            let is_covered = old
+                .matching_lease(lease)
+                .is_some_and(|previous| previous.is_write() || !lease.is_write());
+            is_covered || !whole.conflicts_with(lease)
         })
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::kept::Resource;
-use super::kernel::name_of;
+use super::kernel::node_kernel_name;
+use super::resource::Resource;
 use super::{Edge, EdgeKind, Graph, Node, NodeKind};
 use crate::Result;
 
@@ -19,7 +19,7 @@ const LETTERS: usize = 20;
 
 /// The layout of a picture: the layer of each node, and its position in the layer.
 struct Layout {
-    places: HashMap<Node, (usize, usize)>,
+    positions: HashMap<Node, (usize, usize)>,
     layers: usize,
     /// The number of nodes in the widest layer.
     widest: usize,
@@ -31,14 +31,15 @@ impl Graph {
     ///
     /// Drivers before CUDA 12.3 do not report the names of captured kernels, which are labeled "kernel".
     ///
-    /// CUDA: `cuGraphGetNodes`, `cuGraphGetEdges_v2`, `cuGraphNodeGetType`; for a captured kernel `cuGraphKernelNodeGetParams_v2` and
-    /// `cuFuncGetName` or `cuKernelGetName`.
+    /// CUDA: `cuGraphGetNodes`, `cuGraphGetEdges_v2`, `cuGraphNodeGetType`; for a captured kernel
+    /// `cuGraphKernelNodeGetParams_v2` and `cuFuncGetName` or `cuKernelGetName`.
     ///
     /// # Errors
     ///
     /// An error returned by the driver.
     pub fn to_svg(&self) -> Result<String> {
-        let (nodes, edges) = (self.nodes()?, self.edges()?);
+        let nodes = self.nodes()?;
+        let edges = self.edges()?;
         let labels = nodes
             .iter()
             .map(|node| self.label(*node))
@@ -67,11 +68,11 @@ impl Graph {
     fn label(&self, node: Node) -> Result<String> {
         let kind = self.kind(node)?;
         let state = self.tree.lock()?;
-        if let Some(Resource::Kernel(kernel)) = state.kept_by(node) {
+        if let Some(Resource::Kernel(kernel)) = state.resource(node) {
             return Ok(kernel.name.to_string());
         }
         let name = match kind {
-            NodeKind::Kernel => name_of(
+            NodeKind::Kernel => node_kernel_name(
                 self.driver(),
                 state.member("Graph::to_svg", self.number, node)?,
             )?,
@@ -101,10 +102,11 @@ impl Layout {
                 break;
             }
         }
-        let (mut filled, mut places) = (vec![0; nodes.len() + 1], HashMap::new());
+        let mut filled = vec![0; nodes.len() + 1];
+        let mut positions = HashMap::new();
         for node in nodes {
             let layer = layer.get(node).copied().unwrap_or_default();
-            places.insert(*node, (layer, filled[layer]));
+            positions.insert(*node, (layer, filled[layer]));
             filled[layer] += 1;
         }
         let layers = filled
@@ -112,7 +114,7 @@ impl Layout {
             .rposition(|count| *count > 0)
             .map_or(0, |last| last + 1);
         Self {
-            places,
+            positions,
             layers,
             widest: filled.into_iter().max().unwrap_or_default(),
         }
@@ -127,7 +129,7 @@ impl Layout {
 
     /// Returns the upper left corner of a node's box.
     fn corner(&self, node: Node) -> (usize, usize) {
-        let (layer, place) = self.places.get(&node).copied().unwrap_or_default();
+        let (layer, place) = self.positions.get(&node).copied().unwrap_or_default();
         (
             ACROSS + place * (WIDTH + ACROSS),
             DOWN + layer * (HEIGHT + DOWN),
@@ -152,13 +154,17 @@ impl Layout {
     fn path(&self, edge: &Edge) -> String {
         let ((from_x, from_y), (to_x, to_y)) = (self.corner(edge.from), self.corner(edge.to));
         let lane = from_x + WIDTH + ACROSS / 2;
-        let (from_x, from_y, to_x) = (from_x + WIDTH / 2, from_y + HEIGHT, to_x + WIDTH / 2);
+        let from_x = from_x + WIDTH / 2;
+        let from_y = from_y + HEIGHT;
+        let to_x = to_x + WIDTH / 2;
         if to_y <= from_y + DOWN {
             let middle = from_y.midpoint(to_y);
             return format!("M{from_x} {from_y} C{from_x} {middle} {to_x} {middle} {to_x} {to_y}");
         }
-        let (enter, leave) = (from_y + DOWN, to_y - DOWN);
-        let (above, below) = (from_y + DOWN / 2, to_y - DOWN / 2);
+        let enter = from_y + DOWN;
+        let leave = to_y - DOWN;
+        let above = from_y + DOWN / 2;
+        let below = to_y - DOWN / 2;
         format!(
             "M{from_x} {from_y} C{from_x} {above} {lane} {above} {lane} {enter} V{leave} \
              C{lane} {below} {to_x} {below} {to_x} {to_y}"
@@ -167,22 +173,21 @@ impl Layout {
 
     fn draw_node(&self, svg: &mut String, node: Node, label: &str) {
         let (x, y) = self.corner(node);
-        let (center, base) = (x + WIDTH / 2, y + HEIGHT / 2 + 4);
+        let center = x + WIDTH / 2;
+        let base = y + HEIGHT / 2 + 4;
         let is_long = label.chars().count() > LETTERS;
         let shown: String = label
             .chars()
             .take(if is_long { LETTERS - 1 } else { LETTERS })
             .collect();
-        let (shown, rest, whole) = (
-            escaped(&shown),
-            if is_long { "…" } else { "" },
-            escaped(label),
-        );
+        let shown = escaped(&shown);
+        let ellipsis = if is_long { "…" } else { "" };
+        let whole = escaped(label);
         // Writing to a string cannot fail.
         let _ = writeln!(
             svg,
             "<g><title>{node}: {whole}</title><rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"6\" \
-             fill=\"#eef3fa\" stroke=\"#446\"/><text x=\"{center}\" y=\"{base}\">{shown}{rest}</text></g>"
+             fill=\"#eef3fa\" stroke=\"#446\"/><text x=\"{center}\" y=\"{base}\">{shown}{ellipsis}</text></g>"
         );
     }
 }
@@ -212,11 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn node_is_below_the_lowest_of_its_dependencies() {
+    fn node_is_below_its_lowest_dependency() {
         let nodes = [0, 1, 2, 3].map(node);
         let layout = Layout::new(&nodes, &[edge(0, 1), edge(1, 3), edge(0, 3), edge(0, 2)]);
-        let place = |number| layout.places[&node(number)];
-        assert_eq!([0, 1, 2, 3].map(place), [(0, 0), (1, 0), (1, 1), (2, 0)]);
+        let positions = nodes.map(|node| layout.positions[&node]);
+        assert_eq!(positions, [(0, 0), (1, 0), (1, 1), (2, 0)]);
         assert_eq!((layout.layers, layout.widest), (3, 2));
     }
 
@@ -241,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_kernels_do_not_end_the_text() {
+    fn kernel_names_do_not_end_the_text() {
         assert_eq!(escaped("f<T&>(a)"), "f&lt;T&amp;&gt;(a)");
     }
 }

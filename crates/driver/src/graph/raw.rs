@@ -4,7 +4,7 @@ use curium_sys::{CUgraphEdgeData, CUgraphNodeParams, Function};
 
 use super::edge::EdgeData;
 use super::tree::State;
-use super::{Graph, Node};
+use super::{Graph, NewNode, Node};
 use crate::Result;
 use crate::call;
 
@@ -12,7 +12,8 @@ impl Graph {
     /// Adds a node of any kind from raw parameters, with the given dependencies. For kinds of nodes without a dedicated
     /// method. The driver writes its results to `params`.
     ///
-    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2` before 13.4, `cuGraphAddNode` before 12.3.
+    /// Requires a driver for CUDA 12.2. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2` before 13.4, `cuGraphAddNode`
+    /// before 12.3.
     ///
     /// # Safety
     ///
@@ -59,7 +60,7 @@ impl Graph {
                 // SAFETY: the node is live, and the caller is responsible for the parameters.
                 return unsafe { call!(driver, cuGraphNodeSetParams_v2(raw, params)) };
             }
-            // SAFETY: as above.
+            // SAFETY: the node is live, and the caller is responsible for the parameters.
             unsafe { call!(driver, cuGraphNodeSetParams(raw, params)) }
         })
     }
@@ -99,33 +100,38 @@ impl Graph {
             .map(|(node, data)| (*node, data.to_raw()))
             .unzip();
         let is_plain = after.iter().all(|(_, data)| *data == EdgeData::new());
-        let (context, data) = (
-            self.context().clone(),
-            if data.is_empty() {
-                std::ptr::null()
-            } else {
-                data.as_ptr()
-            },
-        );
-        state.add_node(self.driver(), self.number, operation, &nodes, None, |driver, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let context = self.context().clone();
+        let data = if data.is_empty() {
+            std::ptr::null()
+        } else {
+            data.as_ptr()
+        };
+        state.add_node(self.driver(), self.number, operation, &nodes, None, |driver, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             context.entered(|_| {
                 if driver.has(Function::cuGraphAddNode_v3) {
                     // SAFETY: the graph and the nodes are live, and the caller is responsible for the parameters and
                     // the edges.
                     return unsafe {
-                        call!(driver, cuGraphAddNode_v3(node, graph, after, data, count, params) creates spot.created())
+                        call!(driver, cuGraphAddNode_v3(node, graph, after, data, count, params) creates arguments.created())
                     };
                 }
                 if is_plain && !driver.has(Function::cuGraphAddNode_v2) {
-                    // SAFETY: as above.
+                    // SAFETY: the graph and the nodes are live, and the caller is responsible for the parameters and
+                    // the edges.
                     return unsafe {
-                        call!(driver, cuGraphAddNode(node, graph, after, count, params) creates spot.created())
+                        call!(driver, cuGraphAddNode(node, graph, after, count, params) creates arguments.created())
                     };
                 }
-                // SAFETY: as above.
+                // SAFETY: the graph and the nodes are live, and the caller is responsible for the parameters and the
+                // edges.
                 unsafe {
-                    call!(driver, cuGraphAddNode_v2(node, graph, after, data, count, params) creates spot.created())
+                    call!(driver, cuGraphAddNode_v2(node, graph, after, data, count, params) creates arguments.created())
                 }
             })
         })

@@ -92,23 +92,25 @@ impl GraphExec {
                     )
                 };
             }
-            let (node, result) = (&raw mut info.errorNode, &raw mut info.result);
-            // SAFETY: as above.
+            let node = &raw mut info.errorNode;
+            let result = &raw mut info.result;
+            // SAFETY: the executable graph and the graph are live, `node` and `result` are valid for writes, and this
+            // thread has exclusive access to both graphs.
             unsafe { call!(driver, cuGraphExecUpdate(self.as_raw(), raw, node, result)) }
         });
-        let kept = state.kept();
+        let resources = state.resources();
         // After a failure the executable graph keeps both: the driver does not guarantee that nothing was updated.
         match updated {
             Ok(()) => {
                 drop(state);
-                self.keep_all(kept);
+                self.replace_resources(resources);
                 Ok(GraphUpdate::Done)
             }
             Err(error) if error.code() == Some(CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) => {
-                let node = state.find(info.errorNode);
+                let node = state.find_node(info.errorNode);
                 let error = name_node(error, graph.driver(), info.errorNode, &state);
                 drop(state);
-                self.keep_also(&kept);
+                self.add_resources(&resources);
                 let reason = UpdateFailureReason::from_raw(info.result);
                 Ok(GraphUpdate::Failed(Box::new(UpdateFailure {
                     reason,
@@ -118,7 +120,7 @@ impl GraphExec {
             }
             Err(error) => {
                 drop(state);
-                self.keep_also(&kept);
+                self.add_resources(&resources);
                 Err(error)
             }
         }

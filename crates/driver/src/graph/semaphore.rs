@@ -9,8 +9,8 @@ use curium_sys::{
     CUexternalSemaphore,
 };
 
-use super::kept::Resource;
-use super::{Graph, Node, SemaphoreSignalNode, SemaphoreWaitNode};
+use super::resource::Resource;
+use super::{Graph, NewNode, Node, SemaphoreSignalNode, SemaphoreWaitNode};
 use crate::base::handle::Handle;
 use crate::call;
 use crate::{Context, Driver, Error, Result, Stream};
@@ -85,11 +85,16 @@ impl Graph {
         expect_semaphores(self.context(), semaphores, "Graph::add_semaphore_signal")?;
         let mut signals = Signals::new(semaphores);
         let params = signals.params();
-        let added = self.add("Graph::add_semaphore_signal", after, owners(semaphores), |driver, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let added = self.add("Graph::add_semaphore_signal", after, owners(semaphores), |driver, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             let params = &raw const params;
             // SAFETY: the graph, the nodes and the semaphores are live.
-            unsafe { call!(driver, cuGraphAddExternalSemaphoresSignalNode(node, graph, after, count, params) creates spot.created()) }
+            unsafe { call!(driver, cuGraphAddExternalSemaphoresSignalNode(node, graph, after, count, params) creates arguments.created()) }
         });
         added.map(SemaphoreSignalNode)
     }
@@ -113,11 +118,16 @@ impl Graph {
         expect_semaphores(self.context(), semaphores, "Graph::add_semaphore_wait")?;
         let mut waits = Waits::new(semaphores);
         let params = waits.params();
-        let added = self.add("Graph::add_semaphore_wait", after, owners(semaphores), |driver, spot| {
-            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+        let added = self.add("Graph::add_semaphore_wait", after, owners(semaphores), |driver, arguments| {
+            let NewNode {
+                node,
+                graph,
+                after,
+                count,
+            } = arguments;
             let params = &raw const params;
             // SAFETY: the graph, the nodes and the semaphores are live.
-            unsafe { call!(driver, cuGraphAddExternalSemaphoresWaitNode(node, graph, after, count, params) creates spot.created()) }
+            unsafe { call!(driver, cuGraphAddExternalSemaphoresWaitNode(node, graph, after, count, params) creates arguments.created()) }
         });
         added.map(SemaphoreWaitNode)
     }
@@ -240,7 +250,7 @@ impl Graph {
         expect_semaphores(self.context(), semaphores, operation)?;
         let mut state = self.tree.lock()?;
         set(self.driver(), state.member(operation, self.number, node)?)?;
-        let before = state.replace(node, owners(semaphores));
+        let before = state.replace_resource(node, owners(semaphores));
         drop(state);
         drop(before);
         Ok(())
@@ -249,14 +259,16 @@ impl Graph {
 
 impl Signals {
     pub(super) fn new(semaphores: &[GraphSemaphore]) -> Self {
-        let params = |semaphore: &GraphSemaphore| {
-            let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
-            params.params.fence.value = semaphore.value;
-            params
-        };
         Self {
             semaphores: handles(semaphores),
-            params: semaphores.iter().map(params).collect(),
+            params: semaphores
+                .iter()
+                .map(|semaphore| {
+                    let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
+                    params.params.fence.value = semaphore.value;
+                    params
+                })
+                .collect(),
         }
     }
 
@@ -271,14 +283,16 @@ impl Signals {
 
 impl Waits {
     pub(super) fn new(semaphores: &[GraphSemaphore]) -> Self {
-        let params = |semaphore: &GraphSemaphore| {
-            let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
-            params.params.fence.value = semaphore.value;
-            params
-        };
         Self {
             semaphores: handles(semaphores),
-            params: semaphores.iter().map(params).collect(),
+            params: semaphores
+                .iter()
+                .map(|semaphore| {
+                    let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
+                    params.params.fence.value = semaphore.value;
+                    params
+                })
+                .collect(),
         }
     }
 

@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
 
-use super::kept::{Kept, Resource};
-use super::{Node, Spot};
+use super::resource::{Resource, ResourceSet};
+use super::{NewNode, Node};
 use crate::base::exclusive::{Exclusive, ExclusiveGuard};
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
 use crate::{Context, Driver, Error, Result};
 
-/// An outermost graph, with the graphs in its nodes.
+/// A root graph with its child and body graphs.
 pub(crate) struct Tree {
     raw: Handle<CUgraph_st>,
     identity: u64,
@@ -37,7 +37,7 @@ pub(super) struct State {
     /// The number of the node with this handle.
     numbers: HashMap<usize, u32>,
     /// The objects kept for nodes that were captured or already existed, by graph number.
-    inherited: HashMap<u32, Kept>,
+    inherited: HashMap<u32, ResourceSet>,
     /// The number of references that each graph retains to a user object, by graph number and address. The driver does
     /// not detect excess releases.
     objects: HashMap<(u32, usize), u32>,
@@ -49,10 +49,10 @@ pub(super) struct State {
 struct Entry {
     raw: Handle<CUgraphNode_st>,
     /// The numbers of the graphs contained in the node.
-    parts: Vec<u32>,
+    subgraphs: Vec<u32>,
     /// The graph that the node is in.
     graph: u32,
-    kept: Option<Resource>,
+    resource: Option<Resource>,
 }
 
 /// The identity of the next tree. Raw handles are no identities, since drivers reuse them.
@@ -63,19 +63,17 @@ pub(super) const ROOT: u32 = 0;
 
 impl Tree {
     /// Takes ownership of `raw`, whose nodes use the objects in `inherited`.
-    pub(super) fn new(context: &Context, raw: CUgraph, inherited: Kept) -> Self {
+    pub(super) fn new(context: &Context, raw: CUgraph, inherited: ResourceSet) -> Self {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         let graphs = vec![Some(Handle::new(raw))];
-        let (nodes, numbers, objects) = Default::default();
-        let (inherited, refusal) = (HashMap::from([(ROOT, inherited)]), None);
         let state = State {
             identity,
             graphs,
-            nodes,
-            numbers,
-            inherited,
-            objects,
-            refusal,
+            nodes: Vec::new(),
+            numbers: HashMap::new(),
+            inherited: HashMap::from([(ROOT, inherited)]),
+            objects: HashMap::new(),
+            refusal: None,
         };
         Self {
             raw: Handle::new(raw),
@@ -116,8 +114,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns the raw handle and gives up its ownership.
-    pub(super) fn give_up(&mut self) -> CUgraph {
+    /// Returns the raw handle without destroying the graph.
+    pub(super) fn release_raw(&mut self) -> CUgraph {
         let raw = self.raw.raw();
         self.raw.clear();
         raw
@@ -196,34 +194,33 @@ impl State {
     }
 
     /// Returns the number of references that a graph holds to the user object at `address`.
-    pub(super) fn retained(&mut self, graph: u32, address: usize) -> &mut u32 {
+    pub(super) fn user_object_count(&mut self, graph: u32, address: usize) -> &mut u32 {
         self.objects.entry((graph, address)).or_default()
     }
 
     /// Returns the user objects that a graph retains, as entries of an outermost graph.
-    pub(super) fn objects_of(&self, graph: u32) -> HashMap<(u32, usize), u32> {
-        let own = self
-            .objects
+    pub(super) fn user_objects(&self, graph: u32) -> HashMap<(u32, usize), u32> {
+        self.objects
             .iter()
-            .filter(|((owner, _), _)| *owner == graph);
-        own.map(|((_, address), count)| ((ROOT, *address), *count))
+            .filter(|((owner, _), _)| *owner == graph)
+            .map(|((_, address), count)| ((ROOT, *address), *count))
             .collect()
     }
 
     /// Records that the outermost graph retains these user objects.
-    pub(super) fn retains(&mut self, objects: HashMap<(u32, usize), u32>) {
+    pub(super) fn set_user_objects(&mut self, objects: HashMap<(u32, usize), u32>) {
         self.objects = objects;
     }
 
-    /// Adds the node that `call` creates, which depends on the nodes in `after` and uses the objects in `kept`.
+    /// Adds the node that `call` creates, which depends on the nodes in `after` and uses `resource`.
     pub(super) fn add_node(
         &mut self,
         driver: &Driver,
         graph: u32,
         operation: &'static str,
         after: &[Node],
-        kept: Option<Resource>,
-        call: impl FnOnce(&Driver, Spot) -> Result<()>,
+        resource: Option<Resource>,
+        call: impl FnOnce(&Driver, NewNode) -> Result<()>,
     ) -> Result<Node> {
         let raw = self.graph(operation, graph)?;
         let after = after
@@ -233,18 +230,18 @@ impl State {
         let mut node = std::ptr::null_mut();
         call(
             driver,
-            Spot {
+            NewNode {
                 node: &raw mut node,
                 graph: raw,
                 after: after.as_ptr(),
                 count: after.len(),
             },
         )?;
-        Ok(self.add(graph, node, kept))
+        Ok(self.add(graph, node, resource))
     }
 
     /// Returns the node with this raw handle, registering it if it is new.
-    pub(super) fn known(&mut self, graph: u32, raw: CUgraphNode) -> Node {
+    pub(super) fn register(&mut self, graph: u32, raw: CUgraphNode) -> Node {
         match self.numbers.get(&raw.addr()) {
             Some(number) => Node {
                 tree: self.identity,
@@ -255,20 +252,20 @@ impl State {
     }
 
     /// Returns the node with this raw handle, if it is registered.
-    pub(super) fn find(&self, raw: CUgraphNode) -> Option<Node> {
+    pub(super) fn find_node(&self, raw: CUgraphNode) -> Option<Node> {
         self.numbers.get(&raw.addr()).map(|number| Node {
             tree: self.identity,
             number: *number,
         })
     }
 
-    pub(super) fn add(&mut self, graph: u32, raw: CUgraphNode, kept: Option<Resource>) -> Node {
+    pub(super) fn add(&mut self, graph: u32, raw: CUgraphNode, resource: Option<Resource>) -> Node {
         let number = self.nodes.len() as u32;
         self.nodes.push(Some(Entry {
             raw: Handle::new(raw),
-            parts: Vec::new(),
+            subgraphs: Vec::new(),
             graph,
-            kept,
+            resource,
         }));
         self.numbers.insert(raw.addr(), number);
         Node {
@@ -279,30 +276,30 @@ impl State {
 
     /// Registers `raw` as a graph contained in a node and returns its number. Returns the existing number if it is
     /// registered already.
-    pub(super) fn add_part(&mut self, node: Node, raw: CUgraph) -> u32 {
-        let known = self
+    pub(super) fn add_subgraph(&mut self, node: Node, raw: CUgraph) -> u32 {
+        let existing = self
             .graphs
             .iter()
             .position(|graph| graph.as_ref().is_some_and(|graph| graph.raw() == raw));
-        if let Some(known) = known {
-            return known as u32;
+        if let Some(number) = existing {
+            return number as u32;
         }
         let number = self.graphs.len() as u32;
         self.graphs.push(Some(Handle::new(raw)));
         if let Some(Some(entry)) = self.nodes.get_mut(node.number as usize) {
-            entry.parts.push(number);
+            entry.subgraphs.push(number);
         }
         number
     }
 
     /// Returns the node that contains a graph, and the graph of that node.
-    pub(super) fn around(&self, part: u32) -> Option<(Node, u32)> {
+    pub(super) fn parent(&self, subgraph: u32) -> Option<(Node, u32)> {
         let mut entries = self
             .nodes
             .iter()
             .zip(0..)
             .filter_map(|(entry, number)| Some((entry.as_ref()?, number)));
-        let (entry, number) = entries.find(|(entry, _)| entry.parts.contains(&part))?;
+        let (entry, number) = entries.find(|(entry, _)| entry.subgraphs.contains(&subgraph))?;
         Some((
             Node {
                 tree: self.identity,
@@ -313,20 +310,24 @@ impl State {
     }
 
     /// Returns the object that a node keeps, if any.
-    pub(super) fn kept_by(&self, node: Node) -> Option<&Resource> {
+    pub(super) fn resource(&self, node: Node) -> Option<&Resource> {
         self.nodes
             .get(node.number as usize)?
             .as_ref()?
-            .kept
+            .resource
             .as_ref()
     }
 
     /// Replaces the object that a node keeps and returns the old one, which may be dropped only after the lock is
     /// released.
     #[must_use]
-    pub(super) fn replace(&mut self, node: Node, kept: Option<Resource>) -> Option<Resource> {
+    pub(super) fn replace_resource(
+        &mut self,
+        node: Node,
+        resource: Option<Resource>,
+    ) -> Option<Resource> {
         let entry = self.nodes.get_mut(node.number as usize)?.as_mut()?;
-        std::mem::replace(&mut entry.kept, kept)
+        std::mem::replace(&mut entry.resource, resource)
     }
 
     /// Removes a node with the graphs that it contains. The returned objects may be dropped only after the lock is
@@ -341,61 +342,66 @@ impl State {
             return Vec::new();
         };
         self.numbers.remove(&entry.raw.raw().addr());
-        let mut kept: Vec<_> = entry.kept.into_iter().collect();
-        for part in entry.parts {
-            self.graphs[part as usize] = None;
-            kept.extend(self.inherited.remove(&part).map(Resource::Child));
-            let is_in_part =
-                |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.graph == part);
-            let inner = self
-                .nodes
-                .iter()
-                .enumerate()
-                .filter(|(_, entry)| is_in_part(entry));
-            let inner: Vec<_> = inner.map(|(number, _)| number as u32).collect();
-            kept.extend(inner.into_iter().flat_map(|number| {
-                self.remove(Node {
-                    tree: self.identity,
-                    number,
-                })
-            }));
+        let mut resources: Vec<_> = entry.resource.into_iter().collect();
+        for subgraph in entry.subgraphs {
+            self.graphs[subgraph as usize] = None;
+            resources.extend(self.inherited.remove(&subgraph).map(Resource::Child));
+            for number in 0..self.nodes.len() {
+                let entry = self.nodes[number].as_ref();
+                if entry.is_some_and(|entry| entry.graph == subgraph) {
+                    resources.extend(self.remove(Node {
+                        tree: self.identity,
+                        number: number as u32,
+                    }));
+                }
+            }
         }
-        kept
+        resources
     }
 
     /// Returns all kept objects, each with the graph whose nodes use it.
-    pub(super) fn each_kept(&self) -> impl Iterator<Item = (u32, &Resource)> {
-        let inherited = self.inherited.iter();
-        let inherited =
-            inherited.flat_map(|(graph, kept)| kept.resources().map(|resource| (*graph, resource)));
-        let own = self.nodes.iter().flatten();
-        inherited.chain(own.filter_map(|entry| entry.kept.as_ref().map(|kept| (entry.graph, kept))))
+    pub(super) fn resources_by_graph(&self) -> impl Iterator<Item = (u32, &Resource)> {
+        let inherited = self
+            .inherited
+            .iter()
+            .flat_map(|(graph, resources)| resources.iter().map(|resource| (*graph, resource)));
+        let nodes = self
+            .nodes
+            .iter()
+            .flatten()
+            .filter_map(|entry| Some((entry.graph, entry.resource.as_ref()?)));
+        inherited.chain(nodes)
     }
 
     /// Keeps objects for captured nodes of a graph.
-    pub(super) fn keep(&mut self, graph: u32, kept: &Kept) {
-        self.inherited.entry(graph).or_default().extend(kept);
+    pub(super) fn add_resources(&mut self, graph: u32, resources: &ResourceSet) {
+        self.inherited.entry(graph).or_default().extend(resources);
     }
 
-    /// Keeps this for the nodes of the outermost graph, which were captured again, and returns what was kept before. It may be dropped only
-    /// after the lock is released.
+    /// Replaces the objects kept for the outermost graph, whose nodes were captured again. The returned objects may be
+    /// dropped only after the lock is released.
     #[must_use]
-    pub(super) fn replace_kept(&mut self, kept: Kept) -> (Option<Kept>, Vec<Resource>) {
-        let own = self
+    pub(super) fn replace_resources(
+        &mut self,
+        resources: ResourceSet,
+    ) -> (Option<ResourceSet>, Vec<Resource>) {
+        let replaced = self
             .nodes
             .iter_mut()
             .flatten()
-            .filter(|entry| entry.graph == ROOT);
-        let replaced = own.filter_map(|entry| entry.kept.take()).collect();
-        (self.inherited.insert(ROOT, kept), replaced)
+            .filter(|entry| entry.graph == ROOT)
+            .filter_map(|entry| entry.resource.take())
+            .collect();
+        (self.inherited.insert(ROOT, resources), replaced)
     }
 
     /// Returns the objects that all nodes of the tree keep.
-    pub(super) fn kept(&self) -> Kept {
-        let mut kept = Kept::default();
-        self.each_kept()
-            .for_each(|(_, resource)| kept.add(resource));
-        kept
+    pub(super) fn resources(&self) -> ResourceSet {
+        let mut resources = ResourceSet::default();
+        for (_, resource) in self.resources_by_graph() {
+            resources.add(resource);
+        }
+        resources
     }
 }
 

@@ -7,7 +7,7 @@ use curium_sys::{CUgraphExec, CUgraphNode, CUgraphNodeParams, cuuint64_t};
 use super::copy::GraphCopy;
 use super::event::expect_event;
 use super::fill::GraphFill;
-use super::kept::Resource;
+use super::resource::Resource;
 use super::semaphore::{GraphSemaphore, Signals, Waits, expect_semaphores, owners};
 use super::tree::ROOT;
 use super::{
@@ -35,7 +35,8 @@ impl GraphExec {
     #[doc(alias = "cudaGraphExecMemcpyNodeSetParams")]
     #[inline]
     pub unsafe fn set_copy(&mut self, node: CopyNode, copy: GraphCopy) -> Result<()> {
-        let (raw, context) = (copy.to_raw(), self.context().as_raw());
+        let raw = copy.to_raw();
+        let context = self.context().as_raw();
         let set = self.with_node("GraphExec::set_copy", *node, |driver, exec, node| {
             // SAFETY: the executable graph, the node and the context are live, and the caller is responsible for the
             // operands.
@@ -64,7 +65,8 @@ impl GraphExec {
     #[doc(alias = "cudaGraphExecMemsetNodeSetParams")]
     #[inline]
     pub unsafe fn set_fill(&mut self, node: FillNode, fill: GraphFill) -> Result<()> {
-        let (raw, context) = (fill.to_raw(), self.context().as_raw());
+        let raw = fill.to_raw();
+        let context = self.context().as_raw();
         let set = self.with_node("GraphExec::set_fill", *node, |driver, exec, node| {
             // SAFETY: the executable graph, the node and the context are live, and the caller is responsible for the
             // memory.
@@ -99,7 +101,7 @@ impl GraphExec {
                 )
             }
         })?;
-        self.keep(*node, Resource::Event(event.share()));
+        self.set_resource(*node, Resource::Event(event.share()));
         Ok(())
     }
 
@@ -124,7 +126,7 @@ impl GraphExec {
                 )
             }
         })?;
-        self.keep(*node, Resource::Event(event.share()));
+        self.set_resource(*node, Resource::Event(event.share()));
         Ok(())
     }
 
@@ -168,7 +170,7 @@ impl GraphExec {
         )?;
         owners(semaphores)
             .into_iter()
-            .for_each(|owners| self.keep(*node, owners));
+            .for_each(|owners| self.set_resource(*node, owners));
         Ok(())
     }
 
@@ -208,7 +210,7 @@ impl GraphExec {
         )?;
         owners(semaphores)
             .into_iter()
-            .for_each(|owners| self.keep(*node, owners));
+            .for_each(|owners| self.set_resource(*node, owners));
         Ok(())
     }
 
@@ -265,14 +267,13 @@ impl GraphExec {
         let Some(source) = self.source() else {
             return Err(unknown_source(operation));
         };
-        let own = Graph::of(Arc::clone(source), ROOT);
-        let kept = own.apart(operation, child, |state, other| {
-            let (raw, graph) = (
-                state.node(operation, *node)?,
-                other.graph(operation, child.number)?,
-            );
-            let (kept, old) = (other.kept(), self.kept_for(*node, state));
-            if !kept.can_replace(&old, &self.kept_now()) {
+        let graph = Graph::in_tree(Arc::clone(source), ROOT);
+        let resources = graph.lock_both(operation, child, |state, other| {
+            let raw = state.node(operation, *node)?;
+            let graph = other.graph(operation, child.number)?;
+            let resources = other.resources();
+            let old = self.node_resources(*node, state);
+            if !resources.can_replace(&old, &self.current_resources()) {
                 let node = *node;
                 let reason = format!(
                     "the new child of {node} conflicts with other work; the previous child does not"
@@ -287,9 +288,9 @@ impl GraphExec {
                     cuGraphExecChildGraphNodeSetParams(self.as_raw(), raw, graph)
                 )
             }?;
-            Ok(kept)
+            Ok(resources)
         })?;
-        self.keep(*node, Resource::Child(kept));
+        self.set_resource(*node, Resource::Child(resources));
         Ok(())
     }
 
@@ -346,10 +347,14 @@ impl GraphExec {
     #[inline]
     pub fn is_enabled(&self, node: Node) -> Result<bool> {
         let mut is_enabled = 0;
-        let place = &raw mut is_enabled;
         self.with_node("GraphExec::is_enabled", node, |driver, exec, raw| {
-            // SAFETY: the executable graph and the node are live, and `place` is valid for writes.
-            unsafe { call!(driver, cuGraphNodeGetEnabled(exec, raw, place)) }
+            // SAFETY: the executable graph and the node are live, and `is_enabled` is valid for writes.
+            unsafe {
+                call!(
+                    driver,
+                    cuGraphNodeGetEnabled(exec, raw, &raw mut is_enabled)
+                )
+            }
         })?;
         Ok(is_enabled != 0)
     }

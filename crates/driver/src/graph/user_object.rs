@@ -5,8 +5,8 @@ use std::fmt;
 use curium_sys::CUuserObject;
 
 use super::Graph;
-use super::kept::Resource;
 use super::object_reference::ObjectReference;
+use super::resource::Resource;
 use super::tree::State;
 use crate::base::release::release;
 use crate::call;
@@ -119,7 +119,7 @@ impl Graph {
             .expect_same(object.reference.driver(), operation)?;
         let mut state = self.tree.lock()?;
         self.retain_reference(&state, operation, &object.reference)?;
-        *state.retained(self.number, object.as_raw().addr()) += 1;
+        *state.user_object_count(self.number, object.as_raw().addr()) += 1;
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl Graph {
         self.driver()
             .expect_same(object.reference.driver(), operation)?;
         let mut state = self.tree.lock()?;
-        if *state.retained(self.number, object.as_raw().addr()) == 0 {
+        if *state.user_object_count(self.number, object.as_raw().addr()) == 0 {
             // The driver would succeed and release a reference that other code relies on.
             return Err(Error::argument(
                 operation,
@@ -146,7 +146,7 @@ impl Graph {
             ));
         }
         self.release_reference(&state, operation, &object.reference)?;
-        *state.retained(self.number, object.as_raw().addr()) -= 1;
+        *state.user_object_count(self.number, object.as_raw().addr()) -= 1;
         Ok(())
     }
 
@@ -187,7 +187,8 @@ impl Graph {
         operation: &'static str,
         object: &ObjectReference,
     ) -> Result<()> {
-        let (graph, no_flags) = (state.graph(operation, self.number)?, 0);
+        let graph = state.graph(operation, self.number)?;
+        let no_flags = 0;
         // SAFETY: the graph and the object are live and belong to this driver; the lock gives this thread exclusive
         // access to the graph.
         unsafe {
@@ -218,13 +219,17 @@ impl Graph {
 
 impl Graph {
     /// Releases the objects of removed or updated nodes.
-    pub(super) fn let_go(&mut self, operation: &'static str, unused: &[Resource]) -> Result<()> {
-        unused.iter().try_for_each(|resource| match resource {
-            Resource::Object(object) => {
-                self.release_reference(&*self.tree.lock()?, operation, object)
+    pub(super) fn release_objects(
+        &mut self,
+        operation: &'static str,
+        unused: &[Resource],
+    ) -> Result<()> {
+        for resource in unused {
+            if let Resource::Object(object) = resource {
+                self.release_reference(&*self.tree.lock()?, operation, object)?;
             }
-            _ => Ok(()),
-        })
+        }
+        Ok(())
     }
 }
 

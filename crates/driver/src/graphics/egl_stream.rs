@@ -70,11 +70,13 @@ impl EglConsumer {
     ) -> Result<Self> {
         let connection = Connection::new(context, disconnect_consumer, |driver, place| {
             match location {
-                // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
+                // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the
+                // stream.
                 None => unsafe {
                     call!(driver, cuEGLStreamConsumerConnect(place, stream) creates *place)
                 },
-                // SAFETY: as above.
+                // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the
+                // stream.
                 Some(location) => unsafe {
                     call!(driver, cuEGLStreamConsumerConnectWithFlags(place, stream, location.as_raw()) creates *place)
                 },
@@ -104,14 +106,19 @@ impl EglConsumer {
         let microseconds = timeout.map_or(u32::MAX, |timeout| {
             timeout.as_micros().min(u128::from(u32::MAX - 1)) as u32
         });
-        let (mut resource, mut raw) = (std::ptr::null_mut(), stream.as_raw());
-        let (place, stream_place) = (&raw mut resource, &raw mut raw);
+        let mut resource = std::ptr::null_mut();
+        let mut raw = stream.as_raw();
         self.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, `place` is valid for writes, and `stream_place` holds a live stream.
+            // SAFETY: the connection is live, `place` is valid for writes, and `raw` holds a live stream.
             unsafe {
                 call!(
                     driver,
-                    cuEGLStreamConsumerAcquireFrame(connection, place, stream_place, microseconds)
+                    cuEGLStreamConsumerAcquireFrame(
+                        connection,
+                        &raw mut resource,
+                        &raw mut raw,
+                        microseconds
+                    )
                 )
             }
         })?;
@@ -163,14 +170,14 @@ impl EglFrame<'_> {
     }
 
     fn give_back(&mut self) -> Result<()> {
-        let (resource, mut raw) = (self.resource, self.stream.as_raw());
-        let stream_place = &raw mut raw;
+        let resource = self.resource;
+        let mut raw = self.stream.as_raw();
         self.consumer.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, the frame was acquired from it, and `stream_place` holds a live stream.
+            // SAFETY: the connection is live, the frame was acquired from it, and `raw` holds a live stream.
             unsafe {
                 call!(
                     driver,
-                    cuEGLStreamConsumerReleaseFrame(connection, resource, stream_place)
+                    cuEGLStreamConsumerReleaseFrame(connection, resource, &raw mut raw)
                 )
             }
         })?;
@@ -195,10 +202,12 @@ impl EglProducer {
     pub unsafe fn connect(
         context: &Context,
         stream: EGLStreamKHR,
-        (width, height): (i32, i32),
+        size: (i32, i32),
     ) -> Result<Self> {
+        let (width, height) = size;
         let connection = Connection::new(context, disconnect_producer, |driver, place| {
-            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
+            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the
+            // stream.
             unsafe {
                 call!(driver, cuEGLStreamProducerConnect(place, stream, width, height) creates *place)
             }
@@ -228,13 +237,12 @@ impl EglProducer {
             .expect_same(stream.driver(), "EglProducer::present")?;
         stream.expect_running("EglProducer::present")?;
         let mut raw = stream.as_raw();
-        let stream_place = &raw mut raw;
         self.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, the caller is responsible for the frame, and `stream_place` holds a live stream.
+            // SAFETY: the connection is live, the caller is responsible for the frame, and `raw` holds a live stream.
             unsafe {
                 call!(
                     driver,
-                    cuEGLStreamProducerPresentFrame(connection, frame, stream_place)
+                    cuEGLStreamProducerPresentFrame(connection, frame, &raw mut raw)
                 )
             }
         })
@@ -255,14 +263,14 @@ impl EglProducer {
             .driver()
             .expect_same(stream.driver(), "EglProducer::take_back")?;
         stream.expect_running("EglProducer::take_back")?;
-        let (mut frame, mut raw) = (CUeglFrame::default(), stream.as_raw());
-        let (place, stream_place) = (&raw mut frame, &raw mut raw);
+        let mut frame = CUeglFrame::default();
+        let mut raw = stream.as_raw();
         self.connection.with(|driver, connection| {
-            // SAFETY: the connection is live, `place` is valid for writes, and `stream_place` holds a live stream.
+            // SAFETY: the connection is live, `place` is valid for writes, and `raw` holds a live stream.
             unsafe {
                 call!(
                     driver,
-                    cuEGLStreamProducerReturnFrame(connection, place, stream_place)
+                    cuEGLStreamProducerReturnFrame(connection, &raw mut frame, &raw mut raw)
                 )
             }
         })?;

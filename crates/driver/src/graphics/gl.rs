@@ -41,7 +41,8 @@ impl GraphicsResource {
         flags: GraphicsFlags,
     ) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
-            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the buffer.
+            // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the
+            // buffer.
             unsafe {
                 call!(driver, cuGraphicsGLRegisterBuffer(place, buffer, flags.bits()) creates *place)
             }
@@ -90,10 +91,16 @@ impl Driver {
     #[doc(alias = "cuGLGetDevices")]
     pub fn gl_devices(&self, which: GlDevices) -> Result<Vec<Device>> {
         let mut devices = vec![0; self.device_count()?];
-        let (mut count, room) = (0, devices.len() as u32);
-        let (place, first) = (&raw mut count, devices.as_mut_ptr());
-        // SAFETY: `place` is valid for writes, and `first` for writes of as many devices as exist.
-        unsafe { call!(self, cuGLGetDevices_v2(place, first, room, which.as_raw())) }?;
+        let mut count = 0;
+        let room = devices.len() as u32;
+        let first = devices.as_mut_ptr();
+        // SAFETY: `count` is valid for writes, and `first` for writes of as many devices as exist.
+        unsafe {
+            call!(
+                self,
+                cuGLGetDevices_v2(&raw mut count, first, room, which.as_raw())
+            )
+        }?;
         devices.truncate(count as usize);
         Ok(devices
             .into_iter()

@@ -37,7 +37,8 @@ impl GraphicsResource {
         }
         stream.expect_running("GraphicsResource::map")?;
         let mut raw = raw_handles(resources);
-        let (count, first) = (raw.len() as u32, raw.as_mut_ptr());
+        let count = raw.len() as u32;
+        let first = raw.as_mut_ptr();
         stream.context().entered(|driver| {
             // SAFETY: `first` points to `count` live resources, and the stream and its current context are live.
             unsafe {
@@ -66,14 +67,18 @@ impl MappedGraphics<'_> {
     #[doc(alias = "cuGraphicsResourceGetMappedPointer")]
     pub fn pointer(&self, index: usize) -> Result<(DevicePointer<u8>, usize)> {
         let resource = self.raw("MappedGraphics::pointer", index)?;
-        let (mut address, mut bytes) = (0, 0);
-        let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
+        let mut address = 0;
+        let mut bytes = 0;
         self.stream.context().entered(|driver| {
             // SAFETY: both pointers are valid for writes, and the resource is mapped.
             unsafe {
                 call!(
                     driver,
-                    cuGraphicsResourceGetMappedPointer_v2(address_place, bytes_place, resource)
+                    cuGraphicsResourceGetMappedPointer_v2(
+                        &raw mut address,
+                        &raw mut bytes,
+                        resource
+                    )
                 )
             }
         })?;
@@ -91,13 +96,12 @@ impl MappedGraphics<'_> {
     pub fn array(&self, index: usize, layer: u32, level: u32) -> Result<CUarray> {
         let resource = self.raw("MappedGraphics::array", index)?;
         let mut array = std::ptr::null_mut();
-        let place = &raw mut array;
         self.stream.context().entered(|driver| {
-            // SAFETY: `place` is valid for writes, and the resource is mapped.
+            // SAFETY: `array` is valid for writes, and the resource is mapped.
             unsafe {
                 call!(
                     driver,
-                    cuGraphicsSubResourceGetMappedArray(place, resource, layer, level)
+                    cuGraphicsSubResourceGetMappedArray(&raw mut array, resource, layer, level)
                 )
             }
         })?;
@@ -115,13 +119,12 @@ impl MappedGraphics<'_> {
     pub fn mipmapped_array(&self, index: usize) -> Result<CUmipmappedArray> {
         let resource = self.raw("MappedGraphics::mipmapped_array", index)?;
         let mut array = std::ptr::null_mut();
-        let place = &raw mut array;
         self.stream.context().entered(|driver| {
-            // SAFETY: `place` is valid for writes, and the resource is mapped.
+            // SAFETY: `array` is valid for writes, and the resource is mapped.
             unsafe {
                 call!(
                     driver,
-                    cuGraphicsResourceGetMappedMipmappedArray(place, resource)
+                    cuGraphicsResourceGetMappedMipmappedArray(&raw mut array, resource)
                 )
             }
         })?;
@@ -143,21 +146,19 @@ impl MappedGraphics<'_> {
 
     fn raw(&self, operation: &'static str, index: usize) -> Result<CUgraphicsResource> {
         let count = self.resources.len();
-        let refuse = || {
+        let resource = self.resources.get(index).ok_or_else(|| {
             Error::argument(
                 operation,
                 format!("resource index out of bounds ({index} of {count})"),
             )
-        };
-        self.resources
-            .get(index)
-            .map(GraphicsResource::as_raw)
-            .ok_or_else(refuse)
+        })?;
+        Ok(resource.as_raw())
     }
 
     fn unmap(&mut self) -> Result<()> {
         let mut raw = raw_handles(self.resources);
-        let (count, first) = (raw.len() as u32, raw.as_mut_ptr());
+        let count = raw.len() as u32;
+        let first = raw.as_mut_ptr();
         self.stream.context().entered(|driver| {
             // SAFETY: `first` points to `count` mapped resources, and the stream and its current context are live.
             unsafe {
@@ -194,13 +195,12 @@ pub(super) fn mapped_egl_frame(
     level: u32,
 ) -> Result<CUeglFrame> {
     let mut frame = CUeglFrame::default();
-    let place = &raw mut frame;
     context.entered(|driver| {
-        // SAFETY: `place` is valid for writes, and the resource is live.
+        // SAFETY: `frame` is valid for writes, and the resource is live.
         unsafe {
             call!(
                 driver,
-                cuGraphicsResourceGetMappedEglFrame(place, resource, index, level)
+                cuGraphicsResourceGetMappedEglFrame(&raw mut frame, resource, index, level)
             )
         }
     })?;

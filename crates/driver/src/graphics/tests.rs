@@ -16,8 +16,9 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// Adds `count` to a counter, which must not become negative.
 fn step(counter: &AtomicUsize, count: isize) -> CUresult {
-    let next = |before: usize| before.checked_add_signed(count);
-    match counter.fetch_update(Ordering::AcqRel, Ordering::Acquire, next) {
+    match counter.fetch_update(Ordering::AcqRel, Ordering::Acquire, |before| {
+        before.checked_add_signed(count)
+    }) {
         Ok(_) => CUresult::CUDA_SUCCESS,
         Err(_) => CUresult::CUDA_ERROR_INVALID_HANDLE,
     }
@@ -31,7 +32,7 @@ unsafe extern "C" fn register_buffer(
     if buffer == 0 || flags != GraphicsFlags::READ_ONLY.bits() {
         return CUresult::CUDA_ERROR_INVALID_HANDLE;
     }
-    // SAFETY: the caller passes a pointer that is valid for writes.
+    // SAFETY: the wrapper under test passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(buffer as usize * 0x100)) };
     step(&REGISTERED, 1)
 }
@@ -41,7 +42,7 @@ unsafe extern "C" fn unregister(_: CUgraphicsResource) -> CUresult {
 }
 
 unsafe extern "C" fn map(count: c_uint, first: *mut CUgraphicsResource, _: CUstream) -> CUresult {
-    // SAFETY: the caller passes an array of the given length.
+    // SAFETY: the wrapper under test passes an array of the given length.
     let resources = unsafe { std::slice::from_raw_parts(first, count as usize) };
     assert!(resources.iter().all(|resource| !resource.is_null()));
     step(&MAPPED, count as isize)
@@ -56,9 +57,9 @@ unsafe extern "C" fn pointer(
     size: *mut usize,
     resource: CUgraphicsResource,
 ) -> CUresult {
-    // SAFETY: the caller passes a pointer that is valid for writes.
+    // SAFETY: the wrapper under test passes a pointer that is valid for writes.
     unsafe { address.write(resource.addr() as u64 * 2) };
-    // SAFETY: as above.
+    // SAFETY: the wrapper under test passes a pointer that is valid for writes.
     unsafe { size.write(4096) };
     CUresult::CUDA_SUCCESS
 }
@@ -67,7 +68,7 @@ unsafe extern "C" fn connect(
     place: *mut CUeglStreamConnection,
     _: curium_sys::EGLStreamKHR,
 ) -> CUresult {
-    // SAFETY: the caller passes a pointer that is valid for writes.
+    // SAFETY: the wrapper under test passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(0x700)) };
     step(&CONNECTED, 1)
 }
@@ -82,12 +83,12 @@ unsafe extern "C" fn acquire(
     _: *mut CUstream,
     timeout: c_uint,
 ) -> CUresult {
-    // SAFETY: the caller passes a pointer to a connection.
+    // SAFETY: the wrapper under test passes a pointer to a connection.
     assert_eq!(unsafe { connection.read() }.addr(), 0x700);
     if timeout == 1_000 {
         return CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
     }
-    // SAFETY: the caller passes a pointer that is valid for writes.
+    // SAFETY: the wrapper under test passes a pointer that is valid for writes.
     unsafe { place.write(ptr::without_provenance_mut(0x900)) };
     step(&HELD, 1)
 }
@@ -111,7 +112,7 @@ unsafe extern "C" fn frame(
         width: 640,
         ..CUeglFrame::default()
     };
-    // SAFETY: the caller passes a pointer that is valid for writes.
+    // SAFETY: the wrapper under test passes a pointer that is valid for writes.
     unsafe { place.write(frame) };
     CUresult::CUDA_SUCCESS
 }
@@ -139,7 +140,7 @@ fn driver() -> (Driver, Simulator) {
 
 /// One test, since the counts are global.
 #[test]
-fn resources_and_frames_are_given_back_once_and_in_order() {
+fn resources_and_frames_are_returned_once_in_order() {
     let (driver, simulator) = driver();
     let context = driver
         .device(0)

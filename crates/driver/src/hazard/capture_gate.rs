@@ -1,11 +1,12 @@
 //! The gate of a capture, shared by the threads that enqueue work in it and the thread that ends it.
 //!
 //! Work is enqueued, and its accesses are recorded, between [`CaptureGate::enter`] and [`CaptureGate::leave`]. The end
-//! of the capture waits for all other threads that have entered, and threads that arrive during the end wait for it. The
-//! driver therefore captures no work that was not recorded, and executes none that was. `tests` checks this with loom.
+//! of the capture waits for all other threads that have entered, and threads that arrive during the end wait for it.
+//! The driver therefore captures no work that was not recorded, and executes none that was. `tests` checks this with
+//! loom.
 //!
-//! If the thread that ends the capture has entered it itself and not left, it cannot wait for itself: the capture ends, and is reported
-//! as [disturbed](Closed::is_disturbed).
+//! If the thread that ends the capture has entered it itself and not left, it cannot wait for itself: the capture ends,
+//! and is reported as [disturbed](Closed::is_disturbed).
 
 use parking_lot::RawThreadId;
 use parking_lot::lock_api::GetThreadId as _;
@@ -83,8 +84,8 @@ impl<T> CaptureGate<T> {
         self.state.lock().log = Some(log);
     }
 
-    /// Enters an open capture on `thread`; returns `false` if it has ended. A thread that `is_nested` in another access enters even
-    /// while the end of the capture waits, since that end may wait for this thread.
+    /// Enters an open capture on `thread`; returns `false` if it has ended. A thread that `is_nested` in another access
+    /// enters even while the end of the capture waits, since that end may wait for this thread.
     #[inline]
     pub(crate) fn enter(&self, thread: ThreadNumber, is_nested: bool) -> bool {
         let mut state = self.state.lock();
@@ -115,8 +116,8 @@ impl<T> CaptureGate<T> {
         self.state.lock().log.as_mut().map(operation)
     }
 
-    /// Ends the capture with `end` on `thread` once no other thread is in it, and runs `closed` before other threads continue. Returns
-    /// `None` if it had already ended.
+    /// Ends the capture with `end` on `thread` once no other thread is in it, and runs `closed` before other threads
+    /// continue. Returns `None` if it had already ended.
     #[inline]
     pub(crate) fn close<R>(
         &self,

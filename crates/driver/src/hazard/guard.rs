@@ -17,10 +17,11 @@ use crate::{Error, Result, Stream};
 ///
 /// [`Accesses`](super::Accesses) are ordered and recorded through it. While it exists, other threads cannot launch
 /// graphs that lease the memory, and the capture that the stream belongs to does not end. Dropping it ends an access
-/// that was ordered but not recorded. If it is forgotten ([`mem::forget`](std::mem::forget)), those launches wait forever,
-/// and so does the end of the capture on another thread.
+/// that was ordered but not recorded. If it is forgotten ([`mem::forget`](std::mem::forget)), those launches wait
+/// forever, and so does the end of the capture on another thread.
 ///
-/// A capture whose closure returns while its own thread holds a guard of it ends with an error, since it cannot wait for itself.
+/// A capture whose closure returns while its own thread holds a guard of it ends with an error, since it cannot wait
+/// for itself.
 #[derive(Debug)]
 pub struct AccessGuard<'a> {
     stream: &'a Stream,
@@ -145,11 +146,8 @@ impl<'a> AccessGuard<'a> {
     /// - No code frees it without [`AccessGuard::remove_allocation`].
     #[inline]
     pub unsafe fn add_allocation(&self, address: CUdeviceptr) -> bool {
-        self.scope().is_some_and(|scope| {
-            scope
-                .with(|seen| seen.allocations().push(address))
-                .is_some()
-        })
+        self.scope()
+            .is_some_and(|scope| scope.with(|log| log.allocations().push(address)).is_some())
     }
 
     /// Deregisters memory that the graph would free at its end. Returns `false` if it is not an allocation of the
@@ -160,13 +158,16 @@ impl<'a> AccessGuard<'a> {
     /// The caller frees the memory in the capture, after all captured work that uses it.
     #[inline]
     pub unsafe fn remove_allocation(&self, address: CUdeviceptr) -> bool {
-        let remove = |allocations: &mut Vec<CUdeviceptr>| {
-            let index = allocations.iter().position(|known| *known == address);
-            index.map(|index| allocations.swap_remove(index)).is_some()
-        };
-        self.scope()
-            .and_then(|scope| scope.with(|seen| remove(seen.allocations())))
-            .unwrap_or(false)
+        let removed = self.scope().and_then(|scope| {
+            scope.with(|log| {
+                let allocations = log.allocations();
+                let index = allocations
+                    .iter()
+                    .position(|allocation| *allocation == address);
+                index.map(|index| allocations.swap_remove(index))
+            })
+        });
+        removed.flatten().is_some()
     }
 
     /// Returns the capture that receives the operation.
@@ -202,13 +203,13 @@ impl<'a> AccessGuard<'a> {
             }
             Held::Blocking => false,
             Held::Operation => true,
-            Held::Locks(_) => self.begin_operation_beside_locks(),
+            Held::Locks(_) => self.begin_operation_with_locks(),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn begin_operation_beside_locks(&mut self) -> bool {
+    fn begin_operation_with_locks(&mut self) -> bool {
         let has_begun = self.is_operation() || !self.locks().is_blocking && self.count_operation();
         self.locks().is_operation = has_begun;
         has_begun
@@ -245,9 +246,11 @@ impl<'a> AccessGuard<'a> {
         let Held::Locks(locks) = &mut *self.held else {
             return false;
         };
-        let is_it =
-            |(known, write): &(Arc<Leased>, bool)| Arc::ptr_eq(known, leased) && *write == is_write;
-        let Some(index) = locks.leases.iter().rposition(is_it) else {
+        let index = locks
+            .leases
+            .iter()
+            .rposition(|(held, write)| Arc::ptr_eq(held, leased) && *write == is_write);
+        let Some(index) = index else {
             return false;
         };
         locks.leases.swap_remove(index);
@@ -288,7 +291,7 @@ impl<'a> AccessGuard<'a> {
             *self.held = Held::Locks(Box::new(locks));
         }
         let Held::Locks(locks) = &mut *self.held else {
-            unreachable!("the locks were made above")
+            unreachable!("the locks were created above")
         };
         locks
     }
@@ -316,11 +319,12 @@ impl<'a> AccessGuard<'a> {
             self.end_operation();
         }
         HELD.set(HELD.get() - locks.leases.len() - usize::from(locks.capture.is_some()));
-        locks
-            .leases
-            .iter()
-            .for_each(|(leased, is_write)| leased.cancel(*is_write));
-        locks.capture.iter().for_each(|scope| scope.leave());
+        for (leased, is_write) in &locks.leases {
+            leased.cancel(*is_write);
+        }
+        if let Some(scope) = &locks.capture {
+            scope.leave();
+        }
     }
 }
 
@@ -358,9 +362,9 @@ impl Drop for Ordering {
     }
 }
 
-/// Returns `true` if this thread is enqueuing an access, or launching a graph, that other threads may wait for, which means
-/// that the calling code is a call observer or a `tracing` subscriber. Such code must not wait for other threads that
-/// access memory.
+/// Returns `true` if this thread is enqueuing an access, or launching a graph, that other threads may wait for, which
+/// means that the calling code is a call observer or a `tracing` subscriber. Such code must not wait for other threads
+/// that access memory.
 #[must_use]
 #[inline]
 pub fn is_nested() -> bool {

@@ -206,15 +206,16 @@ impl History {
 
     /// Records accesses on the writer's stream, enqueued when it had these numbers of sync points.
     #[inline]
-    pub(super) fn record_home(&mut self, read: u64, written: u64) {
-        let (last_read, last_written) = (self.read.get_mut(), self.written.get_mut());
+    pub(super) fn record_on_owner_stream(&mut self, read: u64, written: u64) {
+        let last_read = self.read.get_mut();
+        let last_written = self.written.get_mut();
         *last_read = (*last_read).max(read);
         *last_written = (*last_written).max(written);
     }
 
     /// Returns the accesses on the writer's stream that need no wait.
     #[inline]
-    pub(super) fn free_at_home(&mut self) -> FreeAccesses {
+    pub(super) fn free_on_owner_stream(&mut self) -> FreeAccesses {
         let identity = self.writer.free_identity();
         if identity == NOBODY {
             FreeAccesses::None
@@ -277,25 +278,17 @@ impl History {
     /// the list empty waits for that stream in its current state.
     #[inline]
     fn wait_for_all(&self, others: &mut AccessList, stream: &Stream) -> Result<()> {
-        let (written, read) = (
-            self.written.load(Ordering::Relaxed),
-            self.read.load(Ordering::Relaxed),
-        );
-        let kind = |is_write| {
-            if is_write {
-                HazardKind::WriteAfterWrite
-            } else {
-                HazardKind::WriteAfterRead
-            }
-        };
+        let written = self.written.load(Ordering::Relaxed);
+        let read = self.read.load(Ordering::Relaxed);
         let mut has_waited = wait(
             stream,
             &self.writer,
             written.max(read),
-            self.hazard(kind(written >= read)),
+            self.hazard(HazardKind::before_write(written >= read)),
         )?;
         for other in others.iter() {
-            has_waited &= other.wait(stream, self.hazard(kind(other.is_write)))?;
+            let hazard = self.hazard(HazardKind::before_write(other.is_write));
+            has_waited &= other.wait(stream, hazard)?;
         }
         self.has_waited.store(has_waited, Ordering::Relaxed);
         if self.writer == *stream && has_waited {
@@ -339,12 +332,14 @@ impl History {
                 .fetch_max(stream.sync_points().count(), Ordering::Relaxed);
             return;
         }
-        let own = stream.sync_points();
         others.retain(|other| {
-            other.stream != *stream && !own.has_waited(&other.stream, other.sync_points)
+            other.stream != *stream
+                && !stream
+                    .sync_points()
+                    .has_waited(&other.stream, other.sync_points)
         });
         // Reads the count after pruning, so that later sync points cover the pruned accesses.
-        let sync_points = own.count();
+        let sync_points = stream.sync_points().count();
         others.push(Access {
             stream: stream.clone(),
             is_write: true,
@@ -420,9 +415,9 @@ impl AccessList {
         self.entries.get_or_insert_default().push(access);
     }
 
-    fn retain(&mut self, is_kept: impl FnMut(&Access) -> bool) {
+    fn retain(&mut self, keep: impl FnMut(&Access) -> bool) {
         if let Some(entries) = &mut self.entries {
-            entries.retain(is_kept);
+            entries.retain(keep);
         }
     }
 

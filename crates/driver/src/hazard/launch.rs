@@ -75,11 +75,12 @@ impl LaunchLeases {
     #[inline(never)]
     fn launch_on_other(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         self.follow(stream)?;
-        let order =
-            |lease: &Lease, allocation: &mut Allocation| lease.order_launch(allocation, stream);
-        launch_holding(&self.record, &self.leases, order, |launches| {
-            enqueue(launches, launch)
-        })
+        launch_holding(
+            &self.record,
+            &self.leases,
+            |lease, allocation| lease.order_launch(allocation, stream),
+            |launches| enqueue(launches, launch),
+        )
     }
 
     /// Makes `stream` wait for the previous launches, so that one point in it covers them all.
@@ -94,7 +95,7 @@ impl LaunchLeases {
             // Both streams are in a capture of other code: only the logs of the allocations can distinguish the
             // launches.
             drop(launches);
-            self.let_go();
+            self.release_all();
             launches = self.record.lock();
         }
         launches.latest = Some(LatestLaunch::on(stream));
@@ -115,10 +116,10 @@ impl LaunchLeases {
 
     /// Records the launches in the logs of all allocations.
     #[inline]
-    fn let_go(&self) {
-        self.leases
-            .iter()
-            .for_each(|lease| lease.lock().let_go(&self.record));
+    fn release_all(&self) {
+        for lease in &self.leases {
+            lease.lock().release_holder(&self.record);
+        }
     }
 }
 
@@ -174,7 +175,7 @@ impl Drop for LaunchLeases {
             // A call observer drops the executable graph while its thread holds locks that are needed here.
             self.drop_elsewhere();
         } else {
-            self.let_go();
+            self.release_all();
         }
     }
 }

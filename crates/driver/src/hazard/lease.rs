@@ -22,11 +22,11 @@ pub(crate) struct Leased {
     /// The number of leases of graphs that only read, and of graphs that write.
     readers: AtomicUsize,
     writers: AtomicUsize,
-    /// Frees the memory; set once its owner has left it to the graphs. Outside `lock`, because a call observer whose thread
-    /// holds that may drop the owner.
+    /// Frees the memory; set once its owner has left it to the graphs. Outside `lock`, because a call observer whose
+    /// thread holds that may drop the owner.
     end: Mutex<Option<End>>,
-    /// The number of read-only host views, and `true` if there is a writing one. They begin under `lock`, and end without
-    /// it for the same reason as `end`.
+    /// The number of read-only host views, and `true` if there is a writing one. They begin under `lock`, and end
+    /// without it for the same reason as `end`.
     views: AtomicUsize,
     is_viewed_to_write: AtomicBool,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Leased {
 pub(crate) struct Allocation {
     history: History,
     /// `true` if the memory was freed while graphs lease it.
-    is_gone: bool,
+    is_revoked: bool,
 }
 
 type End = Box<dyn FnOnce(Accesses) -> Result<()> + Send>;
@@ -58,22 +58,18 @@ pub(super) const OPERATION: &str = "GraphExec::launch";
 impl Leased {
     #[inline]
     pub(super) fn new(history: History) -> Self {
-        let home = Arc::clone(history.writer().sync_points().operations());
-        let lock = LeaseLock::new(
-            Allocation {
-                history,
-                is_gone: false,
-            },
-            home,
-        );
-        let (readers, writers, end, views, is_viewed_to_write) = Default::default();
+        let owner_operations = Arc::clone(history.writer().sync_points().operations());
+        let allocation = Allocation {
+            history,
+            is_revoked: false,
+        };
         Self {
-            lock,
-            readers,
-            writers,
-            end,
-            views,
-            is_viewed_to_write,
+            lock: LeaseLock::new(allocation, owner_operations),
+            readers: AtomicUsize::new(0),
+            writers: AtomicUsize::new(0),
+            end: Mutex::new(None),
+            views: AtomicUsize::new(0),
+            is_viewed_to_write: AtomicBool::new(false),
         }
     }
 
@@ -85,25 +81,25 @@ impl Leased {
 
     /// Returns `true` if an access on `stream` needs no lock. `begin` registers its operation there.
     #[inline]
-    pub(super) fn begin_home(
+    pub(super) fn begin_on_owner_stream(
         &self,
         stream: &Stream,
         is_write: bool,
         begin: impl FnOnce() -> bool,
     ) -> bool {
-        self.is_home(stream) && self.lock.begin_home(is_write, begin)
+        self.is_owner_stream(stream) && self.lock.begin_on_owner_stream(is_write, begin)
     }
 
     #[inline]
-    pub(super) fn is_home(&self, stream: &Stream) -> bool {
-        self.lock.is_home(stream.sync_points().operations())
+    pub(super) fn is_owner_stream(&self, stream: &Stream) -> bool {
+        self.lock.is_owner_stream(stream.sync_points().operations())
     }
 
-    /// Records an access on the home stream whose operation is still registered.
+    /// Records an access on the owner stream whose operation is still registered.
     #[inline]
-    pub(super) fn record_home(&self, stream: &Stream, is_write: bool) {
+    pub(super) fn record_on_owner_stream(&self, stream: &Stream, is_write: bool) {
         self.lock
-            .record_home(is_write, stream.sync_points().count());
+            .record_on_owner_stream(is_write, stream.sync_points().count());
     }
 
     /// Starts an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
@@ -162,7 +158,7 @@ impl Leased {
     #[inline]
     pub(super) fn revoke(&self) {
         self.lock
-            .with(true, is_nested(), |allocation| allocation.is_gone = true);
+            .with(true, is_nested(), |allocation| allocation.is_revoked = true);
     }
 
     /// Starts a host view, which has yet to wait for the device.
@@ -176,15 +172,16 @@ impl Leased {
         let is_free = self
             .lock
             .with(is_write, is_nested(), |_| self.begin_view(is_write));
-        match is_free {
-            true => Ok(HostAccess {
+        if is_free {
+            Ok(HostAccess {
                 leased: Some(Arc::clone(self)),
                 is_write,
-            }),
-            false => Err(Error::argument(
+            })
+        } else {
+            Err(Error::argument(
                 operation,
                 "another view of the memory exists",
-            )),
+            ))
         }
     }
 
@@ -200,7 +197,7 @@ impl Leased {
         is_free
     }
 
-    /// Ends a host view. What the host has read and written is visible to whoever finds that it has ended.
+    /// Ends a host view. A thread that observes the end also observes the host's reads and writes.
     #[inline]
     pub(super) fn end_view(&self, is_write: bool) {
         if is_write {
@@ -225,7 +222,7 @@ impl Leased {
         stream: &Stream,
         is_write: bool,
     ) -> Result<()> {
-        let reason = if allocation.is_gone {
+        let reason = if allocation.is_revoked {
             "memory that the graph uses was freed with its buffer: the buffer's resource was borrowed, and could not outlive it"
         } else if self.is_viewed(is_write) {
             "the host has a view of memory that the graph uses"
@@ -266,13 +263,13 @@ impl Log for Allocation {
     }
 
     #[inline]
-    fn record_home(&mut self, read: u64, written: u64) {
-        self.history.record_home(read, written);
+    fn record_on_owner_stream(&mut self, read: u64, written: u64) {
+        self.history.record_on_owner_stream(read, written);
     }
 
     #[inline]
-    fn free_at_home(&mut self) -> FreeAccesses {
-        self.history.free_at_home()
+    fn free_on_owner_stream(&mut self) -> FreeAccesses {
+        self.history.free_on_owner_stream()
     }
 }
 
@@ -318,7 +315,7 @@ impl Lease {
 impl HostAccess {
     /// Creates a view of memory that no graph leases.
     #[inline]
-    pub(super) fn of_owner(is_write: bool) -> Self {
+    pub(super) fn unleased(is_write: bool) -> Self {
         Self {
             leased: None,
             is_write,

@@ -12,7 +12,7 @@
 //! - An executable graph that lacks allocations **claims** them in address order. A claim blocks new accesses of the
 //!   owner and waits until accesses that are being enqueued have been recorded. Claims make access fair: neither owners
 //!   nor launches starve.
-//! - Accesses on the **home stream** take no lock unless they conflict with an executable graph that holds or claims
+//! - Accesses on the **owner stream** take no lock unless they conflict with an executable graph that holds or claims
 //!   the allocation: an operation registers and deregisters once on that stream ([`Operations`]), however many
 //!   allocations it accesses. A launch first revokes this permission, then waits for the registered operations.
 //! - A thread that is enqueuing an access never waits for a claim, so claims cannot deadlock.
@@ -23,7 +23,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::operations::Operations;
-use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Relaxed, SeqCst, fence_of_model};
+use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Relaxed, SeqCst, model_fence};
 
 /// The accesses to one allocation that later accesses may have to wait for.
 pub(crate) trait Log {
@@ -33,14 +33,14 @@ pub(crate) trait Log {
     /// Records launches of an executable graph that is about to lose the allocation.
     fn record_launches(&mut self, launches: &Self::Launches, is_write: bool);
 
-    /// Records accesses on the home stream, given its number of sync points at the last read and at the last write.
-    fn record_home(&mut self, read: u64, written: u64);
+    /// Records accesses on the owner stream, given its number of sync points at the last read and at the last write.
+    fn record_on_owner_stream(&mut self, read: u64, written: u64);
 
-    /// Returns the accesses on the home stream that need no wait.
-    fn free_at_home(&mut self) -> FreeAccesses;
+    /// Returns the accesses on the owner stream that need no wait.
+    fn free_on_owner_stream(&mut self) -> FreeAccesses;
 }
 
-/// The accesses on the home stream that need no lock.
+/// The accesses on the owner stream that need no lock.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[repr(u64)]
 pub(crate) enum FreeAccesses {
@@ -51,12 +51,12 @@ pub(crate) enum FreeAccesses {
 
 /// The lock of one leased allocation.
 pub(crate) struct LeaseLock<L: Log> {
-    /// The operations of the home stream: the stream on which the owner last wrote the allocation.
-    home: Arc<Operations>,
+    /// The operations of the owner stream: the stream on which the owner last wrote the allocation.
+    owner_operations: Arc<Operations>,
     /// The [`FreeAccesses`]: those that need no wait and conflict with no executable graph that holds or claims the
     /// allocation.
     free: AtomicU64,
-    /// The last accesses on the home stream without the lock, as passed to [`Log::record_home`].
+    /// The last accesses on the owner stream without the lock, as passed to [`Log::record_on_owner_stream`].
     read: AtomicU64,
     written: AtomicU64,
     state: Mutex<State<L>>,
@@ -108,36 +108,37 @@ pub(crate) struct Launches<U> {
 
 impl<L: Log> LeaseLock<L> {
     #[inline]
-    pub(crate) fn new(log: L, home: Arc<Operations>) -> Self {
-        let state = State {
-            log,
-            accesses: Users::default(),
-            claims: Users::default(),
-            holders: Vec::new(),
-            waiting: 0,
-        };
-        let (read, written) = (AtomicU64::new(0), AtomicU64::new(0));
-        let free = AtomicU64::new(FreeAccesses::None as u64);
+    pub(crate) fn new(log: L, owner_operations: Arc<Operations>) -> Self {
         Self {
-            home,
-            free,
-            read,
-            written,
-            state: Mutex::new(state),
+            owner_operations,
+            free: AtomicU64::new(FreeAccesses::None as u64),
+            read: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            state: Mutex::new(State {
+                log,
+                accesses: Users::default(),
+                claims: Users::default(),
+                holders: Vec::new(),
+                waiting: 0,
+            }),
             changed: Condvar::new(),
         }
     }
 
-    /// Returns `true` if `operations` belong to the home stream.
+    /// Returns `true` if `operations` belong to the owner stream.
     #[inline]
-    pub(crate) fn is_home(&self, operations: &Arc<Operations>) -> bool {
-        Arc::ptr_eq(&self.home, operations)
+    pub(crate) fn is_owner_stream(&self, operations: &Arc<Operations>) -> bool {
+        Arc::ptr_eq(&self.owner_operations, operations)
     }
 
-    /// Returns `true` if an access on the home stream needs no lock. `begin` registers its operation there if
-    /// necessary, and returns `false` if it cannot; the operation ends after [`LeaseLock::record_home`].
+    /// Returns `true` if an access on the owner stream needs no lock. `begin` registers its operation there if
+    /// necessary, and returns `false` if it cannot; the operation ends after [`LeaseLock::record_on_owner_stream`].
     #[inline]
-    pub(crate) fn begin_home(&self, is_write: bool, begin: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn begin_on_owner_stream(
+        &self,
+        is_write: bool,
+        begin: impl FnOnce() -> bool,
+    ) -> bool {
         let needed = if is_write {
             FreeAccesses::All
         } else {
@@ -146,9 +147,9 @@ impl<L: Log> LeaseLock<L> {
         self.free.load(Relaxed) >= needed && begin() && self.free.load(SeqCst) >= needed
     }
 
-    /// Records an access on the home stream that took no lock, with the stream's number of sync points.
+    /// Records an access on the owner stream that took no lock, with the stream's number of sync points.
     #[inline]
-    pub(crate) fn record_home(&self, is_write: bool, sync_points: u64) {
+    pub(crate) fn record_on_owner_stream(&self, is_write: bool, sync_points: u64) {
         let last = if is_write { &self.written } else { &self.read };
         if last.load(Relaxed) < sync_points {
             last.fetch_max(sync_points, Relaxed);
@@ -180,7 +181,7 @@ impl<L: Log> LeaseLock<L> {
         }
         state.recall(is_write);
         order(&mut state.log)?;
-        *state.accesses.of(is_write) += 1;
+        *state.accesses.count_mut(is_write) += 1;
         Ok(())
     }
 
@@ -189,7 +190,7 @@ impl<L: Log> LeaseLock<L> {
     pub(crate) fn end(&self, is_write: bool, record: impl FnOnce(&mut L)) {
         let mut state = self.lock();
         record(&mut state.log);
-        *state.accesses.of(is_write) -= 1;
+        *state.accesses.count_mut(is_write) -= 1;
         self.wake(&state);
     }
 
@@ -219,9 +220,10 @@ impl<L: Log> LeaseLock<L> {
     /// Returns the log of a lock that is not shared.
     #[inline]
     pub(crate) fn log_mut(&mut self) -> &mut L {
-        let (read, written) = (self.read.load(Relaxed), self.written.load(Relaxed));
+        let read = self.read.load(Relaxed);
+        let written = self.written.load(Relaxed);
         let log = &mut self.state.get_mut().log;
-        log.record_home(read, written);
+        log.record_on_owner_stream(read, written);
         log
     }
 
@@ -232,17 +234,17 @@ impl<L: Log> LeaseLock<L> {
         while state.claims.conflict(is_write) {
             state.wait();
         }
-        *state.claims.of(is_write) += 1;
+        *state.claims.count_mut(is_write) += 1;
         drop(state);
-        // Accesses on the home stream take the lock from now on; those that started without it are recorded when their
+        // Accesses on the owner stream take the lock from now on; those that started without it are recorded when their
         // operations end.
-        self.home.wait();
+        self.owner_operations.wait();
     }
 
     #[inline]
     pub(super) fn unclaim(&self, is_write: bool) {
         let mut state = self.lock();
-        *state.claims.of(is_write) -= 1;
+        *state.claims.count_mut(is_write) -= 1;
         self.wake(&state);
     }
 
@@ -279,7 +281,7 @@ impl<L: Log> LeaseLock<L> {
 
     /// Records the launches of the executable graph, which is about to be dropped.
     #[inline]
-    pub(crate) fn let_go(&self, record: &Arc<LaunchRecord<L::Launches>>) {
+    pub(crate) fn release_holder(&self, record: &Arc<LaunchRecord<L::Launches>>) {
         self.lock()
             .recall_if(|holder| Arc::ptr_eq(&holder.record, record));
     }
@@ -296,20 +298,18 @@ impl<L: Log> Locked<'_, L> {
     /// Records the accesses that took no lock.
     #[inline]
     fn absorb(&mut self) {
-        let (read, written) = (
-            self.lock.read.load(Relaxed),
-            self.lock.written.load(Relaxed),
-        );
-        self.state.log.record_home(read, written);
+        let read = self.lock.read.load(Relaxed);
+        let written = self.lock.written.load(Relaxed);
+        self.state.log.record_on_owner_stream(read, written);
     }
 
-    /// Publishes which accesses on the home stream need no lock.
+    /// Publishes which accesses on the owner stream need no lock.
     #[inline]
     fn publish(&mut self) {
         let free = self.state.free_accesses() as u64;
         if free != self.lock.free.load(Relaxed) {
             self.lock.free.store(free, SeqCst);
-            fence_of_model();
+            model_fence();
         }
     }
 
@@ -355,8 +355,8 @@ impl<L: Log> State<L> {
         let is_read = self.claims.reading > 0 || !self.holders.is_empty();
         match (is_written, is_read) {
             (true, _) => FreeAccesses::None,
-            (false, true) => self.log.free_at_home().min(FreeAccesses::Reads),
-            (false, false) => self.log.free_at_home(),
+            (false, true) => self.log.free_on_owner_stream().min(FreeAccesses::Reads),
+            (false, false) => self.log.free_on_owner_stream(),
         }
     }
 
@@ -393,7 +393,7 @@ impl Users {
     }
 
     #[inline]
-    fn of(&mut self, is_write: bool) -> &mut usize {
+    fn count_mut(&mut self, is_write: bool) -> &mut usize {
         if is_write {
             &mut self.writing
         } else {

@@ -1,6 +1,6 @@
 //! Operations of one stream that use leased memory without its lock.
 
-use super::sync::{AtomicU64, Condvar, Mutex, SeqCst, fence_of_model};
+use super::sync::{AtomicU64, Condvar, Mutex, SeqCst, model_fence};
 
 /// The operations in progress on a stream that access leased memory without its lock.
 ///
@@ -27,7 +27,7 @@ impl Operations {
     #[inline]
     pub(crate) fn begin(&self) -> bool {
         let before = self.state.fetch_add(1, SeqCst);
-        fence_of_model();
+        model_fence();
         if before >= LAUNCH {
             self.end();
         }
@@ -50,7 +50,7 @@ impl Operations {
 
     /// Waits until the operations in progress have ended.
     pub(crate) fn wait(&self) {
-        fence_of_model();
+        model_fence();
         if self.state.load(SeqCst) == 0 {
             return;
         }

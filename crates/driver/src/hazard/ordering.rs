@@ -14,24 +14,24 @@ impl Accesses {
     /// stream that wrote the memory last. Returns `false` for every other access. Does not check the capture of the
     /// calling thread.
     #[inline]
-    pub fn begin_home(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> bool {
+    pub fn begin_on_owner_stream(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> bool {
         let Some(lease) = self.lease.get() else {
             return false;
         };
-        lease.begin_home(guard.stream(), is_write, || guard.begin_operation())
+        lease.begin_on_owner_stream(guard.stream(), is_write, || guard.begin_operation())
     }
 
     #[cold]
     #[inline(never)]
     pub(super) fn before(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> Result<()> {
-        if self.begin_home(guard, is_write) {
+        if self.begin_on_owner_stream(guard, is_write) {
             return Ok(());
         }
         let stream = guard.stream();
         if let Some(scope) = guard.scope() {
             return scope.before(self, stream, is_write);
         }
-        if self.home().scope().is_some() {
+        if self.owner_stream().scope().is_some() {
             return Err(in_another_graph());
         }
         if let Some(lease) = self.lease.get() {
@@ -48,21 +48,21 @@ impl Accesses {
 
     /// Records an access to leased memory if it took no lock.
     #[inline]
-    fn end_home(&self, guard: &AccessGuard<'_>, is_write: bool) -> bool {
+    fn end_on_owner_stream(&self, guard: &AccessGuard<'_>, is_write: bool) -> bool {
         let Some(lease) = self.lease.get() else {
             return false;
         };
-        let is_home = guard.holds_no_lock() && lease.is_home(guard.stream());
-        if is_home {
-            lease.record_home(guard.stream(), is_write);
+        let is_owner_stream = guard.holds_no_lock() && lease.is_owner_stream(guard.stream());
+        if is_owner_stream {
+            lease.record_on_owner_stream(guard.stream(), is_write);
         }
-        is_home
+        is_owner_stream
     }
 
     #[cold]
     #[inline(never)]
     pub(super) fn after(&self, guard: &mut AccessGuard<'_>, is_write: bool) {
-        if !self.end_home(guard, is_write) {
+        if !self.end_on_owner_stream(guard, is_write) {
             self.after_locked(guard, is_write);
         }
     }
@@ -80,14 +80,14 @@ impl Accesses {
         let Some(lease) = self
             .lease
             .get()
-            .or_else(|| self.after_of_owner(stream, is_write))
+            .or_else(|| self.record_unleased(stream, is_write))
         else {
             return;
         };
         if guard.take(lease, is_write) {
             lease.end(stream, is_write);
-        } else if guard.is_operation() && lease.is_home(stream) {
-            lease.record_home(stream, is_write);
+        } else if guard.is_operation() && lease.is_owner_stream(stream) {
+            lease.record_on_owner_stream(stream, is_write);
         } else {
             lease.record(stream, is_write);
         }
@@ -96,7 +96,7 @@ impl Accesses {
     /// Records an access to memory that no graph leased when it was ordered. Returns the lease if a capture has leased
     /// the memory in the meantime.
     #[inline]
-    fn after_of_owner(&self, stream: &Stream, is_write: bool) -> Option<&Arc<Leased>> {
+    fn record_unleased(&self, stream: &Stream, is_write: bool) -> Option<&Arc<Leased>> {
         let mut others = self.history.others();
         // Under the lock: the first lease moves the history.
         let lease = self.lease.get();
@@ -122,7 +122,7 @@ impl Accesses {
     #[inline(never)]
     pub(super) fn after_whole_write(&mut self, guard: &mut AccessGuard<'_>) {
         if self.lease.get().is_some() || guard.is_captured() {
-            if !self.end_home(guard, true) {
+            if !self.end_on_owner_stream(guard, true) {
                 self.after_locked(guard, true);
             }
             if self

@@ -28,7 +28,7 @@ pub(crate) struct CaptureLog {
     root: Stream,
     sync_points: u64,
     memory: HashMap<usize, Memory>,
-    kept: HashMap<Key, KeptValue>,
+    objects: HashMap<Key, KeptValue>,
     /// The memory that was allocated in the capture and not yet freed.
     allocations: Vec<CUdeviceptr>,
     /// The streams that were forked from the root.
@@ -44,8 +44,8 @@ pub(crate) enum Key {
     Shared(usize),
 }
 
-/// A value that a graph keeps alive. The drop of a value of another crate is user code: its panic is caught, because the graph drops other
-/// values as well, and may itself be dropped by a panic.
+/// A value that a graph keeps alive. The destructor of another crate's type is user code: its panic is caught, because
+/// the graph drops other values as well, and may itself be dropped by a panic.
 #[derive(Clone)]
 pub(crate) struct KeptValue(
     /// `None` while it is dropped.
@@ -100,7 +100,6 @@ impl Scope {
     /// Opens the log of the capture, which has started on `root`.
     #[inline]
     pub(crate) fn open(&self, root: &Stream) {
-        let (memory, kept, allocations, branches) = Default::default();
         let sync_points = root.sync_points().count();
         root.driver()
             .open_captures()
@@ -109,10 +108,10 @@ impl Scope {
         self.gate.open(CaptureLog {
             root: root.clone(),
             sync_points,
-            memory,
-            kept,
-            allocations,
-            branches,
+            memory: HashMap::new(),
+            objects: HashMap::new(),
+            allocations: Vec::new(),
+            branches: Vec::new(),
         });
         self.is_open.store(true, Ordering::Release);
     }
@@ -130,7 +129,7 @@ impl Scope {
         if let Some(Closed { log, .. }) = &closed {
             let mut open = log.root.driver().open_captures().lock();
             let context = log.root.context().as_raw().addr();
-            if let Some(index) = open.iter().position(|known| *known == context) {
+            if let Some(index) = open.iter().position(|address| *address == context) {
                 open.swap_remove(index);
             }
         }
@@ -162,7 +161,7 @@ impl Scope {
 
     /// Returns `true` if `stream` was created for this capture.
     #[inline]
-    pub(crate) fn is_that_of(&self, stream: &Stream) -> bool {
+    pub(crate) fn owns(&self, stream: &Stream) -> bool {
         stream
             .scope()
             .is_some_and(|scope| std::ptr::eq(self, &raw const **scope))
@@ -178,7 +177,7 @@ impl Scope {
     #[inline]
     pub(crate) fn keep(&self, key: Key, value: impl FnOnce() -> Arc<dyn Any + Send + Sync>) {
         self.with(|log| {
-            log.kept
+            log.objects
                 .entry(key)
                 .or_insert_with(|| KeptValue::new(value()));
         });
@@ -224,7 +223,7 @@ impl CaptureLog {
                 .into_values()
                 .map(|memory| memory.lease)
                 .collect(),
-            self.kept,
+            self.objects,
         )
     }
 
@@ -238,9 +237,11 @@ impl CaptureLog {
     ) -> Result<()> {
         stream
             .driver()
-            .expect_same(accesses.home().driver(), OPERATION)?;
-        match accesses.home().scope() {
-            Some(home) if !std::ptr::eq(&raw const **home, scope) => return Err(in_another_graph()),
+            .expect_same(accesses.owner_stream().driver(), OPERATION)?;
+        match accesses.owner_stream().scope() {
+            Some(owner) if !std::ptr::eq(&raw const **owner, scope) => {
+                return Err(in_another_graph());
+            }
             _ if !accesses.is_leasable() => return Err(not_leasable(stream)),
             _ => {}
         }
@@ -250,7 +251,8 @@ impl CaptureLog {
     /// Makes the captured work on `stream` depend on conflicting accesses to `leased`.
     #[inline]
     fn order(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) -> Result<()> {
-        let (root, sync_points) = (&self.root, self.sync_points);
+        let root = &self.root;
+        let sync_points = self.sync_points;
         let memory = self.memory.entry(leased.key()).or_insert_with(|| Memory {
             lease: Lease::new(Arc::clone(leased), is_write),
             history: leased.captured_since(root, sync_points),

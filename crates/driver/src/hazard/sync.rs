@@ -14,7 +14,7 @@ pub(super) use self::checked::{Condvar, Mutex, MutexGuard};
 
 /// Orders sequentially consistent accesses under loom, which models that order for fences only.
 #[inline]
-pub(super) fn fence_of_model() {
+pub(super) fn model_fence() {
     #[cfg(all(test, loom))]
     loom::sync::atomic::fence(SeqCst);
 }

@@ -49,7 +49,7 @@ pub(super) enum HazardKind {
 }
 
 /// The maximum number of waited-for streams that a stream remembers. Forgetting one costs a redundant wait.
-const REMEMBERED_STREAMS: usize = 64;
+const MAX_REMEMBERED_STREAMS: usize = 64;
 
 impl SyncPoints {
     /// Returns the number of sync points, which is never 0. Work already enqueued on the stream comes before every sync
@@ -78,17 +78,16 @@ impl SyncPoints {
         let waited = self.waited.lock();
         waited
             .iter()
-            .any(|known| known.stream == stream.identity() && known.sync_point > sync_points)
+            .any(|wait| wait.stream == stream.identity() && wait.sync_point > sync_points)
     }
 
     /// Makes `waiting` wait for all work enqueued on `stream`, whose sync points these are. Returns the number of the
     /// new sync point; `None` if both streams are in a capture of other code, where the wait is an edge of that graph.
     #[inline]
     fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
-        // A stream created for a capture is never part of another capture, and executes no work while its own is active.
-        let is_one_scope = stream
-            .scope()
-            .is_some_and(|scope| scope.is_that_of(waiting));
+        // A stream created for a capture is never part of another capture, and executes no work while its own is
+        // active.
+        let is_one_scope = stream.scope().is_some_and(|scope| scope.owns(waiting));
         let (source, target) = if is_one_scope {
             (None, None)
         } else {
@@ -117,13 +116,12 @@ impl SyncPoints {
 impl Default for SyncPoints {
     #[inline]
     fn default() -> Self {
-        let (event, waited, inserted_waits, operations) = Default::default();
         Self {
             count: AtomicU64::new(1),
-            event,
-            waited,
-            inserted_waits,
-            operations,
+            event: Mutex::default(),
+            waited: Mutex::default(),
+            inserted_waits: AtomicU64::new(0),
+            operations: Arc::default(),
         }
     }
 }
@@ -155,19 +153,19 @@ fn wait_for_other(
     expect_not_ordering(OPERATION)?;
     let _ordering = Ordering::begin();
     let mut waited = waiting.sync_points().waited.lock();
-    let known = waited
+    let previous = waited
         .iter()
-        .position(|known| known.stream == stream.identity());
-    if known.is_some_and(|index| waited[index].sync_point > sync_points) {
+        .position(|wait| wait.stream == stream.identity());
+    if previous.is_some_and(|index| waited[index].sync_point > sync_points) {
         return Ok(true);
     }
     let Some(sync_point) = stream.sync_points().pass(stream, waiting)? else {
         return Ok(false);
     };
-    match known {
+    match previous {
         Some(index) => waited[index].sync_point = sync_point,
         None => {
-            if waited.len() == REMEMBERED_STREAMS {
+            if waited.len() == MAX_REMEMBERED_STREAMS {
                 waited.remove(0);
             }
             waited.push(Waited {
@@ -201,6 +199,17 @@ impl Hazard {
             hazard = %self.kind,
             "hazard wait"
         );
+    }
+}
+
+impl HazardKind {
+    /// Returns the hazard of a write after an access.
+    pub(super) fn before_write(is_earlier_write: bool) -> Self {
+        if is_earlier_write {
+            Self::WriteAfterWrite
+        } else {
+            Self::WriteAfterRead
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! The protocols between threads, checked by loom for every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p curium-driver --lib
-//! hazard`.
+//! The protocols between threads, checked by loom for every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p
+//! curium-driver --lib hazard`.
 //!
 //! Every access has a number. When it is ordered, it stores the accesses recorded so far; when it is enqueued, its
 //! number is appended to one list. Of two conflicting accesses, the later one in the list must have found the earlier
@@ -17,12 +17,12 @@ use super::claims::{Leases, launch_holding};
 use super::lease_lock::{FreeAccesses, LaunchRecord, Launches, LeaseLock, Log};
 use super::operations::Operations;
 
-/// The log of one allocation: the numbers of the accesses. Those on the home stream ascend from `home`.
+/// The log of one allocation: the numbers of the accesses. Those on the owner stream ascend from `first_owner_access`.
 struct Numbers {
     recorded: Vec<usize>,
-    home: usize,
-    /// The accesses on the home stream that are ordered after all conflicting ones.
-    free_at_home: FreeAccesses,
+    first_owner_access: usize,
+    /// The accesses on the owner stream that are ordered after all conflicting ones.
+    free_on_owner_stream: FreeAccesses,
     /// Omits launches, so that the model must fail.
     is_forgetful: bool,
 }
@@ -39,16 +39,16 @@ impl Log for Numbers {
         } else {
             FreeAccesses::Reads
         };
-        self.free_at_home = self.free_at_home.min(free);
+        self.free_on_owner_stream = self.free_on_owner_stream.min(free);
     }
 
-    fn record_home(&mut self, read: u64, written: u64) {
+    fn record_on_owner_stream(&mut self, read: u64, written: u64) {
         let last = usize::try_from(read.max(written)).expect("numbers are small");
-        self.recorded.extend(self.home..=last);
+        self.recorded.extend(self.first_owner_access..=last);
     }
 
-    fn free_at_home(&mut self) -> FreeAccesses {
-        self.free_at_home
+    fn free_on_owner_stream(&mut self) -> FreeAccesses {
+        self.free_on_owner_stream
     }
 }
 
@@ -156,17 +156,17 @@ impl Drop for Executable {
     fn drop(&mut self) {
         self.leases
             .iter()
-            .for_each(|lease| lease.allocation.let_go(&self.record));
+            .for_each(|lease| lease.allocation.release_holder(&self.record));
     }
 }
 
 /// The stream of the owner: its operations, and the accesses that it is ordered after.
-struct Home {
+struct Owner {
     operations: Arc<Operations>,
     after: Vec<usize>,
 }
 
-impl Home {
+impl Owner {
     fn new(operations: &Arc<Operations>) -> Self {
         Self {
             operations: Arc::clone(operations),
@@ -179,15 +179,17 @@ impl Home {
         &mut self,
         allocations: &[Arc<LeaseLock<Numbers>>],
         device: &Device,
-        (number, is_write): (usize, bool),
+        number: usize,
+        is_write: bool,
     ) {
-        let (mut is_operation, mut locked) = (false, Vec::new());
+        let mut is_operation = false;
+        let mut locked = Vec::new();
         for allocation in allocations {
             let begin = || {
                 is_operation = is_operation || self.operations.begin();
                 is_operation
             };
-            if allocation.begin_home(is_write, begin) {
+            if allocation.begin_on_owner_stream(is_write, begin) {
                 continue;
             }
             let order = |log: &mut Numbers| -> Result<(), Infallible> {
@@ -197,7 +199,7 @@ impl Home {
                 } else {
                     FreeAccesses::Reads
                 };
-                log.free_at_home = log.free_at_home.max(free);
+                log.free_on_owner_stream = log.free_on_owner_stream.max(free);
                 Ok(())
             };
             let is_nested = is_operation || !locked.is_empty();
@@ -212,7 +214,7 @@ impl Home {
             if locked.contains(&Arc::as_ptr(allocation)) {
                 allocation.end(is_write, |log| log.recorded.push(number));
             } else {
-                allocation.record_home(is_write, number as u64);
+                allocation.record_on_owner_stream(is_write, number as u64);
             }
         }
         if is_operation {
@@ -221,18 +223,20 @@ impl Home {
     }
 }
 
-/// Returns allocations on whose home stream the owner's accesses have numbers from `home`.
+/// Returns allocations on whose owner stream the owner's accesses have numbers from `first_owner_access`.
 fn allocations<const N: usize>(
     operations: &Arc<Operations>,
-    home: usize,
+    first_owner_access: usize,
 ) -> [Arc<LeaseLock<Numbers>>; N] {
-    let log = || Numbers {
-        recorded: Vec::new(),
-        home,
-        free_at_home: FreeAccesses::None,
-        is_forgetful: false,
-    };
-    [(); N].map(|()| Arc::new(LeaseLock::new(log(), Arc::clone(operations))))
+    std::array::from_fn(|_| {
+        let log = Numbers {
+            recorded: Vec::new(),
+            first_owner_access,
+            free_on_owner_stream: FreeAccesses::None,
+            is_forgetful: false,
+        };
+        Arc::new(LeaseLock::new(log, Arc::clone(operations)))
+    })
 }
 
 fn leases(allocations: &[Arc<LeaseLock<Numbers>>], is_write: bool) -> Vec<Lease> {
@@ -252,21 +256,30 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// One thread launches twice, another uses the allocations before and during the launches. The model must fail if
-/// launches wait for the operations of another stream, or are omitted.
-fn access_against_launch(is_launch_write: bool, is_other_stream: bool, is_forgetful: bool) {
+/// A defect of the protocol that the model must find.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Mutation {
+    /// Launches wait for the operations of another stream.
+    WaitsForAnotherStream,
+    /// Launches are not recorded.
+    OmitsLaunches,
+}
+
+/// One thread launches twice, another uses the allocations before and during the launches.
+fn access_against_launch(is_launch_write: bool, mutation: Option<Mutation>) {
     check(move || {
-        let (device, operations) = (Device::new(), Arc::new(Operations::default()));
-        let mut home = Home::new(&operations);
-        let waited_for = if is_other_stream {
+        let device = Device::new();
+        let operations = Arc::new(Operations::default());
+        let mut owner = Owner::new(&operations);
+        let waited_for = if mutation == Some(Mutation::WaitsForAnotherStream) {
             Arc::default()
         } else {
             operations
         };
         let allocations = allocations::<1>(&waited_for, 3);
-        allocations[0].peek(|log| log.is_forgetful = is_forgetful);
+        allocations[0].peek(|log| log.is_forgetful = mutation == Some(Mutation::OmitsLaunches));
         // From here on the owner needs no lock.
-        home.access(&allocations, &device, (3, true));
+        owner.access(&allocations, &device, 3, true);
         let mut executable = Executable::new(leases(&allocations, is_launch_write));
         let launching = {
             let device = device.clone();
@@ -275,32 +288,34 @@ fn access_against_launch(is_launch_write: bool, is_other_stream: bool, is_forget
                 executable.launch(&device, 2);
             })
         };
-        home.access(&allocations, &device, (4, true));
-        home.access(&allocations, &device, (5, false));
+        owner.access(&allocations, &device, 4, true);
+        owner.access(&allocations, &device, 5, false);
         launching.join().unwrap();
-        home.access(&allocations, &device, (6, true));
+        owner.access(&allocations, &device, 6, true);
         device.assert_ordered();
     });
 }
 
 #[test]
 fn accesses_and_launches_that_write_find_each_other() {
-    access_against_launch(true, false, false);
+    access_against_launch(true, None);
 }
 
 #[test]
 fn accesses_and_launches_that_read_find_each_other() {
-    access_against_launch(false, false, false);
+    access_against_launch(false, None);
 }
 
 #[test]
-fn access_to_several_allocations_neither_misses_a_launch_nor_waits_in_a_circle() {
+fn access_to_several_allocations_meets_a_launch() {
     check(|| {
-        let (device, operations) = (Device::new(), Arc::new(Operations::default()));
-        let (mut home, allocations) = (Home::new(&operations), allocations::<2>(&operations, 3));
+        let device = Device::new();
+        let operations = Arc::new(Operations::default());
+        let mut owner = Owner::new(&operations);
+        let allocations = allocations::<2>(&operations, 3);
         let [first, second] = &allocations;
         // The owner takes the lock of one of the two, but not of the other.
-        home.access(&[Arc::clone(second)], &device, (3, true));
+        owner.access(&[Arc::clone(second)], &device, 3, true);
         let mut executable = Executable::new(leases(&allocations, true));
         let launching = {
             let device = device.clone();
@@ -309,21 +324,23 @@ fn access_to_several_allocations_neither_misses_a_launch_nor_waits_in_a_circle()
                 executable.launch(&device, 2);
             })
         };
-        home.access(&[Arc::clone(second), Arc::clone(first)], &device, (4, true));
+        owner.access(&[Arc::clone(second), Arc::clone(first)], &device, 4, true);
         launching.join().unwrap();
-        home.access(&allocations, &device, (5, true));
+        owner.access(&allocations, &device, 5, true);
         device.assert_ordered();
     });
 }
 
 #[test]
-fn launches_of_two_executables_find_each_other() {
+fn two_executables_find_each_other() {
     check(|| {
-        let (device, operations) = (Device::new(), Arc::new(Operations::default()));
-        let (mut home, allocations) = (Home::new(&operations), allocations::<2>(&operations, 5));
+        let device = Device::new();
+        let operations = Arc::new(Operations::default());
+        let mut owner = Owner::new(&operations);
+        let allocations = allocations::<2>(&operations, 5);
         let threads = [1, 3].map(|number| {
-            let (device, mut executable) =
-                (device.clone(), Executable::new(leases(&allocations, true)));
+            let device = device.clone();
+            let mut executable = Executable::new(leases(&allocations, true));
             thread::spawn(move || {
                 executable.launch(&device, number);
                 executable.launch(&device, number + 1);
@@ -332,16 +349,18 @@ fn launches_of_two_executables_find_each_other() {
         threads
             .into_iter()
             .for_each(|thread| thread.join().unwrap());
-        home.access(&allocations, &device, (5, true));
+        owner.access(&allocations, &device, 5, true);
         device.assert_ordered();
     });
 }
 
 #[test]
-fn launches_of_a_dropped_executable_are_recorded() {
+fn dropped_executable_records_its_launches() {
     check(|| {
-        let (device, operations) = (Device::new(), Arc::new(Operations::default()));
-        let (mut home, allocations) = (Home::new(&operations), allocations::<1>(&operations, 4));
+        let device = Device::new();
+        let operations = Arc::new(Operations::default());
+        let mut owner = Owner::new(&operations);
+        let allocations = allocations::<1>(&operations, 4);
         let mut dropped = Executable::new(leases(&allocations, true));
         dropped.launch(&device, 1);
         let dropping = {
@@ -354,7 +373,7 @@ fn launches_of_a_dropped_executable_are_recorded() {
         let mut other = Executable::new(leases(&allocations, true));
         other.launch(&device, 3);
         dropping.join().unwrap();
-        home.access(&allocations, &device, (4, true));
+        owner.access(&allocations, &device, 4, true);
         device.assert_ordered();
     });
 }
@@ -362,13 +381,13 @@ fn launches_of_a_dropped_executable_are_recorded() {
 #[test]
 #[should_panic(expected = "missed")]
 fn model_finds_launches_that_are_not_recorded() {
-    access_against_launch(true, false, true);
+    access_against_launch(true, Some(Mutation::OmitsLaunches));
 }
 
 #[test]
 #[should_panic(expected = "missed")]
-fn model_finds_operations_that_launches_do_not_wait_for() {
-    access_against_launch(true, true, false);
+fn model_finds_operations_that_are_not_awaited() {
+    access_against_launch(true, Some(Mutation::WaitsForAnotherStream));
 }
 
 /// Threads enqueue work in a capture while another thread ends it: the log contains exactly the work that the driver
@@ -380,7 +399,8 @@ fn capture_against_end(enters: bool) {
         // The driver: whether the stream is still being captured, and the work in the graph.
         let driver = Arc::new(Mutex::new((true, Vec::new())));
         let threads = [1, 2].map(|number| {
-            let (gate, driver) = (Arc::clone(&gate), Arc::clone(&driver));
+            let gate = Arc::clone(&gate);
+            let driver = Arc::clone(&driver);
             thread::spawn(move || {
                 let is_in = if enters {
                     gate.enter(ThreadNumber::new(number), false)
@@ -388,7 +408,7 @@ fn capture_against_end(enters: bool) {
                     gate.with(|_| ()).is_some()
                 };
                 if is_in {
-                    gate.with(|kept: &mut Vec<usize>| kept.push(number));
+                    gate.with(|log: &mut Vec<usize>| log.push(number));
                 }
                 let is_captured = {
                     let mut driver = driver.lock().unwrap();
@@ -407,19 +427,19 @@ fn capture_against_end(enters: bool) {
         let closed = gate.close(ending, |_| driver.lock().unwrap().0 = false, || {});
         let closed = closed.expect("it is closed once");
         assert!(!closed.is_disturbed);
-        let mut kept = closed.log;
+        let mut recorded = closed.log;
         threads
             .into_iter()
             .for_each(|thread| thread.join().unwrap());
         let mut captured = std::mem::take(&mut driver.lock().unwrap().1);
-        kept.sort_unstable();
+        recorded.sort_unstable();
         captured.sort_unstable();
-        assert_eq!(kept, captured, "the graph keeps what it has");
+        assert_eq!(recorded, captured, "the graph keeps what it has");
     });
 }
 
 #[test]
-fn graph_keeps_all_that_is_enqueued_while_its_capture_ends() {
+fn work_enqueued_while_a_capture_ends_is_in_its_log() {
     capture_against_end(true);
 }
 

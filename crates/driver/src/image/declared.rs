@@ -31,28 +31,33 @@ impl Declared {
     }
 }
 
+/// The size of an entry of the section header table.
+const SECTION_SIZE: usize = 64;
+
+/// Returns the contents of a section, if in bounds.
+fn contents<'a>(file: &'a [u8], section: &[u8; SECTION_SIZE]) -> Option<&'a [u8]> {
+    let start = index(number::<8>(section, 0x18)?)?;
+    let len = index(number::<8>(section, 0x20)?)?;
+    file.get(start..)?.get(..len)
+}
+
 /// Returns the names of the data objects in the symbol table of an ELF file; `None` if the file is damaged.
 fn symbols(file: &[u8]) -> Option<Vec<Box<str>>> {
-    const SECTION_SIZE: usize = 64;
     const SYMBOL_SIZE: usize = 24;
     const SYMBOLS: u64 = 2;
     const OBJECT: u8 = 1;
-    let sections = file
+    let sections: Vec<&[u8; SECTION_SIZE]> = file
         .get(index(number::<8>(file, 0x28)?)?..)?
         .as_chunks::<SECTION_SIZE>()
         .0
-        .iter();
-    let sections: Vec<&[u8; SECTION_SIZE]> =
-        sections.take(index(number::<2>(file, 0x3c)?)?).collect();
-    let contents = |section: &[u8; SECTION_SIZE]| {
-        file.get(index(number::<8>(section, 0x18)?)?..)?
-            .get(..index(number::<8>(section, 0x20)?)?)
-    };
+        .iter()
+        .take(index(number::<2>(file, 0x3c)?)?)
+        .collect();
     let table = *sections
         .iter()
         .find(|section| number::<4>(**section, 0x04) == Some(SYMBOLS))?;
-    let names = contents(sections.get(index(number::<4>(table, 0x28)?)?)?)?;
-    let objects = contents(table)?
+    let names = contents(file, sections.get(index(number::<4>(table, 0x28)?)?)?)?;
+    let objects = contents(file, table)?
         .as_chunks::<SYMBOL_SIZE>()
         .0
         .iter()
@@ -82,7 +87,7 @@ mod tests {
     const CUBIN: &[u8] = include_bytes!("../../tests/images/bump.sm_75.cubin");
 
     #[test]
-    fn data_objects_of_a_cubin_are_its_variables() {
+    fn cubin_data_objects_are_variables() {
         let names = symbols(CUBIN).expect("the cubin is whole");
         assert_eq!(names, ["counter".into(), "table".into(), "factor".into()]);
     }

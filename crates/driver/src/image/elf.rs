@@ -44,7 +44,8 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
 }
 
 fn check_segments(bytes: &[u8]) -> Result<(), String> {
-    let (offset, count) = (field::<8>(bytes, 0x20)?, field::<2>(bytes, 0x38)?);
+    let offset = field::<8>(bytes, 0x20)?;
+    let count = field::<2>(bytes, 0x38)?;
     for header in table(
         bytes,
         "program headers",
@@ -64,7 +65,8 @@ fn check_segments(bytes: &[u8]) -> Result<(), String> {
 }
 
 fn check_sections(bytes: &[u8]) -> Result<(), String> {
-    let (offset, count) = (field::<8>(bytes, 0x28)?, field::<2>(bytes, 0x3c)?);
+    let offset = field::<8>(bytes, 0x28)?;
+    let count = field::<2>(bytes, 0x3c)?;
     for header in table(
         bytes,
         "section headers",
@@ -106,10 +108,8 @@ fn table<'a>(
 
 /// Returns the range of `length` bytes at `offset`, if it is within the file.
 fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<usize>, String> {
-    let (start, end) = (
-        usize::try_from(offset),
-        offset.checked_add(length).map(usize::try_from),
-    );
+    let start = usize::try_from(offset);
+    let end = offset.checked_add(length).map(usize::try_from);
     match (start, end) {
         (Ok(start), Some(Ok(end))) if end <= bytes.len() => Ok(start..end),
         _ => Err(format!(

@@ -22,9 +22,12 @@ pub(super) fn is_wrapper(bytes: &[u8]) -> bool {
 
 /// Returns an error unless `bytes`, which start like a fatbin, are a complete one.
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
-    let cut = || format!("truncated or damaged fat binary ({} bytes)", bytes.len());
-    let header = number::<2>(bytes, 6).ok_or_else(cut)?;
-    let content = number::<8>(bytes, 8).ok_or_else(cut)?;
+    let (Some(header), Some(content)) = (number::<2>(bytes, 6), number::<8>(bytes, 8)) else {
+        return Err(format!(
+            "truncated or damaged fat binary ({} bytes)",
+            bytes.len()
+        ));
+    };
     if header < HEADER_SIZE as u64 {
         return Err(format!(
             "damaged fat binary (header of {header} bytes, expected {HEADER_SIZE})"
@@ -50,33 +53,51 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
 
 /// Returns the size of the first of `entries`, including its header.
 fn check_entry(entries: &[u8]) -> Result<usize, String> {
-    let cut = || {
-        format!(
+    let Some(Entry {
+        header,
+        end,
+        is_elf,
+    }) = Entry::read(entries)
+    else {
+        return Err(format!(
             "truncated or damaged image in the fat binary ({} bytes before the end)",
             entries.len()
-        )
+        ));
     };
-    let field = |value: Option<u64>| {
-        value
-            .and_then(|value| usize::try_from(value).ok())
-            .ok_or_else(cut)
-    };
-    let kind = number::<2>(entries, 0).ok_or_else(cut)?;
-    let header = field(number::<4>(entries, 4))?;
-    let padded = field(number::<8>(entries, 8))?;
-    let compressed = field(number::<4>(entries, 16))?;
-    let flags = number::<8>(entries, 40).ok_or_else(cut)?;
-    let end = header
-        .checked_add(padded)
-        .filter(|end| *end <= entries.len())
-        .ok_or_else(cut)?;
-    if header < ENTRY_HEADER_SIZE || compressed > padded {
-        return Err(cut());
-    }
-    if kind == ENTRY_ELF && flags & ENTRY_IS_COMPRESSED == 0 {
+    if is_elf {
         elf::check(&entries[header..end])?;
     }
     Ok(end)
+}
+
+/// The extent of an image in a fat binary.
+struct Entry {
+    /// The size of the header.
+    header: usize,
+    /// The size of the header and the image.
+    end: usize,
+    /// `true` if the image is an uncompressed cubin.
+    is_elf: bool,
+}
+
+impl Entry {
+    /// Reads the header of the first of `entries`; `None` if it is truncated or inconsistent.
+    fn read(entries: &[u8]) -> Option<Self> {
+        let kind = number::<2>(entries, 0)?;
+        let header = usize::try_from(number::<4>(entries, 4)?).ok()?;
+        let padded = usize::try_from(number::<8>(entries, 8)?).ok()?;
+        let compressed = usize::try_from(number::<4>(entries, 16)?).ok()?;
+        let flags = number::<8>(entries, 40)?;
+        let end = header.checked_add(padded)?;
+        if end > entries.len() || header < ENTRY_HEADER_SIZE || compressed > padded {
+            return None;
+        }
+        Some(Self {
+            header,
+            end,
+            is_elf: kind == ENTRY_ELF && flags & ENTRY_IS_COMPRESSED == 0,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -240,12 +240,11 @@ impl<'a> Iterator for Tokens<'a> {
             return Some(token);
         }
         self.skip_blanks();
-        let is_word = |character: char| {
-            character.is_alphanumeric() || matches!(character, '.' | '_' | '$' | '%')
-        };
         let word = self
             .rest
-            .find(|character| !is_word(character))
+            .find(|character: char| {
+                !character.is_alphanumeric() && !matches!(character, '.' | '_' | '$' | '%')
+            })
             .unwrap_or(self.rest.len());
         let end = if word > 0 {
             word
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_have_the_offsets_and_sizes_of_their_types() {
+    fn parameters_have_offsets_and_sizes() {
         let text = ".visible .entry k(.param .u8 a, .param .u16 b, .param .f32 c, .param .u64 d, .param .align 4 .b8 e[12])";
         assert_eq!(
             sizes(text),
@@ -295,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn qualifiers_of_pointers_are_not_those_of_the_parameter() {
+    fn pointer_qualifiers_do_not_apply_to_the_parameter() {
         let text = ".entry k(.param .u32 a, .param .u64 .ptr .global .align 16 p, .param .align 16 .b8 q[0x20]) { ret; }";
         assert_eq!(sizes(text), Some(vec![(0, 4), (8, 8), (16, 32)]));
     }
@@ -331,24 +330,24 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_global_and_constant_memory_are_found_in_order() {
+    fn global_and_constant_variables_are_listed_in_order() {
         let text = ".visible .entry k() { ret; } .visible .global .align 4 .u32 step = 3; .global .u32 hidden; \
                     .weak .const .align 8 .b8 _Z1t[16]; .visible .global .attribute(.managed, .unified(1, 2)) .align 4 .f32 m; .visible";
         assert_eq!(*variables(text), ["step".into(), "_Z1t".into(), "m".into()]);
     }
 
-    /// Asserts that four times the text takes about four times as long, and not sixteen times. A busy machine gets several tries.
+    /// Asserts that four times the text takes about four times as long, and not sixteen times. A busy machine gets
+    /// several tries.
     fn assert_linear(unit: &str, read: impl Fn(&str)) {
         let text = unit.repeat(65_536 / unit.len());
         let longer = text.repeat(4);
-        let time = |text: &str| {
-            let start = std::time::Instant::now();
-            read(text);
-            start.elapsed()
-        };
         let is_linear = (0..8).any(|_| {
-            let limit = time(&text) * 10 + std::time::Duration::from_millis(20);
-            time(&longer) < limit
+            let start = std::time::Instant::now();
+            read(&text);
+            let limit = start.elapsed() * 10 + std::time::Duration::from_millis(20);
+            let start = std::time::Instant::now();
+            read(&longer);
+            start.elapsed() < limit
         });
         assert!(is_linear, "{unit:?}: four times the text takes too long");
     }
@@ -356,7 +355,7 @@ mod tests {
     /// Comments, quotes and declarations that do not end once made the time grow with the square of the length.
     #[cfg(not(miri))]
     #[test]
-    fn every_shape_of_text_is_read_in_linear_time() {
+    fn any_text_is_read_in_linear_time() {
         for unit in [
             ".visible /* ",
             ".visible // ",

@@ -71,17 +71,22 @@ impl Compilation {
         self.values.as_mut_ptr()
     }
 
+    /// Returns the 32-bit value that the driver has stored for an option, in the lower half of a pointer.
+    fn answer(&self, option: CUjit_option) -> Option<u32> {
+        self.value(option).map(|value| value.addr() as u32)
+    }
+
     /// Returns the logs that the driver has written.
     pub(crate) fn report(&self) -> JitReport {
-        // The value is in the lower half.
-        let answer = |option| self.value(option).map(|value| value.addr() as u32);
-        let milliseconds = answer(CUjit_option::CU_JIT_WALL_TIME).map(f32::from_bits);
+        let milliseconds = self
+            .answer(CUjit_option::CU_JIT_WALL_TIME)
+            .map(f32::from_bits);
         JitReport {
             info: text(&self.info),
             errors: text(&self.errors),
             wall_time: milliseconds
                 .and_then(|time| Duration::try_from_secs_f64(f64::from(time) / 1e3).ok()),
-            threads_per_block: answer(CUjit_option::CU_JIT_THREADS_PER_BLOCK),
+            threads_per_block: self.answer(CUjit_option::CU_JIT_THREADS_PER_BLOCK),
         }
     }
 
@@ -116,10 +121,8 @@ impl Compilation {
     fn add_logs(&mut self) {
         self.errors = vec![0; LOG_SIZE];
         self.info = vec![0; LOG_SIZE];
-        let (errors, info) = (
-            self.errors.as_mut_ptr().cast(),
-            self.info.as_mut_ptr().cast(),
-        );
+        let errors = self.errors.as_mut_ptr().cast();
+        let info = self.info.as_mut_ptr().cast();
         self.add(CUjit_option::CU_JIT_ERROR_LOG_BUFFER, errors);
         self.add_number(CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, LOG_SIZE);
         self.add(CUjit_option::CU_JIT_INFO_LOG_BUFFER, info);
@@ -231,14 +234,15 @@ mod tests {
         // SAFETY: no code is loaded with this symbol.
         let symbols = [unsafe { HostSymbol::new(c"table", (&raw mut target).cast()) }];
         let compilation = Compilation::new(&JitOptions::new().with_symbols(&symbols));
-        let value = |option| compilation.value(option).map(<*mut c_void>::addr);
-        assert_eq!(value(CUjit_option::CU_JIT_GLOBAL_SYMBOL_COUNT), Some(1));
+        let symbol_count = compilation.value(CUjit_option::CU_JIT_GLOBAL_SYMBOL_COUNT);
+        assert_eq!(symbol_count.map(<*mut c_void>::addr), Some(1));
         assert_eq!(compilation._pointers[0], [(&raw mut target).cast()]);
         assert_eq!(
             compilation._pointers[1],
             [c"table".as_ptr().cast_mut().cast()]
         );
-        assert_eq!(value(CUjit_option::CU_JIT_REFERENCED_KERNEL_COUNT), None);
+        let kernel_count = compilation.value(CUjit_option::CU_JIT_REFERENCED_KERNEL_COUNT);
+        assert_eq!(kernel_count, None);
     }
 
     #[test]

@@ -280,8 +280,6 @@ impl<'a> JitOptions<'a> {
 
     /// Returns the options that are set and have an integer value.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = (CUjit_option, u32)> {
-        let flag = |set: bool| set.then_some(1);
-        let choice = |set: Option<bool>| set.map(u32::from);
         let lto = self.lto.unwrap_or_default();
         [
             (CUjit_option::CU_JIT_MAX_REGISTERS, self.max_registers),
@@ -303,20 +301,20 @@ impl<'a> JitOptions<'a> {
             ),
             (
                 CUjit_option::CU_JIT_GENERATE_DEBUG_INFO,
-                flag(self.debug_info),
+                self.debug_info.then_some(1),
             ),
             (
                 CUjit_option::CU_JIT_GENERATE_LINE_INFO,
-                flag(self.line_info),
+                self.line_info.then_some(1),
             ),
-            (CUjit_option::CU_JIT_LOG_VERBOSE, flag(self.verbose)),
+            (CUjit_option::CU_JIT_LOG_VERBOSE, self.verbose.then_some(1)),
             (
                 CUjit_option::CU_JIT_CACHE_MODE,
                 self.cache_mode.map(JitCacheMode::raw),
             ),
             (
                 CUjit_option::CU_JIT_POSITION_INDEPENDENT_CODE,
-                choice(self.position_independent_code),
+                self.position_independent_code.map(u32::from),
             ),
             (
                 CUjit_option::CU_JIT_MIN_CTA_PER_SM,
@@ -328,24 +326,30 @@ impl<'a> JitOptions<'a> {
             ),
             (
                 CUjit_option::CU_JIT_OVERRIDE_DIRECTIVE_VALUES,
-                choice(self.override_directives),
+                self.override_directives.map(u32::from),
             ),
             (CUjit_option::CU_JIT_SPLIT_COMPILE, self.split_compile),
             (
                 CUjit_option::CU_JIT_BINARY_LOADER_THREAD_COUNT,
                 self.loader_threads,
             ),
-            (CUjit_option::CU_JIT_LTO, flag(self.lto.is_some())),
-            (CUjit_option::CU_JIT_FTZ, choice(lto.flush_to_zero)),
-            (CUjit_option::CU_JIT_PREC_DIV, choice(lto.precise_division)),
+            (CUjit_option::CU_JIT_LTO, self.lto.map(|_| 1)),
+            (CUjit_option::CU_JIT_FTZ, lto.flush_to_zero.map(u32::from)),
+            (
+                CUjit_option::CU_JIT_PREC_DIV,
+                lto.precise_division.map(u32::from),
+            ),
             (
                 CUjit_option::CU_JIT_PREC_SQRT,
-                choice(lto.precise_square_root),
+                lto.precise_square_root.map(u32::from),
             ),
-            (CUjit_option::CU_JIT_FMA, choice(lto.fused_multiply_add)),
+            (
+                CUjit_option::CU_JIT_FMA,
+                lto.fused_multiply_add.map(u32::from),
+            ),
             (
                 CUjit_option::CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES,
-                flag(lto.remove_unused_variables),
+                lto.remove_unused_variables.then_some(1),
             ),
         ]
         .into_iter()
@@ -369,17 +373,17 @@ impl JitTarget {
     /// Enables architecture-specific features, such as `sm_90a`.
     #[must_use]
     pub const fn architecture_specific(self) -> Self {
-        self.with_suffix_of(CUjit_target::CU_TARGET_COMPUTE_90A)
+        self.with_suffix(CUjit_target::CU_TARGET_COMPUTE_90A)
     }
 
     /// Enables family-specific features, such as `sm_100f`.
     #[must_use]
     pub const fn family_specific(self) -> Self {
-        self.with_suffix_of(CUjit_target::CU_TARGET_COMPUTE_100F)
+        self.with_suffix(CUjit_target::CU_TARGET_COMPUTE_100F)
     }
 
     /// Sets the suffix of a target, which is encoded above its architecture number.
-    const fn with_suffix_of(self, other: CUjit_target) -> Self {
+    const fn with_suffix(self, other: CUjit_target) -> Self {
         const NUMBER: u32 = 0xffff;
         Self(CUjit_target(self.0.0 & NUMBER | other.0 & !NUMBER))
     }
@@ -415,8 +419,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_have_the_numbers_of_the_driver() {
-        let target = |major, minor| JitTarget::new(ComputeCapability { major, minor });
+    fn targets_have_the_drivers_numbers() {
+        fn target(major: u32, minor: u32) -> JitTarget {
+            JitTarget::new(ComputeCapability { major, minor })
+        }
         assert_eq!(target(7, 5).as_raw(), CUjit_target::CU_TARGET_COMPUTE_75);
         assert_eq!(
             target(9, 0).architecture_specific().as_raw(),
@@ -429,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn last_suffix_of_a_target_counts() {
+    fn last_suffix_counts() {
         let target = JitTarget::new(ComputeCapability {
             major: 10,
             minor: 0,
@@ -443,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn version_that_no_architecture_has_is_no_targets_number() {
+    fn unknown_architecture_is_no_target() {
         let target = JitTarget::new(ComputeCapability {
             major: u32::MAX,
             minor: 1,

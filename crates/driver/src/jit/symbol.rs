@@ -12,7 +12,7 @@ pub struct HostSymbol<'a> {
 
 // SAFETY: the address is never dereferenced here; only the driver uses it.
 unsafe impl Send for HostSymbol<'_> {}
-// SAFETY: as for `Send`.
+// SAFETY: the address is never dereferenced here; only the driver uses it.
 unsafe impl Sync for HostSymbol<'_> {}
 
 impl<'a> HostSymbol<'a> {

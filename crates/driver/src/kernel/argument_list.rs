@@ -36,11 +36,11 @@ const INLINE_ARGUMENTS: usize = 16;
 #[must_use = "the arguments are for a launch"]
 #[derive(Default)]
 pub struct ArgumentList<'a> {
-    arguments: Vec<Box<dyn Listed + 'a>>,
+    arguments: Vec<Box<dyn DynArgument + 'a>>,
 }
 
 /// An argument of any type.
-trait Listed {
+trait DynArgument {
     /// Returns the size of the parameter in bytes.
     fn size(&self) -> usize;
 
@@ -166,7 +166,7 @@ unsafe impl Arguments<Untyped> for ArgumentList<'_> {
     }
 }
 
-impl<P: Parameter, A: Argument<P>> Listed for Entry<P, A> {
+impl<P: Parameter, A: Argument<P>> DynArgument for Entry<P, A> {
     #[inline]
     fn size(&self) -> usize {
         size_of::<P::Raw>()
@@ -179,14 +179,14 @@ impl<P: Parameter, A: Argument<P>> Listed for Entry<P, A> {
 
     #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<*mut c_void> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: this function has the contract of the inner argument, which its caller upholds.
         let value = unsafe { self.argument.bind(guard) }?;
         Ok(std::ptr::from_mut(self.value.write(value)).cast())
     }
 
     #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: this function has the contract of the inner argument, which its caller upholds.
         unsafe { self.argument.launched(guard) };
     }
 }

@@ -142,11 +142,14 @@ impl<S> Kernel<S> {
     /// As for [`Kernel::attribute`].
     #[doc(alias = "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH")]
     pub fn required_cluster(&self, device: &Device) -> Result<Option<Dimensions>> {
-        let part = |attribute| self.attribute(device, attribute).map(count);
+        use CUfunction_attribute as Attribute;
+        let x = self.attribute(device, Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)?;
+        let y = self.attribute(device, Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT)?;
+        let z = self.attribute(device, Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)?;
         let cluster = Dimensions {
-            x: part(CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)?,
-            y: part(CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT)?,
-            z: part(CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)?,
+            x: count(x),
+            y: count(y),
+            z: count(z),
         };
         Ok((cluster.total() > 0).then_some(cluster))
     }
@@ -238,7 +241,9 @@ impl<S> Kernel<S> {
     #[doc(alias = "cudaFuncSetCacheConfig")]
     pub fn set_cache_config(&self, device: &Device, config: CacheConfig) -> Result<()> {
         let kernel = self.inner().bound_on("Kernel::set_cache_config", device)?;
-        let (raw, driver, raw_config) = (kernel.raw.raw(), &kernel.driver, config.as_raw());
+        let raw = kernel.raw.raw();
+        let driver = &kernel.driver;
+        let raw_config = config.as_raw();
         match kernel.owner {
             // SAFETY: the kernel is live and belongs to a library, and the device belongs to its driver.
             Owner::Library(_) => unsafe {
@@ -277,19 +282,20 @@ impl Inner {
     ) -> Result<i32> {
         let kernel = self.bound_on("Kernel::attribute", device)?;
         let mut value = 0;
-        let (raw, driver, place) = (kernel.raw.raw(), &kernel.driver, &raw mut value);
+        let raw = kernel.raw.raw();
+        let driver = &kernel.driver;
         match kernel.owner {
-            // SAFETY: the kernel is live and belongs to a library, the device belongs to its driver, and `place` is
+            // SAFETY: the kernel is live and belongs to a library, the device belongs to its driver, and `value` is
             // valid for writes.
             Owner::Library(_) => unsafe {
                 call!(
                     driver,
-                    cuKernelGetAttribute(place, attribute, raw.cast(), device.as_raw())
+                    cuKernelGetAttribute(&raw mut value, attribute, raw.cast(), device.as_raw())
                 )
             },
-            // SAFETY: the function is live, and `place` is valid for writes.
+            // SAFETY: the function is live, and `value` is valid for writes.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
-                call!(driver, cuFuncGetAttribute(place, attribute, raw))
+                call!(driver, cuFuncGetAttribute(&raw mut value, attribute, raw))
             },
         }
         .map_err(|error| {
@@ -308,7 +314,8 @@ impl Inner {
         value: i32,
     ) -> Result<()> {
         let kernel = self.bound_on("Kernel::set_attribute", device)?;
-        let (raw, driver) = (kernel.raw.raw(), &kernel.driver);
+        let raw = kernel.raw.raw();
+        let driver = &kernel.driver;
         match kernel.owner {
             // SAFETY: the kernel is live and belongs to a library, and the device belongs to its driver.
             Owner::Library(_) => unsafe {
@@ -343,19 +350,21 @@ impl Inner {
 
     fn expect_device(&self, operation: &'static str, device: &Device) -> Result<()> {
         self.driver.expect_same(device.driver(), operation)?;
-        let own = match &self.owner {
+        let kernel_device = match &self.owner {
             Owner::Library(_) => return Ok(()),
             Owner::Module(module) => module.context().device(),
             Owner::LibraryIn(_, context) => context.device(),
         };
-        if own.as_raw() == device.as_raw() {
+        if kernel_device.as_raw() == device.as_raw() {
             return Ok(());
         }
-        let (own, device) = (own.as_raw(), device.as_raw());
-        Err(Error::argument(
-            operation,
-            format!("kernel `{}` is on device {own}, not {device}", self.name),
-        ))
+        let reason = format!(
+            "kernel `{}` is on device {}, not {}",
+            self.name,
+            kernel_device.as_raw(),
+            device.as_raw()
+        );
+        Err(Error::argument(operation, reason))
     }
 }
 

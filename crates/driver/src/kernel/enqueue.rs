@@ -13,15 +13,16 @@ use crate::kernel::launch::{self, LaunchAttributes, LaunchConfig};
 use crate::{Result, Stream};
 
 impl Inner {
-    /// Prepares a launch on the guard's stream, and returns the handle to launch: that of the module in the stream's context if the driver
-    /// has no libraries. The driver rejects a launch without threads, which is recognized by its error.
+    /// Prepares a launch on the guard's stream, and returns the handle to launch: that of the module in the stream's
+    /// context if the driver has no libraries. The driver rejects a launch without threads, which is recognized by its
+    /// error.
     #[inline]
     pub(super) fn begin(&self, guard: &mut AccessGuard<'_>) -> Result<CUfunction> {
         let handle = self.raw.raw();
-        if !handle.is_null() && guard.stream().runs_work_of(&self.driver) {
+        if !handle.is_null() && guard.stream().executes_for(&self.driver) {
             Ok(handle)
         } else {
-            self.begin_elsewhere(guard)
+            self.begin_slow(guard)
         }
     }
 
@@ -29,10 +30,10 @@ impl Inner {
     /// alive), if this thread is in a capture closure, or if the kernel has no handle.
     #[cold]
     #[inline(never)]
-    fn begin_elsewhere(&self, guard: &mut AccessGuard<'_>) -> Result<CUfunction> {
+    fn begin_slow(&self, guard: &mut AccessGuard<'_>) -> Result<CUfunction> {
         let stream = guard.stream();
         self.driver.expect_same(stream.driver(), "Kernel::launch")?;
-        stream.expect_captured("Kernel::launch", PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope("Kernel::launch", PASS_THE_SCOPE)?;
         // Before the access begins, because it may load code.
         let handle = if self.is_unbound() {
             self.function("Kernel::launch", stream.context())?
@@ -50,8 +51,8 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// `handle` is the handle that [`Inner::begin`] returned for this stream, `values` holds the address of a value for each parameter,
-    /// and the kernel may run with them.
+    /// `handle` is the handle that [`Inner::begin`] returned for this stream, `values` holds the address of a value for
+    /// each parameter, and the kernel may run with them.
     #[inline]
     pub(super) unsafe fn enqueue(
         &self,
@@ -111,7 +112,8 @@ impl Inner {
             attributes.keep_events(scope);
         }
         let raw_config = attributes.launch_config(config, stream.as_raw());
-        // SAFETY: the events of the attributes are live and belong to this driver; the caller is responsible for `values` and the kernel.
+        // SAFETY: the events of the attributes are live and belong to this driver; the caller is responsible for
+        // `values` and the kernel.
         unsafe { self.enqueue_config(handle, stream, config, &raw_config, values) }
     }
 

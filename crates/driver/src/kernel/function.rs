@@ -143,7 +143,7 @@ impl Inner {
         Ok(Self {
             raw: Handle::new(raw),
             owner,
-            // A look-up of its own, which `is_clone_of` tells from the kernel of the library.
+            // A look-up of its own, which `is_same_look_up` tells from the kernel of the library.
             name: Arc::from(&*self.name),
             ..self.clone()
         })
@@ -158,7 +158,7 @@ impl Inner {
         self.expect_context(operation, context)?;
         match self.owner {
             Owner::Module(_) | Owner::LibraryIn(..) => Ok(self.raw.raw()),
-            Owner::Library(ref library) if library.consists_of_modules() => {
+            Owner::Library(ref library) if library.is_module_based() => {
                 let kernel = library.module(context)?.untyped_kernel(&self.name)?;
                 Ok(kernel.as_raw())
             }

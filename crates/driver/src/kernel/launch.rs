@@ -87,14 +87,16 @@ impl From<u32> for Dimensions {
 
 impl From<(u32, u32)> for Dimensions {
     #[inline]
-    fn from((x, y): (u32, u32)) -> Self {
+    fn from(dimensions: (u32, u32)) -> Self {
+        let (x, y) = dimensions;
         Self { x, y, z: 1 }
     }
 }
 
 impl From<(u32, u32, u32)> for Dimensions {
     #[inline]
-    fn from((x, y, z): (u32, u32, u32)) -> Self {
+    fn from(dimensions: (u32, u32, u32)) -> Self {
+        let (x, y, z) = dimensions;
         Self { x, y, z }
     }
 }

@@ -21,16 +21,10 @@ pub(crate) struct Candidates {
 impl Candidates {
     /// Returns the kernels reported by the driver, or else declared by the PTX.
     pub(crate) fn kernels(names: Result<Vec<String>>, declared: &Declared) -> Self {
-        let of_ptx = |_| {
-            declared
-                .entries
-                .iter()
-                .map(|entry| entry.name.to_string())
-                .collect()
-        };
+        let entries = declared.entries.iter();
         Self {
             kind: "kernel",
-            names: names.unwrap_or_else(of_ptx),
+            names: names.unwrap_or_else(|_| entries.map(|entry| entry.name.to_string()).collect()),
         }
     }
 
@@ -163,12 +157,9 @@ mod tests {
 
     #[test]
     fn names_are_listed_nearest_first_and_not_too_many() {
-        let names = |names: &[&str]| {
-            names
-                .iter()
-                .map(|name| (*name).to_owned())
-                .collect::<Vec<_>>()
-        };
+        fn names<const N: usize>(names: &[&str; N]) -> [String; N] {
+            names.map(str::to_owned)
+        }
         assert_eq!(
             sentence("kernel", "x", &names(&["a", "b"]), 2),
             "the image has `a`, `b`"

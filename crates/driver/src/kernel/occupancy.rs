@@ -88,7 +88,8 @@ impl<S> Kernel<S> {
         flags: OccupancyFlags,
     ) -> Result<u32> {
         let bound = self.bound(context)?;
-        let (kernel, flags) = (bound.as_raw(), flags.bits());
+        let kernel = bound.as_raw();
+        let flags = flags.bits();
         self.occupancy(
             "Kernel::max_active_blocks_with_flags",
             context,
@@ -129,14 +130,16 @@ impl<S> Kernel<S> {
         self.inner()
             .expect_context("Kernel::available_dynamic_shared_bytes", context)?;
         let bound = self.bound(context)?;
-        let (kernel, mut bytes) = (bound.as_raw(), 0);
-        let (place, blocks, block) = (&raw mut bytes, signed(blocks), signed(block));
+        let kernel = bound.as_raw();
+        let mut bytes = 0;
+        let blocks = signed(blocks);
+        let block = signed(block);
         let result = context.entered(|driver| {
-            // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
+            // SAFETY: `bytes` is valid for writes, the kernel is live, and a context of its driver is current.
             unsafe {
                 call!(
                     driver,
-                    cuOccupancyAvailableDynamicSMemPerBlock(place, kernel, blocks, block)
+                    cuOccupancyAvailableDynamicSMemPerBlock(&raw mut bytes, kernel, blocks, block)
                 )
             }
         });
@@ -164,7 +167,8 @@ impl<S> Kernel<S> {
         let kernel = bound.as_raw();
         self.suggestion("Kernel::suggested_size", context, |driver, grid, block| {
             let max_block = signed(max_block);
-            // SAFETY: `grid` and `block` are valid for writes, the kernel is live, and a context of its driver is current.
+            // SAFETY: `grid` and `block` are valid for writes, the kernel is live, and a context of its driver is
+            // current.
             unsafe {
                 call!(
                     driver,
@@ -199,7 +203,8 @@ impl<S> Kernel<S> {
         flags: OccupancyFlags,
     ) -> Result<SuggestedSize> {
         let bound = self.bound(context)?;
-        let (kernel, flags) = (bound.as_raw(), flags.bits());
+        let kernel = bound.as_raw();
+        let flags = flags.bits();
         with_block_function(&shared_bytes, |function| {
             self.suggestion(
                 "Kernel::suggested_size_with",
@@ -325,7 +330,8 @@ impl<S> Kernel<S> {
         query: impl FnOnce(&Driver, *mut c_int, *mut c_int) -> Result<()>,
     ) -> Result<SuggestedSize> {
         self.inner().expect_context(operation, context)?;
-        let (mut grid, mut block) = (0, 0);
+        let mut grid = 0;
+        let mut block = 0;
         let result = context.entered(|driver| query(driver, &raw mut grid, &raw mut block));
         result.map_err(|error| self.named(error))?;
         Ok(SuggestedSize {
@@ -366,8 +372,8 @@ fn with_block_function<T>(
         function,
         panic: Cell::new(None),
     };
-    let place = (&raw const state).cast::<BlockState<'static>>();
-    let restore = Restore(BLOCK_FUNCTION.replace(place));
+    let erased = (&raw const state).cast::<BlockState<'static>>();
+    let restore = Restore(BLOCK_FUNCTION.replace(erased));
     let value = operation(call_block_function);
     drop(restore);
     match state.panic.take() {
@@ -383,7 +389,8 @@ fn with_block_function<T>(
 /// The caller is the `operation` of a `with_block_function`, on its thread.
 unsafe extern "C" fn call_block_function(block: c_int) -> usize {
     contain_callback("the function of an occupancy query", 0, || {
-        // SAFETY: the state lives until `with_block_function` returns, which is after the caller of this function returns.
+        // SAFETY: the state lives until `with_block_function` returns, which is after the caller of this function
+        // returns.
         let Some(state) = (unsafe { BLOCK_FUNCTION.get().as_ref() }) else {
             return 0;
         };
@@ -416,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn block_function_reaches_the_closure_also_when_nested() {
+    fn block_function_calls_the_innermost_closure() {
         let outer = with_block_function(&|block| block as usize * 2, |function| {
             let inner =
                 with_block_function(&|block| block as usize * 3, |function| call(function, 10));
@@ -427,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn panic_of_the_closure_does_not_pass_through_c() {
+    fn closure_panic_does_not_pass_through_c() {
         let mut returned = None;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             with_block_function(

@@ -15,7 +15,7 @@ unsafe impl<T> Parameter for Option<&[T]> {
 }
 
 /// Passes a pointer, which is null for `None`.
-// SAFETY: as above.
+// SAFETY: a pointer parameter of a kernel is an address in device memory.
 unsafe impl<T> Parameter for Option<&mut [T]> {
     type Raw = CUdeviceptr;
 }
@@ -27,7 +27,7 @@ macro_rules! optional {
         unsafe impl<'a, T, A: Argument<$slice>> Argument<Option<$slice>> for Option<A> {
             unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
                 match self {
-                    // SAFETY: the caller upholds the same contract.
+                    // SAFETY: this function has the contract of the inner argument, which its caller upholds.
                     Some(argument) => unsafe { argument.bind(guard) },
                     None => Ok(DevicePointer::<T>::null().as_raw()),
                 }
@@ -35,7 +35,7 @@ macro_rules! optional {
 
             unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
                 if let Some(argument) = self {
-                    // SAFETY: the caller upholds the same contract.
+                    // SAFETY: this function has the contract of the inner argument, which its caller upholds.
                     unsafe { argument.launched(guard) };
                 }
             }

@@ -37,18 +37,21 @@ impl<S> Kernel<S> {
     #[doc(alias = "cuKernelGetParamCount")]
     #[doc(alias = "cuFuncGetParamCount")]
     pub fn parameter_count(&self) -> Result<usize> {
-        let (kernel, mut count) = (self.inner(), 0);
-        let (raw, driver, place) = (kernel.raw.raw(), &kernel.driver, &raw mut count);
-        let query = || match kernel.owner {
-            // SAFETY: the kernel is live and belongs to a library, and `place` is valid for writes.
-            Owner::Library(_) => unsafe { call!(driver, cuKernelGetParamCount(raw.cast(), place)) },
-            // SAFETY: the function is live, and `place` is valid for writes.
-            Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
-                call!(driver, cuFuncGetParamCount(raw, place))
-            },
-        };
+        let kernel = self.inner();
+        let mut count = 0;
+        let raw = kernel.raw.raw();
+        let driver = &kernel.driver;
         kernel
-            .with_context(query)
+            .with_context(|| match kernel.owner {
+                // SAFETY: the kernel is live and belongs to a library, and `count` is valid for writes.
+                Owner::Library(_) => unsafe {
+                    call!(driver, cuKernelGetParamCount(raw.cast(), &raw mut count))
+                },
+                // SAFETY: the function is live, and `count` is valid for writes.
+                Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
+                    call!(driver, cuFuncGetParamCount(raw, &raw mut count))
+                },
+            })
             .map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
         Ok(count)
     }
@@ -63,7 +66,7 @@ impl Inner {
         types: fn() -> Vec<&'static str>,
     ) -> Result<()> {
         match self.parameters()? {
-            Some(found) => compare(&self.name, &found, declared, types),
+            Some(actual) => compare(&self.name, &actual, declared, types),
             None => Ok(()),
         }
     }
@@ -74,16 +77,17 @@ impl Inner {
         passed: &[usize],
         types: impl FnOnce() -> Vec<&'static str>,
     ) -> Result<()> {
-        let found = match self.parameters.get() {
-            Some(found) => found,
+        let parameters = match self.parameters.get() {
+            Some(parameters) => parameters,
             None => {
-                let found = self.parameters()?.map(Vec::into_boxed_slice);
-                self.parameters.get_or_init(|| found)
+                let parameters = self.parameters()?.map(Vec::into_boxed_slice);
+                self.parameters.get_or_init(|| parameters)
             }
         };
-        found
-            .as_deref()
-            .map_or(Ok(()), |found| compare(&self.name, found, passed, types))
+        match parameters {
+            Some(parameters) => compare(&self.name, parameters, passed, types),
+            None => Ok(()),
+        }
     }
 
     fn parameters(&self) -> Result<Option<Vec<KernelParameter>>> {
@@ -98,14 +102,13 @@ impl Inner {
                 .and_then(|entry| entry.parameters.as_deref())
                 .map(Vec::from));
         }
-        let query = || {
+        self.with_context(|| {
             let mut parameters = Vec::new();
             while let Some(parameter) = self.parameter(parameters.len())? {
                 parameters.push(parameter);
             }
             Ok(Some(parameters))
-        };
-        self.with_context(query)
+        })
     }
 
     /// Runs `operation` with a context current if the kernel belongs to a library: the driver reports its parameters
@@ -127,9 +130,12 @@ impl Inner {
 
     /// Returns the parameter at `index`; `None` past the last one.
     fn parameter(&self, index: usize) -> Result<Option<KernelParameter>> {
-        let (mut offset, mut size) = (0, 0);
-        let (raw, driver) = (self.raw.raw(), &self.driver);
-        let (offset_place, size_place) = (&raw mut offset, &raw mut size);
+        let mut offset = 0;
+        let mut size = 0;
+        let raw = self.raw.raw();
+        let driver = &self.driver;
+        let offset_place = &raw mut offset;
+        let size_place = &raw mut size;
         let result = match self.owner {
             // SAFETY: the kernel is live and belongs to a library, and both pointers are valid for writes.
             Owner::Library(_) => unsafe {
@@ -174,27 +180,30 @@ fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> 
 /// Returns an error if the parameters of a kernel differ from the declared ones.
 fn compare(
     name: &str,
-    found: &[KernelParameter],
+    actual: &[KernelParameter],
     declared: &[usize],
     types: impl FnOnce() -> Vec<&'static str>,
 ) -> Result<()> {
-    if found.len() != declared.len() {
-        let (found, declared, types) = (found.len(), declared.len(), types().join(", "));
+    if actual.len() != declared.len() {
+        let actual = actual.len();
+        let declared = declared.len();
+        let types = types().join(", ");
         return Err(refuse(&format!(
-            "kernel `{name}` has {found} parameters, and `({types})` declares {declared}"
+            "kernel `{name}` has {actual} parameters, and `({types})` declares {declared}"
         )));
     }
-    let Some(index) = found
+    let Some(index) = actual
         .iter()
         .zip(declared)
-        .position(|(found, declared)| found.size != *declared)
+        .position(|(actual, declared)| actual.size != *declared)
     else {
         return Ok(());
     };
-    let (found, declared) = (found[index].size, declared[index]);
+    let actual = actual[index].size;
+    let declared = declared[index];
     let ty = types().get(index).copied().unwrap_or_default();
     Err(refuse(&format!(
-        "parameter {index} (counting from 0) of kernel `{name}` has {found} bytes, and `{ty}` has {declared}"
+        "parameter {index} (counting from 0) of kernel `{name}` has {actual} bytes, and `{ty}` has {declared}"
     )))
 }
 

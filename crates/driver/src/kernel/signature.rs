@@ -40,7 +40,8 @@ pub unsafe trait ByValue: Copy {
     const SIZE_OF_FIELDS: usize = size_of::<Self>();
 
     /// The size of the type in bytes. Evaluating this constant fails to compile if the type has padding.
-    // The check is here and not in derived code, where the caller's crate can give names such as `::core` another meaning.
+    // The check is here and not in derived code, where the caller's crate can give names such as `::core` another
+    // meaning.
     #[doc(hidden)]
     const SIZE: usize = {
         assert!(
@@ -185,7 +186,7 @@ unsafe impl<T> Parameter for &[T] {
     type Raw = CUdeviceptr;
 }
 
-// SAFETY: as above.
+// SAFETY: a pointer parameter of a kernel is an address in device memory.
 unsafe impl<T> Parameter for &mut [T] {
     type Raw = CUdeviceptr;
 }
@@ -215,7 +216,7 @@ unsafe impl<T> NodeArgument<&[T]> for DevicePointer<T> {
     }
 }
 
-// SAFETY: as above.
+// SAFETY: the value is the address of the argument.
 #[cfg(feature = "graphs")]
 unsafe impl<T> NodeArgument<&mut [T]> for DevicePointer<T> {
     fn value(&self) -> CUdeviceptr {
@@ -303,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signature_has_the_size_of_each_parameter_in_order() {
+    fn signature_lists_parameter_sizes_in_order() {
         type Long = (
             u8,
             u16,

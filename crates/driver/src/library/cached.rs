@@ -14,8 +14,8 @@ impl Library {
     /// cached. The library can be used on devices of this architecture only. See [`Image::compile_cached`] for the
     /// cache key.
     ///
-    /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is
-    /// not cached.
+    /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0; `cuLinkCreate_v2`, `cuLinkAddData_v2`,
+    /// `cuLinkComplete` if the code is not cached.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl Library {
         cache: &DiskCache,
     ) -> Result<Self> {
         let image = Image::ptx("Library::from_ptx_cached", ptx)?;
-        let load = |code: &Image<'_>| {
+        let mut library = load_cached(cache, context, &image, options, |code| {
             Self::load(
                 context.driver(),
                 Some(context),
@@ -35,8 +35,7 @@ impl Library {
                 &JitOptions::new(),
                 &mut [],
             )
-        };
-        let mut library = load_cached(cache, context, (&image, options), load)?;
+        })?;
         if let Some(shared) = Arc::get_mut(&mut library.shared) {
             shared.declared = Declared::by(&image, &shared.driver, Function::cuKernelGetParamInfo);
         }

@@ -13,7 +13,8 @@ pub(super) struct ContextModules {
 }
 
 impl ContextModules {
-    /// Loads `image` into one context, which reports its errors: `context`, or a primary context of a device that can run the image.
+    /// Loads `image` into one context, which reports its errors: `context`, or a primary context of a device that can
+    /// run the image.
     pub(super) fn new(
         driver: &Driver,
         context: Option<&Context>,
@@ -67,8 +68,8 @@ fn is_in(module: &Module, context: &Context) -> bool {
     module.context().as_raw() == context.as_raw()
 }
 
-/// Loads an image into a primary context. Active contexts come first, since creating one is slow; a device for which the image has no code
-/// is skipped.
+/// Loads an image into a primary context. Active contexts come first, since creating one is slow; a device for which
+/// the image has no code is skipped.
 fn load_on_any_device(
     driver: &Driver,
     image: &Image<'_>,

@@ -35,8 +35,8 @@ impl Library {
 
     /// Loads an image. PTX is compiled first.
     ///
-    /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0. Some drivers report compilation errors only when a kernel is looked up,
-    /// so `cuLibraryGetKernel` is called if the compiler wrote to its log.
+    /// CUDA: `cuLibraryLoadData`, and `cuModuleLoadDataEx` before 12.0. Some drivers report compilation errors only
+    /// when a kernel is looked up, so `cuLibraryGetKernel` is called if the compiler wrote to its log.
     ///
     /// # Errors
     ///
@@ -85,8 +85,8 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_FILE_NOT_FOUND`, or an argument error before CUDA 12.0, if the file does not exist; an argument error if the path
-    /// contains a NUL; the errors of [`Library::from_image`].
+    /// `CUDA_ERROR_FILE_NOT_FOUND`, or an argument error before CUDA 12.0, if the file does not exist; an argument
+    /// error if the path contains a NUL; the errors of [`Library::from_image`].
     #[doc(alias = "cuLibraryLoadFromFile")]
     #[doc(alias = "cudaLibraryLoadFromFile")]
     pub unsafe fn from_file(
@@ -94,7 +94,8 @@ impl Library {
         path: impl AsRef<Path>,
         options: &JitOptions<'_>,
     ) -> Result<Self> {
-        let (driver, path) = (driver.as_ref(), path.as_ref());
+        let driver = driver.as_ref();
+        let path = path.as_ref();
         if !driver.has(Function::cuLibraryLoadData) {
             // SAFETY: the caller is responsible for the file.
             let image = unsafe { Image::from_file(path) }
@@ -104,16 +105,14 @@ impl Library {
         let name = c_path("Library::from_file", path)?;
         let mut compilation = compilation("Library::from_file", options)?;
         let mut raw = std::ptr::null_mut();
-        let (count, options, values) = (
-            compilation.len(),
-            compilation.options(),
-            compilation.values(),
-        );
-        let (name, none, no_values) = (name.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
+        let count = compilation.len();
+        let options = compilation.options();
+        let values = compilation.values();
+        let name = name.as_ptr();
         // SAFETY: `name` is NUL-terminated, `compilation` holds `count` options with their values and outlives the
         // library, and the caller is responsible for the file.
         let result = unsafe {
-            call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, none, no_values, 0) creates raw)
+            call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, std::ptr::null_mut(), std::ptr::null_mut(), 0) creates raw)
         };
         result.map_err(|error| {
             compilation
@@ -137,15 +136,13 @@ impl Library {
         let mut compilation = compilation("Library::from_image", options)?;
         let mut raw = std::ptr::null_mut();
         let bytes = image.as_ptr();
-        let (count, options, values) = (
-            compilation.len(),
-            compilation.options(),
-            compilation.values(),
-        );
+        let count = compilation.len();
+        let options = compilation.options();
+        let values = compilation.values();
         // None of the library options passed here has a value.
         let mut library_values = vec![std::ptr::null_mut(); library_options.len()];
-        let (library_count, library_values) =
-            (library_options.len() as u32, library_values.as_mut_ptr());
+        let library_count = library_options.len() as u32;
+        let library_values = library_values.as_mut_ptr();
         let library_options = library_options.as_mut_ptr();
         // SAFETY: `image` is PTX, the output of a compiler, or was created by `unsafe` code; `compilation` holds
         // `count` options with their values and outlives the library, and so does the image if the options require it.
@@ -247,7 +244,8 @@ fn compilation(operation: &'static str, options: &JitOptions<'_>) -> Result<Comp
     owned_options(operation, options).map(|options| Compilation::new(&options))
 }
 
-/// Returns the options if they borrow nothing. A library outlives the names and symbols that options borrow, so these are rejected.
+/// Returns the options if they borrow nothing. A library outlives the names and symbols that options borrow, so these
+/// are rejected.
 fn owned_options(operation: &'static str, options: &JitOptions<'_>) -> Result<JitOptions<'static>> {
     options.to_static().ok_or_else(|| {
         Error::argument(

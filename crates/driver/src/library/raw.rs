@@ -35,8 +35,8 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// Returns the library to the caller if clones of it, or kernels of it, still exist, if it is borrowed, or if it has no handle because
-    /// the driver is older than CUDA 12.0.
+    /// Returns the library to the caller if clones of it, or kernels of it, still exist, if it is borrowed, or if it
+    /// has no handle because the driver is older than CUDA 12.0.
     pub fn into_raw(self) -> Result<CUlibrary, Self> {
         let mut library = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         if library.is_borrowed || library.modules.is_some() {

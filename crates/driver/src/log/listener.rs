@@ -57,7 +57,8 @@ impl Driver {
         callback: impl Fn(LogLevel, &str) + Send + Sync + 'static,
     ) -> Result<LogListener> {
         let number = CALLBACKS.add(Arc::new(callback));
-        let (mut raw, data) = (ptr::null_mut(), number.as_data());
+        let mut raw = ptr::null_mut();
+        let data = number.as_data();
         // SAFETY: `raw` is valid for writes; `logged` accepts any number and may be called at any time.
         unsafe {
             call!(self, cuLogsRegisterCallback(Some(logged), data, &raw mut raw) creates raw)

@@ -70,11 +70,11 @@ impl LogReader {
     pub fn read(&mut self) -> Result<String> {
         let mut buffer = vec![0_u8; BUFFER];
         let mut size = CAPACITY;
-        let (text, size_place) = (buffer.as_mut_ptr().cast(), &raw mut size);
+        let text = buffer.as_mut_ptr().cast();
         self.dump(|driver, position| {
-            // SAFETY: `text` has room for the number of bytes in `size_place`, and `position` is null or a position in
+            // SAFETY: `text` has room for the number of bytes in `size`, and `position` is null or a position in
             // this driver's log.
-            unsafe { call!(driver, cuLogsDumpToMemory(position, text, size_place, 0)) }
+            unsafe { call!(driver, cuLogsDumpToMemory(position, text, &raw mut size, 0)) }
         })?;
         buffer.truncate(size);
         Ok(String::from_utf8_lossy(&buffer).into_owned())
@@ -106,9 +106,9 @@ impl LogReader {
         }
         // The driver does not return the end position of a dump from the start. Messages logged in between are read
         // twice rather than lost.
-        let behind = current(&self.driver)?;
+        let latest = current(&self.driver)?;
         dump(&self.driver, std::ptr::null_mut())?;
-        self.position = Some(behind);
+        self.position = Some(latest);
         Ok(())
     }
 }

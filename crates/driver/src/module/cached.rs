@@ -25,8 +25,9 @@ impl Module {
         cache: &DiskCache,
     ) -> Result<Self> {
         let image = Image::ptx("Module::from_ptx_cached", ptx)?;
-        let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());
-        let mut module = load_cached(cache, context, (&image, options), load)?;
+        let mut module = load_cached(cache, context, &image, options, |code| {
+            Self::from_image(context, code, &JitOptions::new())
+        })?;
         if let Some(shared) = Arc::get_mut(&mut module.shared) {
             shared.declared = Declared::by(&image, context.driver(), Function::cuFuncGetParamInfo);
         }

@@ -39,19 +39,19 @@ static SLOTS: [AtomicPtr<c_void>; CORE_FUNCTIONS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; CORE_FUNCTIONS];
 
 /// The table of slots passed to a tool: addresses of slots, terminated by null.
-struct Places([*const AtomicPtr<c_void>; CORE_FUNCTIONS + 1]);
+struct SlotAddresses([*const AtomicPtr<c_void>; CORE_FUNCTIONS + 1]);
 
 // SAFETY: the pointers point to a static array of atomics.
-unsafe impl Sync for Places {}
+unsafe impl Sync for SlotAddresses {}
 
-static PLACES: Places = Places({
-    let mut places = [ptr::null(); CORE_FUNCTIONS + 1];
+static SLOT_ADDRESSES: SlotAddresses = SlotAddresses({
+    let mut addresses = [ptr::null(); CORE_FUNCTIONS + 1];
     let mut index = 0;
     while index < CORE_FUNCTIONS {
-        places[index] = &raw const SLOTS[index];
+        addresses[index] = &raw const SLOTS[index];
         index += 1;
     }
-    places
+    addresses
 });
 
 #[repr(C)]
@@ -145,21 +145,21 @@ extern "C" fn export_table(number: u32) -> *const c_void {
 ///
 /// # Safety
 ///
-/// `places` and `count` are null or valid for writes.
+/// `slots` and `count` are null or valid for writes.
 unsafe extern "C" fn get_module(
     module: c_uint,
-    places: *mut *const *const AtomicPtr<c_void>,
+    slots: *mut *const *const AtomicPtr<c_void>,
     count: *mut c_uint,
 ) -> c_int {
     if module != CORE {
         return 0;
     }
-    if !places.is_null() {
+    if !slots.is_null() {
         // SAFETY: the pointer is not null, and the caller is responsible for it.
-        unsafe { places.write(PLACES.0.as_ptr()) };
+        unsafe { slots.write(SLOT_ADDRESSES.0.as_ptr()) };
     }
     if !count.is_null() {
-        // SAFETY: as above.
+        // SAFETY: the pointer is not null, and the caller is responsible for it.
         unsafe { count.write(CORE_FUNCTIONS as c_uint) };
     }
     1
@@ -181,7 +181,7 @@ mod tests {
     /// Acts like a tool that is being loaded: requests the slots and fills in its functions.
     fn inject() {
         unsafe extern "C" fn push(name: *const c_char) -> c_int {
-            // SAFETY: the caller passes NUL-terminated text.
+            // SAFETY: the wrapper under test passes NUL-terminated text.
             let name = unsafe { CStr::from_ptr(name) };
             SEEN.lock()
                 .expect("no thread panics")
@@ -198,10 +198,11 @@ mod tests {
         let callbacks = export_table(CALLBACKS).cast::<Callbacks>();
         // SAFETY: the table is a static of this type.
         let callbacks = unsafe { &*callbacks };
-        let (mut places, mut count) = (ptr::null(), 0);
+        let mut slots = ptr::null();
+        let mut count = 0;
         assert_eq!(
             // SAFETY: both are valid for writes.
-            unsafe { (callbacks.get_module)(CORE, &raw mut places, &raw mut count) },
+            unsafe { (callbacks.get_module)(CORE, &raw mut slots, &raw mut count) },
             1
         );
         assert_eq!(count, 16);
@@ -211,14 +212,15 @@ mod tests {
             0
         );
         // SAFETY: the table has the reported number of entries, and one more.
-        let places = unsafe { std::slice::from_raw_parts(places, count as usize + 1) };
-        assert!(places[16].is_null());
-        let set = |slot: Slot, function: *mut c_void| {
+        let slots = unsafe { std::slice::from_raw_parts(slots, count as usize + 1) };
+        assert!(slots[16].is_null());
+        for (slot, function) in [
+            (Slot::RangePush, push as *mut c_void),
+            (Slot::RangePop, pop as *mut c_void),
+        ] {
             // SAFETY: the entries before the last point to slots.
-            unsafe { &*places[slot as usize] }.store(function, Ordering::Release);
-        };
-        set(Slot::RangePush, push as *mut c_void);
-        set(Slot::RangePop, pop as *mut c_void);
+            unsafe { &*slots[slot as usize] }.store(function, Ordering::Release);
+        }
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl OutOfMemoryError {
         let memory =
             with_relaxed_capture_mode(stream.driver(), || stream.context().memory_info()).ok();
         let pool =
-            with_relaxed_capture_mode(stream.driver(), || PoolFigures::of(stream.device())).ok();
+            with_relaxed_capture_mode(stream.driver(), || PoolFigures::query(stream.device())).ok();
         self.free = memory.map(|MemoryInfo { free, .. }| free);
         self.total = memory.map(|MemoryInfo { total, .. }| total);
         self.pool_used = pool.as_ref().map(|pool| pool.used);
@@ -74,7 +74,7 @@ struct PoolFigures {
 
 impl PoolFigures {
     /// Queries the memory usage of the device's current memory pool.
-    fn of(device: &Device) -> Result<Self> {
+    fn query(device: &Device) -> Result<Self> {
         let driver = device.driver();
         let mut pool: CUmemoryPool = std::ptr::null_mut();
         // SAFETY: `pool` is valid for writes, and the device belongs to this driver.
@@ -95,9 +95,13 @@ impl PoolFigures {
 
 fn figure(driver: &Driver, pool: CUmemoryPool, attribute: CUmemPool_attribute) -> Result<usize> {
     let mut value: u64 = 0;
-    let place = (&raw mut value).cast();
     // SAFETY: the device's current pool is live, and both attributes are 64-bit integers, for which `value` is valid
     // for writes.
-    unsafe { call!(driver, cuMemPoolGetAttribute(pool, attribute, place)) }?;
+    unsafe {
+        call!(
+            driver,
+            cuMemPoolGetAttribute(pool, attribute, (&raw mut value).cast())
+        )
+    }?;
     Ok(usize::try_from(value).unwrap_or(usize::MAX))
 }

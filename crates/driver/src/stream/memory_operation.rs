@@ -102,8 +102,10 @@ impl Stream {
         condition: WaitCondition,
         value: u32,
     ) -> Result<()> {
-        self.expect_captured("Stream::wait_value_u32", PASS_THE_SCOPE)?;
-        let (stream, address, flags) = (self.as_raw(), address.as_raw(), condition.flags());
+        self.refuse_outside_scope("Stream::wait_value_u32", PASS_THE_SCOPE)?;
+        let stream = self.as_raw();
+        let address = address.as_raw();
+        let flags = condition.flags();
         // SAFETY: the stream is live, and the caller is responsible for the address.
         unsafe {
             call!(
@@ -131,8 +133,10 @@ impl Stream {
         condition: WaitCondition,
         value: u64,
     ) -> Result<()> {
-        self.expect_captured("Stream::wait_value_u64", PASS_THE_SCOPE)?;
-        let (stream, address, flags) = (self.as_raw(), address.as_raw(), condition.flags());
+        self.refuse_outside_scope("Stream::wait_value_u64", PASS_THE_SCOPE)?;
+        let stream = self.as_raw();
+        let address = address.as_raw();
+        let flags = condition.flags();
         // SAFETY: the stream is live, and the caller is responsible for the address.
         unsafe {
             call!(
@@ -158,7 +162,7 @@ impl Stream {
     #[doc(alias = "cuStreamWriteValue32")]
     #[inline]
     pub unsafe fn write_value_u32(&self, address: DevicePointer<u32>, value: u32) -> Result<()> {
-        self.expect_captured("Stream::write_value_u32", PASS_THE_SCOPE)?;
+        self.refuse_outside_scope("Stream::write_value_u32", PASS_THE_SCOPE)?;
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
         // SAFETY: the stream is live, and the caller is responsible for the address.
         unsafe {
@@ -183,7 +187,7 @@ impl Stream {
     #[doc(alias = "cuStreamWriteValue64")]
     #[inline]
     pub unsafe fn write_value_u64(&self, address: DevicePointer<u64>, value: u64) -> Result<()> {
-        self.expect_captured("Stream::write_value_u64", PASS_THE_SCOPE)?;
+        self.refuse_outside_scope("Stream::write_value_u64", PASS_THE_SCOPE)?;
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
         // SAFETY: the stream is live, and the caller is responsible for the address.
         unsafe {
@@ -208,7 +212,7 @@ impl Stream {
     /// does not support an operation.
     #[doc(alias = "cuStreamBatchMemOp")]
     pub unsafe fn batch_memory_operations(&self, operations: &[MemoryOperation]) -> Result<()> {
-        self.expect_captured("Stream::batch_memory_operations", PASS_THE_SCOPE)?;
+        self.refuse_outside_scope("Stream::batch_memory_operations", PASS_THE_SCOPE)?;
         if operations.len() > MAX_BATCH {
             let reason = format!(
                 "too many operations ({}, at most {MAX_BATCH})",
@@ -220,11 +224,9 @@ impl Stream {
             .iter()
             .map(|operation| operation.as_raw())
             .collect();
-        let (stream, count, parameters) = (
-            self.as_raw(),
-            operations.len() as u32,
-            parameters.as_mut_ptr(),
-        );
+        let stream = self.as_raw();
+        let count = operations.len() as u32;
+        let parameters = parameters.as_mut_ptr();
         // SAFETY: the stream is live, there are `count` parameters, and the caller is responsible for their addresses.
         let result = unsafe {
             call!(
@@ -256,7 +258,7 @@ impl Stream {
         bytes: usize,
         mode: AttachMode,
     ) -> Result<()> {
-        self.expect_captured("Stream::attach_managed", PASS_THE_SCOPE)?;
+        self.refuse_outside_scope("Stream::attach_managed", PASS_THE_SCOPE)?;
         let flags = mode.flags();
         // SAFETY: the stream is live, and the caller is responsible for the range.
         unsafe {

@@ -99,13 +99,13 @@ impl Stream {
     /// As for [`Stream::context_raw`].
     #[inline]
     pub fn contexts_raw(&self) -> Result<(CUcontext, CUgreenCtx)> {
-        let (mut context, mut green) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let (context_place, green_place) = (&raw mut context, &raw mut green);
+        let mut context = std::ptr::null_mut();
+        let mut green = std::ptr::null_mut();
         // SAFETY: both pointers are valid for writes, and the stream is live.
         unsafe {
             call!(
                 self.driver(),
-                cuStreamGetCtx_v2(self.as_raw(), context_place, green_place)
+                cuStreamGetCtx_v2(self.as_raw(), &raw mut context, &raw mut green)
             )
         }?;
         Ok((context, green))

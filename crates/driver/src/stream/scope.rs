@@ -17,9 +17,10 @@ impl Stream {
     /// Creates a stream in `context` for a capture.
     #[cfg(feature = "graphs")]
     #[inline]
-    pub(crate) fn of_scope(context: &Context, scope: &Arc<Scope>) -> Result<Self> {
+    pub(crate) fn for_capture(context: &Context, scope: &Arc<Scope>) -> Result<Self> {
         let raw = context.entered(|driver| {
-            let (mut raw, flags) = (std::ptr::null_mut(), StreamFlags::NON_BLOCKING.bits());
+            let mut raw = std::ptr::null_mut();
+            let flags = StreamFlags::NON_BLOCKING.bits();
             // SAFETY: `raw` is valid for writes, and the context is current.
             unsafe {
                 call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags, 0) creates raw)
@@ -49,7 +50,7 @@ impl Stream {
     /// Returns `true` if the stream belongs to `driver`, work enqueued on it is executed and not captured, and this
     /// thread is not in a capture closure.
     #[inline]
-    pub(crate) fn runs_work_of(&self, driver: &Driver) -> bool {
+    pub(crate) fn executes_for(&self, driver: &Driver) -> bool {
         // Outside captures the key is 0; in a capture it is odd, which no address is.
         self.shared.running == driver.address() ^ capture_guard::key()
     }
@@ -94,7 +95,7 @@ impl Stream {
     #[inline]
     pub fn expect_running(&self, operation: &'static str) -> Result<()> {
         self.expect_no_scope(operation)?;
-        self.expect_captured(operation, NOT_WHILE_CAPTURING)
+        self.refuse_outside_scope(operation, NOT_WHILE_CAPTURING)
     }
 
     /// Returns `true` if work enqueued on the stream is captured instead of executed.
@@ -133,44 +134,40 @@ impl Stream {
         if !self.is_capturing()? {
             return Ok(None);
         }
-        let (mut status, mut capture) = (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, 0);
-        let (no_graph, no_nodes, no_count) = (
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        );
-        let (status_place, place) = (&raw mut status, &raw mut capture);
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        let mut capture = 0;
         // SAFETY: `status` and `capture` are valid for writes, and the other outputs are null, which the driver allows.
         unsafe {
             call!(
                 self.driver(),
                 cuStreamGetCaptureInfo_v2(
                     self.as_raw(),
-                    status_place,
-                    place,
-                    no_graph,
-                    no_nodes,
-                    no_count
+                    &raw mut status,
+                    &raw mut capture,
+                    std::ptr::null_mut(),
+                    std::ptr::null_mut(),
+                    std::ptr::null_mut()
                 )
             )
         }?;
         Ok(Some(capture))
     }
 
-    /// Returns an error if this thread is in a capture closure that the stream is not part of.
+    /// Returns an error if this thread is in a capture closure and the stream is not part of that capture. Returns
+    /// `Ok` on a thread that captures nothing.
     ///
-    /// Otherwise the work would run immediately and be missing from the graph. `instead` names an operation that can be
-    /// captured. Every operation that enqueues work calls this first. Outside captures it reads one word.
+    /// Work on such a stream would run immediately and be missing from the graph. `instead` names an operation that can
+    /// be captured. Every operation that enqueues work calls this first. Outside captures it reads one word.
     ///
     /// # Errors
     ///
     /// An argument error that names `operation`.
     #[inline]
-    pub fn expect_captured(&self, operation: &'static str, instead: &str) -> Result<()> {
+    pub fn refuse_outside_scope(&self, operation: &'static str, instead: &str) -> Result<()> {
         if capture_guard::key() == 0 {
             Ok(())
         } else {
-            self.expect_captured_now(operation, instead)
+            self.check_recording_scope(operation, instead)
         }
     }
 
@@ -186,7 +183,7 @@ impl Stream {
     /// An argument error that names `operation`, or an error returned by the driver.
     #[inline]
     pub fn refuse_capture(&self, operation: &'static str, instead: &str) -> Result<()> {
-        self.expect_captured(operation, instead)?;
+        self.refuse_outside_scope(operation, instead)?;
         if self.is_capturing()? {
             Err(capture_guard::refused_on_captured(operation, instead))
         } else {
@@ -196,7 +193,7 @@ impl Stream {
 
     #[cold]
     #[inline(never)]
-    fn expect_captured_now(&self, operation: &'static str, instead: &str) -> Result<()> {
+    fn check_recording_scope(&self, operation: &'static str, instead: &str) -> Result<()> {
         if self
             .scope()
             .is_some_and(|scope| capture_guard::is_recording(scope.identity()))

@@ -33,16 +33,16 @@ pub fn until_done(stream: &Stream) -> Result<()> {
     })
 }
 
-/// Retries `attempt`, which ends the use of borrowed memory and failed with `error`, in the relaxed capture mode, for ten
-/// seconds or for the time that `CURIUM_ABORT_AFTER` sets. Returns once it succeeds or the context is lost.
+/// Retries `attempt`, which ends the use of borrowed memory and failed with `error`, in the relaxed capture mode, for
+/// ten seconds or for the time that `CURIUM_ABORT_AFTER` sets. Returns once it succeeds or the context is lost.
 ///
-/// Otherwise writes `reason` to standard error and aborts the process: the owner would reuse the memory, and leaking it is
-/// not possible.
+/// Otherwise writes `reason` to standard error and aborts the process: the owner would reuse the memory, and leaking it
+/// is not possible.
 ///
 /// # Safety
 ///
-/// `attempt` ends the use of memory by the device whose borrow ends when this function returns. Nothing else justifies aborting
-/// the process.
+/// `attempt` ends the use of memory by the device whose borrow ends when this function returns. Nothing else justifies
+/// aborting the process.
 #[cold]
 pub unsafe fn retry_or_abort(
     driver: &Driver,
@@ -80,12 +80,13 @@ fn patience(value: Option<&OsStr>) -> Option<Duration> {
 }
 
 /// Calls `wait` in the relaxed capture mode, so that captures on other threads do not interfere. Returns `true` if the
-/// work has ended: the wait succeeded, or nothing runs any more, because the context is lost or the driver has shut down.
+/// work has ended: the wait succeeded, or nothing runs any more, because the context is lost or the driver has shut
+/// down.
 pub(crate) fn is_over(driver: &Driver, wait: impl FnOnce() -> Result<()>) -> bool {
-    let is_lost = |error: Error| {
-        error.is_sticky() || error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED)
-    };
-    with_relaxed_capture_mode(driver, wait).map_or_else(is_lost, |()| true)
+    match with_relaxed_capture_mode(driver, wait) {
+        Ok(()) => true,
+        Err(error) => error.is_sticky() || error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED),
+    }
 }
 
 #[cfg(test)]
@@ -93,15 +94,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patience_is_a_number_of_seconds_or_without_end() {
-        let of = |value: &str| patience(Some(OsStr::new(value)));
-        assert_eq!(
-            (of("0"), of("3"), of("never")),
-            (Some(Duration::ZERO), Some(Duration::from_secs(3)), None)
-        );
-        assert_eq!(
-            (of("soon"), patience(None)),
-            (Some(PATIENCE), Some(PATIENCE))
-        );
+    fn patience_is_in_seconds_or_unlimited() {
+        for (value, expected) in [
+            ("0", Some(Duration::ZERO)),
+            ("3", Some(Duration::from_secs(3))),
+            ("never", None),
+            ("soon", Some(PATIENCE)),
+        ] {
+            assert_eq!(patience(Some(OsStr::new(value))), expected, "{value}");
+        }
+        assert_eq!(patience(None), Some(PATIENCE));
     }
 }

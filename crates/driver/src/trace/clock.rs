@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Context, Event, EventFlags, EventPool, PooledEvent, Result};
 
-/// The known contexts, and the points whose time is known on both clocks.
+/// The traced contexts, and the points whose time was measured on both clocks.
 #[derive(Default)]
 pub(super) struct Clock {
-    contexts: Vec<Known>,
+    contexts: Vec<ContextClock>,
     origins: Vec<Origin>,
 }
 
-struct Known {
+struct ContextClock {
     context: Context,
     events: EventPool,
     /// The index of the latest point of this context.
@@ -44,15 +44,15 @@ impl Clock {
         let index = match self
             .contexts
             .iter()
-            .position(|known| known.context == *context)
+            .position(|clock| clock.context == *context)
         {
             Some(index) => index,
-            None => self.learn(context)?,
+            None => self.add_context(context)?,
         };
         if self.origins[self.contexts[index].origin].time.elapsed() > VALIDITY {
             self.contexts[index].origin = self.add_origin(context)?;
         }
-        let Known { events, origin, .. } = &self.contexts[index];
+        let ContextClock { events, origin, .. } = &self.contexts[index];
         Ok((*origin, events.take()?, events.take()?))
     }
 
@@ -62,10 +62,10 @@ impl Clock {
         Ok(*time + event.elapsed_since(begin)?)
     }
 
-    fn learn(&mut self, context: &Context) -> Result<usize> {
+    fn add_context(&mut self, context: &Context) -> Result<usize> {
         let origin = self.add_origin(context)?;
         let events = EventPool::with_capacity(context, EventFlags::empty(), usize::MAX);
-        self.contexts.push(Known {
+        self.contexts.push(ContextClock {
             context: context.clone(),
             events,
             origin,
@@ -89,13 +89,13 @@ impl Origin {
             let before = Instant::now();
             event.record(&stream)?;
             event.synchronize()?;
-            let doubt = before.elapsed();
-            if best.as_ref().is_none_or(|(least, _)| doubt < *least) {
+            let uncertainty = before.elapsed();
+            if best.as_ref().is_none_or(|(least, _)| uncertainty < *least) {
                 best = Some((
-                    doubt,
+                    uncertainty,
                     Self {
                         event,
-                        time: before + doubt / 2,
+                        time: before + uncertainty / 2,
                     },
                 ));
             }

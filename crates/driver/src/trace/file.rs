@@ -73,11 +73,15 @@ impl FileTrace {
     }
 
     fn event(&self, call: &Call<'_>) -> String {
-        let at = Microseconds(self.since_1970 + call.started.saturating_duration_since(self.begin));
-        let (function, code, duration) = (call.function, call.code.0, Microseconds(call.duration));
-        let (process, thread) = (process::id(), this_thread());
+        let start =
+            Microseconds(self.since_1970 + call.started.saturating_duration_since(self.begin));
+        let function = call.function;
+        let code = call.code.0;
+        let duration = Microseconds(call.duration);
+        let process = process::id();
+        let thread = this_thread();
         format!(
-            "{{\"name\":\"{function}\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{at},\
+            "{{\"name\":\"{function}\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{start},\
              \"dur\":{duration},\"args\":{{\"code\":{code}}}}},\n"
         )
     }

@@ -18,7 +18,9 @@ pub(super) struct Microseconds(pub(super) Duration);
 /// Writes the trace as one object.
 pub(super) fn write(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
     write!(writer, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{")?;
-    let (calls_dropped, work_dropped, lost) = (calls.dropped, work.dropped, work.lost);
+    let calls_dropped = calls.dropped;
+    let work_dropped = work.dropped;
+    let lost = work.lost;
     write!(
         writer,
         "\"calls_dropped\":{calls_dropped},\"work_dropped\":{work_dropped},\"work_lost\":{lost}}},"
@@ -99,8 +101,11 @@ fn write_names(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::R
 }
 
 fn write_call(writer: &mut impl io::Write, call: &CallRecord) -> io::Result<()> {
-    let (name, thread, code) = (Text(call.function.name()), call.thread, call.code.0);
-    let (started, duration) = (Microseconds(call.started), Microseconds(call.duration));
+    let name = Text(call.function.name());
+    let thread = call.thread;
+    let code = call.code.0;
+    let started = Microseconds(call.started);
+    let duration = Microseconds(call.duration);
     write!(
         writer,
         ",\n{{\"name\":{name},\"cat\":\"call\",\"ph\":\"X\",\"pid\":{HOST},\"tid\":{thread},"
@@ -112,8 +117,11 @@ fn write_call(writer: &mut impl io::Write, call: &CallRecord) -> io::Result<()> 
 }
 
 fn write_work(writer: &mut impl io::Write, work: &WorkRecord) -> io::Result<()> {
-    let (name, process, stream) = (Text(&work.name), process(work), work.stream);
-    let (started, duration) = (Microseconds(work.started), Microseconds(work.duration));
+    let name = Text(&work.name);
+    let process = process(work);
+    let stream = work.stream;
+    let started = Microseconds(work.started);
+    let duration = Microseconds(work.duration);
     write!(
         writer,
         ",\n{{\"name\":{name},\"cat\":\"work\",\"ph\":\"X\",\"pid\":{process},\"tid\":{stream},"

@@ -8,11 +8,11 @@ use thiserror::Error;
 
 use crate::{CudaVersion, ExportedFunction, FunctionTable};
 
-/// Calls one function of a library: `call!(api, curandGetVersion(version))` is a `Result<(), Error>`. Returns an error if the library lacks
-/// the function.
+/// Calls one function of a library: `call!(api, curandGetVersion(version))` is a `Result<(), Error>`. Returns an error
+/// if the library lacks the function.
 ///
-/// The table `api` has two methods: `check` converts the function's name and its result, and `missing` converts the name of a function
-/// that is `None`. [`declare_library!`](crate::declare_library) writes both.
+/// The table `api` has two methods: `check` converts the function's name and its result, and `missing` converts the
+/// name of a function that is `None`. [`declare_library!`](crate::declare_library) writes both.
 #[macro_export]
 macro_rules! call {
     ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {{
@@ -71,14 +71,14 @@ impl MissingFunction {
     #[cold]
     #[must_use]
     pub fn new<T: FunctionTable>(library: &'static str, function: &'static str) -> Self {
-        let found = T::function(function);
-        let since = found.map_or(CudaVersion::OLDEST_SUPPORTED, ExportedFunction::since);
+        let exported = T::function(function);
+        let since = exported.map_or(CudaVersion::OLDEST_SUPPORTED, ExportedFunction::since);
         Self {
             library,
             function,
             versions_of: "CUDA",
             since,
-            last: found.and_then(ExportedFunction::last),
+            last: exported.and_then(ExportedFunction::last),
         }
     }
 
@@ -162,14 +162,14 @@ mod tests {
         // SAFETY: `fails` has no precondition.
         let error = unsafe { call!(&api, exampleNew()) };
         assert_eq!(error, Err("exampleNew: failed (7 = 7)".into()));
-        // SAFETY: as above.
+        // SAFETY: `fails` has no precondition.
         let error = unsafe { call!(&api, exampleOld()) };
         let expected = "exampleOld: missing function (introduced in CUDA 11.8, removed after CUDA 12.9); use an older cuExample";
         assert_eq!(error, Err(expected.into()));
     }
 
     #[test]
-    fn versions_may_be_those_of_the_library() {
+    fn versions_may_be_the_librarys() {
         let error = MissingFunction::new::<Api>("NCCL", "exampleNew")
             .with_versions_of("NCCL")
             .to_string();

@@ -67,7 +67,8 @@ impl Machine<'_> {
         paths.iter().map(|path| self.absolute(path)).collect()
     }
 
-    /// Returns the folders of the target below the root of a toolkit: servers with ARM processors (SBSA), Jetson, or x86-64.
+    /// Returns the folders of the target below the root of a toolkit: servers with ARM processors (SBSA), Jetson, or
+    /// x86-64.
     fn targets(&self, folder: &str) -> Vec<PathBuf> {
         let names: &[&str] = match self.architecture {
             "aarch64" => &["sbsa-linux", "aarch64-linux"],
@@ -93,8 +94,8 @@ impl Machine<'_> {
         .concat()
     }
 
-    /// Returns the folders in which drivers are installed and that the system's loader does not always search: WSL, NixOS, containers,
-    /// Jetson.
+    /// Returns the folders in which drivers are installed and that the system's loader does not always search: WSL,
+    /// NixOS, containers, Jetson.
     fn driver_folders(&self) -> Vec<PathBuf> {
         let mut folders = self.absolutes(&[
             "/usr/lib/wsl/lib",
@@ -147,8 +148,9 @@ impl Machine<'_> {
 }
 
 impl Candidates {
-    /// Returns the candidates on a machine. If the variable of the library is set, they are the library or the folder that it names.
-    pub(super) fn of(library: &LibraryDescription, machine: &Machine<'_>) -> Self {
+    /// Returns the candidates on a machine. If the variable of the library is set, they are the library or the folder
+    /// that it names.
+    pub(super) fn for_library(library: &LibraryDescription, machine: &Machine<'_>) -> Self {
         if let Some(chosen) = machine.path(library.variable) {
             return Self {
                 paths: in_folder_or_itself(library, &chosen),
@@ -189,8 +191,8 @@ impl Candidates {
     }
 }
 
-/// Returns the preferred bare name, that name in each folder of drivers, and the other bare names. On Windows the bare names alone, which
-/// are opened in the system folder only.
+/// Returns the preferred bare name, that name in each folder of drivers, and the other bare names. On Windows the bare
+/// names alone, which are opened in the system folder only.
 fn driver_paths(library: &LibraryDescription, machine: &Machine<'_>) -> Vec<PathBuf> {
     let Some((first, rest)) = library.files.split_first() else {
         return Vec::new();
@@ -206,7 +208,8 @@ fn driver_paths(library: &LibraryDescription, machine: &Machine<'_>) -> Vec<Path
 
 /// Returns each of the relative paths `names` below each of `folders`, those of the first folder first.
 ///
-/// The paths are collected in vectors: adaptors of iterators, nested and with several sources, compile to many times the code.
+/// The paths are collected in vectors: adaptors of iterators, nested and with several sources, compile to many times
+/// the code.
 fn join_all(folders: &[PathBuf], names: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths = Vec::with_capacity(folders.len() * names.len());
     for folder in folders {
@@ -215,8 +218,8 @@ fn join_all(folders: &[PathBuf], names: &[PathBuf]) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the folders of headers of the toolkits and of the Python `packages` on this machine, in the order in which libraries are
-/// searched for. Some may not exist.
+/// Returns the folders of headers of the toolkits and of the Python `packages` on this machine, in the order in which
+/// libraries are searched for. Some may not exist.
 #[must_use]
 pub fn include_folders(packages: &[Package]) -> Vec<PathBuf> {
     Machine::this().include_folders(packages)
@@ -231,8 +234,8 @@ fn in_folder_or_itself(library: &LibraryDescription, path: &Path) -> Vec<PathBuf
     }
 }
 
-/// Returns the names that the system's loader searches for. There are none on Windows, whose loader would search the folder of the
-/// program and the current folder first.
+/// Returns the names that the system's loader searches for. There are none on Windows, whose loader would search the
+/// folder of the program and the current folder first.
 fn bare_names(library: &LibraryDescription) -> Vec<PathBuf> {
     if cfg!(windows) {
         Vec::new()
@@ -270,7 +273,7 @@ mod tests {
     };
 
     #[test]
-    fn bare_names_come_first_in_the_order_of_the_description() {
+    fn bare_names_come_first_in_order() {
         let names: Vec<_> = EXAMPLE.files.iter().map(PathBuf::from).collect();
         assert_eq!(Candidates::in_toolkits(&EXAMPLE, []).paths, names);
     }
@@ -289,9 +292,10 @@ mod tests {
     }
 
     #[test]
-    fn libraries_in_folders_follow_the_bare_names_and_folders_without_one_are_listed() {
+    fn libraries_in_folders_follow_the_bare_names() {
         let folder = tempfile::tempdir().expect("a folder can be created");
-        let (full, empty) = (folder.path().join("full"), folder.path().join("empty"));
+        let full = folder.path().join("full");
+        let empty = folder.path().join("empty");
         fs::create_dir(&full).expect("the folder is writable");
         fs::create_dir(&empty).expect("the folder is writable");
         let library = full.join(EXAMPLE.files[1]);
@@ -318,23 +322,17 @@ mod tests {
                 .expect("the folder is writable");
             fs::write(path, "").expect("the folder is writable");
         }
-        let rooted = |value: &str| {
-            root.path()
-                .join(value.trim_start_matches('/'))
-                .into_os_string()
-        };
         let variable = |name: &str| {
-            variables
-                .iter()
-                .find(|(set, _)| *set == name)
-                .map(|(_, value)| rooted(value))
+            let (_, value) = variables.iter().find(|(set, _)| *set == name)?;
+            let path = root.path().join(value.trim_start_matches('/'));
+            Some(path.into_os_string())
         };
         let machine = Machine {
             root: root.path(),
             architecture,
             variable: &variable,
         };
-        let paths = Candidates::of(library, &machine).paths;
+        let paths = Candidates::for_library(library, &machine).paths;
         let existing = paths
             .iter()
             .filter(|path| path.is_absolute() && path.is_file());
@@ -348,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn driver_of_each_kind_of_machine_is_found() {
+    fn driver_is_found_on_each_machine() {
         for (architecture, file) in [
             ("x86_64", "usr/lib/wsl/lib/libcuda.so.1"),
             ("aarch64", "usr/lib/wsl/lib/libcuda.so.1"),
@@ -386,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn toolkit_of_a_variable_precedes_python_packages_and_the_folders_of_the_system() {
+    fn toolkit_in_a_variable_comes_first() {
         let files = [
             "opt/toolkit/targets/sbsa-linux/lib/libexample.so.13",
             "opt/env/lib/python3.12/site-packages/nvidia/example/lib/libexample.so.12",

@@ -60,7 +60,7 @@ impl Api {
     ///
     /// [`LoadError`] contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self, LoadError> {
-        // SAFETY: the caller upholds the same conditions.
+        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
         let library = unsafe { DRIVER.load_from(path.as_ref()) }?;
         // SAFETY: the caller guarantees that the library is a CUDA driver.
         Ok(unsafe { library.table() })
@@ -86,12 +86,13 @@ fn check(library: &LoadedLibrary) -> Result<(), Rejection> {
             });
         }
     }
-    let (found, needed) = (
-        CudaVersion::from_raw(raw.try_into().unwrap_or_default()),
-        CudaVersion::OLDEST_SUPPORTED,
-    );
-    if found < needed {
-        Err(Rejection::TooOld { found, needed })
+    let version = CudaVersion::from_raw(raw.try_into().unwrap_or_default());
+    let needed = CudaVersion::OLDEST_SUPPORTED;
+    if version < needed {
+        Err(Rejection::TooOld {
+            found: version,
+            needed,
+        })
     } else {
         Ok(())
     }
@@ -105,8 +106,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versioned_name_comes_first_and_the_likely_stub_last() {
-        let paths = Candidates::of(&DRIVER, &Machine::this()).paths;
+    fn versioned_name_comes_first_and_stub_last() {
+        let paths = Candidates::for_library(&DRIVER, &Machine::this()).paths;
         assert_eq!(paths.first(), Some(&PathBuf::from("libcuda.so.1")));
         assert!(paths.contains(&PathBuf::from("/usr/lib/wsl/lib/libcuda.so.1")));
         assert_eq!(paths.last(), Some(&PathBuf::from("libcuda.so")));

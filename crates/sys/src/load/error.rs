@@ -108,14 +108,13 @@ impl LoadError {
     }
 
     fn driver_advice(&self) -> String {
-        let any = |matches: fn(&Rejection) -> bool| {
-            self.attempts
-                .iter()
-                .any(|attempt| matches(&attempt.rejection))
-        };
-        if any(|rejection| matches!(rejection, Rejection::TooOld { .. })) {
+        let mut rejections = self.attempts.iter().map(|attempt| &attempt.rejection);
+        if rejections
+            .clone()
+            .any(|rejection| matches!(rejection, Rejection::TooOld { .. }))
+        {
             "update the NVIDIA driver".into()
-        } else if any(|rejection| matches!(rejection, Rejection::Stub)) {
+        } else if rejections.any(|rejection| matches!(rejection, Rejection::Stub)) {
             "install the NVIDIA driver, and remove the toolkit's `stubs` folder from the library search path".into()
         } else {
             format!(
@@ -162,10 +161,8 @@ impl fmt::Display for LoadError {
 
 impl fmt::Display for Attempt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, reason) = (
-            format!("{}: ", self.path.display()),
-            self.rejection.to_string(),
-        );
+        let path = format!("{}: ", self.path.display());
+        let reason = self.rejection.to_string();
         // The system's message often starts with the path.
         write!(
             formatter,

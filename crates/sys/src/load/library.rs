@@ -15,22 +15,22 @@ pub struct LibraryVersion {
 }
 
 impl LibraryVersion {
-    /// Reads the version of a library with a function such as `curandGetProperty`. `get` passes its arguments, the number of a
-    /// `libraryPropertyType` and a place that is valid for writes, to this function.
+    /// Reads the version of a library with a function such as `curandGetProperty`. `get` passes its arguments, the
+    /// number of a `libraryPropertyType` and a place that is valid for writes, to this function.
     ///
     /// # Errors
     ///
     /// The error of `get`.
     pub fn from_properties<E>(get: impl Fn(u32, *mut c_int) -> Result<(), E>) -> Result<Self, E> {
-        let number = |property| {
-            let mut value = 0;
-            get(property, &raw mut value)?;
-            Ok(value.try_into().unwrap_or_default())
-        };
+        let mut values: [c_int; 3] = [0; 3];
+        for (property, value) in (0..).zip(&mut values) {
+            get(property, value)?;
+        }
+        let [major, minor, patch] = values.map(|value| value.try_into().unwrap_or_default());
         Ok(Self {
-            major: number(0)?,
-            minor: number(1)?,
-            patch: number(2)?,
+            major,
+            minor,
+            patch,
         })
     }
 }
@@ -41,8 +41,8 @@ impl fmt::Display for LibraryVersion {
     }
 }
 
-/// Returns the [`Origin`](crate::load::Origin) of a library in the CUDA toolkit whose Python packages are `nvidia-NAME`, `nvidia-NAME-cu12`
-/// and `nvidia-NAME-cu11`.
+/// Returns the [`Origin`](crate::load::Origin) of a library in the CUDA toolkit whose Python packages are
+/// `nvidia-NAME`, `nvidia-NAME-cu12` and `nvidia-NAME-cu11`.
 #[macro_export]
 macro_rules! toolkit_packages {
     ($name:literal) => {
@@ -61,16 +61,17 @@ macro_rules! toolkit_packages {
     };
 }
 
-/// Declares the type of a loaded library, with the methods `load`, `load_from`, `from_api`, `version` and `api`, and the methods of its
-/// table that [`call!`](crate::call) requires.
+/// Declares the type of a loaded library, with the methods `load`, `load_from`, `from_api`, `version` and `api`, and
+/// the methods of its table that [`call!`](crate::call) requires.
 ///
-/// `unsafe` stands for the precondition of the loader: the description is correct, and the table declares the signatures of the library's
-/// functions. The error type converts from boxes of `LoadError`, of [`CallError`](crate::load::CallError) with the status type and of
-/// [`MissingFunction`](crate::load::MissingFunction), so that it can be as short as two words. `version` is a function from the table to a
-/// `Result` with the [`LibraryVersion`](crate::load::LibraryVersion), or the library's function for its properties with the type of a property:
-/// `curandGetProperty(libraryPropertyType_t)`. A library whose functions are numbered by its own releases adds
-/// `versions_of: "NAME"`, and one with other codes that are no errors, or with messages, adds `check: function` from the table, the name of
-/// a function and the code to a `Result`.
+/// `unsafe` stands for the precondition of the loader: the description is correct, and the table declares the
+/// signatures of the library's functions. The error type converts from boxes of `LoadError`, of
+/// [`CallError`](crate::load::CallError) with the status type and of [`MissingFunction`](crate::load::MissingFunction),
+/// so that it can be as short as two words. `version` is a function from the table to a `Result` with the
+/// [`LibraryVersion`](crate::load::LibraryVersion), or the library's function for its properties with the type of a
+/// property: `curandGetProperty(libraryPropertyType_t)`. A library whose functions are numbered by its own releases adds
+/// `versions_of: "NAME"`, and one with other codes that are no errors, or with messages, adds `check: function` from
+/// the table, the name of a function and the code to a `Result`.
 ///
 /// ```
 /// # mod example {
@@ -183,9 +184,10 @@ macro_rules! declare_library {
         impl $library {
             /// Loads the library of this machine. Later calls return the same library.
             ///
-            /// If the environment variable of the library names a file, or a folder that contains one, nothing else is tried. Otherwise the
-            /// system's loader searches for each name, the newest version first, and then the folders of CUDA toolkits and of the Python
-            /// packages are searched. Set-uid programs ignore the environment.
+            /// If the environment variable of the library names a file, or a folder that contains one, nothing else is
+            /// tried. Otherwise the system's loader searches for each name, the newest version first, and then the
+            /// folders of CUDA toolkits and of the Python packages are searched. Set-uid programs ignore the
+            /// environment.
             ///
             /// # Errors
             ///
@@ -206,8 +208,9 @@ macro_rules! declare_library {
             ///
             /// # Safety
             ///
-            /// If the library at `path` exports the names of the functions, it is this library: its initializers may run in this process,
-            /// and its functions have the signatures and the meaning that NVIDIA gives to their names.
+            /// If the library at `path` exports the names of the functions, it is this library: its initializers may
+            /// run in this process, and its functions have the signatures and the meaning that NVIDIA gives to their
+            /// names.
             ///
             /// # Errors
             ///
@@ -215,7 +218,7 @@ macro_rules! declare_library {
             pub unsafe fn load_from(
                 path: impl ::core::convert::AsRef<::std::path::Path>,
             ) -> ::std::result::Result<Self, $error> {
-                // SAFETY: the caller upholds the same conditions.
+                // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
                 let library = unsafe { $description.load_from(path.as_ref()) }.map_err(::std::boxed::Box::new)?;
                 // SAFETY: the caller guarantees that the library is the described one.
                 unsafe { Self::from_library(&library) }
@@ -225,7 +228,8 @@ macro_rules! declare_library {
             ///
             /// # Safety
             ///
-            /// The functions have the meaning that NVIDIA gives to their names, and stay callable until the process ends.
+            /// The functions have the meaning that NVIDIA gives to their names, and stay callable until the process
+            /// ends.
             ///
             /// # Errors
             ///

@@ -7,8 +7,8 @@ use std::{env, vec};
 
 use super::candidates::Machine;
 
-/// Returns the package folders of the active environments: the virtual or conda environment, the first `python3` in `PATH`, the user's
-/// and the system's.
+/// Returns the package folders of the active environments: the virtual or conda environment, the first `python3` in
+/// `PATH`, the user's and the system's.
 pub(super) fn package_folders(machine: &Machine<'_>) -> Vec<PathBuf> {
     let mut prefixes = machine.paths(&["VIRTUAL_ENV", "CONDA_PREFIX"]);
     prefixes.extend(
@@ -31,8 +31,8 @@ pub(super) fn package_folders(machine: &Machine<'_>) -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the installation prefixes of the first `python3` in these folders: of the file, and of the target if it is a symbolic link.
-/// Relative folders are left out: the current directory is anyone's.
+/// Returns the installation prefixes of the first `python3` in these folders: of the file, and of the target if it is a
+/// symbolic link. Relative folders are left out: the current directory is anyone's.
 fn prefixes_in(path: &OsStr) -> Vec<PathBuf> {
     let name = if cfg!(windows) {
         "python.exe"
@@ -77,23 +77,23 @@ fn in_prefix(prefix: &Path) -> Vec<PathBuf> {
     packages
 }
 
-/// Returns the folders in `folder` whose names begin with `name`, those of the newest minor version first: 12 is newer than 9. Debian's
-/// folder for all versions comes last.
+/// Returns the folders in `folder` whose names begin with `name`, those of the newest minor version first: 12 is newer
+/// than 9. Debian's folder for all versions comes last.
 fn versions_in(folder: &Path, name: &str) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
-    let minor = |path: &Path| {
-        let rest = path.file_name()?.to_str()?.strip_prefix(name)?;
-        Some(
-            rest.trim_matches(|character: char| !character.is_ascii_digit())
-                .parse::<u32>()
-                .unwrap_or_default(),
-        )
-    };
-    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
-    let mut versions: Vec<_> = paths
-        .filter_map(|path| Some((minor(&path)?, path)))
+    let mut versions: Vec<_> = entries
+        .filter_map(Result::ok)
+        .filter_map(|entry| {
+            let path = entry.path();
+            let suffix = path.file_name()?.to_str()?.strip_prefix(name)?;
+            let minor: u32 = suffix
+                .trim_matches(|character: char| !character.is_ascii_digit())
+                .parse()
+                .unwrap_or_default();
+            Some((minor, path))
+        })
         .collect();
     versions.sort_by_key(|(minor, _)| std::cmp::Reverse(*minor));
     versions.into_iter().map(|(_, path)| path).collect()
@@ -112,15 +112,15 @@ mod tests {
         fs::create_dir(&bin).expect("the folder is writable");
         fs::write(bin.join("python3"), "").expect("the folder is writable");
         assert_eq!(prefixes_in(bin.as_os_str())[0], prefix.path());
-        let here = env::current_dir().expect("the process has a folder");
-        let up: PathBuf = here.ancestors().skip(1).map(|_| "..").collect();
+        let directory = env::current_dir().expect("the process has a folder");
+        let up: PathBuf = directory.ancestors().skip(1).map(|_| "..").collect();
         let relative = up.join(bin.strip_prefix("/").expect("the path is absolute"));
         assert!(relative.join("python3").is_file());
         assert!(prefixes_in(relative.as_os_str()).is_empty());
     }
 
     #[test]
-    fn packages_of_the_newest_python_come_first() {
+    fn newest_python_packages_come_first() {
         let prefix = tempfile::tempdir().expect("a folder can be created");
         for folder in [
             "lib/python3.9/site-packages",

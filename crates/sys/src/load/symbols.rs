@@ -18,7 +18,7 @@ pub(super) struct Symbols {
 
 #[cfg(unix)]
 impl Symbols {
-    pub(super) fn of(library: Library) -> Self {
+    pub(super) fn new(library: Library) -> Self {
         Self {
             handle: unix::Library::from(library).into_raw(),
         }
@@ -41,7 +41,7 @@ impl Drop for Symbols {
 
 #[cfg(not(unix))]
 impl Symbols {
-    pub(super) fn of(library: Library) -> Self {
+    pub(super) fn new(library: Library) -> Self {
         Self { library }
     }
 

@@ -84,7 +84,7 @@ impl CallError {
     /// reported the failure.
     #[must_use]
     pub fn is_from_earlier_work(&self) -> bool {
-        self.class() == ErrorClass::Sticky && code::is_of_work(self.code)
+        self.class() == ErrorClass::Sticky && code::is_work_failure(self.code)
     }
 
     /// Writes the description, or a placeholder.

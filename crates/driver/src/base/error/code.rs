@@ -68,7 +68,7 @@ impl ErrorClass {
 }
 
 /// Returns `true` if a sticky `code` results from work on the device, and not from the call that returned it.
-pub(super) fn is_of_work(code: CUresult) -> bool {
+pub(super) fn is_work_failure(code: CUresult) -> bool {
     !matches!(
         code,
         CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED

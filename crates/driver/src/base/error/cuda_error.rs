@@ -11,11 +11,12 @@ use super::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, Returned,
 };
 
-/// The questions that every error of Curium's crates answers: whether memory is exhausted, whether the context is lost, and the remedy.
+/// The questions that every error of Curium's crates answers: whether memory is exhausted, whether the context is lost,
+/// and the remedy.
 ///
-/// [`Error`] has the same questions as inherent methods. The errors of the libraries above, such as cuBLAS, answer them for the error of
-/// the driver that they contain, and for the codes of the library. Other crates may implement the trait for errors that wrap one of these:
-/// only [`CudaError::wrapped`] is needed.
+/// [`Error`] has the same questions as inherent methods. The errors of the libraries above, such as cuBLAS, answer them
+/// for the error of the driver that they contain, and for the codes of the library. Other crates may implement the
+/// trait for errors that wrap one of these: only [`CudaError::wrapped`] is needed.
 ///
 /// ```
 /// use curium_driver::{CudaError, Error};
@@ -54,7 +55,8 @@ pub trait CudaError: StdError {
         self.class() == ErrorClass::Sticky
     }
 
-    /// Returns `true` if earlier asynchronous work, such as a kernel, failed and this operation only reported the failure.
+    /// Returns `true` if earlier asynchronous work, such as a kernel, failed and this operation only reported the
+    /// failure.
     fn is_from_earlier_work(&self) -> bool {
         self.wrapped().is_some_and(CudaError::is_from_earlier_work)
     }

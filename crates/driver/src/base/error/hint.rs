@@ -29,10 +29,10 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
             "the system limits the time of kernels on a device that draws a desktop: split the work into shorter kernels, or use a device \
              without one; on Windows the limit is `TdrDelay` in the registry",
         )),
-        _ if is_of_a_kernel(code) && is_simulated(driver) => Some(Cow::Borrowed(
+        _ if is_kernel_failure(code) && is_simulated(driver) => Some(Cow::Borrowed(
             "the simulator's report names the kernel, the thread and the PTX line: see stderr or `Simulator::reports`",
         )),
-        _ if is_of_a_kernel(code)
+        _ if is_kernel_failure(code)
             && std::env::var_os("CUDA_LAUNCH_BLOCKING").is_none_or(|value| value != "1") =>
         {
             Some(Cow::Borrowed(
@@ -56,7 +56,7 @@ fn is_simulated(driver: &Driver) -> bool {
 }
 
 /// Returns `true` if `code` reports a failed kernel.
-fn is_of_a_kernel(code: CUresult) -> bool {
+fn is_kernel_failure(code: CUresult) -> bool {
     matches!(
         code,
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS

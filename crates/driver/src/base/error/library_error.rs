@@ -1,7 +1,7 @@
 //! The error type of the crates for NVIDIA's libraries.
 
-/// Declares the error type of a library's crate: `Error`, `Result`, `CallError`, and a type for each kind of operands that the crate
-/// refuses before it calls the library.
+/// Declares the error type of a library's crate: `Error`, `Result`, `CallError`, and a type for each kind of operands
+/// that the crate refuses before it calls the library.
 ///
 /// A refusal is created by `TYPE::refused(operation, problem)`. The status type implements
 /// [`LibraryStatus`](crate::LibraryStatus), and the crate depends on `thiserror`.

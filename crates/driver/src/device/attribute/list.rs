@@ -58,7 +58,8 @@ attributes! {
     CLOCK_RATE: u32 = CU_DEVICE_ATTRIBUTE_CLOCK_RATE;
     /// The alignment requirement of textures, in bytes.
     TEXTURE_ALIGNMENT: usize = CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
-    /// `true` if the device can copy memory while it runs a kernel. See [`ASYNC_ENGINE_COUNT`](Self::ASYNC_ENGINE_COUNT).
+    /// `true` if the device can copy memory while it runs a kernel. See
+    /// [`ASYNC_ENGINE_COUNT`](Self::ASYNC_ENGINE_COUNT).
     GPU_OVERLAP: bool = CU_DEVICE_ATTRIBUTE_GPU_OVERLAP;
     /// The number of multiprocessors.
     MULTIPROCESSOR_COUNT: u32 = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
@@ -179,7 +180,8 @@ attributes! {
     MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH;
     /// The maximum height of a 2D mipmapped texture, in elements.
     MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT;
-    /// The major compute capability. [`Device::compute_capability`](crate::Device::compute_capability) gives both parts.
+    /// The major compute capability. [`Device::compute_capability`](crate::Device::compute_capability) gives both
+    /// parts.
     COMPUTE_CAPABILITY_MAJOR: u32 = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
     /// The minor compute capability.
     COMPUTE_CAPABILITY_MINOR: u32 = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_newer_drivers_are_kept() {
+    fn unknown_values_are_preserved() {
         assert_eq!(ComputeMode::from_raw(9), ComputeMode::Unknown(9));
         assert_eq!(NumaConfig::from_raw(9), NumaConfig::Unknown(9));
         assert_eq!(
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn identifier_of_minus_one_is_none() {
+    fn negative_identifier_is_none() {
         assert_eq!(Option::<u32>::from_raw(-1), None);
         assert_eq!(Option::<u32>::from_raw(0), Some(0));
     }

@@ -42,7 +42,7 @@ pub struct LaunchAttributes<'a> {
 
 // SAFETY: the raw attributes hold numbers, and handles of events that are borrowed for as long as this value lives.
 unsafe impl Send for LaunchAttributes<'_> {}
-// SAFETY: as for `Send`.
+// SAFETY: the raw attributes hold numbers, and handles of events that are borrowed for as long as this value lives.
 unsafe impl Sync for LaunchAttributes<'_> {}
 
 /// The maximum number of attributes of a launch.

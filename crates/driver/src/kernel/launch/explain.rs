@@ -93,15 +93,15 @@ fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
 /// Returns the limit on shared memory that `config` and the kernel's static shared memory exceed together, and the
 /// function that raises it.
 fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
-    let own = kernel.attribute(
-        device,
-        CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
-    );
-    let own = own
+    let static_bytes = kernel
+        .attribute(
+            device,
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+        )
         .ok()
-        .and_then(|own| u128::try_from(own).ok())
+        .and_then(|bytes| u128::try_from(bytes).ok())
         .unwrap_or_default();
-    let asked = own + u128::from(config.shared_bytes);
+    let asked = static_bytes + u128::from(config.shared_bytes);
     let without = limit(
         device,
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
@@ -133,7 +133,8 @@ fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> A
             CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
         )
         .ok()?;
-    let (limit, asked) = (u128::try_from(limit).ok()?, config.block.total());
+    let limit = u128::try_from(limit).ok()?;
+    let asked = config.block.total();
     (asked > limit).then(|| {
         let registers = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or_default();
         Cow::Owned(format!(

@@ -1,4 +1,4 @@
-//! The objects that nodes keep alive.
+//! The objects that nodes of a graph keep alive.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,7 +15,7 @@ pub(crate) enum Resource {
     Kernel(Kernel),
     Event(Event),
     /// The objects that the nodes of a child graph keep.
-    Child(Kept),
+    Child(ResourceSet),
     /// The closure of a host function. The driver retains it for executable graphs.
     Object(ObjectReference),
     /// Memory that also has an owner outside the graph.
@@ -27,14 +27,14 @@ pub(crate) enum Resource {
 
 /// The objects that a set of nodes uses, without duplicates.
 #[derive(Clone, Default)]
-pub(crate) struct Kept(HashMap<usize, Resource>);
+pub(crate) struct ResourceSet(HashMap<usize, Resource>);
 
-impl Kept {
+impl ResourceSet {
     pub(crate) fn add(&mut self, resource: &Resource) {
         match resource {
             // The driver retains these for everything created from the graph.
             Resource::Object(_) => {}
-            Resource::Child(kept) => self.extend(kept),
+            Resource::Child(resources) => self.extend(resources),
             Resource::Lease(lease) => self.add_lease(lease),
             resource => {
                 self.0
@@ -49,21 +49,21 @@ impl Kept {
             Entry::Vacant(vacant) => {
                 vacant.insert(Resource::Lease(lease.clone()));
             }
-            Entry::Occupied(mut known) => {
-                if let (Resource::Lease(known), true) = (known.get_mut(), lease.is_write()) {
-                    known.write_as_well();
+            Entry::Occupied(mut occupied) => {
+                if let (Resource::Lease(existing), true) = (occupied.get_mut(), lease.is_write()) {
+                    existing.write_as_well();
                 }
             }
         }
     }
 
     /// Returns the objects.
-    pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Resource> {
         self.0.values()
     }
 
     pub(super) fn leases(&self) -> impl Iterator<Item = &Lease> {
-        self.resources().filter_map(|resource| {
+        self.iter().filter_map(|resource| {
             if let Resource::Lease(lease) = resource {
                 Some(lease)
             } else {
@@ -73,9 +73,9 @@ impl Kept {
     }
 
     /// Returns the lease of the same memory.
-    pub(super) fn lease_of(&self, lease: &Lease) -> Option<&Lease> {
-        if let Resource::Lease(own) = self.0.get(&lease.key())? {
-            Some(own)
+    pub(super) fn matching_lease(&self, lease: &Lease) -> Option<&Lease> {
+        if let Resource::Lease(existing) = self.0.get(&lease.key())? {
+            Some(existing)
         } else {
             None
         }
@@ -106,7 +106,7 @@ impl Clone for Resource {
         match self {
             Self::Kernel(kernel) => Self::Kernel(kernel.clone()),
             Self::Event(event) => Self::Event(event.share()),
-            Self::Child(kept) => Self::Child(kept.clone()),
+            Self::Child(resources) => Self::Child(resources.clone()),
             Self::Object(object) => Self::Object(object.clone()),
             Self::Lease(lease) => Self::Lease(lease.clone()),
             Self::Semaphores(owners) => Self::Semaphores(Arc::clone(owners)),

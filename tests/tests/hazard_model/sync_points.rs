@@ -8,27 +8,27 @@
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Order {
     /// The order in `driver/src/hazard.rs`.
-    AsWritten,
+    Correct,
     /// An access records the number of sync points before its work is enqueued.
-    NoteBeforeWork,
+    RecordBeforeWork,
     /// A sync point is counted after it was recorded.
     CountAfterRecord,
 }
 
 /// The number of accesses and of sync points.
-const USES: usize = 3;
-const TAILS: usize = 3;
+const ACCESSES: usize = 3;
+const SYNC_POINTS: usize = 3;
 
 #[derive(Clone, Default)]
 struct State {
     /// The number of steps of each thread so far.
     steps: [usize; 2],
     /// The number of enqueued accesses.
-    uses: usize,
+    accesses: usize,
     /// The number of counted sync points.
-    tails: u64,
+    sync_points: u64,
     /// The number recorded by each access.
-    notes: Vec<u64>,
+    recorded: Vec<u64>,
     /// The number of accesses ordered before the last recorded sync point.
     before: usize,
     /// The number of the sync point being created, and of the last one that was waited for.
@@ -44,7 +44,7 @@ pub(crate) fn check(order: Order) -> Result<u64, String> {
 }
 
 fn explore(state: &State, order: Order, path: &mut Vec<usize>) -> Result<u64, String> {
-    let lengths = [2 * USES, 3 * TAILS];
+    let lengths = [2 * ACCESSES, 3 * SYNC_POINTS];
     let mut interleavings = 0;
     for (thread, length) in lengths.into_iter().enumerate() {
         if state.steps[thread] == length {
@@ -54,7 +54,7 @@ fn explore(state: &State, order: Order, path: &mut Vec<usize>) -> Result<u64, St
         path.push(thread);
         next.step(thread, order);
         next.assert_safe()
-            .map_err(|broken| format!("{broken} after the threads took turns as {path:?}"))?;
+            .map_err(|violation| format!("{violation} after the threads took turns as {path:?}"))?;
         interleavings += explore(&next, order, path)?;
         path.pop();
     }
@@ -66,20 +66,20 @@ impl State {
         let step = self.steps[thread];
         self.steps[thread] += 1;
         if thread == 0 {
-            let is_note = (step % 2 == 1) != (order == Order::NoteBeforeWork);
-            if is_note {
-                self.notes.push(self.tails);
+            let is_record = (step % 2 == 1) != (order == Order::RecordBeforeWork);
+            if is_record {
+                self.recorded.push(self.sync_points);
             } else {
-                self.uses += 1;
+                self.accesses += 1;
             }
             return;
         }
         match (step % 3, order == Order::CountAfterRecord) {
             (0, false) | (1, true) => {
-                self.tails += 1;
-                self.current = self.tails;
+                self.sync_points += 1;
+                self.current = self.sync_points;
             }
-            (1, false) | (0, true) => self.before = self.uses,
+            (1, false) | (0, true) => self.before = self.accesses,
             _ => {
                 self.waited = Some(self.current);
                 self.covered = self.before;
@@ -89,11 +89,13 @@ impl State {
 
     /// Checks that every recorded access for which no wait is inserted is covered by an earlier wait.
     fn assert_safe(&self) -> Result<(), String> {
-        for (number, note) in self.notes.iter().enumerate().take(self.uses) {
-            let is_waited_for = self.waited.is_some_and(|tail| tail > *note);
+        for (number, sync_points_seen) in self.recorded.iter().enumerate().take(self.accesses) {
+            let is_waited_for = self
+                .waited
+                .is_some_and(|sync_point| sync_point > *sync_points_seen);
             if is_waited_for && number >= self.covered {
                 return Err(format!(
-                    "use {number} is taken for waited for, of {} that are",
+                    "access {number} is treated as covered by a wait that covers only {} accesses",
                     self.covered
                 ));
             }
