@@ -199,10 +199,10 @@ impl Blas {
 
     /// Returns an error if this thread captures a graph that the stream is not part of.
     #[inline]
-    fn expect_captured(&self, operation: &'static str) -> Result<()> {
+    fn refuse_outside_scope(&self, operation: &'static str) -> Result<()> {
         Ok(self
             .stream
-            .expect_captured(operation, "create the handle on the capture scope")?)
+            .refuse_outside_scope(operation, "create the handle on the capture scope")?)
     }
 
     /// Copies addresses to device memory, on the stream.
@@ -211,7 +211,7 @@ impl Blas {
         operation: &'static str,
         addresses: &[CUdeviceptr],
     ) -> Result<DeviceBuffer<u64>> {
-        self.expect_captured(operation)?;
+        self.refuse_outside_scope(operation)?;
         self.pointer_staging.upload(&self.stream, addresses)
     }
 
@@ -224,7 +224,7 @@ impl Blas {
         operands: impl OperandList,
         call: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
     ) -> Result<()> {
-        self.expect_captured(operation)?;
+        self.refuse_outside_scope(operation)?;
         operands.check_alignments(operation)?;
         self.set_pointer_mode(mode)?;
         let Self {

@@ -78,7 +78,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
         T: AnyBitPattern,
     {
         self.stream()
-            .expect_captured("DeviceBox::get", READ_LATER)?;
+            .refuse_outside_scope("DeviceBox::get", READ_LATER)?;
         self.get_on(self.stream())
             .map_err(|error| error.during("DeviceBox::get"))
     }
@@ -116,7 +116,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
         let target = self.buffer.as_slice_mut();
         target
             .stream()
-            .expect_captured("DeviceBox::set", "use `set_on(scope, …)`")?;
+            .refuse_outside_scope("DeviceBox::set", "use `set_on(scope, …)`")?;
         host::upload("DeviceBox::set", target.stream(), target, &[value])
     }
 

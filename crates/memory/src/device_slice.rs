@@ -158,7 +158,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         T: AnyBitPattern,
     {
         let stream = self.stream();
-        stream.expect_captured("DeviceSlice::copy_to_slice", READ_LATER)?;
+        stream.refuse_outside_scope("DeviceSlice::copy_to_slice", READ_LATER)?;
         self.copy_to_slice_on(stream, target)
             .map_err(|error| error.during("DeviceSlice::copy_to_slice"))
     }
@@ -188,7 +188,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         T: AnyBitPattern,
     {
         let stream = self.stream();
-        stream.expect_captured("DeviceSlice::to_vec", READ_LATER)?;
+        stream.refuse_outside_scope("DeviceSlice::to_vec", READ_LATER)?;
         self.to_vec_on(stream)
             .map_err(|error| error.during("DeviceSlice::to_vec"))
     }

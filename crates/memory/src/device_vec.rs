@@ -335,7 +335,7 @@ impl<T> DeviceVec<T> {
 
     /// Makes room like [`DeviceVec::make_room`], for elements that are written on the vector's own stream.
     fn make_room_on_own(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
-        self.stream().expect_captured(operation, GROW_BEFORE)?;
+        self.stream().refuse_outside_scope(operation, GROW_BEFORE)?;
         self.make_room(operation, additional)
     }
 

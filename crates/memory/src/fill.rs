@@ -48,7 +48,7 @@ pub(crate) fn fill(
     value: &[u8],
 ) -> Result<()> {
     if rows.width == 0 || rows.height == 0 {
-        return stream.expect_captured(operation, PASS_THE_SCOPE);
+        return stream.refuse_outside_scope(operation, PASS_THE_SCOPE);
     }
     let mut guard = AccessGuard::new(stream)?;
     target.tracked.before_write(operation, &mut guard)?;

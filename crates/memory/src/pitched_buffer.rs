@@ -54,7 +54,7 @@ impl<T> PitchedBuffer<T> {
     where
         T: Zeroable,
     {
-        stream.expect_captured("PitchedBuffer::zeroed", ALLOCATE_BEFORE)?;
+        stream.refuse_outside_scope("PitchedBuffer::zeroed", ALLOCATE_BEFORE)?;
         let buffer = Self::allocate("PitchedBuffer::zeroed", stream, width, height)?;
         let end = buffer.whole().end();
         let rows = fill::Rows {
@@ -92,7 +92,7 @@ impl<T> PitchedBuffer<T> {
     where
         T: NoUninit,
     {
-        stream.expect_captured("PitchedBuffer::filled", ALLOCATE_BEFORE)?;
+        stream.refuse_outside_scope("PitchedBuffer::filled", ALLOCATE_BEFORE)?;
         let mut buffer = Self::allocate("PitchedBuffer::filled", stream, width, height)?;
         buffer.as_pitched_mut().fill(value)?;
         Ok(buffer)
@@ -111,7 +111,7 @@ impl<T> PitchedBuffer<T> {
         T: NoUninit,
     {
         const OPERATION: &str = "PitchedBuffer::from_slice";
-        stream.expect_captured(OPERATION, ALLOCATE_BEFORE)?;
+        stream.refuse_outside_scope(OPERATION, ALLOCATE_BEFORE)?;
         size::same_len(OPERATION, width.saturating_mul(height), source.len())?;
         let mut buffer = Self::allocate(OPERATION, stream, width, height)?;
         let extent = Extent::new_2d(width, height);
@@ -137,7 +137,7 @@ impl<T> PitchedBuffer<T> {
         T: Copy,
     {
         self.stream()
-            .expect_captured("PitchedBuffer::try_clone", ALLOCATE_BEFORE)?;
+            .refuse_outside_scope("PitchedBuffer::try_clone", ALLOCATE_BEFORE)?;
         let mut clone = Self::allocate(
             "PitchedBuffer::try_clone",
             self.stream(),

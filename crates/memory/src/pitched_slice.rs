@@ -243,7 +243,7 @@ impl<'a, T> PitchedSlice<'a, T> {
         T: AnyBitPattern,
     {
         self.stream()
-            .expect_captured("PitchedSlice::copy_to_host", READ_LATER)?;
+            .refuse_outside_scope("PitchedSlice::copy_to_host", READ_LATER)?;
         self.copy_to_host_on(self.stream(), target)
             .map_err(|error| error.during("PitchedSlice::copy_to_host"))
     }

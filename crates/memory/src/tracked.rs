@@ -228,7 +228,7 @@ impl Tracked {
     ) -> Result<()> {
         self.end_host_attachment(KERNEL_ARGUMENT)?;
         // The home stream made the last write of the whole buffer, so its device has access.
-        if self.accesses.begin_home(guard, is_write) {
+        if self.accesses.begin_on_owner_stream(guard, is_write) {
             Ok(())
         } else {
             self.admit_other(guard, address, is_write)

@@ -75,7 +75,7 @@ impl<T> UnifiedBuffer<T> {
     where
         T: Zeroable,
     {
-        stream.expect_captured("UnifiedBuffer::zeroed", ALLOCATE_BEFORE)?;
+        stream.refuse_outside_scope("UnifiedBuffer::zeroed", ALLOCATE_BEFORE)?;
         let mut buffer = Self::allocate("UnifiedBuffer::zeroed", stream, len)?;
         buffer.as_slice_mut().zero()?;
         Ok(buffer)
@@ -109,7 +109,7 @@ impl<T> UnifiedBuffer<T> {
         T: NoUninit,
     {
         const OPERATION: &str = "UnifiedBuffer::from_slice";
-        stream.expect_captured(OPERATION, ALLOCATE_BEFORE)?;
+        stream.refuse_outside_scope(OPERATION, ALLOCATE_BEFORE)?;
         let mut buffer = Self::allocate(OPERATION, stream, source.len())?;
         host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;
         Ok(buffer)
@@ -126,7 +126,7 @@ impl<T> UnifiedBuffer<T> {
     where
         T: NoUninit,
     {
-        stream.expect_captured("UnifiedBuffer::filled", ALLOCATE_BEFORE)?;
+        stream.refuse_outside_scope("UnifiedBuffer::filled", ALLOCATE_BEFORE)?;
         let mut buffer = Self::allocate("UnifiedBuffer::filled", stream, len)?;
         buffer.as_slice_mut().fill(value)?;
         Ok(buffer)
@@ -144,7 +144,7 @@ impl<T> UnifiedBuffer<T> {
         T: Copy,
     {
         self.stream()
-            .expect_captured("UnifiedBuffer::try_clone", ALLOCATE_BEFORE)?;
+            .refuse_outside_scope("UnifiedBuffer::try_clone", ALLOCATE_BEFORE)?;
         let mut clone = Self::allocate("UnifiedBuffer::try_clone", self.stream(), self.len)?;
         clone.as_slice_mut().copy_from_device(self)?;
         Ok(clone)

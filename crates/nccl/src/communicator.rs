@@ -183,7 +183,7 @@ impl Communicator {
         let name = operation.name();
         group::expect_none(name)?;
         self.expect_device(name, stream)?;
-        stream.expect_captured(name, PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope(name, PASS_THE_SCOPE)?;
         operation.form.expect_element(self.library())?;
         let form = operation.form;
         let membership = self.membership();

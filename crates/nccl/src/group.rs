@@ -151,7 +151,7 @@ impl<'a> Group<'a> {
             ));
         }
         communicator.expect_device(name, stream)?;
-        stream.expect_captured(name, PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope(name, PASS_THE_SCOPE)?;
         if recorded_capture() != self.capture {
             return Err(ArgumentError::refused(
                 name,

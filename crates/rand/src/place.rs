@@ -95,7 +95,7 @@ impl<M: AsDeviceSliceMut> sealed::Output<Device, M::Element> for M {
         let mut slice = self.as_device_slice_mut();
         let len = slice.len();
         check(len)?;
-        place.stream.expect_captured(
+        place.stream.refuse_outside_scope(
             operation,
             "move the generator to the capture scope with `set_stream`",
         )?;

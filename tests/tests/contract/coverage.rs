@@ -87,10 +87,13 @@ const EXEMPT: &[(&str, &str)] = &[
     ),
     ("Stream::drain", "as for `Context::entered`; see `teardown`"),
     (
-        "Stream::expect_captured",
+        "Stream::refuse_outside_scope",
         "as for `Context::entered`; see `capture_closure`",
     ),
-    ("Stream::expect_running", "as for `Stream::expect_captured`"),
+    (
+        "Stream::expect_running",
+        "as for `Stream::refuse_outside_scope`",
+    ),
     (
         "Stream::pooled_event",
         "as for `Context::entered`; see `event_pool`",
@@ -99,10 +102,13 @@ const EXEMPT: &[(&str, &str)] = &[
         "Stream::record_pooled_event",
         "as for `Stream::pooled_event`",
     ),
-    ("Stream::refuse_capture", "as for `Stream::expect_captured`"),
+    (
+        "Stream::refuse_capture",
+        "as for `Stream::refuse_outside_scope`",
+    ),
     (
         "capture_guard::refuse_wait",
-        "as for `Stream::expect_captured`",
+        "as for `Stream::refuse_outside_scope`",
     ),
     (
         "capture_mode::with_relaxed_capture_mode",

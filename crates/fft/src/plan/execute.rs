@@ -229,7 +229,7 @@ impl<I, O> Plan<I, O> {
         mut output: Option<&mut dyn Operand>,
     ) -> Result<()> {
         self.stream
-            .expect_captured(operation, "create the plan on the capture scope")?;
+            .refuse_outside_scope(operation, "create the plan on the capture scope")?;
         let Self {
             handle,
             stream,

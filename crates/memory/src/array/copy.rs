@@ -31,7 +31,7 @@ impl<T: Texel> Array<T> {
     /// An argument error if the number of elements differs.
     #[doc(alias = "cuMemcpyHtoA")]
     pub fn copy_from_slice(&self, source: &[T]) -> Result<()> {
-        self.stream().expect_captured(
+        self.stream().refuse_outside_scope(
             "Array::copy_from_slice",
             "use `copy_from_slice_on(scope, …)`",
         )?;
@@ -58,7 +58,7 @@ impl<T: Texel> Array<T> {
     #[doc(alias = "cuMemcpyAtoH")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
         self.stream()
-            .expect_captured("Array::copy_to_slice", READ_LATER)?;
+            .refuse_outside_scope("Array::copy_to_slice", READ_LATER)?;
         self.copy_to_slice_on(self.stream(), target)
     }
 
@@ -79,7 +79,8 @@ impl<T: Texel> Array<T> {
     ///
     /// An error of earlier asynchronous work in the context.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.stream().expect_captured("Array::to_vec", READ_LATER)?;
+        self.stream()
+            .refuse_outside_scope("Array::to_vec", READ_LATER)?;
         self.to_vec_on(self.stream())
     }
 
@@ -104,7 +105,7 @@ impl<T: Texel> Array<T> {
     pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
         let instead = "use `copy_region_from_slice_on(scope, …)`";
         self.stream()
-            .expect_captured("Array::copy_region_from_slice", instead)?;
+            .refuse_outside_scope("Array::copy_region_from_slice", instead)?;
         self.copy_region_from_slice_on(self.stream(), region, source)
             .map_err(|error| error.during("Array::copy_region_from_slice"))
     }
@@ -155,7 +156,7 @@ impl<T: Texel> Array<T> {
     /// An argument error if the region is out of bounds or the number of elements differs.
     pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
         self.stream()
-            .expect_captured("Array::copy_region_to_slice", READ_LATER)?;
+            .refuse_outside_scope("Array::copy_region_to_slice", READ_LATER)?;
         self.copy_region_to_slice_on(self.stream(), region, target)
             .map_err(|error| error.during("Array::copy_region_to_slice"))
     }
@@ -207,7 +208,7 @@ impl<T: Texel> Array<T> {
         region: ArrayRegion,
         source: &impl AsDeviceSlice<Element = T>,
     ) -> Result<()> {
-        self.stream().expect_captured(
+        self.stream().refuse_outside_scope(
             "Array::copy_from_device",
             "use `copy_from_device_on(scope, …)`",
         )?;
@@ -229,7 +230,7 @@ impl<T: Texel> Array<T> {
         source: &impl AsDeviceSlice<Element = T>,
     ) -> Result<()> {
         const OPERATION: &str = "Array::copy_from_device_on";
-        stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
         let source = source.as_device_slice();
         self.check(OPERATION, region, source.len())?;
         self.driver()
@@ -256,7 +257,7 @@ impl<T: Texel> Array<T> {
         target: &mut impl AsDeviceSliceMut<Element = T>,
     ) -> Result<()> {
         self.stream()
-            .expect_captured("Array::copy_to_device", "use `copy_to_device_on(scope, …)`")?;
+            .refuse_outside_scope("Array::copy_to_device", "use `copy_to_device_on(scope, …)`")?;
         self.copy_to_device_on(self.stream(), region, target)
             .map_err(|error| error.during("Array::copy_to_device"))
     }
@@ -275,7 +276,7 @@ impl<T: Texel> Array<T> {
         target: &mut impl AsDeviceSliceMut<Element = T>,
     ) -> Result<()> {
         const OPERATION: &str = "Array::copy_to_device_on";
-        stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
         let target = target.as_device_slice_mut();
         self.check(OPERATION, region, target.len())?;
         self.driver()
@@ -302,7 +303,7 @@ impl<T: Texel> Array<T> {
         source: &Self,
         region: ArrayRegion,
     ) -> Result<()> {
-        self.stream().expect_captured(
+        self.stream().refuse_outside_scope(
             "Array::copy_from_array",
             "use `copy_from_array_on(scope, …)`",
         )?;
@@ -325,7 +326,7 @@ impl<T: Texel> Array<T> {
         region: ArrayRegion,
     ) -> Result<()> {
         const OPERATION: &str = "Array::copy_from_array_on";
-        stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
         self.driver().expect_same(source.driver(), OPERATION)?;
         region.check(OPERATION, source.shape())?;
         ArrayRegion { origin, ..region }.check(OPERATION, self.shape())?;

@@ -150,7 +150,7 @@ impl<'a> CopyBatch<'a> {
     #[doc(alias = "cuMemcpy3DBatchAsync")]
     #[doc(alias = "cudaMemcpy3DBatchAsync")]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
-        stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
         let mut guard = AccessGuard::new(stream)?;
         for (to, from) in &self.lines {
             prepare(&mut guard, to, from)?;

@@ -15,7 +15,7 @@ pub(crate) fn copy(
     from: Operand<'_>,
 ) -> Result<()> {
     if to.bytes == 0 {
-        return stream.expect_captured(operation, PASS_THE_SCOPE);
+        return stream.refuse_outside_scope(operation, PASS_THE_SCOPE);
     }
     // `cuMemcpyDtoDAsync` cannot access memory of another device, even if both operands are on it.
     let is_reached =

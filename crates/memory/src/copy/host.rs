@@ -63,7 +63,7 @@ fn upload_captured<T: NoUninit>(
     mut target: DeviceSliceMut<'_, T>,
     source: &[T],
 ) -> Result<()> {
-    stream.expect_captured(operation, PASS_THE_SCOPE)?;
+    stream.refuse_outside_scope(operation, PASS_THE_SCOPE)?;
     if source.is_empty() {
         return Ok(());
     }

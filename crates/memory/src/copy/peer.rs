@@ -15,7 +15,7 @@ pub(crate) fn copy(
     to: Operand<'_>,
     from: Operand<'_>,
 ) -> Result<()> {
-    stream.expect_captured(operation, PASS_THE_SCOPE)?;
+    stream.refuse_outside_scope(operation, PASS_THE_SCOPE)?;
     let to_context = to.stream().context();
     let from_context = from.stream().context();
     connect(to_context, from_context)?;

@@ -109,7 +109,7 @@ pub(crate) fn copy(
     from: &PitchedOperand<'_>,
 ) -> Result<()> {
     same_extent(operation, &to.layout, &from.layout)?;
-    stream.expect_captured(operation, PASS_THE_SCOPE)?;
+    stream.refuse_outside_scope(operation, PASS_THE_SCOPE)?;
     if to.layout.is_empty() {
         return Ok(());
     }

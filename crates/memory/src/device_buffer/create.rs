@@ -164,7 +164,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         T: NoUninit,
     {
         const OPERATION: &str = "DeviceBuffer::from_slice_in";
-        stream.expect_captured(OPERATION, ALLOCATE)?;
+        stream.refuse_outside_scope(OPERATION, ALLOCATE)?;
         let mut buffer = Self::allocate(OPERATION, stream, source.len(), resource)?;
         host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;
         Ok(buffer)
@@ -220,7 +220,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: Zeroable,
     {
-        stream.expect_captured(operation, ALLOCATE)?;
+        stream.refuse_outside_scope(operation, ALLOCATE)?;
         let mut buffer = Self::allocate(operation, stream, len, resource)?;
         buffer.as_slice_mut().zero_on(stream)?;
         Ok(buffer)
@@ -237,7 +237,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: NoUninit,
     {
-        stream.expect_captured(operation, ALLOCATE)?;
+        stream.refuse_outside_scope(operation, ALLOCATE)?;
         let mut buffer = Self::allocate(operation, stream, len, resource)?;
         buffer.as_slice_mut().fill_on(stream, value)?;
         Ok(buffer)
@@ -255,7 +255,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         let bytes = size::bytes::<T>(operation, len)?;
         // A resource that does not allocate in graphs enqueues no work.
         if resource.allocates_in_graphs() {
-            stream.expect_captured(operation, ALLOCATE)?;
+            stream.refuse_outside_scope(operation, ALLOCATE)?;
         }
         let pointer = if stream.is_created_by_capture() {
             allocate_captured(operation, &resource, stream, bytes, Self::ALIGNMENT)?

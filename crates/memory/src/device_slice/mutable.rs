@@ -139,7 +139,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: NoUninit,
     {
         let stream = self.stream();
-        stream.expect_captured(
+        stream.refuse_outside_scope(
             "DeviceSliceMut::copy_from_slice",
             "use `copy_from_slice_on(scope, …)`",
         )?;
@@ -236,7 +236,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: Copy,
     {
-        self.stream().expect_captured(
+        self.stream().refuse_outside_scope(
             "DeviceSliceMut::copy_from_device",
             "use `copy_from_device_on(scope, …)`",
         )?;
@@ -322,7 +322,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: NoUninit,
     {
         self.stream()
-            .expect_captured("DeviceSliceMut::fill", "use `fill_on(scope, …)`")?;
+            .refuse_outside_scope("DeviceSliceMut::fill", "use `fill_on(scope, …)`")?;
         self.fill_on(self.stream(), value)
             .map_err(|error| error.during("DeviceSliceMut::fill"))
     }
@@ -359,7 +359,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: Zeroable,
     {
         self.stream()
-            .expect_captured("DeviceSliceMut::zero", "use `zero_on(scope)`")?;
+            .refuse_outside_scope("DeviceSliceMut::zero", "use `zero_on(scope)`")?;
         self.zero_on(self.stream())
             .map_err(|error| error.during("DeviceSliceMut::zero"))
     }

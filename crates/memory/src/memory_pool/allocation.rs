@@ -23,7 +23,7 @@ unsafe impl Resource for MemoryPool {
         Request::new("MemoryPool::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         self.driver()
             .expect_same(stream.driver(), "MemoryPool::allocate")?;
-        stream.expect_captured("MemoryPool::allocate", ALLOCATE)?;
+        stream.refuse_outside_scope("MemoryPool::allocate", ALLOCATE)?;
         let mut raw: CUdeviceptr = 0;
         let pool = self.as_raw();
         // SAFETY: `raw` is a valid pointer, and the pool and the stream are live.

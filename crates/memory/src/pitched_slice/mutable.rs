@@ -109,7 +109,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         T: Copy,
     {
         self.stream()
-            .expect_captured("PitchedSliceMut::copy_from", "use `copy_from_on(scope, …)`")?;
+            .refuse_outside_scope("PitchedSliceMut::copy_from", "use `copy_from_on(scope, …)`")?;
         self.copy_from_on(self.stream(), source)
             .map_err(|error| error.during("PitchedSliceMut::copy_from"))
     }
@@ -172,7 +172,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        self.stream().expect_captured(
+        self.stream().refuse_outside_scope(
             "PitchedSliceMut::copy_from_host",
             "use `copy_from_host_on(scope, …)`",
         )?;
@@ -196,7 +196,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     {
         const OPERATION: &str = "PitchedSliceMut::copy_from_host_on";
         copies::same_extent(OPERATION, &self.layout, source.layout())?;
-        stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
+        stream.refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
         if self.layout.is_empty() {
             return Ok(());
         }
@@ -237,7 +237,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         T: NoUninit,
     {
         self.stream()
-            .expect_captured("PitchedSliceMut::fill", "use `fill_on(scope, …)`")?;
+            .refuse_outside_scope("PitchedSliceMut::fill", "use `fill_on(scope, …)`")?;
         self.fill_on(self.stream(), value)
             .map_err(|error| error.during("PitchedSliceMut::fill"))
     }

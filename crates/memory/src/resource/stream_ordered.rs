@@ -38,7 +38,7 @@ unsafe impl Resource for StreamOrdered {
             alignment,
             DRIVER_ALIGNMENT,
         )?;
-        stream.expect_captured("StreamOrdered::allocate", ALLOCATE)?;
+        stream.refuse_outside_scope("StreamOrdered::allocate", ALLOCATE)?;
         let mut raw: CUdeviceptr = 0;
         // SAFETY: `raw` is a valid pointer, and the stream is live.
         let result = unsafe {

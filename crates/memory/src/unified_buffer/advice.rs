@@ -97,7 +97,7 @@ impl<T> UnifiedBuffer<T> {
         const OPERATION: &str = "UnifiedBuffer::advise";
         let (address, bytes) = self.byte_range(OPERATION, range)?;
         self.stream()
-            .expect_captured(OPERATION, NOT_WHILE_CAPTURING)?;
+            .refuse_outside_scope(OPERATION, NOT_WHILE_CAPTURING)?;
         if bytes == 0 {
             return Ok(());
         }

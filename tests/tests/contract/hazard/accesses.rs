@@ -35,7 +35,7 @@ fn writer(test: &TestDriver, accesses: &Accesses) -> Graph {
 fn begins_at_home(accesses: &Accesses, stream: &Stream) -> [bool; 2] {
     [false, true].map(|is_write| {
         let mut guard = AccessGuard::new(stream).expect("the stream belongs to no capture");
-        accesses.begin_home(&mut guard, is_write)
+        accesses.begin_on_owner_stream(&mut guard, is_write)
     })
 }
 

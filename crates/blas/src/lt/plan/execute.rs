@@ -123,7 +123,7 @@ impl MatmulPlan {
 
     #[inline]
     fn check_stream(&self, stream: &Stream) -> Result<()> {
-        stream.expect_captured(OPERATION, "pass the capture scope")?;
+        stream.refuse_outside_scope(OPERATION, "pass the capture scope")?;
         if stream.context().as_raw() == self.lt.context().as_raw() {
             return Ok(());
         }
