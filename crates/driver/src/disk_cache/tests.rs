@@ -198,7 +198,7 @@ fn concurrent_readers_read_complete_entries() {
         }
         for _ in 0..40 {
             if let Some(found) = cache.get(&key("a")).expect("it is read") {
-                assert!((1..=4).any(|writer| found == contents(writer)));
+                assert!((1..=4).any(|writer| found == vec![writer; 50_000]));
             }
         }
     });

@@ -78,7 +78,7 @@ impl LaunchLeases {
         launch_holding(
             &self.record,
             &self.leases,
-            |lease, allocation| lease.order_launch(allocation, stream),
+            |lease: &Lease, allocation: &mut Allocation| lease.order_launch(allocation, stream),
             |launches| enqueue(launches, launch),
         )
     }
