@@ -19,7 +19,7 @@ const VARIABLE: &str = "CURIUM_CALLED";
 /// # Panics
 ///
 /// Panics if the test fails or the file cannot be written.
-pub(crate) fn noting_calls(test: impl FnOnce()) {
+pub(crate) fn noting_calls<R>(test: impl FnOnce() -> R) -> R {
     let Some(path) = std::env::var_os(VARIABLE) else {
         return test();
     };
@@ -30,10 +30,11 @@ pub(crate) fn noting_calls(test: impl FnOnce()) {
             list.lock().insert(call.function);
         }
     });
-    test();
+    let outcome = test();
     drop(guard);
     let called = std::mem::take(&mut *called.lock());
     append(&path, &called).expect("the file that CURIUM_CALLED names can be written");
+    outcome
 }
 
 /// Writes all names in one call, so that the lines of several processes do not mix.

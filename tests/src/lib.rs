@@ -23,8 +23,11 @@ mod samples;
 mod soak;
 pub mod stream_work;
 mod test_driver;
+mod test_result;
 #[cfg(target_os = "linux")]
 mod two_processes;
+
+pub use curium_test_macros::{driver_test, simulator_test};
 
 pub use self::c_library::c_library;
 pub use self::context_stack::{ContextStack, CreatedContext};
@@ -49,5 +52,6 @@ pub use self::test_driver::{
     TestDriver, looks_for_races, on_driver, on_incomplete_simulator, on_simulator,
     shared_handle_types, uses_cuda,
 };
+pub use self::test_result::{TestError, TestOutcome, TestResult};
 #[cfg(target_os = "linux")]
 pub use self::two_processes::{Peer, in_two_processes};

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::uses_cuda;
+use crate::{TestOutcome, uses_cuda};
 
 /// The environment variable with the name of the test that a process was started for.
 const CHILD: &str = "CURIUM_TEST_CHILD";
@@ -21,11 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// # Panics
 ///
 /// Panics if the test fails in its process or is not found there.
-pub fn in_own_process(name: &str, test: impl FnOnce()) {
+pub fn in_own_process<R: TestOutcome>(name: &str, test: impl FnOnce() -> R) -> R {
     if uses_cuda() {
-        in_new_process(name, test);
+        in_new_process(name, test)
     } else {
-        test();
+        test()
     }
 }
 
@@ -35,12 +35,12 @@ pub fn in_own_process(name: &str, test: impl FnOnce()) {
 /// # Panics
 ///
 /// Panics if the test fails in its process, the process exits with an error, or the test is not found there.
-pub fn in_new_process(name: &str, test: impl FnOnce()) {
+pub fn in_new_process<R: TestOutcome>(name: &str, test: impl FnOnce() -> R) -> R {
     if OtherProcess::is_this(name) {
-        test();
-    } else {
-        drop(OtherProcess::start(name, Stdio::null()).expect_success());
+        return test();
     }
+    drop(OtherProcess::start(name, Stdio::null()).expect_success());
+    R::skipped()
 }
 
 /// Runs `test` in a new process as [`in_new_process`] does, and passes its standard output and standard error to

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::called::noting_calls;
 use crate::gate::HeldUp;
+use crate::test_result::TestOutcome;
 
 /// The driver of one test: a simulator of its own, or this machine's driver.
 pub struct TestDriver {
@@ -61,57 +62,69 @@ pub fn looks_for_races() -> bool {
 ///
 /// # Panics
 ///
-/// Panics if the test fails, makes the library [leak memory](Driver::leaked_memory), or leaks an object of its
+/// Panics if the test panics, makes the library [leak memory](Driver::leaked_memory), or leaks an object of its
 /// simulator.
 #[expect(
     clippy::print_stdout,
     reason = "the output of the tests lists those that were skipped"
 )]
-pub fn on_driver(test: impl FnOnce(&TestDriver)) {
+pub fn on_driver<R: TestOutcome>(test: impl FnOnce(&TestDriver) -> R) -> R {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
         let _turn = TURN.lock();
         let run = || {
             let driver = Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver");
-            TestDriver::new(driver, None).expect_no_leak(test);
+            TestDriver::new(driver, None).expect_no_leak(test)
         };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| noting_calls(run))) {
+        catch_unwind(AssertUnwindSafe(|| noting_calls(run))).unwrap_or_else(|panic| {
             if !panic.is::<HeldUp>() {
                 resume_unwind(panic);
             }
             println!("skipped: this test blocks work, and launches wait here");
-        }
+            R::skipped()
+        })
     } else {
-        simulate(Config::new(), |driver| driver.expect_no_leak(test));
+        simulate(Config::new(), |driver| driver.expect_no_leak(test))
     }
 }
 
 /// Runs a test that requires a certain configuration, injected faults or call counts: on the simulator only.
-pub fn on_simulator(config: Config, test: impl FnOnce(&TestDriver, &Simulator)) {
+pub fn on_simulator<R: TestOutcome>(
+    config: Config,
+    test: impl FnOnce(&TestDriver, &Simulator) -> R,
+) -> R {
     if uses_cuda() {
-        return;
+        return R::skipped();
     }
     simulate(config, |driver| {
-        test(
-            driver,
-            driver.simulator().expect("this driver is a simulator"),
-        );
-    });
+        let simulator = driver.simulator().expect("this driver is a simulator");
+        test(driver, simulator)
+    })
 }
 
 /// Runs a test that calls functions the simulator may not support yet: on the simulator only.
-pub fn on_incomplete_simulator(config: Config, test: impl FnOnce(&TestDriver)) {
-    if !uses_cuda() {
-        let driver = simulated(config);
-        test(&driver);
+pub fn on_incomplete_simulator<R: TestOutcome>(
+    config: Config,
+    test: impl FnOnce(&TestDriver) -> R,
+) -> R {
+    if uses_cuda() {
+        return R::skipped();
+    }
+    let driver = simulated(config);
+    let outcome = test(&driver);
+    if !outcome.is_failure() {
         driver.assert_nothing_leaks();
     }
+    outcome
 }
 
-fn simulate(config: Config, test: impl FnOnce(&TestDriver)) {
+fn simulate<R: TestOutcome>(config: Config, test: impl FnOnce(&TestDriver) -> R) -> R {
     let driver = simulated(config);
-    test(&driver);
-    driver.assert_clean();
+    let outcome = test(&driver);
+    if !outcome.is_failure() {
+        driver.assert_clean();
+    }
+    outcome
 }
 
 fn simulated(mut config: Config) -> TestDriver {
@@ -204,11 +217,14 @@ impl TestDriver {
         value
     }
 
-    /// Runs a test, during which the library must not leak memory. Other tests that use this machine's driver wait
-    /// meanwhile, so the leak is this test's.
-    fn expect_no_leak(&self, test: impl FnOnce(&Self)) {
+    /// Runs a test, during which the library must not leak memory. Other tests that use this machine's driver wait meanwhile, so the leak
+    /// is this test's.
+    fn expect_no_leak<R: TestOutcome>(&self, test: impl FnOnce(&Self) -> R) -> R {
         let before = self.driver.leaked_memory();
-        test(self);
+        let outcome = test(self);
+        if outcome.is_failure() {
+            return outcome;
+        }
         let after = self.driver.leaked_memory();
         // Memory of a lost context cannot be freed.
         let is_expected =
@@ -217,6 +233,7 @@ impl TestDriver {
             is_expected,
             "the library leaks memory in this test: {before:?}, then {after:?}"
         );
+        outcome
     }
 
     fn is_lost(&self) -> bool {

@@ -55,7 +55,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
-const ARROWS: [(&str, &[&str]); 30] = [
+const ARROWS: [(&str, &[&str]); 31] = [
     ("curium-sys", &[]),
     ("curium-ptx", &[]),
     ("curium-sim", &["curium-ptx", "curium-sys"]),
@@ -160,6 +160,7 @@ const ARROWS: [(&str, &[&str]); 30] = [
             "curium-sim",
         ],
     ),
+    ("curium-test-macros", &[]),
     (
         "curium-tests",
         &[
@@ -169,6 +170,7 @@ const ARROWS: [(&str, &[&str]); 30] = [
             "curium-nvrtc",
             "curium-sim",
             "curium-sys",
+            "curium-test-macros",
         ],
     ),
     ("xtask", &[]),

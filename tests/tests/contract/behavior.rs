@@ -34,7 +34,7 @@ use std::ptr;
 
 use curium_driver::{Driver, Result};
 use curium_sys::{CUcontext, CUfunction, CUmodule, CUresult};
-use curium_tests::{ContextStack, CreatedContext, TestDriver};
+use curium_tests::{ContextStack, CreatedContext, TestDriver, TestResult};
 
 const OK: CUresult = CUresult::CUDA_SUCCESS;
 const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
@@ -51,11 +51,12 @@ fn code(result: Result<()>) -> CUresult {
 }
 
 /// Runs `body` with the primary context of the first device current.
-fn in_context(test: &TestDriver, body: impl FnOnce(&Driver)) {
+fn in_context<R>(test: &TestDriver, body: impl FnOnce(&Driver) -> R) -> R {
     let context = test.context();
     let stack = ContextStack::push(test.driver(), &[context.as_raw()]);
-    body(test.driver());
+    let outcome = body(test.driver());
     stack.assert_unchanged();
+    outcome
 }
 
 /// Returns the context that is current on this thread.
@@ -66,9 +67,10 @@ fn current(driver: &Driver) -> CUcontext {
 }
 
 /// Returns a module and its kernel, loaded in the current context.
-fn loaded(driver: &Driver) -> (CUmodule, CUfunction) {
-    let image = std::ffi::CString::new(curium_tests::kernels::FILL).expect("PTX has no NUL");
-    let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
+fn loaded(driver: &Driver) -> TestResult<(CUmodule, CUfunction)> {
+    let image = std::ffi::CString::new(curium_tests::kernels::FILL)?;
+    let mut module = ptr::null_mut();
+    let mut function = ptr::null_mut();
     assert_eq!(
         returned!(
             driver,
@@ -83,13 +85,14 @@ fn loaded(driver: &Driver) -> (CUmodule, CUfunction) {
         ),
         OK
     );
-    (module, function)
+    Ok((module, function))
 }
 
 /// Runs `body` with a context current that is not the primary context.
-fn in_created_context(test: &TestDriver, body: impl FnOnce(&Driver, CUcontext)) {
+fn in_created_context<R>(test: &TestDriver, body: impl FnOnce(&Driver, CUcontext) -> R) -> R {
     let context = CreatedContext::new(&test.device());
     let stack = ContextStack::push(test.driver(), &[context.as_raw()]);
-    body(test.driver(), context.as_raw());
+    let outcome = body(test.driver(), context.as_raw());
     stack.assert_unchanged();
+    outcome
 }

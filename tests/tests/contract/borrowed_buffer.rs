@@ -7,7 +7,7 @@ use curium_driver::{DevicePointer, Error, Function, Graph, LaunchConfig, Library
 use curium_memory::{
     AddressRange, BorrowedBuffer, DeviceBuffer, DeviceSlice, Mapping, MemoryAccess, PhysicalMemory,
 };
-use curium_tests::{Gate, TestDriver, kernels, on_driver};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, kernels};
 
 const LEN: usize = 1024;
 const BYTES: usize = 2 << 20;
@@ -25,20 +25,19 @@ impl Drop for Owner {
     }
 }
 
-fn mapping(test: &TestDriver) -> Mapping {
-    let memory = PhysicalMemory::new(&test.device(), BYTES).expect("memory suffices");
+fn mapping(test: &TestDriver) -> TestResult<Mapping> {
+    let memory = PhysicalMemory::new(&test.device(), BYTES)?;
     let mapping =
         AddressRange::reserve(test.driver(), BYTES).and_then(|range| range.map(0, &memory));
-    let mapping = mapping.expect("it fits");
-    mapping
-        .set_access(&test.device(), MemoryAccess::ReadWrite)
-        .expect("the device can be given access");
-    mapping
+    let mapping = mapping?;
+    mapping.set_access(&test.device(), MemoryAccess::ReadWrite)?;
+    Ok(mapping)
 }
 
 /// Returns a buffer in a mapping, and a flag that is set when the mapping is dropped.
-fn buffer(test: &TestDriver) -> (BorrowedBuffer<u32, Owner>, Arc<AtomicBool>) {
-    let (mapping, has_ended) = (mapping(test), Arc::default());
+fn buffer(test: &TestDriver) -> TestResult<(BorrowedBuffer<u32, Owner>, Arc<AtomicBool>)> {
+    let mapping = mapping(test)?;
+    let has_ended = Arc::default();
     let pointer = mapping.as_pointer().cast();
     let owner = Owner {
         _mapping: mapping,
@@ -46,155 +45,135 @@ fn buffer(test: &TestDriver) -> (BorrowedBuffer<u32, Owner>, Arc<AtomicBool>) {
     };
     // SAFETY: the mapping has this many bytes, is accessible to the device, and is not used elsewhere.
     let buffer = unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, owner) };
-    (buffer.expect("the pointer is aligned"), has_ended)
+    Ok((buffer?, has_ended))
 }
 
-#[test]
-fn borrowed_buffer_is_copied_filled_and_passed_to_kernels() {
-    on_driver(|test| {
-        let (stream, (mut buffer, _)) = (test.stream(), buffer(test));
-        let source: Vec<u32> = (0..LEN as u32).collect();
-        buffer
-            .as_slice_mut()
-            .copy_from_slice(&source)
-            .expect("the lengths are equal");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), source);
-        let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
-        target
-            .as_slice_mut()
-            .copy_from_device(&buffer)
-            .expect("the lengths are equal");
-        assert_eq!(target.to_vec().expect("the buffer can be read"), source);
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
-        let fill = library
-            .kernel::<(&mut [u32], u32, u32)>("fill")
-            .expect("there is such a kernel");
-        let config = LaunchConfig::for_elements(LEN as u32);
-        // SAFETY: `fill` writes exactly the words of the buffer.
-        unsafe { fill.launch(&stream, config, (&mut buffer, 9, LEN as u32)) }
-            .expect("it can be launched");
-        assert_eq!(
-            buffer
-                .slice(1000..)
-                .and_then(DeviceSlice::to_vec)
-                .expect("it can be read"),
-            [9; 24]
-        );
-    });
+/// A borrowed buffer is copied filled and passed to kernels.
+#[driver_test]
+fn borrowed_buffer_is_copied_filled_and_launched(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let (mut buffer, _) = buffer(test)?;
+    let source: Vec<u32> = (0..LEN as u32).collect();
+    buffer.as_slice_mut().copy_from_slice(&source)?;
+    assert_eq!(buffer.to_vec()?, source);
+    let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN)?;
+    target.as_slice_mut().copy_from_device(&buffer)?;
+    assert_eq!(target.to_vec()?, source);
+    let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+    let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
+    let config = LaunchConfig::for_elements(LEN as u32);
+    // SAFETY: `fill` writes exactly the words of the buffer.
+    unsafe { fill.launch(&stream, config, (&mut buffer, 9, LEN as u32)) }?;
+    assert_eq!(buffer.slice(1000..).and_then(DeviceSlice::to_vec)?, [9; 24]);
+    Ok(())
 }
 
-#[test]
-fn owner_of_a_buffer_dropped_while_pending_is_dropped_after_the_work() {
-    on_driver(|test| {
-        let (other, (mut buffer, has_ended)) = (test.stream(), buffer(test));
-        let gate = Gate::on(&other);
-        buffer
-            .as_slice_mut()
-            .fill_on(&other, 5)
-            .expect("memory can be filled");
-        std::thread::scope(|scope| {
-            let dropping = scope.spawn(|| drop(buffer));
-            std::thread::sleep(std::time::Duration::from_millis(5));
-            assert!(
-                !has_ended.load(Ordering::Acquire),
-                "the memory was unmapped while the device used it"
-            );
-            gate.open();
-            dropping.join().expect("dropping does not panic");
-        });
-        assert!(has_ended.load(Ordering::Acquire));
-    });
-}
-
-#[test]
-fn owner_is_returned_once_the_work_is_done() {
-    on_driver(|test| {
-        let (mut buffer, has_ended) = buffer(test);
-        buffer.as_slice_mut().fill(5).expect("memory can be filled");
-        let owner = buffer.into_owner().expect("no graph uses the memory");
-        assert!(!has_ended.load(Ordering::Acquire));
-        test.assert_calls(Function::cuMemUnmap, 1, || drop(owner));
-    });
-}
-
-#[test]
-fn graph_keeps_the_owner_of_the_memory_that_it_uses() {
-    on_driver(|test| {
-        let (stream, (mut buffer, has_ended)) = (test.stream(), buffer(test));
-        let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
-        buffer.as_slice_mut().fill(5).expect("memory can be filled");
-        let graph = Graph::capture(&test.context(), |scope| {
-            target.as_slice_mut().copy_from_device_on(scope, &buffer)
-        });
-        let mut executable = graph
-            .and_then(|graph| graph.instantiate())
-            .expect("the copy can be captured");
-        let (buffer, error) = buffer
-            .into_owner()
-            .expect_err("a graph uses the memory")
-            .into_parts();
-        assert!(
-            error
-                .to_string()
-                .contains("BorrowedBuffer::into_owner: a graph uses the memory"),
-            "{error}"
-        );
-        drop(buffer);
+/// An owner of a buffer dropped while pending is dropped after the work.
+#[driver_test]
+fn owner_is_dropped_after_pending_work(test: &TestDriver) -> TestResult {
+    let other = test.stream();
+    let (mut buffer, has_ended) = buffer(test)?;
+    let gate = Gate::on(&other);
+    buffer.as_slice_mut().fill_on(&other, 5)?;
+    std::thread::scope(|scope| {
+        let dropping = scope.spawn(|| drop(buffer));
+        std::thread::sleep(std::time::Duration::from_millis(5));
         assert!(
             !has_ended.load(Ordering::Acquire),
-            "the graph still uses it"
+            "the memory was unmapped while the device used it"
         );
-        executable.launch(&stream).expect("it can be launched");
-        assert_eq!(target.to_vec().expect("the buffer can be read"), [5; LEN]);
-        drop(executable);
-        assert!(has_ended.load(Ordering::Acquire));
+        gate.open();
+        dropping.join().expect("dropping does not panic");
     });
+    assert!(has_ended.load(Ordering::Acquire));
+    Ok(())
 }
 
-#[test]
-fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
-    on_driver(|test| {
-        let (stream, scope_error) = (test.stream(), "the stream is being captured");
-        for (address, len, expected) in [
-            (0, 4, "null pointer"),
-            (2, 4, "misaligned address (0x2, alignment 4)"),
-            (256, 0, "zero length"),
-        ] {
-            // SAFETY: the pointer is not used.
-            let buffer = unsafe {
-                BorrowedBuffer::<u32, _>::new(&stream, DevicePointer::from_raw(address), len, ())
-            };
-            let error = buffer.expect_err("there is no such memory");
-            assert!(
-                matches!(error, Error::Argument(_)) && error.to_string().contains(expected),
-                "{error}"
-            );
-        }
-        let graph = Graph::capture(&test.context(), |scope| {
-            // SAFETY: as above.
-            let buffer = unsafe {
-                BorrowedBuffer::<u32, _>::new(scope, DevicePointer::from_raw(256), 4, ())
-            };
-            assert!(
-                buffer
-                    .expect_err("the stream belongs to a capture")
-                    .to_string()
-                    .contains(scope_error)
-            );
-            Ok::<_, Error>(())
-        });
-        drop(graph.expect("the capture ends"));
+#[driver_test]
+fn owner_is_returned_once_the_work_is_done(test: &TestDriver) -> TestResult {
+    let (mut buffer, has_ended) = buffer(test)?;
+    buffer.as_slice_mut().fill(5)?;
+    let owner = buffer.into_owner()?;
+    assert!(!has_ended.load(Ordering::Acquire));
+    test.assert_calls(Function::cuMemUnmap, 1, || drop(owner));
+    Ok(())
+}
+
+#[driver_test]
+fn graph_keeps_the_memory_owner(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let (mut buffer, has_ended) = buffer(test)?;
+    let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN)?;
+    buffer.as_slice_mut().fill(5)?;
+    let graph = Graph::capture(&test.context(), |scope| {
+        target.as_slice_mut().copy_from_device_on(scope, &buffer)
     });
+    let mut executable = graph.and_then(|graph| graph.instantiate())?;
+    let (buffer, error) = buffer
+        .into_owner()
+        .expect_err("a graph uses the memory")
+        .into_parts();
+    assert!(
+        error
+            .to_string()
+            .contains("BorrowedBuffer::into_owner: a graph uses the memory"),
+        "{error}"
+    );
+    drop(buffer);
+    assert!(
+        !has_ended.load(Ordering::Acquire),
+        "the graph still uses it"
+    );
+    executable.launch(&stream)?;
+    assert_eq!(target.to_vec()?, [5; LEN]);
+    drop(executable);
+    assert!(has_ended.load(Ordering::Acquire));
+    Ok(())
+}
+
+/// Pointers that are null or not aligned make no buffer.
+#[driver_test]
+fn null_and_misaligned_pointers_are_refused(test: &TestDriver) -> TestResult {
+    let (stream, scope_error) = (test.stream(), "the stream is being captured");
+    for (address, len, expected) in [
+        (0, 4, "null pointer"),
+        (2, 4, "misaligned address (0x2, alignment 4)"),
+        (256, 0, "zero length"),
+    ] {
+        // SAFETY: the pointer is not used.
+        let buffer = unsafe {
+            BorrowedBuffer::<u32, _>::new(&stream, DevicePointer::from_raw(address), len, ())
+        };
+        let error = buffer.expect_err("there is no such memory");
+        assert!(
+            matches!(error, Error::Argument(_)) && error.to_string().contains(expected),
+            "{error}"
+        );
+    }
+    let graph = Graph::capture(&test.context(), |scope| {
+        // SAFETY: as above.
+        let buffer =
+            unsafe { BorrowedBuffer::<u32, _>::new(scope, DevicePointer::from_raw(256), 4, ()) };
+        assert!(
+            buffer
+                .expect_err("the stream belongs to a capture")
+                .to_string()
+                .contains(scope_error)
+        );
+        Ok::<_, Error>(())
+    });
+    drop(graph?);
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::Result;
     use curium_memory::{BorrowedBuffer, Mapping, MemoryAccess};
 
-    use crate::operations::{Fixture, LEN, Operation, boxed, made, pass};
+    use crate::operations::{Fixture, LEN, Operation, Operations, boxed, made, pass};
     use crate::virtual_memory::operations::map;
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("BorrowedBuffer::to_vec_on", |fixture| {
             let buffer = foreign(fixture)?;
             buffer.to_vec_on(&fixture.other)?;
@@ -217,6 +196,8 @@ pub(crate) mod operations {
             made(buffer)
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 
     /// Returns a buffer of words in a mapping.
     fn foreign(fixture: &Fixture) -> Result<BorrowedBuffer<u32, Mapping>> {

@@ -16,7 +16,7 @@ use curium_sys::{
     CUdeviceptr, CUgraph, CUgraphExec, CUresult, CUstreamCaptureMode,
     CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus,
 };
-use curium_tests::{TestDriver, kernels, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels};
 
 fn begin(stream: &Stream, mode: CUstreamCaptureMode) -> Result<()> {
     // SAFETY: the stream is live.
@@ -42,15 +42,15 @@ fn end(stream: &Stream) -> (CUgraph, Result<()>) {
 }
 
 /// Returns the graph of the work that `work` enqueues on a stream.
-fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
-    begin(stream, Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).expect("a capture can begin");
+fn captured(stream: &Stream, work: impl FnOnce()) -> TestResult<CUgraph> {
+    begin(stream, Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
     work();
     let (graph, result) = end(stream);
-    result.expect("the capture is valid");
-    graph
+    result?;
+    Ok(graph)
 }
 
-fn instantiated(stream: &Stream, graph: CUgraph) -> CUgraphExec {
+fn instantiated(stream: &Stream, graph: CUgraph) -> TestResult<CUgraphExec> {
     let mut executable = ptr::null_mut();
     let instantiate = || {
         // SAFETY: the graph is live, the address is valid for writes of an executable graph handle, and the context is current.
@@ -61,32 +61,29 @@ fn instantiated(stream: &Stream, graph: CUgraph) -> CUgraphExec {
             )
         }
     };
-    let result = stream
-        .context()
-        .scoped(instantiate)
-        .expect("the context can be current");
-    result.expect("the graph can be instantiated");
-    executable
+    let result = stream.context().scoped(instantiate)?;
+    result?;
+    Ok(executable)
 }
 
 /// Launches a graph `times` times, waits, and destroys it.
-fn run(stream: &Stream, graph: CUgraph, times: usize) {
-    let executable = instantiated(stream, graph);
-    destroy(stream, graph);
+fn run(stream: &Stream, graph: CUgraph, times: usize) -> TestResult {
+    let executable = instantiated(stream, graph)?;
+    destroy(stream, graph)?;
     for _ in 0..times {
         // SAFETY: the executable is live; its nodes use only the test's own memory.
-        unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }
-            .expect("a graph can be launched");
+        unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }?;
     }
-    stream.synchronize().expect("a stream can be synchronized");
+    stream.synchronize()?;
     // SAFETY: the executable is live, and its launches are done.
-    unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }
-        .expect("an executable can be destroyed");
+    unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }?;
+    Ok(())
 }
 
-fn destroy(stream: &Stream, graph: CUgraph) {
+fn destroy(stream: &Stream, graph: CUgraph) -> TestResult {
     // SAFETY: the graph is live, and the test does not use it again.
-    unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
+    unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }?;
+    Ok(())
 }
 
 fn status(stream: &Stream) -> CUstreamCaptureStatus {
@@ -147,14 +144,10 @@ fn wait(stream: &Stream, event: &Event) -> Result<()> {
 }
 
 /// Allocates four words on the device that only the test's raw calls access.
-fn words(test: &TestDriver) -> DeviceBuffer<u32> {
-    let buffer = DeviceBuffer::from_slice(&test.stream(), &[0_u32; 4]).expect("memory suffices");
-    assert_eq!(
-        buffer.to_vec().expect("the buffer can be read"),
-        [0; 4],
-        "the memory is ready"
-    );
-    buffer
+fn words(test: &TestDriver) -> TestResult<DeviceBuffer<u32>> {
+    let buffer = DeviceBuffer::from_slice(&test.stream(), &[0_u32; 4])?;
+    assert_eq!(buffer.to_vec()?, [0; 4], "the memory is ready");
+    Ok(buffer)
 }
 
 fn address(buffer: &DeviceBuffer<u32>) -> CUdeviceptr {
@@ -174,196 +167,194 @@ unsafe extern "C" fn count(data: *mut c_void) {
     unsafe { &*data.cast::<AtomicU32>() }.fetch_add(1, Ordering::Relaxed);
 }
 
-#[test]
-fn captured_work_runs_at_the_launch_of_its_graph() {
-    on_driver(|test| {
-        let (stream, first, second) = (test.stream(), words(test), words(test));
-        let graph = captured(&stream, || {
-            fill(&stream, address(&first), 7, 4).expect("a fill can be captured");
-            copy(&stream, address(&second), address(&first), 16).expect("a copy can be captured");
-            fill(&stream, address(&first), 9, 2).expect("a fill can be captured");
-        });
-        stream.synchronize().expect("a stream can be synchronized");
-        assert_eq!((values(&first), values(&second)), (vec![0; 4], vec![0; 4]));
-        run(&stream, graph, 2);
-        assert_eq!(
-            (values(&first), values(&second)),
-            (vec![9, 9, 7, 7], vec![7; 4])
-        );
-    });
+#[driver_test]
+fn captured_work_runs_at_each_launch(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let first = words(test)?;
+    let second = words(test)?;
+    let graph = captured(&stream, || {
+        fill(&stream, address(&first), 7, 4).expect("a fill can be captured");
+        copy(&stream, address(&second), address(&first), 16).expect("a copy can be captured");
+        fill(&stream, address(&first), 9, 2).expect("a fill can be captured");
+    })?;
+    stream.synchronize()?;
+    assert_eq!((values(&first), values(&second)), (vec![0; 4], vec![0; 4]));
+    run(&stream, graph, 2)?;
+    assert_eq!(
+        (values(&first), values(&second)),
+        (vec![9, 9, 7, 7], vec![7; 4])
+    );
+    Ok(())
 }
 
-#[test]
-fn copies_of_host_memory_read_and_write_it_at_each_launch() {
-    on_driver(|test| {
-        let (stream, device) = (test.stream(), words(test));
-        let pinned = |values: [u32; 4]| {
-            let mut buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 4, PinnedFlags::empty())
-                .expect("memory suffices");
-            buffer.copy_from_slice(&values);
-            buffer
-        };
-        let (mut from, to) = (pinned([1, 2, 3, 4]), pinned([0; 4]));
-        let graph = captured(&stream, || {
-            let (driver, raw) = (stream.driver(), stream.as_raw());
-            // SAFETY: both sides have 16 bytes, and outlive the graph.
-            unsafe {
-                call!(
-                    driver,
-                    cuMemcpyHtoDAsync_v2(address(&device), from.as_ptr().cast(), 16, raw)
-                )
-            }
-            .expect("a copy can be captured");
-            let target = to.as_ptr().cast_mut().cast();
-            // SAFETY: as above.
-            unsafe {
-                call!(
-                    driver,
-                    cuMemcpyDtoHAsync_v2(target, address(&device), 16, raw)
-                )
-            }
-            .expect("a copy can be captured");
-        });
-        from[0] = 5;
-        run(&stream, graph, 1);
-        assert_eq!(
-            values(&device),
-            [5, 2, 3, 4],
-            "the copy ran at the launch of the graph"
-        );
-        assert_eq!(to[..], [5, 2, 3, 4]);
-    });
-}
-
-#[test]
-fn captured_launch_keeps_the_arguments_of_the_capture() {
-    on_driver(|test| {
-        let (stream, buffer) = (test.stream(), words(test));
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-        let kernel = library
-            .kernel::<(CUdeviceptr, u32, u32)>("fill")
-            .expect("the library has the kernel");
-        let graph = captured(&stream, || {
-            for value in [3, 8] {
-                let count = value / 2;
-                // SAFETY: the buffer has at least as many words as are filled.
-                unsafe {
-                    kernel.launch(
-                        &stream,
-                        LaunchConfig::for_elements(count),
-                        (address(&buffer), value, count),
-                    )
-                }
-                .expect("a launch can be captured");
-            }
-        });
-        run(&stream, graph, 1);
-        assert_eq!(values(&buffer), [8; 4]);
-    });
-}
-
-#[test]
-fn captured_host_function_is_called_at_each_launch() {
-    on_driver(|test| {
-        let (stream, calls) = (test.stream(), AtomicU32::new(0));
-        let graph = captured(&stream, || {
-            let data = (&raw const calls).cast_mut().cast();
-            // SAFETY: the counter outlives the graph.
-            unsafe {
-                call!(
-                    stream.driver(),
-                    cuLaunchHostFunc(stream.as_raw(), Some(count), data)
-                )
-            }
-            .expect("a host function can be captured");
-        });
-        assert_eq!(calls.load(Ordering::Relaxed), 0);
-        run(&stream, graph, 3);
-        assert_eq!(calls.load(Ordering::Relaxed), 3);
-    });
-}
-
-#[test]
-fn memory_allocated_in_a_capture_belongs_to_the_graph() {
-    on_driver(|test| {
-        let (stream, result) = (test.stream(), words(test));
-        let graph = captured(&stream, || {
-            let mut memory = 0;
-            // SAFETY: the address is valid for writes.
-            unsafe {
-                call!(
-                    stream.driver(),
-                    cuMemAllocAsync(&raw mut memory, 16, stream.as_raw())
-                )
-            }
-            .expect("an allocation can be captured");
-            fill(&stream, memory, 6, 4).expect("a fill can be captured");
-            copy(&stream, address(&result), memory, 16).expect("a copy can be captured");
-            // SAFETY: the memory was allocated above, and every access comes before.
-            unsafe { call!(stream.driver(), cuMemFreeAsync(memory, stream.as_raw())) }
-                .expect("a free can be captured");
-        });
-        run(&stream, graph, 2);
-        assert_eq!(values(&result), [6; 4]);
-    });
-}
-
-#[test]
-fn graph_launched_in_a_capture_is_refused() {
-    on_driver(|test| {
-        let (stream, buffer) = (test.stream(), words(test));
-        let inner = captured(&stream, || {
-            fill(&stream, address(&buffer), 4, 4).expect("a fill can be captured");
-        });
-        let executable = instantiated(&stream, inner);
-        destroy(&stream, inner);
-        begin(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED).expect("a capture can begin");
-        // SAFETY: the executable is live; the memory of its node is the test's own.
-        let launched =
-            unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) };
-        assert_eq!(
-            code(launched),
-            Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
-        );
-        // The documentation does not specify whether this invalidates the capture.
-        let (graph, _) = end(&stream);
-        if !graph.is_null() {
-            destroy(&stream, graph);
+/// Copies of host memory read and write it at each launch.
+#[driver_test]
+fn host_copies_run_at_each_launch(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let device = words(test)?;
+    let pinned = |values: [u32; 4]| -> TestResult<_> {
+        let mut buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 4, PinnedFlags::empty())?;
+        buffer.copy_from_slice(&values);
+        Ok(buffer)
+    };
+    let mut from = pinned([1, 2, 3, 4])?;
+    let to = pinned([0; 4])?;
+    let graph = captured(&stream, || {
+        let driver = stream.driver();
+        let raw = stream.as_raw();
+        // SAFETY: both sides have 16 bytes, and outlive the graph.
+        unsafe {
+            call!(
+                driver,
+                cuMemcpyHtoDAsync_v2(address(&device), from.as_ptr().cast(), 16, raw)
+            )
         }
-        assert_eq!(
-            status(&stream),
-            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
-        );
-        // SAFETY: the executable is live, and was never launched.
-        unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }
-            .expect("an executable can be destroyed");
-        assert_eq!(values(&buffer), [0; 4]);
-    });
+        .expect("a copy can be captured");
+        let target = to.as_ptr().cast_mut().cast();
+        // SAFETY: as above.
+        unsafe {
+            call!(
+                driver,
+                cuMemcpyDtoHAsync_v2(target, address(&device), 16, raw)
+            )
+        }
+        .expect("a copy can be captured");
+    })?;
+    from[0] = 5;
+    run(&stream, graph, 1)?;
+    assert_eq!(
+        values(&device),
+        [5, 2, 3, 4],
+        "the copy ran at the launch of the graph"
+    );
+    assert_eq!(to[..], [5, 2, 3, 4]);
+    Ok(())
 }
 
-#[test]
-fn captured_value_operations_run_in_order() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 2, PinnedFlags::DEVICE_MAP)
-            .expect("memory suffices");
-        let first = buffer.as_ptr().expose_provenance() as u64;
-        let graph = captured(&stream, || {
-            let (driver, raw) = (stream.driver(), stream.as_raw());
-            // SAFETY: the address is aligned and in the buffer, which outlives the graph.
-            unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first, 3, 0)) }
-                .expect("a write can be captured");
-            // SAFETY: as above; the value was written before.
-            unsafe { call!(driver, cuStreamWaitValue32_v2(raw, first, 3, 0)) }
-                .expect("a wait can be captured");
-            // SAFETY: as above.
-            unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first + 4, 4, 0)) }
-                .expect("a write can be captured");
-        });
-        assert_eq!(buffer[..], [0, 0]);
-        run(&stream, graph, 1);
-        assert_eq!(buffer[..], [3, 4]);
-    });
+#[driver_test]
+fn captured_launch_keeps_its_arguments(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let buffer = words(test)?;
+    let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+    let kernel = library.kernel::<(CUdeviceptr, u32, u32)>("fill")?;
+    let graph = captured(&stream, || {
+        for value in [3, 8] {
+            let count = value / 2;
+            // SAFETY: the buffer has at least as many words as are filled.
+            unsafe {
+                kernel.launch(
+                    &stream,
+                    LaunchConfig::for_elements(count),
+                    (address(&buffer), value, count),
+                )
+            }
+            .expect("a launch can be captured");
+        }
+    })?;
+    run(&stream, graph, 1)?;
+    assert_eq!(values(&buffer), [8; 4]);
+    Ok(())
+}
+
+#[driver_test]
+fn captured_host_function_is_called_at_each_launch(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let calls = AtomicU32::new(0);
+    let graph = captured(&stream, || {
+        let data = (&raw const calls).cast_mut().cast();
+        // SAFETY: the counter outlives the graph.
+        unsafe {
+            call!(
+                stream.driver(),
+                cuLaunchHostFunc(stream.as_raw(), Some(count), data)
+            )
+        }
+        .expect("a host function can be captured");
+    })?;
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    run(&stream, graph, 3)?;
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+    Ok(())
+}
+
+#[driver_test]
+fn memory_allocated_in_a_capture_belongs_to_the_graph(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let result = words(test)?;
+    let graph = captured(&stream, || {
+        let mut memory = 0;
+        // SAFETY: the address is valid for writes.
+        unsafe {
+            call!(
+                stream.driver(),
+                cuMemAllocAsync(&raw mut memory, 16, stream.as_raw())
+            )
+        }
+        .expect("an allocation can be captured");
+        fill(&stream, memory, 6, 4).expect("a fill can be captured");
+        copy(&stream, address(&result), memory, 16).expect("a copy can be captured");
+        // SAFETY: the memory was allocated above, and every access comes before.
+        unsafe { call!(stream.driver(), cuMemFreeAsync(memory, stream.as_raw())) }
+            .expect("a free can be captured");
+    })?;
+    run(&stream, graph, 2)?;
+    assert_eq!(values(&result), [6; 4]);
+    Ok(())
+}
+
+#[driver_test]
+fn graph_launched_in_a_capture_is_refused(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let buffer = words(test)?;
+    let inner = captured(&stream, || {
+        fill(&stream, address(&buffer), 4, 4).expect("a fill can be captured");
+    })?;
+    let executable = instantiated(&stream, inner)?;
+    destroy(&stream, inner)?;
+    begin(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
+    // SAFETY: the executable is live; the memory of its node is the test's own.
+    let launched = unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) };
+    assert_eq!(
+        code(launched),
+        Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+    );
+    // The documentation does not specify whether this invalidates the capture.
+    let (graph, _) = end(&stream);
+    if !graph.is_null() {
+        destroy(&stream, graph)?;
+    }
+    assert_eq!(
+        status(&stream),
+        CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+    );
+    // SAFETY: the executable is live, and was never launched.
+    unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }?;
+    assert_eq!(values(&buffer), [0; 4]);
+    Ok(())
+}
+
+#[driver_test]
+fn captured_value_operations_run_in_order(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 2, PinnedFlags::DEVICE_MAP)?;
+    let first = buffer.as_ptr().expose_provenance() as u64;
+    let graph = captured(&stream, || {
+        let driver = stream.driver();
+        let raw = stream.as_raw();
+        // SAFETY: the address is aligned and in the buffer, which outlives the graph.
+        unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first, 3, 0)) }
+            .expect("a write can be captured");
+        // SAFETY: as above; the value was written before.
+        unsafe { call!(driver, cuStreamWaitValue32_v2(raw, first, 3, 0)) }
+            .expect("a wait can be captured");
+        // SAFETY: as above.
+        unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first + 4, 4, 0)) }
+            .expect("a write can be captured");
+    })?;
+    assert_eq!(buffer[..], [0, 0]);
+    run(&stream, graph, 1)?;
+    assert_eq!(buffer[..], [3, 4]);
+    Ok(())
 }
 
 /// Returns the capture mode of this thread.
@@ -380,31 +371,30 @@ fn mode_set(driver: &Driver) -> CUstreamCaptureMode {
     found
 }
 
-#[test]
-fn capture_mode_of_the_thread_is_restored_after_a_panic_in_a_relaxed_operation() {
-    on_driver(|test| {
-        let driver = test.driver();
-        let panics = || -> Result<()> {
-            assert_eq!(
-                mode_set(driver),
-                CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED
-            );
-            panic!("this panic is part of the test")
-        };
-        let before = mode_set(driver);
-        assert_eq!(before, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
-        let relaxed = [
-            catch_unwind(AssertUnwindSafe(|| {
-                with_relaxed_capture_mode(driver, panics)
-            })),
-            catch_unwind(AssertUnwindSafe(|| {
-                with_relaxed_capture_mode_if_possible(driver, panics)
-            })),
-        ];
-        assert!(
-            relaxed.iter().all(std::result::Result::is_err),
-            "the panic propagates"
+/// A capture mode of the thread is restored after a panic in a relaxed operation.
+#[driver_test]
+fn panic_restores_the_capture_mode(test: &TestDriver) {
+    let driver = test.driver();
+    let panics = || -> Result<()> {
+        assert_eq!(
+            mode_set(driver),
+            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED
         );
-        assert_eq!(mode_set(driver), before);
-    });
+        panic!("this panic is part of the test")
+    };
+    let before = mode_set(driver);
+    assert_eq!(before, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
+    let relaxed = [
+        catch_unwind(AssertUnwindSafe(|| {
+            with_relaxed_capture_mode(driver, panics)
+        })),
+        catch_unwind(AssertUnwindSafe(|| {
+            with_relaxed_capture_mode_if_possible(driver, panics)
+        })),
+    ];
+    assert!(
+        relaxed.iter().all(std::result::Result::is_err),
+        "the panic propagates"
+    );
+    assert_eq!(mode_set(driver), before);
 }

@@ -5,7 +5,7 @@ mod twins;
 
 use curium_driver::{Error, Event, EventFlags, Graph, Kernel, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
-use curium_tests::{TestDriver, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver};
 
 const LEN: usize = 64;
 
@@ -29,9 +29,9 @@ const DOUBLE: &str =
 
 type Double = Kernel<(&'static mut [f32], u32)>;
 
-fn double(test: &TestDriver) -> Double {
-    let library = Library::from_ptx(test.driver(), DOUBLE).expect("the PTX is valid");
-    library.kernel("double").expect("the kernel is there")
+fn double(test: &TestDriver) -> TestResult<Double> {
+    let library = Library::from_ptx(test.driver(), DOUBLE)?;
+    Ok(library.kernel("double")?)
 }
 
 fn launch(kernel: &Double, stream: &Stream, buffer: &mut DeviceBuffer<f32>) -> Result<(), Error> {
@@ -54,88 +54,84 @@ fn assert_refused<T>(result: Result<T, Error>, reason: &str) {
     );
 }
 
-#[test]
-fn fill_that_the_graph_would_miss_is_refused_and_the_one_that_is_captured_gives_two() {
-    on_driver(|test| {
-        let (context, stream, double) = (test.context(), test.stream(), double(test));
-        let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN]).expect("memory suffices");
-        let refused = Graph::capture(&context, |scope| {
-            x.as_slice_mut().fill(1.0)?;
-            launch(&double, scope, &mut x)
-        });
-        // A regression test: the operation ran immediately instead, and three launches gave 8.
-        assert_refused(refused, "fill_on(scope, …)");
-        let graph = Graph::capture(&context, |scope| {
-            x.as_slice_mut().fill_on(scope, 1.0)?;
-            launch(&double, scope, &mut x)
-        });
-        let graph = graph.expect("both are captured");
-        assert_eq!(graph.nodes().expect("it can be queried").len(), 2);
-        let mut executable = graph.instantiate().expect("the graph is valid");
-        for _ in 0..3 {
-            executable.launch(&stream).expect("it can be launched");
-        }
-        assert_eq!(x.to_vec().expect("the buffer can be read"), [2.0; LEN]);
+/// A fill that the graph would miss is refused and the one that is captured gives two.
+#[driver_test]
+fn uncaptured_fill_is_refused(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let stream = test.stream();
+    let double = double(test)?;
+    let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN])?;
+    let refused = Graph::capture(&context, |scope| {
+        x.as_slice_mut().fill(1.0)?;
+        launch(&double, scope, &mut x)
     });
+    // A regression test: the operation ran immediately instead, and three launches gave 8.
+    assert_refused(refused, "fill_on(scope, …)");
+    let graph = Graph::capture(&context, |scope| {
+        x.as_slice_mut().fill_on(scope, 1.0)?;
+        launch(&double, scope, &mut x)
+    });
+    let graph = graph?;
+    assert_eq!(graph.nodes()?.len(), 2);
+    let mut executable = graph.instantiate()?;
+    for _ in 0..3 {
+        executable.launch(&stream)?;
+    }
+    assert_eq!(x.to_vec()?, [2.0; LEN]);
+    Ok(())
 }
 
-#[test]
-fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_threads_it_is_not() {
-    on_driver(|test| {
-        let (context, stream, double) = (test.context(), test.stream(), double(test));
-        let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN]).expect("memory suffices");
-        let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
-        event.record(&stream).expect("the stream is live");
-        let mut empty = Graph::new(&context)
-            .and_then(|graph| graph.instantiate())
-            .expect("a graph may be empty");
-        let scope_or_fork = "pass the capture scope or one of its forks";
-        let graph = Graph::capture(&context, |scope| {
-            assert_refused(launch(&double, &stream, &mut x), scope_or_fork);
-            assert_refused(event.record(&stream), scope_or_fork);
-            assert_refused(stream.wait_event(&event), scope_or_fork);
-            assert_refused(x.as_slice_mut().fill_on(&stream, 3.0), scope_or_fork);
-            assert_refused(stream.synchronize(), "cannot be captured");
-            assert_refused(event.synchronize(), "cannot be captured");
-            assert_refused(context.synchronize(), "cannot be captured");
-            assert_refused(empty.launch(&stream), "no graph can contain it");
-            assert_refused(empty.upload(&stream), "no graph can contain it");
-            assert_refused(
-                stream.launch_host_function(|| ()),
-                "`CaptureScope::add_host` adds a function to the graph",
-            );
-            assert_refused(
-                pollster::block_on(stream.completion()),
-                "no graph can contain it",
-            );
-            assert!(
-                stream.is_finished().is_ok() && event.is_finished().is_ok(),
-                "a query enqueues nothing"
-            );
-            std::thread::scope(|threads| {
-                let other = threads
-                    .spawn(|| launch(&double, &stream, &mut x).and_then(|()| stream.synchronize()));
-                other
-                    .join()
-                    .expect("the thread ends")
-                    .expect("other threads are not restricted");
-            });
-            launch(&double, &scope.fork()?, &mut x)
-        });
-        assert_eq!(
-            graph
-                .expect("the fork belongs to the capture")
-                .nodes()
-                .expect("it can be queried")
-                .len(),
-            1
+/// Work of the driver on other streams is refused in the closure and on other threads it is not.
+#[driver_test]
+fn closure_refuses_work_on_other_streams(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let stream = test.stream();
+    let double = double(test)?;
+    let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN])?;
+    let event = Event::new(&context, EventFlags::empty())?;
+    event.record(&stream)?;
+    let mut empty = Graph::new(&context).and_then(|graph| graph.instantiate())?;
+    let scope_or_fork = "pass the capture scope or one of its forks";
+    let graph = Graph::capture(&context, |scope| {
+        assert_refused(launch(&double, &stream, &mut x), scope_or_fork);
+        assert_refused(event.record(&stream), scope_or_fork);
+        assert_refused(stream.wait_event(&event), scope_or_fork);
+        assert_refused(x.as_slice_mut().fill_on(&stream, 3.0), scope_or_fork);
+        assert_refused(stream.synchronize(), "cannot be captured");
+        assert_refused(event.synchronize(), "cannot be captured");
+        assert_refused(context.synchronize(), "cannot be captured");
+        assert_refused(empty.launch(&stream), "no graph can contain it");
+        assert_refused(empty.upload(&stream), "no graph can contain it");
+        assert_refused(
+            stream.launch_host_function(|| ()),
+            "`CaptureScope::add_host` adds a function to the graph",
         );
-        assert_eq!(x.to_vec().expect("the buffer can be read"), [2.0; LEN]);
+        assert_refused(
+            pollster::block_on(stream.completion()),
+            "no graph can contain it",
+        );
+        assert!(
+            stream.is_finished().is_ok() && event.is_finished().is_ok(),
+            "a query enqueues nothing"
+        );
+        std::thread::scope(|threads| {
+            let other = threads
+                .spawn(|| launch(&double, &stream, &mut x).and_then(|()| stream.synchronize()));
+            other
+                .join()
+                .expect("the thread ends")
+                .expect("other threads are not restricted");
+        });
+        launch(&double, &scope.fork()?, &mut x)
     });
+    assert_eq!(graph?.nodes()?.len(), 1);
+    assert_eq!(x.to_vec()?, [2.0; LEN]);
+    Ok(())
 }
 
+/// Operands without elements and advice are refused as well.
 #[test]
-fn operands_without_elements_and_advice_are_refused_as_well() {
+fn empty_operands_and_advice_are_refused() -> TestResult {
     use curium_memory::copy::CopyBatch;
     use curium_memory::{
         DecompressBatch, Extent, HostPitchedSlice, HostPitchedSliceMut, MemoryAdvice,
@@ -144,12 +140,12 @@ fn operands_without_elements_and_advice_are_refused_as_well() {
 
     const NOTHING: Extent = Extent::new_2d(0, 4);
     const TIGHT: Pitch = Pitch::tight::<u32>(NOTHING);
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let stream = test.stream();
-        let mut x = DeviceBuffer::<u32>::from_slice(&stream, &[1; LEN]).expect("memory suffices");
-        let source = DeviceBuffer::<u32>::from_slice(&stream, &[1; LEN]).expect("memory suffices");
+        let mut x = DeviceBuffer::<u32>::from_slice(&stream, &[1; LEN])?;
+        let source = DeviceBuffer::<u32>::from_slice(&stream, &[1; LEN])?;
         let device = MemoryLocation::from(&test.device());
-        let managed = UnifiedBuffer::from_slice(&stream, &[1_u32; LEN]).expect("memory suffices");
+        let managed = UnifiedBuffer::from_slice(&stream, &[1_u32; LEN])?;
         let graph = Graph::capture(&test.context(), |_| {
             let is_missed = "missing from the graph";
             // A regression test: all of these returned success.
@@ -193,88 +189,76 @@ fn operands_without_elements_and_advice_are_refused_as_well() {
             assert_refused(managed.advise(.., MemoryAdvice::ReadMostly), is_missed);
             Ok::<_, Error>(())
         });
-        assert!(
-            graph
-                .expect("the capture is intact")
-                .nodes()
-                .expect("it can be queried")
-                .is_empty()
-        );
-    });
+        assert!(graph?.nodes()?.is_empty());
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn closure_within_a_closure_enqueues_on_its_own_scope_only() {
-    on_driver(|test| {
-        let (context, double) = (test.context(), double(test));
-        let mut x =
-            DeviceBuffer::from_slice(&test.stream(), &[1.0_f32; LEN]).expect("memory suffices");
-        let outer = Graph::capture(&context, |outer| {
-            let inner = Graph::capture(&context, |inner| {
-                assert_refused(launch(&double, outer, &mut x), "pass the capture scope");
-                launch(&double, inner, &mut x)
-            });
-            assert_eq!(inner?.nodes()?.len(), 1);
-            launch(&double, outer, &mut x)?;
-            launch(&double, outer, &mut x)
+/// A closure within a closure enqueues on its own scope only.
+#[driver_test]
+fn nested_closure_enqueues_on_its_own_scope(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let double = double(test)?;
+    let mut x = DeviceBuffer::from_slice(&test.stream(), &[1.0_f32; LEN])?;
+    let outer = Graph::capture(&context, |outer| {
+        let inner = Graph::capture(&context, |inner| {
+            assert_refused(launch(&double, outer, &mut x), "pass the capture scope");
+            launch(&double, inner, &mut x)
         });
-        assert_eq!(
-            outer
-                .expect("both are captured")
-                .nodes()
-                .expect("it can be queried")
-                .len(),
-            2
-        );
+        assert_eq!(inner?.nodes()?.len(), 1);
+        launch(&double, outer, &mut x)?;
+        launch(&double, outer, &mut x)
     });
+    assert_eq!(outer?.nodes()?.len(), 2);
+    Ok(())
 }
 
-#[test]
-fn thread_is_unrestricted_when_the_closure_has_failed_or_panicked() {
-    on_driver(|test| {
-        let (context, stream, double) = (test.context(), test.stream(), double(test));
-        let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN]).expect("memory suffices");
-        Graph::capture(&context, |_| {
-            Err(Error::argument("work", "fails as it should"))
+/// A thread is unrestricted when the closure has failed or panicked.
+#[driver_test]
+fn thread_is_unrestricted_after_a_failed_closure(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let stream = test.stream();
+    let double = double(test)?;
+    let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN])?;
+    Graph::capture(&context, |_| {
+        Err(Error::argument("work", "fails as it should"))
+    })
+    .expect_err("the work fails");
+    launch(&double, &stream, &mut x)?;
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        Graph::capture(&context, |_| -> Result<(), Error> {
+            panic!("part of the test")
         })
-        .expect_err("the work fails");
-        launch(&double, &stream, &mut x).expect("the closure has ended");
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            Graph::capture(&context, |_| -> Result<(), Error> {
-                panic!("part of the test")
-            })
-        }));
-        assert!(panicked.is_err(), "the panic propagates");
-        launch(&double, &stream, &mut x).expect("the closure has ended");
-        assert_eq!(x.to_vec().expect("the buffer can be read"), [4.0; LEN]);
+    }));
+    assert!(panicked.is_err(), "the panic propagates");
+    launch(&double, &stream, &mut x)?;
+    assert_eq!(x.to_vec()?, [4.0; LEN]);
+    Ok(())
+}
+
+/// Dropping and closing within the closure is no work of the graph and works.
+#[driver_test]
+fn closure_may_drop_and_close_objects(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let stream = test.stream();
+    let x = zeroes(&stream)?;
+    let y = zeroes(&stream)?;
+    let graph = Graph::capture(&context, |_| {
+        drop(x);
+        y.close().map_err(|returned| returned.error)
     });
+    assert!(graph?.nodes()?.is_empty());
+    Ok(())
 }
 
+fn zeroes(stream: &Stream) -> TestResult<DeviceBuffer<f32>> {
+    Ok(DeviceBuffer::zeroed(stream, LEN)?)
+}
+
+/// A closure may return any error that an error of this crate becomes.
 #[test]
-fn dropping_and_closing_within_the_closure_is_no_work_of_the_graph_and_works() {
-    on_driver(|test| {
-        let (context, stream) = (test.context(), test.stream());
-        let (x, y) = (zeroes(&stream), zeroes(&stream));
-        let graph = Graph::capture(&context, |_| {
-            drop(x);
-            y.close().map_err(|returned| returned.error)
-        });
-        assert!(
-            graph
-                .expect("neither is refused")
-                .nodes()
-                .expect("it can be queried")
-                .is_empty()
-        );
-    });
-}
-
-fn zeroes(stream: &Stream) -> DeviceBuffer<f32> {
-    DeviceBuffer::zeroed(stream, LEN).expect("memory suffices")
-}
-
-#[test]
-fn closure_may_return_any_error_that_an_error_of_this_crate_becomes() {
+fn closure_may_return_any_error_type() -> TestResult {
     #[derive(Debug)]
     enum Own {
         Driver(Error),
@@ -285,9 +269,11 @@ fn closure_may_return_any_error_that_an_error_of_this_crate_becomes() {
             Self::Driver(error)
         }
     }
-    on_driver(|test| {
-        let (context, stream, double) = (test.context(), test.stream(), double(test));
-        let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN]).expect("memory suffices");
+    on_driver(|test| -> TestResult {
+        let context = test.context();
+        let stream = test.stream();
+        let double = double(test)?;
+        let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN])?;
         let captured = Graph::capture(&context, |scope| -> Result<(), Own> {
             launch(&double, scope, &mut x)?;
             Ok(())
@@ -306,7 +292,7 @@ fn closure_may_return_any_error_that_an_error_of_this_crate_becomes() {
             Err("text")?
         });
         assert_eq!(boxed.expect_err("the work fails").to_string(), "text");
-        let mut graph = Graph::new(&context).expect("a graph can be created");
+        let mut graph = Graph::new(&context)?;
         let failed = graph
             .capture_into(&[], |_| Err(Own::Other))
             .expect_err("the work fails");
@@ -316,7 +302,9 @@ fn closure_may_return_any_error_that_an_error_of_this_crate_becomes() {
             .run(&stream, (), (), |_| Err(Own::Other))
             .expect_err("the work fails");
         assert!(matches!(ran, Own::Other));
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// Functions that enqueue work or wait on the host, by prefix. A deallocation may free in stream order and wait for a
@@ -351,39 +339,38 @@ const ENQUEUING: &[&str] = &[
 /// Returns the enqueuing or waiting functions that this thread called outside of captures nested in the current one.
 #[cfg(not(miri))]
 fn enqueued_by<T>(operation: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
-    use std::sync::{Arc, Mutex};
+    use parking_lot::Mutex;
+    use std::sync::Arc;
 
-    let (calls, depth, thread) = (
-        Arc::new(Mutex::new(Vec::new())),
-        Mutex::new(0),
-        std::thread::current().id(),
-    );
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let depth = Mutex::new(0);
+    let thread = std::thread::current().id();
     let seen = Arc::clone(&calls);
     let observer = curium_driver::observe_calls(move |call: &curium_driver::Call<'_>| {
-        let (name, mut depth) = (
-            call.function.name(),
-            depth.lock().expect("nothing panics here"),
-        );
+        let name = call.function.name();
+        let mut depth = depth.lock();
         if std::thread::current().id() != thread {
             return;
         }
         *depth += i32::from(name.starts_with("cuStreamBeginCapture"))
             - i32::from(name == "cuStreamEndCapture");
         if *depth == 0 && ENQUEUING.iter().any(|begin| name.starts_with(begin)) {
-            seen.lock().expect("nothing panics here").push(name);
+            seen.lock().push(name);
         }
     });
     let value = operation();
     drop(observer);
-    let calls = calls.lock().expect("nothing panics here").clone();
+    let calls = calls.lock().clone();
     (value, calls)
 }
 
+/// No operation enqueues work that the graph would miss.
+///
 /// No operation on a stream outside the capture enqueues work, and an error that names an alternative names an existing
 /// function.
 #[test]
 #[cfg(not(miri))]
-fn no_operation_enqueues_work_that_the_graph_would_miss() {
+fn no_operation_escapes_the_graph() {
     use std::collections::BTreeSet;
 
     use crate::operations::{self, Fixture};
@@ -393,7 +380,9 @@ fn no_operation_enqueues_work_that_the_graph_would_miss() {
         .map(|(name, _)| name)
         .collect();
     on_driver(|test| {
-        let (mut refused, mut named, mut wrong) = (0, 0, Vec::new());
+        let mut refused = 0;
+        let mut named = 0;
+        let mut wrong = Vec::new();
         for (name, operation) in operations::all() {
             // Parts of an operation that is checked before it binds its arguments.
             if name.starts_with("Accesses::") || name.contains("::bind") {
@@ -441,18 +430,21 @@ fn no_operation_enqueues_work_that_the_graph_would_miss() {
     });
 }
 
+/// Copies to memory of the host name memory that a graph can write.
 #[test]
-fn copies_to_memory_of_the_host_name_memory_that_a_graph_can_write() {
+fn error_suggests_memory_that_a_graph_can_write() -> TestResult {
     use curium_memory::{MappedBuffer, PinnedBuffer, PinnedFlags, copy};
 
-    on_driver(|test| {
-        let (context, stream) = (test.context(), test.stream());
-        let mut x = DeviceBuffer::from_slice(&stream, &[3_u32; 16]).expect("memory suffices");
-        let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 16).expect("memory suffices");
-        let mut pinned = Some(
-            PinnedBuffer::from_slice(&context, &[5; 16], PinnedFlags::empty())
-                .expect("memory suffices"),
-        );
+    on_driver(|test| -> TestResult {
+        let context = test.context();
+        let stream = test.stream();
+        let mut x = DeviceBuffer::from_slice(&stream, &[3_u32; 16])?;
+        let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 16)?;
+        let mut pinned = Some(PinnedBuffer::from_slice(
+            &context,
+            &[5; 16],
+            PinnedFlags::empty(),
+        )?);
         let read = "copy to a `MappedBuffer` with `copy_from_device_on(scope, …)`, and read it with `host_view`";
         let graph = Graph::capture(&context, |scope| {
             assert_refused(x.to_vec(), read);
@@ -478,16 +470,13 @@ fn copies_to_memory_of_the_host_name_memory_that_a_graph_can_write() {
             assert!(error.to_string().contains(read), "{error}");
             x.as_slice_mut().copy_from_device_on(scope, &mapped)
         });
-        let mut executable = graph
-            .and_then(|graph| graph.instantiate())
-            .expect("the copy is captured");
+        let mut executable = graph.and_then(|graph| graph.instantiate())?;
         for value in [4, 6] {
-            mapped
-                .host_view_mut()
-                .expect("nothing uses the memory")
-                .fill(value);
-            executable.launch(&stream).expect("it can be launched");
-            assert_eq!(x.to_vec().expect("the buffer can be read"), [value; 16]);
+            mapped.host_view_mut()?.fill(value);
+            executable.launch(&stream)?;
+            assert_eq!(x.to_vec()?, [value; 16]);
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }

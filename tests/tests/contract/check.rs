@@ -6,7 +6,9 @@ use curium_driver::{
 };
 use curium_memory::DeviceBuffer;
 use curium_sim::{Checks, Config, Report, ReportKind, Severity, Simulator};
-use curium_tests::{TestDriver, kernels, looks_for_races, on_simulator, uses_cuda};
+use curium_tests::{
+    TestDriver, TestResult, kernels, looks_for_races, on_simulator, simulator_test, uses_cuda,
+};
 
 /// Two warps that exchange words through shared memory, with `BARRIER` replaced by the code in between.
 pub(crate) const EXCHANGE: &str = ".version 8.0
@@ -42,83 +44,81 @@ fn checking() -> Config {
 }
 
 /// Launches a kernel that fails, and returns the simulator's report.
-fn fault_of<S: Signature>(
+fn reported_fault<S: Signature>(
     (test, simulator): (&TestDriver, &Simulator),
     name: &str,
     launch: impl FnOnce(&Kernel<S>),
-) -> Report {
-    let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
-    launch(&library.kernel(name).expect("the library has the kernel"));
+) -> TestResult<Report> {
+    let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
+    launch(&library.kernel(name)?);
     test.context().synchronize().expect_err("the kernel fails");
     simulator.reset_errors();
     let mut faults = simulator.reports();
     assert_eq!(faults.len(), 1, "{faults:?}");
-    faults.remove(0)
+    Ok(faults.remove(0))
 }
 
-#[test]
-fn write_past_an_allocation_names_kernel_thread_line_and_the_distance() {
-    on_simulator(checking(), |test, simulator| {
-        let stream = test.stream();
-        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25).expect("memory suffices");
-        let address = buffer.as_pointer().as_raw();
-        let fault = fault_of::<(&mut [u32], u64, u32)>((test, simulator), "write_at", |write_at| {
+/// A write past an allocation names kernel thread line and the distance.
+#[simulator_test(checking())]
+fn write_past_an_allocation_is_located(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25)?;
+    let address = buffer.as_pointer().as_raw();
+    let fault =
+        reported_fault::<(&mut [u32], u64, u32)>((test, simulator), "write_at", |write_at| {
             // SAFETY: the simulator detects the out-of-bounds write and does not perform it.
             unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }
                 .expect("it launches");
-        });
-        assert_eq!(
-            (fault.kind, fault.block, fault.thread),
-            (ReportKind::IllegalAddress, [0; 3], [0; 3])
-        );
-        let line = kernels::FAULTS
-            .lines()
-            .nth(fault.line as usize - 1)
-            .expect("the line exists");
-        assert!(line.contains("st.global"), "{line}");
-        let text = fault.to_string();
-        let place = format!("4-byte write at {:#x}", address + 108);
-        let distance = format!("8 bytes past the end of a 100-byte allocation at {address:#x}");
-        for part in [
-            "`write_at`",
-            &place,
-            "block (0, 0, 0), thread (0, 0, 0), PTX line",
-            &distance,
-        ] {
-            assert!(text.contains(part), "{text} without {part}");
-        }
-    });
+        })?;
+    assert_eq!(
+        (fault.kind, fault.block, fault.thread),
+        (ReportKind::IllegalAddress, [0; 3], [0; 3])
+    );
+    let line = kernels::FAULTS
+        .lines()
+        .nth(fault.line as usize - 1)
+        .ok_or("the line exists")?;
+    assert!(line.contains("st.global"), "{line}");
+    let text = fault.to_string();
+    let place = format!("4-byte write at {:#x}", address + 108);
+    let distance = format!("8 bytes past the end of a 100-byte allocation at {address:#x}");
+    for part in [
+        "`write_at`",
+        &place,
+        "block (0, 0, 0), thread (0, 0, 0), PTX line",
+        &distance,
+    ] {
+        assert!(text.contains(part), "{text} without {part}");
+    }
+    Ok(())
 }
 
-#[test]
-fn read_of_freed_memory_is_reported_as_such() {
-    on_simulator(checking(), |test, simulator| {
-        let stream = test.stream();
-        let freed = DeviceBuffer::<u32>::zeroed(&stream, 25).expect("memory suffices");
-        let address = freed.as_pointer().as_raw();
-        drop(freed);
-        stream.synchronize().expect("the context works");
-        let mut result = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
-        let fault = fault_of::<(DevicePointer<u32>, u64, &mut [u32])>(
-            (test, simulator),
-            "read_at",
-            |read_at| {
-                let pointer = DevicePointer::from_raw(address);
-                // SAFETY: the simulator detects the read of freed memory and does not perform it.
-                unsafe {
-                    read_at.launch(&stream, LaunchConfig::new(1, 1), (pointer, 5, &mut result))
-                }
+#[simulator_test(checking())]
+fn use_after_free_is_reported(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let freed = DeviceBuffer::<u32>::zeroed(&stream, 25)?;
+    let address = freed.as_pointer().as_raw();
+    drop(freed);
+    stream.synchronize()?;
+    let mut result = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
+    let fault = reported_fault::<(DevicePointer<u32>, u64, &mut [u32])>(
+        (test, simulator),
+        "read_at",
+        |read_at| {
+            let pointer = DevicePointer::from_raw(address);
+            // SAFETY: the simulator detects the read of freed memory and does not perform it.
+            unsafe { read_at.launch(&stream, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }
                 .expect("it launches");
-            },
-        );
-        let text = fault.to_string();
-        assert!(
-            text.contains(&format!(
-                "20 bytes into a freed 100-byte allocation at {address:#x}"
-            )),
-            "{text}"
-        );
-    });
+        },
+    )?;
+    let text = fault.to_string();
+    assert!(
+        text.contains(&format!(
+            "20 bytes into a freed 100-byte allocation at {address:#x}"
+        )),
+        "{text}"
+    );
+    Ok(())
 }
 
 /// Runs [`EXCHANGE`]; returns the simulator's reports.
@@ -149,14 +149,15 @@ fn exchange(config: Config, barrier: &str) -> Vec<Report> {
     faults
 }
 
+/// A race in shared memory names both threads for every seed.
 #[test]
-fn race_in_shared_memory_names_both_threads_for_every_seed() {
+fn shared_memory_race_names_both_threads() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     for seed in 0..20 {
         let faults = exchange(checking().with_seed(seed), "");
-        let fault = faults.first().expect("the race is found");
+        let fault = faults.first().ok_or("the race is found")?;
         let ReportKind::Race { thread: with, .. } = fault.kind else {
             panic!("{fault}")
         };
@@ -172,6 +173,7 @@ fn race_in_shared_memory_names_both_threads_for_every_seed() {
             assert!(text.contains(part), "{text} without {part}");
         }
     }
+    Ok(())
 }
 
 /// [`EXCHANGE`] between the threads of one warp.
@@ -200,10 +202,11 @@ fn exchange_in_warp(config: Config, between: &str) -> Vec<Report> {
     faults
 }
 
+/// A race within a warp is found unless the warp synchronizes in between.
 #[test]
-fn race_within_a_warp_is_found_unless_the_warp_synchronizes_in_between() {
+fn race_within_a_warp_requires_synchronization() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     for joined in [
         "bar.warp.sync -1;",
@@ -213,7 +216,7 @@ fn race_within_a_warp_is_found_unless_the_warp_synchronizes_in_between() {
         assert_eq!(exchange_in_warp(checking(), joined), [], "{joined}");
     }
     let faults = exchange_in_warp(checking(), "add.u32 %other, %thread, 1;");
-    let fault = faults.first().expect("the race is found");
+    let fault = faults.first().ok_or("the race is found")?;
     assert_eq!(
         (fault.kind, fault.thread),
         (
@@ -226,13 +229,15 @@ fn race_within_a_warp_is_found_unless_the_warp_synchronizes_in_between() {
         ),
         "{fault}"
     );
+    Ok(())
 }
 
 /// Work of two streams on one buffer without hazard tracking: nothing orders the launches.
 fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Report> {
     let mut faults = Vec::new();
     on_simulator(checking(), |test, simulator| {
-        let (writer, reader) = (test.stream(), test.stream());
+        let writer = test.stream();
+        let reader = test.stream();
         let buffer = DeviceBuffer::<u32>::zeroed(&writer, 25).expect("memory suffices");
         let mut result = DeviceBuffer::<u32>::zeroed(&reader, 1).expect("memory suffices");
         test.context().synchronize().expect("the context works");
@@ -261,13 +266,14 @@ fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Report> {
     faults
 }
 
+/// A race between streams names both kernels and streams the address and the allocation.
 #[test]
-fn race_between_streams_names_both_kernels_and_streams_the_address_and_the_allocation() {
+fn race_between_streams_names_both_kernels() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let faults = unordered_streams(|_, _| {});
-    let text = faults.first().expect("the race is found").to_string();
+    let text = faults.first().ok_or("the race is found")?.to_string();
     for part in [
         "kernel `read_at` in stream ",
         "race with kernel `write_at` in stream ",
@@ -296,6 +302,7 @@ fn race_between_streams_names_both_kernels_and_streams_the_address_and_the_alloc
         unordered_streams(|writer, _| writer.synchronize().expect("the stream works")),
         []
     );
+    Ok(())
 }
 
 #[test]
@@ -381,14 +388,14 @@ fn failure(text: &str) -> Option<Report> {
 
 /// A part of each warp arrives at a barrier, and the others at another one, or at none.
 #[test]
-fn divergent_barrier_names_lanes_and_lines() {
+fn divergent_barrier_names_lanes_and_lines() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let arms = "and.b32 %value, %thread, 1; setp.eq.u32 %p, %value, 1; @%p bra ODD;
         bar.sync 0; bra JOIN; ODD: OTHER JOIN: st.global.u32 [%out], 7;";
     for other in ["bar.sync 0;", "mov.u32 %value, 1;"] {
-        let report = failure(&arms.replace("OTHER", other)).expect("the warps diverge");
+        let report = failure(&arms.replace("OTHER", other)).ok_or("the warps diverge")?;
         let ReportKind::DivergentBarrier(divergence) = report.kind else {
             panic!("{report}")
         };
@@ -406,6 +413,7 @@ fn divergent_barrier_names_lanes_and_lines() {
             assert!(text.contains(part), "{text}");
         }
     }
+    Ok(())
 }
 
 /// Threads that returned early do not take part in barriers and warp instructions.
@@ -422,9 +430,9 @@ fn early_return_before_a_barrier_is_accepted() {
 
 /// Threads of one warp add to a word without an atomic operation, and exchange words without synchronization.
 #[test]
-fn races_of_one_warp_are_reported() {
+fn races_within_a_warp_are_reported() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let one_warp = "setp.gt.u32 %p, %thread, 31; @%p ret;";
     for text in [
@@ -434,7 +442,7 @@ fn races_of_one_warp_are_reported() {
         "mad.wide.u32 %own, %thread, 4, %out; st.global.u32 [%own], 1; xor.b32 %value, %thread, 1;
          mad.wide.u32 %own, %value, 4, %out; ld.global.u32 %value, [%own];",
     ] {
-        let report = failure(&format!("{one_warp}{text}")).expect("the threads race");
+        let report = failure(&format!("{one_warp}{text}")).ok_or("the threads race")?;
         assert!(
             matches!(
                 report.kind,
@@ -446,13 +454,14 @@ fn races_of_one_warp_are_reported() {
             "{report}"
         );
     }
+    Ok(())
 }
 
 /// Threads of one warp that store the same value, or to volatile memory, and a member that never arrives.
 #[test]
-fn ordered_warps_pass_and_stuck_ones_fail() {
+fn ordered_warps_pass_and_stuck_ones_fail() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let one_warp = "setp.gt.u32 %p, %thread, 31; @%p ret;";
     for text in [
@@ -464,11 +473,12 @@ fn ordered_warps_pass_and_stuck_ones_fail() {
         assert_eq!(failure(&format!("{one_warp}{text}")), None, "{text}");
     }
     let stuck = "setp.gt.u32 %p, %thread, 20; @%p bra HIGH; bar.warp.sync -1; bra END; HIGH: barrier.sync 1; END:";
-    let report = failure(&format!("{one_warp}{stuck}")).expect("members are missing");
+    let report = failure(&format!("{one_warp}{stuck}")).ok_or("members are missing")?;
     assert!(
         matches!(report.kind, ReportKind::MissingMembers(_)),
         "{report}"
     );
+    Ok(())
 }
 
 /// Each of two blocks stores a word of its own, and the last one to increment a counter loads the word of the other.
@@ -486,8 +496,9 @@ const LAST_BLOCK_LOADS: &str = "setp.ne.u32 %p, %thread, 0;
     ld.global.u32 %value, [%own];
     END:";
 
+/// Races for device memory of the same value are warnings.
 #[test]
-fn races_for_device_memory_of_the_same_value_are_warnings() {
+fn same_value_device_races_are_warnings() {
     if uses_cuda() {
         return;
     }
@@ -521,8 +532,9 @@ fn races_for_device_memory_of_the_same_value_are_warnings() {
     }
 }
 
+/// Accesses of device memory that are ordered or atomic are not reported.
 #[test]
-fn accesses_of_device_memory_that_are_ordered_or_atomic_are_not_reported() {
+fn ordered_and_atomic_accesses_are_no_races() {
     if uses_cuda() {
         return;
     }
@@ -555,8 +567,9 @@ fn accesses_of_device_memory_that_are_ordered_or_atomic_are_not_reported() {
     );
 }
 
+/// Races for shared memory of the same value are warnings.
 #[test]
-fn races_for_shared_memory_of_the_same_value_are_warnings() {
+fn same_value_shared_races_are_warnings() {
     if uses_cuda() {
         return;
     }

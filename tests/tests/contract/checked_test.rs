@@ -7,43 +7,48 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use curium_driver::{Device, Driver, LaunchConfig, Library, Result};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Simulator};
-use curium_tests::{kernels, uses_cuda};
+use curium_tests::{TestResult, kernels, uses_cuda};
 
 use crate::check::EXCHANGE;
 
 /// Returns the panic message of a failing test of `body`, or `None` on this machine's driver.
-fn failure<R>(body: impl FnOnce(Device) -> R) -> Option<String> {
+fn failure<R>(body: impl FnOnce(Device) -> R) -> TestResult<Option<String>> {
     if uses_cuda() {
-        return None;
+        return Ok(None);
     }
     let outcome = catch_unwind(AssertUnwindSafe(|| drop(curium_sim::test(body))));
     let panic = outcome.expect_err("the test fails");
-    Some(
+    Ok(Some(
         panic
             .downcast_ref::<String>()
-            .expect("the panic has a message")
+            .ok_or("the panic has a message")?
             .clone(),
-    )
+    ))
 }
 
 /// Asserts that a test of `body` fails with a message that contains all `parts`.
 #[track_caller]
-fn assert_fails<R>(body: impl FnOnce(Device) -> R, parts: &[&str]) {
-    let Some(message) = failure(body) else { return };
+fn assert_fails<R>(body: impl FnOnce(Device) -> R, parts: &[&str]) -> TestResult {
+    let Some(message) = failure(body)? else {
+        return Ok(());
+    };
     for part in parts {
         assert!(message.contains(part), "{message} without {part}");
     }
+    Ok(())
 }
 
+/// A test without errors returns the result of its closure.
 #[test]
-fn test_without_errors_returns_the_result_of_its_closure() {
+fn passing_test_returns_the_closure_result() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let copied = curium_sim::test(|device: Device| -> Result<Vec<u32>> {
         DeviceBuffer::from_slice(&device.primary_context()?.stream()?, &[1, 2, 3])?.to_vec()
     });
-    assert_eq!(copied.expect("the copy works"), [1, 2, 3]);
+    assert_eq!(copied?, [1, 2, 3]);
+    Ok(())
 }
 
 /// The thread that completes futures holds the event for a moment longer than the program.
@@ -66,7 +71,7 @@ fn nothing_is_leaked_after_asynchronous_work() -> std::result::Result<(), Box<dy
 }
 
 #[test]
-fn leak_fails_the_test_with_the_call_that_allocated() {
+fn leak_fails_the_test_with_the_call_that_allocated() -> TestResult {
     let leak = |device: Device| -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         std::mem::forget(DeviceBuffer::<u32>::zeroed(&stream, 25)?);
@@ -80,11 +85,13 @@ fn leak_fails_the_test_with_the_call_that_allocated() {
             "100 bytes",
             "made by cuMemAlloc",
         ],
-    );
+    )?;
+    Ok(())
 }
 
+/// Access out of bounds fails the test with kernel thread and line.
 #[test]
-fn access_out_of_bounds_fails_the_test_with_kernel_thread_and_line() {
+fn out_of_bounds_access_fails_the_test() -> TestResult {
     let write = |device: Device| -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         let kernel = Library::from_ptx(&device, kernels::FAULTS)?
@@ -101,11 +108,13 @@ fn access_out_of_bounds_fails_the_test_with_kernel_thread_and_line() {
             "PTX line",
             "100-byte allocation",
         ],
-    );
+    )?;
+    Ok(())
 }
 
+/// A uninitialized read fails the test with kernel thread and line.
 #[test]
-fn uninitialized_read_fails_the_test_with_kernel_thread_and_line() {
+fn uninitialized_read_fails_the_test() -> TestResult {
     let read = |device: Device| -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         let kernel = Library::from_ptx(&device, kernels::FAULTS)?
@@ -129,11 +138,12 @@ fn uninitialized_read_fails_the_test_with_kernel_thread_and_line() {
             "PTX line",
             "100-byte allocation",
         ],
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn race_fails_the_test_with_kernel_and_both_threads() {
+fn race_fails_the_test_with_kernel_and_both_threads() -> TestResult {
     let race = |device: Device| -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         let library = Library::from_ptx(&device, &EXCHANGE.replace("BARRIER", ""))?;
@@ -142,11 +152,12 @@ fn race_fails_the_test_with_kernel_and_both_threads() {
         // SAFETY: the kernel writes one word for each of its 64 threads.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }
     };
-    assert_fails(race, &["race", "`exchange`", "thread (", "PTX line"]);
+    assert_fails(race, &["race", "`exchange`", "thread (", "PTX line"])?;
+    Ok(())
 }
 
 #[test]
-fn panic_of_the_closure_passes_through() {
+fn closure_panic_passes_through() {
     if uses_cuda() {
         return;
     }
@@ -159,16 +170,16 @@ fn panic_of_the_closure_passes_through() {
 }
 
 #[test]
-fn driver_keeps_its_simulator_alive() {
+fn driver_keeps_its_simulator_alive() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let device: Device = simulator.driver().expect("the simulator initializes");
+    let simulator = Simulator::new(Config::new())?;
+    let device: Device = simulator.driver()?;
     drop(simulator);
     let stream = device
         .primary_context()
-        .and_then(|context| context.stream())
-        .expect("the driver is alive");
-    stream.synchronize().expect("the driver is alive");
+        .and_then(|context| context.stream())?;
+    stream.synchronize()?;
+    Ok(())
 }

@@ -24,7 +24,8 @@ fn restored_process_continues() {
 #[cfg(target_os = "linux")]
 fn checkpoints(peer: &mut Peer) {
     on_driver(|test| {
-        let (driver, pid) = (test.driver(), i32::from_ne_bytes(peer.receive()));
+        let driver = test.driver();
+        let pid = i32::from_ne_bytes(peer.receive());
         let expect = |state| {
             assert_eq!(
                 ProcessState::of(driver, pid).expect("the process uses the driver"),
@@ -64,9 +65,9 @@ fn is_checkpointed(peer: &mut Peer) {
 pub(crate) mod operations {
     use curium_driver::{CheckpointProcess, ProcessState};
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const SOLITARY: &[Operation] = &[
+    const SOLITARY: &[Operation] = &[
         ("CheckpointProcess::running", |fixture| {
             made(CheckpointProcess::running(&fixture.driver, 1)?)
         }),
@@ -80,4 +81,7 @@ pub(crate) mod operations {
             made(ProcessState::of(&fixture.driver, 1)?)
         }),
     ];
+
+    #[cfg(not(miri))]
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 }

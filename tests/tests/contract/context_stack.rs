@@ -1,7 +1,7 @@
 //! The calling thread's context stack, and the only operations that change it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
 use curium_driver::{
@@ -9,7 +9,8 @@ use curium_driver::{
 };
 use curium_memory::{PinnedBuffer, PinnedFlags};
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver};
+use parking_lot::Mutex;
 
 fn contexts(test: &TestDriver) -> (Context, Context) {
     let created = test
@@ -23,190 +24,167 @@ fn current(test: &TestDriver) -> curium_sys::CUcontext {
     Context::current_raw(test.driver()).expect("the thread has a stack")
 }
 
-#[test]
-fn pushed_contexts_are_popped_in_reverse() {
-    on_driver(|test| {
-        let (first, second) = contexts(test);
-        first.push().expect("a context can be pushed");
-        second.push().expect("a context can be pushed");
-        assert!(
-            second.is_current().expect("it can be queried")
-                && !first.is_current().expect("it can be queried")
-        );
-        assert_eq!(
-            Context::pop(test.driver()).expect("the context exists"),
-            second.as_raw()
-        );
-        assert!(first.is_current().expect("it can be queried"));
-        assert_eq!(
-            Context::pop(test.driver()).expect("the context exists"),
-            first.as_raw()
-        );
-        let error = Context::pop(test.driver()).expect_err("the stack is empty");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
-    });
+#[driver_test]
+fn pushed_contexts_are_popped_in_reverse(test: &TestDriver) -> TestResult {
+    let (first, second) = contexts(test);
+    first.push()?;
+    second.push()?;
+    assert!(second.is_current()? && !first.is_current()?);
+    assert_eq!(Context::pop(test.driver())?, second.as_raw());
+    assert!(first.is_current()?);
+    assert_eq!(Context::pop(test.driver())?, first.as_raw());
+    let error = Context::pop(test.driver()).expect_err("the stack is empty");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
+    Ok(())
 }
 
-#[test]
-fn context_is_current_until_the_result_of_enter_is_dropped() {
-    on_driver(|test| {
-        let (first, second) = contexts(test);
-        let before = current(test);
-        let outer = first.enter().expect("a context can be entered");
-        {
-            let _inner = second.enter().expect("a context can be entered");
-            assert_eq!(current(test), second.as_raw());
-            let _same = second.enter().expect("the current context can be entered");
-            assert_eq!(current(test), second.as_raw());
-        }
-        assert_eq!(current(test), first.as_raw());
-        let unwound = catch_unwind(AssertUnwindSafe(|| {
-            let _inner = second.enter().expect("a context can be entered");
-            panic!("while a context is entered");
-        }));
-        assert!(unwound.is_err());
-        assert_eq!(current(test), first.as_raw(), "unwinding drops the result");
-        drop(outer);
-        assert_eq!(current(test), before);
-    });
-}
-
-#[test]
-fn set_current_takes_the_place_of_the_top() {
-    on_driver(|test| {
-        let (first, second) = contexts(test);
-        first.push().expect("a context can be pushed");
-        second.set_current().expect("a context can be current");
+/// A context is current until the result of enter is dropped.
+#[driver_test]
+fn context_is_current_until_the_guard_drops(test: &TestDriver) -> TestResult {
+    let (first, second) = contexts(test);
+    let before = current(test);
+    let outer = first.enter()?;
+    {
+        let _inner = second.enter()?;
         assert_eq!(current(test), second.as_raw());
-        Context::unset_current(test.driver()).expect("no context can be current");
-        assert!(current(test).is_null(), "the stack had one context");
-    });
+        let _same = second.enter()?;
+        assert_eq!(current(test), second.as_raw());
+    }
+    assert_eq!(current(test), first.as_raw());
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        let _inner = second.enter().expect("a context can be entered");
+        panic!("while a context is entered");
+    }));
+    assert!(unwound.is_err());
+    assert_eq!(current(test), first.as_raw(), "unwinding drops the result");
+    drop(outer);
+    assert_eq!(current(test), before);
+    Ok(())
 }
 
-#[test]
-fn current_context_is_borrowed() {
-    on_driver(|test| {
-        let (first, _) = contexts(test);
-        assert!(
-            // SAFETY: there is no context.
-            unsafe { Context::current(test.driver()) }
-                .expect("it can be queried")
-                .is_none()
+#[driver_test]
+fn set_current_replaces_the_top(test: &TestDriver) -> TestResult {
+    let (first, second) = contexts(test);
+    first.push()?;
+    second.set_current()?;
+    assert_eq!(current(test), second.as_raw());
+    Context::unset_current(test.driver())?;
+    assert!(current(test).is_null(), "the stack had one context");
+    Ok(())
+}
+
+#[driver_test]
+fn current_context_is_borrowed(test: &TestDriver) -> TestResult {
+    let (first, _) = contexts(test);
+    assert!(
+        // SAFETY: there is no context.
+        unsafe { Context::current(test.driver()) }?.is_none()
+    );
+    first.scoped(|| {
+        // SAFETY: `first` outlives the scope.
+        let current = unsafe { Context::current(test.driver()) }.expect("it can be queried");
+        let current = current.expect("a context is current");
+        assert_eq!(
+            (current.as_raw(), current.kind()),
+            (first.as_raw(), ContextKind::Borrowed)
         );
-        first
-            .scoped(|| {
-                // SAFETY: `first` outlives the scope.
-                let current =
-                    unsafe { Context::current(test.driver()) }.expect("it can be queried");
-                let current = current.expect("a context is current");
-                assert_eq!(
-                    (current.as_raw(), current.kind()),
-                    (first.as_raw(), ContextKind::Borrowed)
-                );
-                assert_eq!(current.device().as_raw(), test.device().as_raw());
-                current
+        assert_eq!(current.device().as_raw(), test.device().as_raw());
+        current
+            .stream()
+            .expect("a stream can be created")
+            .synchronize()
+            .expect("the stream works");
+    })?;
+    Ok(())
+}
+
+#[driver_test]
+fn scope_gives_back_its_value_and_restores_the_stack(test: &TestDriver) -> TestResult {
+    let (first, second) = contexts(test);
+    let value = first.scoped(|| {
+        assert_eq!(current(test), first.as_raw());
+        second
+            .scoped(|| current(test) == second.as_raw())
+            .expect("a context can be pushed")
+    });
+    assert!(value?);
+    assert!(current(test).is_null());
+    Ok(())
+}
+
+#[driver_test]
+fn scope_restores_the_stack_when_it_panics(test: &TestDriver) -> TestResult {
+    let (first, second) = contexts(test);
+    first.push()?;
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        second.scoped(|| -> () { std::panic::panic_any("this panic is part of the test") })
+    }));
+    assert!(outcome.is_err(), "the panic propagates");
+    assert_eq!(current(test), first.as_raw());
+    Context::pop(test.driver())?;
+    Ok(())
+}
+
+#[driver_test]
+fn scope_pops_the_contexts_that_other_code_pushed(test: &TestDriver) -> TestResult {
+    let (first, second) = contexts(test);
+    first.push()?;
+    // The same context is already current, and the context pushed within the scope is popped at its end.
+    first.scoped(|| {
+        // SAFETY: the context is live.
+        unsafe { call!(test.driver(), cuCtxSetCurrent(second.as_raw())) }
+            .expect("a context can be current");
+    })?;
+    assert_eq!(current(test), first.as_raw());
+    Context::pop(test.driver())?;
+    Ok(())
+}
+
+/// A context that was current on another thread can be destroyed.
+#[driver_test]
+fn context_current_on_another_thread_is_destroyed(test: &TestDriver) -> TestResult {
+    let (_, created) = contexts(test);
+    created.set_current()?;
+    drop(created);
+    assert!(
+        current(test).is_null(),
+        "the driver removes a destroyed context from the stack"
+    );
+    Ok(())
+}
+
+/// One context serves many threads and each thread may have its own.
+#[driver_test]
+fn threads_share_or_own_contexts(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                context
+                    .set_current()
+                    .expect("a context can be current on several threads");
+                context
                     .stream()
                     .expect("a stream can be created")
                     .synchronize()
-                    .expect("the stream works");
-            })
-            .expect("a context can be pushed");
+                    .expect("it works");
+            });
+            scope.spawn(|| {
+                let (_, own) = contexts(test);
+                own.stream()
+                    .expect("a stream can be created")
+                    .synchronize()
+                    .expect("it works");
+            });
+        }
     });
+    context.synchronize()?;
+    Ok(())
 }
 
+/// An observer of calls does not change the current context.
 #[test]
-fn scope_gives_back_its_value_and_restores_the_stack() {
-    on_driver(|test| {
-        let (first, second) = contexts(test);
-        let value = first.scoped(|| {
-            assert_eq!(current(test), first.as_raw());
-            second
-                .scoped(|| current(test) == second.as_raw())
-                .expect("a context can be pushed")
-        });
-        assert!(value.expect("a context can be pushed"));
-        assert!(current(test).is_null());
-    });
-}
-
-#[test]
-fn scope_restores_the_stack_when_it_panics() {
-    on_driver(|test| {
-        let (first, second) = contexts(test);
-        first.push().expect("a context can be pushed");
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            second.scoped(|| -> () { std::panic::panic_any("this panic is part of the test") })
-        }));
-        assert!(outcome.is_err(), "the panic propagates");
-        assert_eq!(current(test), first.as_raw());
-        Context::pop(test.driver()).expect("the context exists");
-    });
-}
-
-#[test]
-fn scope_pops_the_contexts_that_other_code_pushed() {
-    on_driver(|test| {
-        let (first, second) = contexts(test);
-        first.push().expect("a context can be pushed");
-        // The same context is already current, and the context pushed within the scope is popped at its end.
-        first
-            .scoped(|| {
-                // SAFETY: the context is live.
-                unsafe { call!(test.driver(), cuCtxSetCurrent(second.as_raw())) }
-                    .expect("a context can be current");
-            })
-            .expect("a context can be pushed");
-        assert_eq!(current(test), first.as_raw());
-        Context::pop(test.driver()).expect("the context exists");
-    });
-}
-
-#[test]
-fn context_that_was_current_on_another_thread_can_be_destroyed() {
-    on_driver(|test| {
-        let (_, created) = contexts(test);
-        created.set_current().expect("a context can be current");
-        drop(created);
-        assert!(
-            current(test).is_null(),
-            "the driver removes a destroyed context from the stack"
-        );
-    });
-}
-
-#[test]
-fn one_context_serves_many_threads_and_each_thread_may_have_its_own() {
-    on_driver(|test| {
-        let context = test.context();
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    context
-                        .set_current()
-                        .expect("a context can be current on several threads");
-                    context
-                        .stream()
-                        .expect("a stream can be created")
-                        .synchronize()
-                        .expect("it works");
-                });
-                scope.spawn(|| {
-                    let (_, own) = contexts(test);
-                    own.stream()
-                        .expect("a stream can be created")
-                        .synchronize()
-                        .expect("it works");
-                });
-            }
-        });
-        context
-            .synchronize()
-            .expect("the context outlives the threads");
-    });
-}
-
-#[test]
-fn observer_of_calls_does_not_change_the_current_context() {
+fn observer_keeps_the_current_context() -> TestResult {
     struct Switching(Context, Mutex<Vec<Option<String>>>, ThreadId);
 
     impl CallObserver for Switching {
@@ -221,14 +199,14 @@ fn observer_of_calls_does_not_change_the_current_context() {
                     pop,
                 ];
                 let errors = results.map(|result| result.err().map(|error| error.to_string()));
-                self.1.lock().expect("no thread panics").extend(errors);
+                self.1.lock().extend(errors);
             }
         }
 
         fn after(&self, _: &Call<'_>) {}
     }
 
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let (context, other) = contexts(test);
         let observer = Arc::new(Switching(
             other.clone(),
@@ -239,7 +217,7 @@ fn observer_of_calls_does_not_change_the_current_context() {
         let pinned = PinnedBuffer::<u8>::zeroed(&context, 64, PinnedFlags::empty());
         drop(guard);
         assert!(current(test).is_null(), "the stack is unchanged");
-        let errors = observer.1.lock().expect("no thread panics").clone();
+        let errors = observer.1.lock().clone();
         assert!(
             !errors.is_empty() && errors.iter().all(Option::is_some),
             "{errors:?}"
@@ -252,12 +230,9 @@ fn observer_of_calls_does_not_change_the_current_context() {
             "{errors:?}"
         );
         drop((observer, other));
-        assert_eq!(
-            *pinned.expect("memory suffices"),
-            [0; 64],
-            "the memory belongs to the first context"
-        );
-    });
+        assert_eq!(*pinned?, [0; 64], "the memory belongs to the first context");
+        Ok(())
+    })?;
 
     struct Shared<T>(Arc<T>);
 
@@ -270,14 +245,15 @@ fn observer_of_calls_does_not_change_the_current_context() {
             self.0.after(call);
         }
     }
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::Context;
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Context::is_current", |fixture| {
             made(fixture.context.is_current()?)
         }),
@@ -292,4 +268,6 @@ pub(crate) mod operations {
             made(fixture.context.scoped(|| ())?)
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

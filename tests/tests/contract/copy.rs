@@ -10,12 +10,18 @@ use curium_memory::{
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CUstreamCaptureMode, CudaVersion};
-use curium_tests::{Gate, TestDriver, guard, on_driver, on_simulator};
+use curium_tests::{
+    Gate, TestDriver, TestResult, driver_test, guard, on_driver, on_simulator, simulator_test,
+};
 
 const LEN: usize = 1000;
 
-fn pinned(test: &TestDriver, value: u32) -> PinnedBuffer<u32> {
-    PinnedBuffer::from_slice(&test.context(), &[value; LEN], PinnedFlags::empty()).expect("it fits")
+fn pinned(test: &TestDriver, value: u32) -> TestResult<PinnedBuffer<u32>> {
+    Ok(PinnedBuffer::from_slice(
+        &test.context(),
+        &[value; LEN],
+        PinnedFlags::empty(),
+    )?)
 }
 
 fn buffer(stream: &Stream, value: u32) -> DeviceBuffer<u32> {
@@ -26,137 +32,131 @@ fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
     buffer.to_vec().expect("the buffer can be read")
 }
 
-#[test]
-fn pinned_buffer_is_returned_by_an_upload_and_a_download() {
-    on_driver(|test| {
-        let (stream, other) = (test.stream(), test.stream());
-        let mut target = buffer(&stream, 0);
-        let pending =
-            copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
-        let source = pending
-            .expect("the copy begins")
-            .wait()
-            .expect("the copy ends");
-        assert_eq!(&*source, &[5; LEN]);
-        let pending =
-            copy::download(&other, &target, pinned(test, 0)).map_err(|returned| returned.error);
-        let result = pending
-            .expect("the copy begins")
-            .wait()
-            .expect("the copy ends");
-        assert_eq!(&*result, &[5; LEN]);
-    });
+/// A pinned buffer is returned by an upload and a download.
+#[driver_test]
+fn pinned_copies_return_the_buffer(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let other = test.stream();
+    let mut target = buffer(&stream, 0);
+    let pending =
+        copy::upload(&stream, pinned(test, 5)?, &mut target).map_err(|returned| returned.error);
+    let source = pending?.wait()?;
+    assert_eq!(&*source, &[5; LEN]);
+    let pending =
+        copy::download(&other, &target, pinned(test, 0)?).map_err(|returned| returned.error);
+    let result = pending?.wait()?;
+    assert_eq!(&*result, &[5; LEN]);
+    Ok(())
 }
 
-#[test]
-fn pending_copy_does_not_block_the_host_and_its_drop_waits() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut target = buffer(&stream, 0);
-        let gate = Gate::on(&stream);
-        let pending =
-            copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
-        let pending = pending.expect("the copy begins");
-        assert!(!pending.is_finished().expect("the copy can be queried"));
-        let dropped = std::thread::spawn(move || drop(pending));
+/// A pending copy does not block the host and its drop waits.
+#[driver_test]
+fn pending_copy_waits_on_drop_only(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut target = buffer(&stream, 0);
+    let gate = Gate::on(&stream);
+    let pending =
+        copy::upload(&stream, pinned(test, 5)?, &mut target).map_err(|returned| returned.error);
+    let pending = pending?;
+    assert!(!pending.is_finished()?);
+    let dropped = std::thread::spawn(move || drop(pending));
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    assert!(!dropped.is_finished(), "the drop did not wait");
+    gate.open();
+    dropped.join().expect("dropping does not panic");
+    assert_eq!(values(&target), [5; LEN]);
+    Ok(())
+}
+
+#[driver_test]
+fn pending_copy_can_be_awaited(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let source = buffer(&stream, 8);
+    let gate = Gate::on(&stream);
+    let pending =
+        copy::download(&stream, &source, pinned(test, 0)?).map_err(|returned| returned.error);
+    let pending = pending?;
+    let opener = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(5));
-        assert!(!dropped.is_finished(), "the drop did not wait");
         gate.open();
-        dropped.join().expect("dropping does not panic");
-        assert_eq!(values(&target), [5; LEN]);
     });
+    let result = pollster::block_on(pending)?;
+    opener.join().expect("opening does not panic");
+    assert_eq!(&*result, &[8; LEN]);
+    Ok(())
 }
 
-#[test]
-fn pending_copy_can_be_awaited() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let source = buffer(&stream, 8);
-        let gate = Gate::on(&stream);
-        let pending =
-            copy::download(&stream, &source, pinned(test, 0)).map_err(|returned| returned.error);
-        let pending = pending.expect("the copy begins");
-        let opener = std::thread::spawn(move || {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-            gate.open();
-        });
-        let result = pollster::block_on(pending).expect("the copy ends");
-        opener.join().expect("opening does not panic");
-        assert_eq!(&*result, &[8; LEN]);
-    });
-}
-
-#[test]
-fn copy_that_does_not_begin_gives_the_pinned_buffer_back() {
-    on_simulator(Config::new(), |test, simulator| {
-        let stream = test.stream();
-        let mut target = DeviceBuffer::<u32>::zeroed(&stream, 3).expect("it fits");
-        let (source, error) = copy::upload(&stream, pinned(test, 5), &mut target)
-            .map(drop)
-            .expect_err("other lengths")
-            .into_parts();
-        assert!(
-            error
-                .to_string()
-                .contains("1000 elements, the other operand has 3"),
-            "{error}"
-        );
-        let mut target = buffer(&stream, 0);
-        for function in [Function::cuMemcpyHtoDAsync_v2, Function::cuEventRecord] {
-            simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-            let (source, error) = copy::upload(&stream, pinned(test, 5), &mut target)
-                .map(drop)
-                .expect_err("it fails")
-                .into_parts();
-            assert_eq!((error.function(), source[0]), (Some(function), 5));
-        }
-        assert_eq!(source.len(), LEN);
-    });
-}
-
-#[test]
-fn wait_that_fails_keeps_the_pinned_buffer() {
-    on_simulator(Config::new(), |test, simulator| {
-        let stream = test.stream();
-        let mut target = buffer(&stream, 0);
-        let pending =
-            copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
-        simulator.inject(
-            Fault::on(Function::cuEventSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
-        );
-        let (pending, error) = pending
-            .expect("the copy begins")
-            .wait()
+/// A copy that does not begin gives the pinned buffer back.
+#[simulator_test]
+fn failed_copy_returns_the_pinned_buffer(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let mut target = DeviceBuffer::<u32>::zeroed(&stream, 3)?;
+    let (source, error) = copy::upload(&stream, pinned(test, 5)?, &mut target)
+        .map(drop)
+        .expect_err("other lengths")
+        .into_parts();
+    assert!(
+        error
+            .to_string()
+            .contains("1000 elements, the other operand has 3"),
+        "{error}"
+    );
+    let mut target = buffer(&stream, 0);
+    for function in [Function::cuMemcpyHtoDAsync_v2, Function::cuEventRecord] {
+        simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (source, error) = copy::upload(&stream, pinned(test, 5)?, &mut target)
             .map(drop)
             .expect_err("it fails")
             .into_parts();
-        assert_eq!(error.function(), Some(Function::cuEventSynchronize));
-        assert_eq!(pending.wait().expect("the copy ends").len(), LEN);
-    });
+        assert_eq!((error.function(), source[0]), (Some(function), 5));
+    }
+    assert_eq!(source.len(), LEN);
+    Ok(())
+}
+
+#[simulator_test]
+fn wait_that_fails_keeps_the_pinned_buffer(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let mut target = buffer(&stream, 0);
+    let pending =
+        copy::upload(&stream, pinned(test, 5)?, &mut target).map_err(|returned| returned.error);
+    simulator.inject(
+        Fault::on(Function::cuEventSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+    );
+    let (pending, error) = pending?
+        .wait()
+        .map(drop)
+        .expect_err("it fails")
+        .into_parts();
+    assert_eq!(error.function(), Some(Function::cuEventSynchronize));
+    assert_eq!(pending.wait()?.len(), LEN);
+    Ok(())
+}
+
+#[driver_test]
+fn scope_waits_for_its_copies_at_its_end(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let source = pinned(test, 4)?;
+    let mut result = pinned(test, 0)?;
+    let mut target = buffer(&stream, 0);
+    test.assert_calls(Function::cuStreamSynchronize, 1, || -> TestResult<_> {
+        copy::copy_scope(&stream, |scope| {
+            scope.upload(&source, &mut target)?;
+            scope.download(&target, &mut result)
+        })?;
+        Ok(())
+    })?;
+    assert_eq!(&*result, &[4; LEN]);
+    Ok(())
 }
 
 #[test]
-fn scope_waits_for_its_copies_at_its_end() {
-    on_driver(|test| {
-        let (stream, source, mut result) = (test.stream(), pinned(test, 4), pinned(test, 0));
-        let mut target = buffer(&stream, 0);
-        test.assert_calls(Function::cuStreamSynchronize, 1, || {
-            copy::copy_scope(&stream, |scope| {
-                scope.upload(&source, &mut target)?;
-                scope.download(&target, &mut result)
-            })
-            .expect("the copies succeed");
-        });
-        assert_eq!(&*result, &[4; LEN]);
-    });
-}
-
-#[test]
-fn scope_that_panics_or_fails_waits_for_its_copies() {
+fn scope_that_panics_or_fails_waits_for_its_copies() -> TestResult {
     for fails in [false, true] {
-        on_driver(|test| {
+        on_driver(|test| -> TestResult {
             let stream = test.stream();
-            let (source, mut result) = (buffer(&stream, 4), pinned(test, 0));
+            let source = buffer(&stream, 4);
+            let mut result = pinned(test, 0)?;
             let gate = Gate::on(&stream);
             let opener = std::thread::spawn(move || {
                 std::thread::sleep(std::time::Duration::from_millis(10));
@@ -177,12 +177,14 @@ fn scope_that_panics_or_fails_waits_for_its_copies() {
             );
             assert_eq!(&*result, &[4; LEN], "the scope did not wait");
             opener.join().expect("opening does not panic");
-        });
+            Ok(())
+        })?;
     }
+    Ok(())
 }
 
 /// Runs `operation` while `stream` is being captured.
-fn captured<T>(stream: &Stream, operation: impl FnOnce() -> T) -> T {
+fn captured<T>(stream: &Stream, operation: impl FnOnce() -> T) -> TestResult<T> {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     // SAFETY: the stream is live, and the capture is ended below.
     unsafe {
@@ -190,8 +192,7 @@ fn captured<T>(stream: &Stream, operation: impl FnOnce() -> T) -> T {
             stream.driver(),
             cuStreamBeginCapture_v2(stream.as_raw(), mode)
         )
-    }
-    .expect("a capture can begin");
+    }?;
     let value = operation();
     let mut graph = std::ptr::null_mut();
     // SAFETY: the stream is live, and `graph` is valid for writes.
@@ -200,23 +201,23 @@ fn captured<T>(stream: &Stream, operation: impl FnOnce() -> T) -> T {
             stream.driver(),
             cuStreamEndCapture(stream.as_raw(), &raw mut graph)
         )
-    }
-    .expect("a capture can end");
+    }?;
     // SAFETY: the graph is owned here and not used.
-    unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
-    value
+    unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }?;
+    Ok(value)
 }
 
+/// Copies of memory that a graph would outlive are refused while a stream is captured.
 #[test]
-fn copies_of_memory_that_a_graph_would_outlive_are_refused_while_a_stream_is_captured() {
+fn short_lived_copies_are_refused_in_a_capture() -> TestResult {
     // The simulator has no graphs yet.
     if !curium_tests::uses_cuda() {
-        return;
+        return Ok(());
     }
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let stream = test.stream();
         let mut target = buffer(&stream, 0);
-        let source = pinned(test, 1);
+        let source = pinned(test, 1)?;
         captured(&stream, || {
             let error = target
                 .copy_from_slice(&source)
@@ -230,74 +231,88 @@ fn copies_of_memory_that_a_graph_would_outlive_are_refused_while_a_stream_is_cap
                 scoped.expect_err("the slice ends"),
                 Error::Argument(_)
             ));
-        });
-    });
+        })?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
-fn batch_moves_parts(test: &TestDriver) {
-    let (first, second) = (test.stream(), test.stream());
-    let source = DeviceBuffer::from_slice(&first, &(0..12).collect::<Vec<u32>>()).expect("it fits");
-    let mut target = DeviceBuffer::<u32>::zeroed(&second, 12).expect("it fits");
-    let (low, high) = target.as_slice_mut().split_at(6).expect("there are enough");
-    let (extent, pitch) = (Extent::new_2d(2, 2), Pitch::from_row_len::<u32>(3));
+fn batch_moves_parts(test: &TestDriver) -> TestResult {
+    let first = test.stream();
+    let second = test.stream();
+    let source = DeviceBuffer::from_slice(&first, &(0..12).collect::<Vec<u32>>())?;
+    let mut target = DeviceBuffer::<u32>::zeroed(&second, 12)?;
+    let (low, high) = target.as_slice_mut().split_at(6)?;
+    let extent = Extent::new_2d(2, 2);
+    let pitch = Pitch::from_row_len::<u32>(3);
     let batch = CopyBatch::new().with_options(CopyOptions::new().with_prefer_overlap(true));
-    let parts = source
-        .slice(6..)
-        .and_then(|part| batch.copy(low, part))
-        .expect("the lengths are equal");
+    let parts = source.slice(6..).and_then(|part| batch.copy(low, part))?;
     let grids = high
         .pitched(extent, pitch)
         .and_then(|high| parts.copy_pitched(high, source.as_slice().pitched(extent, pitch)?));
-    let batch = grids.expect("equal extents");
+    let batch = grids?;
     assert_eq!(batch.len(), 2);
-    batch.enqueue(&second).expect("the batch is enqueued");
+    batch.enqueue(&second)?;
     assert_eq!(values(&target), [6, 7, 8, 9, 10, 11, 0, 1, 0, 3, 4, 0]);
+    Ok(())
+}
+
+/// A batch of copies is one call for lines and one for grids.
+#[driver_test]
+fn copy_batch_is_one_call_per_kind(test: &TestDriver) -> TestResult {
+    if !test.driver().has(Function::cuMemcpyBatchAsync_v2) {
+        return {
+            batch_moves_parts(test)?;
+            Ok(())
+        };
+    }
+    test.assert_calls(Function::cuMemcpyBatchAsync_v2, 1, || -> TestResult<_> {
+        test.assert_calls(Function::cuMemcpy3DBatchAsync_v2, 1, || -> TestResult<_> {
+            batch_moves_parts(test)?;
+            Ok(())
+        })?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
 #[test]
-fn batch_of_copies_is_one_call_for_lines_and_one_for_grids() {
-    on_driver(|test| {
-        if !test.driver().has(Function::cuMemcpyBatchAsync_v2) {
-            return batch_moves_parts(test);
-        }
-        test.assert_calls(Function::cuMemcpyBatchAsync_v2, 1, || {
-            test.assert_calls(Function::cuMemcpy3DBatchAsync_v2, 1, || {
-                batch_moves_parts(test);
-            });
-        });
-    });
-}
-
-#[test]
-fn batch_on_an_older_driver_does_the_same() {
+fn batch_on_an_older_driver_does_the_same() -> TestResult {
     for (version, function, calls) in [
         (CudaVersion::new(12, 8), Function::cuMemcpyBatchAsync, 1),
         (CudaVersion::new(12, 6), Function::cuMemcpyAsync, 1),
         (CudaVersion::new(11, 8), Function::cuMemcpy2DAsync_v2, 1),
     ] {
-        on_simulator(Config::new().with_driver_version(version), |test, _| {
-            test.assert_calls(function, calls, || batch_moves_parts(test));
-        });
+        on_simulator(
+            Config::new().with_driver_version(version),
+            |test, _| -> TestResult {
+                test.assert_calls(function, calls, || batch_moves_parts(test))?;
+                Ok(())
+            },
+        )?;
     }
+    Ok(())
 }
 
 #[test]
-fn copy_with_options_copies_on_every_driver() {
+fn copy_with_options_copies_on_every_driver() -> TestResult {
     for minor in [(13, 2), (13, 0), (12, 0)] {
         on_simulator(
             Config::new().with_driver_version(CudaVersion::new(minor.0, minor.1)),
-            |test, _| {
-                let (stream, options) =
-                    (test.stream(), CopyOptions::new().with_prefer_overlap(true));
-                let (source, mut target) = (buffer(&stream, 6), buffer(&stream, 0));
+            |test, _| -> TestResult {
+                let stream = test.stream();
+                let options = CopyOptions::new().with_prefer_overlap(true);
+                let source = buffer(&stream, 6);
+                let mut target = buffer(&stream, 0);
                 target
                     .as_slice_mut()
-                    .copy_from_device_with(&stream, &source, options)
-                    .expect("equal lengths");
+                    .copy_from_device_with(&stream, &source, options)?;
                 assert_eq!(values(&target), [6; LEN]);
+                Ok(())
             },
-        );
+        )?;
     }
+    Ok(())
 }
 
 #[test]
@@ -325,15 +340,14 @@ fn grid_with_options_is_copied_on_every_driver() {
 /// Copies a box with hints and asserts that the elements around it do not change.
 fn grid_with_options(test: &TestDriver) {
     let stream = test.stream();
-    let (source, mut target) = (buffer(&stream, 6), buffer(&stream, 0));
+    let source = buffer(&stream, 6);
+    let mut target = buffer(&stream, 0);
     let device = MemoryLocation::from(&test.device());
     let options = CopyOptions::new()
         .with_prefer_overlap(true)
         .with_source_location(device);
-    let (extent, pitch) = (
-        Extent::new_3d(3, 2, 2),
-        Pitch::from_row_len::<u32>(4).with_layer_rows(3),
-    );
+    let extent = Extent::new_3d(3, 2, 2);
+    let pitch = Pitch::from_row_len::<u32>(4).with_layer_rows(3);
     let from = source.as_slice().pitched(extent, pitch).expect("it fits");
     let mut to = target
         .as_slice_mut()
@@ -354,214 +368,207 @@ fn grid_with_options(test: &TestDriver) {
     );
 }
 
-#[test]
-fn box_is_copied_from_the_host_on_the_device_and_back() {
-    on_driver(|test| {
-        let stream = test.stream();
-        // 3 layers of 4 rows of 5 elements, from which a box of 2 layers of 2 rows of 3 elements is copied.
-        let (whole, inner) = (Extent::new_3d(5, 4, 3), Extent::new_3d(3, 2, 2));
-        let numbers: Vec<u16> = (0..60).collect();
-        let source =
-            HostPitchedSlice::new(&numbers, whole, Pitch::tight::<u16>(whole)).expect("it fits");
-        let mut device = DeviceBuffer::<u16>::zeroed(&stream, 60).expect("it fits");
-        let mut grid = device
-            .as_slice_mut()
-            .pitched(whole, Pitch::tight::<u16>(whole))
-            .expect("it fits");
-        grid.copy_from_host(&source).expect("equal extents");
-        let part = grid.as_pitched().region([1, 1, 1], inner).expect("it fits");
-        let mut target = DeviceBuffer::filled(&stream, 40, 999_u16).expect("it fits");
-        let pitch = Pitch::from_row_len::<u16>(4).with_layer_rows(3);
-        let mut copied = target
-            .as_slice_mut()
-            .pitched(inner, pitch)
-            .expect("it fits");
-        copied.copy_from(&part).expect("equal extents");
-        let mut result = [0_u16; 12];
-        let mut host = HostPitchedSliceMut::new(&mut result, inner, Pitch::tight::<u16>(inner))
-            .expect("it fits");
-        copied
-            .as_pitched()
-            .copy_to_host(&mut host)
-            .expect("equal extents");
-        assert_eq!(result, [26, 27, 28, 31, 32, 33, 46, 47, 48, 51, 52, 53]);
-        let all = target.to_vec().expect("it can be read");
-        let written = all.iter().filter(|value| **value != 999).count();
-        assert_eq!(
-            (written, all[3], all[8]),
-            (12, 999, 999),
-            "the padding between rows is unchanged"
-        );
-    });
+#[driver_test]
+fn box_is_copied_from_the_host_on_the_device_and_back(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    // 3 layers of 4 rows of 5 elements, from which a box of 2 layers of 2 rows of 3 elements is copied.
+    let whole = Extent::new_3d(5, 4, 3);
+    let inner = Extent::new_3d(3, 2, 2);
+    let numbers: Vec<u16> = (0..60).collect();
+    let source = HostPitchedSlice::new(&numbers, whole, Pitch::tight::<u16>(whole))?;
+    let mut device = DeviceBuffer::<u16>::zeroed(&stream, 60)?;
+    let mut grid = device
+        .as_slice_mut()
+        .pitched(whole, Pitch::tight::<u16>(whole))?;
+    grid.copy_from_host(&source)?;
+    let part = grid.as_pitched().region([1, 1, 1], inner)?;
+    let mut target = DeviceBuffer::filled(&stream, 40, 999_u16)?;
+    let pitch = Pitch::from_row_len::<u16>(4).with_layer_rows(3);
+    let mut copied = target.as_slice_mut().pitched(inner, pitch)?;
+    copied.copy_from(&part)?;
+    let mut result = [0_u16; 12];
+    let mut host = HostPitchedSliceMut::new(&mut result, inner, Pitch::tight::<u16>(inner))?;
+    copied.as_pitched().copy_to_host(&mut host)?;
+    assert_eq!(result, [26, 27, 28, 31, 32, 33, 46, 47, 48, 51, 52, 53]);
+    let all = target.to_vec()?;
+    let written = all.iter().filter(|value| **value != 999).count();
+    assert_eq!(
+        (written, all[3], all[8]),
+        (12, 999, 999),
+        "the padding between rows is unchanged"
+    );
+    Ok(())
 }
 
-#[test]
-fn grid_is_filled_and_nothing_between_its_rows() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut buffer = DeviceBuffer::filled(&stream, 24, 1_u32).expect("it fits");
-        let pitch = Pitch::from_row_len::<u32>(4).with_layer_rows(3);
-        let grid = buffer
-            .as_slice_mut()
-            .pitched(Extent::new_3d(3, 2, 2), pitch);
-        grid.and_then(|mut grid| grid.fill(7))
-            .expect("the grid can be filled");
-        let layer = [7, 7, 7, 1, 7, 7, 7, 1, 1, 1, 1, 1];
-        assert_eq!(
-            buffer.to_vec().expect("the buffer can be read"),
-            [layer, layer].concat()
-        );
-    });
+#[driver_test]
+fn grid_is_filled_and_nothing_between_its_rows(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut buffer = DeviceBuffer::filled(&stream, 24, 1_u32)?;
+    let pitch = Pitch::from_row_len::<u32>(4).with_layer_rows(3);
+    let grid = buffer
+        .as_slice_mut()
+        .pitched(Extent::new_3d(3, 2, 2), pitch);
+    grid.and_then(|mut grid| grid.fill(7))?;
+    let layer = [7, 7, 7, 1, 7, 7, 7, 1, 1, 1, 1, 1];
+    assert_eq!(buffer.to_vec()?, [layer, layer].concat());
+    Ok(())
 }
 
-#[test]
-fn grid_beyond_the_limit_is_an_error_with_the_sizes() {
-    on_driver(|test| {
-        let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 12).expect("it fits");
-        let grid = |extent, pitch| {
-            buffer
-                .as_slice()
-                .pitched(extent, pitch)
-                .map(drop)
-                .expect_err("it does not fit")
-        };
-        let tight = |extent| grid(extent, Pitch::tight::<u32>(extent));
-        for (error, text) in [
-            (
-                tight(Extent::new_2d(4, 4)),
-                "4 × 4 × 1 elements take 64 bytes, the memory has 48 bytes",
-            ),
-            (tight(Extent::new_2d(usize::MAX, 2)), "size overflow ("),
-            (
-                grid(Extent::new_2d(4, 2), Pitch::from_row_len::<u32>(3)),
-                "rows of 16 bytes, pitch of 12 bytes",
-            ),
-            (
-                grid(
-                    Extent::new_3d(1, 3, 2),
-                    Pitch::from_row_len::<u32>(1).with_layer_rows(2),
-                ),
-                "layers of 3 rows, pitch of 2 rows",
-            ),
-            (
-                grid(
-                    Extent::new_2d(1, 2),
-                    Pitch {
-                        row_bytes: 6,
-                        layer_rows: 0,
-                    },
-                ),
-                "misaligned pitch (6 bytes)",
-            ),
-        ] {
-            assert!(error.to_string().contains(text), "{error}");
-        }
-        let grid = buffer
+#[driver_test]
+fn grid_beyond_the_limit_is_an_error_with_the_sizes(test: &TestDriver) -> TestResult {
+    let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 12)?;
+    let grid = |extent, pitch| {
+        buffer
             .as_slice()
-            .pitched(Extent::new_2d(4, 3), Pitch::from_row_len::<u32>(4))
-            .expect("it fits");
-        let error = grid
-            .region([2, 0, 0], Extent::new_2d(3, 1))
+            .pitched(extent, pitch)
             .map(drop)
-            .expect_err("it is too wide");
-        assert!(
-            error.to_string().contains("region out of bounds"),
-            "{error}"
-        );
-    });
+            .expect_err("it does not fit")
+    };
+    let tight = |extent| grid(extent, Pitch::tight::<u32>(extent));
+    for (error, text) in [
+        (
+            tight(Extent::new_2d(4, 4)),
+            "4 × 4 × 1 elements take 64 bytes, the memory has 48 bytes",
+        ),
+        (tight(Extent::new_2d(usize::MAX, 2)), "size overflow ("),
+        (
+            grid(Extent::new_2d(4, 2), Pitch::from_row_len::<u32>(3)),
+            "rows of 16 bytes, pitch of 12 bytes",
+        ),
+        (
+            grid(
+                Extent::new_3d(1, 3, 2),
+                Pitch::from_row_len::<u32>(1).with_layer_rows(2),
+            ),
+            "layers of 3 rows, pitch of 2 rows",
+        ),
+        (
+            grid(
+                Extent::new_2d(1, 2),
+                Pitch {
+                    row_bytes: 6,
+                    layer_rows: 0,
+                },
+            ),
+            "misaligned pitch (6 bytes)",
+        ),
+    ] {
+        assert!(error.to_string().contains(text), "{error}");
+    }
+    let grid = buffer
+        .as_slice()
+        .pitched(Extent::new_2d(4, 3), Pitch::from_row_len::<u32>(4))?;
+    let error = grid
+        .region([2, 0, 0], Extent::new_2d(3, 1))
+        .map(drop)
+        .expect_err("it is too wide");
+    assert!(
+        error.to_string().contains("region out of bounds"),
+        "{error}"
+    );
+    Ok(())
 }
 
 /// Runs a test on two simulated devices.
-fn with_two_devices(test: impl FnOnce(&TestDriver, &Simulator, [Stream; 2])) {
+fn with_two_devices(
+    test: impl FnOnce(&TestDriver, &Simulator, [Stream; 2]) -> TestResult,
+) -> TestResult {
     on_simulator(Config::new().with_devices(2), |driver, simulator| {
-        let stream = |ordinal| {
-            driver
-                .driver()
-                .device(ordinal)
-                .and_then(|device| device.primary_context()?.stream())
-        };
-        test(
-            driver,
-            simulator,
-            [0, 1].map(|ordinal| stream(ordinal).expect("a stream can be created")),
-        );
-    });
+        let first = driver.device().primary_context()?.stream()?;
+        let second = driver.driver().device(1)?.primary_context()?.stream()?;
+        test(driver, simulator, [first, second])
+    })
 }
 
-#[test]
-fn copy_between_devices_enables_access_and_copies() {
-    with_two_devices(|test, _, [first, second]| {
-        let (source, mut target) = (buffer(&first, 3), buffer(&second, 0));
-        for _ in 0..2 {
-            let copied = test.assert_calls(Function::cuMemcpyPeerAsync, 1, || {
-                target.copy_from_device(&source)
-            });
-            copied.expect("devices copy to each other");
-        }
-        assert_eq!(values(&target), [3; LEN]);
-        let extent = Extent::new_3d(5, 4, 2);
-        let pitch = Pitch::from_row_len::<u32>(6).with_layer_rows(5);
-        let mut target = buffer(&second, 0);
-        let copied = test.assert_calls(Function::cuMemcpy3DPeerAsync, 1, || {
-            let mut target = target.as_slice_mut().pitched(extent, pitch)?;
-            target.copy_from(&source.as_slice().pitched(extent, pitch)?)
+#[driver_test(with_two_devices)]
+fn copy_between_devices_enables_access_and_copies(
+    test: &TestDriver,
+    _: &Simulator,
+    [first, second]: [Stream; 2],
+) -> TestResult {
+    let source = buffer(&first, 3);
+    let mut target = buffer(&second, 0);
+    for _ in 0..2 {
+        let copied = test.assert_calls(Function::cuMemcpyPeerAsync, 1, || {
+            target.copy_from_device(&source)
         });
-        copied.expect("devices copy to each other");
-        assert_eq!(
-            values(&target).iter().filter(|value| **value == 3).count(),
-            40
-        );
+        copied?;
+    }
+    assert_eq!(values(&target), [3; LEN]);
+    let extent = Extent::new_3d(5, 4, 2);
+    let pitch = Pitch::from_row_len::<u32>(6).with_layer_rows(5);
+    let mut target = buffer(&second, 0);
+    let copied = test.assert_calls(Function::cuMemcpy3DPeerAsync, 1, || {
+        let mut target = target.as_slice_mut().pitched(extent, pitch)?;
+        target.copy_from(&source.as_slice().pitched(extent, pitch)?)
     });
+    copied?;
+    assert_eq!(
+        values(&target).iter().filter(|value| **value == 3).count(),
+        40
+    );
+    Ok(())
 }
 
-#[test]
-fn copy_between_devices_without_peer_access_goes_through_the_host() {
-    with_two_devices(|_, simulator, [first, second]| {
-        simulator.inject(
-            Fault::on(Function::cuCtxEnablePeerAccess)
-                .always()
-                .returns(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED),
-        );
-        let (source, mut target) = (buffer(&first, 3), buffer(&second, 0));
-        target
-            .copy_from_device(&source)
-            .expect("the copy goes through the host");
-        assert_eq!(values(&target), [3; LEN]);
-    });
+/// A copy between devices without peer access goes through the host.
+#[driver_test(with_two_devices)]
+fn copy_without_peer_access_uses_the_host(
+    _: &TestDriver,
+    simulator: &Simulator,
+    [first, second]: [Stream; 2],
+) -> TestResult {
+    simulator.inject(
+        Fault::on(Function::cuCtxEnablePeerAccess)
+            .always()
+            .returns(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED),
+    );
+    let source = buffer(&first, 3);
+    let mut target = buffer(&second, 0);
+    target.copy_from_device(&source)?;
+    assert_eq!(values(&target), [3; LEN]);
+    Ok(())
 }
 
-#[test]
-fn kernel_argument_on_another_device_is_given_access_once() {
-    with_two_devices(|test, _, [first, second]| {
-        use curium_driver::Argument;
-        let buffer = DeviceBuffer::from_slice_in(&first, &[1_u32; 4], SyncAlloc).expect("it fits");
-        for calls in [1, 0] {
-            test.assert_calls(Function::cuCtxEnablePeerAccess, calls, || {
+/// A kernel argument on another device is given access once.
+#[driver_test(with_two_devices)]
+fn peer_access_is_enabled_once_for_arguments(
+    test: &TestDriver,
+    _: &Simulator,
+    [first, second]: [Stream; 2],
+) -> TestResult {
+    use curium_driver::Argument;
+    let buffer = DeviceBuffer::from_slice_in(&first, &[1_u32; 4], SyncAlloc)?;
+    for calls in [1, 0] {
+        test.assert_calls(
+            Function::cuCtxEnablePeerAccess,
+            calls,
+            || -> TestResult<_> {
                 // SAFETY: no launch uses it.
-                unsafe { Argument::<&[u32]>::bind(&mut &buffer, &mut guard(&second)) }
-                    .expect("peers");
-            });
-        }
-    });
+                unsafe { Argument::<&[u32]>::bind(&mut &buffer, &mut guard(&second)) }?;
+                Ok(())
+            },
+        )?;
+    }
+    Ok(())
 }
 
-#[test]
-fn views_of_different_drivers_are_not_copied() {
-    on_simulator(Config::new(), |test, _| {
-        on_simulator(Config::new(), |other, _| {
-            let (stream, foreign) = (test.stream(), other.stream());
-            let (source, mut target) = (buffer(&foreign, 1), buffer(&stream, 0));
-            let error = target
-                .copy_from_device(&source)
-                .expect_err("the drivers differ");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-            let view: DeviceSlice<'_, u32> = source.as_slice();
-            let error = target
-                .as_slice_mut()
-                .copy_from_device_on(&foreign, &view)
-                .expect_err("the drivers differ");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-        });
+#[simulator_test]
+fn copies_between_drivers_are_refused(test: &TestDriver, _: &Simulator) {
+    on_simulator(Config::new(), |other, _| {
+        let stream = test.stream();
+        let foreign = other.stream();
+        let source = buffer(&foreign, 1);
+        let mut target = buffer(&stream, 0);
+        let error = target
+            .copy_from_device(&source)
+            .expect_err("the drivers differ");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        let view: DeviceSlice<'_, u32> = source.as_slice();
+        let error = target
+            .as_slice_mut()
+            .copy_from_device_on(&foreign, &view)
+            .expect_err("the drivers differ");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
     });
 }
 
@@ -574,14 +581,15 @@ pub(crate) mod operations {
     };
 
     use crate::array::operations::array;
-    use crate::operations::{Fixture, LEN, Operation, boxed, made};
+    use crate::operations::{Fixture, LEN, Operation, Operations, boxed, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         (
             "CopyBatch::copy_to_array and CopyBatch::copy_from_array",
             |fixture| {
                 let array = array(fixture)?;
-                let (extent, pitch) = (Extent::new_2d(2, 1), Pitch::from_row_len::<u32>(2));
+                let extent = Extent::new_2d(2, 1);
+                let pitch = Pitch::from_row_len::<u32>(2);
                 let from = fixture.buffer.as_slice().pitched(extent, pitch)?;
                 let to = fixture.target.as_slice_mut().pitched(extent, pitch)?;
                 let batch = CopyBatch::new()
@@ -649,7 +657,8 @@ pub(crate) mod operations {
         (
             "scope::copy_scope and CopyScope::upload and CopyScope::download",
             |fixture| {
-                let (source, mut target) = ([1; LEN], [0; LEN]);
+                let source = [1; LEN];
+                let mut target = [0; LEN];
                 made(copy::copy_scope(&fixture.other, |scope| {
                     scope.upload(&source, &mut fixture.buffer)?;
                     scope.download(&fixture.buffer, &mut target)
@@ -658,7 +667,8 @@ pub(crate) mod operations {
         ),
         ("CopyBatch::enqueue", |fixture| {
             let (low, high) = fixture.target.as_slice_mut().split_at(LEN / 2)?;
-            let (extent, pitch) = (Extent::new_2d(2, 2), Pitch::from_row_len::<u32>(3));
+            let extent = Extent::new_2d(2, 2);
+            let pitch = Pitch::from_row_len::<u32>(3);
             let batch = CopyBatch::new().copy(low, fixture.buffer.slice(..LEN / 2)?)?;
             let batch = batch.copy_pitched(
                 high.pitched(extent, pitch)?,
@@ -703,6 +713,8 @@ pub(crate) mod operations {
             )
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 
     fn square(fixture: &Fixture) -> Result<PitchedSlice<'_, u32>> {
         fixture.buffer.as_slice().pitched(SQUARE, TIGHT)

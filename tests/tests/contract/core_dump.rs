@@ -6,79 +6,85 @@ use std::path::Path;
 use curium_driver::{
     ContextFlags, ContextOptions, CoreDump, CoreDumpFlags, Kernel, LaunchConfig, Library,
 };
-use curium_tests::{in_own_process, kernels, on_driver, uses_cuda};
+use curium_tests::{TestResult, in_own_process, kernels, on_driver, uses_cuda};
 
 #[test]
-fn settings_are_read_back_as_they_were_set() {
+fn settings_are_read_back_as_they_were_set() -> TestResult {
     if !uses_cuda() {
-        return;
+        return Ok(());
     }
-    in_own_process("core_dump::settings_are_read_back_as_they_were_set", || {
-        on_driver(|test| {
-            let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
-            let (set, filled_in) = (
-                "curium.%p.dump",
-                format!("curium.{}.dump", std::process::id()),
-            );
-            let scopes = [
-                (CoreDump::global(test.driver()), filled_in.as_str()),
-                (CoreDump::of_context(&test.context()), set),
-            ];
-            for (dump, file) in scopes {
-                dump.set_file(set).expect("a file can be named");
-                assert_eq!(dump.file().expect("it can be queried"), Path::new(file));
-                dump.set_flags(flags).expect("the flags are known");
-                assert_eq!(dump.flags().expect("it can be queried"), flags);
-                for value in [true, false] {
-                    dump.set_triggers_host(value).expect("it can be set");
-                    assert_eq!(dump.triggers_host().expect("it can be queried"), value);
-                    dump.set_enabled(value).expect("it can be set");
-                    assert_eq!(dump.is_enabled().expect("it can be queried"), value);
+    in_own_process(
+        "core_dump::settings_are_read_back_as_they_were_set",
+        || -> TestResult {
+            on_driver(|test| -> TestResult {
+                let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
+                let set = "curium.%p.dump";
+                let filled_in = format!("curium.{}.dump", std::process::id());
+                let scopes = [
+                    (CoreDump::global(test.driver()), filled_in.as_str()),
+                    (CoreDump::of_context(&test.context()), set),
+                ];
+                for (dump, file) in scopes {
+                    dump.set_file(set)?;
+                    assert_eq!(dump.file()?, Path::new(file));
+                    dump.set_flags(flags)?;
+                    assert_eq!(dump.flags()?, flags);
+                    for value in [true, false] {
+                        dump.set_triggers_host(value)?;
+                        assert_eq!(dump.triggers_host()?, value);
+                        dump.set_enabled(value)?;
+                        assert_eq!(dump.is_enabled()?, value);
+                    }
                 }
-            }
-        });
-    });
+                Ok(())
+            })?;
+            Ok(())
+        },
+    )?;
+    Ok(())
 }
 
 #[test]
-fn kernel_that_fails_leaves_a_dump() {
+fn kernel_that_fails_leaves_a_dump() -> TestResult {
     if !uses_cuda() {
-        return;
+        return Ok(());
     }
-    in_own_process("core_dump::kernel_that_fails_leaves_a_dump", || {
-        on_driver(|test| {
-            let file = std::env::temp_dir().join(format!("curium.{}.dump", std::process::id()));
-            let dump = CoreDump::global(test.driver());
-            dump.set_file(&file).expect("a file can be named");
-            dump.set_triggers_host(false).expect("it can be set");
-            let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
-            dump.set_flags(flags).expect("the flags are known");
-            dump.set_enabled(true).expect("it can be set");
-            let options = ContextOptions::new().with_flags(ContextFlags::COREDUMP);
-            let context = test
-                .device()
-                .create_context(options)
-                .expect("a context can be created");
-            let stream = context.stream().expect("a stream can be created");
-            let library =
-                Library::from_ptx(test.driver(), kernels::FAULTS).expect("the kernels compile");
-            let trap: Kernel<(u32,)> = library.kernel("trap").expect("it is there");
-            // SAFETY: the kernel traps and accesses no memory.
-            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }.expect("it begins");
-            stream.synchronize().expect_err("it fails");
-            let bytes = std::fs::read(&file).expect("there is a dump");
-            std::fs::remove_file(&file).expect("it can be removed");
-            assert_eq!(bytes[..4], *b"\x7fELF");
-        });
-    });
+    in_own_process(
+        "core_dump::kernel_that_fails_leaves_a_dump",
+        || -> TestResult {
+            on_driver(|test| -> TestResult {
+                let file = std::env::temp_dir().join(format!("curium.{}.dump", std::process::id()));
+                let dump = CoreDump::global(test.driver());
+                dump.set_file(&file)?;
+                dump.set_triggers_host(false)?;
+                let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
+                dump.set_flags(flags)?;
+                dump.set_enabled(true)?;
+                let options = ContextOptions::new().with_flags(ContextFlags::COREDUMP);
+                let context = test.device().create_context(options)?;
+                let stream = context.stream()?;
+                let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
+                let trap: Kernel<(u32,)> = library.kernel("trap")?;
+                // SAFETY: the kernel traps and accesses no memory.
+                unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }?;
+                stream.synchronize().expect_err("it fails");
+                let bytes = std::fs::read(&file)?;
+                std::fs::remove_file(&file)?;
+                assert_eq!(bytes[..4], *b"\x7fELF");
+                Ok(())
+            })?;
+            Ok(())
+        },
+    )?;
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::{CoreDump, CoreDumpFlags, CoreDumpListener};
 
-    use crate::operations::{Fixture, Operation, boxed, made};
+    use crate::operations::{Fixture, Operation, Operations, boxed, made};
 
-    pub(crate) const SOLITARY: &[Operation] = &[
+    const SOLITARY: &[Operation] = &[
         ("CoreDump::is_enabled", |fixture| {
             made(dump(fixture).is_enabled()?)
         }),
@@ -123,6 +129,9 @@ pub(crate) mod operations {
                 .map(boxed)
         }),
     ];
+
+    #[cfg(all(unix, not(miri)))]
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 
     /// Returns the core dump settings of the fixture's context.
     fn dump(fixture: &Fixture) -> CoreDump {

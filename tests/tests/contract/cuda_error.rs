@@ -11,7 +11,7 @@ use curium_nccl::{Communicator, UniqueId};
 use curium_rand::{Generator, Xorwow};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, kernels, on_simulator};
+use curium_tests::{TestDriver, TestResult, kernels, on_simulator, simulator_test};
 
 type Outcome = Result<(), Box<dyn StdError>>;
 
@@ -82,7 +82,8 @@ fn blas_reports_out_of_memory() {
 #[test]
 fn fft_reports_out_of_memory() {
     simulate(|test, simulator| {
-        let (library, stream) = (curium_sim_libraries::cufft(), test.stream());
+        let library = curium_sim_libraries::cufft();
+        let stream = test.stream();
         run_out_of_memory(simulator, Function::cuMemAllocAsync);
         let shape = Shape::new([1009]);
         let plan =
@@ -96,7 +97,8 @@ fn fft_reports_out_of_memory() {
 #[test]
 fn rand_reports_out_of_memory() {
     simulate(|test, simulator| {
-        let (library, stream) = (curium_sim_libraries::curand(), test.stream());
+        let library = curium_sim_libraries::curand();
+        let stream = test.stream();
         run_out_of_memory(simulator, Function::cuCtxPushCurrent_v2);
         let generator = Generator::<Xorwow>::seeded(&library, &stream, 7);
         simulator.clear_faults();
@@ -110,7 +112,8 @@ fn rand_reports_out_of_memory() {
 fn nccl_reports_out_of_memory() {
     simulate(|test, simulator| {
         let library = curium_sim_libraries::nccl();
-        let (context, id) = (test.context(), UniqueId::new(&library)?);
+        let context = test.context();
+        let id = UniqueId::new(&library)?;
         run_out_of_memory(simulator, Function::cuCtxPushCurrent_v2);
         let communicator = Communicator::new(&library, &context, id, 0, 1);
         simulator.clear_faults();
@@ -136,7 +139,7 @@ fn nvrtc_reports_out_of_memory() {
 
 /// The codes of the libraries count too, although the driver returned no error.
 #[test]
-fn codes_of_libraries_are_out_of_memory() {
+fn library_codes_are_out_of_memory() {
     use curium_blas::sys::cublasStatus_t;
     use curium_driver::LibraryStatus;
     use curium_fft::sys::cufftResult;
@@ -165,27 +168,26 @@ fn codes_of_libraries_are_out_of_memory() {
 }
 
 /// A lost context is visible in the error of a library that was called next.
-#[test]
-fn libraries_report_a_lost_context() {
-    on_simulator(Config::new(), |test, simulator| {
-        let stream = test.stream();
-        simulator.inject(
-            Fault::on(Function::cuStreamSynchronize)
-                .once()
-                .returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
-        );
-        let error = stream.synchronize().expect_err("the fault is injected");
-        let error = curium_blas::Error::from(error);
-        assert!(error.is_sticky() && error.is_from_earlier_work(), "{error}");
-        let hint = CudaError::hint(&error).expect("there is a hint");
-        assert!(hint.contains("Simulator::reports"), "{hint}");
-        assert!(!hint.contains("or the simulator"), "{hint}");
-    });
+#[simulator_test]
+fn libraries_report_a_lost_context(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    simulator.inject(
+        Fault::on(Function::cuStreamSynchronize)
+            .once()
+            .returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+    );
+    let error = stream.synchronize().expect_err("the fault is injected");
+    let error = curium_blas::Error::from(error);
+    assert!(error.is_sticky() && error.is_from_earlier_work(), "{error}");
+    let hint = CudaError::hint(&error).ok_or("there is a hint")?;
+    assert!(hint.contains("Simulator::reports"), "{hint}");
+    assert!(!hint.contains("or the simulator"), "{hint}");
+    Ok(())
 }
 
 /// Argument errors carry their hints in the text, and errors with a value those of the error.
 #[test]
-fn hints_of_argument_errors_are_found() {
+fn argument_errors_have_hints() {
     let error = Error::argument("Net::run", "empty batch (0 rows); pass a row");
     assert_eq!(CudaError::hint(&error).as_deref(), Some("pass a row"));
     let returned = Returned::new((), error);

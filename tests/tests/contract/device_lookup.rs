@@ -1,12 +1,15 @@
 //! Devices by PCI bus ID and UUID, and the LUID on Windows.
 
 use curium_driver::{Device, Error};
-use curium_sim::Config;
+use curium_sim::{Config, Simulator};
 use curium_sys::{CUarray_format, CUresult};
-use curium_tests::{on_driver, on_simulator, uses_cuda};
+use curium_tests::{
+    TestDriver, TestResult, driver_test, on_driver, on_simulator, simulator_test, uses_cuda,
+};
 
+/// Every device is found by its PCI bus ID and its UUID.
 #[test]
-fn every_device_is_found_by_its_pci_bus_id_and_its_uuid() {
+fn device_is_found_by_bus_id_and_uuid() {
     let check = |driver: &curium_driver::Driver| {
         for device in driver.devices().expect("there are devices") {
             let place = device
@@ -37,101 +40,88 @@ fn every_device_is_found_by_its_pci_bus_id_and_its_uuid() {
     });
 }
 
-#[test]
-fn devices_with_different_handles_or_drivers_are_not_equal() {
-    on_simulator(Config::new().with_devices(2), |test, _| {
-        let [first, second] =
-            [0, 1].map(|ordinal| test.driver().device(ordinal).expect("there are two"));
-        assert_ne!(first, second);
-        on_simulator(Config::new(), |other, _| assert_ne!(first, other.device()));
-    });
+/// Devices with different handles or drivers are not equal.
+#[simulator_test(Config::new().with_devices(2))]
+fn devices_compare_by_handle_and_driver(test: &TestDriver, _: &Simulator) {
+    let [first, second] =
+        [0, 1].map(|ordinal| test.driver().device(ordinal).expect("there are two"));
+    assert_ne!(first, second);
+    on_simulator(Config::new(), |other, _| assert_ne!(first, other.device()));
 }
 
-#[test]
-fn missing_device_is_an_error_with_the_ordinal() {
-    on_driver(|test| {
-        let driver = test.driver();
-        let error = driver
-            .device_by_pci_bus_id("ff:1f.0")
-            .expect_err("nothing is there");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
-        assert!(error.to_string().contains("ff:1f.0"), "{error}");
-        let error = driver
-            .device_by_pci_bus_id("garbage")
-            .expect_err("that is not a PCI bus identifier");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-        let error = driver
-            .device_by_pci_bus_id("0\0")
-            .expect_err("a PCI bus identifier has no NUL");
-        assert!(matches!(error, Error::Argument(_)), "{error}");
-        let error = driver
-            .device_by_uuid([0xab; 16])
-            .expect_err("no device has it");
-        assert!(error.to_string().contains(&"ab".repeat(16)), "{error}");
-    });
+#[driver_test]
+fn missing_device_is_an_error_with_the_ordinal(test: &TestDriver) {
+    let driver = test.driver();
+    let error = driver
+        .device_by_pci_bus_id("ff:1f.0")
+        .expect_err("nothing is there");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
+    assert!(error.to_string().contains("ff:1f.0"), "{error}");
+    let error = driver
+        .device_by_pci_bus_id("garbage")
+        .expect_err("that is not a PCI bus identifier");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    let error = driver
+        .device_by_pci_bus_id("0\0")
+        .expect_err("a PCI bus identifier has no NUL");
+    assert!(matches!(error, Error::Argument(_)), "{error}");
+    let error = driver
+        .device_by_uuid([0xab; 16])
+        .expect_err("no device has it");
+    assert!(error.to_string().contains(&"ab".repeat(16)), "{error}");
 }
 
-#[test]
-fn luid_is_for_windows_only() {
-    on_driver(|test| {
-        if cfg!(not(windows)) {
-            let error = test.device().luid().expect_err("there is none");
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED));
-        }
-    });
+#[driver_test]
+fn luid_is_for_windows_only(test: &TestDriver) {
+    if cfg!(not(windows)) {
+        let error = test.device().luid().expect_err("there is none");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+    }
 }
 
-#[test]
-fn device_from_a_number_that_none_has_is_refused_when_it_is_used() {
-    on_driver(|test| {
-        let device = Device::from_raw(test.driver(), 12_345);
-        assert_eq!(
-            device.name().map_err(|error| error.code()),
-            Err(Some(CUresult::CUDA_ERROR_INVALID_DEVICE))
-        );
-        let device = Device::from_raw(test.driver(), test.device().as_raw());
-        assert_eq!(
-            device.name().expect("it is the first"),
-            test.device().name().expect("it has a name")
-        );
-    });
+/// A device from a number that none has is refused when it is used.
+#[driver_test]
+fn unknown_raw_device_fails_when_used(test: &TestDriver) -> TestResult {
+    let device = Device::from_raw(test.driver(), 12_345);
+    assert_eq!(
+        device.name().map_err(|error| error.code()),
+        Err(Some(CUresult::CUDA_ERROR_INVALID_DEVICE))
+    );
+    let device = Device::from_raw(test.driver(), test.device().as_raw());
+    assert_eq!(device.name()?, test.device().name()?);
+    Ok(())
 }
 
-#[test]
-fn linear_texture_width_depends_on_the_bytes_of_an_element() {
-    on_driver(|test| {
-        let width = |format, channels| test.device().linear_texture_width(format, channels);
-        let bytes =
-            width(CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8, 1).expect("the format is known");
-        let floats = width(CUarray_format::CU_AD_FORMAT_FLOAT, 4).expect("the format is known");
-        assert!(bytes >= 1 << 27 && floats < bytes, "{bytes} {floats}");
-        let error =
-            width(CUarray_format::CU_AD_FORMAT_FLOAT, 3).expect_err("no format has three channels");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-        assert!(
-            error.to_string().contains("3 channels of format 32"),
-            "{error}"
-        );
-    });
+/// A linear texture width depends on the bytes of an element.
+#[driver_test]
+fn linear_texture_width_depends_on_element_size(test: &TestDriver) -> TestResult {
+    let width = |format, channels| test.device().linear_texture_width(format, channels);
+    let bytes = width(CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8, 1)?;
+    let floats = width(CUarray_format::CU_AD_FORMAT_FLOAT, 4)?;
+    assert!(bytes >= 1 << 27 && floats < bytes, "{bytes} {floats}");
+    let error =
+        width(CUarray_format::CU_AD_FORMAT_FLOAT, 3).expect_err("no format has three channels");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    assert!(
+        error.to_string().contains("3 channels of format 32"),
+        "{error}"
+    );
+    Ok(())
 }
 
-#[test]
-fn affinity_needs_the_multi_process_service() {
-    on_driver(|test| {
-        let supported = test
-            .device()
-            .supports_affinity()
-            .expect("the device can be queried");
-        assert!(uses_cuda() || !supported);
-    });
+#[driver_test]
+fn affinity_needs_the_multi_process_service(test: &TestDriver) -> TestResult {
+    let supported = test.device().supports_affinity()?;
+    assert!(uses_cuda() || !supported);
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_sys::CUarray_format;
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Driver::device_by_pci_bus_id", |fixture| {
             made(
                 fixture
@@ -154,6 +144,9 @@ pub(crate) mod operations {
         }),
     ];
 
-    pub(crate) const SOLITARY: &[Operation] =
-        &[("Device::luid", |fixture| made(fixture.device.luid()?))];
+    inventory::submit! { Operations::Common(OPERATIONS) }
+
+    const SOLITARY: &[Operation] = &[("Device::luid", |fixture| made(fixture.device.luid()?))];
+
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 }

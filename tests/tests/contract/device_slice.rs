@@ -4,214 +4,159 @@ use curium_driver::{Error, Function, LaunchConfig, Library};
 use curium_memory::{
     AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, StreamOrdered, SyncAlloc,
 };
-use curium_sim::{Config, Fault};
+use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, guard, kernels, on_driver, on_simulator};
+use curium_tests::{
+    Gate, TestDriver, TestResult, driver_test, guard, kernels, on_driver, simulator_test,
+};
 
-fn counting(test: &TestDriver, len: u32) -> DeviceBuffer<u32> {
+fn counting(test: &TestDriver, len: u32) -> TestResult<DeviceBuffer<u32>> {
     let values: Vec<u32> = (0..len).collect();
-    DeviceBuffer::from_slice(&test.stream(), &values).expect("memory suffices")
+    Ok(DeviceBuffer::from_slice(&test.stream(), &values)?)
 }
 
-#[test]
-fn range_of_a_buffer_is_read_and_written_alone() {
-    on_driver(|test| {
-        let mut buffer = counting(test, 8);
-        assert_eq!(
-            buffer
-                .slice(2..5)
-                .and_then(DeviceSlice::to_vec)
-                .expect("the range exists"),
-            [2, 3, 4]
-        );
-        assert_eq!(
-            buffer
-                .slice(6..)
-                .and_then(DeviceSlice::to_vec)
-                .expect("the range exists"),
-            [6, 7]
-        );
-        assert_eq!(
-            buffer
-                .slice(..=1)
-                .and_then(DeviceSlice::to_vec)
-                .expect("the range exists"),
-            [0, 1]
-        );
-        buffer
-            .slice_mut(2..4)
-            .and_then(|mut part| part.copy_from_slice(&[20, 30]))
-            .expect("the range exists");
-        assert_eq!(
-            buffer.to_vec().expect("the buffer can be read"),
-            [0, 1, 20, 30, 4, 5, 6, 7]
-        );
-    });
+#[driver_test]
+fn buffer_range_is_read_and_written_alone(test: &TestDriver) -> TestResult {
+    let mut buffer = counting(test, 8)?;
+    assert_eq!(buffer.slice(2..5).and_then(DeviceSlice::to_vec)?, [2, 3, 4]);
+    assert_eq!(buffer.slice(6..).and_then(DeviceSlice::to_vec)?, [6, 7]);
+    assert_eq!(buffer.slice(..=1).and_then(DeviceSlice::to_vec)?, [0, 1]);
+    buffer
+        .slice_mut(2..4)
+        .and_then(|mut part| part.copy_from_slice(&[20, 30]))?;
+    assert_eq!(buffer.to_vec()?, [0, 1, 20, 30, 4, 5, 6, 7]);
+    Ok(())
 }
 
-#[test]
-fn range_beyond_a_buffer_is_an_error_with_the_lengths() {
-    on_driver(|test| {
-        let mut buffer = counting(test, 8);
-        #[expect(
-            clippy::reversed_empty_ranges,
-            reason = "it is one of the refused ranges"
-        )]
-        let backwards = 3..2;
-        for (error, text) in [
-            (
-                buffer.slice(4..9).map(drop),
-                "range out of bounds (4..9 of 8 elements)",
-            ),
-            (
-                buffer.slice(backwards).map(drop),
-                "range out of bounds (3..2 of 8 elements)",
-            ),
-            (
-                buffer.slice(9..).map(drop),
-                "range out of bounds (9..8 of 8 elements)",
-            ),
-            (buffer.slice(..=usize::MAX).map(drop), " of 8 elements)"),
-            (
-                buffer.slice_mut(8..10).map(drop),
-                "range out of bounds (8..10 of 8 elements)",
-            ),
-            (
-                buffer.as_slice().split_at(9).map(drop),
-                "split index out of bounds (9 of 8 elements)",
-            ),
-            (buffer.as_slice().chunks(0).map(drop), "zero chunk length"),
-        ] {
-            let error = error.expect_err("there is no such range");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(error.to_string().contains(text), "{error}");
-        }
-    });
+#[driver_test]
+fn range_beyond_a_buffer_is_an_error_with_the_lengths(test: &TestDriver) -> TestResult {
+    let mut buffer = counting(test, 8)?;
+    #[expect(
+        clippy::reversed_empty_ranges,
+        reason = "it is one of the refused ranges"
+    )]
+    let backwards = 3..2;
+    for (error, text) in [
+        (
+            buffer.slice(4..9).map(drop),
+            "range out of bounds (4..9 of 8 elements)",
+        ),
+        (
+            buffer.slice(backwards).map(drop),
+            "range out of bounds (3..2 of 8 elements)",
+        ),
+        (
+            buffer.slice(9..).map(drop),
+            "range out of bounds (9..8 of 8 elements)",
+        ),
+        (buffer.slice(..=usize::MAX).map(drop), " of 8 elements)"),
+        (
+            buffer.slice_mut(8..10).map(drop),
+            "range out of bounds (8..10 of 8 elements)",
+        ),
+        (
+            buffer.as_slice().split_at(9).map(drop),
+            "split index out of bounds (9 of 8 elements)",
+        ),
+        (buffer.as_slice().chunks(0).map(drop), "zero chunk length"),
+    ] {
+        let error = error.expect_err("there is no such range");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert!(error.to_string().contains(text), "{error}");
+    }
+    Ok(())
 }
 
-#[test]
-fn empty_view_is_copied_without_a_call() {
-    on_driver(|test| {
-        let mut buffer = counting(test, 4);
-        let other = counting(test, 4);
-        for function in [
-            Function::cuMemcpyHtoDAsync_v2,
-            Function::cuMemcpyDtoDAsync_v2,
-            Function::cuMemsetD32Async,
-        ] {
-            test.assert_calls(function, 0, || {
-                let mut nothing = buffer.slice_mut(4..).expect("an empty range is valid");
-                assert!(nothing.is_empty());
-                nothing
-                    .copy_from_slice(&[])
-                    .expect("there is nothing to copy");
-                nothing
-                    .copy_from_device(&other.slice(2..2).expect("an empty range is valid"))
-                    .expect("nothing to copy");
-                nothing.fill(7).expect("there is nothing to fill");
-                assert_eq!(
-                    nothing.to_vec().expect("there is nothing to read"),
-                    [0_u32; 0]
-                );
+#[driver_test]
+fn empty_view_is_copied_without_a_call(test: &TestDriver) -> TestResult {
+    let mut buffer = counting(test, 4)?;
+    let other = counting(test, 4)?;
+    for function in [
+        Function::cuMemcpyHtoDAsync_v2,
+        Function::cuMemcpyDtoDAsync_v2,
+        Function::cuMemsetD32Async,
+    ] {
+        test.assert_calls(function, 0, || -> TestResult<_> {
+            let mut nothing = buffer.slice_mut(4..)?;
+            assert!(nothing.is_empty());
+            nothing.copy_from_slice(&[])?;
+            nothing.copy_from_device(&other.slice(2..2)?)?;
+            nothing.fill(7)?;
+            assert_eq!(nothing.to_vec()?, [0_u32; 0]);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+#[driver_test]
+fn split_view_is_written_in_both_parts(test: &TestDriver) -> TestResult {
+    let mut buffer = counting(test, 6)?;
+    let (mut low, mut high) = buffer.as_slice_mut().split_at(2)?;
+    low.fill(1)?;
+    high.fill(2)?;
+    high.copy_from_device(&DeviceBuffer::from_slice(low.stream(), &[9; 4])?)?;
+    assert_eq!(buffer.to_vec()?, [1, 1, 9, 9, 9, 9]);
+    Ok(())
+}
+
+#[driver_test]
+fn chunks_cover_the_view_and_the_last_may_be_shorter(test: &TestDriver) -> TestResult {
+    let mut buffer = counting(test, 7)?;
+    let parts = buffer.as_slice().chunks(3)?;
+    assert_eq!(parts.len(), 3);
+    assert_eq!(parts.map(|part| part.len()).collect::<Vec<_>>(), [3, 3, 1]);
+    for (index, mut part) in buffer.as_slice_mut().chunks(3)?.enumerate() {
+        part.fill(index as u32)?;
+    }
+    assert_eq!(buffer.to_vec()?, [0, 0, 0, 1, 1, 1, 2]);
+    Ok(())
+}
+
+#[driver_test]
+fn slice_is_copied_within_its_buffer(test: &TestDriver) -> TestResult {
+    let mut buffer = counting(test, 6)?;
+    let (low, mut high) = buffer.as_slice_mut().split_at(3)?;
+    high.copy_from_device(&low)?;
+    assert_eq!(buffer.to_vec()?, [0, 1, 2, 0, 1, 2]);
+    Ok(())
+}
+
+/// Parts written on two streams by two threads are both waited for.
+#[driver_test]
+fn slices_written_by_two_threads_are_waited_for(test: &TestDriver) -> TestResult {
+    let first = test.stream();
+    let second = test.stream();
+    for round in 0..20_u32 {
+        let mut buffer = counting(test, 64)?;
+        let (mut low, mut high) = buffer.as_slice_mut().split_at(32)?;
+        std::thread::scope(|scope| {
+            scope.spawn(|| low.fill_on(&first, round).expect("the part can be filled"));
+            scope.spawn(|| {
+                high.fill_on(&second, round + 1)
+                    .expect("the part can be filled");
             });
-        }
-    });
-}
-
-#[test]
-fn split_view_is_written_in_both_parts() {
-    on_driver(|test| {
-        let mut buffer = counting(test, 6);
-        let (mut low, mut high) = buffer.as_slice_mut().split_at(2).expect("there are two");
-        low.fill(1).expect("the part can be filled");
-        high.fill(2).expect("the part can be filled");
-        high.copy_from_device(
-            &DeviceBuffer::from_slice(low.stream(), &[9; 4]).expect("memory suffices"),
-        )
-        .expect("the lengths are equal");
-        assert_eq!(
-            buffer.to_vec().expect("the buffer can be read"),
-            [1, 1, 9, 9, 9, 9]
-        );
-    });
-}
-
-#[test]
-fn chunks_cover_the_view_and_the_last_may_be_shorter() {
-    on_driver(|test| {
-        let mut buffer = counting(test, 7);
-        let parts = buffer.as_slice().chunks(3).expect("parts have elements");
-        assert_eq!(parts.len(), 3);
-        assert_eq!(parts.map(|part| part.len()).collect::<Vec<_>>(), [3, 3, 1]);
-        for (index, mut part) in buffer
-            .as_slice_mut()
-            .chunks(3)
-            .expect("parts have elements")
-            .enumerate()
-        {
-            part.fill(index as u32).expect("the part can be filled");
-        }
-        assert_eq!(
-            buffer.to_vec().expect("the buffer can be read"),
-            [0, 0, 0, 1, 1, 1, 2]
-        );
-    });
-}
-
-#[test]
-fn part_is_copied_to_another_part_of_the_same_buffer() {
-    on_driver(|test| {
-        let mut buffer = counting(test, 6);
-        let (low, mut high) = buffer.as_slice_mut().split_at(3).expect("there are three");
-        high.copy_from_device(&low).expect("the lengths are equal");
-        assert_eq!(
-            buffer.to_vec().expect("the buffer can be read"),
-            [0, 1, 2, 0, 1, 2]
-        );
-    });
-}
-
-#[test]
-fn parts_written_on_two_streams_by_two_threads_are_both_waited_for() {
-    on_driver(|test| {
-        let (first, second) = (test.stream(), test.stream());
-        for round in 0..20_u32 {
-            let mut buffer = counting(test, 64);
-            let (mut low, mut high) = buffer
-                .as_slice_mut()
-                .split_at(32)
-                .expect("there are enough");
-            std::thread::scope(|scope| {
-                scope.spawn(|| low.fill_on(&first, round).expect("the part can be filled"));
-                scope.spawn(|| {
-                    high.fill_on(&second, round + 1)
-                        .expect("the part can be filled");
-                });
-            });
-            let values = buffer.to_vec().expect("the buffer can be read");
-            assert_eq!(values, [vec![round; 32], vec![round + 1; 32]].concat());
-        }
-    });
+        });
+        let values = buffer.to_vec()?;
+        assert_eq!(values, [vec![round; 32], vec![round + 1; 32]].concat());
+    }
+    Ok(())
 }
 
 /// Binds both parts before either access is recorded, as two threads may.
 #[test]
-fn record_of_one_access_keeps_that_of_another_part() {
+fn recorded_access_keeps_other_slices() -> TestResult {
     use curium_driver::{Argument, call};
-    on_driver(|test| {
-        let (first, second) = (test.stream(), test.stream());
-        let mut buffer = counting(test, 64);
+    on_driver(|test| -> TestResult {
+        let first = test.stream();
+        let second = test.stream();
+        let mut buffer = counting(test, 64)?;
         let gate = Gate::on(&first);
-        let (mut low, mut high) = buffer
-            .as_slice_mut()
-            .split_at(32)
-            .expect("there are enough");
+        let (mut low, mut high) = buffer.as_slice_mut().split_at(32)?;
         // SAFETY: both launches are recorded below, and the parts are not used in between.
-        let low_address = unsafe { Argument::<&mut [u32]>::bind(&mut low, &mut guard(&first)) }
-            .expect("the part can be bound");
+        let low_address = unsafe { Argument::<&mut [u32]>::bind(&mut low, &mut guard(&first)) }?;
         // SAFETY: as above.
-        let high_address = unsafe { Argument::<&mut [u32]>::bind(&mut high, &mut guard(&second)) }
-            .expect("the part can be bound");
+        let high_address = unsafe { Argument::<&mut [u32]>::bind(&mut high, &mut guard(&second)) }?;
         for (stream, address) in [(&first, low_address), (&second, high_address)] {
             // SAFETY: the part is live with this many words, and its stream has waited for its earlier accesses.
             unsafe {
@@ -219,133 +164,116 @@ fn record_of_one_access_keeps_that_of_another_part() {
                     stream.driver(),
                     cuMemsetD32Async(address, 7, 32, stream.as_raw())
                 )
-            }
-            .expect("it is filled");
+            }?;
         }
         // SAFETY: the part was bound to this stream above and has not been used since.
         unsafe { Argument::<&mut [u32]>::launched(&mut low, &mut guard(&first)) };
         // SAFETY: as above.
         unsafe { Argument::<&mut [u32]>::launched(&mut high, &mut guard(&second)) };
         let reader = test.stream();
-        let mut copy = DeviceBuffer::<u32>::zeroed(&reader, 64).expect("memory suffices");
-        copy.as_slice_mut()
-            .copy_from_device_on(&reader, &buffer)
-            .expect("the lengths are equal");
+        let mut copy = DeviceBuffer::<u32>::zeroed(&reader, 64)?;
+        copy.as_slice_mut().copy_from_device_on(&reader, &buffer)?;
         assert!(
             curium_tests::stream_work::is_held_up(&reader),
             "the reader waits for the first part"
         );
         gate.open();
-        assert_eq!(copy.to_vec().expect("the buffer can be read"), [7; 64]);
-    });
+        assert_eq!(copy.to_vec()?, [7; 64]);
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn view_is_cast_to_another_element_type() {
-    on_driver(|test| {
-        let mut buffer = DeviceBuffer::from_slice(&test.stream(), &[0x0403_0201_u32, 0x0807_0605])
-            .expect("memory suffices");
-        let bytes: DeviceSlice<'_, u8> =
-            buffer.as_slice().cast().expect("bytes are always aligned");
-        assert_eq!(
-            bytes.to_vec().expect("the bytes can be read"),
-            [1, 2, 3, 4, 5, 6, 7, 8]
-        );
-        let mut halves: DeviceSliceMut<'_, u16> = buffer.as_slice_mut().cast().expect("halves fit");
-        halves.fill(0xabcd).expect("the view can be filled");
-        assert_eq!(
-            buffer.to_vec().expect("the buffer can be read"),
-            [0xabcd_abcd; 2]
-        );
-        let wide: DeviceSlice<'_, u64> = buffer.as_slice().cast().expect("one wide element fits");
-        assert_eq!(wide.len(), 1);
-    });
+#[driver_test]
+fn view_is_cast_to_another_element_type(test: &TestDriver) -> TestResult {
+    let mut buffer = DeviceBuffer::from_slice(&test.stream(), &[0x0403_0201_u32, 0x0807_0605])?;
+    let bytes: DeviceSlice<'_, u8> = buffer.as_slice().cast()?;
+    assert_eq!(bytes.to_vec()?, [1, 2, 3, 4, 5, 6, 7, 8]);
+    let mut halves: DeviceSliceMut<'_, u16> = buffer.as_slice_mut().cast()?;
+    halves.fill(0xabcd)?;
+    assert_eq!(buffer.to_vec()?, [0xabcd_abcd; 2]);
+    let wide: DeviceSlice<'_, u64> = buffer.as_slice().cast()?;
+    assert_eq!(wide.len(), 1);
+    Ok(())
 }
 
-#[test]
-fn view_that_does_not_fit_another_type_is_an_error_with_the_sizes() {
-    on_driver(|test| {
-        let mut buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 10).expect("memory suffices");
-        let error = buffer
-            .as_slice()
-            .cast::<u32>()
-            .expect_err("10 is not a multiple of 4");
-        assert!(
-            error
-                .to_string()
-                .contains("size mismatch (10 bytes are not a multiple of the 4 bytes of u32)"),
-            "{error}"
-        );
-        let error = buffer
-            .slice(1..9)
-            .and_then(DeviceSlice::cast::<u32>)
-            .expect_err("the address is odd");
-        assert!(
-            error.to_string().contains("u32 requires alignment 4"),
-            "{error}"
-        );
-        let error = buffer
-            .slice_mut(2..6)
-            .and_then(DeviceSliceMut::cast::<u32>)
-            .map(drop)
-            .expect_err("not aligned");
-        assert!(
-            error.to_string().contains("u32 requires alignment 4"),
-            "{error}"
-        );
-    });
+/// A view that does not fit another type is an error with the sizes.
+#[driver_test]
+fn failed_cast_reports_the_sizes(test: &TestDriver) -> TestResult {
+    let mut buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 10)?;
+    let error = buffer
+        .as_slice()
+        .cast::<u32>()
+        .expect_err("10 is not a multiple of 4");
+    assert!(
+        error
+            .to_string()
+            .contains("size mismatch (10 bytes are not a multiple of the 4 bytes of u32)"),
+        "{error}"
+    );
+    let error = buffer
+        .slice(1..9)
+        .and_then(DeviceSlice::cast::<u32>)
+        .expect_err("the address is odd");
+    assert!(
+        error.to_string().contains("u32 requires alignment 4"),
+        "{error}"
+    );
+    let error = buffer
+        .slice_mut(2..6)
+        .and_then(DeviceSliceMut::cast::<u32>)
+        .map(drop)
+        .expect_err("not aligned");
+    assert!(
+        error.to_string().contains("u32 requires alignment 4"),
+        "{error}"
+    );
+    Ok(())
 }
 
-#[test]
+/// A kernel reads one part and writes another of one buffer.
+#[driver_test]
 #[cfg_attr(miri, ignore = "Miri is too slow for kernels")]
-fn kernel_reads_one_part_and_writes_another_of_one_buffer() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the kernels load");
-        let saxpy = library
-            .kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")
-            .expect("the kernel is there");
-        let mut buffer = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 10.0, 20.0])
-            .expect("memory suffices");
-        let (x, mut y) = buffer.as_slice_mut().split_at(2).expect("there are two");
-        let config = LaunchConfig::for_elements(2);
-        // SAFETY: the kernel reads two elements of `x` and writes two of `y`.
-        unsafe { saxpy.launch(&stream, config, (3.0, &x, &mut y, 2)) }
-            .expect("the kernel is launched");
-        // SAFETY: as above; the two views do not overlap.
-        unsafe { saxpy.launch(&test.stream(), config, (1.0, x.as_slice(), y, 2)) }
-            .expect("the kernel is launched");
-        assert_eq!(
-            buffer.to_vec().expect("the buffer can be read"),
-            [1.0, 2.0, 14.0, 28.0]
-        );
-    });
+fn kernel_uses_two_slices_from_one_buffer(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let library = Library::from_ptx(test.driver(), kernels::SAXPY)?;
+    let saxpy = library.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")?;
+    let mut buffer = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 10.0, 20.0])?;
+    let (x, mut y) = buffer.as_slice_mut().split_at(2)?;
+    let config = LaunchConfig::for_elements(2);
+    // SAFETY: the kernel reads two elements of `x` and writes two of `y`.
+    unsafe { saxpy.launch(&stream, config, (3.0, &x, &mut y, 2)) }?;
+    // SAFETY: as above; the two views do not overlap.
+    unsafe { saxpy.launch(&test.stream(), config, (1.0, x.as_slice(), y, 2)) }?;
+    assert_eq!(buffer.to_vec()?, [1.0, 2.0, 14.0, 28.0]);
+    Ok(())
 }
 
 #[test]
-fn fill_sets_elements_of_every_size_and_nothing_else() {
-    fn check<T: bytemuck_traits::Element>(test: &TestDriver, before: T, value: T) {
-        let mut buffer =
-            DeviceBuffer::from_slice(&test.stream(), &[before; 9]).expect("memory suffices");
+fn fill_sets_every_element_size_exactly() -> TestResult {
+    fn check<T: bytemuck_traits::Element>(test: &TestDriver, before: T, value: T) -> TestResult {
+        let mut buffer = DeviceBuffer::from_slice(&test.stream(), &[before; 9])?;
         buffer
             .slice_mut(1..8)
-            .and_then(|mut part| part.fill(value))
-            .expect("the part can be filled");
+            .and_then(|mut part| part.fill(value))?;
         let mut expected = [value; 9];
         (expected[0], expected[8]) = (before, before);
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), expected);
+        assert_eq!(buffer.to_vec()?, expected);
+        Ok(())
     }
-    on_driver(|test| {
-        check(test, 1_u8, 2);
-        check(test, 1_u16, 0x0203);
-        check(test, 1_u32, 0x0203_0405);
-        check(test, 1_u64, 0x0203_0405_0607_0809);
-        check(test, 1_u64, 0x0203_0405_0203_0405);
-        check(test, 1.0_f64, 0.1);
-        check(test, [1_u8; 3], [2, 3, 4]);
-        check(test, [1_u16; 3], [2, 3, 4]);
-        check(test, [1_u32; 5], [2, 3, 4, 5, 6]);
-    });
+    on_driver(|test| -> TestResult {
+        check(test, 1_u8, 2)?;
+        check(test, 1_u16, 0x0203)?;
+        check(test, 1_u32, 0x0203_0405)?;
+        check(test, 1_u64, 0x0203_0405_0607_0809)?;
+        check(test, 1_u64, 0x0203_0405_0203_0405)?;
+        check(test, 1.0_f64, 0.1)?;
+        check(test, [1_u8; 3], [2, 3, 4])?;
+        check(test, [1_u16; 3], [2, 3, 4])?;
+        check(test, [1_u32; 5], [2, 3, 4, 5, 6])?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
 mod bytemuck_traits {
@@ -359,194 +287,166 @@ mod bytemuck_traits {
     impl<T: NoUninit + AnyBitPattern + PartialEq + Debug> Element for T {}
 }
 
-#[test]
-fn filled_buffer_holds_the_value() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let buffer = DeviceBuffer::filled(&stream, 100, 1.5_f32).expect("memory suffices");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1.5; 100]);
-        let buffer = DeviceBuffer::filled_in(&stream, 3, 7_u8, SyncAlloc).expect("memory suffices");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [7; 3]);
-    });
+#[driver_test]
+fn filled_buffer_holds_the_value(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let buffer = DeviceBuffer::filled(&stream, 100, 1.5_f32)?;
+    assert_eq!(buffer.to_vec()?, [1.5; 100]);
+    let buffer = DeviceBuffer::filled_in(&stream, 3, 7_u8, SyncAlloc)?;
+    assert_eq!(buffer.to_vec()?, [7; 3]);
+    Ok(())
 }
 
-#[test]
-fn sync_alloc_makes_four_calls_beyond_those_of_c_if_its_context_is_current() {
-    on_simulator(Config::new(), |test, simulator| {
-        let stream = test.stream();
-        let calls = || {
-            Function::all()
-                .map(|function| simulator.calls(function))
-                .sum::<u64>()
-        };
-        let allocate = || {
-            let before = calls();
-            drop(
-                DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, SyncAlloc)
-                    .expect("memory suffices"),
-            );
-            calls() - before
-        };
-        // These calls query the current context and whether the stream is idle, and protect the captures of other code.
-        assert_eq!(
-            stream
-                .context()
-                .scoped(allocate)
-                .expect("the context can be entered"),
-            6
+/// A sync alloc makes four calls beyond those of C if its context is current.
+#[simulator_test]
+fn sync_alloc_makes_four_additional_calls(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let calls = || {
+        Function::all()
+            .map(|function| simulator.calls(function))
+            .sum::<u64>()
+    };
+    let allocate = || {
+        let before = calls();
+        drop(
+            DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, SyncAlloc).expect("memory suffices"),
         );
-        // In the other cases the context is pushed and popped.
-        assert_eq!(allocate(), 8);
-    });
+        calls() - before
+    };
+    // These calls query the current context and whether the stream is idle, and protect the captures of other code.
+    assert_eq!(stream.context().scoped(allocate)?, 6);
+    // In the other cases the context is pushed and popped.
+    assert_eq!(allocate(), 8);
+    Ok(())
 }
 
-#[test]
-fn buffer_in_a_resource_allocates_and_frees_there() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let buffer = test.assert_calls(Function::cuMemAlloc_v2, 1, || {
-            DeviceBuffer::from_slice_in(&stream, &[1_u32, 2], SyncAlloc).expect("memory suffices")
-        });
-        let shared = DeviceBuffer::<u32, &SyncAlloc>::zeroed_in(&stream, 2, &SyncAlloc)
-            .expect("memory suffices");
-        let chosen: std::sync::Arc<dyn curium_memory::Resource> =
-            std::sync::Arc::new(StreamOrdered);
-        let mut chosen =
-            DeviceBuffer::<u32, _>::uninit_in(&stream, 2, chosen).expect("memory suffices");
-        chosen
-            .copy_from_device(&buffer)
-            .expect("the lengths are equal");
-        assert_eq!(chosen.to_vec().expect("the buffer can be read"), [1, 2]);
-        test.assert_calls(Function::cuMemFree_v2, 2, || {
-            drop(shared);
-            buffer.close().expect("the driver frees the buffer");
-        });
-    });
+#[driver_test]
+fn buffer_in_a_resource_allocates_and_frees_there(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let buffer = test.assert_calls(Function::cuMemAlloc_v2, 1, || -> TestResult<_> {
+        Ok(DeviceBuffer::from_slice_in(
+            &stream,
+            &[1_u32, 2],
+            SyncAlloc,
+        )?)
+    })?;
+    let shared = DeviceBuffer::<u32, &SyncAlloc>::zeroed_in(&stream, 2, &SyncAlloc)?;
+    let chosen: std::sync::Arc<dyn curium_memory::Resource> = std::sync::Arc::new(StreamOrdered);
+    let mut chosen = DeviceBuffer::<u32, _>::uninit_in(&stream, 2, chosen)?;
+    chosen.copy_from_device(&buffer)?;
+    assert_eq!(chosen.to_vec()?, [1, 2]);
+    test.assert_calls(Function::cuMemFree_v2, 2, || -> TestResult<_> {
+        drop(shared);
+        buffer.close()?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn buffer_from_its_raw_parts_is_freed_once() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let buffer = counting(test, 4);
-        let (owner, len) = (buffer.stream().clone(), buffer.len());
-        let (pointer, resource) = test.assert_calls(Function::cuMemFreeAsync, 0, || {
-            buffer.into_raw().expect("there is no work to wait for")
-        });
-        // SAFETY: the memory was allocated from this resource with this length, and has no other owner.
-        let buffer = unsafe { DeviceBuffer::from_raw(&owner, pointer, len, resource) }
-            .expect("the length is not 0");
-        assert_eq!(
-            buffer.to_vec().expect("the buffer can be read"),
-            [0, 1, 2, 3]
-        );
-        test.assert_calls(Function::cuMemFreeAsync, 1, || drop(buffer));
-        // SAFETY: the null pointer is not dereferenced.
-        let error =
-            unsafe { DeviceBuffer::<u32>::from_raw(&stream, pointer.cast(), 0, StreamOrdered) };
+#[driver_test]
+fn buffer_from_its_raw_parts_is_freed_once(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let buffer = counting(test, 4)?;
+    let owner = buffer.stream().clone();
+    let len = buffer.len();
+    let (pointer, resource) =
+        test.assert_calls(Function::cuMemFreeAsync, 0, || -> TestResult<_> {
+            Ok(buffer.into_raw()?)
+        })?;
+    // SAFETY: the memory was allocated from this resource with this length, and has no other owner.
+    let buffer = unsafe { DeviceBuffer::from_raw(&owner, pointer, len, resource) }?;
+    assert_eq!(buffer.to_vec()?, [0, 1, 2, 3]);
+    test.assert_calls(Function::cuMemFreeAsync, 1, || drop(buffer));
+    // SAFETY: the null pointer is not dereferenced.
+    let error = unsafe { DeviceBuffer::<u32>::from_raw(&stream, pointer.cast(), 0, StreamOrdered) };
+    assert!(
+        error
+            .map(drop)
+            .expect_err("no length")
+            .to_string()
+            .contains("zero length")
+    );
+    Ok(())
+}
+
+/// A buffer of `MaybeUninit` elements is initialized once it is written.
+#[driver_test]
+fn written_buffer_is_initialized(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let places = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered)?;
+    // SAFETY: numbers are valid for every bit pattern.
+    let mut buffer = unsafe { places.assume_init() };
+    buffer.as_slice_mut().fill(3)?;
+    assert_eq!(buffer.to_vec()?, [3; 4]);
+    Ok(())
+}
+
+#[driver_test]
+fn box_holds_its_value(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut value = DeviceBox::new(&stream, 1.5_f64)?;
+    assert_eq!(value.get()?, 1.5);
+    value.set(2.5)?;
+    assert_eq!(value.as_device_slice().to_vec()?, [2.5]);
+    assert_eq!(
+        DeviceBox::<[u32; 4]>::zeroed(&stream).and_then(|value| value.get())?,
+        [0; 4]
+    );
+    value.close()?;
+    Ok(())
+}
+
+/// Memory that other code has freed is named by the error.
+#[simulator_test]
+fn error_names_externally_freed_memory(test: &TestDriver, _: &Simulator) -> TestResult {
+    let buffer = DeviceBuffer::from_slice_in(&test.stream(), &[1_u32; 8], SyncAlloc)?;
+    let address = buffer.as_pointer().as_raw();
+    // SAFETY: the violated precondition is the subject of the test.
+    unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }?;
+    for error in [
+        buffer.to_vec().map(drop).expect_err("the memory is freed"),
+        buffer.close().expect_err("the memory is freed").error,
+    ] {
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        let text = error.to_string();
         assert!(
-            error
-                .map(drop)
-                .expect_err("no length")
-                .to_string()
-                .contains("zero length")
+            text.contains(&format!("no allocation at {address:#x}")),
+            "{text}"
         );
-    });
+        assert!(
+            text.contains(&format!("32 bytes at {address:#x}")),
+            "{text}"
+        );
+    }
+    Ok(())
 }
 
-#[test]
-fn maybe_uninit_buffer_is_initialized_once_it_is_written() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let places = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered)
-            .expect("memory suffices");
-        // SAFETY: numbers are valid for every bit pattern.
-        let mut buffer = unsafe { places.assume_init() };
-        buffer
-            .as_slice_mut()
-            .fill(3)
-            .expect("the buffer can be filled");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [3; 4]);
-    });
-}
-
-#[test]
-fn box_holds_its_value() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut value = DeviceBox::new(&stream, 1.5_f64).expect("memory suffices");
-        assert_eq!(value.get().expect("the value can be read"), 1.5);
-        value.set(2.5).expect("the value can be written");
-        assert_eq!(
-            value
-                .as_device_slice()
-                .to_vec()
-                .expect("the value can be read"),
-            [2.5]
-        );
-        assert_eq!(
-            DeviceBox::<[u32; 4]>::zeroed(&stream)
-                .and_then(|value| value.get())
-                .expect("memory suffices"),
-            [0; 4]
-        );
-        value.close().expect("the driver frees the value");
-    });
-}
-
-#[test]
-fn memory_that_other_code_has_freed_is_named_by_the_error() {
-    on_simulator(Config::new(), |test, _| {
-        let buffer = DeviceBuffer::from_slice_in(&test.stream(), &[1_u32; 8], SyncAlloc)
-            .expect("memory suffices");
-        let address = buffer.as_pointer().as_raw();
-        // SAFETY: the violated precondition is the subject of the test.
-        unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }
-            .expect("the memory is live");
-        for error in [
-            buffer.to_vec().map(drop).expect_err("the memory is freed"),
-            buffer.close().expect_err("the memory is freed").error,
-        ] {
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-            let text = error.to_string();
-            assert!(
-                text.contains(&format!("no allocation at {address:#x}")),
-                "{text}"
-            );
-            assert!(
-                text.contains(&format!("32 bytes at {address:#x}")),
-                "{text}"
-            );
-        }
-    });
-}
-
-#[test]
-fn failed_wait_is_retried_before_a_slice_is_given_back() {
-    on_simulator(Config::new(), |test, simulator| {
-        let buffer = counting(test, 1024);
-        let mut target = vec![0; 1024];
-        simulator.inject(
-            Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
-        );
-        buffer
-            .copy_to_slice(&mut target)
-            .expect_err("the wait fails once");
-        assert_eq!(
-            target,
-            (0..1024).collect::<Vec<_>>(),
-            "the copy has completed"
-        );
-    });
+/// A failed wait is retried before a slice is returned.
+#[simulator_test]
+fn failed_wait_is_retried_before_return(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let buffer = counting(test, 1024)?;
+    let mut target = vec![0; 1024];
+    simulator.inject(
+        Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+    );
+    buffer
+        .copy_to_slice(&mut target)
+        .expect_err("the wait fails once");
+    assert_eq!(
+        target,
+        (0..1024).collect::<Vec<_>>(),
+        "the copy has completed"
+    );
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_memory::copy::CopyOptions;
     use curium_memory::{DeviceBox, StreamOrdered};
 
-    use crate::operations::{LEN, Operation, boxed, made, pass};
+    use crate::operations::{LEN, Operation, Operations, boxed, made, pass};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("DeviceBox::new", |fixture| {
             made(DeviceBox::new(&fixture.stream, 1_u32)?)
         }),
@@ -666,4 +566,6 @@ pub(crate) mod operations {
             made(value)
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

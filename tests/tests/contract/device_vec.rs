@@ -1,474 +1,372 @@
 //! [`DeviceVec`]: growth in place, copies, and the release of memory.
 
-use curium_driver::{Error, Function, LaunchConfig, Library};
+use curium_driver::{Context, Error, Function, LaunchConfig, Library};
 use curium_memory::copy::{self, CopyBatch, copy_scope};
 use curium_memory::{DeviceBuffer, DeviceVec, Extent, PinnedBuffer, PinnedFlags, Pitch};
-use curium_sim::{Config, Fault};
+use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, kernels, on_driver, on_peers, on_simulator};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, kernels, on_peers, simulator_test};
 
 /// The number of 4-byte elements in the mapping granularity of the simulator and of current GPUs.
 const STEP: usize = (2 << 20) / 4;
 
-#[test]
-fn vector_grows_without_moving_its_elements() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut vector =
-            DeviceVec::<u32>::with_max_len(&stream, 8 * STEP).expect("there are addresses");
-        assert_eq!(
-            (vector.len(), vector.capacity(), vector.is_empty()),
-            (0, 0, true)
-        );
-        assert!(vector.max_len() >= 8 * STEP);
-        let address = vector.as_pointer();
-        let mut expected = Vec::new();
-        for part in 0..5_u32 {
-            let source: Vec<u32> = (0..STEP as u32 - 7)
-                .map(|index| index ^ part << 24)
-                .collect();
-            vector.extend_from_slice(&source).expect("memory suffices");
-            expected.extend(source);
-            assert_eq!(
-                (vector.as_pointer(), vector.len()),
-                (address, expected.len())
-            );
-            assert!(vector.capacity() >= vector.len());
-        }
-        vector.push(77).expect("memory suffices");
-        expected.push(77);
-        assert_eq!(vector.to_vec().expect("the vector can be read"), expected);
-    });
-}
-
-#[test]
-fn growth_does_not_copy_the_elements() {
-    on_driver(|test| {
-        let mut vector =
-            DeviceVec::<u32>::with_max_len(&test.stream(), 4 * STEP).expect("there are addresses");
-        vector
-            .extend_from_slice(&[1; 100])
-            .expect("memory suffices");
-        test.assert_calls(Function::cuMemcpyDtoDAsync_v2, 0, || {
-            vector.reserve(3 * STEP).expect("memory suffices");
-        });
-        test.assert_calls(Function::cuMemCreate, 0, || {
-            vector.extend_from_slice(&[2; 100]).expect("there is room");
-        });
-        assert_eq!(
-            vector.to_vec().expect("the vector can be read"),
-            [[1; 100], [2; 100]].concat()
-        );
-    });
-}
-
-#[test]
-fn resized_vector_fills_new_elements_with_the_value() {
-    on_driver(|test| {
-        let mut vector = DeviceVec::<[u16; 3]>::new(&test.stream()).expect("there are addresses");
-        vector.push([1, 2, 3]).expect("memory suffices");
-        vector.resize(1000, [4, 5, 6]).expect("memory suffices");
-        let mut expected = vec![[4_u16, 5, 6]; 1000];
-        expected[0] = [1, 2, 3];
-        assert_eq!(vector.to_vec().expect("the vector can be read"), expected);
-        vector.resize(2, [9; 3]).expect("there is room");
-        assert_eq!(
-            vector.to_vec().expect("the vector can be read"),
-            [[1, 2, 3], [4, 5, 6]]
-        );
-        vector.truncate(5);
-        assert_eq!(vector.len(), 2);
-        vector.clear();
-        assert_eq!(
-            vector.to_vec().expect("there is nothing to read"),
-            [[0_u16; 3]; 0]
-        );
-    });
-}
-
-#[test]
-fn shrunk_vector_gives_memory_back_and_keeps_its_elements() {
-    on_driver(|test| {
-        let mut vector =
-            DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
-        vector
-            .extend_from_slice(&[5; STEP])
-            .expect("memory suffices");
-        vector.reserve(STEP).expect("memory suffices");
-        let capacity = vector.capacity();
-        vector
-            .shrink_to(capacity)
-            .expect("the capacity is sufficient");
-        assert_eq!(vector.capacity(), capacity);
-        vector.shrink_to_fit().expect("the memory is idle");
-        assert!(
-            vector.capacity() < capacity && vector.capacity() >= STEP,
-            "{}",
-            vector.capacity()
-        );
-        assert_eq!(vector.to_vec().expect("the vector can be read"), [5; STEP]);
-        vector.clear();
-        vector.shrink_to_fit().expect("the memory is idle");
-        assert_eq!(vector.capacity(), 0);
-        vector.push(6).expect("the vector grows again");
-        assert_eq!(vector.to_vec().expect("the vector can be read"), [6]);
-    });
-}
-
-#[test]
-fn vector_whose_work_cannot_be_waited_for_does_not_shrink() {
-    on_simulator(Config::new(), |test, simulator| {
-        let mut vector =
-            DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
-        // Memory is mapped and unmapped in the steps in which the vector grew.
-        vector.resize(STEP, 5).expect("memory suffices");
-        vector.resize(2 * STEP, 5).expect("memory suffices");
-        vector.truncate(1);
-        let capacity = vector.capacity();
-        simulator.inject(
-            Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
-        );
-        test.assert_calls(Function::cuMemUnmap, 0, || {
-            let error = vector.shrink_to_fit().expect_err("the wait fails once");
-            assert_eq!(
-                (error.function(), vector.capacity()),
-                (Some(Function::cuStreamSynchronize), capacity)
-            );
-        });
-        vector.shrink_to_fit().expect("the work ends");
-        assert!(vector.capacity() < capacity, "{}", vector.capacity());
-        assert_eq!(vector.to_vec().expect("the vector can be read"), [5]);
-    });
-}
-
-#[test]
-fn kernel_on_another_stream_is_waited_for_before_memory_is_freed() {
-    on_driver(|test| {
-        let (stream, other) = (test.stream(), test.stream());
-        let library = Library::from_ptx(&test.context(), kernels::FILL).expect("the kernels load");
-        let fill = library
-            .kernel::<(&mut [u32], u32, u32)>("fill")
-            .expect("there is such a kernel");
-        let mut vector =
-            DeviceVec::<u32>::with_max_len(&stream, STEP).expect("there are addresses");
-        vector.resize(1000, 1).expect("memory suffices");
-        let gate = Gate::on(&other);
-        let config = LaunchConfig::for_elements(1000);
-        // SAFETY: `fill` writes exactly the words of the vector.
-        unsafe { fill.launch(&other, config, (&mut vector, 8, 1000)) }
-            .expect("the kernel can be launched");
-        std::thread::scope(|scope| {
-            let reader = scope.spawn(|| {
-                let values = vector.to_vec().expect("the vector can be read");
-                vector.close().expect("the vector can be destroyed");
-                values
-            });
-            std::thread::sleep(std::time::Duration::from_millis(2));
-            assert!(!reader.is_finished(), "nothing waited for the kernel");
-            gate.open();
-            assert_eq!(reader.join().expect("the reader does not panic"), [8; 1000]);
-        });
-    });
-}
-
-#[test]
-fn vector_extended_from_a_buffer_holds_its_elements() {
-    on_driver(|test| {
-        let buffer =
-            DeviceBuffer::from_slice(&test.stream(), &[1_u8, 2, 3]).expect("memory suffices");
-        let mut vector = DeviceVec::from_slice(&test.stream(), &[9_u8]).expect("memory suffices");
-        vector.extend_from_device(&buffer).expect("memory suffices");
-        drop(buffer);
-        assert_eq!(
-            vector.to_vec().expect("the vector can be read"),
-            [9, 1, 2, 3]
-        );
-        vector
-            .copy_from_slice(&[4, 3, 2, 1])
-            .expect("the lengths are equal");
-        assert_eq!(
-            vector.to_vec().expect("the vector can be read"),
-            [4, 3, 2, 1]
-        );
-        let error = vector.copy_from_slice(&[1]).expect_err("too short");
-        assert!(
-            error.to_string().contains("the buffer has 4 elements"),
-            "{error}"
-        );
-    });
-}
-
-#[test]
-fn growth_beyond_the_maximum_is_an_error_with_the_lengths() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut vector =
-            DeviceVec::<u32>::with_max_len(&stream, STEP).expect("there are addresses");
-        let most = vector.max_len();
-        vector.push(1).expect("memory suffices");
-        for additional in [most, usize::MAX] {
-            let error = vector
-                .reserve(additional)
-                .expect_err("there are no addresses for it");
-            let text = error.to_string();
-            assert!(matches!(error, Error::Argument(_)), "{text}");
-            assert!(
-                text.contains(&format!("1 elements and {additional} more")),
-                "{text}"
-            );
-            assert!(text.contains(&format!("at most {most}")), "{text}");
-        }
-        assert_eq!(vector.to_vec().expect("the vector is unchanged"), [1]);
-        for error in [
-            DeviceVec::<u32>::with_max_len(&stream, 0).expect_err("no length"),
-            DeviceVec::<u32>::with_max_len(&stream, usize::MAX).expect_err("too long"),
-            DeviceVec::<[u32; 0]>::new(&stream).expect_err("no bytes"),
-        ] {
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-        }
-    });
-}
-
-#[test]
-fn vector_that_cannot_grow_is_unchanged() {
-    on_simulator(
-        Config::new().with_memory_budget(8 << 20),
-        |test, simulator| {
-            let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP)
-                .expect("there are addresses");
-            vector
-                .extend_from_slice(&[3; 2 * STEP])
-                .expect("memory suffices");
-            // Growth by a half would exceed the memory, but the requested size fits.
-            vector
-                .extend_from_slice(&[3; 2 * STEP])
-                .expect("memory suffices exactly");
-            let error = vector.push(1).expect_err("the budget is used up");
-            assert!(error.is_out_of_memory(), "{error}");
-            vector.truncate(5);
-            vector.shrink_to_fit().expect("the memory is idle");
-            for function in [
-                Function::cuMemMap,
-                Function::cuMemSetAccess,
-                Function::cuMemcpyHtoDAsync_v2,
-            ] {
-                simulator
-                    .inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-                let error = vector
-                    .extend_from_slice(&[9; 2 * STEP])
-                    .expect_err("the injected fault occurs");
-                assert_eq!(error.function(), Some(function));
-                assert_eq!(vector.to_vec().expect("the vector is unchanged"), [3; 5]);
-            }
-        },
+#[driver_test]
+fn vector_grows_without_moving_its_elements(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut vector = DeviceVec::<u32>::with_max_len(&stream, 8 * STEP)?;
+    assert_eq!(
+        (vector.len(), vector.capacity(), vector.is_empty()),
+        (0, 0, true)
     );
+    assert!(vector.max_len() >= 8 * STEP);
+    let address = vector.as_pointer();
+    let mut expected = Vec::new();
+    for part in 0..5_u32 {
+        let source: Vec<u32> = (0..STEP as u32 - 7)
+            .map(|index| index ^ part << 24)
+            .collect();
+        vector.extend_from_slice(&source)?;
+        expected.extend(source);
+        assert_eq!(
+            (vector.as_pointer(), vector.len()),
+            (address, expected.len())
+        );
+        assert!(vector.capacity() >= vector.len());
+    }
+    vector.push(77)?;
+    expected.push(77);
+    assert_eq!(vector.to_vec()?, expected);
+    Ok(())
 }
 
-#[test]
-fn vector_that_the_driver_does_not_unmap_is_given_back() {
-    on_simulator(Config::new(), |test, simulator| {
-        let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2]).expect("memory suffices");
-        simulator
-            .inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (vector, error) = vector
-            .close()
-            .expect_err("the injected fault occurs")
-            .into_parts();
-        assert_eq!(error.function(), Some(Function::cuMemUnmap));
-        assert_eq!(vector.to_vec().expect("the vector is still there"), [1, 2]);
+#[driver_test]
+fn growth_does_not_copy_the_elements(test: &TestDriver) -> TestResult {
+    let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 4 * STEP)?;
+    vector.extend_from_slice(&[1; 100])?;
+    test.assert_calls(Function::cuMemcpyDtoDAsync_v2, 0, || -> TestResult<_> {
+        vector.reserve(3 * STEP)?;
+        Ok(())
+    })?;
+    test.assert_calls(Function::cuMemCreate, 0, || -> TestResult<_> {
+        vector.extend_from_slice(&[2; 100])?;
+        Ok(())
+    })?;
+    assert_eq!(vector.to_vec()?, [[1; 100], [2; 100]].concat());
+    Ok(())
+}
+
+#[driver_test]
+fn resized_vector_fills_new_elements_with_the_value(test: &TestDriver) -> TestResult {
+    let mut vector = DeviceVec::<[u16; 3]>::new(&test.stream())?;
+    vector.push([1, 2, 3])?;
+    vector.resize(1000, [4, 5, 6])?;
+    let mut expected = vec![[4_u16, 5, 6]; 1000];
+    expected[0] = [1, 2, 3];
+    assert_eq!(vector.to_vec()?, expected);
+    vector.resize(2, [9; 3])?;
+    assert_eq!(vector.to_vec()?, [[1, 2, 3], [4, 5, 6]]);
+    vector.truncate(5);
+    assert_eq!(vector.len(), 2);
+    vector.clear();
+    assert_eq!(vector.to_vec()?, [[0_u16; 3]; 0]);
+    Ok(())
+}
+
+/// A shrunk vector gives memory back and keeps its elements.
+#[driver_test]
+fn shrunk_vector_keeps_its_elements(test: &TestDriver) -> TestResult {
+    let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP)?;
+    vector.extend_from_slice(&[5; STEP])?;
+    vector.reserve(STEP)?;
+    let capacity = vector.capacity();
+    vector.shrink_to(capacity)?;
+    assert_eq!(vector.capacity(), capacity);
+    vector.shrink_to_fit()?;
+    assert!(
+        vector.capacity() < capacity && vector.capacity() >= STEP,
+        "{}",
+        vector.capacity()
+    );
+    assert_eq!(vector.to_vec()?, [5; STEP]);
+    vector.clear();
+    vector.shrink_to_fit()?;
+    assert_eq!(vector.capacity(), 0);
+    vector.push(6)?;
+    assert_eq!(vector.to_vec()?, [6]);
+    Ok(())
+}
+
+/// A vector whose work cannot be waited for does not shrink.
+#[simulator_test]
+fn vector_does_not_shrink_if_the_wait_fails(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP)?;
+    // Memory is mapped and unmapped in the steps in which the vector grew.
+    vector.resize(STEP, 5)?;
+    vector.resize(2 * STEP, 5)?;
+    vector.truncate(1);
+    let capacity = vector.capacity();
+    simulator.inject(
+        Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+    );
+    test.assert_calls(Function::cuMemUnmap, 0, || {
+        let error = vector.shrink_to_fit().expect_err("the wait fails once");
+        assert_eq!(
+            (error.function(), vector.capacity()),
+            (Some(Function::cuStreamSynchronize), capacity)
+        );
     });
+    vector.shrink_to_fit()?;
+    assert!(vector.capacity() < capacity, "{}", vector.capacity());
+    assert_eq!(vector.to_vec()?, [5]);
+    Ok(())
 }
 
-#[test]
-fn views_of_a_vector_are_accepted_by_every_form_of_copy() {
-    on_driver(|test| {
-        let (stream, other) = (test.stream(), test.stream());
-        let mut vector =
-            DeviceVec::from_slice(&stream, &[0_u32, 1, 2, 3, 4, 5, 6, 7]).expect("memory suffices");
-        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 8).expect("memory suffices");
-        buffer
-            .as_slice_mut()
-            .copy_from_device(&vector)
-            .expect("the lengths are equal");
-        assert_eq!(
-            buffer.to_vec().expect("the buffer can be read"),
-            [0, 1, 2, 3, 4, 5, 6, 7]
-        );
-        vector
-            .slice_mut(..4)
-            .expect("there are four")
-            .copy_from_device_on(&other, &buffer.slice(4..).expect("the range exists"))
-            .expect("the lengths are equal");
-        assert_eq!(
-            vector
-                .slice(..5)
-                .expect("there are five")
-                .to_vec()
-                .expect("they can be read"),
-            [4, 5, 6, 7, 4]
-        );
-        vector
-            .slice_mut(1..3)
-            .expect("there are three")
-            .fill_on(&other, 9)
-            .expect("memory can be filled");
-        let (low, high) = vector.as_slice_mut().split_at(4).expect("there are eight");
-        CopyBatch::new()
-            .copy(high, buffer.slice(..4).expect("there are four"))
-            .expect("the lengths are equal")
-            .copy(low, buffer.slice(4..).expect("there are four"))
-            .expect("the lengths are equal")
-            .enqueue(&other)
-            .expect("the copies can be enqueued");
-        let pinned = PinnedBuffer::from_slice(&test.context(), &[7_u32; 8], PinnedFlags::empty())
-            .expect("memory suffices");
-        let pinned = copy::download(&other, &vector, pinned).expect("the lengths are equal");
-        let pinned = pinned.wait().expect("the stream works");
-        assert_eq!(pinned[..], [4, 5, 6, 7, 0, 1, 2, 3]);
-        let pending = copy::upload(&other, pinned, &mut vector).expect("the lengths are equal");
-        drop(pending);
-        let mut read = [0; 8];
-        copy_scope(&other, |scope| scope.download(&vector, &mut read))
-            .expect("the copy can be created");
-        assert_eq!(read, [4, 5, 6, 7, 0, 1, 2, 3]);
-        let extent = Extent::new_2d(4, 2);
-        let pitch = Pitch::tight::<u32>(extent);
-        let source = vector
-            .as_slice()
-            .pitched(extent, pitch)
-            .expect("the rows lie within");
-        buffer
-            .as_slice_mut()
-            .pitched(extent, pitch)
-            .expect("the rows lie within")
-            .copy_from(&source)
-            .expect("the extents are equal");
-        assert_eq!(
-            buffer.to_vec().expect("the buffer can be read"),
-            [4, 5, 6, 7, 0, 1, 2, 3]
-        );
+/// A kernel on another stream is waited for before memory is freed.
+#[driver_test]
+fn shrinking_waits_for_other_streams(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let other = test.stream();
+    let library = Library::from_ptx(&test.context(), kernels::FILL)?;
+    let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
+    let mut vector = DeviceVec::<u32>::with_max_len(&stream, STEP)?;
+    vector.resize(1000, 1)?;
+    let gate = Gate::on(&other);
+    let config = LaunchConfig::for_elements(1000);
+    // SAFETY: `fill` writes exactly the words of the vector.
+    unsafe { fill.launch(&other, config, (&mut vector, 8, 1000)) }?;
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let values = vector.to_vec().expect("the vector can be read");
+            vector.close().expect("the vector can be destroyed");
+            values
+        });
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(!reader.is_finished(), "nothing waited for the kernel");
+        gate.open();
+        assert_eq!(reader.join().expect("the reader does not panic"), [8; 1000]);
     });
+    Ok(())
 }
 
-#[test]
-fn large_vector_is_copied_from_and_to_slices_across_its_mappings() {
-    on_driver(|test| {
-        let mut vector =
-            DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
-        for _ in 0..4 {
-            vector
-                .reserve(vector.capacity() + STEP - vector.len())
-                .expect("memory suffices");
-        }
-        vector.resize(4 * STEP, 3).expect("there is room");
-        assert_eq!(
-            vector
-                .slice(STEP - 2..STEP + 2)
-                .expect("they exist")
-                .to_vec()
-                .expect("they can be read"),
-            [3; 4]
-        );
-        let source: Vec<u32> = (0..4 * STEP as u32).collect();
-        vector
-            .copy_from_slice(&source)
-            .expect("the lengths are equal");
-        assert!(vector.to_vec().expect("the vector can be read") == source);
-    });
+#[driver_test]
+fn vector_extended_from_a_buffer_holds_its_elements(test: &TestDriver) -> TestResult {
+    let buffer = DeviceBuffer::from_slice(&test.stream(), &[1_u8, 2, 3])?;
+    let mut vector = DeviceVec::from_slice(&test.stream(), &[9_u8])?;
+    vector.extend_from_device(&buffer)?;
+    drop(buffer);
+    assert_eq!(vector.to_vec()?, [9, 1, 2, 3]);
+    vector.copy_from_slice(&[4, 3, 2, 1])?;
+    assert_eq!(vector.to_vec()?, [4, 3, 2, 1]);
+    let error = vector.copy_from_slice(&[1]).expect_err("too short");
+    assert!(
+        error.to_string().contains("the buffer has 4 elements"),
+        "{error}"
+    );
+    Ok(())
 }
 
-#[test]
-fn vector_on_a_device_without_access_is_an_error() {
-    on_peers(|_, first, second| {
-        let [stream, there] =
-            [first, second].map(|context| context.stream().expect("a stream can be created"));
-        let library = Library::from_ptx(second, kernels::FILL).expect("the kernels load");
-        let fill = library
-            .kernel::<(&mut [u32], u32, u32)>("fill")
-            .expect("there is such a kernel");
-        let mut vector =
-            DeviceVec::<u32>::with_max_len(&stream, 4 * STEP).expect("there are addresses");
-        vector.resize(1000, 1).expect("memory suffices");
-        let config = LaunchConfig::for_elements(1000);
-        // SAFETY: `fill` writes exactly the words of the vector.
-        let error = unsafe { fill.launch(&there, config, (&mut vector, 8, 1000)) }
-            .expect_err("access is not enabled");
+/// Growth beyond the maximum is an error with the lengths.
+#[driver_test]
+fn growth_beyond_the_maximum_reports_lengths(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut vector = DeviceVec::<u32>::with_max_len(&stream, STEP)?;
+    let most = vector.max_len();
+    vector.push(1)?;
+    for additional in [most, usize::MAX] {
+        let error = vector
+            .reserve(additional)
+            .expect_err("there are no addresses for it");
+        let text = error.to_string();
+        assert!(matches!(error, Error::Argument(_)), "{text}");
         assert!(
-            error
-                .to_string()
-                .contains("device 1 has no access to memory at"),
-            "{error}"
+            text.contains(&format!("1 elements and {additional} more")),
+            "{text}"
         );
-        vector
-            .enable_access(second.device())
-            .expect("the devices have peer access");
-        vector
-            .enable_access(second.device())
-            .expect("it already has access");
-        vector
-            .enable_access(first.device())
-            .expect("it belongs to its device");
-        vector.resize(3 * STEP, 1).expect("memory suffices");
-        let (len, config) = (3 * STEP as u32, LaunchConfig::for_elements(3 * STEP as u32));
-        // SAFETY: `fill` writes exactly the words of the vector.
-        unsafe { fill.launch(&there, config, (&mut vector, 8, len)) }
-            .expect("memory allocated later is shared as well");
-        assert!(
-            vector
-                .to_vec()
-                .expect("the vector can be read")
-                .iter()
-                .all(|value| *value == 8)
-        );
-    });
+        assert!(text.contains(&format!("at most {most}")), "{text}");
+    }
+    assert_eq!(vector.to_vec()?, [1]);
+    for error in [
+        DeviceVec::<u32>::with_max_len(&stream, 0).expect_err("no length"),
+        DeviceVec::<u32>::with_max_len(&stream, usize::MAX).expect_err("too long"),
+        DeviceVec::<[u32; 0]>::new(&stream).expect_err("no bytes"),
+    ] {
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+    }
+    Ok(())
 }
 
-#[test]
-fn vector_is_copied_to_and_from_another_device() {
-    on_peers(|_, first, second| {
-        let streams =
-            [first, second].map(|context| context.stream().expect("a stream can be created"));
-        let buffer = DeviceBuffer::from_slice(&streams[1], &[5_u32; 100]).expect("memory suffices");
-        let mut vector =
-            DeviceVec::from_slice(&streams[0], &[1_u32; 100]).expect("memory suffices");
-        vector
-            .extend_from_device(&buffer)
-            .expect("the devices have peer access");
-        let mut target = DeviceBuffer::<u32>::zeroed(&streams[1], 200).expect("memory suffices");
-        target
-            .as_slice_mut()
-            .copy_from_device(&vector)
-            .expect("the devices have peer access");
-        assert_eq!(
-            target.to_vec().expect("the buffer can be read"),
-            [[1; 100], [5; 100]].concat()
-        );
-    });
+#[simulator_test(Config::new().with_memory_budget(8 << 20))]
+fn vector_that_cannot_grow_is_unchanged(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP)?;
+    vector.extend_from_slice(&[3; 2 * STEP])?;
+    // Growth by a half would exceed the memory, but the requested size fits.
+    vector.extend_from_slice(&[3; 2 * STEP])?;
+    let error = vector.push(1).expect_err("the budget is used up");
+    assert!(error.is_out_of_memory(), "{error}");
+    vector.truncate(5);
+    vector.shrink_to_fit()?;
+    for function in [
+        Function::cuMemMap,
+        Function::cuMemSetAccess,
+        Function::cuMemcpyHtoDAsync_v2,
+    ] {
+        simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let error = vector
+            .extend_from_slice(&[9; 2 * STEP])
+            .expect_err("the injected fault occurs");
+        assert_eq!(error.function(), Some(function));
+        assert_eq!(vector.to_vec()?, [3; 5]);
+    }
+    Ok(())
 }
 
-#[test]
-fn vector_whose_addresses_are_not_freed_is_given_back_and_frees_them_later() {
-    on_simulator(Config::new(), |test, simulator| {
-        let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2]).expect("memory suffices");
-        simulator.inject(
-            Fault::on(Function::cuMemAddressFree).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
-        );
-        let (mut vector, error) = vector
-            .close()
-            .expect_err("the injected fault occurs")
-            .into_parts();
-        assert_eq!(error.function(), Some(Function::cuMemAddressFree));
-        assert_eq!(
-            (vector.len(), vector.capacity()),
-            (0, 0),
-            "the memory is freed"
-        );
-        vector.push(3).expect("the addresses are still there");
-        test.assert_calls(Function::cuMemAddressFree, 1, || {
-            vector.close().map_err(|returned| returned.error)
-        })
-        .expect("the vector can be destroyed");
-    });
+/// A vector that the driver does not unmap is returned.
+#[simulator_test]
+fn close_returns_a_vector_that_stays_mapped(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2])?;
+    simulator
+        .inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+    let (vector, error) = vector
+        .close()
+        .expect_err("the injected fault occurs")
+        .into_parts();
+    assert_eq!(error.function(), Some(Function::cuMemUnmap));
+    assert_eq!(vector.to_vec()?, [1, 2]);
+    Ok(())
+}
+
+/// Views of a vector are accepted by every form of copy.
+#[driver_test]
+fn every_copy_accepts_vector_views(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let other = test.stream();
+    let mut vector = DeviceVec::from_slice(&stream, &[0_u32, 1, 2, 3, 4, 5, 6, 7])?;
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 8)?;
+    buffer.as_slice_mut().copy_from_device(&vector)?;
+    assert_eq!(buffer.to_vec()?, [0, 1, 2, 3, 4, 5, 6, 7]);
+    vector
+        .slice_mut(..4)?
+        .copy_from_device_on(&other, &buffer.slice(4..)?)?;
+    assert_eq!(vector.slice(..5)?.to_vec()?, [4, 5, 6, 7, 4]);
+    vector.slice_mut(1..3)?.fill_on(&other, 9)?;
+    let (low, high) = vector.as_slice_mut().split_at(4)?;
+    CopyBatch::new()
+        .copy(high, buffer.slice(..4)?)?
+        .copy(low, buffer.slice(4..)?)?
+        .enqueue(&other)?;
+    let pinned = PinnedBuffer::from_slice(&test.context(), &[7_u32; 8], PinnedFlags::empty())?;
+    let pinned = copy::download(&other, &vector, pinned)?;
+    let pinned = pinned.wait()?;
+    assert_eq!(pinned[..], [4, 5, 6, 7, 0, 1, 2, 3]);
+    let pending = copy::upload(&other, pinned, &mut vector)?;
+    drop(pending);
+    let mut read = [0; 8];
+    copy_scope(&other, |scope| scope.download(&vector, &mut read))?;
+    assert_eq!(read, [4, 5, 6, 7, 0, 1, 2, 3]);
+    let extent = Extent::new_2d(4, 2);
+    let pitch = Pitch::tight::<u32>(extent);
+    let source = vector.as_slice().pitched(extent, pitch)?;
+    buffer
+        .as_slice_mut()
+        .pitched(extent, pitch)?
+        .copy_from(&source)?;
+    assert_eq!(buffer.to_vec()?, [4, 5, 6, 7, 0, 1, 2, 3]);
+    Ok(())
+}
+
+/// A large vector is copied from and to slices across its mappings.
+#[driver_test]
+fn large_vector_is_copied_across_mappings(test: &TestDriver) -> TestResult {
+    let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP)?;
+    for _ in 0..4 {
+        vector.reserve(vector.capacity() + STEP - vector.len())?;
+    }
+    vector.resize(4 * STEP, 3)?;
+    assert_eq!(vector.slice(STEP - 2..STEP + 2)?.to_vec()?, [3; 4]);
+    let source: Vec<u32> = (0..4 * STEP as u32).collect();
+    vector.copy_from_slice(&source)?;
+    assert!(vector.to_vec()? == source);
+    Ok(())
+}
+
+#[driver_test(on_peers)]
+fn vector_on_a_device_without_access_is_an_error(
+    _: &TestDriver,
+    first: &Context,
+    second: &Context,
+) -> TestResult {
+    let [stream, there] =
+        [first, second].map(|context| context.stream().expect("a stream can be created"));
+    let library = Library::from_ptx(second, kernels::FILL)?;
+    let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
+    let mut vector = DeviceVec::<u32>::with_max_len(&stream, 4 * STEP)?;
+    vector.resize(1000, 1)?;
+    let config = LaunchConfig::for_elements(1000);
+    // SAFETY: `fill` writes exactly the words of the vector.
+    let error = unsafe { fill.launch(&there, config, (&mut vector, 8, 1000)) }
+        .expect_err("access is not enabled");
+    assert!(
+        error
+            .to_string()
+            .contains("device 1 has no access to memory at"),
+        "{error}"
+    );
+    vector.enable_access(second.device())?;
+    vector.enable_access(second.device())?;
+    vector.enable_access(first.device())?;
+    vector.resize(3 * STEP, 1)?;
+    let len = 3 * STEP as u32;
+    let config = LaunchConfig::for_elements(3 * STEP as u32);
+    // SAFETY: `fill` writes exactly the words of the vector.
+    unsafe { fill.launch(&there, config, (&mut vector, 8, len)) }?;
+    assert!(vector.to_vec()?.iter().all(|value| *value == 8));
+    Ok(())
+}
+
+#[driver_test(on_peers)]
+fn vector_is_copied_to_and_from_another_device(
+    _: &TestDriver,
+    first: &Context,
+    second: &Context,
+) -> TestResult {
+    let streams = [first, second].map(|context| context.stream().expect("a stream can be created"));
+    let buffer = DeviceBuffer::from_slice(&streams[1], &[5_u32; 100])?;
+    let mut vector = DeviceVec::from_slice(&streams[0], &[1_u32; 100])?;
+    vector.extend_from_device(&buffer)?;
+    let mut target = DeviceBuffer::<u32>::zeroed(&streams[1], 200)?;
+    target.as_slice_mut().copy_from_device(&vector)?;
+    assert_eq!(target.to_vec()?, [[1; 100], [5; 100]].concat());
+    Ok(())
+}
+
+/// A vector whose addresses are not freed is returned and frees them later.
+#[simulator_test]
+fn unfreed_address_range_is_freed_later(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2])?;
+    simulator.inject(
+        Fault::on(Function::cuMemAddressFree).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+    );
+    let (mut vector, error) = vector
+        .close()
+        .expect_err("the injected fault occurs")
+        .into_parts();
+    assert_eq!(error.function(), Some(Function::cuMemAddressFree));
+    assert_eq!(
+        (vector.len(), vector.capacity()),
+        (0, 0),
+        "the memory is freed"
+    );
+    vector.push(3)?;
+    test.assert_calls(Function::cuMemAddressFree, 1, || {
+        vector.close().map_err(|returned| returned.error)
+    })?;
+    Ok(())
 }
 
 pub(crate) mod operations {
@@ -476,9 +374,9 @@ pub(crate) mod operations {
     use curium_driver::{Argument, Result, Stream};
     use curium_memory::DeviceVec;
 
-    use crate::operations::{Fixture, LEN, Made, Operation, boxed, made};
+    use crate::operations::{Fixture, LEN, Made, Operation, Operations, boxed, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("DeviceVec::push_on", |fixture| {
             with_vector_on(fixture, |vector, stream, _| vector.push_on(stream, 1))
         }),
@@ -577,7 +475,9 @@ pub(crate) mod operations {
         }),
     ];
 
-    pub(crate) const SOLITARY: &[Operation] = &[
+    inventory::submit! { Operations::Common(OPERATIONS) }
+
+    const SOLITARY: &[Operation] = &[
         ("DeviceVec::enable_access", |fixture| {
             let mut vector = DeviceVec::from_slice(&fixture.stream, &[1_u32])?;
             vector.enable_access(&fixture.driver.device(1)?)?;
@@ -595,15 +495,15 @@ pub(crate) mod operations {
         ),
     ];
 
+    inventory::submit! { Operations::Solitary(SOLITARY) }
+
     /// Performs an operation on an empty vector on a stream other than its own.
     fn with_vector_on(
         fixture: &mut Fixture,
         operation: impl FnOnce(&mut DeviceVec<u32>, &Stream, &Fixture) -> Result<()>,
     ) -> Result<Made> {
-        let (mut vector, stream) = (
-            DeviceVec::with_max_len(&fixture.stream, LEN)?,
-            fixture.other.clone(),
-        );
+        let mut vector = DeviceVec::with_max_len(&fixture.stream, LEN)?;
+        let stream = fixture.other.clone();
         operation(&mut vector, &stream, fixture)?;
         made(vector)
     }

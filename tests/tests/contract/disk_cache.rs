@@ -9,11 +9,11 @@ use curium_driver::{
     CacheKey, DiskCache, Error, Function, JitOptions, LaunchConfig, Library, Module,
 };
 use curium_memory::DeviceBuffer;
-use curium_sim::{Config, Fault};
+use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
 #[cfg(all(target_os = "linux", not(miri)))]
 use curium_tests::beside_a_process_that_is_killed;
-use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels, on_simulator, simulator_test};
 
 type Fill = (&'static mut [u32], u32, u32);
 
@@ -27,11 +27,10 @@ impl Scratch {
         Self(DiskCache::open(folder).expect("the folder can be created"))
     }
 
-    fn entries(&self) -> Vec<PathBuf> {
-        fs::read_dir(self.0.folder())
-            .expect("a folder")
+    fn entries(&self) -> TestResult<Vec<PathBuf>> {
+        Ok(fs::read_dir(self.0.folder())?
             .map(|file| file.expect("a file").path())
-            .collect()
+            .collect())
     }
 }
 
@@ -41,19 +40,17 @@ impl Drop for Scratch {
     }
 }
 
-fn load(test: &TestDriver, cache: &DiskCache) -> Library {
+fn load(test: &TestDriver, cache: &DiskCache) -> TestResult<Library> {
     let loaded =
         Library::from_ptx_cached(&test.context(), kernels::FILL, &JitOptions::new(), cache);
-    loaded.expect("the kernel compiles")
+    Ok(loaded?)
 }
 
 /// Asserts that the kernel of the library works.
-fn assert_fills(test: &TestDriver, library: &Library) {
+fn assert_fills(test: &TestDriver, library: &Library) -> TestResult {
     let stream = test.stream();
-    let fill = library
-        .kernel::<Fill>("fill")
-        .expect("the library has the kernel");
-    let mut buffer = DeviceBuffer::zeroed(&stream, 40).expect("memory suffices");
+    let fill = library.kernel::<Fill>("fill")?;
+    let mut buffer = DeviceBuffer::zeroed(&stream, 40)?;
     // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe {
         fill.launch(
@@ -61,75 +58,65 @@ fn assert_fills(test: &TestDriver, library: &Library) {
             LaunchConfig::for_elements(40),
             (&mut buffer, 9, 40),
         )
-    }
-    .expect("it launches");
-    assert_eq!(buffer.to_vec().expect("it can be read"), [9; 40]);
+    }?;
+    assert_eq!(buffer.to_vec()?, [9; 40]);
+    Ok(())
 }
 
-#[test]
-fn code_is_compiled_once_and_found_again() {
-    on_driver(|test| {
-        let scratch = Scratch::new("found");
-        let first = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
-        assert_fills(test, &first);
-        drop(first);
-        assert_eq!(scratch.0.usage().expect("it is counted").entries, 1);
-        let second = test.assert_calls(Function::cuLinkCreate_v2, 0, || load(test, &scratch.0));
-        assert_fills(test, &second);
-        let module = Module::from_ptx_cached(
-            &test.context(),
-            kernels::FILL,
-            &JitOptions::new(),
-            &scratch.0,
-        );
-        assert!(
-            module
-                .expect("the code is loaded")
-                .kernel::<Fill>("fill")
-                .is_ok()
-        );
+#[driver_test]
+fn code_is_compiled_once_and_found_again(test: &TestDriver) -> TestResult {
+    let scratch = Scratch::new("found");
+    let first = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0))?;
+    assert_fills(test, &first)?;
+    drop(first);
+    assert_eq!(scratch.0.usage()?.entries, 1);
+    let second = test.assert_calls(Function::cuLinkCreate_v2, 0, || load(test, &scratch.0))?;
+    assert_fills(test, &second)?;
+    let module = Module::from_ptx_cached(
+        &test.context(),
+        kernels::FILL,
+        &JitOptions::new(),
+        &scratch.0,
+    );
+    assert!(module?.kernel::<Fill>("fill").is_ok());
+    Ok(())
+}
+
+#[driver_test]
+fn other_options_are_other_code(test: &TestDriver) -> TestResult {
+    let scratch = Scratch::new("options");
+    drop(load(test, &scratch.0)?);
+    let options = JitOptions::new().with_optimization_level(0);
+    let library = test.assert_calls(Function::cuLinkComplete, 1, || {
+        Library::from_ptx_cached(&test.context(), kernels::FILL, &options, &scratch.0)
     });
+    assert_fills(test, &library?)?;
+    assert_eq!(scratch.entries()?.len(), 2);
+    Ok(())
 }
 
-#[test]
-fn other_options_are_other_code() {
-    on_driver(|test| {
-        let scratch = Scratch::new("options");
-        drop(load(test, &scratch.0));
-        let options = JitOptions::new().with_optimization_level(0);
-        let library = test.assert_calls(Function::cuLinkComplete, 1, || {
-            Library::from_ptx_cached(&test.context(), kernels::FILL, &options, &scratch.0)
-        });
-        assert_fills(test, &library.expect("the kernel compiles"));
-        assert_eq!(scratch.entries().len(), 2);
-    });
+#[driver_test]
+fn damaged_entry_is_compiled_again(test: &TestDriver) -> TestResult {
+    let scratch = Scratch::new("damaged");
+    drop(load(test, &scratch.0)?);
+    let path = scratch.entries()?.pop().ok_or("there is an entry")?;
+    let mut bytes = fs::read(&path)?;
+    *bytes.last_mut().ok_or("it is not empty")? ^= 1;
+    fs::write(&path, &bytes)?;
+    let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0))?;
+    assert_fills(test, &library)?;
+    test.assert_calls(Function::cuLinkComplete, 0, || load(test, &scratch.0))?;
+    Ok(())
 }
 
+/// An entry with a key of the program is never loaded as code.
 #[test]
-fn damaged_entry_is_compiled_again() {
-    on_driver(|test| {
-        let scratch = Scratch::new("damaged");
-        drop(load(test, &scratch.0));
-        let path = scratch.entries().pop().expect("there is an entry");
-        let mut bytes = fs::read(&path).expect("it can be read");
-        *bytes.last_mut().expect("it is not empty") ^= 1;
-        fs::write(&path, &bytes).expect("the test owns the folder");
-        let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
-        assert_fills(test, &library);
-        test.assert_calls(Function::cuLinkComplete, 0, || load(test, &scratch.0));
-    });
-}
-
-#[test]
-fn entry_with_a_key_of_the_program_is_never_loaded_as_code() {
+fn program_entry_is_never_loaded_as_code() -> TestResult {
     const CUBIN: &[u8] = include_bytes!("../../../crates/driver/tests/images/bump.sm_75.cubin");
-    on_simulator(Config::new(), |test, _| {
+    on_simulator(Config::new(), |test, _| -> TestResult {
         let scratch = Scratch::new("forged");
         let release = fs::read_to_string("/sys/module/nvidia/version").unwrap_or_default();
-        let capability = test
-            .device()
-            .compute_capability()
-            .expect("the device has one");
+        let capability = test.device().compute_capability()?;
         // The parts of the cache key that a program can reconstruct.
         let key = CacheKey::new("ptx")
             .with("driver", test.driver().version().to_string().as_bytes())
@@ -140,70 +127,74 @@ fn entry_with_a_key_of_the_program_is_never_loaded_as_code() {
             )
             .with("options", &[])
             .with("ptx", &[kernels::FILL.as_bytes(), &[0]].concat());
-        scratch.0.put(&key, CUBIN).expect("the entry is written");
+        scratch.0.put(&key, CUBIN)?;
         // A cached image that the driver rejected would be loaded twice.
-        let library = test.assert_calls(Function::cuLibraryLoadData, 1, || load(test, &scratch.0));
-        assert_fills(test, &library);
+        let library =
+            test.assert_calls(Function::cuLibraryLoadData, 1, || load(test, &scratch.0))?;
+        assert_fills(test, &library)?;
         assert_eq!(
-            scratch.0.get(&key).expect("it can be read").as_deref(),
+            scratch.0.get(&key)?.as_deref(),
             Some(CUBIN),
             "the program's entry stays"
         );
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn folder_that_went_away_costs_a_compilation_and_no_more() {
-    on_driver(|test| {
-        let scratch = Scratch::new("gone");
-        fs::remove_dir_all(scratch.0.folder()).expect("the test owns the folder");
-        for _ in 0..2 {
-            let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
-            assert_fills(test, &library);
-        }
-    });
+/// A folder that went away costs a compilation and no more.
+#[driver_test]
+fn removed_folder_costs_one_compilation(test: &TestDriver) -> TestResult {
+    let scratch = Scratch::new("gone");
+    fs::remove_dir_all(scratch.0.folder())?;
+    for _ in 0..2 {
+        let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0))?;
+        assert_fills(test, &library)?;
+    }
+    Ok(())
 }
 
-#[test]
-fn cached_code_that_the_driver_rejects_is_compiled_again() {
-    on_simulator(Config::new(), |test, simulator| {
-        let scratch = Scratch::new("refused");
-        drop(load(test, &scratch.0));
-        simulator.inject(
-            Fault::on(Function::cuLibraryLoadData).returns(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU),
-        );
-        let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
-        assert_fills(test, &library);
-        assert_eq!(scratch.entries().len(), 1);
-    });
+/// A cached code that the driver rejects is compiled again.
+#[simulator_test]
+fn rejected_cached_code_is_recompiled(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let scratch = Scratch::new("refused");
+    drop(load(test, &scratch.0)?);
+    simulator.inject(
+        Fault::on(Function::cuLibraryLoadData).returns(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU),
+    );
+    let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0))?;
+    assert_fills(test, &library)?;
+    assert_eq!(scratch.entries()?.len(), 1);
+    Ok(())
 }
 
-#[test]
-fn ptx_that_does_not_compile_is_an_error_with_the_log_and_leaves_no_entry() {
-    on_driver(|test| {
-        let scratch = Scratch::new("wrong");
-        let ptx =
-            ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry bad() { nonsense; }\n";
-        let error = Library::from_ptx_cached(&test.context(), ptx, &JitOptions::new(), &scratch.0);
-        let error = error.expect_err("there is no such instruction");
-        let Error::Call(call) = &error else {
-            panic!("{error}")
-        };
-        assert!(
-            call.log.as_ref().is_some_and(|log| log.contains("line 4")),
-            "{error}"
-        );
-        assert!(scratch.entries().is_empty());
-    });
+/// A PTX that does not compile is an error with the log and leaves no entry.
+#[driver_test]
+fn failed_compilation_leaves_no_entry(test: &TestDriver) -> TestResult {
+    let scratch = Scratch::new("wrong");
+    let ptx =
+        ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry bad() { nonsense; }\n";
+    let error = Library::from_ptx_cached(&test.context(), ptx, &JitOptions::new(), &scratch.0);
+    let error = error.expect_err("there is no such instruction");
+    let Error::Call(call) = &error else {
+        panic!("{error}")
+    };
+    assert!(
+        call.log.as_ref().is_some_and(|log| log.contains("line 4")),
+        "{error}"
+    );
+    assert!(scratch.entries()?.is_empty());
+    Ok(())
 }
 
 /// The test and its child processes agree on the content: an entry is the same byte, `LENGTH` times.
 #[cfg(all(target_os = "linux", not(miri)))]
 const LENGTH: usize = 200_000;
 
+/// A process that is killed while it writes leaves whole entries or none.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[test]
-fn process_that_is_killed_while_it_writes_leaves_whole_entries_or_none() {
+fn killed_writer_leaves_no_partial_entry() -> TestResult {
     let keys = ["a", "b"].map(|name| CacheKey::new("killed").with("name", name.as_bytes()));
     let open = |process: u32| {
         let folder = std::env::temp_dir().join(format!("curium-killed-{process}"));
@@ -221,10 +212,10 @@ fn process_that_is_killed_while_it_writes_leaves_whole_entries_or_none() {
     let is_whole =
         |bytes: &Vec<u8>| bytes.len() == LENGTH && bytes.iter().all(|byte| *byte == bytes[0]);
     for _ in 0..4 {
-        let name =
-            "disk_cache::process_that_is_killed_while_it_writes_leaves_whole_entries_or_none";
+        let name = "disk_cache::killed_writer_leaves_no_partial_entry";
         beside_a_process_that_is_killed(name, write, || {
-            let (mut seen, begin) = (0, Instant::now());
+            let mut seen = 0;
+            let begin = Instant::now();
             while seen < 20 {
                 assert!(
                     begin.elapsed() < Duration::from_secs(60),
@@ -241,25 +232,24 @@ fn process_that_is_killed_while_it_writes_leaves_whole_entries_or_none() {
             "both were written before"
         );
     }
-    scratch
-        .0
-        .put(&keys[0], b"the next")
-        .expect("no lock is held");
+    scratch.0.put(&keys[0], b"the next")?;
     assert_eq!(found(&keys[0]).as_deref(), Some(b"the next".as_slice()));
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::{DiskCache, Image, JitOptions, Library, Module};
     use curium_tests::kernels;
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const SOLITARY: &[Operation] = &[(
+    const SOLITARY: &[Operation] = &[(
         "Library::from_ptx_cached and Module::from_ptx_cached and Image::compile_cached",
         |fixture| {
             let folder =
                 std::env::temp_dir().join(format!("curium-operations-{}", std::process::id()));
-            let (cache, options) = (DiskCache::open(&folder)?, JitOptions::new());
+            let cache = DiskCache::open(&folder)?;
+            let options = JitOptions::new();
             let library =
                 Library::from_ptx_cached(&fixture.context, kernels::FILL, &options, &cache);
             let module = Module::from_ptx_cached(&fixture.context, kernels::FILL, &options, &cache);
@@ -270,4 +260,6 @@ pub(crate) mod operations {
             made((library?, module?))
         },
     )];
+
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 }

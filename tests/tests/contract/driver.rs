@@ -6,111 +6,93 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use curium_driver::{CudaVersion, Driver, Error, ErrorClass, Function};
 use curium_sim::{Config, Fault, FaultPlan, Simulator};
 use curium_sys::{Api, CUresult};
-use curium_tests::{on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
 
-#[test]
-fn driver_version_is_one_that_curium_works_with() {
-    on_driver(|test| {
-        let version = test.driver().version();
-        assert!(version >= CudaVersion::OLDEST_SUPPORTED, "{version}");
-        assert_eq!(
-            format!("{:?}", test.driver()),
-            format!("Driver(CUDA {version})")
-        );
-    });
-}
-
-#[test]
-fn driver_version_is_that_of_the_driver() {
-    on_simulator(
-        Config::new().with_driver_version(CudaVersion::new(12, 4)),
-        |test, _| {
-            assert_eq!(test.driver().version(), CudaVersion::new(12, 4));
-        },
+#[driver_test]
+fn driver_version_is_one_that_curium_works_with(test: &TestDriver) {
+    let version = test.driver().version();
+    assert!(version >= CudaVersion::OLDEST_SUPPORTED, "{version}");
+    assert_eq!(
+        format!("{:?}", test.driver()),
+        format!("Driver(CUDA {version})")
     );
 }
 
-#[test]
-fn functions_newer_than_the_driver_are_absent_and_named_with_the_version_they_need() {
-    on_driver(|test| {
-        let version = test.driver().version();
-        for function in test.driver().api().absent() {
-            let missing = test.driver().missing(function);
-            assert_eq!(missing.function(), Some(function));
-            assert_eq!(missing.class(), ErrorClass::System);
-            let since = function.since();
-            assert!(
-                missing.to_string().contains(&since.to_string()),
-                "{missing}"
-            );
-            assert!(
-                missing.to_string().contains(&version.to_string()),
-                "{missing}"
-            );
-        }
-        let newer = Function::all().filter(|function| function.since() > version);
-        assert_eq!(
-            newer
-                .filter(|function| test.driver().has(*function))
-                .count(),
-            0
+#[simulator_test(Config::new().with_driver_version(CudaVersion::new(12, 4)))]
+fn driver_version_matches_the_driver(test: &TestDriver, _: &Simulator) {
+    assert_eq!(test.driver().version(), CudaVersion::new(12, 4));
+}
+
+/// Functions newer than the driver are absent and named with the version they need.
+#[driver_test]
+fn newer_functions_are_absent_with_their_version(test: &TestDriver) {
+    let version = test.driver().version();
+    for function in test.driver().api().absent() {
+        let missing = test.driver().missing(function);
+        assert_eq!(missing.function(), Some(function));
+        assert_eq!(missing.class(), ErrorClass::System);
+        let since = function.since();
+        assert!(
+            missing.to_string().contains(&since.to_string()),
+            "{missing}"
         );
-    });
+        assert!(
+            missing.to_string().contains(&version.to_string()),
+            "{missing}"
+        );
+    }
+    let newer = Function::all().filter(|function| function.since() > version);
+    assert_eq!(
+        newer
+            .filter(|function| test.driver().has(*function))
+            .count(),
+        0
+    );
 }
 
-#[test]
-fn devices_are_as_many_as_counted() {
-    on_driver(|test| {
-        let count = test
+#[driver_test]
+fn devices_are_as_many_as_counted(test: &TestDriver) -> TestResult {
+    let count = test.driver().device_count()?;
+    let devices = test.driver().devices()?;
+    assert_eq!(devices.len(), count);
+    assert!(count >= 1);
+    Ok(())
+}
+
+#[simulator_test(Config::new().with_devices(3))]
+fn several_devices_are_distinguished(test: &TestDriver, _: &Simulator) -> TestResult {
+    let devices = test.driver().devices()?;
+    let ordinals: Vec<_> = devices.iter().map(curium_driver::Device::as_raw).collect();
+    assert_eq!(ordinals, [0, 1, 2]);
+    let uuids: Vec<_> = devices
+        .iter()
+        .map(|device| device.uuid().expect("a device has a UUID"))
+        .collect();
+    assert!(uuids[0] != uuids[1] && uuids[1] != uuids[2]);
+    Ok(())
+}
+
+#[driver_test]
+fn device_past_the_last_is_an_error_that_names_both(test: &TestDriver) -> TestResult {
+    let count = test.driver().device_count()?;
+    for ordinal in [count, i32::MAX as usize, usize::MAX] {
+        let error = test
             .driver()
-            .device_count()
-            .expect("devices can be counted");
-        let devices = test.driver().devices().expect("devices can be listed");
-        assert_eq!(devices.len(), count);
-        assert!(count >= 1);
-    });
+            .device(ordinal)
+            .expect_err("there are not that many devices");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
+        let text = error.to_string();
+        assert!(
+            text.contains(&format!("device {ordinal} of {count}")),
+            "{text}"
+        );
+    }
+    Ok(())
 }
 
 #[test]
-fn several_devices_are_distinguished() {
-    on_simulator(Config::new().with_devices(3), |test, _| {
-        let devices = test.driver().devices().expect("devices can be listed");
-        let ordinals: Vec<_> = devices.iter().map(curium_driver::Device::as_raw).collect();
-        assert_eq!(ordinals, [0, 1, 2]);
-        let uuids: Vec<_> = devices
-            .iter()
-            .map(|device| device.uuid().expect("a device has a UUID"))
-            .collect();
-        assert!(uuids[0] != uuids[1] && uuids[1] != uuids[2]);
-    });
-}
-
-#[test]
-fn device_past_the_last_is_an_error_that_names_both() {
-    on_driver(|test| {
-        let count = test
-            .driver()
-            .device_count()
-            .expect("devices can be counted");
-        for ordinal in [count, i32::MAX as usize, usize::MAX] {
-            let error = test
-                .driver()
-                .device(ordinal)
-                .expect_err("there are not that many devices");
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
-            let text = error.to_string();
-            assert!(
-                text.contains(&format!("device {ordinal} of {count}")),
-                "{text}"
-            );
-        }
-    });
-}
-
-#[test]
-fn driver_without_device_fails_to_open_with_a_hint() {
-    let simulator =
-        Simulator::new(Config::new().with_devices(0)).expect("a simulator can be created");
+fn driver_without_device_fails_to_open_with_a_hint() -> TestResult {
+    let simulator = Simulator::new(Config::new().with_devices(0))?;
     let error = simulator
         .driver::<Driver>()
         .expect_err("there is no device");
@@ -120,18 +102,18 @@ fn driver_without_device_fails_to_open_with_a_hint() {
         panic!("{error}")
     };
     assert!(error.hint.is_some(), "{error}");
+    Ok(())
 }
 
 #[test]
-fn driver_that_fails_to_initialize_is_an_error() {
+fn driver_that_fails_to_initialize_is_an_error() -> TestResult {
     for function in [Function::cuInit, Function::cuDriverGetVersion] {
         let plan = FaultPlan::new().with(
             Fault::on(function)
                 .always()
                 .returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY),
         );
-        let simulator =
-            Simulator::new(Config::new().with_faults(plan)).expect("a simulator can be created");
+        let simulator = Simulator::new(Config::new().with_faults(plan))?;
         let error = simulator
             .driver::<Driver>()
             .expect_err("initializing fails");
@@ -140,10 +122,12 @@ fn driver_that_fails_to_initialize_is_an_error() {
             (Some(function), ErrorClass::System)
         );
     }
+    Ok(())
 }
 
+/// An empty table is an error that names the function missing.
 #[test]
-fn empty_table_is_an_error_that_names_the_function_missing() {
+fn empty_table_error_names_the_function() {
     // SAFETY: the table contains no function with a different signature.
     let error = unsafe { Driver::from_api(Api::empty()) }.expect_err("a driver needs functions");
     assert!(matches!(error, Error::Missing(_)), "{error}");
@@ -152,7 +136,7 @@ fn empty_table_is_an_error_that_names_the_function_missing() {
 }
 
 #[test]
-fn owner_is_kept_until_the_last_handle_is_dropped() {
+fn owner_is_kept_until_the_last_handle_is_dropped() -> TestResult {
     struct Owner(Arc<AtomicBool>, Simulator);
     impl Drop for Owner {
         fn drop(&mut self) {
@@ -165,34 +149,31 @@ fn owner_is_kept_until_the_last_handle_is_dropped() {
         }
     }
     let gone = Arc::new(AtomicBool::new(false));
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+    let simulator = Simulator::new(Config::new())?;
     let api = simulator.api();
     let owner = Owner(Arc::clone(&gone), simulator);
     // SAFETY: the functions stay callable as long as the simulator, which the driver owns.
-    let driver =
-        unsafe { Driver::from_api_with_owner(api, owner) }.expect("the simulator initializes");
+    let driver = unsafe { Driver::from_api_with_owner(api, owner) }?;
     let stream = driver
         .device(0)
-        .and_then(|device| device.primary_context()?.stream())
-        .expect("a stream can be created");
+        .and_then(|device| device.primary_context()?.stream())?;
     drop(driver);
     assert!(!gone.load(Ordering::SeqCst), "a stream keeps the driver");
-    stream
-        .synchronize()
-        .expect("the stream works without other handles");
+    stream.synchronize()?;
     drop(stream);
     assert!(
         gone.load(Ordering::SeqCst),
         "nothing keeps the driver any more"
     );
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::Driver;
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Driver::from_api", |fixture| {
             // SAFETY: the table is that of the fixture's driver, which outlives every object created from it here.
             made(unsafe { Driver::from_api(fixture.driver.api().clone()) }?)
@@ -208,4 +189,6 @@ pub(crate) mod operations {
         ("Driver::device", |fixture| made(fixture.driver.device(0)?)),
         ("Driver::devices", |fixture| made(fixture.driver.devices()?)),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

@@ -30,74 +30,71 @@ use curium_memory::{Resource, SyncAlloc, export_dma_buf};
 use curium_sim::{Config, Simulator};
 #[cfg(unix)]
 use curium_sys::CUresult;
-use curium_tests::on_driver;
+#[cfg(target_os = "linux")]
+use curium_tests::on_incomplete_simulator;
 #[cfg(unix)]
 use curium_tests::uses_cuda;
-#[cfg(target_os = "linux")]
-use curium_tests::{TestDriver, on_incomplete_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver};
 
 #[cfg(unix)]
 const UNSUPPORTED: Option<CUresult> = Some(CUresult::CUDA_ERROR_NOT_SUPPORTED);
 
 #[cfg(unix)]
-fn descriptor() -> OwnedFd {
-    File::open("/dev/null").expect("the system has it").into()
+fn descriptor() -> TestResult<OwnedFd> {
+    Ok(File::open("/dev/null")?.into())
 }
 
-#[test]
-fn nothing_is_imported_or_bound_without_bytes() {
-    on_driver(|test| {
-        #[cfg(unix)]
-        {
-            let imported = ExternalMemory::import_fd(
-                &test.context(),
-                descriptor(),
-                ExternalMemoryKind::Opaque,
-                0,
-                false,
-            );
-            let error = imported.expect_err("no bytes");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-        }
-        for options in [
-            MulticastOptions::new(0, 1 << 21),
-            MulticastOptions::new(2, 0),
-        ] {
-            let error = MulticastObject::new(test.driver(), &options).expect_err("nothing to bind");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(
-                error
-                    .to_string()
-                    .contains(&format!("of {} devices", options.devices)),
-                "{error}"
-            );
-        }
-    });
+#[driver_test]
+fn nothing_is_imported_or_bound_without_bytes(test: &TestDriver) -> TestResult {
+    #[cfg(unix)]
+    {
+        let imported = ExternalMemory::import_fd(
+            &test.context(),
+            descriptor()?,
+            ExternalMemoryKind::Opaque,
+            0,
+            false,
+        );
+        let error = imported.expect_err("no bytes");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+    }
+    for options in [
+        MulticastOptions::new(0, 1 << 21),
+        MulticastOptions::new(2, 0),
+    ] {
+        let error = MulticastObject::new(test.driver(), &options).expect_err("nothing to bind");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains(&format!("of {} devices", options.devices)),
+            "{error}"
+        );
+    }
+    Ok(())
 }
 
+/// Operations for other hardware are not supported on the simulator.
 #[cfg(unix)]
 #[test]
-fn operations_for_other_hardware_are_not_supported_on_the_simulator() {
+fn hardware_specific_operations_are_unsupported() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = simulator
-        .driver::<Driver>()
-        .expect("the simulator initializes");
+    let simulator = Simulator::new(Config::new())?;
+    let driver = simulator.driver::<Driver>()?;
     let context = driver
         .device(0)
-        .and_then(|device| device.primary_context())
-        .expect("there is a device");
+        .and_then(|device| device.primary_context())?;
     let memory = ExternalMemory::import_fd(
         &context,
-        descriptor(),
+        descriptor()?,
         ExternalMemoryKind::Opaque,
         4096,
         true,
     );
     let semaphore =
-        ExternalSemaphore::import_fd(&context, descriptor(), ExternalSemaphoreKind::Timeline);
+        ExternalSemaphore::import_fd(&context, descriptor()?, ExternalSemaphoreKind::Timeline);
     let multicast = MulticastObject::new(&driver, &MulticastOptions::new(2, 2 << 20));
     for (error, function) in [
         (
@@ -120,13 +117,16 @@ fn operations_for_other_hardware_are_not_supported_on_the_simulator() {
         );
     }
     assert_eq!(simulator.unsupported_calls().len(), 3);
+    Ok(())
 }
 
+/// A device memory is exported for other devices if the device supports it.
 #[cfg(target_os = "linux")]
 #[test]
-fn device_memory_is_exported_for_other_devices_if_the_device_supports_it() {
+fn device_memory_is_exported_where_supported() {
     let check = |test: &TestDriver| {
-        let (stream, bytes) = (test.stream(), 2 << 20);
+        let stream = test.stream();
+        let bytes = 2 << 20;
         let error = export_dma_buf(&test.context(), DevicePointer::<u8>::from_raw(0), 0)
             .expect_err("no bytes");
         assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -180,9 +180,9 @@ pub(crate) mod operations {
     use curium_memory::multicast::{MulticastObject, MulticastOptions};
     use curium_memory::virtual_memory::Granularity;
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const SOLITARY: &[Operation] = &[
+    const SOLITARY: &[Operation] = &[
         #[cfg(unix)]
         ("ExternalMemory::import_fd", |fixture| {
             made(ExternalMemory::import_fd(
@@ -216,6 +216,9 @@ pub(crate) mod operations {
             )?)
         }),
     ];
+
+    #[cfg(not(miri))]
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 
     /// Returns a file descriptor that is not device memory.
     #[cfg(unix)]

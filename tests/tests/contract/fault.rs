@@ -4,15 +4,16 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_driver::{Call, Function, Result, observe_calls};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUcontext, CUresult, CudaVersion};
-use curium_tests::{ContextStack, CreatedContext, TestDriver, on_simulator};
+use curium_tests::{ContextStack, CreatedContext, TestDriver, TestResult, on_simulator};
+use parking_lot::Mutex;
 
 use crate::neutrality::{STACKS, stacks};
 use crate::operations::{self, Fixture, Made, Operation};
@@ -185,12 +186,12 @@ const MEANINGS: &[Meaning] = &[
         operation: Some("Arena::trim"),
     },
     // Teardown takes place in any case, in the mode that the thread has.
-    in_the_mode_of_the_thread("SyncAlloc::allocate and SyncAlloc::deallocate"),
-    in_the_mode_of_the_thread("Managed::allocate and Managed::deallocate"),
-    in_the_mode_of_the_thread("Pinned::allocate and Pinned::deallocate"),
-    in_the_mode_of_the_thread("Pending::is_finished"),
+    in_thread_mode("SyncAlloc::allocate and SyncAlloc::deallocate"),
+    in_thread_mode("Managed::allocate and Managed::deallocate"),
+    in_thread_mode("Pinned::allocate and Pinned::deallocate"),
+    in_thread_mode("Pending::is_finished"),
     // The memory of other streams stays with them, see `CachingStatistics::deferrals`.
-    in_the_mode_of_the_thread("CachingResource::allocate"),
+    in_thread_mode("CachingResource::allocate"),
     // The number of waits depends on those of earlier runs on the streams.
     Meaning {
         function: Function::cuEventRecord,
@@ -210,7 +211,7 @@ const MEANINGS: &[Meaning] = &[
 ];
 
 /// An operation that takes place although the capture mode cannot be changed.
-const fn in_the_mode_of_the_thread(operation: &'static str) -> Meaning {
+const fn in_thread_mode(operation: &'static str) -> Meaning {
     Meaning {
         function: Function::cuThreadExchangeStreamCaptureMode,
         code: None,
@@ -253,7 +254,7 @@ struct Sweep<'a> {
 }
 
 impl Meaning {
-    fn is_of(&self, operation: &str, failing: Failing) -> bool {
+    fn applies_to(&self, operation: &str, failing: Failing) -> bool {
         self.function == failing.function
             && self.code.is_none_or(|code| code == failing.code)
             && self.operation.is_none_or(|own| own == operation)
@@ -265,8 +266,8 @@ impl Sweep<'_> {
     fn run(&self, operation: Operation, tally: &mut Tally) {
         for stack in 0..STACKS {
             let mut fixture = Fixture::new(self.test);
-            let cold = self.calls_of(operation, &mut fixture, stack);
-            let warm = self.calls_of(operation, &mut fixture, stack);
+            let cold = self.count_calls(operation, &mut fixture, stack);
+            let warm = self.count_calls(operation, &mut fixture, stack);
             for (function, count) in cold
                 .calls
                 .iter()
@@ -313,7 +314,12 @@ impl Sweep<'_> {
 
     /// Returns the functions that `operation` calls, each with its number of calls, without those that destroy its
     /// result.
-    fn calls_of(&self, (name, operation): Operation, fixture: &mut Fixture, stack: usize) -> Calls {
+    fn count_calls(
+        &self,
+        (name, operation): Operation,
+        fixture: &mut Fixture,
+        stack: usize,
+    ) -> Calls {
         let (current, contexts) = &stacks(fixture.context.as_raw(), self.other)[stack];
         let stack = ContextStack::push(self.test.driver(), contexts);
         take(self.failed);
@@ -381,7 +387,10 @@ fn assert_reported(
     failed: &[(Function, CUresult)],
 ) {
     let Failing { function, code, .. } = failing;
-    if MEANINGS.iter().any(|meaning| meaning.is_of(name, failing)) {
+    if MEANINGS
+        .iter()
+        .any(|meaning| meaning.applies_to(name, failing))
+    {
         return;
     }
     assert!(
@@ -467,22 +476,21 @@ fn is_reported(operation: &str, function: Function) -> bool {
 }
 
 fn take(failed: &Mutex<Vec<(Function, CUresult)>>) -> Vec<(Function, CUresult)> {
-    std::mem::take(&mut *failed.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *failed.lock())
 }
 
 /// Runs `sweep` with the list of the calls that fail on this thread.
 fn watching<T>(sweep: impl FnOnce(&Mutex<Vec<(Function, CUresult)>>) -> T) -> T {
     let failed = Arc::new(Mutex::new(Vec::new()));
-    let (list, own) = (Arc::clone(&failed), thread::current().id());
+    let list = Arc::clone(&failed);
+    let own = thread::current().id();
     let words = [Function::cuGetErrorName, Function::cuGetErrorString];
     let _guard = observe_calls(move |call: &Call<'_>| {
         if call.code != CUresult::CUDA_SUCCESS
             && thread::current().id() == own
             && !words.contains(&call.function)
         {
-            list.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((call.function, call.code));
+            list.lock().push((call.function, call.code));
         }
     });
     sweep(&failed)
@@ -503,12 +511,14 @@ fn sweep(operation: Operation, config: Config, tally: &mut Tally) {
     });
 }
 
+/// Every call that fails is reported and nothing leaks.
 #[test]
-fn every_call_that_fails_is_reported_and_nothing_leaks() {
+fn every_failing_call_is_reported() -> TestResult {
     if curium_tests::uses_cuda() {
-        return;
+        return Ok(());
     }
-    let (next, started) = (AtomicUsize::new(0), Instant::now());
+    let next = AtomicUsize::new(0);
+    let started = Instant::now();
     let newest = Config::new().with_driver_version(CudaVersion::new(13, 5));
     let newer = operations::newer()
         .into_iter()
@@ -525,7 +535,7 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
             let swept = catch_unwind(AssertUnwindSafe(|| {
                 sweep(*operation, config.clone(), &mut own);
             }));
-            let mut all = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = tally.lock();
             all.runs += own.runs;
             all.pairs.extend(own.pairs);
             all.failed.extend(swept.err().map(|_| operation.0));
@@ -540,7 +550,7 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
         pairs,
         runs,
         failed,
-    } = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    } = tally.into_inner();
     let functions = pairs
         .iter()
         .map(|pair| pair.0)
@@ -554,12 +564,11 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
         operations.len(),
         started.elapsed().as_secs_f64(),
     );
-    std::io::stderr()
-        .write_all(line.as_bytes())
-        .expect("standard error is open");
+    std::io::stderr().write_all(line.as_bytes())?;
     assert!(
         failed.is_empty(),
         "the sweep failed for {failed:?}; the reasons are printed above"
     );
     assert!(pairs.len() > 1_000 && runs > 5_000, "{line}");
+    Ok(())
 }

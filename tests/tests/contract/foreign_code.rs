@@ -1,96 +1,88 @@
 //! Modules, libraries and kernels owned by other code, or transferred to it.
 
 use curium_driver::{Function, Kernel, Library, Module};
-use curium_tests::{kernels, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels};
 
 type Fill<'a> = (&'a mut [u32], u32, u32);
 
-#[test]
-fn borrowed_code_is_not_unloaded() {
-    on_driver(|test| {
-        let context = test.context();
-        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-        let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-        test.assert_calls(Function::cuModuleUnload, 0, || {
-            // SAFETY: `module` outlives every object created from it here.
-            let borrowed = unsafe { Module::borrow_raw(&context, module.as_raw()) };
-            borrowed
-                .kernel::<Fill>("fill")
-                .expect("the module has the kernel");
-            borrowed
-                .into_raw()
-                .map(drop)
-                .expect_err("dropping this handle does not unload the module");
-        });
-        test.assert_calls(Function::cuLibraryUnload, 0, || {
-            // SAFETY: `library` outlives every object created from it here.
-            let borrowed = unsafe { Library::borrow_raw(&context, library.as_raw()) };
-            borrowed
-                .kernel::<Fill>("fill")
-                .expect("the library has the kernel");
-        });
-    });
+#[driver_test]
+fn borrowed_code_is_not_unloaded(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let module = Module::from_ptx(&context, kernels::FILL)?;
+    let library = Library::from_ptx(&context, kernels::FILL)?;
+    test.assert_calls(Function::cuModuleUnload, 0, || -> TestResult<_> {
+        // SAFETY: `module` outlives every object created from it here.
+        let borrowed = unsafe { Module::borrow_raw(&context, module.as_raw()) };
+        borrowed.kernel::<Fill>("fill")?;
+        borrowed
+            .into_raw()
+            .map(drop)
+            .expect_err("dropping this handle does not unload the module");
+        Ok(())
+    })?;
+    test.assert_calls(Function::cuLibraryUnload, 0, || -> TestResult<_> {
+        // SAFETY: `library` outlives every object created from it here.
+        let borrowed = unsafe { Library::borrow_raw(&context, library.as_raw()) };
+        borrowed.kernel::<Fill>("fill")?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn ownership_of_code_is_released_and_taken() {
-    on_driver(|test| {
-        let context = test.context();
-        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-        let clone = module.clone();
-        let module = module.into_raw().expect_err("the clone keeps it");
-        drop(clone);
-        let raw = test
-            .assert_calls(Function::cuModuleUnload, 0, || module.into_raw())
-            .expect("nothing keeps it");
-        // SAFETY: `into_raw` released ownership of the module, and it has no other owner.
-        let module = unsafe { Module::from_raw(&context, raw) };
-        test.assert_calls(Function::cuModuleUnload, 1, || drop(module));
-        let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-        let raw = test
-            .assert_calls(Function::cuLibraryUnload, 0, || library.into_raw())
-            .expect("nothing keeps it");
-        // SAFETY: `into_raw` released ownership of the library, and it has no other owner.
-        let library = unsafe { Library::from_raw(&context, raw) };
-        test.assert_calls(Function::cuLibraryUnload, 1, || drop(library));
-    });
+#[driver_test]
+fn code_ownership_is_transferred(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let module = Module::from_ptx(&context, kernels::FILL)?;
+    let clone = module.clone();
+    let module = module.into_raw().expect_err("the clone keeps it");
+    drop(clone);
+    let raw = test
+        .assert_calls(Function::cuModuleUnload, 0, || module.into_raw())
+        .expect("nothing keeps it");
+    // SAFETY: `into_raw` released ownership of the module, and it has no other owner.
+    let module = unsafe { Module::from_raw(&context, raw) };
+    test.assert_calls(Function::cuModuleUnload, 1, || drop(module));
+    let library = Library::from_ptx(&context, kernels::FILL)?;
+    let raw = test
+        .assert_calls(Function::cuLibraryUnload, 0, || library.into_raw())
+        .expect("nothing keeps it");
+    // SAFETY: `into_raw` released ownership of the library, and it has no other owner.
+    let library = unsafe { Library::from_raw(&context, raw) };
+    test.assert_calls(Function::cuLibraryUnload, 1, || drop(library));
+    Ok(())
 }
 
-#[test]
-fn kernels_of_other_code_have_their_names_and_parameters() {
-    on_driver(|test| {
-        let context = test.context();
-        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-        let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-        let function = module
-            .kernel::<Fill>("fill")
-            .expect("the module has the kernel");
-        let kernel = library
-            .kernel::<Fill>("fill")
-            .expect("the library has the kernel");
-        // SAFETY: `function` outlives every object created from it here.
-        let foreign = unsafe { Kernel::borrow_raw_function(&context, function.as_raw()) };
-        let foreign = foreign.expect("the driver has the function");
-        assert_eq!(foreign.name(), "fill");
-        foreign.typed::<Fill>().expect("these are its parameters");
-        if !test.driver().has(Function::cuKernelGetLibrary) {
-            return;
-        }
-        // SAFETY: `kernel` outlives every object created from it here.
-        let foreign = unsafe { Kernel::borrow_raw_kernel(test.driver(), kernel.as_raw().cast()) };
-        let foreign = foreign.expect("the driver has the kernel");
-        assert_eq!(foreign.name(), "fill");
-        foreign.typed::<Fill>().expect("these are its parameters");
-    });
+/// Kernels of other code have their names and parameters.
+#[driver_test]
+fn foreign_kernels_have_names_and_parameters(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let module = Module::from_ptx(&context, kernels::FILL)?;
+    let library = Library::from_ptx(&context, kernels::FILL)?;
+    let function = module.kernel::<Fill>("fill")?;
+    let kernel = library.kernel::<Fill>("fill")?;
+    // SAFETY: `function` outlives every object created from it here.
+    let foreign = unsafe { Kernel::borrow_raw_function(&context, function.as_raw()) };
+    let foreign = foreign?;
+    assert_eq!(foreign.name(), "fill");
+    foreign.typed::<Fill>()?;
+    if !test.driver().has(Function::cuKernelGetLibrary) {
+        return Ok(());
+    }
+    // SAFETY: `kernel` outlives every object created from it here.
+    let foreign = unsafe { Kernel::borrow_raw_kernel(test.driver(), kernel.as_raw().cast()) };
+    let foreign = foreign?;
+    assert_eq!(foreign.name(), "fill");
+    foreign.typed::<Fill>()?;
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::{Kernel, Library, Module, Untyped};
     use curium_tests::kernels;
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Kernel::borrow_raw_kernel", |fixture| {
             let raw = fixture.fill.as_raw().cast();
             // SAFETY: the fixture keeps the kernel.
@@ -118,4 +110,6 @@ pub(crate) mod operations {
             made(unsafe { Module::from_raw(&fixture.context, raw) })
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

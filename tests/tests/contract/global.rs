@@ -3,7 +3,7 @@
 use curium_driver::{Error, Global, LaunchConfig, Library, Module};
 use curium_memory::DeviceBuffer;
 use curium_sys::CUresult;
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test};
 
 const COUNTER: &str = "
 .version 7.8
@@ -22,168 +22,147 @@ const COUNTER: &str = "
 }
 ";
 
-#[test]
-fn variable_is_read_and_written_as_values_of_its_type() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let module = Module::from_ptx(stream.context(), COUNTER).expect("the PTX is valid");
-        let library = Library::from_ptx(test.driver(), COUNTER).expect("the PTX is valid");
-        let of_library = library.global::<u32>(stream.context(), "step");
-        let of_module = module.global::<u32>("step");
-        let kernels = [
-            module.kernel::<(&mut [u32],)>("take"),
-            library.kernel("take"),
-        ];
-        drop((module, library));
-        for (step, take) in [of_module, of_library].into_iter().zip(kernels) {
-            let (step, take) = (
-                step.expect("there is such a variable"),
-                take.expect("there is such a kernel"),
-            );
-            assert_eq!(
-                (step.len(), step.byte_len(), step.is_empty()),
-                (1, 4, false)
-            );
-            let mut value = [0];
-            // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
-            unsafe { step.read(&stream, &mut value) }.expect("the variable can be read");
-            assert_eq!(value, [3]);
-            // SAFETY: no kernel uses the variable.
-            unsafe { step.write(&stream, &[11]) }.expect("the variable can be written");
-            let mut taken = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
-            // SAFETY: `take` writes one word, which the buffer has.
-            unsafe { take.launch(&stream, LaunchConfig::new(1, 1), (&mut taken,)) }
-                .expect("it launches");
-            assert_eq!(taken.to_vec().expect("the buffer can be read"), [11]);
-        }
-    });
+#[driver_test]
+fn variable_is_read_and_written(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let module = Module::from_ptx(stream.context(), COUNTER)?;
+    let library = Library::from_ptx(test.driver(), COUNTER)?;
+    let of_library = library.global::<u32>(stream.context(), "step");
+    let of_module = module.global::<u32>("step");
+    let kernels = [
+        module.kernel::<(&mut [u32],)>("take"),
+        library.kernel("take"),
+    ];
+    drop((module, library));
+    for (step, take) in [of_module, of_library].into_iter().zip(kernels) {
+        let step = step?;
+        let take = take?;
+        assert_eq!(
+            (step.len(), step.byte_len(), step.is_empty()),
+            (1, 4, false)
+        );
+        let mut value = [0];
+        // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
+        unsafe { step.read(&stream, &mut value) }?;
+        assert_eq!(value, [3]);
+        // SAFETY: no kernel uses the variable.
+        unsafe { step.write(&stream, &[11]) }?;
+        let mut taken = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
+        // SAFETY: `take` writes one word, which the buffer has.
+        unsafe { take.launch(&stream, LaunchConfig::new(1, 1), (&mut taken,)) }?;
+        assert_eq!(taken.to_vec()?, [11]);
+    }
+    Ok(())
 }
 
-#[test]
-fn variable_of_several_values_has_their_number() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let module = Module::from_ptx(stream.context(), COUNTER).expect("the PTX is valid");
-        let table: Global<u64> = module.global("table").expect("there is such a variable");
-        let mut values = [0; 4];
-        // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
-        unsafe { table.read(&stream, &mut values) }.expect("the variable can be read");
-        assert_eq!(values, [1, 2, 3, 4]);
-        // SAFETY: as above.
-        let error =
-            unsafe { table.read(&stream, &mut [0; 3]) }.expect_err("the slice is too short");
+#[driver_test]
+fn array_variable_has_its_length(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let module = Module::from_ptx(stream.context(), COUNTER)?;
+    let table: Global<u64> = module.global("table")?;
+    let mut values = [0; 4];
+    // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
+    unsafe { table.read(&stream, &mut values) }?;
+    assert_eq!(values, [1, 2, 3, 4]);
+    // SAFETY: as above.
+    let error = unsafe { table.read(&stream, &mut [0; 3]) }.expect_err("the slice is too short");
+    assert!(
+        error
+            .to_string()
+            .contains("the variable has 4 elements, the slice has 3"),
+        "{error}"
+    );
+    // SAFETY: as above.
+    unsafe { table.write(&stream, &[0; 5]) }.expect_err("the slice is too long");
+    Ok(())
+}
+
+#[driver_test]
+fn variable_size_mismatch_is_an_error(test: &TestDriver) -> TestResult {
+    let module = Module::from_ptx(&test.context(), COUNTER)?;
+    for error in [
+        module
+            .global::<u64>("step")
+            .map(drop)
+            .expect_err("it has four bytes"),
+        module
+            .global::<[u8; 3]>("step")
+            .map(drop)
+            .expect_err("four is not a multiple of three"),
+        module
+            .global::<()>("step")
+            .map(drop)
+            .expect_err("a variable is not empty"),
+    ] {
+        assert!(matches!(error, Error::Argument(_)), "{error}");
         assert!(
-            error
-                .to_string()
-                .contains("the variable has 4 elements, the slice has 3"),
+            error.to_string().contains("variable `step` has 4 bytes"),
             "{error}"
         );
-        // SAFETY: as above.
-        unsafe { table.write(&stream, &[0; 5]) }.expect_err("the slice is too long");
-    });
+    }
+    assert_eq!(module.global::<u16>("step")?.len(), 2);
+    Ok(())
 }
 
-#[test]
-fn variable_of_another_size_is_an_error() {
-    on_driver(|test| {
-        let module = Module::from_ptx(&test.context(), COUNTER).expect("the PTX is valid");
-        for error in [
-            module
-                .global::<u64>("step")
-                .map(drop)
-                .expect_err("it has four bytes"),
-            module
-                .global::<[u8; 3]>("step")
-                .map(drop)
-                .expect_err("four is not a multiple of three"),
-            module
-                .global::<()>("step")
-                .map(drop)
-                .expect_err("a variable is not empty"),
-        ] {
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(
-                error.to_string().contains("variable `step` has 4 bytes"),
-                "{error}"
-            );
-        }
-        assert_eq!(
-            module
-                .global::<u16>("step")
-                .expect("four is a multiple of two")
-                .len(),
-            2
-        );
-    });
-}
-
-#[test]
-fn variable_that_is_absent_is_an_error_that_names_it() {
-    on_driver(|test| {
-        let context = test.context();
-        let module = Module::from_ptx(&context, COUNTER).expect("the PTX is valid");
-        let library = Library::from_ptx(test.driver(), COUNTER).expect("the PTX is valid");
-        for error in [
-            module.global::<u32>("absent").expect_err("there is none"),
-            library
-                .global::<u32>(&context, "absent")
-                .expect_err("there is none"),
-        ] {
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
-            assert!(error.to_string().contains("variable `absent`"), "{error}");
-            assert_eq!(error.hint(), Some("the image has `table`, `step`"));
-        }
-        let of_context = library
-            .module(&context)
-            .expect("the library can be used in the context");
-        let error = of_context
-            .global::<u32>("tables")
-            .expect_err("there is none");
-        assert_eq!(error.hint(), Some("the image has `table`, `step`"));
-        module
-            .global::<u32>("st\0ep")
-            .expect_err("a name has no NUL");
-    });
-}
-
-#[test]
-fn managed_variable_of_a_library_is_one_for_kernels_and_the_host() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let ptx = COUNTER.replace(
-            ".visible .global .align 4 .u32 step",
-            ".visible .global .attribute(.managed) .align 4 .u32 step",
-        );
-        let library = Library::from_ptx(test.driver(), &ptx).expect("the PTX is valid");
-        let take = library
-            .kernel::<(&mut [u32],)>("take")
-            .expect("there is such a kernel");
-        let step = library
-            .managed::<u32>("step")
-            .expect("there is such a variable");
-        let mut value = [0];
-        // SAFETY: no kernel uses the variable any more, and numbers are valid for every bit pattern.
-        unsafe { step.read(&stream, &mut value) }.expect("the variable can be read");
-        assert_eq!(value, [3]);
-        // SAFETY: as above.
-        unsafe { step.write(&stream, &[12]) }.expect("the variable can be written");
-        let mut taken = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
-        // SAFETY: `take` writes one word, which the buffer has.
-        unsafe { take.launch(&stream, LaunchConfig::new(1, 1), (&mut taken,)) }
-            .expect("it launches");
-        assert_eq!(taken.to_vec().expect("the buffer can be read"), [12]);
-        let error = library
-            .managed::<u64>("table")
-            .expect_err("it is not managed");
+#[driver_test]
+fn variable_that_is_absent_is_an_error_that_names_it(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let module = Module::from_ptx(&context, COUNTER)?;
+    let library = Library::from_ptx(test.driver(), COUNTER)?;
+    for error in [
+        module.global::<u32>("absent").expect_err("there is none"),
+        library
+            .global::<u32>(&context, "absent")
+            .expect_err("there is none"),
+    ] {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
-        assert_eq!(error.hint(), Some("`table` is not a managed variable"));
-    });
+        assert!(error.to_string().contains("variable `absent`"), "{error}");
+        assert_eq!(error.hint(), Some("the image has `table`, `step`"));
+    }
+    let of_context = library.module(&context)?;
+    let error = of_context
+        .global::<u32>("tables")
+        .expect_err("there is none");
+    assert_eq!(error.hint(), Some("the image has `table`, `step`"));
+    module
+        .global::<u32>("st\0ep")
+        .expect_err("a name has no NUL");
+    Ok(())
+}
+
+/// A managed variable of a library is one for kernels and the host.
+#[driver_test]
+fn managed_variable_is_shared_with_the_host(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let ptx = COUNTER.replace(
+        ".visible .global .align 4 .u32 step",
+        ".visible .global .attribute(.managed) .align 4 .u32 step",
+    );
+    let library = Library::from_ptx(test.driver(), &ptx)?;
+    let take = library.kernel::<(&mut [u32],)>("take")?;
+    let step = library.managed::<u32>("step")?;
+    let mut value = [0];
+    // SAFETY: no kernel uses the variable any more, and numbers are valid for every bit pattern.
+    unsafe { step.read(&stream, &mut value) }?;
+    assert_eq!(value, [3]);
+    // SAFETY: as above.
+    unsafe { step.write(&stream, &[12]) }?;
+    let mut taken = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
+    // SAFETY: `take` writes one word, which the buffer has.
+    unsafe { take.launch(&stream, LaunchConfig::new(1, 1), (&mut taken,)) }?;
+    assert_eq!(taken.to_vec()?, [12]);
+    let error = library
+        .managed::<u64>("table")
+        .expect_err("it is not managed");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
+    assert_eq!(error.hint(), Some("`table` is not a managed variable"));
+    Ok(())
 }
 
 pub(crate) mod operations {
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Library::global", |fixture| {
             made(fixture.variables.global::<u32>(&fixture.context, "word")?)
         }),
@@ -200,7 +179,11 @@ pub(crate) mod operations {
         }),
     ];
 
-    pub(crate) const SOLITARY: &[Operation] = &[("Library::managed", |fixture| {
+    inventory::submit! { Operations::Common(OPERATIONS) }
+
+    const SOLITARY: &[Operation] = &[("Library::managed", |fixture| {
         made(fixture.library.managed::<u32>("word")?)
     })];
+
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 }

@@ -15,15 +15,15 @@ use curium_driver::{
     LaunchConfig, Library, Node,
 };
 use curium_memory::DeviceBuffer;
-use curium_tests::{TestDriver, kernels, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels};
 
 type Fill = (&'static mut [u32], u32, u32);
 
 const LEN: usize = 64;
 
-fn fill(test: &TestDriver) -> Kernel<Fill> {
-    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-    library.kernel("fill").expect("the library has the kernel")
+fn fill(test: &TestDriver) -> TestResult<Kernel<Fill>> {
+    let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+    Ok(library.kernel("fill")?)
 }
 
 fn graph(test: &TestDriver) -> Graph {
@@ -48,15 +48,13 @@ fn add_kernel(
     buffer: &DeviceBuffer<u32>,
     value: u32,
 ) -> KernelNode<Fill> {
-    let (config, arguments) = (
-        LaunchConfig::for_elements(LEN as u32),
-        (buffer.as_pointer(), value, LEN as u32),
-    );
+    let config = LaunchConfig::for_elements(LEN as u32);
+    let arguments = (buffer.as_pointer(), value, LEN as u32);
     // SAFETY: `fill` writes exactly the words of the buffer; the tests keep the buffer and wait for their launches.
     unsafe { graph.add_kernel(after, kernel, config, arguments) }.expect("the node can be added")
 }
 
-fn fill_of(buffer: &DeviceBuffer<u32>, value: u32) -> GraphFill {
+fn fill_parameters(buffer: &DeviceBuffer<u32>, value: u32) -> GraphFill {
     GraphFill::new(buffer.as_pointer().cast(), FillValue::U32(value), LEN)
 }
 
@@ -65,155 +63,162 @@ fn add_fill(
     after: &[Node],
     buffer: &DeviceBuffer<u32>,
     value: u32,
-) -> curium_driver::FillNode {
+) -> TestResult<curium_driver::FillNode> {
     // SAFETY: the buffers have the same length; the tests keep them and wait for their launches.
-    unsafe { graph.add_fill(after, fill_of(buffer, value)) }.expect("the node can be added")
+    Ok(unsafe { graph.add_fill(after, fill_parameters(buffer, value)) }?)
 }
 
-fn bytes_of(buffer: &DeviceBuffer<u32>) -> DevicePointer<u8> {
+fn byte_pointer(buffer: &DeviceBuffer<u32>) -> DevicePointer<u8> {
     buffer.as_pointer().cast()
 }
 
 /// Launches an executable and waits for it.
-fn run(test: &TestDriver, exec: &mut curium_driver::GraphExec) {
+fn run(test: &TestDriver, exec: &mut curium_driver::GraphExec) -> TestResult {
     let stream = test.stream();
-    exec.launch(&stream).expect("it can be launched");
-    stream.synchronize().expect("it runs");
+    exec.launch(&stream)?;
+    stream.synchronize()?;
+    Ok(())
 }
 
 fn words(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
     buffer.to_vec().expect("the buffer can be read")
 }
 
-#[test]
-fn nodes_run_after_their_dependencies_in_each_launch() {
-    on_driver(|test| {
-        let (kernel, first, second) = (fill(test), zeroes(test), zeroes(test));
-        let mut graph = graph(test);
-        let filled = add_kernel(&mut graph, &[], &kernel, &first, 7);
-        let copy = GraphCopy::new(
-            CopyPlace::device(bytes_of(&first)),
-            CopyPlace::device(bytes_of(&second)),
-            LEN * 4,
+#[driver_test]
+fn nodes_run_after_their_dependencies_in_each_launch(test: &TestDriver) -> TestResult {
+    let kernel = fill(test)?;
+    let first = zeroes(test);
+    let second = zeroes(test);
+    let mut graph = graph(test);
+    let filled = add_kernel(&mut graph, &[], &kernel, &first, 7);
+    let copy = GraphCopy::new(
+        CopyPlace::device(byte_pointer(&first)),
+        CopyPlace::device(byte_pointer(&second)),
+        LEN * 4,
+    );
+    // SAFETY: both buffers have the same length and outlive the launches, which the test waits for.
+    let copied = unsafe { graph.add_copy(&[*filled], copy) }?;
+    add_fill(&mut graph, &[*copied], &first, 9)?;
+    let mut exec = graph.instantiate()?;
+    for _ in 0..3 {
+        run(test, &mut exec)?;
+        assert_eq!(
+            (words(&first), words(&second)),
+            (vec![9; LEN], vec![7; LEN])
         );
-        // SAFETY: both buffers have the same length and outlive the launches, which the test waits for.
-        let copied = unsafe { graph.add_copy(&[*filled], copy) }.expect("the node can be added");
-        add_fill(&mut graph, &[*copied], &first, 9);
-        let mut exec = graph.instantiate().expect("the graph is valid");
-        for _ in 0..3 {
-            run(test, &mut exec);
-            assert_eq!(
-                (words(&first), words(&second)),
-                (vec![9; LEN], vec![7; LEN])
-            );
-        }
-    });
+    }
+    Ok(())
 }
 
-#[test]
-fn launch_is_one_call_however_many_nodes_there_are() {
-    on_driver(|test| {
-        let (kernel, buffer, stream) = (fill(test), zeroes(test), test.stream());
-        let mut graph = graph(test);
-        let mut last = add_kernel(&mut graph, &[], &kernel, &buffer, 0);
-        for value in 1..20 {
-            last = add_kernel(&mut graph, &[*last], &kernel, &buffer, value);
-        }
-        let mut exec = graph.instantiate().expect("the graph is valid");
-        let calls = || {
-            test.simulator().map(|simulator| {
-                Function::all()
-                    .map(|function| simulator.calls(function))
-                    .sum::<u64>()
-            })
-        };
-        let before = calls();
-        exec.launch(&stream).expect("it can be launched");
-        assert_eq!(calls(), before.map(|before| before + 1));
-        stream.synchronize().expect("it runs");
-        assert_eq!(words(&buffer), [19; LEN]);
-    });
+#[driver_test]
+fn launch_is_one_call_however_many_nodes_there_are(test: &TestDriver) -> TestResult {
+    let kernel = fill(test)?;
+    let buffer = zeroes(test);
+    let stream = test.stream();
+    let mut graph = graph(test);
+    let mut last = add_kernel(&mut graph, &[], &kernel, &buffer, 0);
+    for value in 1..20 {
+        last = add_kernel(&mut graph, &[*last], &kernel, &buffer, value);
+    }
+    let mut exec = graph.instantiate()?;
+    let calls = || {
+        test.simulator().map(|simulator| {
+            Function::all()
+                .map(|function| simulator.calls(function))
+                .sum::<u64>()
+        })
+    };
+    let before = calls();
+    exec.launch(&stream)?;
+    assert_eq!(calls(), before.map(|before| before + 1));
+    stream.synchronize()?;
+    assert_eq!(words(&buffer), [19; LEN]);
+    Ok(())
 }
 
-#[test]
-fn launches_of_one_executable_on_several_streams_do_not_overlap() {
-    on_driver(|test| {
-        let (kernel, buffer) = (fill(test), zeroes(test));
-        let mut graph = graph(test);
-        let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
-        add_kernel(&mut graph, &[*first], &kernel, &buffer, 2);
-        let mut exec = graph.instantiate().expect("the graph is valid");
-        let streams = [test.stream(), test.stream(), test.stream()];
-        streams
-            .iter()
-            .for_each(|stream| exec.launch(stream).expect("it can be launched"));
-        streams
-            .iter()
-            .for_each(|stream| stream.synchronize().expect("it runs"));
-        assert_eq!(words(&buffer), [2; LEN]);
-    });
+/// Launches of one executable on several streams do not overlap.
+#[driver_test]
+fn executable_launches_do_not_overlap(test: &TestDriver) -> TestResult {
+    let kernel = fill(test)?;
+    let buffer = zeroes(test);
+    let mut graph = graph(test);
+    let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+    add_kernel(&mut graph, &[*first], &kernel, &buffer, 2);
+    let mut exec = graph.instantiate()?;
+    let streams = [test.stream(), test.stream(), test.stream()];
+    streams
+        .iter()
+        .for_each(|stream| exec.launch(stream).expect("it can be launched"));
+    streams
+        .iter()
+        .for_each(|stream| stream.synchronize().expect("it runs"));
+    assert_eq!(words(&buffer), [2; LEN]);
+    Ok(())
 }
 
-#[test]
-fn graph_and_executable_can_be_sent_to_another_thread() {
-    on_driver(|test| {
-        let (kernel, buffer, stream) = (fill(test), zeroes(test), test.stream());
-        let mut graph = graph(test);
-        std::thread::scope(|scope| {
-            let (kernel, buffer, stream) = (&kernel, &buffer, &stream);
-            let made = scope.spawn(move || {
-                add_kernel(&mut graph, &[], kernel, buffer, 4);
-                graph.instantiate().expect("the graph is valid")
-            });
-            let mut exec = made.join().expect("the thread ends");
-            scope.spawn(move || exec.launch(stream).expect("it can be launched"));
+#[driver_test]
+fn graph_and_executable_can_be_sent_to_another_thread(test: &TestDriver) -> TestResult {
+    let kernel = fill(test)?;
+    let buffer = zeroes(test);
+    let stream = test.stream();
+    let mut graph = graph(test);
+    std::thread::scope(|scope| {
+        let kernel = &kernel;
+        let buffer = &buffer;
+        let stream = &stream;
+        let made = scope.spawn(move || {
+            add_kernel(&mut graph, &[], kernel, buffer, 4);
+            graph.instantiate().expect("the graph is valid")
         });
-        stream.synchronize().expect("it runs");
-        assert_eq!(words(&buffer), [4; LEN]);
+        let mut exec = made.join().expect("the thread ends");
+        scope.spawn(move || exec.launch(stream).expect("it can be launched"));
     });
+    stream.synchronize()?;
+    assert_eq!(words(&buffer), [4; LEN]);
+    Ok(())
 }
 
-#[test]
-fn upload_spares_nothing_but_time() {
-    on_driver(|test| {
-        let (kernel, buffer, stream) = (fill(test), zeroes(test), test.stream());
-        let mut graph = graph(test);
-        add_kernel(&mut graph, &[], &kernel, &buffer, 6);
-        let options = curium_driver::InstantiateOptions::new().with_upload(&stream);
-        let mut exec = graph.instantiate_with(options).expect("the graph is valid");
-        exec.upload(&stream).expect("it can be uploaded again");
-        exec.launch(&stream).expect("it can be launched");
-        stream.synchronize().expect("it runs");
-        assert_eq!(words(&buffer), [6; LEN]);
-    });
+#[driver_test]
+fn upload_spares_nothing_but_time(test: &TestDriver) -> TestResult {
+    let kernel = fill(test)?;
+    let buffer = zeroes(test);
+    let stream = test.stream();
+    let mut graph = graph(test);
+    add_kernel(&mut graph, &[], &kernel, &buffer, 6);
+    let options = curium_driver::InstantiateOptions::new().with_upload(&stream);
+    let mut exec = graph.instantiate_with(options)?;
+    exec.upload(&stream)?;
+    exec.launch(&stream)?;
+    stream.synchronize()?;
+    assert_eq!(words(&buffer), [6; LEN]);
+    Ok(())
 }
 
-#[test]
-fn raw_handles_are_passed_out_and_back() {
-    on_driver(|test| {
-        let mut graph = graph(test);
-        let node = graph.add_empty(&[]).expect("the node can be added");
-        let raw = graph.as_raw_node(node).expect("the node is there");
-        let handle = graph.into_raw().expect("the graph has no other owner");
-        // SAFETY: the graph has no other owner.
-        let mut graph = unsafe { Graph::from_raw(&test.context(), handle) };
-        assert_eq!(graph.as_raw().expect("the graph is there"), handle);
-        assert_eq!(graph.nodes().expect("the graph can be read").len(), 1);
-        // SAFETY: the node belongs to the graph.
-        let same = unsafe { graph.node_from_raw(raw) }.expect("the graph is there");
-        assert_eq!(graph.nodes().expect("the graph can be read"), [same]);
-        let exec = graph.instantiate().expect("the graph is valid").into_raw();
-        // SAFETY: the executable has no other owner, and its node accesses no memory.
-        let mut exec = unsafe { curium_driver::GraphExec::from_raw(&test.context(), exec) };
-        run(test, &mut exec);
-        let error = exec
-            .set_enabled(same, false)
-            .expect_err("the graph is not known");
-        assert!(
-            error.to_string().contains("source graph is unknown"),
-            "{error}"
-        );
-    });
+#[driver_test]
+fn raw_handles_are_passed_out_and_back(test: &TestDriver) -> TestResult {
+    let mut graph = graph(test);
+    let node = graph.add_empty(&[])?;
+    let raw = graph.as_raw_node(node)?;
+    let handle = graph.into_raw()?;
+    // SAFETY: the graph has no other owner.
+    let mut graph = unsafe { Graph::from_raw(&test.context(), handle) };
+    assert_eq!(graph.as_raw()?, handle);
+    assert_eq!(graph.nodes()?.len(), 1);
+    // SAFETY: the node belongs to the graph.
+    let same = unsafe { graph.node_from_raw(raw) }?;
+    assert_eq!(graph.nodes()?, [same]);
+    let exec = graph.instantiate()?.into_raw();
+    // SAFETY: the executable has no other owner, and its node accesses no memory.
+    let mut exec = unsafe { curium_driver::GraphExec::from_raw(&test.context(), exec) };
+    run(test, &mut exec)?;
+    let error = exec
+        .set_enabled(same, false)
+        .expect_err("the graph is not known");
+    assert!(
+        error.to_string().contains("source graph is unknown"),
+        "{error}"
+    );
+    Ok(())
 }
 
 pub(crate) mod operations {
@@ -223,9 +228,9 @@ pub(crate) mod operations {
     };
     use curium_sys::{CUgraphNodeParams, CUgraphNodeType};
 
-    use crate::operations::{Fill, Fixture, LEN, Operation, boxed, made};
+    use crate::operations::{Fill, Fixture, LEN, Operation, Operations, boxed, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Graph::instantiate", |fixture| {
             made(chain(fixture)?.0.instantiate()?)
         }),
@@ -259,6 +264,8 @@ pub(crate) mod operations {
             made(unsafe { Graph::from_raw(&fixture.context, raw) })
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 
     /// The parameters of `fill` in a node.
     pub(crate) type Arguments = (DevicePointer<u32>, u32, u32);
@@ -316,7 +323,8 @@ pub(crate) mod operations {
     pub(crate) fn with_child(
         fixture: &Fixture,
     ) -> Result<(Graph, curium_driver::ChildNode, Graph)> {
-        let (mut graph, child) = (graph(fixture)?, chain(fixture)?.0);
+        let mut graph = graph(fixture)?;
+        let child = chain(fixture)?.0;
         let node = graph.add_child(&[], &child)?;
         Ok((graph, node, child))
     }

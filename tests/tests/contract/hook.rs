@@ -1,42 +1,42 @@
 //! [`observe_calls`]: observers of driver calls.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use curium_driver::{Call, CallSpans, Function, Stream, observe_calls};
 use curium_memory::DeviceBuffer;
 use curium_sys::CUresult;
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test};
+use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-#[test]
-fn observer_receives_every_call_of_an_operation_in_order() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let calls = Arc::new(Mutex::new(Vec::new()));
-        let (seen, me) = (Arc::clone(&calls), thread::current().id());
-        let guard = observe_calls(move |call: &Call<'_>| {
-            if thread::current().id() == me {
-                seen.lock()
-                    .expect("no thread panics")
-                    .push((call.function, call.code));
-            }
-        });
-        let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-        assert_eq!(buffer.to_vec().expect("the copy succeeds"), [0; 4]);
-        drop(guard);
-        let expected = [
-            Function::cuMemAllocAsync,
-            Function::cuMemsetD8Async,
-            Function::cuStreamIsCapturing,
-            Function::cuMemcpyDtoHAsync_v2,
-            Function::cuStreamSynchronize,
-        ];
-        let expected = expected.map(|function| (function, CUresult::CUDA_SUCCESS));
-        assert_eq!(*calls.lock().expect("no thread panics"), expected);
+/// An observer receives every call of an operation in order.
+#[driver_test]
+fn observer_receives_calls_in_order(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&calls);
+    let me = thread::current().id();
+    let guard = observe_calls(move |call: &Call<'_>| {
+        if thread::current().id() == me {
+            seen.lock().push((call.function, call.code));
+        }
     });
+    let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+    assert_eq!(buffer.to_vec()?, [0; 4]);
+    drop(guard);
+    let expected = [
+        Function::cuMemAllocAsync,
+        Function::cuMemsetD8Async,
+        Function::cuStreamIsCapturing,
+        Function::cuMemcpyDtoHAsync_v2,
+        Function::cuStreamSynchronize,
+    ];
+    let expected = expected.map(|function| (function, CUresult::CUDA_SUCCESS));
+    assert_eq!(*calls.lock(), expected);
+    Ok(())
 }
 
 /// Records spans as lines of text.
@@ -45,7 +45,7 @@ struct Notes(Arc<Mutex<Vec<String>>>);
 
 impl Notes {
     fn add(&self, line: String) {
-        self.0.lock().expect("no thread panics").push(line);
+        self.0.lock().push(line);
     }
 }
 
@@ -88,36 +88,35 @@ impl Subscriber for Notes {
     }
 }
 
-#[test]
-fn call_is_a_span_with_its_function_and_code() {
-    on_driver(|test| {
-        let spans_of_a_call = || {
-            let notes = Notes::default();
-            tracing::subscriber::with_default(notes.clone(), || {
-                let _guard = observe_calls(CallSpans::new());
-                test.device().total_memory().expect("a device has memory");
-            });
-            let lines = notes.0.lock().expect("no thread panics").clone();
-            let total = lines
-                .iter()
-                .position(|line| line == "cuda function=\"cuDeviceTotalMem_v2\"")?;
-            Some(lines[total..].to_vec())
-        };
-        // `tracing` misses a span whose call site another thread registers at the same moment, until a new subscriber
-        // is set.
-        let lines = (0..10)
-            .find_map(|_| spans_of_a_call())
-            .expect("the call is a span");
-        assert_eq!(
-            lines,
-            [
-                "cuda function=\"cuDeviceTotalMem_v2\"",
-                "enter",
-                "record code=0",
-                "exit"
-            ]
-        );
-    });
+#[driver_test]
+fn call_is_a_span_with_its_function_and_code(test: &TestDriver) -> TestResult {
+    let spans_of_a_call = || {
+        let notes = Notes::default();
+        tracing::subscriber::with_default(notes.clone(), || {
+            let _guard = observe_calls(CallSpans::new());
+            test.device().total_memory().expect("a device has memory");
+        });
+        let lines = notes.0.lock().clone();
+        let total = lines
+            .iter()
+            .position(|line| line == "cuda function=\"cuDeviceTotalMem_v2\"")?;
+        Some(lines[total..].to_vec())
+    };
+    // `tracing` misses a span whose call site another thread registers at the same moment, until a new subscriber
+    // is set.
+    let lines = (0..10)
+        .find_map(|_| spans_of_a_call())
+        .ok_or("the call is a span")?;
+    assert_eq!(
+        lines,
+        [
+            "cuda function=\"cuDeviceTotalMem_v2\"",
+            "enter",
+            "record code=0",
+            "exit"
+        ]
+    );
+    Ok(())
 }
 
 /// Records the events of hazard tracking as lines of text.
@@ -140,7 +139,7 @@ impl Subscriber for Waits {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().level().to_string());
         event.record(&mut line);
-        self.0.lock().expect("no thread panics").push(line.0);
+        self.0.lock().push(line.0);
     }
 
     fn enter(&self, _: &Id) {}
@@ -148,45 +147,45 @@ impl Subscriber for Waits {
     fn exit(&self, _: &Id) {}
 }
 
-#[test]
-fn inserted_wait_is_an_event_with_the_buffer_both_streams_and_the_hazard() {
-    on_driver(|test| {
-        let (own, other) = (test.stream(), test.stream());
-        let events_of_a_round = || {
-            let mut x = DeviceBuffer::from_slice(&own, &[1_u32; 16]).expect("memory suffices");
-            let mut y = DeviceBuffer::<u32>::zeroed(&other, 16).expect("memory suffices");
-            let waits = Waits::default();
-            tracing::subscriber::with_default(waits.clone(), || {
-                y.as_slice_mut()
-                    .copy_from_device_on(&other, &x)
-                    .expect("it can be copied");
-                x.as_slice_mut()
-                    .fill_on(&own, 2)
-                    .expect("the owner may write");
-                x.as_slice_mut()
-                    .fill_on(&other, 3)
-                    .expect("the owner may write");
-            });
-            let expected = [
-                ("RAW", &other, &own),
-                ("WAR", &own, &other),
-                ("WAW", &other, &own),
-            ];
-            let line = |(hazard, waiting, stream): (&str, &Stream, &Stream)| {
-                format!(
-                    "TRACE message=hazard wait address={:#x} bytes=64 waiting_stream={waiting:?} stream={stream:?} hazard={hazard}",
-                    x.as_pointer().as_raw()
-                )
-            };
-            let lines = waits.0.lock().expect("no thread panics").clone();
-            (lines, expected.map(line))
+/// A inserted wait is an event with the buffer both streams and the hazard.
+#[driver_test]
+fn inserted_wait_event_describes_the_hazard(test: &TestDriver) {
+    let own = test.stream();
+    let other = test.stream();
+    let events_of_a_round = || {
+        let mut x = DeviceBuffer::from_slice(&own, &[1_u32; 16]).expect("memory suffices");
+        let mut y = DeviceBuffer::<u32>::zeroed(&other, 16).expect("memory suffices");
+        let waits = Waits::default();
+        tracing::subscriber::with_default(waits.clone(), || {
+            y.as_slice_mut()
+                .copy_from_device_on(&other, &x)
+                .expect("it can be copied");
+            x.as_slice_mut()
+                .fill_on(&own, 2)
+                .expect("the owner may write");
+            x.as_slice_mut()
+                .fill_on(&other, 3)
+                .expect("the owner may write");
+        });
+        let expected = [
+            ("RAW", &other, &own),
+            ("WAR", &own, &other),
+            ("WAW", &other, &own),
+        ];
+        let line = |(hazard, waiting, stream): (&str, &Stream, &Stream)| {
+            format!(
+                "TRACE message=hazard wait address={:#x} bytes=64 waiting_stream={waiting:?} stream={stream:?} hazard={hazard}",
+                x.as_pointer().as_raw()
+            )
         };
-        // As above: the first event of a call site may be missed.
-        let rounds: Vec<_> = (0..10).map(|_| events_of_a_round()).collect();
-        assert!(
-            rounds.iter().any(|(lines, expected)| lines == expected),
-            "{:#?}",
-            rounds.last()
-        );
-    });
+        let lines = waits.0.lock().clone();
+        (lines, expected.map(line))
+    };
+    // As above: the first event of a call site may be missed.
+    let rounds: Vec<_> = (0..10).map(|_| events_of_a_round()).collect();
+    assert!(
+        rounds.iter().any(|(lines, expected)| lines == expected),
+        "{:#?}",
+        rounds.last()
+    );
 }

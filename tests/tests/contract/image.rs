@@ -4,100 +4,93 @@ use curium_driver::{
     Error, Function, Image, ImageKind, JitOptions, LaunchConfig, Library, Linker, Module,
 };
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
+use curium_sim::Simulator;
 use curium_sys::CUresult;
-use curium_tests::{kernels, on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels, simulator_test};
 
 type Fill<'a> = (&'a mut [u32], u32, u32);
 
 const CUBIN: &[u8] = include_bytes!("../../../crates/driver/tests/images/bump.sm_75.cubin");
 
-#[test]
-fn module_and_library_from_ptx_bytes_run() {
-    on_driver(|test| {
-        let stream = test.stream();
-        // SAFETY: this is PTX.
-        let image = unsafe { Image::from_bytes(kernels::FILL.as_bytes()) }.expect("this is PTX");
-        let options = JitOptions::new();
-        let module =
-            Module::from_image(stream.context(), &image, &options).expect("the PTX is valid");
-        let library = Library::from_image(&stream, &image, &options).expect("the PTX is valid");
-        let kept = Library::from_kept_image(&stream, image.clone().into_owned(), &options)
-            .expect("the PTX is valid");
-        drop(image);
-        for kernel in [
-            module.kernel::<Fill>("fill"),
-            library.kernel("fill"),
-            kept.kernel("fill"),
-        ] {
-            let fill = kernel.expect("the code has the kernel");
-            let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
-            // SAFETY: `fill` writes the first 10 words, which the buffer has.
-            unsafe {
-                fill.launch(
-                    &stream,
-                    LaunchConfig::for_elements(10),
-                    (&mut buffer, 8, 10),
-                )
-            }
-            .expect("it launches");
-            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [8; 10]);
-        }
-    });
+#[driver_test]
+fn module_and_library_from_ptx_bytes_run(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    // SAFETY: this is PTX.
+    let image = unsafe { Image::from_bytes(kernels::FILL.as_bytes()) }?;
+    let options = JitOptions::new();
+    let module = Module::from_image(stream.context(), &image, &options)?;
+    let library = Library::from_image(&stream, &image, &options)?;
+    let kept = Library::from_kept_image(&stream, image.clone().into_owned(), &options)?;
+    drop(image);
+    for kernel in [
+        module.kernel::<Fill>("fill"),
+        library.kernel("fill"),
+        kept.kernel("fill"),
+    ] {
+        let fill = kernel?;
+        let mut buffer = DeviceBuffer::zeroed(&stream, 10)?;
+        // SAFETY: `fill` writes the first 10 words, which the buffer has.
+        unsafe {
+            fill.launch(
+                &stream,
+                LaunchConfig::for_elements(10),
+                (&mut buffer, 8, 10),
+            )
+        }?;
+        assert_eq!(buffer.to_vec()?, [8; 10]);
+    }
+    Ok(())
 }
 
-#[test]
-fn module_and_library_from_a_file_have_its_kernels() {
-    on_driver(|test| {
-        let path = std::env::temp_dir().join(format!("curium-image-{}.ptx", std::process::id()));
-        std::fs::write(&path, kernels::FILL).expect("the temporary folder can be written");
-        let (context, options) = (test.context(), JitOptions::new());
-        // SAFETY: the file contains PTX, here and below.
-        let read_here = unsafe { Image::from_file(&path) }.expect("the file is PTX");
-        let read_here =
-            Library::from_image(&context, &read_here, &options).expect("the PTX is valid");
-        // SAFETY: as above.
-        let module = unsafe { Module::from_file(&context, &path) }.expect("the file is PTX");
-        // SAFETY: as above.
-        let library =
-            unsafe { Library::from_file(&context, &path, &options) }.expect("the file is PTX");
-        std::fs::remove_file(&path).expect("the file is there");
-        for kernel in [
-            read_here.kernel::<Fill>("fill"),
-            module.kernel("fill"),
-            library.kernel("fill"),
-        ] {
-            kernel.expect("the code has the kernel");
-        }
-        // SAFETY: the file does not exist, here and below.
-        let error = unsafe { Image::from_file(&path) }.expect_err("the file is gone");
-        assert!(
-            error.to_string().contains(&path.display().to_string()),
-            "{error}"
-        );
-        // SAFETY: as above.
-        let error = unsafe { Module::from_file(&context, &path) }.expect_err("the file is gone");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_FILE_NOT_FOUND));
-        assert!(
-            error.to_string().contains(&path.display().to_string()),
-            "{error}"
-        );
-    });
+#[driver_test]
+fn module_and_library_from_a_file_have_its_kernels(test: &TestDriver) -> TestResult {
+    let path = std::env::temp_dir().join(format!("curium-image-{}.ptx", std::process::id()));
+    std::fs::write(&path, kernels::FILL)?;
+    let context = test.context();
+    let options = JitOptions::new();
+    // SAFETY: the file contains PTX, here and below.
+    let read_here = unsafe { Image::from_file(&path) }?;
+    let read_here = Library::from_image(&context, &read_here, &options)?;
+    // SAFETY: as above.
+    let module = unsafe { Module::from_file(&context, &path) }?;
+    // SAFETY: as above.
+    let library = unsafe { Library::from_file(&context, &path, &options) }?;
+    std::fs::remove_file(&path)?;
+    for kernel in [
+        read_here.kernel::<Fill>("fill"),
+        module.kernel("fill"),
+        library.kernel("fill"),
+    ] {
+        kernel?;
+    }
+    // SAFETY: the file does not exist, here and below.
+    let error = unsafe { Image::from_file(&path) }.expect_err("the file is gone");
+    assert!(
+        error.to_string().contains(&path.display().to_string()),
+        "{error}"
+    );
+    // SAFETY: as above.
+    let error = unsafe { Module::from_file(&context, &path) }.expect_err("the file is gone");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_FILE_NOT_FOUND));
+    assert!(
+        error.to_string().contains(&path.display().to_string()),
+        "{error}"
+    );
+    Ok(())
 }
 
-#[test]
-fn truncated_cubin_is_an_error_before_the_driver_is_called() {
-    on_driver(|test| {
-        test.assert_calls(Function::cuModuleLoadDataEx, 0, || {
-            for length in [0, 1, 16, 63, 64, CUBIN.len() / 2, CUBIN.len() - 1] {
-                // SAFETY: the cubin is truncated where the checks detect it, so it is not loaded.
-                let error = unsafe { Image::from_bytes(&CUBIN[..length]) }.map(|image| {
-                    Module::from_image(&test.context(), &image, &JitOptions::new()).map(drop)
-                });
-                let error = error.expect_err("bytes are missing");
-                assert!(matches!(error, Error::Argument(_)), "{error}");
-            }
-        });
+/// A truncated cubin is an error before any driver call.
+#[driver_test]
+fn truncated_cubin_makes_no_driver_call(test: &TestDriver) {
+    test.assert_calls(Function::cuModuleLoadDataEx, 0, || {
+        for length in [0, 1, 16, 63, 64, CUBIN.len() / 2, CUBIN.len() - 1] {
+            // SAFETY: the cubin is truncated where the checks detect it, so it is not loaded.
+            let error = unsafe { Image::from_bytes(&CUBIN[..length]) }.map(|image| {
+                Module::from_image(&test.context(), &image, &JitOptions::new()).map(drop)
+            });
+            let error = error.expect_err("bytes are missing");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+        }
     });
 }
 
@@ -116,99 +109,97 @@ fn bytes_without_an_image_are_an_error() {
     }
 }
 
-#[test]
-fn cubin_on_the_simulator_is_an_error_with_the_reason() {
-    on_simulator(Config::new(), |test, _| {
-        // SAFETY: the compiler produced the cubin.
-        let image = unsafe { Image::from_bytes(CUBIN) }.expect("the cubin is complete");
-        let error = Module::from_image(&test.context(), &image, &JitOptions::new())
-            .expect_err("there is no hardware");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
-        let text = error.to_string();
-        assert!(
-            text.contains("Image(Cubin, 4208 bytes)")
-                && text.contains("the simulator runs PTX only"),
-            "{text}"
-        );
-    });
+#[simulator_test]
+fn cubin_on_the_simulator_is_an_error_with_the_reason(
+    test: &TestDriver,
+    _: &Simulator,
+) -> TestResult {
+    // SAFETY: the compiler produced the cubin.
+    let image = unsafe { Image::from_bytes(CUBIN) }?;
+    let error = Module::from_image(&test.context(), &image, &JitOptions::new())
+        .expect_err("there is no hardware");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
+    let text = error.to_string();
+    assert!(
+        text.contains("Image(Cubin, 4208 bytes)") && text.contains("the simulator runs PTX only"),
+        "{text}"
+    );
+    Ok(())
 }
 
-#[test]
-fn path_with_a_nul_is_an_error_that_shows_it() {
-    on_driver(|test| {
-        let (context, path) = (test.context(), "a\0b.ptx");
-        // SAFETY: no file has this path.
-        let image = unsafe { Image::from_file(path) }.map(drop);
-        // SAFETY: as above.
-        let module = unsafe { Module::from_file(&context, path) }.map(drop);
-        // SAFETY: as above.
-        let library = unsafe { Library::from_file(&context, path, &JitOptions::new()) }.map(drop);
-        for result in [image, module, library] {
-            let error = result.expect_err("no file has such a path");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(
-                error
-                    .to_string()
-                    .contains(r#"path contains a NUL ("a\0b.ptx")"#),
-                "{error}"
-            );
-        }
-    });
+#[driver_test]
+fn path_with_a_nul_is_an_error_that_shows_it(test: &TestDriver) {
+    let context = test.context();
+    let path = "a\0b.ptx";
+    // SAFETY: no file has this path.
+    let image = unsafe { Image::from_file(path) }.map(drop);
+    // SAFETY: as above.
+    let module = unsafe { Module::from_file(&context, path) }.map(drop);
+    // SAFETY: as above.
+    let library = unsafe { Library::from_file(&context, path, &JitOptions::new()) }.map(drop);
+    for result in [image, module, library] {
+        let error = result.expect_err("no file has such a path");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains(r#"path contains a NUL ("a\0b.ptx")"#),
+            "{error}"
+        );
+    }
 }
 
 /// An empty module of version 13.1.
 const TILE_IR: &[u8] = b"\x7fTileIR\0\x0d\x01\0\0\0";
 
-#[test]
-fn tile_ir_on_the_simulator_is_an_error_that_names_it() {
-    on_simulator(Config::new(), |test, _| {
-        // SAFETY: the simulator loads no Tile IR.
-        let image = unsafe { Image::from_bytes(TILE_IR) }.expect("the bytecode is complete");
-        assert_eq!(image.kind(), ImageKind::TileIr);
-        let context = test.context();
-        let module = Module::from_image(&context, &image, &JitOptions::new()).map(drop);
-        let library = Library::from_image(&context, &image, &JitOptions::new()).map(drop);
-        for error in
-            [module, library].map(|result| result.expect_err("there is no compiler for it"))
-        {
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
-            let text = error.to_string();
-            assert!(
-                text.contains("Image(TileIr, 13 bytes)")
-                    && text.contains("the image contains Tile IR"),
-                "{text}"
-            );
-        }
-    });
+#[simulator_test]
+fn tile_ir_on_the_simulator_is_an_error_that_names_it(
+    test: &TestDriver,
+    _: &Simulator,
+) -> TestResult {
+    // SAFETY: the simulator loads no Tile IR.
+    let image = unsafe { Image::from_bytes(TILE_IR) }?;
+    assert_eq!(image.kind(), ImageKind::TileIr);
+    let context = test.context();
+    let module = Module::from_image(&context, &image, &JitOptions::new()).map(drop);
+    let library = Library::from_image(&context, &image, &JitOptions::new()).map(drop);
+    for error in [module, library].map(|result| result.expect_err("there is no compiler for it")) {
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
+        let text = error.to_string();
+        assert!(
+            text.contains("Image(TileIr, 13 bytes)") && text.contains("the image contains Tile IR"),
+            "{text}"
+        );
+    }
+    Ok(())
 }
 
-#[test]
-fn tile_ir_is_not_linked() {
-    on_driver(|test| {
-        // SAFETY: the linker rejects the image before it is passed to the driver.
-        let image = unsafe { Image::from_bytes(TILE_IR) }.expect("the bytecode is complete");
-        let options = JitOptions::new();
-        let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        let error = linker
-            .add_image("tiles", &image, &options)
-            .expect_err("Tile IR cannot be linked");
-        assert!(matches!(error, Error::Argument(_)), "{error}");
-        assert!(
-            error
-                .to_string()
-                .starts_with("Linker::add_image: `tiles` is Tile IR"),
-            "{error}"
-        );
-    });
+#[driver_test]
+fn tile_ir_is_not_linked(test: &TestDriver) -> TestResult {
+    // SAFETY: the linker rejects the image before it is passed to the driver.
+    let image = unsafe { Image::from_bytes(TILE_IR) }?;
+    let options = JitOptions::new();
+    let mut linker = Linker::new(&test.context(), &options)?;
+    let error = linker
+        .add_image("tiles", &image, &options)
+        .expect_err("Tile IR cannot be linked");
+    assert!(matches!(error, Error::Argument(_)), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("Linker::add_image: `tiles` is Tile IR"),
+        "{error}"
+    );
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::{Image, JitOptions, Library, Module};
     use curium_tests::kernels;
 
-    use crate::operations::{Operation, made, ptx_file};
+    use crate::operations::{Operation, Operations, made, ptx_file};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Library::from_kept_image", |fixture| {
             let image = Image::from_ptx(kernels::FILL)?;
             made(Library::from_kept_image(
@@ -241,8 +232,12 @@ pub(crate) mod operations {
         }),
     ];
 
-    pub(crate) const SOLITARY: &[Operation] = &[("Module::from_fat_binary_record", |fixture| {
+    inventory::submit! { Operations::Common(OPERATIONS) }
+
+    const SOLITARY: &[Operation] = &[("Module::from_fat_binary_record", |fixture| {
         // SAFETY: the simulator rejects null and does not dereference it.
         made(unsafe { Module::from_fat_binary_record(&fixture.context, std::ptr::null()) }?)
     })];
+
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 }

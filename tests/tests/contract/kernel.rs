@@ -2,321 +2,288 @@
 
 use curium_driver::{ByValue, CudaVersion, Dimensions, Error, Function, LaunchConfig, Library};
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
+use curium_sim::{Config, Simulator};
 use curium_sys::{CUdevice_attribute, CUresult};
-use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
+use curium_tests::{
+    TestDriver, TestResult, driver_test, kernels, on_driver, on_simulator, simulator_test,
+};
 
 type Fill<'a> = (&'a mut [u32], u32, u32);
 
-fn library(test: &TestDriver, ptx: &str) -> Library {
-    Library::from_ptx(test.driver(), ptx).expect("the PTX is valid")
+fn library(test: &TestDriver, ptx: &str) -> TestResult<Library> {
+    Ok(Library::from_ptx(test.driver(), ptx)?)
 }
 
-#[test]
-fn kernel_with_its_own_signature_is_found() {
-    on_driver(|test| {
-        let kernel =
-            library(test, kernels::SAXPY).kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy");
-        let kernel = kernel.expect("the library has the kernel");
-        assert_eq!(kernel.name(), "saxpy");
-        assert!(!kernel.as_raw().is_null());
-        assert!(format!("{:?}", kernel.clone()).starts_with("Kernel(saxpy "));
-    });
+#[driver_test]
+fn kernel_with_its_own_signature_is_found(test: &TestDriver) -> TestResult {
+    let kernel = library(test, kernels::SAXPY)?.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy");
+    let kernel = kernel?;
+    assert_eq!(kernel.name(), "saxpy");
+    assert!(!kernel.as_raw().is_null());
+    assert!(format!("{:?}", kernel.clone()).starts_with("Kernel(saxpy "));
+    Ok(())
 }
 
-#[test]
-fn kernel_with_wrong_number_of_parameters_is_an_error_at_look_up() {
-    on_driver(|test| {
-        let library = library(test, kernels::SAXPY);
-        let fewer = library
-            .kernel::<(f32, &[f32], &mut [f32])>("saxpy")
-            .map(drop);
-        let more = library
-            .kernel::<(f32, &[f32], &mut [f32], u32, u32)>("saxpy")
-            .map(drop);
-        let none = library.kernel::<()>("saxpy").map(drop);
-        let declarations = [
-            (fewer, "`(f32, &[f32], &mut [f32])` declares 3"),
-            (more, "`(f32, &[f32], &mut [f32], u32, u32)` declares 5"),
-            (none, "`()` declares 0"),
-        ];
-        for (result, declared) in declarations {
-            let error = result.expect_err("saxpy has four parameters");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-            let text = format!("(kernel `saxpy` has 4 parameters, and {declared})");
-            assert!(error.to_string().contains(&text), "{error}");
-        }
-    });
-}
-
-#[test]
-fn kernel_with_parameter_of_wrong_size_is_an_error_at_look_up() {
-    on_driver(|test| {
-        let error = library(test, kernels::SAXPY).kernel::<(f64, &[f32], &mut [f32], u32)>("saxpy");
-        let error = error
-            .map(drop)
-            .expect_err("the first parameter has four bytes");
-        let text = "(parameter 0 (counting from 0) of kernel `saxpy` has 4 bytes, and `f64` has 8)";
-        assert!(error.to_string().contains(text), "{error}");
-        let error = library(test, kernels::SAXPY).kernel::<(f32, &[f32], &mut [f32], u64)>("saxpy");
-        let error = error
-            .map(drop)
-            .expect_err("the last parameter has four bytes");
-        assert!(
-            error
-                .to_string()
-                .contains("parameter 3 (counting from 0) of kernel `saxpy`"),
-            "{error}"
-        );
-    });
-}
-
-#[test]
-fn kernel_without_parameters_is_distinguished_from_one_with_some() {
-    on_driver(|test| {
-        let ptx =
-            ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n";
-        let library = library(test, ptx);
-        let nothing = library
-            .kernel::<()>("nothing")
-            .expect("the kernel has no parameters");
-        let error = library
-            .kernel::<(u32,)>("nothing")
-            .map(drop)
-            .expect_err("the kernel has no parameters");
-        assert!(
-            error
-                .to_string()
-                .contains("has 0 parameters, and `(u32)` declares 1"),
-            "{error}"
-        );
-        let stream = test.stream();
-        // SAFETY: the kernel accesses no memory.
-        unsafe { nothing.launch(&stream, LaunchConfig::new((2, 3, 4), (5, 6)), ()) }
-            .expect("it launches");
-        stream.synchronize().expect("it runs");
-    });
-}
-
-#[test]
-fn kernel_that_is_absent_is_an_error_that_names_it() {
-    on_driver(|test| {
-        let library = library(test, kernels::FILL);
-        let error = library
-            .kernel::<Fill>("absent")
-            .map(drop)
-            .expect_err("there is no such kernel");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
-        assert_eq!(error.function(), Some(Function::cuLibraryGetKernel));
-        assert!(error.to_string().contains("kernel `absent`"), "{error}");
-        let error = library
-            .kernel::<Fill>("fil")
-            .map(drop)
-            .expect_err("there is no such kernel");
-        assert!(
-            error
-                .to_string()
-                .contains("the image has `fill`, `fill_index`"),
-            "{error}"
-        );
-        let error = library
-            .kernel::<Fill>("fi\0ll")
-            .map(drop)
-            .expect_err("a name has no NUL");
+/// A kernel with wrong number of parameters is an error at look up.
+#[driver_test]
+fn lookup_checks_the_parameter_count(test: &TestDriver) -> TestResult {
+    let library = library(test, kernels::SAXPY)?;
+    let fewer = library
+        .kernel::<(f32, &[f32], &mut [f32])>("saxpy")
+        .map(drop);
+    let more = library
+        .kernel::<(f32, &[f32], &mut [f32], u32, u32)>("saxpy")
+        .map(drop);
+    let none = library.kernel::<()>("saxpy").map(drop);
+    let declarations = [
+        (fewer, "`(f32, &[f32], &mut [f32])` declares 3"),
+        (more, "`(f32, &[f32], &mut [f32], u32, u32)` declares 5"),
+        (none, "`()` declares 0"),
+    ];
+    for (result, declared) in declarations {
+        let error = result.expect_err("saxpy has four parameters");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        library
-            .kernel::<Fill>("")
-            .map(drop)
-            .expect_err("a name is not empty");
-    });
+        let text = format!("(kernel `saxpy` has 4 parameters, and {declared})");
+        assert!(error.to_string().contains(&text), "{error}");
+    }
+    Ok(())
 }
 
-#[test]
-fn kernel_keeps_its_library() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let fill = library(test, kernels::FILL)
-            .kernel::<Fill>("fill")
-            .expect("the library has the kernel");
-        let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
-        // SAFETY: `fill` writes the first 10 words, which the buffer has.
-        unsafe { fill.launch(&stream, LaunchConfig::new(1, 32), (&mut buffer, 5, 10)) }
-            .expect("it launches");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
-    });
-}
-
-#[test]
-fn kernel_declared_safe_is_launched_by_safe_code() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing(.param .u32 n) { ret; }\n";
-        let nothing = library(test, ptx)
-            .kernel::<(u32,)>("nothing")
-            .expect("the library has the kernel");
-        // SAFETY: the kernel accesses no memory.
-        let nothing = unsafe { nothing.declare_safe() };
-        nothing
-            .clone()
-            .launch(&stream, LaunchConfig::new(1, 1), (7,))
-            .expect("it launches");
-        assert_eq!(nothing.name(), "nothing");
-        stream.synchronize().expect("it runs");
-    });
-}
-
-#[test]
-fn launch_with_a_dimension_of_zero_is_an_argument_error_and_leaves_the_stream_usable() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let fill = library(test, kernels::FILL)
-            .kernel::<Fill>("fill")
-            .expect("the library has the kernel");
-        let mut buffer = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
-        for dimension in 0..6 {
-            let mut sizes = [1_u32; 6];
-            sizes[dimension] = 0;
-            let [a, b, c, d, e, f] = sizes;
-            let config = LaunchConfig::new((a, b, c), (d, e, f));
-            // SAFETY: `fill` writes one word, which the buffer has.
-            let result = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) };
-            let error = result.expect_err("nothing can be launched in this way");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(error.to_string().contains("a dimension is zero"), "{error}");
-        }
-        // SAFETY: `fill` writes one word, which the buffer has.
-        unsafe { fill.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 5, 1)) }
-            .expect("this can be launched");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5]);
-    });
-}
-
-#[test]
-fn launch_beyond_a_limit_is_an_error_with_the_limit_and_the_request() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let fill = library(test, kernels::FILL)
-            .kernel::<Fill>("fill")
-            .expect("the library has the kernel");
-        let mut buffer = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
-        let limit = |attribute| {
-            test.device()
-                .attribute(attribute)
-                .expect("the limit is known") as u32
-        };
-        let threads = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-        let shared = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-        let rows = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
-        for (config, text) in [
-            (
-                LaunchConfig::new(1, threads + 1),
-                format!("{threads} threads in a block, but {} were", threads + 1),
-            ),
-            (
-                LaunchConfig::new(1, (threads, 2)),
-                format!("{threads} threads in a block, but {} were", threads * 2),
-            ),
-            (
-                LaunchConfig::new((1, rows + 1), 1),
-                format!("{rows} blocks along y, but {} were", rows + 1),
-            ),
-            (
-                LaunchConfig::new(1, 1).with_shared_bytes(shared + 1),
-                format!("{shared} bytes of shared memory"),
-            ),
-        ] {
-            // SAFETY: `fill` writes one word, which the buffer has.
-            let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) }
-                .expect_err("the limit is exceeded");
-            assert_eq!(
-                error.code(),
-                Some(CUresult::CUDA_ERROR_INVALID_VALUE),
-                "{error}"
-            );
-            assert_eq!(error.function(), Some(Function::cuLaunchKernel));
-            let message = error.to_string();
-            assert!(
-                message.contains("kernel `fill`") && message.contains(&text),
-                "{message}"
-            );
-        }
-        // SAFETY: `fill` writes one word, which the buffer has.
-        unsafe { fill.launch(&stream, LaunchConfig::new(1, threads), (&mut buffer, 5, 1)) }
-            .expect("the limit itself");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5]);
-    });
-}
-
-#[test]
-fn launch_makes_one_call() {
-    on_simulator(Config::new(), |test, simulator| {
-        let stream = test.stream();
-        let fill = library(test, kernels::FILL)
-            .kernel::<Fill>("fill")
-            .expect("the library has the kernel");
-        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
-        let total = || {
-            Function::all()
-                .map(|function| simulator.calls(function))
-                .sum::<u64>()
-        };
-        let before = total();
-        // SAFETY: `fill` writes the first 64 words, which the buffer has.
-        unsafe {
-            fill.launch(
-                &stream,
-                LaunchConfig::for_elements(64),
-                (&mut buffer, 5, 64),
-            )
-        }
-        .expect("it launches");
-        assert_eq!(total() - before, 1);
-    });
-}
-
-#[test]
-fn kernel_on_an_older_driver_is_compared_with_the_ptx_and_runs() {
-    on_simulator(
-        Config::new().with_driver_version(CudaVersion::new(12, 3)),
-        |test, _| {
-            let stream = test.stream();
-            let library = library(test, kernels::FILL);
-            let error = library
-                .kernel::<(u8,)>("fill")
-                .map(drop)
-                .expect_err("fill has three parameters");
-            assert!(
-                error
-                    .to_string()
-                    .contains("kernel `fill` has 3 parameters, and `(u8)` declares 1"),
-                "{error}"
-            );
-            let error = library
-                .kernel::<(&mut [u32], u64, u32)>("fill")
-                .map(drop)
-                .expect_err("the second has four bytes");
-            assert!(
-                error.to_string().contains(
-                    "parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"
-                ),
-                "{error}"
-            );
-            let fill = library
-                .kernel::<Fill>("fill")
-                .expect("the library has the kernel");
-            let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
-            // SAFETY: `fill` writes the first 10 words, which the buffer has.
-            unsafe {
-                fill.launch(
-                    &stream,
-                    LaunchConfig::for_elements(10),
-                    (&mut buffer, 5, 10),
-                )
-            }
-            .expect("it launches");
-            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
-        },
+/// A kernel with parameter of wrong size is an error at look up.
+#[driver_test]
+fn lookup_checks_parameter_sizes(test: &TestDriver) -> TestResult {
+    let error = library(test, kernels::SAXPY)?.kernel::<(f64, &[f32], &mut [f32], u32)>("saxpy");
+    let error = error
+        .map(drop)
+        .expect_err("the first parameter has four bytes");
+    let text = "(parameter 0 (counting from 0) of kernel `saxpy` has 4 bytes, and `f64` has 8)";
+    assert!(error.to_string().contains(text), "{error}");
+    let error = library(test, kernels::SAXPY)?.kernel::<(f32, &[f32], &mut [f32], u64)>("saxpy");
+    let error = error
+        .map(drop)
+        .expect_err("the last parameter has four bytes");
+    assert!(
+        error
+            .to_string()
+            .contains("parameter 3 (counting from 0) of kernel `saxpy`"),
+        "{error}"
     );
+    Ok(())
+}
+
+/// A kernel without parameters is distinguished from one with some.
+#[driver_test]
+fn lookup_distinguishes_empty_parameters(test: &TestDriver) -> TestResult {
+    let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+    let library = library(test, ptx)?;
+    let nothing = library.kernel::<()>("nothing")?;
+    let error = library
+        .kernel::<(u32,)>("nothing")
+        .map(drop)
+        .expect_err("the kernel has no parameters");
+    assert!(
+        error
+            .to_string()
+            .contains("has 0 parameters, and `(u32)` declares 1"),
+        "{error}"
+    );
+    let stream = test.stream();
+    // SAFETY: the kernel accesses no memory.
+    unsafe { nothing.launch(&stream, LaunchConfig::new((2, 3, 4), (5, 6)), ()) }?;
+    stream.synchronize()?;
+    Ok(())
+}
+
+#[driver_test]
+fn kernel_that_is_absent_is_an_error_that_names_it(test: &TestDriver) -> TestResult {
+    let library = library(test, kernels::FILL)?;
+    let error = library
+        .kernel::<Fill>("absent")
+        .map(drop)
+        .expect_err("there is no such kernel");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
+    assert_eq!(error.function(), Some(Function::cuLibraryGetKernel));
+    assert!(error.to_string().contains("kernel `absent`"), "{error}");
+    let error = library
+        .kernel::<Fill>("fil")
+        .map(drop)
+        .expect_err("there is no such kernel");
+    assert!(
+        error
+            .to_string()
+            .contains("the image has `fill`, `fill_index`"),
+        "{error}"
+    );
+    let error = library
+        .kernel::<Fill>("fi\0ll")
+        .map(drop)
+        .expect_err("a name has no NUL");
+    assert!(matches!(error, Error::Argument(_)), "{error}");
+    library
+        .kernel::<Fill>("")
+        .map(drop)
+        .expect_err("a name is not empty");
+    Ok(())
+}
+
+#[driver_test]
+fn kernel_keeps_its_library(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let fill = library(test, kernels::FILL)?.kernel::<Fill>("fill")?;
+    let mut buffer = DeviceBuffer::zeroed(&stream, 10)?;
+    // SAFETY: `fill` writes the first 10 words, which the buffer has.
+    unsafe { fill.launch(&stream, LaunchConfig::new(1, 32), (&mut buffer, 5, 10)) }?;
+    assert_eq!(buffer.to_vec()?, [5; 10]);
+    Ok(())
+}
+
+#[driver_test]
+fn kernel_declared_safe_is_launched_by_safe_code(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing(.param .u32 n) { ret; }\n";
+    let nothing = library(test, ptx)?.kernel::<(u32,)>("nothing")?;
+    // SAFETY: the kernel accesses no memory.
+    let nothing = unsafe { nothing.declare_safe() };
+    nothing
+        .clone()
+        .launch(&stream, LaunchConfig::new(1, 1), (7,))?;
+    assert_eq!(nothing.name(), "nothing");
+    stream.synchronize()?;
+    Ok(())
+}
+
+/// A launch with a dimension of zero is an argument error and leaves the stream usable.
+#[driver_test]
+fn zero_dimension_is_an_argument_error(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let fill = library(test, kernels::FILL)?.kernel::<Fill>("fill")?;
+    let mut buffer = DeviceBuffer::zeroed(&stream, 1)?;
+    for dimension in 0..6 {
+        let mut sizes = [1_u32; 6];
+        sizes[dimension] = 0;
+        let [a, b, c, d, e, f] = sizes;
+        let config = LaunchConfig::new((a, b, c), (d, e, f));
+        // SAFETY: `fill` writes one word, which the buffer has.
+        let result = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) };
+        let error = result.expect_err("nothing can be launched in this way");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert!(error.to_string().contains("a dimension is zero"), "{error}");
+    }
+    // SAFETY: `fill` writes one word, which the buffer has.
+    unsafe { fill.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 5, 1)) }?;
+    assert_eq!(buffer.to_vec()?, [5]);
+    Ok(())
+}
+
+/// A launch beyond a limit is an error with the limit and the request.
+#[driver_test]
+fn launch_beyond_a_limit_reports_both_numbers(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let fill = library(test, kernels::FILL)?.kernel::<Fill>("fill")?;
+    let mut buffer = DeviceBuffer::zeroed(&stream, 1)?;
+    let limit = |attribute| -> TestResult<_> { Ok(test.device().attribute(attribute)? as u32) };
+    let threads = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+    let shared = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?;
+    let rows = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?;
+    for (config, text) in [
+        (
+            LaunchConfig::new(1, threads + 1),
+            format!("{threads} threads in a block, but {} were", threads + 1),
+        ),
+        (
+            LaunchConfig::new(1, (threads, 2)),
+            format!("{threads} threads in a block, but {} were", threads * 2),
+        ),
+        (
+            LaunchConfig::new((1, rows + 1), 1),
+            format!("{rows} blocks along y, but {} were", rows + 1),
+        ),
+        (
+            LaunchConfig::new(1, 1).with_shared_bytes(shared + 1),
+            format!("{shared} bytes of shared memory"),
+        ),
+    ] {
+        // SAFETY: `fill` writes one word, which the buffer has.
+        let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) }
+            .expect_err("the limit is exceeded");
+        assert_eq!(
+            error.code(),
+            Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+            "{error}"
+        );
+        assert_eq!(error.function(), Some(Function::cuLaunchKernel));
+        let message = error.to_string();
+        assert!(
+            message.contains("kernel `fill`") && message.contains(&text),
+            "{message}"
+        );
+    }
+    // SAFETY: `fill` writes one word, which the buffer has.
+    unsafe { fill.launch(&stream, LaunchConfig::new(1, threads), (&mut buffer, 5, 1)) }?;
+    assert_eq!(buffer.to_vec()?, [5]);
+    Ok(())
+}
+
+#[simulator_test]
+fn launch_makes_one_call(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let fill = library(test, kernels::FILL)?.kernel::<Fill>("fill")?;
+    let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+    let total = || {
+        Function::all()
+            .map(|function| simulator.calls(function))
+            .sum::<u64>()
+    };
+    let before = total();
+    // SAFETY: `fill` writes the first 64 words, which the buffer has.
+    unsafe {
+        fill.launch(
+            &stream,
+            LaunchConfig::for_elements(64),
+            (&mut buffer, 5, 64),
+        )
+    }?;
+    assert_eq!(total() - before, 1);
+    Ok(())
+}
+
+/// A kernel on an older driver is compared with the PTX and runs.
+#[simulator_test(Config::new().with_driver_version(CudaVersion::new(12, 3)))]
+fn old_driver_kernel_is_checked_by_its_ptx(test: &TestDriver, _: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let library = library(test, kernels::FILL)?;
+    let error = library
+        .kernel::<(u8,)>("fill")
+        .map(drop)
+        .expect_err("fill has three parameters");
+    assert!(
+        error
+            .to_string()
+            .contains("kernel `fill` has 3 parameters, and `(u8)` declares 1"),
+        "{error}"
+    );
+    let error = library
+        .kernel::<(&mut [u32], u64, u32)>("fill")
+        .map(drop)
+        .expect_err("the second has four bytes");
+    assert!(
+        error.to_string().contains(
+            "parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"
+        ),
+        "{error}"
+    );
+    let fill = library.kernel::<Fill>("fill")?;
+    let mut buffer = DeviceBuffer::zeroed(&stream, 10)?;
+    // SAFETY: `fill` writes the first 10 words, which the buffer has.
+    unsafe {
+        fill.launch(
+            &stream,
+            LaunchConfig::for_elements(10),
+            (&mut buffer, 5, 10),
+        )
+    }?;
+    assert_eq!(buffer.to_vec()?, [5; 10]);
+    Ok(())
 }
 
 #[test]
@@ -366,34 +333,30 @@ fn parameters_from_the_driver_and_from_the_ptx_agree() {
     );
 }
 
-#[test]
-fn kernel_runs_on_a_stream_of_any_context_of_its_library() {
-    on_simulator(Config::new().with_devices(2), |test, _| {
-        let fill = library(test, kernels::FILL)
-            .kernel::<Fill>("fill")
-            .expect("the library has the kernel");
-        for device in test.driver().devices().expect("devices can be listed") {
-            let stream = device
-                .primary_context()
-                .and_then(|context| context.stream())
-                .expect("a stream can be created");
-            let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
-            // SAFETY: `fill` writes the first 10 words, which the buffer has.
-            unsafe {
-                fill.launch(
-                    &stream,
-                    LaunchConfig::for_elements(10),
-                    (&mut buffer, 5, 10),
-                )
-            }
-            .expect("it launches");
-            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
-        }
-    });
+/// A kernel runs on a stream of any context of its library.
+#[simulator_test(Config::new().with_devices(2))]
+fn library_kernel_runs_in_any_context(test: &TestDriver, _: &Simulator) -> TestResult {
+    let fill = library(test, kernels::FILL)?.kernel::<Fill>("fill")?;
+    for device in test.driver().devices()? {
+        let stream = device
+            .primary_context()
+            .and_then(|context| context.stream())?;
+        let mut buffer = DeviceBuffer::zeroed(&stream, 10)?;
+        // SAFETY: `fill` writes the first 10 words, which the buffer has.
+        unsafe {
+            fill.launch(
+                &stream,
+                LaunchConfig::for_elements(10),
+                (&mut buffer, 5, 10),
+            )
+        }?;
+        assert_eq!(buffer.to_vec()?, [5; 10]);
+    }
+    Ok(())
 }
 
 #[test]
-fn every_parameter_size_arrives_whole() {
+fn every_parameter_size_arrives_whole() -> TestResult {
     #[derive(Clone, Copy)]
     #[repr(C)]
     struct Triple {
@@ -405,12 +368,10 @@ fn every_parameter_size_arrives_whole() {
     unsafe impl ByValue for Triple {}
     type Params<'a> = (u8, u16, u32, u64, f32, f64, &'a mut [u64], Triple);
 
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let stream = test.stream();
-        let params = library(test, kernels::PARAMS)
-            .kernel::<Params>("params")
-            .expect("the sizes are correct");
-        let mut words = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
+        let params = library(test, kernels::PARAMS)?.kernel::<Params>("params")?;
+        let mut words = DeviceBuffer::zeroed(&stream, 10)?;
         let address = words.as_pointer().as_raw();
         let triple = Triple {
             x: 0x0123_4567,
@@ -428,7 +389,7 @@ fn every_parameter_size_arrives_whole() {
             triple,
         );
         // SAFETY: `params` writes 10 words, which the buffer has.
-        unsafe { params.launch(&stream, LaunchConfig::new(1, 1), arguments) }.expect("it launches");
+        unsafe { params.launch(&stream, LaunchConfig::new(1, 1), arguments) }?;
         let expected = [
             0xab,
             0xcdef,
@@ -441,38 +402,33 @@ fn every_parameter_size_arrives_whole() {
             u64::from(u32::MAX),
             1 << 31,
         ];
-        assert_eq!(words.to_vec().expect("the buffer can be read"), expected);
+        assert_eq!(words.to_vec()?, expected);
         let array =
-            library(test, kernels::PARAMS)
+            library(test, kernels::PARAMS)?
                 .kernel::<(u8, u16, u32, u64, f32, f64, &mut [u64], [u32; 3])>("params");
-        array.expect("an array of three numbers is as large as the struct");
-    });
+        array?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn arguments_are_copied_at_the_launch() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let fill = library(test, kernels::FILL)
-            .kernel::<Fill>("fill")
-            .expect("the library has the kernel");
-        let mut buffers: Vec<_> = (0..20)
-            .map(|_| DeviceBuffer::zeroed(&stream, 4).expect("memory suffices"))
-            .collect();
-        let gate = curium_tests::Gate::on(&stream);
-        for (value, buffer) in buffers.iter_mut().enumerate() {
-            // SAFETY: `fill` writes 4 words, which the buffer has.
-            unsafe { fill.launch(&stream, LaunchConfig::new(1, 4), (buffer, value as u32, 4)) }
-                .expect("it launches");
-        }
-        gate.open();
-        for (value, buffer) in buffers.iter().enumerate() {
-            assert_eq!(
-                buffer.to_vec().expect("the buffer can be read"),
-                [value as u32; 4]
-            );
-        }
-    });
+#[driver_test]
+fn arguments_are_copied_at_the_launch(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let fill = library(test, kernels::FILL)?.kernel::<Fill>("fill")?;
+    let mut buffers: Vec<_> = (0..20)
+        .map(|_| DeviceBuffer::zeroed(&stream, 4).expect("memory suffices"))
+        .collect();
+    let gate = curium_tests::Gate::on(&stream);
+    for (value, buffer) in buffers.iter_mut().enumerate() {
+        // SAFETY: `fill` writes 4 words, which the buffer has.
+        unsafe { fill.launch(&stream, LaunchConfig::new(1, 4), (buffer, value as u32, 4)) }?;
+    }
+    gate.open();
+    for (value, buffer) in buffers.iter().enumerate() {
+        assert_eq!(buffer.to_vec()?, [value as u32; 4]);
+    }
+    Ok(())
 }
 
 #[test]
@@ -498,9 +454,9 @@ fn launch_config_for_elements_has_a_thread_for_each() {
 pub(crate) mod operations {
     use curium_driver::LaunchConfig;
 
-    use crate::operations::{Fill, LEN, Operation, made};
+    use crate::operations::{Fill, LEN, Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Kernel::launch", |fixture| {
             let config = LaunchConfig::for_elements(LEN as u32);
             let arguments = (&mut fixture.buffer, 6, LEN as u32);
@@ -530,4 +486,6 @@ pub(crate) mod operations {
             )?)
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

@@ -5,70 +5,52 @@ use curium_driver::{
     CacheConfig, Carveout, Device, Error, Kernel, LaunchConfig, Library, Module, Untyped,
 };
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
+use curium_sim::{Config, Simulator};
 use curium_sys::{CUdevice_attribute, CUfunction_attribute, CUresult};
-use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels, simulator_test};
 
-fn reduce(test: &TestDriver) -> [Kernel<Untyped>; 3] {
+fn reduce(test: &TestDriver) -> TestResult<[Kernel<Untyped>; 3]> {
     let context = test.context();
-    let library = Library::from_ptx(&context, kernels::REDUCE).expect("the PTX is valid");
-    let of_library = library
-        .untyped_kernel("reduce_sum_f32")
-        .expect("the library has the kernel");
-    let module = Module::from_ptx(&context, kernels::REDUCE).expect("the PTX is valid");
-    let in_context = of_library
-        .in_context(&context)
-        .expect("the library can be loaded");
-    [
+    let library = Library::from_ptx(&context, kernels::REDUCE)?;
+    let of_library = library.untyped_kernel("reduce_sum_f32")?;
+    let module = Module::from_ptx(&context, kernels::REDUCE)?;
+    let in_context = of_library.in_context(&context)?;
+    Ok([
         of_library,
-        module
-            .untyped_kernel("reduce_sum_f32")
-            .expect("the module has the kernel"),
+        module.untyped_kernel("reduce_sum_f32")?,
         in_context,
-    ]
+    ])
 }
 
-fn limit(device: &Device, attribute: CUdevice_attribute) -> usize {
-    device
-        .attribute(attribute)
-        .expect("the limit is known")
-        .try_into()
-        .expect("a limit is positive")
+fn limit(device: &Device, attribute: CUdevice_attribute) -> TestResult<usize> {
+    Ok(device.attribute(attribute)?.try_into()?)
 }
 
-#[test]
-fn attributes_report_the_resources_of_a_kernel() {
-    on_driver(|test| {
-        let device = test.device();
-        let capability = device.compute_capability().expect("the device has one");
-        for kernel in reduce(test) {
-            let most = limit(
-                &device,
-                CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
-            );
-            let threads = kernel.max_threads_per_block(&device).expect("it is known") as usize;
-            assert!((32..=most).contains(&threads), "{threads}");
-            assert!((1..=255).contains(&kernel.registers(&device).expect("it is known")));
-            assert!(
-                kernel.static_shared_bytes(&device).expect("it is known") > 0,
-                "reduce has shared memory"
-            );
-            assert!(kernel.binary_version(&device).expect("it is known") <= capability);
-            assert!(kernel.ptx_version(&device).expect("it is known") <= capability);
-            assert_eq!(
-                kernel.preferred_carveout(&device).expect("it is known"),
-                Carveout::Default
-            );
-            assert_eq!(kernel.required_cluster(&device).expect("it is known"), None);
-            assert!(
-                !kernel
-                    .cluster_size_must_be_set(&device)
-                    .expect("it is known")
-            );
-            kernel.constant_bytes(&device).expect("it is known");
-            kernel.local_bytes(&device).expect("it is known");
-        }
-    });
+#[driver_test]
+fn attributes_report_kernel_resources(test: &TestDriver) -> TestResult {
+    let device = test.device();
+    let capability = device.compute_capability()?;
+    for kernel in reduce(test)? {
+        let most = limit(
+            &device,
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+        )?;
+        let threads = kernel.max_threads_per_block(&device)? as usize;
+        assert!((32..=most).contains(&threads), "{threads}");
+        assert!((1..=255).contains(&kernel.registers(&device)?));
+        assert!(
+            kernel.static_shared_bytes(&device)? > 0,
+            "reduce has shared memory"
+        );
+        assert!(kernel.binary_version(&device)? <= capability);
+        assert!(kernel.ptx_version(&device)? <= capability);
+        assert_eq!(kernel.preferred_carveout(&device)?, Carveout::Default);
+        assert_eq!(kernel.required_cluster(&device)?, None);
+        assert!(!kernel.cluster_size_must_be_set(&device)?);
+        kernel.constant_bytes(&device)?;
+        kernel.local_bytes(&device)?;
+    }
+    Ok(())
 }
 
 /// A kernel with ten words of shared memory.
@@ -77,20 +59,12 @@ const TEN_WORDS: &str = ".version 7.0\n.target sm_52\n.address_size 64\n.visible
     cvta.to.global.u64 %rd2, %rd1;\n mov.u32 %r1, 7;\n st.volatile.shared.u32 [words+36], %r1;\n \
     ld.volatile.shared.u32 %r2, [words+36];\n st.global.u32 [%rd2], %r2;\n ret;\n}\n";
 
-#[test]
-fn static_shared_memory_is_exact_to_the_byte() {
-    on_driver(|test| {
-        let library = Library::from_ptx(&test.context(), TEN_WORDS).expect("the PTX is valid");
-        let kernel = library
-            .untyped_kernel("ten_words")
-            .expect("the library has the kernel");
-        assert_eq!(
-            kernel
-                .static_shared_bytes(&test.device())
-                .expect("it is known"),
-            40
-        );
-    });
+#[driver_test]
+fn static_shared_memory_is_exact_to_the_byte(test: &TestDriver) -> TestResult {
+    let library = Library::from_ptx(&test.context(), TEN_WORDS)?;
+    let kernel = library.untyped_kernel("ten_words")?;
+    assert_eq!(kernel.static_shared_bytes(&test.device())?, 40);
+    Ok(())
 }
 
 /// A kernel that calls two functions, each with a shared word of its own. It stores 7 in the word of the first and 9 in
@@ -152,121 +126,96 @@ const TWO_WORDS: &str = "
 }
 ";
 
-#[test]
-fn shared_memory_of_functions_is_their_own_and_counts_for_the_kernel() {
-    on_driver(|test| {
-        let (context, stream) = (test.context(), test.stream());
-        let library = Library::from_ptx(&context, TWO_WORDS).expect("the PTX is valid");
-        let kernel = library
-            .kernel::<(&mut [u32],)>("two_words")
-            .expect("the library has the kernel");
-        assert_eq!(
-            kernel
-                .static_shared_bytes(&test.device())
-                .expect("it is known"),
-            8
+/// Shared memory of functions is their own and counts for the kernel.
+#[driver_test]
+fn function_shared_memory_counts_for_the_kernel(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let stream = test.stream();
+    let library = Library::from_ptx(&context, TWO_WORDS)?;
+    let kernel = library.kernel::<(&mut [u32],)>("two_words")?;
+    assert_eq!(kernel.static_shared_bytes(&test.device())?, 8);
+    let mut place = DeviceBuffer::zeroed(&stream, 1)?;
+    // SAFETY: the kernel writes one word, which the buffer has.
+    unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut place,)) }?;
+    assert_eq!(place.to_vec()?, [7]);
+    Ok(())
+}
+
+#[driver_test]
+fn attributes_that_are_set_are_read_back(test: &TestDriver) -> TestResult {
+    let device = test.device();
+    let most = limit(
+        &device,
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+    )?;
+    for kernel in reduce(test)? {
+        let dynamic = most - kernel.static_shared_bytes(&device)?;
+        kernel.set_max_dynamic_shared_bytes(&device, dynamic as u32)?;
+        assert_eq!(kernel.max_dynamic_shared_bytes(&device)?, dynamic);
+        let error = kernel
+            .set_max_dynamic_shared_bytes(&device, dynamic as u32 + 1)
+            .expect_err("this is too much");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert!(
+            error.to_string().contains("kernel `reduce_sum_f32`"),
+            "{error}"
         );
-        let mut place = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
-        // SAFETY: the kernel writes one word, which the buffer has.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut place,)) }
-            .expect("it launches");
-        assert_eq!(place.to_vec().expect("the buffer can be read"), [7]);
-    });
+        kernel.set_preferred_carveout(&device, Carveout::Percent(50))?;
+        assert_eq!(kernel.preferred_carveout(&device)?, Carveout::Percent(50));
+        kernel
+            .set_preferred_carveout(&device, Carveout::Percent(101))
+            .expect_err("a percentage is at most 100");
+        kernel.set_cache_config(&device, CacheConfig::PreferL1)?;
+    }
+    Ok(())
 }
 
-#[test]
-fn attributes_that_are_set_are_read_back() {
-    on_driver(|test| {
-        let device = test.device();
-        let most = limit(
-            &device,
-            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+#[driver_test]
+fn unknown_attribute_is_an_error_that_names_it(test: &TestDriver) -> TestResult {
+    for kernel in reduce(test)? {
+        let error = kernel
+            .attribute(&test.device(), CUfunction_attribute(9999))
+            .expect_err("there is none");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert!(
+            error
+                .to_string()
+                .contains("attribute 9999 of kernel `reduce_sum_f32`"),
+            "{error}"
         );
-        for kernel in reduce(test) {
-            let dynamic = most - kernel.static_shared_bytes(&device).expect("it is known");
-            kernel
-                .set_max_dynamic_shared_bytes(&device, dynamic as u32)
-                .expect("a block can have this size");
-            assert_eq!(
-                kernel
-                    .max_dynamic_shared_bytes(&device)
-                    .expect("it is known"),
-                dynamic
-            );
-            let error = kernel
-                .set_max_dynamic_shared_bytes(&device, dynamic as u32 + 1)
-                .expect_err("this is too much");
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-            assert!(
-                error.to_string().contains("kernel `reduce_sum_f32`"),
-                "{error}"
-            );
-            kernel
-                .set_preferred_carveout(&device, Carveout::Percent(50))
-                .expect("half is shared");
-            assert_eq!(
-                kernel.preferred_carveout(&device).expect("it is known"),
-                Carveout::Percent(50)
-            );
-            kernel
-                .set_preferred_carveout(&device, Carveout::Percent(101))
-                .expect_err("a percentage is at most 100");
-            kernel
-                .set_cache_config(&device, CacheConfig::PreferL1)
-                .expect("kernels have a preference");
-        }
-    });
+    }
+    Ok(())
 }
 
-#[test]
-fn unknown_attribute_is_an_error_that_names_it() {
-    on_driver(|test| {
-        for kernel in reduce(test) {
-            let error = kernel
-                .attribute(&test.device(), CUfunction_attribute(9999))
-                .expect_err("there is none");
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-            assert!(
-                error
-                    .to_string()
-                    .contains("attribute 9999 of kernel `reduce_sum_f32`"),
-                "{error}"
-            );
-        }
-    });
-}
-
-#[test]
-fn kernel_of_a_module_has_no_attributes_on_another_device() {
-    on_simulator(Config::new().with_devices(2), |test, _| {
-        let other = test.driver().device(1).expect("there are two devices");
-        let [of_library, of_module, in_context] = reduce(test);
-        of_library
+/// A kernel of a module has no attributes on another device.
+#[simulator_test(Config::new().with_devices(2))]
+fn module_kernel_has_no_foreign_attributes(test: &TestDriver, _: &Simulator) -> TestResult {
+    let other = test.driver().device(1)?;
+    let [of_library, of_module, in_context] = reduce(test)?;
+    of_library.registers(&other)?;
+    for kernel in [of_module, in_context] {
+        let error = kernel
             .registers(&other)
-            .expect("a library is loaded on all devices");
-        for kernel in [of_module, in_context] {
-            let error = kernel
-                .registers(&other)
-                .expect_err("the kernel is on the first device");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-            let error = kernel
-                .set_cache_config(&other, CacheConfig::PreferL1)
-                .expect_err("as above");
-            assert!(
-                error.to_string().contains("is on device 0, not 1"),
-                "{error}"
-            );
-        }
-    });
+            .expect_err("the kernel is on the first device");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        let error = kernel
+            .set_cache_config(&other, CacheConfig::PreferL1)
+            .expect_err("as above");
+        assert!(
+            error.to_string().contains("is on device 0, not 1"),
+            "{error}"
+        );
+    }
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::{CacheConfig, Carveout, ClusterScheduling, SharedMemoryMode};
     use curium_sys::CUfunction_attribute;
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Kernel::registers", |fixture| {
             made(fixture.fill.registers(&fixture.device)?)
         }),
@@ -352,7 +301,10 @@ pub(crate) mod operations {
         }),
     ];
 
-    pub(crate) const SOLITARY: &[Operation] = &[
+    #[cfg(not(miri))]
+    inventory::submit! { Operations::Common(OPERATIONS) }
+
+    const SOLITARY: &[Operation] = &[
         ("Kernel::set_cluster_scheduling", |fixture| {
             made(
                 fixture
@@ -378,4 +330,7 @@ pub(crate) mod operations {
             made(unsafe { fixture.fill.set_required_cluster(&fixture.device, 1) }?)
         }),
     ];
+
+    #[cfg(not(miri))]
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 }

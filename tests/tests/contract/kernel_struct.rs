@@ -2,7 +2,7 @@
 
 use curium_driver::{ByValue, Image, ImageKind, LaunchConfig, Library, Signature};
 use curium_memory::DeviceBuffer;
-use curium_tests::{kernels, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels, on_driver};
 
 curium_driver::kernels! {
     /// The kernels of `fill.cu`.
@@ -74,111 +74,104 @@ struct Triple {
 #[repr(transparent)]
 struct Count(pub u32);
 
-#[test]
-fn declared_kernels_are_loaded_and_run() {
-    on_driver(|driver| {
-        let stream = driver.stream();
-        let kernels = Fill::load(&stream).expect("the PTX has both");
-        let mut out = DeviceBuffer::from_slice(&stream, &[0_u32; 4]).expect("there is memory");
-        // SAFETY: the kernel writes as many elements as its argument requires, which is the length of the buffer.
-        unsafe {
-            kernels
-                .fill
-                .launch(&stream, LaunchConfig::for_elements(4), (&mut out, 7, 4))
-        }
-        .expect("it runs");
-        assert_eq!(out.to_vec().expect("it can be read"), [7; 4]);
-        // SAFETY: as above.
-        unsafe {
-            kernels
-                .index
-                .launch(&stream, LaunchConfig::for_elements(4), (&mut out, 4))
-        }
-        .expect("it runs");
-        assert_eq!(out.to_vec().expect("it can be read"), [0, 1, 2, 3]);
-        assert_eq!(Fill::KERNEL_NAMES, ["fill", "fill_index"]);
-    });
-}
-
-#[test]
-fn kernel_declared_safe_is_launched_by_safe_code() {
-    on_driver(|driver| {
-        let stream = driver.stream();
-        let kernels = SafeFill::load(&stream).expect("the PTX has both");
-        let mut out = DeviceBuffer::from_slice(&stream, &[9_u32; 3]).expect("there is memory");
+#[driver_test]
+fn declared_kernels_are_loaded_and_run(driver: &TestDriver) -> TestResult {
+    let stream = driver.stream();
+    let kernels = Fill::load(&stream)?;
+    let mut out = DeviceBuffer::from_slice(&stream, &[0_u32; 4])?;
+    // SAFETY: the kernel writes as many elements as its argument requires, which is the length of the buffer.
+    unsafe {
         kernels
-            .fill_index
-            .launch(&stream, LaunchConfig::for_elements(3), (&mut out, 3))
-            .expect("it runs");
-        assert_eq!(out.to_vec().expect("it can be read"), [0, 1, 2]);
-        assert_eq!(kernels.fill.name(), "fill");
-    });
+            .fill
+            .launch(&stream, LaunchConfig::for_elements(4), (&mut out, 7, 4))
+    }?;
+    assert_eq!(out.to_vec()?, [7; 4]);
+    // SAFETY: as above.
+    unsafe {
+        kernels
+            .index
+            .launch(&stream, LaunchConfig::for_elements(4), (&mut out, 4))
+    }?;
+    assert_eq!(out.to_vec()?, [0, 1, 2, 3]);
+    assert_eq!(Fill::KERNEL_NAMES, ["fill", "fill_index"]);
+    Ok(())
+}
+
+#[driver_test]
+fn kernel_declared_safe_is_launched_by_safe_code(driver: &TestDriver) -> TestResult {
+    let stream = driver.stream();
+    let kernels = SafeFill::load(&stream)?;
+    let mut out = DeviceBuffer::from_slice(&stream, &[9_u32; 3])?;
+    kernels
+        .fill_index
+        .launch(&stream, LaunchConfig::for_elements(3), (&mut out, 3))?;
+    assert_eq!(out.to_vec()?, [0, 1, 2]);
+    assert_eq!(kernels.fill.name(), "fill");
+    Ok(())
+}
+
+#[driver_test]
+fn kernels_that_a_build_script_made_are_loaded(driver: &TestDriver) -> TestResult {
+    let kernels = Built::load(&driver.stream())?;
+    assert_eq!(
+        (kernels.fill_index.name(), Built::KERNEL_NAMES),
+        ("fill_index", ["fill_index"].as_slice())
+    );
+    Ok(())
+}
+
+/// Kernels of an image with a safety contract are loaded.
+#[driver_test]
+fn image_with_a_safety_contract_is_loaded(driver: &TestDriver) -> TestResult {
+    let kernels = Vouched::load(&driver.stream())?;
+    assert_eq!(kernels.fill_index.name(), "fill_index");
+    Ok(())
+}
+
+/// Kernels of another library are safe by the word of the caller only.
+#[driver_test]
+fn foreign_kernels_require_an_unsafe_promise(driver: &TestDriver) -> TestResult {
+    let library = Library::from_ptx(&driver.stream(), kernels::PRINT)?;
+    // SAFETY: the library contains the code that the declaration names.
+    let kernels = unsafe { Printing::from_library(&library) }?;
+    assert_eq!(kernels.print_threads.name(), "print_threads");
+    Ok(())
+}
+
+/// A declaration that is not the image's is an error when it is loaded.
+#[driver_test]
+fn mismatched_declaration_fails_to_load(driver: &TestDriver) -> TestResult {
+    let library = Library::from_ptx(&driver.stream(), kernels::FILL)?;
+    let error = Wrong::from_library(&library)
+        .expect_err("the value is a word")
+        .to_string();
+    assert!(
+        error.contains(
+            "parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"
+        ),
+        "{error}"
+    );
+    let error = Absent::from_library(&library)
+        .expect_err("there is no such kernel")
+        .to_string();
+    assert!(
+        error.contains("fill_indices") && error.contains("`fill_index`"),
+        "{error}"
+    );
+    Ok(())
 }
 
 #[test]
-fn kernels_that_a_build_script_made_are_loaded() {
-    on_driver(|driver| {
-        let kernels = Built::load(&driver.stream()).expect("the build script made it");
-        assert_eq!(
-            (kernels.fill_index.name(), Built::KERNEL_NAMES),
-            ("fill_index", ["fill_index"].as_slice())
-        );
-    });
-}
-
-#[test]
-fn kernels_of_an_image_with_a_safety_contract_are_loaded() {
-    on_driver(|driver| {
-        let kernels = Vouched::load(&driver.stream()).expect("the image has the kernel");
-        assert_eq!(kernels.fill_index.name(), "fill_index");
-    });
-}
-
-#[test]
-fn kernels_of_another_library_are_safe_by_the_word_of_the_caller_only() {
-    on_driver(|driver| {
-        let library =
-            Library::from_ptx(&driver.stream(), kernels::PRINT).expect("the PTX is valid");
-        // SAFETY: the library contains the code that the declaration names.
-        let kernels = unsafe { Printing::from_library(&library) }.expect("the kernel is there");
-        assert_eq!(kernels.print_threads.name(), "print_threads");
-    });
-}
-
-#[test]
-fn declaration_that_is_not_the_images_is_an_error_when_it_is_loaded() {
-    on_driver(|driver| {
-        let library = Library::from_ptx(&driver.stream(), kernels::FILL).expect("the PTX is valid");
-        let error = Wrong::from_library(&library)
-            .expect_err("the value is a word")
-            .to_string();
-        assert!(
-            error.contains(
-                "parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"
-            ),
-            "{error}"
-        );
-        let error = Absent::from_library(&library)
-            .expect_err("there is no such kernel")
-            .to_string();
-        assert!(
-            error.contains("fill_indices") && error.contains("`fill_index`"),
-            "{error}"
-        );
-    });
-}
-
-#[test]
-fn struct_by_value_is_passed_to_the_kernel_unchanged() {
+fn struct_by_value_is_passed_to_the_kernel_unchanged() -> TestResult {
     curium_driver::kernels! {
         struct Params from "../../kernels/params.ptx" {
             fn params(a: u8, b: u16, c: Count, d: u64, e: f32, f: f64, words: &mut [u64], triple: Triple);
         }
     }
-    on_driver(|driver| {
+    on_driver(|driver| -> TestResult {
         let stream = driver.stream();
-        let kernels = Params::load(&stream).expect("the sizes are those of the image");
-        let mut out = DeviceBuffer::from_slice(&stream, &[0_u64; 10]).expect("there is memory");
+        let kernels = Params::load(&stream)?;
+        let mut out = DeviceBuffer::from_slice(&stream, &[0_u64; 10])?;
         let triple = Triple {
             first: 11,
             rest: [12, 13],
@@ -198,15 +191,16 @@ fn struct_by_value_is_passed_to_the_kernel_unchanged() {
             kernels
                 .params
                 .launch(&stream, LaunchConfig::new(1, 1), arguments)
-        }
-        .expect("it runs");
-        let words = out.to_vec().expect("it can be read");
+        }?;
+        let words = out.to_vec()?;
         assert_eq!(
             words[..6],
             [1, 2, 3, 4, u64::from(5.0_f32.to_bits()), 6.0_f64.to_bits()]
         );
         assert_eq!(words[7..10], [11, 12, 13]);
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// Types with names that a macro might use internally.
@@ -259,7 +253,7 @@ fn is_by_value<T: ByValue>() -> usize {
 }
 
 #[test]
-fn derived_types_have_the_sizes_of_the_structs() {
+fn derived_types_have_the_struct_sizes() {
     assert_eq!((is_by_value::<Triple>(), is_by_value::<Count>()), (12, 4));
     assert_eq!(
         (

@@ -6,200 +6,192 @@ use curium_driver::{
     LaunchAttributes, LaunchConfig, Library, MemorySyncDomain, MemorySyncDomainMap, Result,
 };
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
+use curium_sim::{Config, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels, on_simulator, simulator_test};
 
 type Fill = (&'static mut [u32], u32, u32);
 
-fn fill(test: &TestDriver) -> Kernel<Fill> {
-    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-    library.kernel("fill").expect("the library has the kernel")
+fn fill(test: &TestDriver) -> TestResult<Kernel<Fill>> {
+    let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+    Ok(library.kernel("fill")?)
 }
 
-#[test]
-fn launch_without_attributes_is_a_plain_launch() {
-    on_driver(|test| {
-        let (fill, stream) = (fill(test), test.stream());
-        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
-        test.assert_calls(Function::cuLaunchKernel, 1, || {
-            let arguments = (&mut buffer, 5, 64);
-            // SAFETY: `fill` writes the first 64 words, which the buffer has.
+#[driver_test]
+fn launch_without_attributes_is_a_plain_launch(test: &TestDriver) -> TestResult {
+    let fill = fill(test)?;
+    let stream = test.stream();
+    let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+    test.assert_calls(Function::cuLaunchKernel, 1, || {
+        let arguments = (&mut buffer, 5, 64);
+        // SAFETY: `fill` writes the first 64 words, which the buffer has.
+        unsafe {
+            fill.launch_with(
+                &stream,
+                LaunchConfig::for_elements(64),
+                &LaunchAttributes::new(),
+                arguments,
+            )
+        }
+    })?;
+    assert_eq!(buffer.to_vec()?, [5; 64]);
+    Ok(())
+}
+
+#[driver_test]
+fn launch_with_attributes_runs_and_makes_one_call(test: &TestDriver) -> TestResult {
+    let fill = fill(test)?;
+    let stream = test.stream();
+    let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+    let window = AccessPolicyWindow::persisting(buffer.as_pointer().cast(), 256);
+    for (index, attributes) in [
+        LaunchAttributes::new().with_cooperative(true),
+        LaunchAttributes::new().with_priority(-1),
+        LaunchAttributes::new().with_access_policy_window(window),
+        LaunchAttributes::new().with_memory_sync_domain(MemorySyncDomain::Remote),
+        LaunchAttributes::new().with_memory_sync_domain_map(MemorySyncDomainMap {
+            default: 0,
+            remote: 1,
+        }),
+        LaunchAttributes::new().with_carveout(Carveout::MAX_L1),
+        LaunchAttributes::new().with_programmatic_stream_serialization(true),
+        LaunchAttributes::new()
+            .with_cluster(1)
+            .with_priority(0)
+            .with_cooperative(false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let value = index as u32 + 1;
+        test.assert_calls(Function::cuLaunchKernelEx, 1, || {
+            let arguments = (&mut buffer, value, 64);
+            // SAFETY: `fill` writes the first 64 words, which the buffer has, and the stream has no other work.
             unsafe {
                 fill.launch_with(
                     &stream,
                     LaunchConfig::for_elements(64),
-                    &LaunchAttributes::new(),
+                    &attributes,
                     arguments,
                 )
             }
         })
-        .expect("it launches");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
-    });
+        .unwrap_or_else(|error| panic!("{attributes:?}: {error}"));
+        assert_eq!(buffer.to_vec()?, [value; 64], "{attributes:?}");
+    }
+    Ok(())
 }
 
-#[test]
-fn launch_with_attributes_runs_and_makes_one_call() {
-    on_driver(|test| {
-        let (fill, stream) = (fill(test), test.stream());
-        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
-        let window = AccessPolicyWindow::persisting(buffer.as_pointer().cast(), 256);
-        for (index, attributes) in [
-            LaunchAttributes::new().with_cooperative(true),
-            LaunchAttributes::new().with_priority(-1),
-            LaunchAttributes::new().with_access_policy_window(window),
-            LaunchAttributes::new().with_memory_sync_domain(MemorySyncDomain::Remote),
-            LaunchAttributes::new().with_memory_sync_domain_map(MemorySyncDomainMap {
-                default: 0,
-                remote: 1,
-            }),
-            LaunchAttributes::new().with_carveout(Carveout::MAX_L1),
-            LaunchAttributes::new().with_programmatic_stream_serialization(true),
-            LaunchAttributes::new()
-                .with_cluster(1)
-                .with_priority(0)
-                .with_cooperative(false),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let value = index as u32 + 1;
-            test.assert_calls(Function::cuLaunchKernelEx, 1, || {
-                let arguments = (&mut buffer, value, 64);
-                // SAFETY: `fill` writes the first 64 words, which the buffer has, and the stream has no other work.
-                unsafe {
-                    fill.launch_with(
-                        &stream,
-                        LaunchConfig::for_elements(64),
-                        &attributes,
-                        arguments,
-                    )
-                }
-            })
-            .unwrap_or_else(|error| panic!("{attributes:?}: {error}"));
-            assert_eq!(
-                buffer.to_vec().expect("the buffer can be read"),
-                [value; 64],
-                "{attributes:?}"
-            );
-        }
-    });
+#[driver_test]
+fn launch_events_are_recorded(test: &TestDriver) -> TestResult {
+    if test.simulator().is_some() {
+        return Ok(());
+    }
+    let fill = fill(test)?;
+    let stream = test.stream();
+    let event =
+        || -> TestResult<_> { Ok(Event::new(stream.context(), EventFlags::DISABLE_TIMING)?) };
+    let completion = event()?;
+    let programmatic = event()?;
+    let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+    for attributes in [
+        LaunchAttributes::new().with_launch_completion_event(&completion),
+        LaunchAttributes::new().with_programmatic_event(&programmatic, EventTrigger::BlockStart),
+    ] {
+        let arguments = (&mut buffer, 5, 64);
+        // SAFETY: `fill` writes the first 64 words, which the buffer has, and only the host waits for the events.
+        unsafe {
+            fill.launch_with(
+                &stream,
+                LaunchConfig::for_elements(64),
+                &attributes,
+                arguments,
+            )
+        }?;
+    }
+    completion.synchronize()?;
+    programmatic.synchronize()?;
+    assert_eq!(buffer.to_vec()?, [5; 64]);
+    Ok(())
 }
 
-#[test]
-fn events_of_a_launch_are_recorded() {
-    on_driver(|test| {
-        if test.simulator().is_some() {
-            return;
-        }
-        let (fill, stream) = (fill(test), test.stream());
-        let event = || {
-            Event::new(stream.context(), EventFlags::DISABLE_TIMING)
-                .expect("an event can be created")
+#[simulator_test]
+fn foreign_driver_event_is_refused(test: &TestDriver, _: &Simulator) -> TestResult {
+    let fill = fill(test)?;
+    let stream = test.stream();
+    let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+    on_simulator(Config::new(), |other, _| -> TestResult {
+        let event = Event::new(&other.context(), EventFlags::DISABLE_TIMING)?;
+        let attributes = LaunchAttributes::new().with_launch_completion_event(&event);
+        let arguments = (&mut buffer, 5, 64);
+        // SAFETY: `fill` writes the first 64 words, which the buffer has.
+        let result = unsafe {
+            fill.launch_with(
+                &stream,
+                LaunchConfig::for_elements(64),
+                &attributes,
+                arguments,
+            )
         };
-        let (completion, programmatic) = (event(), event());
-        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
-        for attributes in [
-            LaunchAttributes::new().with_launch_completion_event(&completion),
-            LaunchAttributes::new()
-                .with_programmatic_event(&programmatic, EventTrigger::BlockStart),
-        ] {
-            let arguments = (&mut buffer, 5, 64);
-            // SAFETY: `fill` writes the first 64 words, which the buffer has, and only the host waits for the events.
-            unsafe {
-                fill.launch_with(
-                    &stream,
-                    LaunchConfig::for_elements(64),
-                    &attributes,
-                    arguments,
-                )
-            }
-            .expect("it launches");
-        }
-        completion.synchronize().expect("the kernel runs");
-        programmatic.synchronize().expect("the kernel runs");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
-    });
+        let error = result.expect_err("the event is invalid in this driver");
+        assert!(error.to_string().contains("different drivers"), "{error}");
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn event_of_another_driver_is_refused() {
-    on_simulator(Config::new(), |test, _| {
-        let (fill, stream) = (fill(test), test.stream());
-        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
-        on_simulator(Config::new(), |other, _| {
-            let event = Event::new(&other.context(), EventFlags::DISABLE_TIMING)
-                .expect("an event can be created");
-            let attributes = LaunchAttributes::new().with_launch_completion_event(&event);
-            let arguments = (&mut buffer, 5, 64);
-            // SAFETY: `fill` writes the first 64 words, which the buffer has.
-            let result = unsafe {
-                fill.launch_with(
-                    &stream,
-                    LaunchConfig::for_elements(64),
-                    &attributes,
-                    arguments,
-                )
-            };
-            let error = result.expect_err("the event is invalid in this driver");
-            assert!(error.to_string().contains("different drivers"), "{error}");
-        });
-    });
+/// A cooperative launch that fits runs and a larger one is an error with advice.
+#[driver_test]
+fn oversized_cooperative_launch_is_an_error(test: &TestDriver) -> TestResult {
+    let fill = fill(test)?;
+    let stream = test.stream();
+    let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+    // SAFETY: `fill` writes the first 64 words, which the buffer has.
+    unsafe { fill.launch_cooperative(&stream, LaunchConfig::new(2, 32), (&mut buffer, 5, 64)) }?;
+    assert_eq!(buffer.to_vec()?, [5; 64]);
+    let config = LaunchConfig::new(1_000_000, 32);
+    // SAFETY: `fill` writes the first 64 words, which the buffer has.
+    let result = unsafe { fill.launch_cooperative(&stream, config, (&mut buffer, 6, 64)) };
+    let error = result.expect_err("no device takes a million blocks at once");
+    assert_eq!(
+        error.code(),
+        Some(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE),
+        "{error}"
+    );
+    assert_eq!(error.function(), Some(Function::cuLaunchCooperativeKernel));
+    assert!(
+        error.to_string().contains("`Kernel::max_active_blocks`"),
+        "{error}"
+    );
+    Ok(())
 }
 
-#[test]
-fn cooperative_launch_that_fits_runs_and_a_larger_one_is_an_error_with_advice() {
-    on_driver(|test| {
-        let (fill, stream) = (fill(test), test.stream());
-        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
-        // SAFETY: `fill` writes the first 64 words, which the buffer has.
-        unsafe { fill.launch_cooperative(&stream, LaunchConfig::new(2, 32), (&mut buffer, 5, 64)) }
-            .expect("it fits");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
-        let config = LaunchConfig::new(1_000_000, 32);
-        // SAFETY: `fill` writes the first 64 words, which the buffer has.
-        let result = unsafe { fill.launch_cooperative(&stream, config, (&mut buffer, 6, 64)) };
-        let error = result.expect_err("no device takes a million blocks at once");
-        assert_eq!(
-            error.code(),
-            Some(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE),
-            "{error}"
-        );
-        assert_eq!(error.function(), Some(Function::cuLaunchCooperativeKernel));
-        assert!(
-            error.to_string().contains("`Kernel::max_active_blocks`"),
-            "{error}"
-        );
-    });
-}
-
-#[test]
-fn launch_with_opt_in_shared_memory_is_an_error_with_a_hint() {
-    on_driver(|test| {
-        let (fill, stream) = (fill(test), test.stream());
-        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
-        let config = LaunchConfig::for_elements(64).with_shared_bytes(60 * 1024);
-        // SAFETY: `fill` writes the first 64 words, which the buffer has.
-        let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }
-            .expect_err("it is not requested");
-        assert!(
-            error
-                .to_string()
-                .contains("`Kernel::set_max_dynamic_shared_bytes`"),
-            "{error}"
-        );
-        fill.set_max_dynamic_shared_bytes(&test.device(), 60 * 1024)
-            .expect("the device has enough memory");
-        // SAFETY: `fill` writes the first 64 words, which the buffer has.
-        unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect("it is requested");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
-    });
+/// A launch with opt in shared memory is an error with a hint.
+#[driver_test]
+fn opt_in_shared_memory_error_has_a_hint(test: &TestDriver) -> TestResult {
+    let fill = fill(test)?;
+    let stream = test.stream();
+    let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+    let config = LaunchConfig::for_elements(64).with_shared_bytes(60 * 1024);
+    // SAFETY: `fill` writes the first 64 words, which the buffer has.
+    let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }
+        .expect_err("it is not requested");
+    assert!(
+        error
+            .to_string()
+            .contains("`Kernel::set_max_dynamic_shared_bytes`"),
+        "{error}"
+    );
+    fill.set_max_dynamic_shared_bytes(&test.device(), 60 * 1024)?;
+    // SAFETY: `fill` writes the first 64 words, which the buffer has.
+    unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }?;
+    assert_eq!(buffer.to_vec()?, [5; 64]);
+    Ok(())
 }
 
 /// The attribute belongs to a kernel on a device: the second device has its own.
 #[test]
-fn opt_in_shared_memory_of_the_second_device() -> Result<()> {
+fn opt_in_shared_memory_on_the_second_device() -> Result<()> {
     curium_sim::test_with(Config::new().with_devices(2), |driver: Driver| {
         let device = driver.device(1)?;
         let context = device.primary_context()?;
@@ -219,9 +211,9 @@ fn opt_in_shared_memory_of_the_second_device() -> Result<()> {
 pub(crate) mod operations {
     use curium_driver::{LaunchAttributes, LaunchConfig};
 
-    use crate::operations::{LEN, Operation, made};
+    use crate::operations::{LEN, Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Kernel::launch_with", |fixture| {
             let config = LaunchConfig::for_elements(LEN as u32);
             let arguments = (&mut fixture.buffer, 6, LEN as u32);
@@ -244,4 +236,7 @@ pub(crate) mod operations {
             }?)
         }),
     ];
+
+    #[cfg(not(miri))]
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

@@ -4,195 +4,183 @@ mod without_libraries;
 
 use curium_driver::{Error, Function, LaunchConfig, Library, Module};
 use curium_memory::DeviceBuffer;
-use curium_sim::{Config, Fault};
+use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, kernels, on_driver, on_simulator};
+use curium_tests::{
+    Gate, TestDriver, TestResult, driver_test, kernels, on_simulator, simulator_test,
+};
 
-#[test]
-fn library_loads_from_a_driver_device_context_or_stream() {
-    on_driver(|test| {
-        let (device, context, stream) = (test.device(), test.context(), test.stream());
-        for library in [
-            Library::from_ptx(test.driver(), kernels::FILL),
-            Library::from_ptx(&device, kernels::FILL),
-            Library::from_ptx(&context, kernels::FILL),
-            Library::from_ptx(&stream, kernels::FILL),
+/// A library loads from a driver device context or stream.
+#[driver_test]
+fn library_loads_from_every_loader(test: &TestDriver) -> TestResult {
+    let device = test.device();
+    let context = test.context();
+    let stream = test.stream();
+    for library in [
+        Library::from_ptx(test.driver(), kernels::FILL),
+        Library::from_ptx(&device, kernels::FILL),
+        Library::from_ptx(&context, kernels::FILL),
+        Library::from_ptx(&stream, kernels::FILL),
+    ] {
+        let library = library?;
+        assert!(!library.as_raw().is_null());
+        library.kernel::<(&mut [u32], u32, u32)>("fill")?;
+    }
+    Ok(())
+}
+
+#[driver_test]
+fn library_needs_no_current_context(test: &TestDriver) -> TestResult {
+    test.assert_calls(Function::cuCtxPushCurrent_v2, 0, || -> TestResult<_> {
+        Library::from_ptx(test.driver(), kernels::SAXPY)?;
+        Ok(())
+    })?;
+    Ok(())
+}
+
+#[simulator_test]
+fn kernel_is_looked_up_without_any_context(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let library = Library::from_ptx(test.driver(), kernels::SAXPY)?;
+    let error = library
+        .kernel::<(f32,)>("saxpy")
+        .map(drop)
+        .expect_err("saxpy has four parameters");
+    assert!(matches!(error, Error::Argument(_)), "{error}");
+    assert_eq!(simulator.live_handles().contexts, 0);
+    Ok(())
+}
+
+#[driver_test]
+fn broken_ptx_is_an_error_with_the_compilers_log(test: &TestDriver) -> TestResult {
+    let broken = kernels::FILL.replacen("st.global.u32", "st.nowhere.u32", 1);
+    assert_ne!(broken, kernels::FILL, "the test breaks the PTX");
+    let error = Library::from_ptx(test.driver(), &broken).expect_err("the PTX is broken");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_PTX));
+    // Some drivers report the error at the first call, others at the second.
+    let functions = [
+        Some(Function::cuLibraryLoadData),
+        Some(Function::cuLibraryGetKernel),
+    ];
+    assert!(functions.contains(&error.function()), "{error}");
+    let Error::Call(error) = error else {
+        panic!("{error}")
+    };
+    let log = error
+        .log
+        .as_deref()
+        .ok_or("the compiler reports the problem")?;
+    let line = broken
+        .lines()
+        .position(|line| line.contains("st.nowhere"))
+        .ok_or("the line is there")?
+        + 1;
+    assert!(log.contains(&format!("line {line}")), "{log}");
+    assert!(error.to_string().contains(log.trim_end()), "{error}");
+    Ok(())
+}
+
+/// A PTX that is too new is an error that names both versions.
+#[driver_test]
+fn too_new_ptx_names_both_versions(test: &TestDriver) {
+    let driver = test.driver().version();
+    for directive in [".version 9.9", ".version 9.9 // by hand", ".version\t9.9"] {
+        let ptx = format!(
+            "{directive}\n.target sm_75\n.address_size 64\n.visible .entry nothing() {{ ret; }}\n"
+        );
+        let error =
+            Library::from_ptx(test.driver(), &ptx).expect_err("no driver supports this version");
+        assert_eq!(
+            error.code(),
+            Some(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
+            "{error}"
+        );
+        let text = error.to_string();
+        assert!(
+            text.contains("PTX 9.9 needs a driver for a CUDA newer than 13.5"),
+            "{directive}: {text}"
+        );
+        assert!(
+            text.contains(&format!("this one is for CUDA {driver}")),
+            "{directive}: {text}"
+        );
+    }
+}
+
+/// Text that is no PTX is an error before any driver call.
+#[driver_test]
+fn invalid_ptx_makes_no_driver_call(test: &TestDriver) {
+    test.assert_calls(Function::cuLibraryLoadData, 0, || {
+        for (text, reason) in [
+            ("", "not \"\""),
+            ("\u{7f}ELF\u{2}\u{1}", "expected a directive or a comment"),
+            ("__global__ void f() {}", "not \"__global__ v\""),
+            (".version 7.8\0.target sm_75", "NUL at byte 12"),
+            (".version 7.8\n\0", "NUL at byte 13 of 14"),
         ] {
-            let library = library.expect("the PTX is valid");
-            assert!(!library.as_raw().is_null());
-            library
-                .kernel::<(&mut [u32], u32, u32)>("fill")
-                .expect("the library has the kernel");
-        }
-    });
-}
-
-#[test]
-fn library_needs_no_current_context() {
-    on_driver(|test| {
-        test.assert_calls(Function::cuCtxPushCurrent_v2, 0, || {
-            Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is valid");
-        });
-    });
-}
-
-#[test]
-fn kernel_is_looked_up_without_any_context() {
-    on_simulator(Config::new(), |test, simulator| {
-        let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is valid");
-        let error = library
-            .kernel::<(f32,)>("saxpy")
-            .map(drop)
-            .expect_err("saxpy has four parameters");
-        assert!(matches!(error, Error::Argument(_)), "{error}");
-        assert_eq!(simulator.live_handles().contexts, 0);
-    });
-}
-
-#[test]
-fn broken_ptx_is_an_error_with_the_compilers_log() {
-    on_driver(|test| {
-        let broken = kernels::FILL.replacen("st.global.u32", "st.nowhere.u32", 1);
-        assert_ne!(broken, kernels::FILL, "the test breaks the PTX");
-        let error = Library::from_ptx(test.driver(), &broken).expect_err("the PTX is broken");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_PTX));
-        // Some drivers report the error at the first call, others at the second.
-        let functions = [
-            Some(Function::cuLibraryLoadData),
-            Some(Function::cuLibraryGetKernel),
-        ];
-        assert!(functions.contains(&error.function()), "{error}");
-        let Error::Call(error) = error else {
-            panic!("{error}")
-        };
-        let log = error
-            .log
-            .as_deref()
-            .expect("the compiler reports the problem");
-        let line = broken
-            .lines()
-            .position(|line| line.contains("st.nowhere"))
-            .expect("the line is there")
-            + 1;
-        assert!(log.contains(&format!("line {line}")), "{log}");
-        assert!(error.to_string().contains(log.trim_end()), "{error}");
-    });
-}
-
-#[test]
-fn ptx_that_is_too_new_is_an_error_that_names_both_versions() {
-    on_driver(|test| {
-        let driver = test.driver().version();
-        for directive in [".version 9.9", ".version 9.9 // by hand", ".version\t9.9"] {
-            let ptx = format!(
-                "{directive}\n.target sm_75\n.address_size 64\n.visible .entry nothing() {{ ret; }}\n"
-            );
-            let error = Library::from_ptx(test.driver(), &ptx)
-                .expect_err("no driver supports this version");
-            assert_eq!(
-                error.code(),
-                Some(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
+            let error = Library::from_ptx(test.driver(), text).expect_err("this is not PTX");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            assert!(
+                error.to_string().starts_with("Library::from_ptx: "),
                 "{error}"
             );
-            let text = error.to_string();
-            assert!(
-                text.contains("PTX 9.9 needs a driver for a CUDA newer than 13.5"),
-                "{directive}: {text}"
-            );
-            assert!(
-                text.contains(&format!("this one is for CUDA {driver}")),
-                "{directive}: {text}"
-            );
+            assert!(error.to_string().contains(reason), "{error}");
         }
     });
 }
 
-#[test]
-fn text_that_is_no_ptx_is_an_error_before_the_driver_is_called() {
-    on_driver(|test| {
-        test.assert_calls(Function::cuLibraryLoadData, 0, || {
-            for (text, reason) in [
-                ("", "not \"\""),
-                ("\u{7f}ELF\u{2}\u{1}", "expected a directive or a comment"),
-                ("__global__ void f() {}", "not \"__global__ v\""),
-                (".version 7.8\0.target sm_75", "NUL at byte 12"),
-                (".version 7.8\n\0", "NUL at byte 13 of 14"),
-            ] {
-                let error = Library::from_ptx(test.driver(), text).expect_err("this is not PTX");
-                assert!(matches!(error, Error::Argument(_)), "{error}");
-                assert!(
-                    error.to_string().starts_with("Library::from_ptx: "),
-                    "{error}"
-                );
-                assert!(error.to_string().contains(reason), "{error}");
-            }
-        });
-    });
+#[driver_test]
+fn library_in_use_is_given_back_by_close(test: &TestDriver) -> TestResult {
+    let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+    let kernel = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
+    let (library, error) = library
+        .close()
+        .expect_err("the kernel keeps the library")
+        .into_parts();
+    assert!(matches!(error, Error::Argument(_)), "{error}");
+    drop(kernel);
+    library.close()?;
+    Ok(())
 }
 
-#[test]
-fn library_in_use_is_given_back_by_close() {
-    on_driver(|test| {
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-        let kernel = library
-            .kernel::<(&mut [u32], u32, u32)>("fill")
-            .expect("the library has the kernel");
-        let (library, error) = library
-            .close()
-            .expect_err("the kernel keeps the library")
-            .into_parts();
-        assert!(matches!(error, Error::Argument(_)), "{error}");
-        drop(kernel);
-        library.close().expect("nothing keeps the library any more");
-    });
+/// A library that the driver does not unload is returned by close.
+#[simulator_test]
+fn close_returns_an_unloaded_library(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+    simulator.inject(
+        Fault::on(Function::cuLibraryUnload).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+    );
+    let (library, error) = library
+        .close()
+        .expect_err("the injected fault occurs")
+        .into_parts();
+    assert_eq!(error.function(), Some(Function::cuLibraryUnload));
+    library.kernel::<(&mut [u32], u32, u32)>("fill")?;
+    Ok(())
 }
 
+/// Code dropped while its kernel is queued stays until the kernel has run.
 #[test]
-fn library_that_the_driver_does_not_unload_is_given_back_by_close() {
-    on_simulator(Config::new(), |test, simulator| {
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-        simulator.inject(
-            Fault::on(Function::cuLibraryUnload).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
-        );
-        let (library, error) = library
-            .close()
-            .expect_err("the injected fault occurs")
-            .into_parts();
-        assert_eq!(error.function(), Some(Function::cuLibraryUnload));
-        library
-            .kernel::<(&mut [u32], u32, u32)>("fill")
-            .expect("the library is still there");
-    });
-}
-
-#[test]
-fn code_dropped_while_its_kernel_is_queued_stays_until_the_kernel_has_run() {
+fn dropped_code_stays_until_its_kernel_ran() -> TestResult {
     // Hardware loads code lazily, and waits for the work that the gate blocks.
-    on_simulator(Config::new(), |test, _| {
+    on_simulator(Config::new(), |test, _| -> TestResult {
         type Fill = (&'static mut [u32], u32, u32);
-        let (context, stream) = (test.context(), test.stream());
+        let context = test.context();
+        let stream = test.stream();
         let config = LaunchConfig::for_elements(64);
         for from_library in [true, false] {
-            let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
+            let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
             let gate = Gate::on(&stream);
             let code: Box<dyn std::any::Any + Send> = if from_library {
-                let library =
-                    Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-                let kernel = library
-                    .kernel::<Fill>("fill")
-                    .expect("the library has the kernel");
+                let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+                let kernel = library.kernel::<Fill>("fill")?;
                 // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
-                unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }
-                    .expect("it can be launched");
+                unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }?;
                 Box::new((kernel, library))
             } else {
-                let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-                let kernel = module
-                    .kernel::<Fill>("fill")
-                    .expect("the module has the kernel");
+                let module = Module::from_ptx(&context, kernels::FILL)?;
+                let kernel = module.kernel::<Fill>("fill")?;
                 // SAFETY: as above.
-                unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }
-                    .expect("it can be launched");
+                unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }?;
                 Box::new((kernel, module))
             };
             std::thread::scope(|scope| {
@@ -201,18 +189,20 @@ fn code_dropped_while_its_kernel_is_queued_stays_until_the_kernel_has_run() {
                 gate.open();
                 dropping.join().expect("the drop does not panic");
             });
-            assert_eq!(buffer.to_vec().expect("the kernel has run"), [7; 64]);
+            assert_eq!(buffer.to_vec()?, [7; 64]);
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::Library;
     use curium_tests::kernels;
 
-    use crate::operations::{Fill, Operation, boxed, made};
+    use crate::operations::{Fill, Operation, Operations, boxed, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Library::from_ptx", |fixture| {
             made(Library::from_ptx(&fixture.driver, kernels::FILL)?)
         }),
@@ -232,4 +222,6 @@ pub(crate) mod operations {
             made(fixture.library.untyped_kernel("fill")?)
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

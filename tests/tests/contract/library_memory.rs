@@ -39,7 +39,7 @@ fn each_kind(stream: &Stream) -> Result<[LibraryMemory; 2]> {
 
 /// An operation on another stream waits for the earlier one, and one on the same stream does not.
 #[test]
-fn operations_of_one_handle_wait() -> Result {
+fn operations_on_one_handle_wait() -> Result {
     on_any_driver(|test| {
         let stream = test.stream();
         let other = test.stream();
@@ -91,7 +91,7 @@ fn operations_wait_for_launches() -> Result {
 
 /// Memory that was created in a capture belongs to it.
 #[test]
-fn memory_of_a_capture_is_refused_after_it() -> Result {
+fn captured_memory_is_refused_after_the_capture() -> Result {
     on_any_driver(|test| {
         let stream = test.stream();
         let mut output = DeviceBuffer::<u32>::zeroed(&stream, 16)?;
@@ -135,9 +135,9 @@ pub(crate) mod operations {
     use curium_driver::hazard::AccessGuard;
     use curium_memory::LibraryMemory;
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("LibraryMemory::allocate", |fixture| {
             made(LibraryMemory::allocate(&fixture.stream, 256)?)
         }),
@@ -150,4 +150,6 @@ pub(crate) mod operations {
             made(memory)
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

@@ -68,7 +68,7 @@ impl AsDeviceSliceMut for Shrinking {
 
 /// The length and the address of the numbers are those of one view.
 #[test]
-fn generator_takes_one_view_of_its_output() -> Result {
+fn generator_takes_one_output_view() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let mut output = Shrinking {
@@ -140,7 +140,7 @@ fn registration_keeps_the_view_it_registered() -> Result {
 
 /// The workspace of a plan that was created in a capture is memory of the graph.
 #[test]
-fn plan_of_a_capture_is_refused_after_it() -> Result {
+fn captured_plan_is_refused_after_the_capture() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let other = test.stream();
@@ -163,7 +163,7 @@ fn plan_of_a_capture_is_refused_after_it() -> Result {
 
 /// As for a plan; also if the workspace is the library's own.
 #[test]
-fn blas_of_a_capture_is_refused_after_it() -> Result {
+fn captured_blas_is_refused_after_the_capture() -> Result {
     on_checked_simulator(|test| {
         for has_workspace in [true, false] {
             let stream = test.stream();
@@ -237,7 +237,7 @@ fn state_is_ordered<A: Algorithm>(
 }
 
 #[test]
-fn state_of_every_generator_is_ordered() -> Result {
+fn every_generator_state_is_ordered() -> Result {
     on_checked_simulator(|test| {
         let library = &curand();
         let stream = &test.stream();
@@ -260,7 +260,7 @@ fn state_of_every_generator_is_ordered() -> Result {
 
 /// The library may allocate the state again when the seed or the order changes, and the nodes of a graph contain its address.
 #[test]
-fn generator_of_a_graph_is_not_reconfigured() -> Result {
+fn captured_generator_is_not_reconfigured() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let mut output = DeviceBuffer::<f32>::zeroed(&stream, 256)?;
@@ -329,7 +329,7 @@ fn draw(random: &mut fastrand::Rng) -> usize {
 }
 
 #[test]
-fn extreme_shapes_of_plans_are_errors() -> Result {
+fn extreme_plan_shapes_are_errors() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let mut data = DeviceBuffer::<Complex32>::zeroed(&stream, 64)?;
@@ -381,7 +381,7 @@ fn layout(random: &mut fastrand::Rng) -> MatrixLayout {
 }
 
 #[test]
-fn extreme_shapes_of_blas_are_errors() -> Result {
+fn extreme_blas_shapes_are_errors() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let memory = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
@@ -448,7 +448,7 @@ fn extreme_operation(
 }
 
 #[test]
-fn extreme_shapes_of_products_are_errors() -> Result {
+fn extreme_product_shapes_are_errors() -> Result {
     on_checked_simulator(|test| {
         let lt = BlasLt::new(&cublaslt(), &test.context())?;
         let mut random = fastrand::Rng::with_seed(3);
@@ -606,7 +606,7 @@ fn operations_view_memory_once() -> Result {
 
 /// The rules for 8-bit floats compare leading dimensions in bytes.
 #[test]
-fn extreme_leading_dimensions_of_fp8_are_errors() -> Result {
+fn extreme_fp8_leading_dimensions_are_errors() -> Result {
     on_checked_simulator(|test| {
         let lt = BlasLt::new(&cublaslt(), &test.context())?;
         let a = TypedLayout::new::<float8::F8E4M3>(MatrixLayout::row_major(16, 16));
@@ -776,7 +776,7 @@ fn graph_drops_values_whose_drop_panics() -> Result {
 
 /// NCCL would keep an address that is mapped only while the graph runs.
 #[test]
-fn memory_of_a_graph_is_not_registered() -> Result {
+fn graph_memory_is_not_registered() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let nccl = nccl();
@@ -820,9 +820,13 @@ fn release_does_not_keep_a_group_waiting() -> Result {
             })?;
             let mut executable = graph.instantiate()?;
             thread::scope(|scope| {
-                let (nccl, stream, launching) = (&nccl, &stream, &launching);
-                let (first, second) = (&mut first, &mut second);
-                let (memory, other) = (&mut memory, &mut other);
+                let nccl = &nccl;
+                let stream = &stream;
+                let launching = &launching;
+                let first = &mut first;
+                let second = &mut second;
+                let memory = &mut memory;
+                let other = &mut other;
                 let (started, wait_for_start) = mpsc::channel();
                 let group = scope.spawn(move || {
                     nccl.group(|group| {

@@ -5,9 +5,9 @@ use curium_driver::{
     Error, Function, Image, ImageKind, JitOptions, LaunchConfig, Library, LinkInput, Linker, Module,
 };
 use curium_memory::DeviceBuffer;
-use curium_sim::{Config, Fault};
+use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{kernels, on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels, simulator_test};
 
 const CALLER: &str = "
 .version 7.8
@@ -45,151 +45,137 @@ const CALLEE: &str = "
 }
 ";
 
-fn ptx(text: &str) -> Image<'static> {
-    Image::from_ptx(text).expect("this is PTX")
+fn ptx(text: &str) -> TestResult<Image<'static>> {
+    Ok(Image::from_ptx(text)?)
 }
 
-#[test]
-fn code_of_several_texts_calls_each_other() {
-    on_driver(|test| {
-        let (stream, options) = (test.stream(), JitOptions::new());
-        let mut linker = Linker::new(stream.context(), &options).expect("a link can begin");
-        linker
-            .add_image("caller", &ptx(CALLER), &options)
-            .expect("the PTX is valid");
-        linker
-            .add_image("callee", &ptx(CALLEE), &options)
-            .expect("the PTX is valid");
-        let linked = linker.complete().expect("every name is defined");
-        // SAFETY: the linker produced the image.
-        let image = unsafe { Image::from_bytes(linked.as_bytes()) }
-            .expect("the linker creates complete images");
-        assert_eq!(image.kind(), ImageKind::Cubin);
-        let module = Module::from_image(stream.context(), &linked.image(), &options)
-            .expect("the image loads");
-        let library = Library::from_image(&stream, &image, &options).expect("the image loads");
-        linked.close().expect("the driver ends the link");
-        for kernel in [
-            module.kernel::<(&mut [u32], u32)>("store_twice"),
-            library.kernel("store_twice"),
-        ] {
-            let kernel = kernel.expect("the image has the kernel");
-            let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
-            // SAFETY: the kernel writes one word, which the buffer has.
-            unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 21)) }
-                .expect("it launches");
-            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [42]);
-        }
-    });
+#[driver_test]
+fn linked_texts_call_each_other(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let options = JitOptions::new();
+    let mut linker = Linker::new(stream.context(), &options)?;
+    linker.add_image("caller", &ptx(CALLER)?, &options)?;
+    linker.add_image("callee", &ptx(CALLEE)?, &options)?;
+    let linked = linker.complete()?;
+    // SAFETY: the linker produced the image.
+    let image = unsafe { Image::from_bytes(linked.as_bytes()) }?;
+    assert_eq!(image.kind(), ImageKind::Cubin);
+    let module = Module::from_image(stream.context(), &linked.image(), &options)?;
+    let library = Library::from_image(&stream, &image, &options)?;
+    linked.close()?;
+    for kernel in [
+        module.kernel::<(&mut [u32], u32)>("store_twice"),
+        library.kernel("store_twice"),
+    ] {
+        let kernel = kernel?;
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
+        // SAFETY: the kernel writes one word, which the buffer has.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 21)) }?;
+        assert_eq!(buffer.to_vec()?, [42]);
+    }
+    Ok(())
 }
 
-#[test]
-fn input_from_a_file_is_linked() {
-    on_driver(|test| {
-        let options = JitOptions::new();
-        let path = std::env::temp_dir().join(format!("curium-linker-{}.ptx", std::process::id()));
-        std::fs::write(&path, CALLEE).expect("the temporary folder can be written");
-        let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        linker
-            .add_image("caller", &ptx(CALLER), &options)
-            .expect("the PTX is valid");
-        // SAFETY: the file contains complete PTX.
-        unsafe { linker.add_file(LinkInput::Ptx, &path, &options) }.expect("the file is PTX");
-        std::fs::remove_file(&path).expect("the file is there");
-        // SAFETY: the file does not exist.
-        let error = unsafe { linker.add_file(LinkInput::Ptx, &path, &options) }
-            .expect_err("the file is gone");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_FILE_NOT_FOUND));
-        assert!(
-            error.to_string().contains(&path.display().to_string()),
-            "{error}"
-        );
-        linker.complete().expect("every name is defined");
-    });
+#[driver_test]
+fn input_from_a_file_is_linked(test: &TestDriver) -> TestResult {
+    let options = JitOptions::new();
+    let path = std::env::temp_dir().join(format!("curium-linker-{}.ptx", std::process::id()));
+    std::fs::write(&path, CALLEE)?;
+    let mut linker = Linker::new(&test.context(), &options)?;
+    linker.add_image("caller", &ptx(CALLER)?, &options)?;
+    // SAFETY: the file contains complete PTX.
+    unsafe { linker.add_file(LinkInput::Ptx, &path, &options) }?;
+    std::fs::remove_file(&path)?;
+    // SAFETY: the file does not exist.
+    let error =
+        unsafe { linker.add_file(LinkInput::Ptx, &path, &options) }.expect_err("the file is gone");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_FILE_NOT_FOUND));
+    assert!(
+        error.to_string().contains(&path.display().to_string()),
+        "{error}"
+    );
+    linker.complete()?;
+    Ok(())
 }
 
-#[test]
-fn undefined_name_is_an_error_with_the_log() {
-    on_driver(|test| {
-        let options = JitOptions::new();
-        let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        linker
-            .add_image("caller", &ptx(CALLER), &options)
-            .expect("the PTX is valid");
-        let error = linker.complete().expect_err("`twice` is not defined");
-        let Error::Call(error) = error else {
-            panic!("{error}")
-        };
-        assert!(
-            error
-                .log
-                .as_deref()
-                .is_some_and(|log| log.contains("twice")),
-            "{:?}",
-            error.log
-        );
-    });
+#[driver_test]
+fn undefined_name_is_an_error_with_the_log(test: &TestDriver) -> TestResult {
+    let options = JitOptions::new();
+    let mut linker = Linker::new(&test.context(), &options)?;
+    linker.add_image("caller", &ptx(CALLER)?, &options)?;
+    let error = linker.complete().expect_err("`twice` is not defined");
+    let Error::Call(error) = error else {
+        panic!("{error}")
+    };
+    assert!(
+        error
+            .log
+            .as_deref()
+            .is_some_and(|log| log.contains("twice")),
+        "{:?}",
+        error.log
+    );
+    Ok(())
 }
 
-#[test]
-fn input_that_is_broken_is_an_error_with_the_log_and_its_name() {
-    on_driver(|test| {
-        let options = JitOptions::new().with_verbose(true);
-        let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        let broken = kernels::SAXPY.replacen("fma.rn.f32", "fma.xx.f32", 1);
-        let error = linker
-            .add_image("broken saxpy", &ptx(&broken), &options)
-            .expect_err("the PTX is broken");
-        assert_eq!(error.function(), Some(Function::cuLinkAddData_v2));
-        assert!(
-            error.to_string().contains("input `broken saxpy`"),
-            "{error}"
-        );
-        let Error::Call(error) = error else {
-            panic!("{error}")
-        };
-        assert!(
-            error
-                .log
-                .as_deref()
-                .is_some_and(|log| log.contains("line ")),
-            "{:?}",
-            error.log
-        );
-    });
+/// An input that is broken is an error with the log and its name.
+#[driver_test]
+fn broken_input_is_named_with_the_log(test: &TestDriver) -> TestResult {
+    let options = JitOptions::new().with_verbose(true);
+    let mut linker = Linker::new(&test.context(), &options)?;
+    let broken = kernels::SAXPY.replacen("fma.rn.f32", "fma.xx.f32", 1);
+    let error = linker
+        .add_image("broken saxpy", &ptx(&broken)?, &options)
+        .expect_err("the PTX is broken");
+    assert_eq!(error.function(), Some(Function::cuLinkAddData_v2));
+    assert!(
+        error.to_string().contains("input `broken saxpy`"),
+        "{error}"
+    );
+    let Error::Call(error) = error else {
+        panic!("{error}")
+    };
+    assert!(
+        error
+            .log
+            .as_deref()
+            .is_some_and(|log| log.contains("line ")),
+        "{:?}",
+        error.log
+    );
+    Ok(())
 }
 
-#[test]
-fn link_that_the_driver_does_not_end_is_given_back() {
-    on_simulator(Config::new(), |test, simulator| {
-        let options = JitOptions::new();
-        let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        linker
-            .add_image("callee", &ptx(CALLEE), &options)
-            .expect("the PTX is valid");
-        let linked = linker.complete().expect("every name is defined");
-        simulator.inject(
-            Fault::on(Function::cuLinkDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
-        );
-        let (linked, error) = linked
-            .close()
-            .expect_err("the injected fault occurs")
-            .into_parts();
-        assert_eq!(error.function(), Some(Function::cuLinkDestroy));
-        assert_eq!(simulator.live_handles().links, 1);
-        assert!(!linked.as_bytes().is_empty());
-        drop(linked);
-        assert_eq!(simulator.live_handles().links, 0);
-    });
+#[simulator_test]
+fn link_that_the_driver_does_not_end_is_given_back(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let options = JitOptions::new();
+    let mut linker = Linker::new(&test.context(), &options)?;
+    linker.add_image("callee", &ptx(CALLEE)?, &options)?;
+    let linked = linker.complete()?;
+    simulator
+        .inject(Fault::on(Function::cuLinkDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+    let (linked, error) = linked
+        .close()
+        .expect_err("the injected fault occurs")
+        .into_parts();
+    assert_eq!(error.function(), Some(Function::cuLinkDestroy));
+    assert_eq!(simulator.live_handles().links, 1);
+    assert!(!linked.as_bytes().is_empty());
+    drop(linked);
+    assert_eq!(simulator.live_handles().links, 0);
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::{Image, JitOptions, LinkInput, Linker, Result};
     use curium_tests::kernels;
 
-    use crate::operations::{Fixture, Made, Operation, boxed, made, ptx_file};
+    use crate::operations::{Fixture, Made, Operation, Operations, boxed, made, ptx_file};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Linker::complete", |fixture| {
             let options = JitOptions::new();
             let mut linker = Linker::new(&fixture.context, &options)?;
@@ -223,6 +209,9 @@ pub(crate) mod operations {
         }),
         ("LinkedImage::close", |fixture| linked_and_closed(fixture)),
     ];
+
+    #[cfg(not(miri))]
+    inventory::submit! { Operations::Common(OPERATIONS) }
 
     fn linked_and_closed(fixture: &Fixture) -> Result<Made> {
         let options = JitOptions::new();

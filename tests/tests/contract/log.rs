@@ -1,12 +1,13 @@
 //! The driver's error log: [`LogReader`](curium_driver::LogReader), listeners, and log lines in errors.
 
 use std::ffi::{c_char, c_uint};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use curium_driver::{CudaVersion, Driver, Error, Function, LogLevel};
-use curium_sim::{Config, Fault};
+use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUlogIterator, CUresult};
-use curium_tests::{TestDriver, on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
+use parking_lot::Mutex;
 
 /// Returns the error of a call that fails on every driver.
 fn failure(test: &TestDriver) -> Error {
@@ -26,7 +27,7 @@ fn driver_log(error: &Error) -> Option<&str> {
 const TELLING: &str = "[11:07:41.060][77][CUDA][E] the ordinal is for later";
 
 /// Returns the driver of a test, with a log that always ends with [`TELLING`] and the description of the code.
-fn driver_with_a_telling_log(test: &TestDriver) -> Driver {
+fn driver_with_a_telling_log(test: &TestDriver) -> TestResult<Driver> {
     unsafe extern "C" fn dump(
         _: *mut CUlogIterator,
         text: *mut c_char,
@@ -45,7 +46,7 @@ fn driver_with_a_telling_log(test: &TestDriver) -> Driver {
     let mut api = test.driver().api().clone();
     api.cuLogsDumpToMemory = Some(dump);
     // SAFETY: the table is that of the test's driver with another log, and the driver is dropped with the test.
-    unsafe { Driver::from_api(api) }.expect("the simulator initializes")
+    Ok(unsafe { Driver::from_api(api) }?)
 }
 
 /// Returns `true` if the driver supports the log.
@@ -53,255 +54,224 @@ fn has_log(test: &TestDriver) -> bool {
     test.driver().has(Function::cuLogsCurrent)
 }
 
-#[test]
-fn error_contains_the_driver_log_of_its_call() {
-    on_simulator(Config::new(), |test, _| {
-        let driver = driver_with_a_telling_log(test);
-        let error = driver
-            .device(1_000)
-            .expect_err("there are not that many devices");
-        assert_eq!(driver_log(&error), Some(TELLING));
-        assert!(
-            error
-                .to_string()
-                .ends_with(&format!("\ndriver log: {TELLING}")),
-            "{error}"
-        );
-    });
+#[simulator_test]
+fn error_contains_its_driver_log(test: &TestDriver, _: &Simulator) -> TestResult {
+    let driver = driver_with_a_telling_log(test)?;
+    let error = driver
+        .device(1_000)
+        .expect_err("there are not that many devices");
+    assert_eq!(driver_log(&error), Some(TELLING));
+    assert!(
+        error
+            .to_string()
+            .ends_with(&format!("\ndriver log: {TELLING}")),
+        "{error}"
+    );
+    Ok(())
 }
 
-#[test]
-fn error_omits_log_lines_that_repeat_it() {
-    on_driver(|test| {
-        let error = failure(test);
-        let text = error.to_string();
-        assert_eq!(
-            text.matches("CUDA_ERROR_INVALID_DEVICE").count(),
-            1,
-            "{text}"
-        );
-        if test.simulator().is_some() {
-            assert_eq!(driver_log(&error), None, "{text}");
-        }
-    });
+#[driver_test]
+fn error_omits_log_lines_that_repeat_it(test: &TestDriver) {
+    let error = failure(test);
+    let text = error.to_string();
+    assert_eq!(
+        text.matches("CUDA_ERROR_INVALID_DEVICE").count(),
+        1,
+        "{text}"
+    );
+    if test.simulator().is_some() {
+        assert_eq!(driver_log(&error), None, "{text}");
+    }
 }
 
-#[test]
-fn error_of_a_lost_context_does_not_repeat_the_log_of_an_earlier_one() {
-    on_simulator(Config::new(), |test, simulator| {
-        let driver = driver_with_a_telling_log(test);
-        let failure = || {
-            simulator.inject(
-                Fault::on(Function::cuDeviceGet).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
-            );
-            driver.device(0).expect_err("the call fails")
-        };
-        assert_eq!(driver_log(&failure()), Some(TELLING));
-        assert_eq!(driver_log(&failure()), None);
-    });
-}
-
-#[test]
-fn error_takes_no_line_of_another_function() {
-    on_simulator(Config::new(), |test, simulator| {
-        let get = simulator.api().cuDeviceGet.expect("the simulator has it");
-        let mut device = 0;
-        // SAFETY: `device` is valid for writes.
-        let code = unsafe { get(&raw mut device, 2_000) };
-        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE);
-        simulator.inject(
-            Fault::on(Function::cuDeviceGetCount).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY),
-        );
-        let error = test.driver().device_count().expect_err("the call fails");
-        assert_eq!(driver_log(&error), None, "{error}");
-    });
-}
-
-#[test]
-fn log_is_read_only_when_a_call_has_failed_and_is_not_observed() {
-    on_simulator(Config::new(), |test, simulator| {
-        let dump = Function::cuLogsDumpToMemory;
-        test.assert_calls(dump, 0, || {
-            test.device().name().expect("the device has a name")
-        });
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let eye = Arc::clone(&seen);
-        let guard = curium_driver::observe_calls(move |call: &curium_driver::Call<'_>| {
-            eye.lock().expect("no panic").push(call.function);
-        });
-        test.assert_calls(dump, 1, || failure(test));
-        drop(guard);
-        assert!(!seen.lock().expect("no panic").contains(&dump));
-        assert_eq!(
-            simulator.calls(Function::cuLogsCurrent),
-            1,
-            "the end of the log is queried once"
-        );
-    });
-}
-
-#[test]
-fn log_that_cannot_be_read_does_not_change_the_error() {
-    on_simulator(Config::new(), |test, simulator| {
+/// An error of a lost context does not repeat the log of an earlier one.
+#[simulator_test]
+fn lost_context_error_repeats_no_log(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let driver = driver_with_a_telling_log(test)?;
+    let failure = || {
         simulator
-            .inject(Fault::on(Function::cuLogsDumpToMemory).returns(CUresult::CUDA_ERROR_UNKNOWN));
-        let error = failure(test);
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
-        assert_eq!(driver_log(&error), None);
-    });
+            .inject(Fault::on(Function::cuDeviceGet).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+        driver.device(0).expect_err("the call fails")
+    };
+    assert_eq!(driver_log(&failure()), Some(TELLING));
+    assert_eq!(driver_log(&failure()), None);
+    Ok(())
 }
 
-#[test]
-fn driver_without_a_log_gives_errors_without_one() {
-    on_simulator(
-        Config::new().with_driver_version(CudaVersion::new(12, 8)),
-        |test, _| {
-            assert_eq!(driver_log(&failure(test)), None);
-            let error = test
-                .driver()
-                .log_reader()
-                .expect_err("the driver is too old");
-            assert!(
-                error
-                    .to_string()
-                    .contains("cuLogsCurrent needs a driver for CUDA 12.9"),
-                "{error}"
-            );
-        },
+#[simulator_test]
+fn error_takes_only_its_own_log_lines(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let get = simulator.api().cuDeviceGet.ok_or("the simulator has it")?;
+    let mut device = 0;
+    // SAFETY: `device` is valid for writes.
+    let code = unsafe { get(&raw mut device, 2_000) };
+    assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE);
+    simulator.inject(
+        Fault::on(Function::cuDeviceGetCount).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY),
+    );
+    let error = test.driver().device_count().expect_err("the call fails");
+    assert_eq!(driver_log(&error), None, "{error}");
+    Ok(())
+}
+
+/// A log is read only when a call has failed and is not observed.
+#[simulator_test]
+fn log_is_read_after_failures_only(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let dump = Function::cuLogsDumpToMemory;
+    test.assert_calls(dump, 0, || -> TestResult<_> { Ok(test.device().name()?) })?;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let eye = Arc::clone(&seen);
+    let guard = curium_driver::observe_calls(move |call: &curium_driver::Call<'_>| {
+        eye.lock().push(call.function);
+    });
+    test.assert_calls(dump, 1, || failure(test));
+    drop(guard);
+    assert!(!seen.lock().contains(&dump));
+    assert_eq!(
+        simulator.calls(Function::cuLogsCurrent),
+        1,
+        "the end of the log is queried once"
+    );
+    Ok(())
+}
+
+#[simulator_test]
+fn log_that_cannot_be_read_does_not_change_the_error(test: &TestDriver, simulator: &Simulator) {
+    simulator.inject(Fault::on(Function::cuLogsDumpToMemory).returns(CUresult::CUDA_ERROR_UNKNOWN));
+    let error = failure(test);
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
+    assert_eq!(driver_log(&error), None);
+}
+
+#[simulator_test(Config::new().with_driver_version(CudaVersion::new(12, 8)))]
+fn driver_without_a_log_gives_errors_without_one(test: &TestDriver, _: &Simulator) {
+    assert_eq!(driver_log(&failure(test)), None);
+    let error = test
+        .driver()
+        .log_reader()
+        .expect_err("the driver is too old");
+    assert!(
+        error
+            .to_string()
+            .contains("cuLogsCurrent needs a driver for CUDA 12.9"),
+        "{error}"
     );
 }
 
-#[test]
-fn reader_reads_each_line_once() {
-    on_simulator(Config::new(), |test, _| {
-        let mut log = test.driver().log_reader().expect("the driver has a log");
-        assert_eq!(log.read().expect("it can be read"), "");
-        drop(failure(test));
-        assert!(log.read().expect("it can be read").contains("cuDeviceGet"));
-        assert_eq!(log.read().expect("it can be read"), "");
-        let mut all = test.driver().log_from_start();
-        assert!(all.read().expect("it can be read").contains("cuDeviceGet"));
-        assert_eq!(
-            all.read().expect("it can be read"),
-            "",
-            "it continues where it stopped"
-        );
-    });
+#[simulator_test]
+fn reader_reads_each_line_once(test: &TestDriver, _: &Simulator) -> TestResult {
+    let mut log = test.driver().log_reader()?;
+    assert_eq!(log.read()?, "");
+    drop(failure(test));
+    assert!(log.read()?.contains("cuDeviceGet"));
+    assert_eq!(log.read()?, "");
+    let mut all = test.driver().log_from_start();
+    assert!(all.read()?.contains("cuDeviceGet"));
+    assert_eq!(all.read()?, "", "it continues where it stopped");
+    Ok(())
 }
 
-#[test]
-fn reader_writes_a_file_and_names_one_that_it_cannot_write() {
-    on_simulator(Config::new(), |test, _| {
-        let mut log = test.driver().log_reader().expect("the driver has a log");
-        drop(failure(test));
-        let path = std::env::temp_dir().join(format!("curium-log-{}", std::process::id()));
-        log.write_to(&path).expect("the folder is writable");
-        let text = std::fs::read_to_string(&path).expect("the file is there");
-        std::fs::remove_file(&path).expect("the test owns the file");
-        assert!(text.contains("cuDeviceGet"), "{text}");
-        let error = log
-            .write_to("/no/such/folder/log")
-            .expect_err("the folder is not there");
-        assert!(error.to_string().contains("/no/such/folder/log"), "{error}");
-        let error = log.write_to("a\0b").expect_err("no path has a NUL");
-        assert!(error.to_string().contains("LogReader::write_to"), "{error}");
-    });
+/// A reader writes a file and names one that it cannot write.
+#[simulator_test]
+fn reader_names_a_file_that_it_cannot_write(test: &TestDriver, _: &Simulator) -> TestResult {
+    let mut log = test.driver().log_reader()?;
+    drop(failure(test));
+    let path = std::env::temp_dir().join(format!("curium-log-{}", std::process::id()));
+    log.write_to(&path)?;
+    let text = std::fs::read_to_string(&path)?;
+    std::fs::remove_file(&path)?;
+    assert!(text.contains("cuDeviceGet"), "{text}");
+    let error = log
+        .write_to("/no/such/folder/log")
+        .expect_err("the folder is not there");
+    assert!(error.to_string().contains("/no/such/folder/log"), "{error}");
+    let error = log.write_to("a\0b").expect_err("no path has a NUL");
+    assert!(error.to_string().contains("LogReader::write_to"), "{error}");
+    Ok(())
 }
 
-#[test]
-fn callback_runs_for_failures_until_the_listener_is_dropped() {
-    on_simulator(Config::new(), |test, _| {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let ear = Arc::clone(&heard);
-        let listener = test.driver().on_log(move |level, text| {
-            ear.lock().expect("no panic").push((level, text.to_owned()));
-        });
-        let listener = listener.expect("the driver accepts a callback");
-        drop(failure(test));
-        drop(listener);
-        drop(failure(test));
-        let heard = std::mem::take(&mut *heard.lock().expect("no panic"));
-        // One failure may be logged in several lines; the last names the function.
-        let named = heard
-            .iter()
-            .filter(|(level, text)| *level == LogLevel::Error && text.contains("cuDeviceGet"));
-        assert_eq!(named.count(), 1, "{heard:?}");
+/// A callback runs for failures until the listener is dropped.
+#[simulator_test]
+fn callback_runs_until_the_listener_drops(test: &TestDriver, _: &Simulator) -> TestResult {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    let listener = test.driver().on_log(move |level, text| {
+        ear.lock().push((level, text.to_owned()));
     });
+    let listener = listener?;
+    drop(failure(test));
+    drop(listener);
+    drop(failure(test));
+    let heard = std::mem::take(&mut *heard.lock());
+    // One failure may be logged in several lines; the last names the function.
+    let named = heard
+        .iter()
+        .filter(|(level, text)| *level == LogLevel::Error && text.contains("cuDeviceGet"));
+    assert_eq!(named.count(), 1, "{heard:?}");
+    Ok(())
 }
 
-#[test]
-fn panic_of_a_listener_ends_there() {
-    on_driver(|test| {
-        if !has_log(test) {
-            return;
-        }
-        let listener = test
-            .driver()
-            .on_log(|_, _| panic!("this panic is part of the test"));
-        let listener = listener.expect("the driver accepts a callback");
-        assert_eq!(
-            failure(test).code(),
-            Some(CUresult::CUDA_ERROR_INVALID_DEVICE)
-        );
-        listener.close().expect("the driver agrees");
-    });
+#[driver_test]
+fn listener_panic_ends_there(test: &TestDriver) -> TestResult {
+    if !has_log(test) {
+        return Ok(());
+    }
+    let listener = test
+        .driver()
+        .on_log(|_, _| panic!("this panic is part of the test"));
+    let listener = listener?;
+    assert_eq!(
+        failure(test).code(),
+        Some(CUresult::CUDA_ERROR_INVALID_DEVICE)
+    );
+    listener.close()?;
+    Ok(())
 }
 
-#[test]
-fn listener_that_the_driver_keeps_is_given_back_silent() {
-    on_simulator(Config::new(), |test, simulator| {
-        let heard = Arc::new(Mutex::new(0));
-        let ear = Arc::clone(&heard);
-        let listener = test
-            .driver()
-            .on_log(move |_, _| *ear.lock().expect("no panic") += 1);
-        let listener = listener.expect("the driver accepts a callback");
-        let function = Function::cuLogsUnregisterCallback;
-        simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
-        let (listener, error) = listener
-            .close()
-            .expect_err("the injected fault occurs")
-            .into_parts();
-        assert_eq!(error.function(), Some(function));
-        drop(failure(test));
-        assert_eq!(*heard.lock().expect("no panic"), 0);
-        drop(listener);
-    });
+/// A listener that the driver keeps is returned silent.
+#[simulator_test]
+fn unregistration_failure_silences_the_listener(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let heard = Arc::new(Mutex::new(0));
+    let ear = Arc::clone(&heard);
+    let listener = test.driver().on_log(move |_, _| *ear.lock() += 1);
+    let listener = listener?;
+    let function = Function::cuLogsUnregisterCallback;
+    simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
+    let (listener, error) = listener
+        .close()
+        .expect_err("the injected fault occurs")
+        .into_parts();
+    assert_eq!(error.function(), Some(function));
+    drop(failure(test));
+    assert_eq!(*heard.lock(), 0);
+    drop(listener);
+    Ok(())
 }
 
 /// The content of the log after a failure is unspecified.
-#[test]
-fn log_of_any_driver_is_read_written_and_listened_to() {
-    on_driver(|test| {
-        if !has_log(test) {
-            return;
-        }
-        let listener = test
-            .driver()
-            .on_log(|_, _| {})
-            .expect("the driver accepts a callback");
-        let mut log = test.driver().log_reader().expect("the driver has a log");
-        drop(failure(test));
-        log.read().expect("it can be read");
-        assert_eq!(
-            log.read().expect("it can be read"),
-            "",
-            "each line is read once"
-        );
-        let path = std::env::temp_dir().join(format!("curium-whole-log-{}", std::process::id()));
-        test.driver()
-            .log_from_start()
-            .write_to(&path)
-            .expect("the folder is writable");
-        std::fs::remove_file(&path).expect("the file is there");
-        listener.close().expect("the driver agrees");
-    });
+#[driver_test]
+fn every_driver_log_is_read_and_written(test: &TestDriver) -> TestResult {
+    if !has_log(test) {
+        return Ok(());
+    }
+    let listener = test.driver().on_log(|_, _| {})?;
+    let mut log = test.driver().log_reader()?;
+    drop(failure(test));
+    log.read()?;
+    assert_eq!(log.read()?, "", "each line is read once");
+    let path = std::env::temp_dir().join(format!("curium-whole-log-{}", std::process::id()));
+    test.driver().log_from_start().write_to(&path)?;
+    std::fs::remove_file(&path)?;
+    listener.close()?;
+    Ok(())
 }
 
 pub(crate) mod operations {
-    use crate::operations::{Operation, boxed, made};
+    use crate::operations::{Operation, Operations, boxed, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Driver::log_reader", |fixture| {
             made(fixture.driver.log_reader()?)
         }),
@@ -327,4 +297,6 @@ pub(crate) mod operations {
                 .map(boxed)
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

@@ -4,32 +4,31 @@ use std::sync::OnceLock;
 
 use curium_driver::{AttachMode, Driver, Function, Graph, LaunchConfig, Library};
 use curium_memory::{MemoryLocation, UnifiedBuffer, unified};
-use curium_sim::{Config, Fault};
+use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{Api, CUdevice, CUdevice_attribute, CUresult, CudaVersion};
-use curium_tests::{Gate, TestDriver, kernels, on_simulator};
+use curium_tests::{
+    Gate, TestDriver, TestResult, driver_test, kernels, on_simulator, simulator_test,
+};
 
-#[test]
-fn range_of_an_enqueued_prefetch_is_in_use_after_another_failed() {
-    on_simulator(
-        Config::new().with_driver_version(CudaVersion::new(12, 8)),
-        |test, simulator| {
-            let (first_stream, second_stream, stream) =
-                (test.stream(), test.stream(), test.stream());
-            let first = UnifiedBuffer::<u8>::zeroed(&first_stream, 4096).expect("memory suffices");
-            let second =
-                UnifiedBuffer::<u8>::zeroed(&second_stream, 4096).expect("memory suffices");
-            let fault = Fault::on(Function::cuMemPrefetchAsync_v2).call(2);
-            simulator.inject(fault.returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-            let ranges = [
-                (first.as_slice(), MemoryLocation::Host),
-                (second.as_slice(), MemoryLocation::Host),
-            ];
-            unified::prefetch(&stream, &ranges).expect_err("the second prefetch fails");
-            // Each waits for its own stream, and the first for the stream that uses it.
-            test.assert_calls(Function::cuStreamSynchronize, 1, || drop(second));
-            test.assert_calls(Function::cuStreamSynchronize, 2, || drop(first));
-        },
-    );
+/// A range of an enqueued prefetch is in use after another failed.
+#[simulator_test(Config::new().with_driver_version(CudaVersion::new(12, 8)))]
+fn enqueued_prefetch_range_stays_in_use(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let first_stream = test.stream();
+    let second_stream = test.stream();
+    let stream = test.stream();
+    let first = UnifiedBuffer::<u8>::zeroed(&first_stream, 4096)?;
+    let second = UnifiedBuffer::<u8>::zeroed(&second_stream, 4096)?;
+    let fault = Fault::on(Function::cuMemPrefetchAsync_v2).call(2);
+    simulator.inject(fault.returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+    let ranges = [
+        (first.as_slice(), MemoryLocation::Host),
+        (second.as_slice(), MemoryLocation::Host),
+    ];
+    unified::prefetch(&stream, &ranges).expect_err("the second prefetch fails");
+    // Each waits for its own stream, and the first for the stream that uses it.
+    test.assert_calls(Function::cuStreamSynchronize, 1, || drop(second));
+    test.assert_calls(Function::cuStreamSynchronize, 2, || drop(first));
+    Ok(())
 }
 
 /// The simulator's own function, called by [`not_concurrent_on_device_1`].
@@ -53,182 +52,146 @@ unsafe extern "C" fn not_concurrent_on_device_1(
     code
 }
 
-#[test]
-fn host_may_use_managed_memory_only_if_every_device_allows_it() {
-    on_simulator(Config::new().with_devices(2), |_, simulator| {
-        let mut api = simulator.api();
-        DEVICE_ATTRIBUTE
-            .set(simulator.api())
-            .map_err(drop)
-            .expect("one test sets it");
-        api.cuDeviceGetAttribute = Some(not_concurrent_on_device_1);
-        // SAFETY: the functions are the simulator's, which outlives the driver, and one that returns values a driver
-        // may return.
-        let driver = unsafe { Driver::from_api(api) }.expect("the simulator initializes");
-        let stream = driver
-            .device(0)
-            .and_then(|device| device.primary_context()?.stream())
-            .expect("there is a device");
-        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-        let error = buffer
-            .host_view()
-            .map(drop)
-            .expect_err("the other device may work");
-        assert!(
-            error.to_string().contains("no concurrent managed access"),
-            "{error}"
-        );
-        buffer
-            .host_view_mut()
-            .expect("the buffer is attached to the host")
-            .fill(0);
-        assert_eq!(
-            buffer.as_slice().to_vec().expect("the buffer can be read"),
-            [0; 4]
-        );
-    });
+/// The host may use managed memory only if every device allows it.
+#[simulator_test(Config::new().with_devices(2))]
+fn host_view_requires_every_device(_: &TestDriver, simulator: &Simulator) -> TestResult {
+    let mut api = simulator.api();
+    DEVICE_ATTRIBUTE
+        .set(simulator.api())
+        .map_err(drop)
+        .expect("one test sets it");
+    api.cuDeviceGetAttribute = Some(not_concurrent_on_device_1);
+    // SAFETY: the functions are the simulator's, which outlives the driver, and one that returns values a driver
+    // may return.
+    let driver = unsafe { Driver::from_api(api) }?;
+    let stream = driver
+        .device(0)
+        .and_then(|device| device.primary_context()?.stream())?;
+    let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4)?;
+    let error = buffer
+        .host_view()
+        .map(drop)
+        .expect_err("the other device may work");
+    assert!(
+        error.to_string().contains("no concurrent managed access"),
+        "{error}"
+    );
+    buffer.host_view_mut()?.fill(0);
+    assert_eq!(buffer.as_slice().to_vec()?, [0; 4]);
+    Ok(())
 }
 
 /// Runs `test` on a device without concurrent managed access, as on Windows.
-fn without_concurrent_access(test: impl FnOnce(&TestDriver, &curium_sim::Simulator)) {
-    on_simulator(
-        Config::new().with_concurrent_managed_access(false),
-        |driver, simulator| test(driver, simulator),
-    );
+fn without_concurrent_access(
+    test: impl FnOnce(&TestDriver, &Simulator) -> TestResult,
+) -> TestResult {
+    on_simulator(Config::new().with_concurrent_managed_access(false), test)
 }
 
-#[test]
-fn host_view_mut_attaches_buffer_to_the_host_without_concurrent_access() {
-    without_concurrent_access(|test, _| {
-        let (stream, other) = (test.stream(), test.stream());
-        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-        let gate = Gate::on(&other);
-        test.assert_calls(Function::cuStreamAttachMemAsync, 2, || {
-            let mut view = buffer
-                .host_view_mut()
-                .expect("work on other memory does not conflict");
-            view[1] = 7;
-        });
-        buffer
-            .as_slice_mut()
-            .slice(2..)
-            .expect("it fits")
-            .fill(5)
-            .expect("memory can be filled");
-        assert_eq!(
-            buffer.host_view_mut().expect("the work ends")[..],
-            [0, 7, 5, 5]
+/// `host_view_mut` attaches the buffer to the host without concurrent access.
+#[driver_test(without_concurrent_access)]
+fn host_view_mut_attaches_the_buffer(test: &TestDriver, _: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let other = test.stream();
+    let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4)?;
+    let gate = Gate::on(&other);
+    test.assert_calls(Function::cuStreamAttachMemAsync, 2, || -> TestResult<_> {
+        let mut view = buffer.host_view_mut()?;
+        view[1] = 7;
+        Ok(())
+    })?;
+    buffer.as_slice_mut().slice(2..)?.fill(5)?;
+    assert_eq!(buffer.host_view_mut()?[..], [0, 7, 5, 5]);
+    buffer.as_slice_mut().fill_on(&other, 9)?;
+    gate.open();
+    assert_eq!(buffer.as_slice().to_vec()?, [9; 4]);
+    Ok(())
+}
+
+/// A host view needs an attachment without concurrent access.
+#[driver_test(without_concurrent_access)]
+fn host_view_requires_an_attachment(test: &TestDriver, _: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let other = test.stream();
+    let mut buffer = UnifiedBuffer::from_slice(&stream, &[3_u32; 4])?;
+    let refused = |buffer: &UnifiedBuffer<u32>| {
+        let error = buffer
+            .host_view()
+            .map(drop)
+            .expect_err("kernels may read the buffer meanwhile");
+        assert!(error.function().is_none(), "{error}");
+        assert!(
+            ["`host_view_mut`", "`AttachMode::Host`"]
+                .iter()
+                .all(|way| error.to_string().contains(way)),
+            "{error}"
         );
-        buffer
-            .as_slice_mut()
-            .fill_on(&other, 9)
-            .expect("memory can be filled");
-        gate.open();
-        assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [9; 4]);
-    });
+    };
+    stream.synchronize()?;
+    refused(&buffer);
+    // SAFETY: no device accesses the buffer until it is attached to all streams.
+    unsafe { buffer.attach(&other, AttachMode::Host) }?;
+    test.assert_calls(Function::cuStreamAttachMemAsync, 0, || -> TestResult<_> {
+        assert_eq!(buffer.host_view()?[..], [3; 4]);
+        buffer.host_view_mut()?.fill(4);
+        Ok(())
+    })?;
+    // SAFETY: only this stream accesses the buffer, and it is idle while the views exist.
+    unsafe { buffer.attach(&other, AttachMode::Stream) }?;
+    buffer.as_slice_mut().fill_on(&other, 6)?;
+    assert_eq!(buffer.host_view()?[..], [6; 4]);
+    assert_eq!(buffer.host_view_mut()?[..], [6; 4]);
+    // SAFETY: every stream may access it from here on.
+    unsafe { buffer.attach(&other, AttachMode::Global) }?;
+    refused(&buffer);
+    Ok(())
 }
 
-#[test]
-fn host_view_needs_an_attachment_without_concurrent_access() {
-    without_concurrent_access(|test, _| {
-        let (stream, other) = (test.stream(), test.stream());
-        let mut buffer = UnifiedBuffer::from_slice(&stream, &[3_u32; 4]).expect("memory suffices");
-        let refused = |buffer: &UnifiedBuffer<u32>| {
-            let error = buffer
-                .host_view()
-                .map(drop)
-                .expect_err("kernels may read the buffer meanwhile");
-            assert!(error.function().is_none(), "{error}");
-            assert!(
-                ["`host_view_mut`", "`AttachMode::Host`"]
-                    .iter()
-                    .all(|way| error.to_string().contains(way)),
-                "{error}"
-            );
-        };
-        stream.synchronize().expect("the work ends");
-        refused(&buffer);
-        // SAFETY: no device accesses the buffer until it is attached to all streams.
-        unsafe { buffer.attach(&other, AttachMode::Host) }.expect("the memory is managed");
-        test.assert_calls(Function::cuStreamAttachMemAsync, 0, || {
-            assert_eq!(
-                buffer.host_view().expect("the host may read it")[..],
-                [3; 4]
-            );
+/// A host view of leased memory is attached and returned to the graph.
+#[driver_test(without_concurrent_access)]
+fn leased_host_view_is_returned_to_the_graph(test: &TestDriver, _: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4)?;
+    let graph = Graph::capture(&test.context(), |scope| {
+        buffer.as_slice_mut().fill_on(scope, 8)
+    })?;
+    let mut graph = graph.instantiate()?;
+    {
+        let _view = buffer.host_view_mut()?;
+        graph
+            .launch(&stream)
+            .expect_err("the host accesses the memory");
+    }
+    graph.launch(&stream)?;
+    assert_eq!(buffer.host_view_mut()?[..], [8; 4]);
+    Ok(())
+}
+
+/// A host view that cannot be attached or waited for does not change the buffer.
+#[driver_test(without_concurrent_access)]
+fn failed_host_view_keeps_the_buffer(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let mut buffer = UnifiedBuffer::from_slice(&stream, &[1_u32; 4])?;
+    for (function, attached) in [
+        (Function::cuStreamAttachMemAsync, 1),
+        (Function::cuStreamSynchronize, 2),
+    ] {
+        simulator.inject(
+            Fault::on(function)
+                .call(1)
+                .returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        );
+        let error = test.assert_calls(Function::cuStreamAttachMemAsync, attached, || {
             buffer
                 .host_view_mut()
-                .expect("the host may write it")
-                .fill(4);
+                .map(drop)
+                .expect_err("the call fails")
         });
-        // SAFETY: only this stream accesses the buffer, and it is idle while the views exist.
-        unsafe { buffer.attach(&other, AttachMode::Stream) }.expect("the memory is managed");
-        buffer
-            .as_slice_mut()
-            .fill_on(&other, 6)
-            .expect("memory can be filled");
-        assert_eq!(
-            buffer.host_view().expect("the stream becomes idle")[..],
-            [6; 4]
-        );
-        assert_eq!(
-            buffer.host_view_mut().expect("the stream is idle")[..],
-            [6; 4]
-        );
-        // SAFETY: every stream may access it from here on.
-        unsafe { buffer.attach(&other, AttachMode::Global) }.expect("the memory is managed");
-        refused(&buffer);
-    });
-}
-
-#[test]
-fn host_view_of_leased_memory_is_attached_and_given_back_to_the_graph() {
-    without_concurrent_access(|test, _| {
-        let stream = test.stream();
-        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-        let graph = Graph::capture(&test.context(), |scope| {
-            buffer.as_slice_mut().fill_on(scope, 8)
-        })
-        .expect("it can be captured");
-        let mut graph = graph.instantiate().expect("the graph is valid");
-        {
-            let _view = buffer.host_view_mut().expect("no other view exists");
-            graph
-                .launch(&stream)
-                .expect_err("the host accesses the memory");
-        }
-        graph.launch(&stream).expect("the view is dropped");
-        assert_eq!(buffer.host_view_mut().expect("the work ends")[..], [8; 4]);
-    });
-}
-
-#[test]
-fn host_view_that_cannot_be_attached_or_waited_for_does_not_change_the_buffer() {
-    without_concurrent_access(|test, simulator| {
-        let stream = test.stream();
-        let mut buffer = UnifiedBuffer::from_slice(&stream, &[1_u32; 4]).expect("memory suffices");
-        for (function, attached) in [
-            (Function::cuStreamAttachMemAsync, 1),
-            (Function::cuStreamSynchronize, 2),
-        ] {
-            simulator.inject(
-                Fault::on(function)
-                    .call(1)
-                    .returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
-            );
-            let error = test.assert_calls(Function::cuStreamAttachMemAsync, attached, || {
-                buffer
-                    .host_view_mut()
-                    .map(drop)
-                    .expect_err("the call fails")
-            });
-            assert_eq!(error.function(), Some(function), "{error}");
-            simulator.clear_faults();
-            assert_eq!(
-                buffer.host_view_mut().expect("the next one succeeds")[..],
-                [1; 4]
-            );
-        }
-    });
+        assert_eq!(error.function(), Some(function), "{error}");
+        simulator.clear_faults();
+        assert_eq!(buffer.host_view_mut()?[..], [1; 4]);
+    }
+    Ok(())
 }
 
 /// Forgets a view of `buffer`, which leaves it attached to the host.
@@ -238,134 +201,122 @@ fn forget_view(test: &TestDriver, buffer: &mut UnifiedBuffer<u32>) {
     });
 }
 
-#[test]
-fn next_operation_of_a_device_ends_the_attachment_of_a_view_that_was_forgotten() {
-    without_concurrent_access(|test, _| {
-        let (stream, other) = (test.stream(), test.stream());
-        let library = Library::from_ptx(test.driver(), kernels::FILL)
-            .expect("the kernel accesses only its arguments");
-        let fill = library
-            .kernel::<(&mut [u32], u32, u32)>("fill")
-            .expect("the library has the kernel");
-        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-        let mut copy = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-        for stream in [&stream, &other] {
-            // Once, and not again.
-            forget_view(test, &mut buffer);
-            test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
-                // SAFETY: the kernel writes as many elements as its argument, which the buffer has.
-                unsafe { fill.launch(stream, LaunchConfig::for_elements(4), (&mut buffer, 3, 4)) }
-                    .expect("it runs");
-                buffer
-                    .as_slice_mut()
-                    .fill_on(stream, 5)
-                    .expect("memory can be filled");
-            });
-            forget_view(test, &mut buffer);
-            test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
-                copy.as_slice_mut()
-                    .copy_from_device_on(stream, &buffer)
-                    .expect("memory can be copied");
-                assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [5; 4]);
-            });
-        }
+/// Next operation of a device ends the attachment of a view that was forgotten.
+#[driver_test(without_concurrent_access)]
+fn device_operation_ends_a_forgotten_attachment(test: &TestDriver, _: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let other = test.stream();
+    let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+    let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
+    let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4)?;
+    let mut copy = UnifiedBuffer::<u32>::zeroed(&stream, 4)?;
+    for stream in [&stream, &other] {
+        // Once, and not again.
         forget_view(test, &mut buffer);
-        test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
-            let graph = Graph::capture(&test.context(), |scope| {
-                buffer.as_slice_mut().fill_on(scope, 8)
-            })
-            .expect("it can be captured");
-            let mut graph = graph.instantiate().expect("the graph is valid");
-            graph.launch(&stream).expect("nothing else uses the buffer");
-        });
-        assert_eq!(buffer.host_view_mut().expect("the work ends")[..], [8; 4]);
-    });
-}
-
-#[test]
-fn attachment_that_could_not_end_with_its_view_ends_before_the_next_operation() {
-    without_concurrent_access(|test, simulator| {
-        let stream = test.stream();
-        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-        let view = buffer.host_view_mut().expect("nothing uses the buffer");
-        let fails = || {
-            Fault::on(Function::cuStreamAttachMemAsync)
-                .returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM)
-        };
-        simulator.inject(fails());
-        drop(view);
-        simulator.inject(fails());
-        let error = buffer
-            .as_slice_mut()
-            .fill(1)
-            .expect_err("the buffer is still attached to the host");
-        assert_eq!(
-            error.function(),
-            Some(Function::cuStreamAttachMemAsync),
-            "{error}"
-        );
-        test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
-            buffer.as_slice_mut().fill(2).expect("both calls fail");
-        });
-        assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [2; 4]);
-    });
-}
-
-#[test]
-fn managed_memory_is_not_prefetched_to_a_device_without_concurrent_access() {
-    without_concurrent_access(|test, _| {
-        let stream = test.stream();
-        let buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-        let error = buffer
-            .prefetch(&stream, .., MemoryLocation::from(&test.device()))
-            .expect_err("the device cannot fault");
-        assert_eq!(
-            error.code(),
-            Some(CUresult::CUDA_ERROR_INVALID_DEVICE),
-            "{error}"
-        );
-        buffer
-            .prefetch(&stream, .., MemoryLocation::Host)
-            .expect("the host can");
-    });
-}
-
-#[test]
-fn graph_is_not_launched_while_its_memory_is_attached_to_the_host_for_a_view_that_is_gone() {
-    without_concurrent_access(|test, simulator| {
-        let stream = test.stream();
-        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        test.assert_calls(Function::cuStreamAttachMemAsync, 1, || -> TestResult<_> {
+            // SAFETY: the kernel writes as many elements as its argument, which the buffer has.
+            unsafe { fill.launch(stream, LaunchConfig::for_elements(4), (&mut buffer, 3, 4)) }?;
+            buffer.as_slice_mut().fill_on(stream, 5)?;
+            Ok(())
+        })?;
+        forget_view(test, &mut buffer);
+        test.assert_calls(Function::cuStreamAttachMemAsync, 1, || -> TestResult<_> {
+            copy.as_slice_mut().copy_from_device_on(stream, &buffer)?;
+            assert_eq!(buffer.as_slice().to_vec()?, [5; 4]);
+            Ok(())
+        })?;
+    }
+    forget_view(test, &mut buffer);
+    test.assert_calls(Function::cuStreamAttachMemAsync, 1, || -> TestResult<_> {
         let graph = Graph::capture(&test.context(), |scope| {
             buffer.as_slice_mut().fill_on(scope, 8)
-        })
-        .expect("it can be captured");
-        let mut graph = graph.instantiate().expect("the graph is valid");
-        for is_forgotten in [false, true] {
-            let view = buffer.host_view_mut().expect("nothing uses the buffer");
-            if is_forgotten {
-                std::mem::forget(view);
-            } else {
-                simulator.inject(
-                    Fault::on(Function::cuStreamAttachMemAsync)
-                        .returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
-                );
-                drop(view);
-            }
-            let error = graph
-                .launch(&stream)
-                .expect_err("the host may access the memory");
-            assert!(error.to_string().contains("the host has a view"), "{error}");
-            buffer
-                .host_view_mut()
-                .expect("the last view is gone")
-                .fill(1);
-            graph.launch(&stream).expect("no view exists");
-            assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [8; 4]);
+        })?;
+        let mut graph = graph.instantiate()?;
+        graph.launch(&stream)?;
+        Ok(())
+    })?;
+    assert_eq!(buffer.host_view_mut()?[..], [8; 4]);
+    Ok(())
+}
+
+/// An attachment that could not end with its view ends before the next operation.
+#[driver_test(without_concurrent_access)]
+fn failed_detachment_is_retried(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4)?;
+    let view = buffer.host_view_mut()?;
+    let fails = || {
+        Fault::on(Function::cuStreamAttachMemAsync).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM)
+    };
+    simulator.inject(fails());
+    drop(view);
+    simulator.inject(fails());
+    let error = buffer
+        .as_slice_mut()
+        .fill(1)
+        .expect_err("the buffer is still attached to the host");
+    assert_eq!(
+        error.function(),
+        Some(Function::cuStreamAttachMemAsync),
+        "{error}"
+    );
+    test.assert_calls(Function::cuStreamAttachMemAsync, 1, || -> TestResult<_> {
+        buffer.as_slice_mut().fill(2)?;
+        Ok(())
+    })?;
+    assert_eq!(buffer.as_slice().to_vec()?, [2; 4]);
+    Ok(())
+}
+
+/// Managed memory is not prefetched to a device without concurrent access.
+#[driver_test(without_concurrent_access)]
+fn prefetch_requires_concurrent_access(test: &TestDriver, _: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4)?;
+    let error = buffer
+        .prefetch(&stream, .., MemoryLocation::from(&test.device()))
+        .expect_err("the device cannot fault");
+    assert_eq!(
+        error.code(),
+        Some(CUresult::CUDA_ERROR_INVALID_DEVICE),
+        "{error}"
+    );
+    buffer.prefetch(&stream, .., MemoryLocation::Host)?;
+    Ok(())
+}
+
+/// A graph is not launched while its memory is attached to the host for a view that is gone.
+#[driver_test(without_concurrent_access)]
+fn graph_waits_for_a_forgotten_attachment(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4)?;
+    let graph = Graph::capture(&test.context(), |scope| {
+        buffer.as_slice_mut().fill_on(scope, 8)
+    })?;
+    let mut graph = graph.instantiate()?;
+    for is_forgotten in [false, true] {
+        let view = buffer.host_view_mut()?;
+        if is_forgotten {
+            std::mem::forget(view);
+        } else {
+            simulator.inject(
+                Fault::on(Function::cuStreamAttachMemAsync)
+                    .returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+            );
+            drop(view);
         }
-        drop(graph);
-        assert!(
-            buffer.host_view_mut().is_ok(),
-            "the memory is the owner's alone"
-        );
-    });
+        let error = graph
+            .launch(&stream)
+            .expect_err("the host may access the memory");
+        assert!(error.to_string().contains("the host has a view"), "{error}");
+        buffer.host_view_mut()?.fill(1);
+        graph.launch(&stream)?;
+        assert_eq!(buffer.as_slice().to_vec()?, [8; 4]);
+    }
+    drop(graph);
+    assert!(
+        buffer.host_view_mut().is_ok(),
+        "the memory is the owner's alone"
+    );
+    Ok(())
 }

@@ -14,6 +14,7 @@ mod processes;
 mod registration;
 mod scale;
 
+use std::panic::resume_unwind;
 use std::thread;
 
 use curium_driver::{Context, Driver, Stream};
@@ -21,7 +22,7 @@ use curium_memory::DeviceBuffer;
 use curium_nccl::sys::Api;
 use curium_nccl::{Communicator, CommunicatorOptions, Element, Nccl, UniqueId};
 use curium_sim::Config;
-use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda};
+use curium_tests::{TestDriver, TestResult, on_driver, on_simulator, uses_cuda};
 
 /// The largest number of ranks on this machine's driver.
 const MAX_RANKS: usize = 8;
@@ -89,27 +90,21 @@ impl Rank {
     clippy::print_stderr,
     reason = "a test that did not run must not look like one that did"
 )]
-fn on_devices(count: usize, test: impl Fn(&TestDriver, usize)) {
+fn on_devices(count: usize, test: impl Fn(&TestDriver, usize) -> TestResult) -> TestResult {
     if uses_cuda() {
         on_driver(|driver| {
-            let found = driver
-                .driver()
-                .devices()
-                .expect("there are devices")
-                .len()
-                .min(count)
-                .min(MAX_RANKS);
-            if found < 2 {
+            let devices = driver.driver().devices()?.len().min(count).min(MAX_RANKS);
+            if devices < 2 {
                 eprintln!("skipped: there is one device only");
-            } else {
-                test(driver, found);
+                return Ok(());
             }
-        });
+            test(driver, devices)
+        })
     } else {
-        let devices = u32::try_from(count).expect("tests have few devices");
+        let devices = u32::try_from(count)?;
         on_simulator(Config::new().with_devices(devices), |driver, _| {
-            test(driver, count);
-        });
+            test(driver, count)
+        })
     }
 }
 
@@ -122,26 +117,35 @@ fn context(driver: &Driver, device: usize) -> Context {
 }
 
 /// Runs each of `count` ranks on a thread of its own.
-fn on_ranks(count: usize, test: impl Fn(&mut Rank) + Sync) {
+fn on_ranks(count: usize, test: impl Fn(&mut Rank) -> TestResult + Sync) -> TestResult {
     on_ranks_with(count, CommunicatorOptions::new(), |mut rank| {
-        test(&mut rank);
+        test(&mut rank)?;
         rank.close();
-    });
+        Ok(())
+    })
 }
 
-fn on_ranks_with(count: usize, options: CommunicatorOptions, test: impl Fn(Rank) + Sync) {
+fn on_ranks_with(
+    count: usize,
+    options: CommunicatorOptions,
+    test: impl Fn(Rank) -> TestResult + Sync,
+) -> TestResult {
     on_devices(count, |driver, size| {
-        let (id, driver, test) = (
-            UniqueId::new(&nccl()).expect("NCCL has an interface"),
-            driver.driver(),
-            &test,
-        );
+        let id = UniqueId::new(&nccl())?;
+        let driver = driver.driver();
+        let test = &test;
         thread::scope(|scope| {
-            for rank in 0..size {
-                scope.spawn(move || {
-                    test(Rank::new(&context(driver, rank), id, rank, size, options));
-                });
+            let ranks: Vec<_> = (0..size)
+                .map(|rank| {
+                    scope.spawn(move || {
+                        test(Rank::new(&context(driver, rank), id, rank, size, options))
+                    })
+                })
+                .collect();
+            for rank in ranks {
+                rank.join().unwrap_or_else(|panic| resume_unwind(panic))?;
             }
-        });
-    });
+            Ok(())
+        })
+    })
 }

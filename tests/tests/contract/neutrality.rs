@@ -10,7 +10,7 @@ use curium_sys::CUcontext;
 use curium_sys::CudaVersion;
 #[cfg(not(miri))]
 use curium_tests::on_incomplete_simulator;
-use curium_tests::{ContextStack, CreatedContext, TestDriver, on_driver};
+use curium_tests::{ContextStack, CreatedContext, TestDriver, driver_test};
 
 use crate::operations::{self, Fixture};
 
@@ -36,28 +36,27 @@ fn with_each_stack(test: &TestDriver, own: &Context, mut check: impl FnMut(&str,
         .for_each(|(current, contexts)| check(current, contexts));
 }
 
-#[test]
-fn operations_do_not_change_the_context_stack() {
-    on_driver(|test| {
-        let mut fixture = Fixture::new(test);
-        let context = fixture.context.clone();
-        with_each_stack(test, &context, |current, contexts| {
-            for (name, operation) in operations::all() {
-                let stack = ContextStack::push(test.driver(), contexts);
-                let made = operation(&mut fixture)
-                    .unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
-                stack.assert_unchanged_by(name);
-                let stack = ContextStack::push(test.driver(), contexts);
-                drop(made);
-                stack.assert_unchanged_by(name);
-            }
-        });
+#[driver_test]
+fn operations_do_not_change_the_context_stack(test: &TestDriver) {
+    let mut fixture = Fixture::new(test);
+    let context = fixture.context.clone();
+    with_each_stack(test, &context, |current, contexts| {
+        for (name, operation) in operations::all() {
+            let stack = ContextStack::push(test.driver(), contexts);
+            let made = operation(&mut fixture)
+                .unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
+            stack.assert_unchanged_by(name);
+            let stack = ContextStack::push(test.driver(), contexts);
+            drop(made);
+            stack.assert_unchanged_by(name);
+        }
     });
 }
 
+/// Operations that may fail do not change the context stack.
 #[test]
 #[cfg(not(miri))]
-fn operations_that_may_fail_do_not_change_the_context_stack() {
+fn fallible_operations_keep_the_context_stack() {
     for (index, (name, operation)) in operations::solitary()
         .into_iter()
         .flat_map(|it| [it; STACKS])
@@ -78,32 +77,29 @@ fn operations_that_may_fail_do_not_change_the_context_stack() {
     }
 }
 
-#[test]
-fn panic_within_a_context_does_not_change_the_stack() {
-    on_driver(|test| {
-        let context = test.context();
-        with_each_stack(test, &context, |_, contexts| {
-            let stack = ContextStack::push(test.driver(), contexts);
-            let outcome = catch_unwind(AssertUnwindSafe(|| {
-                context.entered(|_| -> Result<()> {
-                    std::panic::panic_any("this panic is part of the test")
-                })
-            }));
-            assert!(outcome.is_err(), "the panic propagates");
-            stack.assert_unchanged();
-        });
+#[driver_test]
+fn panic_within_a_context_does_not_change_the_stack(test: &TestDriver) {
+    let context = test.context();
+    with_each_stack(test, &context, |_, contexts| {
+        let stack = ContextStack::push(test.driver(), contexts);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            context.entered(|_| -> Result<()> {
+                std::panic::panic_any("this panic is part of the test")
+            })
+        }));
+        assert!(outcome.is_err(), "the panic propagates");
+        stack.assert_unchanged();
     });
 }
 
-#[test]
-fn dropping_the_fixture_does_not_change_the_context_stack() {
-    on_driver(|test| {
-        let keep = test.context();
-        with_each_stack(test, &keep, |_, contexts| {
-            let fixture = Fixture::new(test);
-            let stack = ContextStack::push(test.driver(), contexts);
-            drop(fixture);
-            stack.assert_unchanged();
-        });
+/// Dropping the fixture does not change the context stack.
+#[driver_test]
+fn fixture_drop_keeps_the_context_stack(test: &TestDriver) {
+    let keep = test.context();
+    with_each_stack(test, &keep, |_, contexts| {
+        let fixture = Fixture::new(test);
+        let stack = ContextStack::push(test.driver(), contexts);
+        drop(fixture);
+        stack.assert_unchanged();
     });
 }

@@ -1,112 +1,104 @@
 //! [`NotificationListener`](curium_driver::NotificationListener): notifications of a device.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use curium_driver::{Function, Notification};
-use curium_sim::{Config, Fault};
+use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
+use parking_lot::Mutex;
 
-#[test]
-fn callback_runs_for_its_device_until_the_listener_is_dropped() {
-    on_simulator(Config::new().with_devices(2), |test, simulator| {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let ear = Arc::clone(&heard);
-        let listener = test
-            .device()
-            .on_notification(move |what| ear.lock().expect("no panic").push(what));
-        let listener = listener.expect("an asynchronous notification can be registered");
-        assert_eq!(simulator.live_handles().listeners, 1);
-        simulator.notify_over_budget(0, 4096);
-        simulator.notify_over_budget(1, 1);
-        drop(listener);
-        simulator.notify_over_budget(0, 2);
-        assert_eq!(
-            *heard.lock().expect("no panic"),
-            [Notification::OverBudget { bytes: 4096 }]
-        );
-        assert_eq!(
-            Arc::strong_count(&heard),
-            1,
-            "the closure is dropped with the listener"
-        );
-    });
+/// A callback runs for its device until the listener is dropped.
+#[simulator_test(Config::new().with_devices(2))]
+fn callback_runs_for_its_device(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    let listener = test
+        .device()
+        .on_notification(move |what| ear.lock().push(what));
+    let listener = listener?;
+    assert_eq!(simulator.live_handles().listeners, 1);
+    simulator.notify_over_budget(0, 4096);
+    simulator.notify_over_budget(1, 1);
+    drop(listener);
+    simulator.notify_over_budget(0, 2);
+    assert_eq!(*heard.lock(), [Notification::OverBudget { bytes: 4096 }]);
+    assert_eq!(
+        Arc::strong_count(&heard),
+        1,
+        "the closure is dropped with the listener"
+    );
+    Ok(())
 }
 
-#[test]
-fn panic_of_a_listener_does_not_reach_the_driver_or_other_listeners() {
-    on_simulator(Config::new(), |test, simulator| {
-        let heard = Arc::new(Mutex::new(0));
-        let ear = Arc::clone(&heard);
-        let panicking = test
-            .device()
-            .on_notification(|_| panic!("this panic is part of the test"));
-        let panicking = panicking.expect("an asynchronous notification can be registered");
-        let counting = test
-            .device()
-            .on_notification(move |_| *ear.lock().expect("no panic") += 1);
-        let counting = counting.expect("an asynchronous notification can be registered");
-        simulator.notify_over_budget(0, 1);
-        simulator.notify_over_budget(0, 1);
-        assert_eq!(*heard.lock().expect("no panic"), 2);
-        panicking.close().expect("the driver agrees");
-        counting.close().expect("the driver agrees");
-    });
+/// A panic of a listener does not reach the driver or other listeners.
+#[simulator_test]
+fn listener_panic_is_contained(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let heard = Arc::new(Mutex::new(0));
+    let ear = Arc::clone(&heard);
+    let panicking = test
+        .device()
+        .on_notification(|_| panic!("this panic is part of the test"));
+    let panicking = panicking?;
+    let counting = test.device().on_notification(move |_| *ear.lock() += 1);
+    let counting = counting?;
+    simulator.notify_over_budget(0, 1);
+    simulator.notify_over_budget(0, 1);
+    assert_eq!(*heard.lock(), 2);
+    panicking.close()?;
+    counting.close()?;
+    Ok(())
 }
 
-#[test]
-fn listener_that_the_driver_does_not_register_leaves_nothing() {
-    on_simulator(Config::new(), |test, simulator| {
-        let token = Arc::new(());
-        let held = Arc::clone(&token);
-        let function = Function::cuDeviceRegisterAsyncNotification;
-        simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
-        let error = test
-            .device()
-            .on_notification(move |_| drop(Arc::clone(&held)))
-            .expect_err("the injected fault occurs");
-        assert_eq!(error.function(), Some(function));
-        assert_eq!(Arc::strong_count(&token), 1, "the closure is dropped");
-    });
+/// A listener that the driver does not register leaves nothing.
+#[simulator_test]
+fn failed_registration_leaves_nothing(test: &TestDriver, simulator: &Simulator) {
+    let token = Arc::new(());
+    let held = Arc::clone(&token);
+    let function = Function::cuDeviceRegisterAsyncNotification;
+    simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+    let error = test
+        .device()
+        .on_notification(move |_| drop(Arc::clone(&held)))
+        .expect_err("the injected fault occurs");
+    assert_eq!(error.function(), Some(function));
+    assert_eq!(Arc::strong_count(&token), 1, "the closure is dropped");
 }
 
-#[test]
-fn listener_that_the_driver_keeps_is_given_back_silent() {
-    on_simulator(Config::new(), |test, simulator| {
-        let heard = Arc::new(Mutex::new(0));
-        let ear = Arc::clone(&heard);
-        let listener = test
-            .device()
-            .on_notification(move |_| *ear.lock().expect("no panic") += 1);
-        let listener = listener.expect("an asynchronous notification can be registered");
-        let function = Function::cuDeviceUnregisterAsyncNotification;
-        simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
-        let (listener, error) = listener
-            .close()
-            .expect_err("the injected fault occurs")
-            .into_parts();
-        assert_eq!(error.function(), Some(function));
-        simulator.notify_over_budget(0, 1);
-        assert_eq!(*heard.lock().expect("no panic"), 0);
-        drop(listener);
-    });
+/// A listener that the driver keeps is returned silent.
+#[simulator_test]
+fn unregistration_failure_silences_the_listener(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let heard = Arc::new(Mutex::new(0));
+    let ear = Arc::clone(&heard);
+    let listener = test.device().on_notification(move |_| *ear.lock() += 1);
+    let listener = listener?;
+    let function = Function::cuDeviceUnregisterAsyncNotification;
+    simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
+    let (listener, error) = listener
+        .close()
+        .expect_err("the injected fault occurs")
+        .into_parts();
+    assert_eq!(error.function(), Some(function));
+    simulator.notify_over_budget(0, 1);
+    assert_eq!(*heard.lock(), 0);
+    drop(listener);
+    Ok(())
 }
 
-#[test]
-fn device_can_be_listened_to() {
-    on_driver(|test| {
-        let listener = test
-            .device()
-            .on_notification(|_| {})
-            .expect("an asynchronous notification can be registered");
-        listener.close().expect("the driver agrees");
-    });
+#[driver_test]
+fn device_can_be_listened_to(test: &TestDriver) -> TestResult {
+    let listener = test.device().on_notification(|_| {})?;
+    listener.close()?;
+    Ok(())
 }
 
 pub(crate) mod operations {
-    use crate::operations::{Operation, boxed, made};
+    use crate::operations::{Operation, Operations, boxed, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Device::on_notification", |fixture| {
             made(fixture.device.on_notification(|_| {})?)
         }),
@@ -119,4 +111,6 @@ pub(crate) mod operations {
                 .map(boxed)
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

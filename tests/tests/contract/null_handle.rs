@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use curium_driver::{Error, ErrorClass, Event, EventFlags, Function};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CudaVersion};
-use curium_tests::{TestDriver, on_simulator};
+use curium_tests::{TestDriver, TestResult, on_simulator, simulator_test};
 
 use crate::operations::{self, Fixture, Operation};
 
@@ -109,7 +109,8 @@ fn every_function_that_creates_nothing_is_an_error() {
     let newer = operations::newer()
         .into_iter()
         .map(|operation| (operation, newest()));
-    let (mut functions, mut unnoticed) = (BTreeSet::new(), Vec::new());
+    let mut functions = BTreeSet::new();
+    let mut unnoticed = Vec::new();
     for (operation, config) in operations::all()
         .into_iter()
         .map(|operation| (operation, Config::new()))
@@ -125,20 +126,18 @@ fn every_function_that_creates_nothing_is_an_error() {
     assert!(functions.len() > 40, "the sweep called only {functions:?}");
 }
 
-#[test]
-fn error_of_a_null_handle_states_what_happened() {
-    on_simulator(Config::new(), |test, simulator| {
-        let context = test.context();
-        simulator.inject(Fault::on(Function::cuEventCreate).creates_nothing());
-        let error: Error =
-            Event::new(&context, EventFlags::empty()).expect_err("there is no event");
-        assert_eq!(error.class(), ErrorClass::System);
-        assert!(!error.is_sticky());
-        assert_eq!(
-            error.to_string(),
-            "cuEventCreate: reported success and returned a null handle (CUDA_SUCCESS = 0); the driver library is damaged, a stub, or \
+#[simulator_test]
+fn null_handle_error_states_the_cause(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let context = test.context();
+    simulator.inject(Fault::on(Function::cuEventCreate).creates_nothing());
+    let error: Error = Event::new(&context, EventFlags::empty()).expect_err("there is no event");
+    assert_eq!(error.class(), ErrorClass::System);
+    assert!(!error.is_sticky());
+    assert_eq!(
+        error.to_string(),
+        "cuEventCreate: reported success and returned a null handle (CUDA_SUCCESS = 0); the driver library is damaged, a stub, or \
              an incomplete replacement of the driver"
-        );
-        Event::new(&context, EventFlags::empty()).expect("the next call creates an event");
-    });
+    );
+    Event::new(&context, EventFlags::empty())?;
+    Ok(())
 }

@@ -8,142 +8,119 @@ use curium_driver::{
 };
 use curium_memory::DeviceBuffer;
 use curium_sys::CUdevice_attribute;
-use curium_tests::{TestDriver, kernels, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels};
 
-fn fills(test: &TestDriver) -> [Kernel<Untyped>; 2] {
-    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-    let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is valid");
-    [
+fn fills(test: &TestDriver) -> TestResult<[Kernel<Untyped>; 2]> {
+    let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+    let module = Module::from_ptx(&test.context(), kernels::FILL)?;
+    Ok([
         library.untyped_kernel("fill"),
         module.untyped_kernel("fill"),
     ]
-    .map(|kernel| kernel.expect("the code has it"))
+    .map(|kernel| kernel.expect("the code has it")))
 }
 
-#[test]
-fn active_blocks_shrink_with_the_block_and_its_shared_memory() {
-    on_driver(|test| {
-        let context = test.context();
-        for fill in fills(test) {
-            let blocks = |block, shared| {
-                fill.max_active_blocks(&context, block, shared)
-                    .expect("the driver calculates")
-            };
-            assert!(blocks(32, 0) > blocks(1024, 0));
-            assert!(blocks(1024, 0) >= 1);
-            assert!(blocks(128, 48 * 1024) < blocks(128, 0));
-            let flags = OccupancyFlags::DISABLE_CACHING_OVERRIDE;
-            let with_flags = fill.max_active_blocks_with_flags(&context, 128, 0, flags);
-            assert_eq!(with_flags.expect("the driver calculates"), blocks(128, 0));
-            let left = fill
-                .available_dynamic_shared_bytes(&context, 2, 128)
-                .expect("two blocks fit");
-            assert!(blocks(128, left) >= 2, "{left}");
-        }
-    });
+/// Active blocks shrink with the block and its shared memory.
+#[driver_test]
+fn occupancy_shrinks_with_block_and_shared_memory(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    for fill in fills(test)? {
+        let blocks = |block, shared| -> TestResult<_> {
+            Ok(fill.max_active_blocks(&context, block, shared)?)
+        };
+        assert!(blocks(32, 0)? > blocks(1024, 0)?);
+        assert!(blocks(1024, 0)? >= 1);
+        assert!(blocks(128, 48 * 1024)? < blocks(128, 0)?);
+        let flags = OccupancyFlags::DISABLE_CACHING_OVERRIDE;
+        let with_flags = fill.max_active_blocks_with_flags(&context, 128, 0, flags);
+        assert_eq!(with_flags?, blocks(128, 0)?);
+        let left = fill.available_dynamic_shared_bytes(&context, 2, 128)?;
+        assert!(blocks(128, left)? >= 2, "{left}");
+    }
+    Ok(())
 }
 
-#[test]
-fn suggested_size_fills_the_device() {
-    on_driver(|test| {
-        let (context, device) = (test.context(), test.device());
-        let multiprocessors =
-            device.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-        let multiprocessors = multiprocessors.expect("the count is known") as u32;
-        for fill in fills(test) {
-            let size = fill
-                .suggested_size(&context, 0, 0)
-                .expect("the driver calculates");
-            assert!(
-                size.min_grid >= multiprocessors && size.min_grid % multiprocessors == 0,
-                "{size:?}"
-            );
-            assert!((32..=1024).contains(&size.block), "{size:?}");
-            let limited = fill
-                .suggested_size(&context, 0, 64)
-                .expect("the driver calculates");
-            assert!(limited.block <= 64, "{limited:?}");
-        }
-    });
+#[driver_test]
+fn suggested_size_fills_the_device(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let device = test.device();
+    let multiprocessors =
+        device.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    let multiprocessors = multiprocessors? as u32;
+    for fill in fills(test)? {
+        let size = fill.suggested_size(&context, 0, 0)?;
+        assert!(
+            size.min_grid >= multiprocessors && size.min_grid % multiprocessors == 0,
+            "{size:?}"
+        );
+        assert!((32..=1024).contains(&size.block), "{size:?}");
+        let limited = fill.suggested_size(&context, 0, 64)?;
+        assert!(limited.block <= 64, "{limited:?}");
+    }
+    Ok(())
 }
 
-#[test]
-fn shared_memory_of_a_suggested_size_may_depend_on_the_block() {
-    on_driver(|test| {
-        let context = test.context();
-        for fill in fills(test) {
-            // With 256 bytes per thread, 192 threads are the maximum within 48 KiB.
-            let size = fill.suggested_size_with(
-                &context,
-                |block| block as usize * 256,
-                0,
-                OccupancyFlags::empty(),
-            );
-            let size = size.expect("the driver calculates");
-            assert!((32..=192).contains(&size.block), "{size:?}");
-            let outcome = catch_unwind(AssertUnwindSafe(|| {
-                let panics = |_| std::panic::panic_any("this panic is part of the test");
-                fill.suggested_size_with(&context, panics, 0, OccupancyFlags::empty())
-            }));
-            assert!(outcome.is_err(), "the panic propagates");
-        }
-    });
+/// Shared memory of a suggested size may depend on the block.
+#[driver_test]
+fn suggested_shared_memory_may_depend_on_block(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    for fill in fills(test)? {
+        // With 256 bytes per thread, 192 threads are the maximum within 48 KiB.
+        let size = fill.suggested_size_with(
+            &context,
+            |block| block as usize * 256,
+            0,
+            OccupancyFlags::empty(),
+        );
+        let size = size?;
+        assert!((32..=192).contains(&size.block), "{size:?}");
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let panics = |_| std::panic::panic_any("this panic is part of the test");
+            fill.suggested_size_with(&context, panics, 0, OccupancyFlags::empty())
+        }));
+        assert!(outcome.is_err(), "the panic propagates");
+    }
+    Ok(())
 }
 
-#[test]
-fn suggested_configuration_covers_every_element() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-        let fill = library
-            .kernel::<(&mut [u32], u32, u32)>("fill")
-            .expect("the library has the kernel");
-        let config = fill
-            .suggested_config(stream.context(), 3000)
-            .expect("the driver calculates");
-        let mut buffer = DeviceBuffer::zeroed(&stream, 3000).expect("memory suffices");
-        // SAFETY: `fill` writes the first 3000 words, which the buffer has.
-        unsafe { fill.launch(&stream, config, (&mut buffer, 5, 3000)) }.expect("it launches");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 3000]);
-    });
+#[driver_test]
+fn suggested_configuration_covers_every_element(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+    let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
+    let config = fill.suggested_config(stream.context(), 3000)?;
+    let mut buffer = DeviceBuffer::zeroed(&stream, 3000)?;
+    // SAFETY: `fill` writes the first 3000 words, which the buffer has.
+    unsafe { fill.launch(&stream, config, (&mut buffer, 5, 3000)) }?;
+    assert_eq!(buffer.to_vec()?, [5; 3000]);
+    Ok(())
 }
 
-#[test]
-fn clusters_of_a_launch_are_counted() {
-    on_driver(|test| {
-        let context = test.context();
-        if test
-            .device()
-            .compute_capability()
-            .expect("the device has one")
-            .major
-            < 9
-        {
-            return;
-        }
-        for fill in fills(test) {
-            let config = LaunchConfig::new(64, 128);
-            let attributes = LaunchAttributes::new().with_cluster(2);
-            let largest = fill.max_cluster_size(&context, config, &LaunchAttributes::new());
-            assert!(largest.expect("the driver calculates") >= 2);
-            assert!(
-                fill.active_clusters(&context, config, &attributes)
-                    .expect("the driver calculates")
-                    > 0
-            );
-            let attributes = LaunchAttributes::new().with_cluster(64);
-            fill.active_clusters(&context, config, &attributes)
-                .expect_err("no device has such clusters");
-        }
-    });
+#[driver_test]
+fn launch_clusters_are_counted(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    if test.device().compute_capability()?.major < 9 {
+        return Ok(());
+    }
+    for fill in fills(test)? {
+        let config = LaunchConfig::new(64, 128);
+        let attributes = LaunchAttributes::new().with_cluster(2);
+        let largest = fill.max_cluster_size(&context, config, &LaunchAttributes::new());
+        assert!(largest? >= 2);
+        assert!(fill.active_clusters(&context, config, &attributes)? > 0);
+        let attributes = LaunchAttributes::new().with_cluster(64);
+        fill.active_clusters(&context, config, &attributes)
+            .expect_err("no device has such clusters");
+    }
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::{LaunchAttributes, LaunchConfig, OccupancyFlags};
 
-    use crate::operations::{LEN, Operation, made};
+    use crate::operations::{LEN, Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Kernel::max_active_blocks", |fixture| {
             made(fixture.fill.max_active_blocks(&fixture.context, 128, 0)?)
         }),
@@ -174,7 +151,8 @@ pub(crate) mod operations {
             )
         }),
         ("Kernel::max_cluster_size", |fixture| {
-            let (config, attributes) = (LaunchConfig::new(8, 32), LaunchAttributes::new());
+            let config = LaunchConfig::new(8, 32);
+            let attributes = LaunchAttributes::new();
             made(
                 fixture
                     .fill
@@ -182,10 +160,8 @@ pub(crate) mod operations {
             )
         }),
         ("Kernel::active_clusters", |fixture| {
-            let (config, attributes) = (
-                LaunchConfig::new(8, 32),
-                LaunchAttributes::new().with_cluster(2),
-            );
+            let config = LaunchConfig::new(8, 32);
+            let attributes = LaunchAttributes::new().with_cluster(2);
             made(
                 fixture
                     .fill
@@ -200,4 +176,7 @@ pub(crate) mod operations {
             )
         }),
     ];
+
+    #[cfg(not(miri))]
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

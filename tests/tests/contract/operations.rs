@@ -1,7 +1,6 @@
 //! The public operations of the driver and memory crates that call the driver, for tests that apply to all of them.
 //!
-//! Each contract test file lists the operations that it tests in a module `operations`; this file concatenates the
-//! lists.
+//! Each contract test file registers the operations that it tests in a module `operations`; this file collects them.
 
 mod block;
 #[cfg(target_os = "linux")]
@@ -27,149 +26,54 @@ pub(crate) use self::block::{allocate, allocate_and_free, upkeep};
 #[cfg(target_os = "linux")]
 pub(crate) use self::other_process::OtherProcess;
 
-/// The operations that every driver of CUDA 13.0 or newer supports, with one device.
-const OPERATIONS: &[&[Operation]] = &[
-    crate::argument::operations::OPERATIONS,
-    crate::array::operations::OPERATIONS,
-    crate::attribute::operations::OPERATIONS,
-    crate::borrowed_buffer::operations::OPERATIONS,
-    crate::caching::operations::OPERATIONS,
-    crate::capture_scope::operations::OPERATIONS,
-    crate::context::operations::OPERATIONS,
-    crate::context_stack::operations::OPERATIONS,
-    crate::copy::operations::OPERATIONS,
-    crate::created_context::operations::OPERATIONS,
-    crate::device::operations::OPERATIONS,
-    crate::device_buffer::operations::OPERATIONS,
-    crate::device_lookup::operations::OPERATIONS,
-    crate::device_slice::operations::OPERATIONS,
-    crate::device_vec::operations::OPERATIONS,
-    crate::driver::operations::OPERATIONS,
-    crate::event::operations::OPERATIONS,
-    crate::foreign_code::operations::OPERATIONS,
-    crate::future::operations::OPERATIONS,
-    crate::global::operations::OPERATIONS,
-    crate::graph::operations::OPERATIONS,
-    crate::graph::capturing::operations::OPERATIONS,
-    crate::graph::changing::operations::OPERATIONS,
-    crate::graph::conditions::operations::OPERATIONS,
-    crate::graph::keeping::operations::OPERATIONS,
-    crate::graph::kinds::operations::OPERATIONS,
-    crate::graph::order::operations::OPERATIONS,
-    crate::graph::shape::operations::OPERATIONS,
-    crate::green_context::operations::OPERATIONS,
-    crate::hazard::accesses::operations::OPERATIONS,
-    crate::host_memory::operations::OPERATIONS,
-    crate::image::operations::OPERATIONS,
-    #[cfg(all(target_os = "linux", not(miri)))]
-    crate::ipc_memory::operations::OPERATIONS,
-    crate::kernel::operations::OPERATIONS,
-    #[cfg(not(miri))]
-    crate::kernel_attribute::operations::OPERATIONS,
-    crate::kernel_list::operations::OPERATIONS,
-    #[cfg(not(miri))]
-    crate::launch_attribute::operations::OPERATIONS,
-    crate::lease::operations::OPERATIONS,
-    crate::library::operations::OPERATIONS,
-    crate::library_memory::operations::OPERATIONS,
-    crate::limit::operations::OPERATIONS,
-    #[cfg(not(miri))]
-    crate::linker::operations::OPERATIONS,
-    crate::log::operations::OPERATIONS,
-    crate::memory_pool::operations::OPERATIONS,
-    crate::module::operations::OPERATIONS,
-    crate::notification::operations::OPERATIONS,
-    #[cfg(not(miri))]
-    crate::occupancy::operations::OPERATIONS,
-    crate::peer::operations::OPERATIONS,
-    crate::pinned_buffer::operations::OPERATIONS,
-    crate::pointer_info::operations::OPERATIONS,
-    crate::primary_context::operations::OPERATIONS,
-    crate::profiler::operations::OPERATIONS,
-    crate::resource::operations::OPERATIONS,
-    crate::resource_adaptor::operations::OPERATIONS,
-    #[cfg(not(miri))]
-    crate::rust_kernel::operations::OPERATIONS,
-    crate::stream::operations::OPERATIONS,
-    crate::stream_attribute::operations::OPERATIONS,
-    crate::stream_raw::operations::OPERATIONS,
-    crate::stream_memory_operation::operations::OPERATIONS,
-    crate::stream_pool::operations::OPERATIONS,
-    crate::tensor_map::operations::OPERATIONS,
-    crate::texture::operations::OPERATIONS,
-    crate::virtual_memory::operations::OPERATIONS,
-];
+/// Operations that a contract test file registers with [`inventory::submit!`].
+pub(crate) enum Operations {
+    /// Every driver of CUDA 13.0 or newer supports them, with one device.
+    Common(&'static [Operation]),
+    /// They require a simulator of their own, and may fail: those after which no call succeeds, those that a simulated
+    /// machine or an older driver does not support, and those with driver calls on other threads, which no sweep can
+    /// count.
+    Solitary(&'static [Operation]),
+    /// They open objects of another process, which is another simulator.
+    Shared(&'static [Operation]),
+    /// They require a driver of CUDA 13.1.
+    Newer(&'static [Operation]),
+}
 
-/// The operations that require a simulator of their own, and may fail: those after which no call succeeds, those that
-/// a simulated machine or an older driver does not support, and those with driver calls on other threads, which no
-/// sweep can count.
-const SOLITARY: &[&[Operation]] = &[
-    crate::array::operations::SOLITARY,
-    crate::caching::operations::SOLITARY,
-    #[cfg(not(miri))]
-    crate::checkpoint::operations::SOLITARY,
-    #[cfg(all(unix, not(miri)))]
-    crate::core_dump::operations::SOLITARY,
-    crate::device_lookup::operations::SOLITARY,
-    crate::device_vec::operations::SOLITARY,
-    crate::disk_cache::operations::SOLITARY,
-    crate::event::operations::SOLITARY,
-    #[cfg(not(miri))]
-    crate::external::operations::SOLITARY,
-    crate::global::operations::SOLITARY,
-    crate::graph::capturing::operations::SOLITARY,
-    crate::graph::changing::operations::SOLITARY,
-    crate::graph::keeping::operations::SOLITARY,
-    crate::graph::recapturing::operations::SOLITARY,
-    crate::graph::shape::operations::SOLITARY,
-    crate::green_context::operations::SOLITARY,
-    crate::host_function::operations::SOLITARY,
-    crate::host_memory::operations::SOLITARY,
-    crate::image::operations::SOLITARY,
-    #[cfg(not(miri))]
-    crate::kernel_attribute::operations::SOLITARY,
-    crate::kernel_list::operations::SOLITARY,
-    crate::memory_pool::operations::SOLITARY,
-    crate::peer::operations::SOLITARY,
-    crate::primary_context::operations::SOLITARY,
-    crate::reclaiming::operations::SOLITARY,
-    crate::resource_adaptor::operations::SOLITARY,
-    crate::resource_table::operations::SOLITARY,
-    crate::stream::operations::SOLITARY,
-    crate::tensor_map::operations::SOLITARY,
-    crate::trace::operations::SOLITARY,
-    crate::virtual_memory::operations::SOLITARY,
-];
+inventory::collect!(Operations);
 
-/// The operations that open objects of another process, which is another simulator.
-const SHARED: &[&[Operation]] = &[
-    #[cfg(all(target_os = "linux", not(miri)))]
-    crate::ipc_memory::operations::SHARED,
-    crate::memory_pool::operations::SHARED,
-];
-
-/// The operations that require a driver of CUDA 13.1.
-const NEWER: &[&[Operation]] = &[crate::memory_pool::operations::NEWER];
+/// Returns the operations in the lists that `select` returns, by name.
+fn registered(select: impl Fn(&Operations) -> Option<&'static [Operation]>) -> Vec<Operation> {
+    let lists = inventory::iter::<Operations>.into_iter().filter_map(select);
+    let mut operations: Vec<Operation> = lists.flatten().copied().collect();
+    operations.sort_by_key(|(name, _)| *name);
+    operations
+}
 
 /// Returns all operations.
 pub(crate) fn all() -> Vec<Operation> {
-    let shared = if curium_tests::uses_cuda() {
-        &[]
-    } else {
-        SHARED
-    };
-    [OPERATIONS.concat(), shared.concat()].concat()
+    registered(|operations| match operations {
+        Operations::Common(list) => Some(list),
+        Operations::Shared(list) if !curium_tests::uses_cuda() => Some(list),
+        _ => None,
+    })
 }
 
 /// Returns the operations that require a driver of CUDA 13.1 or newer, which the simulator must be configured for.
 pub(crate) fn newer() -> Vec<Operation> {
-    NEWER.concat()
+    registered(|operations| match operations {
+        Operations::Newer(list) => Some(list),
+        _ => None,
+    })
 }
 
 /// Returns the operations that require a simulator of their own, and may fail.
 #[cfg_attr(miri, expect(dead_code, reason = "Miri is too slow for them"))]
 pub(crate) fn solitary() -> Vec<Operation> {
-    [SOLITARY.concat(), newer()].concat()
+    registered(|operations| match operations {
+        Operations::Solitary(list) | Operations::Newer(list) => Some(list),
+        _ => None,
+    })
 }
 
 /// A name and a function.
@@ -221,7 +125,8 @@ impl Fixture {
     fn prepare(test: &TestDriver) -> Result<Self> {
         let device = test.device();
         let context = device.primary_context()?;
-        let (stream, other) = (context.stream()?, context.stream()?);
+        let stream = context.stream()?;
+        let other = context.stream()?;
         let event = Event::new(&context, EventFlags::empty())?;
         let later = Event::new(&context, EventFlags::empty())?;
         event.record(&stream)?;

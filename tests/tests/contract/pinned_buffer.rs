@@ -2,143 +2,129 @@
 
 use curium_driver::{Error, Function};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
-use curium_sim::{Config, Fault};
+use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver, simulator_test};
 
-#[test]
-fn zeroed_pinned_buffer_is_a_slice_of_zeros() {
-    on_driver(|test| {
-        for flags in [
-            PinnedFlags::empty(),
-            PinnedFlags::PORTABLE | PinnedFlags::DEVICE_MAP,
-        ] {
-            let mut buffer =
-                PinnedBuffer::<u64>::zeroed(&test.context(), 1000, flags).expect("memory suffices");
-            assert_eq!(&*buffer, &[0; 1000]);
-            assert_eq!(buffer.byte_len(), 8000);
-            buffer[999] = 7;
-            assert_eq!(buffer.iter().sum::<u64>(), 7);
+#[driver_test]
+fn zeroed_pinned_buffer_holds_zeros(test: &TestDriver) -> TestResult {
+    for flags in [
+        PinnedFlags::empty(),
+        PinnedFlags::PORTABLE | PinnedFlags::DEVICE_MAP,
+    ] {
+        let mut buffer = PinnedBuffer::<u64>::zeroed(&test.context(), 1000, flags)?;
+        assert_eq!(&*buffer, &[0; 1000]);
+        assert_eq!(buffer.byte_len(), 8000);
+        buffer[999] = 7;
+        assert_eq!(buffer.iter().sum::<u64>(), 7);
+    }
+    Ok(())
+}
+
+#[driver_test]
+fn pinned_buffer_from_slice_holds_the_slice(test: &TestDriver) -> TestResult {
+    let buffer = PinnedBuffer::from_slice(&test.context(), &[1_u8, 2, 3], PinnedFlags::empty());
+    let buffer = buffer?;
+    assert_eq!(format!("{buffer:?}"), "[1, 2, 3]");
+    buffer.context().synchronize()?;
+    Ok(())
+}
+
+#[driver_test]
+fn write_combined_memory_can_be_written(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let source = PinnedBuffer::from_slice(&context, &[3_u32; 64], PinnedFlags::WRITE_COMBINED);
+    let source = source?;
+    let stream = context.stream()?;
+    let buffer = DeviceBuffer::from_slice(&stream, &source)?;
+    assert_eq!(buffer.to_vec()?, [3; 64]);
+    Ok(())
+}
+
+#[driver_test]
+fn device_copies_from_and_to_pinned_memory(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let stream = context.stream()?;
+    let source = PinnedBuffer::from_slice(&context, &[9_u16; 500], PinnedFlags::empty())?;
+    let buffer = DeviceBuffer::from_slice(&stream, &source)?;
+    drop(source);
+    let mut target = PinnedBuffer::<u16>::zeroed(&context, 500, PinnedFlags::empty())?;
+    buffer.copy_to_slice(&mut target)?;
+    assert_eq!(&*target, &[9; 500]);
+    Ok(())
+}
+
+/// A zero or huge length is an error before any driver call.
+#[driver_test]
+fn zero_and_huge_lengths_make_no_driver_call(test: &TestDriver) {
+    let context = test.context();
+    test.assert_calls(Function::cuMemHostAlloc, 0, || {
+        for len in [0, usize::MAX, isize::MAX as usize / 8 + 1] {
+            let error = PinnedBuffer::<u64>::zeroed(&context, len, PinnedFlags::empty());
+            let error = error.map(drop).expect_err("no such length");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
         }
+        let error = PinnedBuffer::<u8>::from_slice(&context, &[], PinnedFlags::empty());
+        error.map(drop).expect_err("no such length");
     });
 }
 
-#[test]
-fn pinned_buffer_from_slice_holds_the_slice() {
-    on_driver(|test| {
-        let buffer = PinnedBuffer::from_slice(&test.context(), &[1_u8, 2, 3], PinnedFlags::empty());
-        let buffer = buffer.expect("memory suffices");
-        assert_eq!(format!("{buffer:?}"), "[1, 2, 3]");
-        buffer
-            .context()
-            .synchronize()
-            .expect("the buffer keeps its context");
-    });
+#[simulator_test]
+fn failed_allocation_reports_the_requested_size(test: &TestDriver, simulator: &Simulator) {
+    simulator
+        .inject(Fault::on(Function::cuMemHostAlloc).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+    let error = PinnedBuffer::<u64>::zeroed(&test.context(), 8, PinnedFlags::empty());
+    let error = error.map(drop).expect_err("the injected fault occurs");
+    assert!(error.is_out_of_memory());
+    assert!(
+        error.to_string().contains("64 bytes of pinned memory"),
+        "{error}"
+    );
 }
 
-#[test]
-fn write_combined_memory_can_be_written() {
-    on_driver(|test| {
-        let context = test.context();
-        let source = PinnedBuffer::from_slice(&context, &[3_u32; 64], PinnedFlags::WRITE_COMBINED);
-        let source = source.expect("memory suffices");
-        let stream = context.stream().expect("a stream can be created");
-        let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [3; 64]);
-    });
+#[driver_test]
+fn unknown_flags_are_an_error(test: &TestDriver) {
+    let flags = PinnedFlags::from_bits_retain(0x8000_0000);
+    let error = PinnedBuffer::<u8>::zeroed(&test.context(), 8, flags)
+        .map(drop)
+        .expect_err("there is no such flag");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
 }
 
-#[test]
-fn device_copies_from_and_to_pinned_memory() {
-    on_driver(|test| {
-        let context = test.context();
-        let stream = context.stream().expect("a stream can be created");
-        let source = PinnedBuffer::from_slice(&context, &[9_u16; 500], PinnedFlags::empty())
-            .expect("memory suffices");
-        let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
-        drop(source);
-        let mut target = PinnedBuffer::<u16>::zeroed(&context, 500, PinnedFlags::empty())
-            .expect("memory suffices");
-        buffer
-            .copy_to_slice(&mut target)
-            .expect("the lengths are equal");
-        assert_eq!(&*target, &[9; 500]);
-    });
+#[driver_test]
+fn pinned_buffer_is_freed_once_by_drop_and_by_close(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let make = || -> TestResult<_> {
+        Ok(PinnedBuffer::<u8>::zeroed(
+            &context,
+            8,
+            PinnedFlags::empty(),
+        )?)
+    };
+    let dropped = make()?;
+    let closed = make()?;
+    test.assert_calls(Function::cuMemFreeHost, 1, || drop(dropped));
+    test.assert_calls(Function::cuMemFreeHost, 1, || -> TestResult<_> {
+        closed.close()?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn zero_or_huge_length_is_an_error_before_the_driver_is_called() {
-    on_driver(|test| {
-        let context = test.context();
-        test.assert_calls(Function::cuMemHostAlloc, 0, || {
-            for len in [0, usize::MAX, isize::MAX as usize / 8 + 1] {
-                let error = PinnedBuffer::<u64>::zeroed(&context, len, PinnedFlags::empty());
-                let error = error.map(drop).expect_err("no such length");
-                assert!(matches!(error, Error::Argument(_)), "{error}");
-            }
-            let error = PinnedBuffer::<u8>::from_slice(&context, &[], PinnedFlags::empty());
-            error.map(drop).expect_err("no such length");
-        });
-    });
-}
-
-#[test]
-fn failed_allocation_reports_the_requested_size() {
-    on_simulator(Config::new(), |test, simulator| {
-        simulator.inject(
-            Fault::on(Function::cuMemHostAlloc).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
-        );
-        let error = PinnedBuffer::<u64>::zeroed(&test.context(), 8, PinnedFlags::empty());
-        let error = error.map(drop).expect_err("the injected fault occurs");
-        assert!(error.is_out_of_memory());
-        assert!(
-            error.to_string().contains("64 bytes of pinned memory"),
-            "{error}"
-        );
-    });
-}
-
-#[test]
-fn unknown_flags_are_an_error() {
-    on_driver(|test| {
-        let flags = PinnedFlags::from_bits_retain(0x8000_0000);
-        let error = PinnedBuffer::<u8>::zeroed(&test.context(), 8, flags)
-            .map(drop)
-            .expect_err("there is no such flag");
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-    });
-}
-
-#[test]
-fn pinned_buffer_is_freed_once_by_drop_and_by_close() {
-    on_driver(|test| {
-        let context = test.context();
-        let make = || {
-            PinnedBuffer::<u8>::zeroed(&context, 8, PinnedFlags::empty()).expect("memory suffices")
-        };
-        let (dropped, closed) = (make(), make());
-        test.assert_calls(Function::cuMemFreeHost, 1, || drop(dropped));
-        test.assert_calls(Function::cuMemFreeHost, 1, || {
-            closed.close().expect("the driver frees the buffer");
-        });
-    });
-}
-
-#[test]
-fn pinned_buffer_that_the_driver_does_not_free_is_given_back_by_close() {
-    on_simulator(Config::new(), |test, simulator| {
-        let buffer = PinnedBuffer::from_slice(&test.context(), &[5_u8; 3], PinnedFlags::empty());
-        let buffer = buffer.expect("memory suffices");
-        simulator.inject(
-            Fault::on(Function::cuMemFreeHost).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
-        );
-        let (buffer, error) = buffer
-            .close()
-            .expect_err("the injected fault occurs")
-            .into_parts();
-        assert_eq!(error.function(), Some(Function::cuMemFreeHost));
-        assert_eq!(&*buffer, &[5; 3], "the buffer is still there");
-    });
+/// A pinned buffer that the driver does not free is returned by close.
+#[simulator_test]
+fn close_returns_an_unfreed_pinned_buffer(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let buffer = PinnedBuffer::from_slice(&test.context(), &[5_u8; 3], PinnedFlags::empty());
+    let buffer = buffer?;
+    simulator
+        .inject(Fault::on(Function::cuMemFreeHost).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+    let (buffer, error) = buffer
+        .close()
+        .expect_err("the injected fault occurs")
+        .into_parts();
+    assert_eq!(error.function(), Some(Function::cuMemFreeHost));
+    assert_eq!(&*buffer, &[5; 3], "the buffer is still there");
+    Ok(())
 }
 
 #[test]
@@ -164,29 +150,28 @@ fn overaligned_elements_are_refused_and_nothing_leaks() {
     });
 }
 
-#[test]
-fn pinned_buffer_is_written_on_any_thread() {
-    on_driver(|test| {
-        let buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 4, PinnedFlags::empty());
-        let mut buffer = buffer.expect("memory suffices");
-        std::thread::scope(|scope| {
-            for (index, element) in buffer.iter_mut().enumerate() {
-                scope.spawn(move || *element = index as u32);
-            }
-        });
-        let moved = std::thread::spawn(move || buffer.to_vec())
-            .join()
-            .expect("the thread does not panic");
-        assert_eq!(moved, [0, 1, 2, 3]);
+#[driver_test]
+fn pinned_buffer_is_written_on_any_thread(test: &TestDriver) -> TestResult {
+    let buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 4, PinnedFlags::empty());
+    let mut buffer = buffer?;
+    std::thread::scope(|scope| {
+        for (index, element) in buffer.iter_mut().enumerate() {
+            scope.spawn(move || *element = index as u32);
+        }
     });
+    let moved = std::thread::spawn(move || buffer.to_vec())
+        .join()
+        .expect("the thread does not panic");
+    assert_eq!(moved, [0, 1, 2, 3]);
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_memory::{PinnedBuffer, PinnedFlags};
 
-    use crate::operations::{LEN, Operation, boxed, made};
+    use crate::operations::{LEN, Operation, Operations, boxed, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("PinnedBuffer::zeroed", |fixture| {
             made(PinnedBuffer::<u32>::zeroed(
                 &fixture.context,
@@ -222,4 +207,6 @@ pub(crate) mod operations {
             made(fixture.values.flags()?)
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

@@ -9,9 +9,9 @@ use curium_memory::{
     DeviceBuffer, MappedBuffer, MemoryAccess, MemoryLocation, MemoryPool, PinnedBuffer,
     PinnedFlags, PoolOptions, UnifiedBuffer,
 };
-use curium_sim::{Checks, Config, DeviceModel, Fault, Platform};
+use curium_sim::{Checks, Config, DeviceModel, Fault, Platform, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, kernels, on_simulator};
+use curium_tests::{TestDriver, TestResult, kernels, on_simulator, simulator_test};
 
 const MODELS: [DeviceModel; 7] = [
     DeviceModel::T4,
@@ -46,14 +46,14 @@ fn has(test: &TestDriver, attribute: DeviceAttribute<bool>) -> bool {
 
 type Fill = Kernel<(DevicePointer<u32>, u32, u32)>;
 
-fn fill(test: &TestDriver) -> Fill {
-    Library::from_ptx(test.driver(), kernels::FILL)
-        .and_then(|library| library.kernel("fill"))
-        .expect("the PTX is valid")
+fn fill(test: &TestDriver) -> TestResult<Fill> {
+    Ok(Library::from_ptx(test.driver(), kernels::FILL)
+        .and_then(|library| library.kernel("fill"))?)
 }
 
+/// Models differ in how they share memory with the host.
 #[test]
-fn models_differ_in_how_they_share_memory_with_the_host() {
+fn models_differ_in_host_memory_sharing() {
     for (model, expected) in [
         (DeviceModel::Orin, [true, false, false, false]),
         (DeviceModel::H100, [false, true, false, false]),
@@ -83,61 +83,65 @@ fn models_differ_in_how_they_share_memory_with_the_host() {
     }
 }
 
+/// A kernel uses pageable memory where the device has access to it.
 #[test]
-fn kernel_uses_pageable_memory_where_the_device_has_access_to_it() {
+fn kernel_uses_pageable_memory_where_supported() -> TestResult {
     for model in [DeviceModel::H100, DeviceModel::GH200, DeviceModel::GB10] {
-        on_simulator(config(model, Platform::Linux), |test, simulator| {
-            let (fill, stream) = (fill(test), test.stream());
-            let mut host = vec![0_u32; 1000];
-            let address = host.as_mut_ptr().expose_provenance() as u64;
-            let arguments = (DevicePointer::from_raw(address), 7, 1000);
-            // SAFETY: the memory is live and not used by the host until the stream has been waited for.
-            unsafe { fill.launch(&stream, LaunchConfig::for_elements(1000), arguments) }
-                .expect("it can be launched");
-            let result = stream.synchronize();
-            if has(test, DeviceAttribute::PAGEABLE_MEMORY_ACCESS) {
-                result.expect("the device may write the memory");
-                assert_eq!(host, [7; 1000], "{model:?}");
-            } else {
-                let error = result.expect_err("the device has no such address");
-                assert_eq!(
-                    error.code(),
-                    Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
-                    "{model:?}"
-                );
-                simulator.reset_errors();
-            }
-        });
+        on_simulator(
+            config(model, Platform::Linux),
+            |test, simulator| -> TestResult {
+                let fill = fill(test)?;
+                let stream = test.stream();
+                let mut host = vec![0_u32; 1000];
+                let address = host.as_mut_ptr().expose_provenance() as u64;
+                let arguments = (DevicePointer::from_raw(address), 7, 1000);
+                // SAFETY: the memory is live and not used by the host until the stream has been waited for.
+                unsafe { fill.launch(&stream, LaunchConfig::for_elements(1000), arguments) }?;
+                let result = stream.synchronize();
+                if has(test, DeviceAttribute::PAGEABLE_MEMORY_ACCESS) {
+                    result?;
+                    assert_eq!(host, [7; 1000], "{model:?}");
+                } else {
+                    let error = result.expect_err("the device has no such address");
+                    assert_eq!(
+                        error.code(),
+                        Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+                        "{model:?}"
+                    );
+                    simulator.reset_errors();
+                }
+                Ok(())
+            },
+        )?;
     }
+    Ok(())
 }
 
-#[test]
-fn address_that_the_host_lacks_too_is_illegal_with_access_to_pageable_memory() {
-    on_simulator(
-        config(DeviceModel::GH200, Platform::Linux),
-        |test, simulator| {
-            let (fill, stream) = (fill(test), test.stream());
-            let arguments = (DevicePointer::from_raw(4096), 7, 1);
-            // SAFETY: nothing is at this address, which the simulator notices.
-            unsafe { fill.launch(&stream, LaunchConfig::for_elements(1), arguments) }
-                .expect("it can be launched");
-            let error = stream.synchronize().expect_err("nothing is there");
-            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
-            simulator.reset_errors();
-        },
-    );
+/// An address that the host lacks too is illegal with access to pageable memory.
+#[simulator_test(config(DeviceModel::GH200, Platform::Linux))]
+fn unmapped_host_address_is_illegal(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let fill = fill(test)?;
+    let stream = test.stream();
+    let arguments = (DevicePointer::from_raw(4096), 7, 1);
+    // SAFETY: nothing is at this address, which the simulator notices.
+    unsafe { fill.launch(&stream, LaunchConfig::for_elements(1), arguments) }?;
+    let error = stream.synchronize().expect_err("nothing is there");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+    simulator.reset_errors();
+    Ok(())
 }
 
+/// Managed memory is used by turns without concurrent access.
 #[test]
-fn managed_memory_is_used_by_turns_without_concurrent_access() {
+fn managed_memory_alternates_between_host_and_gpu() -> TestResult {
     for (model, platform) in BY_TURNS {
-        on_simulator(config(model, platform), |test, _| {
+        on_simulator(config(model, platform), |test, _| -> TestResult {
             assert!(
                 !has(test, DeviceAttribute::CONCURRENT_MANAGED_ACCESS),
                 "{model:?} {platform:?}"
             );
             let stream = test.stream();
-            let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 8).expect("memory suffices");
+            let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 8)?;
             let error = buffer
                 .host_view()
                 .map(drop)
@@ -146,26 +150,23 @@ fn managed_memory_is_used_by_turns_without_concurrent_access() {
                 error.to_string().contains("no concurrent managed access"),
                 "{error}"
             );
-            buffer
-                .host_view_mut()
-                .expect("the buffer is attached to the host")
-                .fill(3);
+            buffer.host_view_mut()?.fill(3);
             let device = MemoryLocation::from(&test.device());
             let error = buffer
                 .prefetch(&stream, .., device)
                 .expect_err("the device does not support prefetches");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
             assert!(error.to_string().contains("omit the prefetch"), "{error}");
-            assert_eq!(
-                buffer.as_slice().to_vec().expect("the buffer can be read"),
-                [3; 8]
-            );
-        });
+            assert_eq!(buffer.as_slice().to_vec()?, [3; 8]);
+            Ok(())
+        })?;
     }
+    Ok(())
 }
 
+/// The setting of concurrent access cannot exceed the platform and the model.
 #[test]
-fn setting_of_concurrent_access_cannot_exceed_the_platform_and_the_model() {
+fn concurrent_access_is_limited_by_the_platform() {
     for (model, platform) in BY_TURNS {
         let config = config(model, platform).with_concurrent_managed_access(true);
         on_simulator(config, |test, _| {
@@ -174,28 +175,18 @@ fn setting_of_concurrent_access_cannot_exceed_the_platform_and_the_model() {
     }
 }
 
+/// Devices on Windows are not peers and the error has a hint.
 #[test]
-fn devices_on_windows_are_not_peers_and_the_error_has_a_hint() {
+fn windows_devices_are_not_peers() -> TestResult {
     for platform in [Platform::Windows, Platform::Wsl] {
         on_simulator(
             config(DeviceModel::H100, platform).with_devices(2),
-            |test, _| {
-                let (first, second) = (
-                    test.device(),
-                    test.driver().device(1).expect("there are two devices"),
-                );
-                assert!(
-                    !first
-                        .can_access_peer(&second)
-                        .expect("devices can be queried")
-                );
-                assert!(
-                    !first
-                        .peer_link(&second)
-                        .expect("devices can be queried")
-                        .access
-                );
-                let peer = second.primary_context().expect("the device has a context");
+            |test, _| -> TestResult {
+                let first = test.device();
+                let second = test.driver().device(1)?;
+                assert!(!first.can_access_peer(&second)?);
+                assert!(!first.peer_link(&second)?.access);
+                let peer = second.primary_context()?;
                 let error = test
                     .context()
                     .enable_peer_access(&peer)
@@ -208,7 +199,7 @@ fn devices_on_windows_are_not_peers_and_the_error_has_a_hint() {
                     error.to_string().contains("Device::can_access_peer"),
                     "{error}"
                 );
-                let pool = MemoryPool::new(&first).expect("the device has pools");
+                let pool = MemoryPool::new(&first)?;
                 let error = pool
                     .set_access(&second, MemoryAccess::ReadWrite)
                     .expect_err("the devices are not peers");
@@ -217,13 +208,16 @@ fn devices_on_windows_are_not_peers_and_the_error_has_a_hint() {
                     Some(CUresult::CUDA_ERROR_INVALID_DEVICE),
                     "{error}"
                 );
+                Ok(())
             },
-        );
+        )?;
     }
+    Ok(())
 }
 
+/// Time limit of kernels is one of Windows and its error advises.
 #[test]
-fn time_limit_of_kernels_is_one_of_windows_and_its_error_advises() {
+fn kernel_time_limit_error_has_a_hint() {
     for (platform, limited) in [
         (Platform::Linux, false),
         (Platform::Windows, true),
@@ -244,68 +238,74 @@ fn time_limit_of_kernels_is_one_of_windows_and_its_error_advises() {
     }
 }
 
+/// File descriptors of memory exist if the attribute is set.
 #[test]
-fn file_descriptors_of_memory_exist_if_the_attribute_is_set() {
+fn file_descriptors_exist_if_the_attribute_is_set() -> TestResult {
     for platform in [Platform::Linux, Platform::Windows, Platform::Wsl] {
-        on_simulator(config(DeviceModel::H100, platform), |test, _| {
-            let can = has(
-                test,
-                DeviceAttribute::HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
-            );
-            assert_eq!(
-                can,
-                platform == Platform::Linux && cfg!(target_os = "linux"),
-                "{platform:?}"
-            );
-            let types = MemoryHandleTypes::POSIX_FILE_DESCRIPTOR;
-            let plain = PhysicalOptions::new(&test.device());
-            let bytes = plain
-                .granularity(test.driver(), Granularity::Minimum)
-                .expect("there is a granularity");
-            let memory =
-                PhysicalMemory::with_options(test.driver(), bytes, &plain.with_handle_types(types));
-            let pool = MemoryPool::with_options(
-                test.driver(),
-                &PoolOptions::new(&test.device()).with_handle_types(types),
-            );
-            for error in [memory.map(drop), pool.map(drop)] {
-                let code = error.err().and_then(|error| error.code());
+        on_simulator(
+            config(DeviceModel::H100, platform),
+            |test, _| -> TestResult {
+                let can = has(
+                    test,
+                    DeviceAttribute::HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+                );
                 assert_eq!(
-                    code,
-                    (!can).then_some(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+                    can,
+                    platform == Platform::Linux && cfg!(target_os = "linux"),
                     "{platform:?}"
                 );
-            }
-        });
+                let types = MemoryHandleTypes::POSIX_FILE_DESCRIPTOR;
+                let plain = PhysicalOptions::new(&test.device());
+                let bytes = plain.granularity(test.driver(), Granularity::Minimum)?;
+                let memory = PhysicalMemory::with_options(
+                    test.driver(),
+                    bytes,
+                    &plain.with_handle_types(types),
+                );
+                let pool = MemoryPool::with_options(
+                    test.driver(),
+                    &PoolOptions::new(&test.device()).with_handle_types(types),
+                );
+                for error in [memory.map(drop), pool.map(drop)] {
+                    let code = error.err().and_then(|error| error.code());
+                    assert_eq!(
+                        code,
+                        (!can).then_some(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+                        "{platform:?}"
+                    );
+                }
+                Ok(())
+            },
+        )?;
     }
+    Ok(())
 }
 
+/// Buffers of each kind work on every model and platform.
 #[test]
-fn buffers_of_each_kind_work_on_every_model_and_platform() {
+fn every_buffer_works_on_every_model() -> TestResult {
     for model in MODELS {
         for platform in [Platform::Linux, Platform::Windows, Platform::Wsl] {
-            on_simulator(config(model, platform), |test, _| {
+            on_simulator(config(model, platform), |test, _| -> TestResult {
                 assert!(
                     has(test, DeviceAttribute::MEMORY_POOLS_SUPPORTED),
                     "{model:?} {platform:?}"
                 );
-                let (context, stream) = (test.context(), test.stream());
+                let context = test.context();
+                let stream = test.stream();
                 let pinned =
-                    PinnedBuffer::from_slice(&context, &[1_u32, 2, 3], PinnedFlags::empty())
-                        .expect("memory suffices");
-                let buffer = DeviceBuffer::from_slice(&stream, &pinned).expect("memory suffices");
-                assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
-                let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 3).expect("memory suffices");
-                let mut unified =
-                    UnifiedBuffer::<u32>::zeroed(&stream, 3).expect("memory suffices");
-                unified
-                    .as_slice_mut()
-                    .fill(5)
-                    .expect("memory can be filled");
-                assert_eq!(unified.host_view_mut().expect("the work ends")[..], [5; 3]);
-                mapped.host_view_mut().expect("nothing uses it").fill(6);
-                assert_eq!(mapped.host_view().expect("nothing writes it")[..], [6; 3]);
-            });
+                    PinnedBuffer::from_slice(&context, &[1_u32, 2, 3], PinnedFlags::empty())?;
+                let buffer = DeviceBuffer::from_slice(&stream, &pinned)?;
+                assert_eq!(buffer.to_vec()?, [1, 2, 3]);
+                let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 3)?;
+                let mut unified = UnifiedBuffer::<u32>::zeroed(&stream, 3)?;
+                unified.as_slice_mut().fill(5)?;
+                assert_eq!(unified.host_view_mut()?[..], [5; 3]);
+                mapped.host_view_mut()?.fill(6);
+                assert_eq!(mapped.host_view()?[..], [6; 3]);
+                Ok(())
+            })?;
         }
     }
+    Ok(())
 }

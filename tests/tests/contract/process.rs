@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use curium_driver::{
     Context, ContextOptions, Driver, Error, Event, EventFlags, Function, Library, Stream, call,
@@ -15,9 +15,10 @@ use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{
-    TestDriver, in_fork, in_new_process, kernels, on_driver, on_incomplete_simulator, stream_work,
-    uses_cuda,
+    TestDriver, TestResult, in_fork, in_new_process, kernels, on_driver, on_incomplete_simulator,
+    stream_work, uses_cuda,
 };
+use parking_lot::Mutex;
 
 use crate::operations::{self, Fixture};
 
@@ -78,11 +79,16 @@ impl Everything {
     }
 }
 
+/// Ends the process, and with it the test, without running destructors.
+fn exit_process() {
+    std::process::exit(0);
+}
+
 /// Runs a test whose process ends with a live driver. The simulator is never dropped.
 fn left_behind(test: impl FnOnce(&TestDriver)) {
     on_driver(|driver| {
         test(driver);
-        std::process::exit(0);
+        exit_process();
     });
 }
 
@@ -91,40 +97,37 @@ fn reports() -> Arc<Mutex<Vec<String>>> {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&reports);
     set_drop_observer(Some(Arc::new(move |error: &Error| {
-        sink.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(error.to_string());
+        sink.lock().push(error.to_string());
     })));
     reports
 }
 
 fn taken(reports: &Mutex<Vec<String>>) -> Vec<String> {
-    std::mem::take(&mut *reports.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *reports.lock())
 }
 
+/// A process exits well with everything live in a static and on the stack.
 #[test]
-fn process_exits_well_with_everything_live_in_a_static_and_on_the_stack() {
+fn process_exits_with_everything_in_a_static() {
     static EVERYTHING: OnceLock<Everything> = OnceLock::new();
-    in_new_process(
-        "process::process_exits_well_with_everything_live_in_a_static_and_on_the_stack",
-        || {
-            left_behind(|test| {
-                assert!(EVERYTHING.get_or_init(|| Everything::new(test)).is_live());
-                std::mem::forget(Everything::new(test));
-                let _local = Everything::new(test);
-                std::process::exit(0);
-            });
-        },
-    );
+    in_new_process("process::process_exits_with_everything_in_a_static", || {
+        left_behind(|test| {
+            assert!(EVERYTHING.get_or_init(|| Everything::new(test)).is_live());
+            std::mem::forget(Everything::new(test));
+            let _local = Everything::new(test);
+            std::process::exit(0);
+        });
+    });
 }
 
+/// A process exits well with everything live in a thread local.
 #[test]
-fn process_exits_well_with_everything_live_in_a_thread_local() {
+fn process_exits_with_everything_in_a_thread_local() {
     thread_local! {
         static EVERYTHING: RefCell<Option<Everything>> = const { RefCell::new(None) };
     }
     in_new_process(
-        "process::process_exits_well_with_everything_live_in_a_thread_local",
+        "process::process_exits_with_everything_in_a_thread_local",
         || {
             left_behind(|test| EVERYTHING.set(Some(Everything::new(test))));
         },
@@ -140,13 +143,7 @@ extern "C" fn drop_at_exit() {
     let guard = observe_calls(|_: &curium_driver::Call<'_>| {
         CALLS_AT_EXIT.fetch_add(1, Ordering::Relaxed);
     });
-    drop(
-        AT_EXIT
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-            .expect("the test left it here"),
-    );
+    drop(AT_EXIT.lock().take().expect("the test left it here"));
     drop(guard);
     if CALLS_AT_EXIT.load(Ordering::Relaxed) > 0 {
         std::process::abort();
@@ -166,8 +163,7 @@ fn drops_after_the_driver_began_to_exit_make_no_calls() {
             // Exit handlers run in reverse order: this one after the driver's, like a destructor of another library.
             assert_eq!(atexit(drop_at_exit), 0);
             left_behind(|test| {
-                *AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(Everything::new(test));
+                *AT_EXIT.lock() = Some(Everything::new(test));
             });
         },
     );
@@ -189,10 +185,11 @@ fn thread_that_ends_drops_its_locals() {
     });
 }
 
+/// A child of a fork gets an error from every operation and drops in silence.
 #[test]
-fn child_of_a_fork_gets_an_error_from_every_operation_and_drops_in_silence() {
+fn forked_child_gets_errors_and_drops_silently() {
     in_new_process(
-        "process::child_of_a_fork_gets_an_error_from_every_operation_and_drops_in_silence",
+        "process::forked_child_gets_errors_and_drops_silently",
         || {
             on_driver(|test| {
                 let mut fixture = Fixture::new(test);
@@ -240,53 +237,48 @@ fn child_of_a_fork_gets_an_error_from_every_operation_and_drops_in_silence() {
 }
 
 #[test]
-fn child_of_a_fork_exits_well_with_everything_live() {
-    in_new_process(
-        "process::child_of_a_fork_exits_well_with_everything_live",
-        || {
-            on_driver(|test| {
-                let everything = Everything::new(test);
-                in_fork(|| std::process::exit(i32::from(everything.is_live())));
-                assert!(everything.is_live(), "the parent continues");
-            });
-        },
-    );
+fn forked_child_exits_with_everything_live() {
+    in_new_process("process::forked_child_exits_with_everything_live", || {
+        on_driver(|test| {
+            let everything = Everything::new(test);
+            in_fork(|| std::process::exit(i32::from(everything.is_live())));
+            assert!(everything.is_live(), "the parent continues");
+        });
+    });
 }
 
+/// Handles that other code released are reported and nothing else happens.
 #[test]
-fn handles_that_other_code_released_are_reported_and_nothing_else_happens() {
+fn externally_released_handles_are_reported() -> TestResult {
     if uses_cuda() {
         // The driver crashes when some handles are destroyed twice.
-        return;
+        return Ok(());
     }
     in_new_process(
-        "process::handles_that_other_code_released_are_reported_and_nothing_else_happens",
-        || {
-            on_driver(|test| {
+        "process::externally_released_handles_are_reported",
+        || -> TestResult {
+            on_driver(|test| -> TestResult {
                 test.may_leak();
                 let context = test.context();
-                let stream = context.stream().expect("a stream can be created");
-                let event =
-                    Event::new(&context, EventFlags::empty()).expect("an event can be created");
-                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-                let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
-                let pinned = PinnedBuffer::<u8>::zeroed(&context, 8, PinnedFlags::empty())
-                    .expect("memory suffices");
+                let stream = context.stream()?;
+                let event = Event::new(&context, EventFlags::empty())?;
+                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+                let library = Library::from_ptx(&context, kernels::FILL)?;
+                let pinned = PinnedBuffer::<u8>::zeroed(&context, 8, PinnedFlags::empty())?;
                 let driver = test.driver();
-                stream.synchronize().expect("the stream works");
-                let live = "the handle is live";
+                stream.synchronize()?;
+                let _live = "the handle is live";
                 // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
                 // a driver that validates handles.
-                unsafe { call!(driver, cuMemFree_v2(buffer.as_pointer().as_raw())) }.expect(live);
+                unsafe { call!(driver, cuMemFree_v2(buffer.as_pointer().as_raw())) }?;
                 // SAFETY: as above.
-                unsafe { call!(driver, cuEventDestroy_v2(event.as_raw())) }.expect(live);
+                unsafe { call!(driver, cuEventDestroy_v2(event.as_raw())) }?;
                 // SAFETY: as above.
-                unsafe { call!(driver, cuLibraryUnload(library.as_raw())) }.expect(live);
+                unsafe { call!(driver, cuLibraryUnload(library.as_raw())) }?;
                 // SAFETY: as above.
-                unsafe { call!(driver, cuMemFreeHost(pinned.as_ptr().cast_mut().cast())) }
-                    .expect(live);
+                unsafe { call!(driver, cuMemFreeHost(pinned.as_ptr().cast_mut().cast())) }?;
                 // SAFETY: as above.
-                unsafe { call!(driver, cuStreamDestroy_v2(stream.as_raw())) }.expect(live);
+                unsafe { call!(driver, cuStreamDestroy_v2(stream.as_raw())) }?;
                 stream.synchronize().expect_err("the stream is gone");
                 event.record(&stream).expect_err("the event is gone");
                 library
@@ -305,34 +297,33 @@ fn handles_that_other_code_released_are_reported_and_nothing_else_happens() {
                 drop(stream);
                 assert_eq!(taken(&reports).len(), 1, "the stream is reported once");
                 set_drop_observer(None);
-            });
+                Ok(())
+            })?;
+            Ok(())
         },
-    );
+    )?;
+    Ok(())
 }
 
+/// A context that other code destroyed is an error of everything made in it.
 #[test]
-fn context_that_other_code_destroyed_is_an_error_of_everything_made_in_it() {
+fn externally_destroyed_context_fails_every_use() -> TestResult {
     if uses_cuda() {
         // The driver's behavior for the streams of such a context is not documented.
-        return;
+        return Ok(());
     }
     in_new_process(
-        "process::context_that_other_code_destroyed_is_an_error_of_everything_made_in_it",
-        || {
-            on_driver(|test| {
+        "process::externally_destroyed_context_fails_every_use",
+        || -> TestResult {
+            on_driver(|test| -> TestResult {
                 test.may_leak();
-                let context = test
-                    .device()
-                    .create_context(ContextOptions::new())
-                    .expect("a context can be created");
-                let stream = context.stream().expect("a stream can be created");
-                let event =
-                    Event::new(&context, EventFlags::empty()).expect("an event can be created");
-                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-                stream.synchronize().expect("the stream works");
+                let context = test.device().create_context(ContextOptions::new())?;
+                let stream = context.stream()?;
+                let event = Event::new(&context, EventFlags::empty())?;
+                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+                stream.synchronize()?;
                 // SAFETY: as above: the effect is the subject of the test.
-                unsafe { call!(test.driver(), cuCtxDestroy_v2(context.as_raw())) }
-                    .expect("the context is live");
+                unsafe { call!(test.driver(), cuCtxDestroy_v2(context.as_raw())) }?;
                 let errors = [
                     context.synchronize().expect_err("the context is gone"),
                     context.stream().map(drop).expect_err("the context is gone"),
@@ -367,23 +358,26 @@ fn context_that_other_code_destroyed_is_an_error_of_everything_made_in_it() {
                         test.driver(),
                         cuMemFreeAsync(leaked.as_raw(), stream.as_raw())
                     )
-                }
-                .expect("it is live");
-            });
+                }?;
+                Ok(())
+            })?;
+            Ok(())
         },
-    );
+    )?;
+    Ok(())
 }
 
+/// A driver that is deinitialized is an error of every operation and of no drop.
 #[test]
-fn driver_that_is_deinitialized_is_an_error_of_every_operation_and_of_no_drop() {
+fn deinitialized_driver_fails_every_operation() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     in_new_process(
-        "process::driver_that_is_deinitialized_is_an_error_of_every_operation_and_of_no_drop",
-        || {
-            on_incomplete_simulator(Config::new(), |test| {
-                let simulator = test.simulator().expect("this driver is a simulator");
+        "process::deinitialized_driver_fails_every_operation",
+        || -> TestResult {
+            on_incomplete_simulator(Config::new(), |test| -> TestResult {
+                let simulator = test.simulator().ok_or("this driver is a simulator")?;
                 let mut fixture = Fixture::new(test);
                 let everything = Everything::new(test);
                 let reports = reports();
@@ -413,8 +407,11 @@ fn driver_that_is_deinitialized_is_an_error_of_every_operation_and_of_no_drop() 
                 );
                 set_drop_observer(None);
                 // Memory that could not be freed is no leak of this test: the process ends here.
-                std::process::exit(0);
-            });
+                exit_process();
+                Ok(())
+            })?;
+            Ok(())
         },
-    );
+    )?;
+    Ok(())
 }

@@ -9,7 +9,7 @@ mod sequences;
 
 use curium_driver::Stream;
 use curium_rand::{CuRand, Generator, PseudoRandom, QuasiRandom};
-use curium_tests::uses_cuda;
+use curium_tests::{TestResult, uses_cuda};
 
 fn curand() -> CuRand {
     if uses_cuda() {
@@ -19,10 +19,10 @@ fn curand() -> CuRand {
     }
 }
 
-fn seeded<A: PseudoRandom>(stream: &Stream, seed: u64) -> Generator<A> {
-    Generator::seeded(&curand(), stream, seed).expect("a generator can be created")
+fn seeded<A: PseudoRandom>(stream: &Stream, seed: u64) -> TestResult<Generator<A>> {
+    Ok(Generator::seeded(&curand(), stream, seed)?)
 }
 
-fn with_dimensions<A: QuasiRandom>(stream: &Stream, dimensions: u32) -> Generator<A> {
-    Generator::with_dimensions(&curand(), stream, dimensions).expect("a generator can be created")
+fn with_dimensions<A: QuasiRandom>(stream: &Stream, dimensions: u32) -> TestResult<Generator<A>> {
+    Ok(Generator::with_dimensions(&curand(), stream, dimensions)?)
 }

@@ -39,7 +39,8 @@ impl Dice {
     }
 
     fn range(&mut self) -> Range<usize> {
-        let (one, other) = (self.below(LEN + 1), self.below(LEN + 1));
+        let one = self.below(LEN + 1);
+        let other = self.below(LEN + 1);
         one.min(other)..one.max(other)
     }
 
@@ -121,10 +122,8 @@ impl<'a> World<'a> {
 impl<'a> Program<'a> {
     fn new(world: &'a World<'a>, seed: u64) -> Self {
         let mut dice = Dice(fastrand::Rng::with_seed(seed));
-        let (stream, model) = (
-            &world.streams[dice.below(world.streams.len())],
-            dice.values(LEN),
-        );
+        let stream = &world.streams[dice.below(world.streams.len())];
+        let model = dice.values(LEN);
         let array = Array::from_slice(stream, &model, ArrayShape::new_1d(LEN), ArrayFlags::empty());
         let array = (array.expect("memory suffices"), model);
         let mut program = Self {
@@ -148,7 +147,8 @@ impl<'a> Program<'a> {
     }
 
     fn piece(&mut self) -> Piece {
-        let (stream, model) = (self.stream(), self.dice.values(LEN));
+        let stream = self.stream();
+        let model = self.dice.values(LEN);
         let memory = Memory::new(&mut self.dice, &self.world.cache, &stream, &model);
         self.made += 1;
         Piece {
@@ -203,8 +203,9 @@ impl<'a> Program<'a> {
 
     fn fill(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, range, value) =
-                (this.stream(), this.dice.range(), this.dice.next() as u32);
+            let stream = this.stream();
+            let range = this.dice.range();
+            let value = this.dice.next() as u32;
             memory
                 .view_mut()
                 .slice(range.clone())
@@ -220,8 +221,9 @@ impl<'a> Program<'a> {
         let Some(at) = self.pieces.iter().position(|piece| !is_used(piece)) else {
             return;
         };
-        let (offset, value, stream) =
-            (self.dice.below(LEN), self.dice.next() as u32, self.stream());
+        let offset = self.dice.below(LEN);
+        let value = self.dice.next() as u32;
+        let stream = self.stream();
         let only_reads = self.dice.below(2) == 0;
         let Piece { memory, model, .. } = &mut self.pieces[at];
         if only_reads {
@@ -242,8 +244,11 @@ impl<'a> Program<'a> {
     /// Two threads write disjoint parts of one allocation on two streams.
     fn threads(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (one, other, middle) = (this.stream(), this.stream(), this.dice.below(LEN + 1));
-            let (first, second) = (this.dice.next() as u32, this.dice.next() as u32);
+            let one = this.stream();
+            let other = this.stream();
+            let middle = this.dice.below(LEN + 1);
+            let first = this.dice.next() as u32;
+            let second = this.dice.next() as u32;
             let (mut low, mut high) = memory.view_mut().split_at(middle).expect("it fits");
             std::thread::scope(|scope| {
                 scope.spawn(|| low.fill_on(&one, first).expect("the part can be filled"));
@@ -260,7 +265,8 @@ impl<'a> Program<'a> {
     /// Fills or copies buffers like a launch.
     fn kernel_like(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, value) = (this.stream(), this.dice.next() as u32);
+            let stream = this.stream();
+            let value = this.dice.next() as u32;
             if let Memory::Pooled(buffer) = memory {
                 stream_work::fill(&stream, buffer, value).expect("the buffer can be filled");
                 model.fill(value);
@@ -271,9 +277,11 @@ impl<'a> Program<'a> {
     /// Launches a kernel on a buffer, or on a part of any memory.
     fn kernel(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, value, range) =
-                (this.stream(), this.dice.next() as u32, this.dice.range());
-            let (fill, config) = (&this.world.fill, LaunchConfig::for_elements(LEN as u32));
+            let stream = this.stream();
+            let value = this.dice.next() as u32;
+            let range = this.dice.range();
+            let fill = &this.world.fill;
+            let config = LaunchConfig::for_elements(LEN as u32);
             let (launched, range) = match memory {
                 Memory::Pooled(buffer) => (
                     fill.launch(&stream, config, (buffer, value, LEN as u32)),
@@ -308,7 +316,9 @@ impl<'a> Program<'a> {
     /// Launches a kernel that reads an element of one allocation and writes one of another.
     fn read(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, from, to) = (this.stream(), this.dice.below(LEN), this.dice.below(LEN));
+            let stream = this.stream();
+            let from = this.dice.below(LEN);
+            let to = this.dice.below(LEN);
             let Piece {
                 memory: source,
                 model: source_model,
@@ -337,7 +347,8 @@ impl<'a> Program<'a> {
     /// Captures a copy of a part of one allocation to another, optionally followed by a fill. Both may be dropped
     /// before the graph.
     fn capture(&mut self) {
-        let (range, context) = (self.dice.range(), self.world.test.context());
+        let range = self.dice.range();
+        let context = self.world.test.context();
         let then = (self.dice.below(2) == 0).then(|| self.dice.next() as u32);
         let mut target = self.pieces.swap_remove(self.dice.below(self.pieces.len()));
         let at = self.dice.below(self.pieces.len());
@@ -349,7 +360,8 @@ impl<'a> Program<'a> {
     }
 
     fn launch(&mut self) {
-        let (which, stream) = (self.dice.next() as usize, self.stream());
+        let which = self.dice.next() as usize;
+        let stream = self.stream();
         self.graphs.launch(which, &stream, &mut self.pieces);
     }
 

@@ -3,7 +3,7 @@
 mod ordering;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -12,29 +12,30 @@ use curium_memory::{
     Arena, CachingOptions, CachingResource, CachingStatistics, DeviceBuffer, Resource, Staging,
     StagingOptions, SyncAlloc,
 };
-use curium_tests::{During, Gate, TestDriver, assert_reentrant, on_driver};
+use curium_tests::{
+    During, Gate, TestDriver, TestResult, assert_reentrant, driver_test, on_driver,
+};
+use parking_lot::Mutex;
 
 /// The shared cell in which user code stores its result.
 type Seen<T> = Arc<Mutex<Option<T>>>;
 
 fn take<T>(seen: &Seen<T>) -> T {
-    seen.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take()
-        .expect("the user's code has run")
+    seen.lock().take().expect("the user's code has run")
 }
 
 /// Runs a test that would not end if a thread waited for itself.
-fn without_deadlock(test: impl FnOnce(&TestDriver) + Send + 'static) {
+fn without_deadlock(test: impl FnOnce(&TestDriver) -> TestResult + Send + 'static) -> TestResult {
     let (done, is_done) = mpsc::channel();
     let testing = thread::spawn(move || {
-        on_driver(test);
+        let outcome = on_driver(test);
         done.send(()).unwrap_or_default();
+        outcome
     });
     if is_done.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
         panic!("a thread waits for itself");
     }
-    testing.join().expect("the test succeeds");
+    testing.join().expect("the test does not panic")
 }
 
 /// An upstream resource that allocates from the cache above it and queries its statistics.
@@ -51,14 +52,10 @@ unsafe impl Resource for Circular {
         bytes: usize,
         alignment: usize,
     ) -> Result<DevicePointer<u8>> {
-        let cache = self
-            .cache
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let cache = self.cache.lock().clone();
         if let Some(cache) = cache {
             let seen = (cache.allocate(stream, bytes, alignment), cache.statistics());
-            *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+            *self.seen.lock() = Some(seen);
         }
         SyncAlloc.allocate(stream, bytes, alignment)
     }
@@ -75,173 +72,161 @@ unsafe impl Resource for Circular {
     }
 }
 
-#[test]
-fn upstream_that_allocates_from_its_cache_gets_an_error_and_the_statistics() {
-    on_driver(|test| {
-        let (stream, cell, seen) = (test.stream(), Seen::default(), Seen::default());
-        let upstream = Circular {
-            cache: Arc::clone(&cell),
-            seen: Arc::clone(&seen),
-        };
-        let options = CachingOptions::new().with_cache(true);
-        let cache = CachingResource::with_upstream(&test.context(), &options, upstream)
-            .expect("a cache can be created");
-        *cell.lock().unwrap_or_else(PoisonError::into_inner) = Some(cache.clone());
-        let buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1000, cache.clone())
-            .expect("the outer one succeeds");
-        let (nested, statistics) = take(&seen);
-        drop(take(&cell));
-        assert_reentrant(nested);
-        assert_eq!(
-            (statistics.growths, statistics.reserved_bytes),
-            (0, 0),
-            "the growth is not over"
-        );
-        assert_eq!(cache.statistics().growths, 1);
-        drop(buffer);
-    });
+/// A upstream that allocates from its cache gets an error and the statistics.
+#[driver_test]
+fn upstream_reentering_its_cache_gets_an_error(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let cell = Seen::default();
+    let seen = Seen::default();
+    let upstream = Circular {
+        cache: Arc::clone(&cell),
+        seen: Arc::clone(&seen),
+    };
+    let options = CachingOptions::new().with_cache(true);
+    let cache = CachingResource::with_upstream(&test.context(), &options, upstream)?;
+    *cell.lock() = Some(cache.clone());
+    let buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1000, cache.clone())?;
+    let (nested, statistics) = take(&seen);
+    drop(take(&cell));
+    assert_reentrant(nested);
+    assert_eq!(
+        (statistics.growths, statistics.reserved_bytes),
+        (0, 0),
+        "the growth is not over"
+    );
+    assert_eq!(cache.statistics().growths, 1);
+    drop(buffer);
+    Ok(())
 }
 
-#[test]
-fn observer_that_allocates_from_a_growing_arena_gets_an_error() {
-    on_driver(|test| {
-        let (stream, seen) = (test.stream(), Seen::default());
-        let arena = Arc::new(Arena::new(&test.context()).expect("an arena can be created"));
-        let action = {
-            let (arena, stream, seen) = (Arc::clone(&arena), stream.clone(), Arc::clone(&seen));
-            move || {
-                let nested = arena
-                    .allocate(&stream, 1 << 20, 512)
-                    .map(|_| arena.reserved_bytes());
-                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(nested);
-            }
-        };
-        let guard = observe_calls(During::call_of(Function::cuMemCreate, action));
-        let buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1000, Arc::clone(&arena))
-            .expect("the outer one succeeds");
-        drop(guard);
-        assert_reentrant(take(&seen));
-        assert!(arena.reserved_bytes() >= 1000);
-        drop(buffer);
-    });
+/// An observer that allocates from a growing arena gets an error.
+#[driver_test]
+fn observer_reentering_an_arena_gets_an_error(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let seen = Seen::default();
+    let arena = Arc::new(Arena::new(&test.context())?);
+    let action = {
+        let arena = Arc::clone(&arena);
+        let stream = stream.clone();
+        let seen = Arc::clone(&seen);
+        move || {
+            let nested = arena
+                .allocate(&stream, 1 << 20, 512)
+                .map(|_| arena.reserved_bytes());
+            *seen.lock() = Some(nested);
+        }
+    };
+    let guard = observe_calls(During::call_of(Function::cuMemCreate, action));
+    let buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1000, Arc::clone(&arena))?;
+    drop(guard);
+    assert_reentrant(take(&seen));
+    assert!(arena.reserved_bytes() >= 1000);
+    drop(buffer);
+    Ok(())
 }
 
-#[test]
-fn observer_that_changes_a_part_of_the_graph_around_it_gets_an_error() {
-    on_driver(|test| {
-        let context = test.context();
-        let mut graph = Graph::new(&context).expect("a graph can be created");
-        let child = Graph::new(&context).expect("a graph can be created");
-        let node = graph.add_child(&[], &child).expect("the node can be added");
-        let part = Mutex::new(graph.child(node).expect("the node has a graph"));
-        let seen = Seen::default();
-        let action = {
-            let seen = Arc::clone(&seen);
-            move || {
-                let nested = part
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .add_empty(&[])
-                    .map(drop);
-                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(nested);
-            }
-        };
-        let guard = observe_calls(During::call_of(Function::cuGraphAddEmptyNode, action));
-        graph.add_empty(&[]).expect("the outer one succeeds");
-        drop(guard);
-        assert_reentrant(take(&seen));
-    });
+/// An observer that changes a part of the graph around it gets an error.
+#[driver_test]
+fn observer_changing_its_graph_gets_an_error(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let mut graph = Graph::new(&context)?;
+    let child = Graph::new(&context)?;
+    let node = graph.add_child(&[], &child)?;
+    let part = Mutex::new(graph.child(node)?);
+    let seen = Seen::default();
+    let action = {
+        let seen = Arc::clone(&seen);
+        move || {
+            let nested = part.lock().add_empty(&[]).map(drop);
+            *seen.lock() = Some(nested);
+        }
+    };
+    let guard = observe_calls(During::call_of(Function::cuGraphAddEmptyNode, action));
+    graph.add_empty(&[])?;
+    drop(guard);
+    assert_reentrant(take(&seen));
+    Ok(())
 }
 
-#[test]
-fn observer_that_sets_the_function_of_the_node_whose_function_is_being_set_gets_an_error() {
-    on_driver(|test| {
-        let counts = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
-        let [outer, nested] = counts.each_ref().map(|count| {
-            let count = Arc::clone(count);
-            move || {
-                count.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-        let mut child = Graph::new(&test.context()).expect("a graph can be created");
-        let original = child.add_host(&[], || {}).expect("the node can be added");
-        let mut graph = Graph::new(&test.context()).expect("a graph can be created");
-        let node = graph.add_child(&[], &child).expect("the node can be added");
-        let [mut part, same] = [(); 2].map(|()| graph.child(node).expect("the node has a graph"));
-        let host = part
-            .find(&child, &original)
-            .expect("the embedded graph is a clone");
-        let seen = Seen::default();
-        let action = {
-            let (seen, arguments) = (Arc::clone(&seen), Mutex::new(Some((same, nested))));
-            move || {
-                let arguments = arguments
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take();
-                let (mut same, nested) = arguments.expect("it is called once");
-                *seen.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(same.set_host(host, nested));
-            }
-        };
-        let guard = observe_calls(During::end_of(Function::cuGraphHostNodeSetParams, action));
-        part.set_host(host, outer).expect("the outer one succeeds");
-        drop(guard);
-        assert_reentrant(take(&seen));
-        let stream = test.stream();
-        graph
-            .instantiate()
-            .and_then(|mut exec| exec.launch(&stream))
-            .expect("it can be launched");
-        stream.synchronize().expect("it runs");
-        assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [1, 0]);
+/// An observer that sets the function of the node whose function is being set gets an error.
+#[driver_test]
+fn observer_changing_the_same_node_gets_an_error(test: &TestDriver) -> TestResult {
+    let counts = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+    let [outer, nested] = counts.each_ref().map(|count| {
+        let count = Arc::clone(count);
+        move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
     });
+    let mut child = Graph::new(&test.context())?;
+    let original = child.add_host(&[], || {})?;
+    let mut graph = Graph::new(&test.context())?;
+    let node = graph.add_child(&[], &child)?;
+    let [mut part, same] = [(); 2].map(|()| graph.child(node).expect("the node has a graph"));
+    let host = part.find(&child, &original)?;
+    let seen = Seen::default();
+    let action = {
+        let seen = Arc::clone(&seen);
+        let arguments = Mutex::new(Some((same, nested)));
+        move || {
+            let arguments = arguments.lock().take();
+            let (mut same, nested) = arguments.expect("it is called once");
+            *seen.lock() = Some(same.set_host(host, nested));
+        }
+    };
+    let guard = observe_calls(During::end_of(Function::cuGraphHostNodeSetParams, action));
+    part.set_host(host, outer)?;
+    drop(guard);
+    assert_reentrant(take(&seen));
+    let stream = test.stream();
+    graph
+        .instantiate()
+        .and_then(|mut exec| exec.launch(&stream))?;
+    stream.synchronize()?;
+    assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [1, 0]);
+    Ok(())
 }
 
-#[test]
-fn staged_copy_runs_no_other_job_of_the_pool_that_it_is_called_from() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let options = StagingOptions::new()
-            .with_threads(4)
-            .with_buffer_bytes(1 << 18)
-            .with_threshold(1 << 20);
-        Staging::set_options(stream.context(), options).expect("the options are valid");
-        let source = vec![3_u32; 1 << 20];
-        let mut buffer =
-            DeviceBuffer::<u32>::zeroed(&stream, source.len()).expect("memory suffices");
-        let gate = Gate::on(&stream);
-        buffer
-            .as_slice_mut()
-            .fill_on(&stream, 1)
-            .expect("the stream works");
-        let pool = rayon_core::ThreadPoolBuilder::new()
-            .num_threads(1)
-            .build()
-            .expect("a thread can be started");
-        let has_run = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let copying = scope.spawn(|| {
-                pool.scope(|jobs| {
-                    jobs.spawn(|_| has_run.store(true, Ordering::Relaxed));
-                    buffer
-                        .copy_from_slice(&source)
-                        .expect("the lengths are equal");
-                    assert!(!has_run.load(Ordering::Relaxed), "the copy ran another job");
-                });
+/// A staged copy runs no other job of the pool that it is called from.
+#[driver_test]
+fn staged_copy_runs_no_other_pool_job(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let options = StagingOptions::new()
+        .with_threads(4)
+        .with_buffer_bytes(1 << 18)
+        .with_threshold(1 << 20);
+    Staging::set_options(stream.context(), options)?;
+    let source = vec![3_u32; 1 << 20];
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, source.len())?;
+    let gate = Gate::on(&stream);
+    buffer.as_slice_mut().fill_on(&stream, 1)?;
+    let pool = rayon_core::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build()?;
+    let has_run = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let copying = scope.spawn(|| {
+            pool.scope(|jobs| {
+                jobs.spawn(|_| has_run.store(true, Ordering::Relaxed));
+                buffer
+                    .copy_from_slice(&source)
+                    .expect("the lengths are equal");
+                assert!(!has_run.load(Ordering::Relaxed), "the copy ran another job");
             });
-            thread::sleep(Duration::from_millis(50));
-            gate.open();
-            copying.join().expect("the copy ran no other job");
         });
-        assert!(has_run.into_inner() && buffer.to_vec().expect("the buffer can be read") == source);
+        thread::sleep(Duration::from_millis(50));
+        gate.open();
+        copying.join().expect("the copy ran no other job");
     });
+    assert!(has_run.into_inner() && buffer.to_vec()? == source);
+    Ok(())
 }
 
 /// Makes an observer perform a staged copy to one of two leased buffers while the other is accessed and a launch waits
 /// for that access.
 fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
-    let (own, launching) = (test.stream(), test.stream());
+    let own = test.stream();
+    let launching = test.stream();
     let options = StagingOptions::new()
         .with_threads(4)
         .with_buffer_bytes(1 << 18)
@@ -265,19 +250,18 @@ fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
     let (go, may_go) = mpsc::channel();
     let seen = Seen::default();
     let action = {
-        let (seen, copied, go) = (Arc::clone(&seen), Mutex::new(copied), Mutex::new(go));
+        let seen = Arc::clone(&seen);
+        let copied = Mutex::new(copied);
+        let go = Mutex::new(go);
         move || {
-            go.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .send(())
-                .expect("the other thread listens");
+            go.lock().send(()).expect("the other thread listens");
             thread::sleep(Duration::from_millis(50));
-            let mut copied = copied.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut copied = copied.lock();
             let nested = copied
                 .copy_from_slice(&source)
                 .and_then(|()| copied.to_vec())
                 .map(|copy| copy == source);
-            *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(nested);
+            *seen.lock() = Some(nested);
         }
     };
     thread::scope(|scope| {
@@ -307,11 +291,11 @@ fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
     );
 }
 
-#[test]
-fn staged_copy_in_the_middle_of_an_access_does_not_wait_for_a_launch_that_waits_for_it() {
-    without_deadlock(|test| {
-        [true, false]
-            .into_iter()
-            .for_each(|is_first| copy_during_an_access(test, is_first));
-    });
+/// A staged copy in the middle of an access does not wait for a launch that waits for it.
+#[driver_test(without_deadlock)]
+fn staged_copy_does_not_deadlock_with_a_launch(test: &TestDriver) -> TestResult {
+    [true, false]
+        .into_iter()
+        .for_each(|is_first| copy_during_an_access(test, is_first));
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! Drops of handles: no panic, and failures are reported.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use curium_driver::{
     ContextOptions, Driver, Event, EventFlags, Function, Graph, Library, Module, set_drop_observer,
@@ -9,7 +9,8 @@ use curium_driver::{
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, UnifiedBuffer};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{kernels, uses_cuda};
+use curium_tests::{TestResult, kernels, uses_cuda};
+use parking_lot::Mutex;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Level, Metadata, Subscriber};
 
@@ -18,7 +19,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// Returns the failures of `function` that were reported while `action` ran.
 fn reported(function: Function, action: impl FnOnce()) -> Vec<String> {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = TURN.lock();
     let errors = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&errors);
     set_drop_observer(Some(Arc::new(move |error| {
@@ -26,14 +27,12 @@ fn reported(function: Function, action: impl FnOnce()) -> Vec<String> {
         if error.function() == Some(function)
             && error.code() == Some(CUresult::CUDA_ERROR_OPERATING_SYSTEM)
         {
-            sink.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(error.to_string());
+            sink.lock().push(error.to_string());
         }
     })));
     action();
     set_drop_observer(None);
-    let errors = errors.lock().unwrap_or_else(PoisonError::into_inner);
+    let errors = errors.lock();
     errors.clone()
 }
 
@@ -60,7 +59,7 @@ fn drop_while_failing<T>(
 }
 
 #[test]
-fn failed_drop_of_each_object_is_reported_once() {
+fn each_failed_drop_is_reported_once() {
     if uses_cuda() {
         return;
     }
@@ -88,8 +87,9 @@ fn failed_drop_of_each_object_is_reported_once() {
     }
 }
 
+/// A report of a failed drop names the handle and the device.
 #[test]
-fn report_of_a_failed_drop_names_the_handle_and_the_device() {
+fn failed_drop_names_handle_and_device() {
     if uses_cuda() {
         return;
     }
@@ -168,15 +168,13 @@ fn report_of_a_failed_drop_names_the_handle_and_the_device() {
 }
 
 #[test]
-fn failed_creation_of_a_context_names_the_device() {
+fn failed_context_creation_names_the_device() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let simulator = Simulator::new(two_devices()).expect("a simulator can be created");
-    let driver = simulator
-        .driver::<Driver>()
-        .expect("the simulator initializes");
-    let device = driver.device(1).expect("there are two");
+    let simulator = Simulator::new(two_devices())?;
+    let driver = simulator.driver::<Driver>()?;
+    let device = driver.device(1)?;
     let mut functions = vec![Function::cuDevicePrimaryCtxRetain];
     functions.push(if driver.has(Function::cuCtxCreate_v4) {
         Function::cuCtxCreate_v4
@@ -200,22 +198,20 @@ fn failed_creation_of_a_context_names_the_device() {
             "{error}"
         );
     }
+    Ok(())
 }
 
 #[test]
-fn observer_that_panics_does_not_make_a_drop_panic() {
+fn observer_that_panics_does_not_make_a_drop_panic() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = simulator
-        .driver::<Driver>()
-        .expect("the simulator initializes");
+    let _turn = TURN.lock();
+    let simulator = Simulator::new(Config::new())?;
+    let driver = simulator.driver::<Driver>()?;
     let stream = driver
         .device(0)
-        .and_then(|device| device.primary_context()?.stream())
-        .expect("a stream can be created");
+        .and_then(|device| device.primary_context()?.stream())?;
     simulator.inject(
         Fault::on(Function::cuStreamDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
     );
@@ -228,6 +224,7 @@ fn observer_that_panics_does_not_make_a_drop_panic() {
     })));
     drop(stream);
     set_drop_observer(None);
+    Ok(())
 }
 
 /// Panics at each report of a failed drop, and counts them.
@@ -256,8 +253,9 @@ impl Subscriber for Panicking {
     fn exit(&self, _: &Id) {}
 }
 
+/// A subscriber that panics does not make a drop panic and the observer is still called.
 #[test]
-fn subscriber_that_panics_does_not_make_a_drop_panic_and_the_observer_is_still_called() {
+fn subscriber_panic_does_not_affect_a_drop() {
     if uses_cuda() {
         return;
     }
@@ -278,20 +276,19 @@ fn subscriber_that_panics_does_not_make_a_drop_panic_and_the_observer_is_still_c
 }
 
 #[test]
-fn drop_after_the_driver_ended_is_silent() {
+fn drop_after_the_driver_ended_is_silent() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+    let simulator = Simulator::new(Config::new())?;
     // SAFETY: the simulator implements the driver's functions; after its end they return an error.
-    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
+    let driver = unsafe { Driver::from_api(simulator.api()) }?;
     let stream = driver
         .device(0)
-        .and_then(|device| device.primary_context()?.stream())
-        .expect("a stream can be created");
-    let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
+        .and_then(|device| device.primary_context()?.stream())?;
+    let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8)?;
     // Created first, so that no other simulator reuses the slot of this one.
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = TURN.lock();
     drop(simulator);
     let error = stream.synchronize().expect_err("the driver has ended");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_DEINITIALIZED));
@@ -299,16 +296,13 @@ fn drop_after_the_driver_ended_is_silent() {
     let count = Arc::clone(&ended);
     set_drop_observer(Some(Arc::new(move |error| {
         if error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED) {
-            *count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+            *count.lock() += 1;
         }
     })));
     drop((buffer, stream, driver));
     set_drop_observer(None);
-    assert_eq!(
-        *ended.lock().unwrap_or_else(PoisonError::into_inner),
-        0,
-        "unloading the driver is not reported"
-    );
+    assert_eq!(*ended.lock(), 0, "unloading the driver is not reported");
+    Ok(())
 }
 
 #[test]
@@ -347,7 +341,7 @@ impl Drop for Replaces {
 
 #[test]
 fn replaced_observer_may_register_another_one() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = TURN.lock();
     let replaces = Replaces;
     set_drop_observer(Some(Arc::new(move |_| {
         let _ = &replaces;

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
+use std::sync::{Arc, OnceLock, Weak, mpsc};
 
 use curium_driver::{DevicePointer, Error, Stream, set_drop_observer};
 use curium_memory::diagnostics::{AllocationLog, AllocationRecorder, EventKind};
@@ -10,9 +10,10 @@ use curium_memory::{
     DeviceBox, DeviceBuffer, FailureCallback, LeakTracker, LimitedResource, Reclaiming, Resource,
     Statistics, StreamOrdered,
 };
-use curium_sim::{Config, Fault};
+use curium_sim::{Fault, Simulator};
 use curium_sys::{CUresult, Function};
-use curium_tests::{on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
+use parking_lot::Mutex;
 
 const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 
@@ -21,270 +22,247 @@ fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, b
     unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
 }
 
-#[test]
-fn limit_rejects_allocations_beyond_it_with_the_sizes() {
-    on_driver(|test| {
-        let (resource, stream) = (LimitedResource::new(StreamOrdered, 1000), test.stream());
-        let first = resource
-            .allocate(&stream, 600, 256)
-            .expect("memory suffices");
-        let error = resource
-            .allocate(&stream, 401, 256)
-            .expect_err("the limit is reached");
-        assert!(error.is_out_of_memory(), "{error}");
-        assert_eq!(
-            (error.code(), error.function()),
-            (None, None),
-            "the driver was not called"
-        );
-        assert_eq!(
-            error.to_string(),
-            "resource: allocation refused (401 bytes, 600 of 1000 bytes of the limit in use)"
-        );
-        let second = resource
-            .allocate(&stream, 400, 256)
-            .expect("memory suffices");
-        assert_eq!((resource.used(), resource.limit()), (1000, 1000));
-        free(&resource, &stream, first, 600);
-        free(&resource, &stream, second, 400);
-        assert_eq!(resource.used(), 0);
-    });
+#[driver_test]
+fn limit_rejects_allocations_beyond_it_with_the_sizes(test: &TestDriver) -> TestResult {
+    let resource = LimitedResource::new(StreamOrdered, 1000);
+    let stream = test.stream();
+    let first = resource.allocate(&stream, 600, 256)?;
+    let error = resource
+        .allocate(&stream, 401, 256)
+        .expect_err("the limit is reached");
+    assert!(error.is_out_of_memory(), "{error}");
+    assert_eq!(
+        (error.code(), error.function()),
+        (None, None),
+        "the driver was not called"
+    );
+    assert_eq!(
+        error.to_string(),
+        "resource: allocation refused (401 bytes, 600 of 1000 bytes of the limit in use)"
+    );
+    let second = resource.allocate(&stream, 400, 256)?;
+    assert_eq!((resource.used(), resource.limit()), (1000, 1000));
+    free(&resource, &stream, first, 600);
+    free(&resource, &stream, second, 400);
+    assert_eq!(resource.used(), 0);
+    Ok(())
 }
 
-#[test]
-fn limit_counts_no_allocation_that_failed() {
-    on_simulator(Config::new(), |test, simulator| {
-        let (resource, stream) = (LimitedResource::new(StreamOrdered, 1000), test.stream());
-        simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
-        resource
-            .allocate(&stream, 600, 256)
-            .expect_err("the injected fault occurs");
-        assert_eq!(resource.used(), 0);
-        let pointer = resource
-            .allocate(&stream, 600, 256)
-            .expect("memory suffices");
-        simulator.inject(
-            Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY),
-        );
-        // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
-        unsafe { resource.deallocate(&stream, pointer, 600, 256) }
-            .expect_err("the injected fault occurs");
-        assert_eq!(resource.used(), 600, "the memory is still in use");
-        free(&resource, &stream, pointer, 600);
-    });
+#[simulator_test]
+fn limit_counts_no_allocation_that_failed(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let resource = LimitedResource::new(StreamOrdered, 1000);
+    let stream = test.stream();
+    simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
+    resource
+        .allocate(&stream, 600, 256)
+        .expect_err("the injected fault occurs");
+    assert_eq!(resource.used(), 0);
+    let pointer = resource.allocate(&stream, 600, 256)?;
+    simulator
+        .inject(Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+    // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
+    unsafe { resource.deallocate(&stream, pointer, 600, 256) }
+        .expect_err("the injected fault occurs");
+    assert_eq!(resource.used(), 600, "the memory is still in use");
+    free(&resource, &stream, pointer, 600);
+    Ok(())
 }
 
-#[test]
-fn statistics_count_the_use_and_its_maximum() {
-    on_simulator(Config::new(), |test, simulator| {
-        let (resource, stream) = (Statistics::new(StreamOrdered), test.stream());
-        let first = resource
-            .allocate(&stream, 100, 256)
-            .expect("memory suffices");
-        let second = resource
-            .allocate(&stream, 200, 256)
-            .expect("memory suffices");
-        free(&resource, &stream, first, 100);
-        simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
-        resource
-            .allocate(&stream, 600, 256)
-            .expect_err("the injected fault occurs");
-        let counts = resource.counts();
-        assert_eq!(
-            (counts.allocations, counts.frees, counts.failures),
-            (2, 1, 1)
-        );
-        assert_eq!(
-            (counts.allocated_bytes, counts.live_bytes, counts.peak_bytes),
-            (300, 200, 300)
-        );
-        assert_eq!((counts.live, counts.peak), (1, 2));
-        resource.reset_peaks();
-        let counts = resource.counts();
-        assert_eq!((counts.peak_bytes, counts.peak), (200, 1));
-        free(&resource, &stream, second, 200);
-    });
+#[simulator_test]
+fn statistics_count_the_use_and_its_maximum(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let resource = Statistics::new(StreamOrdered);
+    let stream = test.stream();
+    let first = resource.allocate(&stream, 100, 256)?;
+    let second = resource.allocate(&stream, 200, 256)?;
+    free(&resource, &stream, first, 100);
+    simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
+    resource
+        .allocate(&stream, 600, 256)
+        .expect_err("the injected fault occurs");
+    let counts = resource.counts();
+    assert_eq!(
+        (counts.allocations, counts.frees, counts.failures),
+        (2, 1, 1)
+    );
+    assert_eq!(
+        (counts.allocated_bytes, counts.live_bytes, counts.peak_bytes),
+        (300, 200, 300)
+    );
+    assert_eq!((counts.live, counts.peak), (1, 2));
+    resource.reset_peaks();
+    let counts = resource.counts();
+    assert_eq!((counts.peak_bytes, counts.peak), (200, 1));
+    free(&resource, &stream, second, 200);
+    Ok(())
 }
 
-#[test]
-fn tracking_records_the_call_site() {
-    on_driver(|test| {
-        // Through other adaptors and pointers too.
-        let resource = Arc::new(Statistics::new(LeakTracker::new(StreamOrdered)));
-        let stream = test.stream();
-        let line = Location::caller().line() + 2;
-        let pointer = resource
-            .allocate(&stream, 100, 256)
-            .expect("memory suffices");
-        let live = resource.inner().live();
-        assert_eq!(live.len(), 1);
-        assert_eq!(
-            (live[0].pointer, live[0].bytes, live[0].alignment),
-            (pointer, 100, 256)
-        );
-        assert_eq!((live[0].site.file(), live[0].site.line()), (file!(), line));
-        let text = live[0].to_string();
-        assert!(
-            text.starts_with("100 bytes at 0x") && text.contains("resource_adaptor.rs:"),
-            "{text}"
-        );
-        free(&resource, &stream, pointer, 100);
-        assert!(resource.inner().live().is_empty());
-    });
+#[driver_test]
+fn tracking_records_the_call_site(test: &TestDriver) -> TestResult {
+    // Through other adaptors and pointers too.
+    let resource = Arc::new(Statistics::new(LeakTracker::new(StreamOrdered)));
+    let stream = test.stream();
+    let line = Location::caller().line() + 2;
+    let pointer = resource.allocate(&stream, 100, 256)?;
+    let live = resource.inner().live();
+    assert_eq!(live.len(), 1);
+    assert_eq!(
+        (live[0].pointer, live[0].bytes, live[0].alignment),
+        (pointer, 100, 256)
+    );
+    assert_eq!((live[0].site.file(), live[0].site.line()), (file!(), line));
+    let text = live[0].to_string();
+    assert!(
+        text.starts_with("100 bytes at 0x") && text.contains("resource_adaptor.rs:"),
+        "{text}"
+    );
+    free(&resource, &stream, pointer, 100);
+    assert!(resource.inner().live().is_empty());
+    Ok(())
 }
 
-#[test]
-fn tracking_rejects_double_frees_and_frees_with_another_size() {
-    on_driver(|test| {
-        let (resource, stream) = (LeakTracker::new(StreamOrdered), test.stream());
-        let pointer = resource
-            .allocate(&stream, 100, 256)
-            .expect("memory suffices");
-        for (pointer, bytes, expected) in [
-            (
-                pointer,
-                99,
-                "freed 99 bytes aligned to 256, allocated 100 bytes at",
-            ),
-            (
-                pointer.wrapping_add(1),
-                100,
-                "not a live allocation of this resource",
-            ),
-        ] {
-            // SAFETY: the resource returns an error before it frees anything.
-            let error = unsafe { resource.deallocate(&stream, pointer, bytes, 256) }
-                .expect_err("the figures differ");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-            assert!(error.to_string().contains(expected), "{error}");
-        }
-        free(&resource, &stream, pointer, 100);
+/// The tracking adaptor rejects double frees and frees with another size.
+#[driver_test]
+fn tracking_rejects_invalid_frees(test: &TestDriver) -> TestResult {
+    let resource = LeakTracker::new(StreamOrdered);
+    let stream = test.stream();
+    let pointer = resource.allocate(&stream, 100, 256)?;
+    for (pointer, bytes, expected) in [
+        (
+            pointer,
+            99,
+            "freed 99 bytes aligned to 256, allocated 100 bytes at",
+        ),
+        (
+            pointer.wrapping_add(1),
+            100,
+            "not a live allocation of this resource",
+        ),
+    ] {
         // SAFETY: the resource returns an error before it frees anything.
-        unsafe { resource.deallocate(&stream, pointer, 100, 256) }
-            .expect_err("it is freed already");
-    });
+        let error = unsafe { resource.deallocate(&stream, pointer, bytes, 256) }
+            .expect_err("the figures differ");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    free(&resource, &stream, pointer, 100);
+    // SAFETY: the resource returns an error before it frees anything.
+    unsafe { resource.deallocate(&stream, pointer, 100, 256) }.expect_err("it is freed already");
+    Ok(())
 }
 
-#[test]
-fn tracking_reports_leaks_with_their_lines_when_it_is_dropped() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let reports = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&reports);
-        let resource = LeakTracker::new(StreamOrdered);
-        let pointers: Vec<_> = (1..=20)
-            .map(|bytes| {
-                resource
-                    .allocate(&stream, bytes, 256)
-                    .expect("memory suffices")
-            })
-            .collect();
-        set_drop_observer(Some(Arc::new(move |error: &Error| {
-            seen.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(error.to_string());
-        })));
-        drop(resource);
-        set_drop_observer(None);
-        let reports = reports
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let report = reports
-            .iter()
-            .find(|report| report.starts_with("LeakTracker::drop"))
-            .expect("leaks are reported");
-        assert!(
-            report.contains("20 leaked allocations of 210 bytes in total"),
-            "{report}"
-        );
-        assert!(
-            report.contains("\n  16 bytes at 0x") && report.ends_with("\n  and 4 more"),
-            "{report}"
-        );
-        pointers
-            .into_iter()
-            .zip(1..)
-            .for_each(|(pointer, bytes)| free(&StreamOrdered, &stream, pointer, bytes));
-    });
+/// The tracking adaptor reports leaks with their lines when it is dropped.
+#[driver_test]
+fn tracking_reports_leaks_with_their_lines(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&reports);
+    let resource = LeakTracker::new(StreamOrdered);
+    let pointers: Vec<_> = (1..=20)
+        .map(|bytes| {
+            resource
+                .allocate(&stream, bytes, 256)
+                .expect("memory suffices")
+        })
+        .collect();
+    set_drop_observer(Some(Arc::new(move |error: &Error| {
+        seen.lock().push(error.to_string());
+    })));
+    drop(resource);
+    set_drop_observer(None);
+    let reports = reports.lock().clone();
+    let report = reports
+        .iter()
+        .find(|report| report.starts_with("LeakTracker::drop"))
+        .ok_or("leaks are reported")?;
+    assert!(
+        report.contains("20 leaked allocations of 210 bytes in total"),
+        "{report}"
+    );
+    assert!(
+        report.contains("\n  16 bytes at 0x") && report.ends_with("\n  and 4 more"),
+        "{report}"
+    );
+    pointers
+        .into_iter()
+        .zip(1..)
+        .for_each(|(pointer, bytes)| free(&StreamOrdered, &stream, pointer, bytes));
+    Ok(())
 }
 
-#[test]
-fn callback_decides_how_often_a_failed_allocation_is_tried() {
-    on_simulator(Config::new(), |test, simulator| {
-        let calls = AtomicUsize::new(0);
-        let resource = FailureCallback::new(StreamOrdered, |error: &Error, _: &Stream, bytes| {
-            assert!(error.is_out_of_memory() && bytes == 100, "{error}");
-            calls.fetch_add(1, Ordering::Relaxed) < 2
-        });
-        let stream = test.stream();
-        for call in [1, 2] {
-            simulator.inject(
-                Fault::on(Function::cuMemAllocAsync)
-                    .call(call)
-                    .returns(OUT_OF_MEMORY),
-            );
-        }
-        let pointer = resource
-            .allocate(&stream, 100, 256)
-            .expect("the third attempt succeeds");
-        free(&resource, &stream, pointer, 100);
+/// A callback decides how often a failed allocation is tried.
+#[simulator_test]
+fn callback_decides_about_retries(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let calls = AtomicUsize::new(0);
+    let resource = FailureCallback::new(StreamOrdered, |error: &Error, _: &Stream, bytes| {
+        assert!(error.is_out_of_memory() && bytes == 100, "{error}");
+        calls.fetch_add(1, Ordering::Relaxed) < 2
+    });
+    let stream = test.stream();
+    for call in [1, 2] {
         simulator.inject(
             Fault::on(Function::cuMemAllocAsync)
-                .always()
+                .call(call)
                 .returns(OUT_OF_MEMORY),
         );
-        resource
-            .allocate(&stream, 100, 256)
-            .expect_err("the callback returns an error");
-        assert_eq!(calls.load(Ordering::Relaxed), 3);
-        simulator.clear_faults();
-    });
+    }
+    let pointer = resource.allocate(&stream, 100, 256)?;
+    free(&resource, &stream, pointer, 100);
+    simulator.inject(
+        Fault::on(Function::cuMemAllocAsync)
+            .always()
+            .returns(OUT_OF_MEMORY),
+    );
+    resource
+        .allocate(&stream, 100, 256)
+        .expect_err("the callback returns an error");
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+    simulator.clear_faults();
+    Ok(())
 }
 
-#[test]
-fn recording_keeps_the_last_events() {
-    on_simulator(Config::new(), |test, simulator| {
-        let (resource, stream) = (AllocationRecorder::ring(StreamOrdered, 4), test.stream());
-        let line = line!() + 2;
-        let pointer = resource
-            .allocate(&stream, 100, 256)
-            .expect("memory suffices");
-        free(&resource, &stream, pointer, 100);
-        simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
-        resource
-            .allocate(&stream, 200, 256)
-            .expect_err("the injected fault occurs");
-        let events = resource.events();
-        let kinds: Vec<_> = events
-            .iter()
-            .map(|event| (event.kind, event.address, event.bytes))
-            .collect();
-        let (address, free_bytes) = (pointer.as_raw(), events[2].address);
-        assert_eq!(
-            kinds,
-            [
-                (EventKind::Allocate, address, 100),
-                (EventKind::Free, address, 100),
-                (EventKind::Fail, free_bytes, 200)
-            ]
-        );
-        let total = test.device().total_memory().expect("a device has memory");
-        assert!(
-            (1..=total as u64).contains(&free_bytes),
-            "{free_bytes} of {total} bytes are free"
-        );
-        assert_eq!(events[0].site.as_ref().map(|site| site.line), Some(line));
-        assert!(events.is_sorted_by_key(|event| event.nanoseconds));
-        for _ in 0..3 {
-            let pointer = resource
-                .allocate(&stream, 300, 256)
-                .expect("memory suffices");
-            free(&resource, &stream, pointer, 300);
-        }
-        assert_eq!((resource.events().len(), resource.lost()), (4, 5));
-        assert!(resource.events().iter().all(|event| event.bytes == 300));
-    });
+#[simulator_test]
+fn recording_keeps_the_last_events(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let resource = AllocationRecorder::ring(StreamOrdered, 4);
+    let stream = test.stream();
+    let line = line!() + 2;
+    let pointer = resource.allocate(&stream, 100, 256)?;
+    free(&resource, &stream, pointer, 100);
+    simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
+    resource
+        .allocate(&stream, 200, 256)
+        .expect_err("the injected fault occurs");
+    let events = resource.events();
+    let kinds: Vec<_> = events
+        .iter()
+        .map(|event| (event.kind, event.address, event.bytes))
+        .collect();
+    let address = pointer.as_raw();
+    let free_bytes = events[2].address;
+    assert_eq!(
+        kinds,
+        [
+            (EventKind::Allocate, address, 100),
+            (EventKind::Free, address, 100),
+            (EventKind::Fail, free_bytes, 200)
+        ]
+    );
+    let total = test.device().total_memory()?;
+    assert!(
+        (1..=total as u64).contains(&free_bytes),
+        "{free_bytes} of {total} bytes are free"
+    );
+    assert_eq!(events[0].site.as_ref().map(|site| site.line), Some(line));
+    assert!(events.is_sorted_by_key(|event| event.nanoseconds));
+    for _ in 0..3 {
+        let pointer = resource.allocate(&stream, 300, 256)?;
+        free(&resource, &stream, pointer, 300);
+    }
+    assert_eq!((resource.events().len(), resource.lost()), (4, 5));
+    assert!(resource.events().iter().all(|event| event.bytes == 300));
+    Ok(())
 }
 
 /// A writer that exposes its text to the test, and fails when it is full.
@@ -296,7 +274,7 @@ struct Paper {
 
 impl std::io::Write for Paper {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = self.text.lock();
         if text.len() + bytes.len() > self.room {
             return Err(std::io::Error::other("the paper is full"));
         }
@@ -309,148 +287,125 @@ impl std::io::Write for Paper {
     }
 }
 
-#[test]
-fn recorded_log_is_replayed_on_another_resource() {
-    on_driver(|test| {
-        let paper = Paper {
-            room: usize::MAX,
-            ..Paper::default()
-        };
-        let (stream, other) = (test.stream(), test.stream());
-        let resource = AllocationRecorder::to_writer(StreamOrdered, paper.clone());
-        let kept = resource
-            .allocate(&stream, 5000, 256)
-            .expect("memory suffices");
-        for bytes in 1..20 {
-            let pointer = resource
-                .allocate(&other, bytes * 100, 256)
-                .expect("memory suffices");
-            free(&resource, &other, pointer, bytes * 100);
-        }
-        resource.flush().expect("the paper accepts it");
-        let text = String::from_utf8(
-            paper
-                .text
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
-        );
-        let log: AllocationLog = text
-            .expect("a log is text")
-            .parse()
-            .expect("a log can be read");
-        assert_eq!((log.events().len(), log.live().len()), (39, 1));
-        let target = Statistics::new(StreamOrdered);
-        let replay = log
-            .replay(&target, &test.context())
-            .expect("the log can be replayed");
-        assert_eq!(
-            (
-                replay.allocations,
-                replay.frees,
-                replay.left,
-                replay.failures
-            ),
-            (20, 19, 1, 0)
-        );
-        assert_eq!(
-            (replay.peak_bytes, target.counts().peak_bytes),
-            (6900, 6900)
-        );
-        assert_eq!((target.counts().allocations, target.counts().live), (20, 0));
-        free(&resource, &stream, kept, 5000);
-    });
+#[driver_test]
+fn recorded_log_is_replayed_on_another_resource(test: &TestDriver) -> TestResult {
+    let paper = Paper {
+        room: usize::MAX,
+        ..Paper::default()
+    };
+    let stream = test.stream();
+    let other = test.stream();
+    let resource = AllocationRecorder::to_writer(StreamOrdered, paper.clone());
+    let kept = resource.allocate(&stream, 5000, 256)?;
+    for bytes in 1..20 {
+        let pointer = resource.allocate(&other, bytes * 100, 256)?;
+        free(&resource, &other, pointer, bytes * 100);
+    }
+    resource.flush()?;
+    let text = String::from_utf8(paper.text.lock().clone());
+    let log: AllocationLog = text?.parse()?;
+    assert_eq!((log.events().len(), log.live().len()), (39, 1));
+    let target = Statistics::new(StreamOrdered);
+    let replay = log.replay(&target, &test.context())?;
+    assert_eq!(
+        (
+            replay.allocations,
+            replay.frees,
+            replay.left,
+            replay.failures
+        ),
+        (20, 19, 1, 0)
+    );
+    assert_eq!(
+        (replay.peak_bytes, target.counts().peak_bytes),
+        (6900, 6900)
+    );
+    assert_eq!((target.counts().allocations, target.counts().live), (20, 0));
+    free(&resource, &stream, kept, 5000);
+    Ok(())
 }
 
-#[test]
-fn replay_that_fails_frees_its_allocations() {
-    on_simulator(Config::new(), |test, simulator| {
-        let text = "curium allocation log 1\n1 allocate 0x200 64 1 1\n2 free 0x999 1 1 1\n3 allocate 0x400 64 1 2\n";
-        let log: AllocationLog = text.parse().expect("the log is well formed");
-        let context = test.context();
-        let function = Function::cuMemAllocAsync;
-        simulator.inject(
-            Fault::on(function)
-                .call(2)
-                .returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY),
-        );
-        let error = log
-            .replay(&StreamOrdered, &context)
-            .expect_err("the injected fault occurs");
-        assert_eq!(error.function(), Some(function));
-        context.synchronize().expect("the context works");
-        assert_eq!(simulator.live_handles().device_allocations, 0);
-        simulator.inject(Fault::on(function).call(2).returns(OUT_OF_MEMORY));
-        let replay = log
-            .replay(&StreamOrdered, &context)
-            .expect("allocation failures are counted");
-        assert_eq!(
-            (
-                replay.allocations,
-                replay.failures,
-                replay.unknown_frees,
-                replay.left
-            ),
-            (1, 1, 1, 1)
-        );
-    });
+#[simulator_test]
+fn replay_that_fails_frees_its_allocations(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let text = "curium allocation log 1\n1 allocate 0x200 64 1 1\n2 free 0x999 1 1 1\n3 allocate 0x400 64 1 2\n";
+    let log: AllocationLog = text.parse()?;
+    let context = test.context();
+    let function = Function::cuMemAllocAsync;
+    simulator.inject(
+        Fault::on(function)
+            .call(2)
+            .returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY),
+    );
+    let error = log
+        .replay(&StreamOrdered, &context)
+        .expect_err("the injected fault occurs");
+    assert_eq!(error.function(), Some(function));
+    context.synchronize()?;
+    assert_eq!(simulator.live_handles().device_allocations, 0);
+    simulator.inject(Fault::on(function).call(2).returns(OUT_OF_MEMORY));
+    let replay = log.replay(&StreamOrdered, &context)?;
+    assert_eq!(
+        (
+            replay.allocations,
+            replay.failures,
+            replay.unknown_frees,
+            replay.left
+        ),
+        (1, 1, 1, 1)
+    );
+    Ok(())
 }
 
-#[test]
-fn log_that_cannot_be_written_harms_no_allocation() {
-    on_driver(|test| {
-        let (paper, stream) = (
-            Paper {
-                room: 60,
-                ..Paper::default()
-            },
-            test.stream(),
-        );
-        let resource = AllocationRecorder::to_writer(StreamOrdered, paper);
-        for _ in 0..3 {
-            let pointer = resource
-                .allocate(&stream, 100, 256)
-                .expect("memory suffices");
-            free(&resource, &stream, pointer, 100);
-        }
-        assert!(resource.lost() >= 5, "{} events are lost", resource.lost());
-    });
+#[driver_test]
+fn log_that_cannot_be_written_harms_no_allocation(test: &TestDriver) -> TestResult {
+    let paper = Paper {
+        room: 60,
+        ..Paper::default()
+    };
+    let stream = test.stream();
+    let resource = AllocationRecorder::to_writer(StreamOrdered, paper);
+    for _ in 0..3 {
+        let pointer = resource.allocate(&stream, 100, 256)?;
+        free(&resource, &stream, pointer, 100);
+    }
+    assert!(resource.lost() >= 5, "{} events are lost", resource.lost());
+    Ok(())
 }
 
-#[test]
-fn buffers_are_tracked_and_recorded_with_the_line_that_creates_them() {
-    on_driver(|test| {
-        let resource = AllocationRecorder::ring(
-            LeakTracker::new(Reclaiming::new(LimitedResource::new(
-                StreamOrdered,
-                1 << 20,
-            ))),
-            64,
-        );
-        let (resource, stream) = (&resource, &test.stream());
-        macro_rules! assert_site {
-            ($buffer:expr) => {{
-                let (buffer, here) = ($buffer.expect("memory suffices"), (file!(), line!()));
-                let site = resource
-                    .inner()
-                    .live()
-                    .pop()
-                    .expect("a buffer is live")
-                    .site;
-                assert_eq!((site.file(), site.line()), here);
-                let event = resource.events().pop().expect("an allocation is recorded");
-                let site = event.site.expect("it is recorded with its line");
-                assert_eq!((&*site.file, site.line), here);
-                drop(buffer);
-            }};
-        }
-        assert_site!(DeviceBuffer::<u32, _>::uninit_in(stream, 4, resource));
-        assert_site!(DeviceBuffer::<u32, _>::zeroed_in(stream, 4, resource));
-        assert_site!(DeviceBuffer::filled_in(stream, 4, 7_u32, resource));
-        assert_site!(DeviceBuffer::from_slice_in(stream, &[7_u32; 4], resource));
-        assert_site!(DeviceBuffer::<u32, _>::maybe_uninit_in(stream, 4, resource));
-        assert_site!(DeviceBox::new_in(stream, 7_u32, resource));
-    });
+/// Buffers are tracked and recorded with the line that creates them.
+#[driver_test]
+fn buffers_are_tracked_by_their_line(test: &TestDriver) {
+    let resource = AllocationRecorder::ring(
+        LeakTracker::new(Reclaiming::new(LimitedResource::new(
+            StreamOrdered,
+            1 << 20,
+        ))),
+        64,
+    );
+    let resource = &resource;
+    let stream = &test.stream();
+    macro_rules! assert_site {
+        ($buffer:expr) => {{
+            let (buffer, here) = ($buffer.expect("memory suffices"), (file!(), line!()));
+            let site = resource
+                .inner()
+                .live()
+                .pop()
+                .expect("a buffer is live")
+                .site;
+            assert_eq!((site.file(), site.line()), here);
+            let event = resource.events().pop().expect("an allocation is recorded");
+            let site = event.site.expect("it is recorded with its line");
+            assert_eq!((&*site.file, site.line), here);
+            drop(buffer);
+        }};
+    }
+    assert_site!(DeviceBuffer::<u32, _>::uninit_in(stream, 4, resource));
+    assert_site!(DeviceBuffer::<u32, _>::zeroed_in(stream, 4, resource));
+    assert_site!(DeviceBuffer::filled_in(stream, 4, 7_u32, resource));
+    assert_site!(DeviceBuffer::from_slice_in(stream, &[7_u32; 4], resource));
+    assert_site!(DeviceBuffer::<u32, _>::maybe_uninit_in(stream, 4, resource));
+    assert_site!(DeviceBox::new_in(stream, 7_u32, resource));
 }
 
 /// A writer that runs a callback before it fails.
@@ -468,79 +423,68 @@ impl<F: FnMut()> std::io::Write for Acting<F> {
     }
 }
 
-#[test]
-fn writer_that_panics_loses_its_lines_and_no_allocation_fails() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let resource = AllocationRecorder::to_writer(
-            StreamOrdered,
-            Acting(|| panic!("this panic is part of the test")),
-        );
-        let buffer =
-            DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &resource).expect("memory suffices");
-        drop(buffer);
-        assert_eq!(
-            resource.lost(),
-            3,
-            "the header, the allocation and the free"
-        );
-        resource.flush().expect_err("the writer panics");
-    });
+/// A writer that panics loses its lines and no allocation fails.
+#[driver_test]
+fn panicking_writer_fails_no_allocation(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let resource = AllocationRecorder::to_writer(
+        StreamOrdered,
+        Acting(|| panic!("this panic is part of the test")),
+    );
+    let buffer = DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &resource)?;
+    drop(buffer);
+    assert_eq!(
+        resource.lost(),
+        3,
+        "the header, the allocation and the free"
+    );
+    resource.flush().expect_err("the writer panics");
+    Ok(())
 }
 
-#[test]
-fn writer_may_use_the_resource_that_it_records() {
-    on_driver(|test| {
-        let (stream, shared) = (
-            test.stream(),
-            Arc::new(OnceLock::<Weak<AllocationRecorder<StreamOrdered>>>::new()),
-        );
-        let (inner, used, writes) = (
-            Arc::clone(&shared),
-            stream.clone(),
-            Arc::new(AtomicUsize::new(0)),
-        );
-        let counted = Arc::clone(&writes);
-        let writer = Acting(move || {
-            if let Some(resource) = inner.get().and_then(Weak::upgrade)
-                && counted.fetch_add(1, Ordering::Relaxed) == 0
-            {
-                drop(
-                    DeviceBuffer::<u8, _>::uninit_in(&used, 16, &*resource)
-                        .expect("memory suffices"),
-                );
-            }
-        });
-        let resource = Arc::new(AllocationRecorder::to_writer(StreamOrdered, writer));
-        shared
-            .set(Arc::downgrade(&resource))
-            .map_err(drop)
-            .expect("it is set once");
-        let (finished, has_finished) = mpsc::channel();
-        let thread = std::thread::spawn(move || {
-            drop(
-                DeviceBuffer::<u8, _>::uninit_in(&stream, 16, &*resource).expect("memory suffices"),
-            );
-            resource.flush().expect("the writer flushes");
-            finished.send(resource.lost()).expect("the test waits");
-        });
-        let lost = has_finished.recv_timeout(std::time::Duration::from_secs(20));
-        assert_eq!(lost, Ok(0), "the writer waits for itself");
-        thread.join().expect("nothing panics");
-        assert!(
-            writes.load(Ordering::Relaxed) >= 4,
-            "two allocations and two frees are written"
-        );
+#[driver_test]
+fn writer_may_use_the_resource_that_it_records(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let shared = Arc::new(OnceLock::<Weak<AllocationRecorder<StreamOrdered>>>::new());
+    let inner = Arc::clone(&shared);
+    let used = stream.clone();
+    let writes = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&writes);
+    let writer = Acting(move || {
+        if let Some(resource) = inner.get().and_then(Weak::upgrade)
+            && counted.fetch_add(1, Ordering::Relaxed) == 0
+        {
+            drop(DeviceBuffer::<u8, _>::uninit_in(&used, 16, &*resource).expect("memory suffices"));
+        }
     });
+    let resource = Arc::new(AllocationRecorder::to_writer(StreamOrdered, writer));
+    shared
+        .set(Arc::downgrade(&resource))
+        .map_err(drop)
+        .expect("it is set once");
+    let (finished, has_finished) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        drop(DeviceBuffer::<u8, _>::uninit_in(&stream, 16, &*resource).expect("memory suffices"));
+        resource.flush().expect("the writer flushes");
+        finished.send(resource.lost()).expect("the test waits");
+    });
+    let lost = has_finished.recv_timeout(std::time::Duration::from_secs(20));
+    assert_eq!(lost, Ok(0), "the writer waits for itself");
+    thread.join().expect("nothing panics");
+    assert!(
+        writes.load(Ordering::Relaxed) >= 4,
+        "two allocations and two frees are written"
+    );
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_memory::diagnostics::{AllocationLog, AllocationRecorder};
     use curium_memory::{FailureCallback, LeakTracker, LimitedResource, Statistics, StreamOrdered};
 
-    use crate::operations::{Operation, allocate_and_free, made, upkeep};
+    use crate::operations::{Operation, Operations, allocate_and_free, made, upkeep};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         (
             "LeakTracker::allocate and LeakTracker::deallocate",
             |fixture| allocate_and_free(fixture, LeakTracker::new(StreamOrdered)),
@@ -593,9 +537,13 @@ pub(crate) mod operations {
         ),
     ];
 
-    pub(crate) const SOLITARY: &[Operation] = &[("AllocationLog::replay", |fixture| {
+    inventory::submit! { Operations::Common(OPERATIONS) }
+
+    const SOLITARY: &[Operation] = &[("AllocationLog::replay", |fixture| {
         let recording = AllocationRecorder::ring(StreamOrdered, 16);
         allocate_and_free(fixture, &recording)?;
         made(AllocationLog::new(recording.events()).replay(&StreamOrdered, &fixture.context)?)
     })];
+
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 }

@@ -10,7 +10,7 @@ use curium_memory::{
     CachingOptions, CachingResource, LimitedResource, Resource, Statistics, StreamOrdered,
 };
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test};
 
 /// A resource as a C program implements it; its addresses are consecutive numbers.
 struct Counter {
@@ -61,46 +61,43 @@ unsafe extern "C" fn release(context: *mut c_void) {
     counter.released.fetch_add(1, Ordering::Relaxed);
 }
 
-#[test]
-fn resource_of_c_is_a_resource_and_is_released_once() {
-    on_driver(|test| {
-        let (stream, released) = (test.stream(), Arc::new(AtomicUsize::new(0)));
-        let counter = Box::new(Counter {
-            live: AtomicUsize::new(0),
-            released: Arc::clone(&released),
-        });
-        let table = ResourceTable {
-            context: Box::into_raw(counter).cast(),
-            allocate: Some(allocate),
-            deallocate: Some(deallocate),
-            release: Some(release),
-        };
-        // SAFETY: the table has no other owner, and its functions may be called from any thread; no memory is accessed.
-        let resource =
-            unsafe { ExternalResource::from_table(table) }.expect("the table is complete");
-        let pointer = resource
-            .allocate(&stream, 77, 256)
-            .expect("the table allocates");
-        assert_eq!(pointer.as_raw(), 77_000);
-        // SAFETY: the memory was allocated from this resource with this size and alignment.
-        unsafe { resource.deallocate(&stream, pointer, 77, 256) }.expect("the table frees");
-        assert!(
-            resource
-                .allocate(&stream, 1, 256)
-                .expect_err("memory is exhausted")
-                .is_out_of_memory()
-        );
-        let error = resource
-            .allocate(&stream, 2, 256)
-            .expect_err("the table returns an error");
-        assert_eq!(
-            error.to_string(),
-            "ExternalResource::allocate: the C function failed (code 800, 2 bytes)"
-        );
-        assert_eq!(released.load(Ordering::Relaxed), 0);
-        drop(resource);
-        assert_eq!(released.load(Ordering::Relaxed), 1);
+#[driver_test]
+fn c_resource_is_released_once(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let released = Arc::new(AtomicUsize::new(0));
+    let counter = Box::new(Counter {
+        live: AtomicUsize::new(0),
+        released: Arc::clone(&released),
     });
+    let table = ResourceTable {
+        context: Box::into_raw(counter).cast(),
+        allocate: Some(allocate),
+        deallocate: Some(deallocate),
+        release: Some(release),
+    };
+    // SAFETY: the table has no other owner, and its functions may be called from any thread; no memory is accessed.
+    let resource = unsafe { ExternalResource::from_table(table) }?;
+    let pointer = resource.allocate(&stream, 77, 256)?;
+    assert_eq!(pointer.as_raw(), 77_000);
+    // SAFETY: the memory was allocated from this resource with this size and alignment.
+    unsafe { resource.deallocate(&stream, pointer, 77, 256) }?;
+    assert!(
+        resource
+            .allocate(&stream, 1, 256)
+            .expect_err("memory is exhausted")
+            .is_out_of_memory()
+    );
+    let error = resource
+        .allocate(&stream, 2, 256)
+        .expect_err("the table returns an error");
+    assert_eq!(
+        error.to_string(),
+        "ExternalResource::allocate: the C function failed (code 800, 2 bytes)"
+    );
+    assert_eq!(released.load(Ordering::Relaxed), 0);
+    drop(resource);
+    assert_eq!(released.load(Ordering::Relaxed), 1);
+    Ok(())
 }
 
 #[test]
@@ -116,56 +113,72 @@ fn table_without_a_function_is_refused() {
 }
 
 /// Calls the table's allocation function as a C program does.
-fn call(table: &ResourceTable, stream: &Stream, bytes: usize) -> (CUresult, u64) {
-    let (function, mut address) = (table.allocate.expect("the table is complete"), 0);
+fn call(table: &ResourceTable, stream: &Stream, bytes: usize) -> TestResult<(CUresult, u64)> {
+    let function = table.allocate.ok_or("the table is complete")?;
+    let mut address = 0;
     // SAFETY: the table was not released, the stream is live, and `address` is valid for writes.
     let code = unsafe { function(table.context, stream.as_raw(), bytes, 256, &raw mut address) };
-    (code, address)
+    Ok((code, address))
 }
 
-fn give_back(table: &ResourceTable, stream: &Stream, address: u64, bytes: usize) -> CUresult {
-    let function = table.deallocate.expect("the table is complete");
+fn give_back(
+    table: &ResourceTable,
+    stream: &Stream,
+    address: u64,
+    bytes: usize,
+) -> TestResult<CUresult> {
+    let function = table.deallocate.ok_or("the table is complete")?;
     // SAFETY: the table was not released, and the memory was allocated from it with this size and alignment.
-    unsafe { function(table.context, stream.as_raw(), address, bytes, 256) }
+    unsafe {
+        Ok(function(
+            table.context,
+            stream.as_raw(),
+            address,
+            bytes,
+            256,
+        ))
+    }
 }
 
-fn end(table: ResourceTable) {
+fn end(table: ResourceTable) -> TestResult {
     // SAFETY: the table is not used from here on.
-    unsafe { table.release.expect("the table is complete")(table.context) };
+    unsafe { table.release.ok_or("the table is complete")?(table.context) };
+    Ok(())
 }
 
-#[test]
-fn exported_resource_allocates_for_c_and_records_its_streams() {
-    on_driver(|test| {
-        let (context, stream, other) = (test.context(), test.stream(), test.stream());
-        let options = CachingOptions::new().with_cache(true);
-        let resource =
-            CachingResource::with_options(&context, &options).expect("a resource can be created");
-        let table = ResourceTable::export(resource.clone(), &context);
-        let (code, first) = call(&table, &stream, 1 << 20);
-        assert_eq!(code, CUresult::CUDA_SUCCESS);
-        assert_eq!(
-            give_back(&table, &stream, first, 1 << 20),
-            CUresult::CUDA_SUCCESS
-        );
-        assert_eq!(
-            call(&table, &stream, 1 << 20),
-            (CUresult::CUDA_SUCCESS, first),
-            "the stream is the same"
-        );
-        let (_, second) = call(&table, &other, 1 << 20);
-        assert_ne!(first, second);
-        assert_eq!(resource.statistics().hits, 1);
-        assert_eq!(
-            give_back(&table, &stream, first, 1 << 20),
-            CUresult::CUDA_SUCCESS
-        );
-        assert_eq!(
-            give_back(&table, &other, second, 1 << 20),
-            CUresult::CUDA_SUCCESS
-        );
-        end(table);
-    });
+/// An exported resource allocates for C and records its streams.
+#[driver_test]
+fn exported_resource_allocates_for_c(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let stream = test.stream();
+    let other = test.stream();
+    let options = CachingOptions::new().with_cache(true);
+    let resource = CachingResource::with_options(&context, &options)?;
+    let table = ResourceTable::export(resource.clone(), &context);
+    let (code, first) = call(&table, &stream, 1 << 20)?;
+    assert_eq!(code, CUresult::CUDA_SUCCESS);
+    assert_eq!(
+        give_back(&table, &stream, first, 1 << 20)?,
+        CUresult::CUDA_SUCCESS
+    );
+    assert_eq!(
+        call(&table, &stream, 1 << 20)?,
+        (CUresult::CUDA_SUCCESS, first),
+        "the stream is the same"
+    );
+    let (_, second) = call(&table, &other, 1 << 20)?;
+    assert_ne!(first, second);
+    assert_eq!(resource.statistics().hits, 1);
+    assert_eq!(
+        give_back(&table, &stream, first, 1 << 20)?,
+        CUresult::CUDA_SUCCESS
+    );
+    assert_eq!(
+        give_back(&table, &other, second, 1 << 20)?,
+        CUresult::CUDA_SUCCESS
+    );
+    end(table)?;
+    Ok(())
 }
 
 /// A resource that panics, as user code may.
@@ -188,60 +201,60 @@ unsafe impl Resource for Panicking {
     }
 }
 
-#[test]
-fn failures_are_error_codes_in_c() {
-    on_driver(|test| {
-        let (context, stream) = (test.context(), test.stream());
-        let table = ResourceTable::export(
-            Statistics::new(LimitedResource::new(StreamOrdered, 100)),
-            &context,
-        );
-        assert_eq!(
-            call(&table, &stream, 101).0,
-            CUresult::CUDA_ERROR_OUT_OF_MEMORY
-        );
-        assert_eq!(
-            call(&table, &stream, 0).0,
-            CUresult::CUDA_ERROR_INVALID_VALUE
-        );
-        let function = table.allocate.expect("the table is complete");
-        let mut address = 0;
-        // SAFETY: a default stream and a null output pointer are rejected before any access.
-        let code = unsafe {
-            function(
-                table.context,
-                std::ptr::null_mut(),
-                10,
-                256,
-                &raw mut address,
-            )
-        };
-        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE);
-        // SAFETY: as above.
-        let code = unsafe {
-            function(
-                table.context,
-                stream.as_raw(),
-                10,
-                256,
-                std::ptr::null_mut(),
-            )
-        };
-        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE);
-        end(table);
-        let table = ResourceTable::export(Panicking, &context);
-        assert_eq!(call(&table, &stream, 10).0, CUresult::CUDA_ERROR_UNKNOWN);
-        end(table);
-    });
+#[driver_test]
+fn failures_are_error_codes_in_c(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let stream = test.stream();
+    let table = ResourceTable::export(
+        Statistics::new(LimitedResource::new(StreamOrdered, 100)),
+        &context,
+    );
+    assert_eq!(
+        call(&table, &stream, 101)?.0,
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY
+    );
+    assert_eq!(
+        call(&table, &stream, 0)?.0,
+        CUresult::CUDA_ERROR_INVALID_VALUE
+    );
+    let function = table.allocate.ok_or("the table is complete")?;
+    let mut address = 0;
+    // SAFETY: a default stream and a null output pointer are rejected before any access.
+    let code = unsafe {
+        function(
+            table.context,
+            std::ptr::null_mut(),
+            10,
+            256,
+            &raw mut address,
+        )
+    };
+    assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE);
+    // SAFETY: as above.
+    let code = unsafe {
+        function(
+            table.context,
+            stream.as_raw(),
+            10,
+            256,
+            std::ptr::null_mut(),
+        )
+    };
+    assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE);
+    end(table)?;
+    let table = ResourceTable::export(Panicking, &context);
+    assert_eq!(call(&table, &stream, 10)?.0, CUresult::CUDA_ERROR_UNKNOWN);
+    end(table)?;
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_memory::StreamOrdered;
     use curium_memory::c_resource::{ExternalResource, ResourceTable};
 
-    use crate::operations::{Operation, allocate_and_free};
+    use crate::operations::{Operation, Operations, allocate_and_free};
 
-    pub(crate) const SOLITARY: &[Operation] = &[(
+    const SOLITARY: &[Operation] = &[(
         "ResourceTable::export and ExternalResource::allocate and ExternalResource::deallocate",
         |fixture| {
             let table = ResourceTable::export(StreamOrdered, &fixture.context);
@@ -249,4 +262,6 @@ pub(crate) mod operations {
             allocate_and_free(fixture, unsafe { ExternalResource::from_table(table) }?)
         },
     )];
+
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 }

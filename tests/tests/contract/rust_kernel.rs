@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use curium_driver::{
-    Call, Dimensions, Event, EventFlags, Function, Graph, LaunchAttributes, Library, Result,
-    Stream, observe_calls,
+    Call, Context, Dimensions, Event, EventFlags, Function, Graph, LaunchAttributes, Library,
+    Result, Stream, observe_calls,
 };
 use curium_kernel::host::{Blocks, RowMajor, Threads};
 use curium_memory::{DeviceBox, DeviceBuffer, DeviceVec, MappedBuffer, UnifiedBuffer};
-use curium_sim::Config;
+use curium_sim::{Config, Simulator};
 use curium_test_kernels::Kernels;
 use curium_test_kernels::launching::Line;
-use curium_tests::{TestDriver, on_driver, on_peers, on_simulator};
+use curium_tests::{TestDriver, driver_test, on_driver, on_peers, on_simulator, simulator_test};
 
 /// Runs a test with the kernels, unless the device is older than they are.
 fn on_kernels(test: impl FnOnce(&TestDriver, &Kernels) -> Result<()>) {
@@ -81,7 +81,7 @@ fn graph_is_updated_with_new_arguments() {
 
 /// Kernels of a capture depend on each other as their arguments require, also on forked streams.
 #[test]
-fn nodes_of_a_capture_are_ordered() {
+fn captured_nodes_are_ordered() {
     on_kernels(|test, kernels| {
         let context = test.context();
         let stream = test.stream();
@@ -129,7 +129,7 @@ fn graphs_lease_the_buffers() {
 
 /// A launch is a host call that does not wait, and its stream has futures and events.
 #[test]
-fn streams_have_futures_of_launches() {
+fn streams_return_launch_futures() {
     on_kernels(|test, kernels| {
         let stream = test.stream();
         let x = DeviceBuffer::filled(&stream, 5000, 3.0)?;
@@ -182,39 +182,37 @@ fn observers_see_one_call_for_a_launch() {
 }
 
 /// The code that was loaded once runs on each device, with its buffers and streams, also from several threads.
-#[test]
-fn kernels_run_on_several_devices() {
-    on_peers(|test, first, second| {
-        run(test, |_, kernels| {
-            let mut sums = Vec::new();
-            for context in [first, second] {
-                let stream = context.stream()?;
-                let x = DeviceBuffer::filled(&stream, 100, 2.0)?;
-                let mut y = DeviceBuffer::zeroed(&stream, 100)?;
-                let kernels = kernels.clone();
-                let worker = thread::spawn(move || -> Result<Vec<f32>> {
-                    for _ in 0..4 {
-                        kernels.saxpy.launch(&stream, 100, 1.0, &x, &mut y)?;
-                    }
-                    y.to_vec()
-                });
-                sums.push(worker.join());
-            }
-            for sum in sums {
-                assert_eq!(sum.expect("the thread does not panic")?, [8.0; 100]);
-            }
-            // A buffer of the other device is accessed through peer access.
-            let streams = [first.stream()?, second.stream()?];
-            let x = DeviceBuffer::filled(&streams[0], 100, 2.0)?;
-            let mut y = DeviceBuffer::zeroed(&streams[1], 100)?;
-            let launch = kernels.saxpy.launch(&streams[1], 100, 1.0, &x, &mut y);
-            if launch.is_ok() {
-                assert_eq!(y.to_vec()?, [2.0; 100]);
-            } else {
-                assert_error(launch, &["peer"]);
-            }
-            Ok(())
-        });
+#[driver_test(on_peers)]
+fn kernels_run_on_several_devices(test: &TestDriver, first: &Context, second: &Context) {
+    run(test, |_, kernels| {
+        let mut sums = Vec::new();
+        for context in [first, second] {
+            let stream = context.stream()?;
+            let x = DeviceBuffer::filled(&stream, 100, 2.0)?;
+            let mut y = DeviceBuffer::zeroed(&stream, 100)?;
+            let kernels = kernels.clone();
+            let worker = thread::spawn(move || -> Result<Vec<f32>> {
+                for _ in 0..4 {
+                    kernels.saxpy.launch(&stream, 100, 1.0, &x, &mut y)?;
+                }
+                y.to_vec()
+            });
+            sums.push(worker.join());
+        }
+        for sum in sums {
+            assert_eq!(sum.expect("the thread does not panic")?, [8.0; 100]);
+        }
+        // A buffer of the other device is accessed through peer access.
+        let streams = [first.stream()?, second.stream()?];
+        let x = DeviceBuffer::filled(&streams[0], 100, 2.0)?;
+        let mut y = DeviceBuffer::zeroed(&streams[1], 100)?;
+        let launch = kernels.saxpy.launch(&streams[1], 100, 1.0, &x, &mut y);
+        if launch.is_ok() {
+            assert_eq!(y.to_vec()?, [2.0; 100]);
+        } else {
+            assert_error(launch, &["peer"]);
+        }
+        Ok(())
     });
 }
 
@@ -334,23 +332,21 @@ fn empty_launches_do_nothing() {
 }
 
 /// Lengths and indices have 64 bits.
-#[test]
-fn lengths_above_u32_arrive_whole() {
-    on_simulator(Config::new().with_memory_budget(20 << 30), |test, _| {
-        run(test, |test, kernels| {
-            let stream = test.stream();
-            let len = (1 << 32) + 5;
-            let mut x = DeviceBuffer::<u8>::uninit(&stream, len)?;
-            x.slice_mut(len - 3..)?.copy_from_slice(&[7, 8, 9])?;
-            let mut y = DeviceBuffer::zeroed(&stream, 4)?;
-            let rows = RowMajor::new(x.slice(..(1 << 32) + 4)?, 4, (1 << 30) + 1);
-            kernels.lengths.launch(&stream, 4, &x, rows, &mut y)?;
-            assert_eq!(y.to_vec()?, [(1 << 32) + 5, 4, (1 << 30) + 1, 9]);
-            let row = RowMajor::new(&x, 1, len);
-            let launch = kernels.lengths.launch(&stream, 4, &x, row, &mut y);
-            assert_error(launch, &["lengths", "`rows`", "at most 4294967295"]);
-            Ok(())
-        });
+#[simulator_test(Config::new().with_memory_budget(20 << 30))]
+fn lengths_above_u32_arrive_whole(test: &TestDriver, _: &Simulator) {
+    run(test, |test, kernels| {
+        let stream = test.stream();
+        let len = (1 << 32) + 5;
+        let mut x = DeviceBuffer::<u8>::uninit(&stream, len)?;
+        x.slice_mut(len - 3..)?.copy_from_slice(&[7, 8, 9])?;
+        let mut y = DeviceBuffer::zeroed(&stream, 4)?;
+        let rows = RowMajor::new(x.slice(..(1 << 32) + 4)?, 4, (1 << 30) + 1);
+        kernels.lengths.launch(&stream, 4, &x, rows, &mut y)?;
+        assert_eq!(y.to_vec()?, [(1 << 32) + 5, 4, (1 << 30) + 1, 9]);
+        let row = RowMajor::new(&x, 1, len);
+        let launch = kernels.lengths.launch(&stream, 4, &x, row, &mut y);
+        assert_error(launch, &["lengths", "`rows`", "at most 4294967295"]);
+        Ok(())
     });
 }
 
@@ -397,7 +393,7 @@ curium_driver::kernels! {
 
 /// Kernels in Rust and in PTX take one struct by value, and one buffer.
 #[test]
-fn kernels_of_both_kinds_share_types() {
+fn typed_and_untyped_kernels_share_types() {
     on_kernels(|test, kernels| {
         let stream = test.stream();
         let lines = Lines::from_library(&Library::from_ptx(test.driver(), CORNER)?)?;
@@ -422,21 +418,19 @@ fn kernels_of_both_kinds_share_types() {
 }
 
 /// A stream of another driver, and a buffer of another driver.
-#[test]
-fn other_drivers_are_errors() {
-    on_simulator(Config::new(), |test, _| {
-        run(test, |test, kernels| {
-            let other = curium_sim::Simulator::new(Config::new()).expect("the simulator starts");
-            let driver: curium_driver::Driver = other.driver().expect("it has a driver");
-            let foreign: Stream = driver.device(0)?.primary_context()?.stream()?;
-            let stream = test.stream();
-            let x = DeviceBuffer::filled(&stream, 3, 1.0)?;
-            let mut y = DeviceBuffer::zeroed(&foreign, 3)?;
-            assert!(kernels.saxpy.launch(&foreign, 3, 1.0, &x, &mut y).is_err());
-            assert!(kernels.saxpy.launch(&stream, 3, 1.0, &x, &mut y).is_err());
-            assert_eq!(y.to_vec()?, [0.0; 3]);
-            Ok(())
-        });
+#[simulator_test]
+fn other_drivers_are_errors(test: &TestDriver, _: &Simulator) {
+    run(test, |test, kernels| {
+        let other = Simulator::new(Config::new()).expect("the simulator starts");
+        let driver: curium_driver::Driver = other.driver().expect("it has a driver");
+        let foreign: Stream = driver.device(0)?.primary_context()?.stream()?;
+        let stream = test.stream();
+        let x = DeviceBuffer::filled(&stream, 3, 1.0)?;
+        let mut y = DeviceBuffer::zeroed(&foreign, 3)?;
+        assert!(kernels.saxpy.launch(&foreign, 3, 1.0, &x, &mut y).is_err());
+        assert!(kernels.saxpy.launch(&stream, 3, 1.0, &x, &mut y).is_err());
+        assert_eq!(y.to_vec()?, [0.0; 3]);
+        Ok(())
     });
 }
 
@@ -466,9 +460,9 @@ pub(crate) mod operations {
     use curium_kernel::host::Threads;
     use curium_test_kernels_small::Kernels;
 
-    use crate::operations::{LEN, Operation, made};
+    use crate::operations::{LEN, Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Library::from_ptx", |fixture| {
             made(Kernels::load(&fixture.device)?)
         }),
@@ -494,4 +488,7 @@ pub(crate) mod operations {
             made(kernels.indices.suggested_blocks(&fixture.context, 0)?)
         }),
     ];
+
+    #[cfg(not(miri))]
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

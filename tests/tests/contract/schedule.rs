@@ -17,7 +17,8 @@ fn buffer(stream: &Stream) -> DeviceBuffer<u32> {
 /// Runs a producer and a consumer on two streams, and returns `true` if the consumer reads the complete product.
 fn consumer_sees_the_product(test: &TestDriver, waits: bool) -> bool {
     let [producer, consumer] = [test.stream(), test.stream()];
-    let (mut product, copy) = (buffer(&producer), buffer(&consumer));
+    let mut product = buffer(&producer);
+    let copy = buffer(&consumer);
     fill(&producer, &mut product, PRODUCED).expect("the buffer can be filled");
     if waits {
         let produced = Event::new(producer.context(), EventFlags::DISABLE_TIMING)
@@ -33,8 +34,9 @@ fn consumer_sees_the_product(test: &TestDriver, waits: bool) -> bool {
     copy.to_vec().expect("the buffer can be read") == [PRODUCED; LEN]
 }
 
+/// A consumer without a wait misses the product for some of a hundred seeds.
 #[test]
-fn consumer_without_a_wait_misses_the_product_for_some_of_a_hundred_seeds() {
+fn missing_wait_is_found_by_some_seed() {
     if looks_for_races() {
         return;
     }
@@ -50,8 +52,9 @@ fn consumer_without_a_wait_misses_the_product_for_some_of_a_hundred_seeds() {
     );
 }
 
+/// A consumer that waits reads the result for each of a thousand seeds.
 #[test]
-fn consumer_that_waits_reads_the_result_for_each_of_a_thousand_seeds() {
+fn waiting_consumer_is_right_for_every_seed() {
     on_driver(|test| assert!(consumer_sees_the_product(test, true)));
     for seed in 0..1000 {
         on_simulator(Config::new().with_seed(seed), |test, _| {

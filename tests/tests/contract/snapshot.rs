@@ -10,7 +10,7 @@ use curium_memory::diagnostics::{
     AllocationEvent, AllocationLog, AllocationRecorder, EventKind, Snapshot,
 };
 use curium_memory::{CachingOptions, CachingResource, LeakTracker, Resource};
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test};
 use serde_json::{Map, Value};
 
 /// Parses the part of Python's pickle format that the viewer uses.
@@ -144,7 +144,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// Checks the fields that the viewer uses, and replays the trace backwards as the viewer does: every block must lie in
 /// a segment, and every free must refer to free memory.
-fn check(snapshot: &Value, device: usize) {
+fn check(snapshot: &Value, device: usize) -> TestResult {
     let mut segments: BTreeMap<u64, u64> = array(snapshot, "segments")
         .iter()
         .map(|s| (number(s, "address"), number(s, "total_size")))
@@ -184,7 +184,7 @@ fn check(snapshot: &Value, device: usize) {
     );
     for event in traces[device]
         .as_array()
-        .expect("a trace is a list")
+        .ok_or("a trace is a list")?
         .iter()
         .rev()
     {
@@ -193,7 +193,7 @@ fn check(snapshot: &Value, device: usize) {
         number(event, "stream");
         let bytes = number(event, "size");
         match text(event, "action") {
-            "segment_map" | "segment_alloc" => unmap(&mut segments, number(event, "addr"), bytes),
+            "segment_map" | "segment_alloc" => unmap(&mut segments, number(event, "addr"), bytes)?,
             "segment_unmap" | "segment_free" => {
                 assert_eq!(
                     segments.insert(number(event, "addr"), bytes),
@@ -216,7 +216,7 @@ fn check(snapshot: &Value, device: usize) {
                 let (start, size) = segments
                     .range(..=end)
                     .next_back()
-                    .expect("a block lies in a segment");
+                    .ok_or("a block lies in a segment")?;
                 assert!(
                     end < start + size,
                     "{address:#x} is in no segment before {event}"
@@ -225,15 +225,16 @@ fn check(snapshot: &Value, device: usize) {
             }
         }
     }
+    Ok(())
 }
 
 /// Removes a part of a segment, and keeps the parts before and after it.
-fn unmap(segments: &mut BTreeMap<u64, u64>, address: u64, bytes: u64) {
+fn unmap(segments: &mut BTreeMap<u64, u64>, address: u64, bytes: u64) -> TestResult {
     let (start, size) = segments
         .range(..=address)
         .next_back()
         .map(|(start, size)| (*start, *size))
-        .expect("a segment");
+        .ok_or("a segment")?;
     assert!(
         address + bytes <= start + size,
         "the segment contains the removed part"
@@ -244,6 +245,7 @@ fn unmap(segments: &mut BTreeMap<u64, u64>, address: u64, bytes: u64) {
         (address + bytes < start + size)
             .then_some((address + bytes, start + size - address - bytes)),
     );
+    Ok(())
 }
 
 fn frames(value: &Value) {
@@ -344,195 +346,172 @@ fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, b
     unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
 }
 
-#[test]
-fn snapshot_is_readable_by_the_viewer_and_by_python() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let options = CachingOptions::new().with_cache(true);
-        let cache = CachingResource::with_options(&test.context(), &options)
-            .expect("a resource can be created");
-        let cache = LeakTracker::new(cache);
-        let before = cache
-            .allocate(&stream, 12_345, 256)
-            .expect("memory suffices");
-        let resource = AllocationRecorder::ring(cache, 2000);
-        let mut live = Vec::new();
-        for round in 0..800_usize {
-            let bytes = 1 + (round * 7919) % 300_000;
-            live.push((
-                resource
-                    .allocate(&stream, bytes, 256)
-                    .expect("memory suffices"),
-                bytes,
-            ));
-            if round % 3 != 0 {
-                let (pointer, bytes) = live.swap_remove((round * 31) % live.len());
-                free(&resource, &stream, pointer, bytes);
-            }
+#[driver_test]
+fn snapshot_is_readable_by_the_viewer_and_by_python(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let options = CachingOptions::new().with_cache(true);
+    let cache = CachingResource::with_options(&test.context(), &options)?;
+    let cache = LeakTracker::new(cache);
+    let before = cache.allocate(&stream, 12_345, 256)?;
+    let resource = AllocationRecorder::ring(cache, 2000);
+    let mut live = Vec::new();
+    for round in 0..800_usize {
+        let bytes = 1 + (round * 7919) % 300_000;
+        live.push((resource.allocate(&stream, bytes, 256)?, bytes));
+        if round % 3 != 0 {
+            let (pointer, bytes) = live.swap_remove((round * 31) % live.len());
+            free(&resource, &stream, pointer, bytes);
         }
-        let error = resource
-            .allocate(&stream, usize::MAX / 4, 256)
-            .expect_err("no device has that much memory");
-        let Error::OutOfMemory(figures) = &error else {
-            panic!("{error}")
-        };
-        let left = figures.free.expect("the driver reports it");
+    }
+    let error = resource
+        .allocate(&stream, usize::MAX / 4, 256)
+        .expect_err("no device has that much memory");
+    let Error::OutOfMemory(figures) = &error else {
+        panic!("{error}")
+    };
+    let left = figures.free.ok_or("the driver reports it")?;
+    assert!(
+        left > 0 && error.to_string().contains(&format!("{left} of ")),
+        "{error}"
+    );
+    let fail = resource
+        .events()
+        .last()
+        .map(|event| (event.kind, event.address));
+    assert_eq!(fail, Some((EventKind::Fail, left as u64)));
+    let known = resource.inner().live();
+    let snapshot = Snapshot::new(0, resource.events())
+        .with_live(&known)
+        .with_segments(resource.inner().inner());
+    let pickle = snapshot.to_pickle();
+    let read = Unpickler::read(&pickle);
+    check(&read, 0)?;
+    let blocks = array(&read, "segments")
+        .iter()
+        .flat_map(|segment| array(segment, "blocks"));
+    let in_use = blocks
+        .filter(|block| text(block, "state") == "active_allocated")
+        .count();
+    assert_eq!(in_use, live.len() + 1);
+    if let Some(value) = python(&pickle) {
+        assert_eq!(value, read);
+    }
+    if let Some(said) = viewer(&pickle) {
         assert!(
-            left > 0 && error.to_string().contains(&format!("{left} of ")),
-            "{error}"
+            text(&said, "trace").contains("raise OutOfMemoryError"),
+            "{said}"
         );
-        let fail = resource
-            .events()
-            .last()
-            .map(|event| (event.kind, event.address));
-        assert_eq!(fail, Some((EventKind::Fail, left as u64)));
-        let known = resource.inner().live();
-        let snapshot = Snapshot::new(0, resource.events())
-            .with_live(&known)
-            .with_segments(resource.inner().inner());
-        let pickle = snapshot.to_pickle();
-        let read = Unpickler::read(&pickle);
-        check(&read, 0);
-        let blocks = array(&read, "segments")
-            .iter()
-            .flat_map(|segment| array(segment, "blocks"));
-        let in_use = blocks
-            .filter(|block| text(block, "state") == "active_allocated")
-            .count();
-        assert_eq!(in_use, live.len() + 1);
-        if let Some(value) = python(&pickle) {
-            assert_eq!(value, read);
+        assert!(
+            !text(&said, "trace").contains("0.0B free in CUDA"),
+            "{said}"
+        );
+    }
+    live.into_iter()
+        .for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
+    free(resource.inner(), &stream, before, 12_345);
+    Ok(())
+}
+
+/// Created and released segments are events of the snapshot.
+#[driver_test]
+fn snapshot_records_segment_events(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mib = 1 << 20;
+    let options = CachingOptions::new()
+        .with_cache(true)
+        .with_segment_bytes(2 * mib);
+    let mapped = CachingResource::with_options(&test.context(), &options)?;
+    let upstream =
+        CachingResource::with_upstream(&test.context(), &options, curium_memory::StreamOrdered)?;
+    for cache in [mapped, upstream] {
+        let resource = AllocationRecorder::ring(cache, 1000);
+        let mut live: Vec<_> = (1..9)
+            .map(|count| {
+                (
+                    resource
+                        .allocate(&stream, count * mib, 256)
+                        .expect("memory suffices"),
+                    count * mib,
+                )
+            })
+            .collect();
+        for (pointer, bytes) in live.drain(2..) {
+            free(&resource, &stream, pointer, bytes);
         }
-        if let Some(said) = viewer(&pickle) {
-            assert!(
-                text(&said, "trace").contains("raise OutOfMemoryError"),
-                "{said}"
+        stream.synchronize()?;
+        resource.trim(&stream, 0)?;
+        live.push((resource.allocate(&stream, 5 * mib, 256)?, 5 * mib));
+        let events = resource.events();
+        let segments: Vec<_> = events
+            .iter()
+            .filter(|event| event.kind.is_segment_event())
+            .collect();
+        let (came, went) = segments.iter().partition::<Vec<_>, _>(|event| {
+            matches!(
+                event.kind,
+                EventKind::MapSegment | EventKind::AllocateSegment
+            )
+        });
+        assert!(!came.is_empty() && !went.is_empty(), "{segments:?}");
+        let sum = |events: &[&&AllocationEvent]| {
+            events.iter().map(|event| event.bytes as u64).sum::<u64>()
+        };
+        assert_eq!(
+            sum(&came) - sum(&went),
+            resource.inner().statistics().reserved_bytes
+        );
+        let text = AllocationLog::new(events.clone()).to_string();
+        assert_eq!(text.parse::<AllocationLog>()?.events().len(), events.len());
+        for snapshot in [
+            Snapshot::new(0, events.clone()),
+            Snapshot::new(0, events).with_segments(resource.inner()),
+        ] {
+            let pickle = snapshot.to_pickle();
+            let read = Unpickler::read(&pickle);
+            check(&read, 0)?;
+            let total: u64 = array(&read, "segments")
+                .iter()
+                .map(|segment| number(segment, "total_size"))
+                .sum();
+            assert_eq!(
+                total,
+                resource.inner().statistics().reserved_bytes,
+                "every segment exists"
             );
-            assert!(
-                !text(&said, "trace").contains("0.0B free in CUDA"),
-                "{said}"
-            );
+            viewer(&pickle);
         }
         live.into_iter()
             .for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
-        free(resource.inner(), &stream, before, 12_345);
-    });
+    }
+    Ok(())
 }
 
-#[test]
-fn created_and_released_segments_are_events_of_the_snapshot() {
-    on_driver(|test| {
-        let (stream, mib) = (test.stream(), 1 << 20);
-        let options = CachingOptions::new()
-            .with_cache(true)
-            .with_segment_bytes(2 * mib);
-        let mapped = CachingResource::with_options(&test.context(), &options)
-            .expect("a resource can be created");
-        let upstream =
-            CachingResource::with_upstream(&test.context(), &options, curium_memory::StreamOrdered)
-                .expect("a resource can be created");
-        for cache in [mapped, upstream] {
-            let resource = AllocationRecorder::ring(cache, 1000);
-            let mut live: Vec<_> = (1..9)
-                .map(|count| {
-                    (
-                        resource
-                            .allocate(&stream, count * mib, 256)
-                            .expect("memory suffices"),
-                        count * mib,
-                    )
-                })
-                .collect();
-            for (pointer, bytes) in live.drain(2..) {
-                free(&resource, &stream, pointer, bytes);
-            }
-            stream.synchronize().expect("nothing failed");
+/// A snapshot without segments derives them from the blocks.
+#[driver_test]
+fn snapshot_derives_segments_from_blocks(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let resource = AllocationRecorder::ring(curium_memory::StreamOrdered, 1000);
+    let kept: Vec<_> = (1..5)
+        .map(|index| {
             resource
-                .trim(&stream, 0)
-                .expect("nothing uses the segments");
-            live.push((
-                resource
-                    .allocate(&stream, 5 * mib, 256)
-                    .expect("memory suffices"),
-                5 * mib,
-            ));
-            let events = resource.events();
-            let segments: Vec<_> = events
-                .iter()
-                .filter(|event| event.kind.is_segment_event())
-                .collect();
-            let (came, went) = segments.iter().partition::<Vec<_>, _>(|event| {
-                matches!(
-                    event.kind,
-                    EventKind::MapSegment | EventKind::AllocateSegment
-                )
-            });
-            assert!(!came.is_empty() && !went.is_empty(), "{segments:?}");
-            let sum = |events: &[&&AllocationEvent]| {
-                events.iter().map(|event| event.bytes as u64).sum::<u64>()
-            };
-            assert_eq!(
-                sum(&came) - sum(&went),
-                resource.inner().statistics().reserved_bytes
-            );
-            let text = AllocationLog::new(events.clone()).to_string();
-            assert_eq!(
-                text.parse::<AllocationLog>()
-                    .expect("the log is well formed")
-                    .events()
-                    .len(),
-                events.len()
-            );
-            for snapshot in [
-                Snapshot::new(0, events.clone()),
-                Snapshot::new(0, events).with_segments(resource.inner()),
-            ] {
-                let pickle = snapshot.to_pickle();
-                let read = Unpickler::read(&pickle);
-                check(&read, 0);
-                let total: u64 = array(&read, "segments")
-                    .iter()
-                    .map(|segment| number(segment, "total_size"))
-                    .sum();
-                assert_eq!(
-                    total,
-                    resource.inner().statistics().reserved_bytes,
-                    "every segment exists"
-                );
-                viewer(&pickle);
-            }
-            live.into_iter()
-                .for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
-        }
-    });
-}
-
-#[test]
-fn snapshot_without_segments_derives_them_from_the_blocks() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let resource = AllocationRecorder::ring(curium_memory::StreamOrdered, 1000);
-        let kept: Vec<_> = (1..5)
-            .map(|index| {
-                resource
-                    .allocate(&stream, 777 * index, 256)
-                    .expect("memory")
-            })
-            .collect();
-        free(&resource, &stream, kept[1], 1554);
-        let pickle = Snapshot::new(3, resource.events()).to_pickle();
-        check(&Unpickler::read(&pickle), 3);
-        python(&pickle);
-        for index in [0, 2, 3] {
-            free(&resource, &stream, kept[index], 777 * (index + 1));
-        }
-        check(
-            &Unpickler::read(&Snapshot::new(0, resource.events()).to_pickle()),
-            0,
-        );
-        check(
-            &Unpickler::read(&Snapshot::new(0, Vec::new()).to_pickle()),
-            0,
-        );
-    });
+                .allocate(&stream, 777 * index, 256)
+                .expect("memory")
+        })
+        .collect();
+    free(&resource, &stream, kept[1], 1554);
+    let pickle = Snapshot::new(3, resource.events()).to_pickle();
+    check(&Unpickler::read(&pickle), 3)?;
+    python(&pickle);
+    for index in [0, 2, 3] {
+        free(&resource, &stream, kept[index], 777 * (index + 1));
+    }
+    check(
+        &Unpickler::read(&Snapshot::new(0, resource.events()).to_pickle()),
+        0,
+    )?;
+    check(
+        &Unpickler::read(&Snapshot::new(0, Vec::new()).to_pickle()),
+        0,
+    )?;
+    Ok(())
 }

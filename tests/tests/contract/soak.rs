@@ -1,17 +1,16 @@
 //! Many random allocations, deallocations and accesses: nothing is leaked, and the process does not grow. `cargo run -p
 //! curium-tests --release --example soak` runs ten million.
 
-use curium_tests::{Soak, on_driver};
+use curium_tests::{Soak, TestDriver, TestResult, driver_test};
 
-#[test]
-fn soak_leaves_nothing_and_does_not_grow() {
-    on_driver(|test| {
-        let soak = Soak {
-            operations: if cfg!(miri) { 300 } else { 60_000 },
-            threads: 3,
-            seed: 7,
-        };
-        let soaked = soak.run(&test.context()).expect("no call fails");
-        assert!(soaked.allocations > soak.operations / 3, "{soaked:?}");
-    });
+#[driver_test]
+fn soak_leaves_nothing_and_does_not_grow(test: &TestDriver) -> TestResult {
+    let soak = Soak {
+        operations: if cfg!(miri) { 300 } else { 60_000 },
+        threads: 3,
+        seed: 7,
+    };
+    let soaked = soak.run(&test.context())?;
+    assert!(soaked.allocations > soak.operations / 3, "{soaked:?}");
+    Ok(())
 }

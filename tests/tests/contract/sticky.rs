@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 
 use curium_driver::{Error, Kernel, LaunchConfig, Library, Signature, Stream};
 use curium_memory::DeviceBuffer;
-use curium_sim::{Checks, Config};
+use curium_sim::{Checks, Config, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, in_own_process, kernels, on_driver, on_simulator};
+use curium_tests::{TestDriver, TestResult, in_own_process, kernels, on_driver, simulator_test};
 
 /// The time in which a driver reports the failure of a kernel that has ended.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn faulty<S: Signature>(test: &TestDriver, name: &str) -> Kernel<S> {
-    let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
-    library.kernel(name).expect("the library has the kernel")
+fn faulty<S: Signature>(test: &TestDriver, name: &str) -> TestResult<Kernel<S>> {
+    let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
+    Ok(library.kernel(name)?)
 }
 
 #[track_caller]
@@ -33,7 +33,7 @@ fn assert_sticky(error: &Error, code: CUresult) {
 
 /// Synchronizes until the failure of the kernel on `stream` is reported.
 #[track_caller]
-fn failure_of(test: &TestDriver, stream: &Stream) -> Error {
+fn wait_for_failure(test: &TestDriver, stream: &Stream) -> Error {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match stream.synchronize() {
@@ -51,9 +51,13 @@ fn failure_of(test: &TestDriver, stream: &Stream) -> Error {
 }
 
 /// Asserts the state after a kernel that fails with `code` was launched on `stream`, before any synchronization.
-fn assert_context_is_lost(test: &TestDriver, buffer: DeviceBuffer<u32>, code: CUresult) {
+fn assert_context_is_lost(
+    test: &TestDriver,
+    buffer: DeviceBuffer<u32>,
+    code: CUresult,
+) -> TestResult {
     let stream = buffer.stream().clone();
-    assert_sticky(&failure_of(test, &stream), code);
+    assert_sticky(&wait_for_failure(test, &stream), code);
     assert_sticky(&stream.synchronize().expect_err("the error stays"), code);
     assert_sticky(
         &stream.context().synchronize().expect_err("the error stays"),
@@ -80,102 +84,103 @@ fn assert_context_is_lost(test: &TestDriver, buffer: DeviceBuffer<u32>, code: CU
         .expect_err("nothing can be freed any more")
         .into_parts();
     assert_sticky(&error, code);
-    test.device()
-        .name()
-        .expect("calls without a context succeed");
+    test.device().name()?;
     // The simulator can reset the error, after which everything is freed as usual.
     if let Some(simulator) = test.simulator() {
         simulator.reset_errors();
     }
     drop(buffer);
+    Ok(())
 }
 
 #[test]
-fn kernel_that_writes_out_of_bounds_ends_the_context() {
+fn out_of_bounds_write_ends_the_context() -> TestResult {
     in_own_process(
-        "sticky::kernel_that_writes_out_of_bounds_ends_the_context",
-        || {
-            on_driver(|test| {
+        "sticky::out_of_bounds_write_ends_the_context",
+        || -> TestResult {
+            on_driver(|test| -> TestResult {
                 let stream = test.stream();
-                let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");
-                let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+                let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at")?;
+                let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
                 // SAFETY: the kernel writes out of bounds at a distance that the device detects: no memory of this program
                 // is changed.
                 let launched = unsafe {
                     write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1))
                 };
-                launched.expect("the launch itself succeeds");
-                assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
-            });
+                launched?;
+                assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?;
+                Ok(())
+            })?;
+            Ok(())
         },
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn kernel_that_writes_misaligned_ends_the_context() {
+fn kernel_that_writes_misaligned_ends_the_context() -> TestResult {
     in_own_process(
         "sticky::kernel_that_writes_misaligned_ends_the_context",
-        || {
-            on_driver(|test| {
+        || -> TestResult {
+            on_driver(|test| -> TestResult {
                 let stream = test.stream();
-                let write = faulty::<(&mut [u8], u32)>(test, "write_misaligned");
-                let mut bytes = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
-                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+                let write = faulty::<(&mut [u8], u32)>(test, "write_misaligned")?;
+                let mut bytes = DeviceBuffer::<u8>::zeroed(&stream, 8)?;
+                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
                 // SAFETY: the kernel makes a misaligned write within the buffer, which the device rejects.
-                unsafe { write.launch(&stream, LaunchConfig::new(1, 1), (&mut bytes, 1)) }
-                    .expect("the launch succeeds");
-                assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS);
-            });
+                unsafe { write.launch(&stream, LaunchConfig::new(1, 1), (&mut bytes, 1)) }?;
+                assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS)?;
+                Ok(())
+            })?;
+            Ok(())
         },
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn kernel_that_traps_ends_the_context() {
-    in_own_process("sticky::kernel_that_traps_ends_the_context", || {
-        on_driver(|test| {
-            let stream = test.stream();
-            let trap = faulty::<(u32,)>(test, "trap");
-            let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-            // SAFETY: the kernel accesses no memory.
-            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (0,)) }.expect("it launches");
-            stream
-                .synchronize()
-                .expect("without its condition the kernel does nothing");
-            // SAFETY: the kernel accesses no memory.
-            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }
-                .expect("the launch itself succeeds");
-            assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_LAUNCH_FAILED);
-        });
-    });
+fn kernel_that_traps_ends_the_context() -> TestResult {
+    in_own_process(
+        "sticky::kernel_that_traps_ends_the_context",
+        || -> TestResult {
+            on_driver(|test| -> TestResult {
+                let stream = test.stream();
+                let trap = faulty::<(u32,)>(test, "trap")?;
+                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+                // SAFETY: the kernel accesses no memory.
+                unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (0,)) }?;
+                stream.synchronize()?;
+                // SAFETY: the kernel accesses no memory.
+                unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }?;
+                assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_LAUNCH_FAILED)?;
+                Ok(())
+            })?;
+            Ok(())
+        },
+    )?;
+    Ok(())
 }
 
-#[test]
-fn faulting_kernel_is_reported_and_the_program_continues_if_configured() {
-    on_simulator(
-        Config::new().with_checks(Checks::Report),
-        |test, simulator| {
-            let stream = test.stream();
-            let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");
-            let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-            for index in [4, 2] {
-                // SAFETY: the kernel writes at most one element out of bounds, which the simulator detects.
-                unsafe {
-                    write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, index, 7))
-                }
-                .expect("it launches");
-            }
-            assert_eq!(
-                buffer.to_vec().expect("the context is usable"),
-                [0, 0, 7, 0]
-            );
-            let faults = simulator.reports();
-            let [fault] = &faults[..] else {
-                panic!("exactly one launch failed: {faults:?}")
-            };
-            let end = buffer.as_pointer().as_raw() + 16;
-            assert_eq!(fault.access.map(|access| access.address), Some(end));
-            assert_eq!(&*fault.kernel, "write_at");
-        },
-    );
+/// A faulting kernel is reported and the program continues if configured.
+#[simulator_test(Config::new().with_checks(Checks::Report))]
+fn program_continues_after_a_configured_fault(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let stream = test.stream();
+    let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at")?;
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+    for index in [4, 2] {
+        // SAFETY: the kernel writes at most one element out of bounds, which the simulator detects.
+        unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, index, 7)) }?;
+    }
+    assert_eq!(buffer.to_vec()?, [0, 0, 7, 0]);
+    let faults = simulator.reports();
+    let [fault] = &faults[..] else {
+        panic!("exactly one launch failed: {faults:?}")
+    };
+    let end = buffer.as_pointer().as_raw() + 16;
+    assert_eq!(fault.access.map(|access| access.address), Some(end));
+    assert_eq!(&*fault.kernel, "write_at");
+    Ok(())
 }

@@ -1,73 +1,71 @@
 //! [`StreamPool`]: reuse of streams.
 
 use curium_driver::{Function, StreamOptions, StreamPool};
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test};
 
-#[test]
-fn returned_stream_is_reused() {
-    on_driver(|test| {
-        let pool = StreamPool::new(&test.context(), StreamOptions::new());
-        test.assert_calls(Function::cuStreamCreateWithPriority, 1, || {
+#[driver_test]
+fn returned_stream_is_reused(test: &TestDriver) -> TestResult {
+    let pool = StreamPool::new(&test.context(), StreamOptions::new());
+    test.assert_calls(
+        Function::cuStreamCreateWithPriority,
+        1,
+        || -> TestResult<_> {
             for _ in 0..10 {
-                let stream = pool.take().expect("the pool returns a stream");
-                stream.synchronize().expect("a stream can be synchronized");
+                let stream = pool.take()?;
+                stream.synchronize()?;
             }
-        });
-        assert_eq!(pool.idle(), 1);
-        test.assert_calls(Function::cuStreamDestroy_v2, 1, || pool.trim());
-        assert_eq!(pool.idle(), 0);
-    });
+            Ok(())
+        },
+    )?;
+    assert_eq!(pool.idle(), 1);
+    test.assert_calls(Function::cuStreamDestroy_v2, 1, || pool.trim());
+    assert_eq!(pool.idle(), 0);
+    Ok(())
 }
 
-#[test]
-fn streams_are_reused_in_the_order_of_their_return() {
-    on_driver(|test| {
-        let pool = StreamPool::new(&test.context(), StreamOptions::new());
-        let (first, second) = (
-            pool.take().expect("a stream"),
-            pool.take().expect("another"),
-        );
-        let handle = second.as_raw();
-        drop(second);
-        drop(first);
-        assert_eq!(pool.take().expect("a stream").as_raw(), handle);
-    });
+#[driver_test]
+fn streams_are_reused_in_return_order(test: &TestDriver) -> TestResult {
+    let pool = StreamPool::new(&test.context(), StreamOptions::new());
+    let first = pool.take()?;
+    let second = pool.take()?;
+    let handle = second.as_raw();
+    drop(second);
+    drop(first);
+    assert_eq!(pool.take()?.as_raw(), handle);
+    Ok(())
 }
 
-#[test]
-fn stream_with_a_clone_is_not_returned_to_the_pool() {
-    on_driver(|test| {
-        let pool = StreamPool::new(&test.context(), StreamOptions::new());
-        let stream = pool.take().expect("the pool returns a stream");
-        let clone = (*stream).clone();
-        drop(stream);
-        assert_eq!(
-            pool.idle(),
-            0,
-            "the clone would share the stream with the next user"
-        );
-        test.assert_calls(Function::cuStreamDestroy_v2, 1, || drop(clone));
-    });
+#[driver_test]
+fn stream_with_a_clone_is_not_returned_to_the_pool(test: &TestDriver) -> TestResult {
+    let pool = StreamPool::new(&test.context(), StreamOptions::new());
+    let stream = pool.take()?;
+    let clone = (*stream).clone();
+    drop(stream);
+    assert_eq!(
+        pool.idle(),
+        0,
+        "the clone would share the stream with the next user"
+    );
+    test.assert_calls(Function::cuStreamDestroy_v2, 1, || drop(clone));
+    Ok(())
 }
 
-#[test]
-fn pool_keeps_no_more_streams_than_it_may() {
-    on_driver(|test| {
-        let pool = StreamPool::with_capacity(&test.context(), StreamOptions::new(), 1);
-        let streams: Vec<_> = (0..3)
-            .map(|_| pool.take().expect("the pool returns a stream"))
-            .collect();
-        test.assert_calls(Function::cuStreamDestroy_v2, 2, || drop(streams));
-        assert_eq!(pool.idle(), 1);
-    });
+#[driver_test]
+fn pool_keeps_no_more_streams_than_it_may(test: &TestDriver) {
+    let pool = StreamPool::with_capacity(&test.context(), StreamOptions::new(), 1);
+    let streams: Vec<_> = (0..3)
+        .map(|_| pool.take().expect("the pool returns a stream"))
+        .collect();
+    test.assert_calls(Function::cuStreamDestroy_v2, 2, || drop(streams));
+    assert_eq!(pool.idle(), 1);
 }
 
 pub(crate) mod operations {
     use curium_driver::{EventFlags, EventPool, StreamOptions, StreamPool};
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("HandlePool::trim", |fixture| {
             let streams = StreamPool::new(&fixture.context, StreamOptions::new());
             let events = EventPool::new(&fixture.context, EventFlags::empty());
@@ -87,4 +85,6 @@ pub(crate) mod operations {
             },
         ),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

@@ -112,8 +112,8 @@ fn panic_after_a_host_function_is_caught() {
 }
 
 #[test]
-fn panic_at_the_end_of_a_group_is_caught() {
-    with_panicking_subscriber("panic_at_the_end_of_a_group_is_caught", |test| {
+fn panic_at_a_group_end_is_caught() {
+    with_panicking_subscriber("panic_at_a_group_end_is_caught", |test| {
         let stream = test.stream();
         let nccl = nccl();
         let id = UniqueId::new(&nccl)?;

@@ -3,8 +3,8 @@
 
 mod kinds;
 
+use std::sync::Arc;
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -14,35 +14,35 @@ use curium_memory::{
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, on_driver, uses_cuda};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, uses_cuda};
+use parking_lot::Mutex;
 
 const SEGMENT: u64 = 32 << 20;
 const CODE: CUresult = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
 
 /// Runs a test that leaks deliberately, and returns the reports of drops on its thread.
-fn leaking(test: impl FnOnce(&Driver, &Simulator)) -> Vec<String> {
+fn leaking(test: impl FnOnce(&Driver, &Simulator) -> TestResult) -> TestResult<Vec<String>> {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = simulator
-        .driver::<Driver>()
-        .expect("the simulator initializes");
-    let (reports, this) = (Arc::new(Mutex::new(Vec::new())), thread::current().id());
+    let _turn = TURN.lock();
+    let simulator = Simulator::new(Config::new())?;
+    let driver = simulator.driver::<Driver>()?;
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let this = thread::current().id();
     let sink = Arc::clone(&reports);
     set_drop_observer(Some(Arc::new(move |error: &Error| {
         // Other tests drop handles on their own threads.
         if thread::current().id() == this {
-            sink.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(error.to_string());
+            sink.lock().push(error.to_string());
         }
     })));
-    test(&driver, &simulator);
+    let outcome = test(&driver, &simulator);
     set_drop_observer(None);
-    std::mem::take(&mut *reports.lock().unwrap_or_else(PoisonError::into_inner))
+    outcome?;
+    let mut reports = reports.lock();
+    Ok(std::mem::take(&mut *reports))
 }
 
 fn stream(driver: &Driver) -> Stream {
@@ -52,9 +52,9 @@ fn stream(driver: &Driver) -> Stream {
         .expect("a stream can be created")
 }
 
-fn caching(stream: &Stream) -> CachingResource {
+fn caching(stream: &Stream) -> TestResult<CachingResource> {
     let options = CachingOptions::new().with_cache(true);
-    CachingResource::with_options(stream.context(), &options).expect("a resource can be created")
+    Ok(CachingResource::with_options(stream.context(), &options)?)
 }
 
 /// Runs `test` while another thread captures in the same context; the capture must stay valid.
@@ -80,53 +80,51 @@ fn during_a_capture(test: &TestDriver, run: impl FnOnce()) {
     });
 }
 
-#[test]
-fn cache_dropped_while_another_thread_captures_waits_for_its_streams_and_unmaps() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let resource = caching(&stream);
-        let gate = Gate::on(&stream);
-        let mut buffer =
-            DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, &resource).expect("memory suffices");
-        buffer
-            .as_slice_mut()
-            .fill(7)
-            .expect("the buffer can be filled");
-        drop(buffer);
-        let unmapped = || {
-            test.simulator()
-                .map_or(0, |simulator| simulator.calls(Function::cuMemUnmap))
-        };
-        during_a_capture(test, || {
-            thread::scope(|scope| {
-                let teardown = scope.spawn(move || drop(resource));
-                thread::sleep(Duration::from_millis(50));
-                assert_eq!(
-                    (teardown.is_finished(), unmapped()),
-                    (false, 0),
-                    "the fill has not run"
-                );
-                gate.open();
-                teardown.join().expect("teardown does not panic");
-            });
+/// A cache dropped while another thread captures waits for its streams and unmaps.
+#[driver_test]
+fn dropped_cache_unmaps_during_other_captures(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let resource = caching(&stream)?;
+    let gate = Gate::on(&stream);
+    let mut buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, &resource)?;
+    buffer.as_slice_mut().fill(7)?;
+    drop(buffer);
+    let unmapped = || {
+        test.simulator()
+            .map_or(0, |simulator| simulator.calls(Function::cuMemUnmap))
+    };
+    during_a_capture(test, || {
+        thread::scope(|scope| {
+            let teardown = scope.spawn(move || drop(resource));
+            thread::sleep(Duration::from_millis(50));
+            assert_eq!(
+                (teardown.is_finished(), unmapped()),
+                (false, 0),
+                "the fill has not run"
+            );
+            gate.open();
+            teardown.join().expect("teardown does not panic");
         });
-        assert_eq!(
-            unmapped(),
-            u64::from(test.simulator().is_some()),
-            "the segment is not leaked"
-        );
     });
+    assert_eq!(
+        unmapped(),
+        u64::from(test.simulator().is_some()),
+        "the segment is not leaked"
+    );
+    Ok(())
 }
 
 #[test]
-fn cache_whose_wait_fails_once_waits_again() {
-    let reports = leaking(|driver, simulator| {
+fn cache_whose_wait_fails_once_waits_again() -> TestResult {
+    let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
-        let resource = caching(&stream);
+        let resource = caching(&stream)?;
         let gate = Gate::on(&stream);
-        drop(
-            DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &resource).expect("memory suffices"),
-        );
+        drop(DeviceBuffer::<u8, _>::zeroed_in(
+            &stream,
+            1 << 20,
+            &resource,
+        )?);
         for function in [
             Function::cuStreamSynchronize,
             Function::cuCtxSynchronize,
@@ -155,19 +153,24 @@ fn cache_whose_wait_fails_once_waits_again() {
             ),
             (1, 0)
         );
-    });
+        Ok(())
+    })?;
     assert!(reports.is_empty(), "{reports:?}");
+    Ok(())
 }
 
+/// A cache that cannot wait leaks its segment and reports it.
 #[test]
-fn cache_that_cannot_wait_leaks_its_segment_and_reports_it() {
-    let reports = leaking(|driver, simulator| {
+fn cache_leaks_a_segment_if_the_wait_fails() -> TestResult {
+    let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
-        let resource = caching(&stream);
+        let resource = caching(&stream)?;
         let gate = Gate::on(&stream);
-        drop(
-            DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &resource).expect("memory suffices"),
-        );
+        drop(DeviceBuffer::<u8, _>::zeroed_in(
+            &stream,
+            1 << 20,
+            &resource,
+        )?);
         for function in [
             Function::cuStreamSynchronize,
             Function::cuCtxSynchronize,
@@ -185,7 +188,8 @@ fn cache_that_cannot_wait_leaks_its_segment_and_reports_it() {
         assert_eq!((leaked.allocations, leaked.bytes), (1, SEGMENT));
         simulator.clear_faults();
         gate.open();
-    });
+        Ok(())
+    })?;
     if !uses_cuda() {
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert!(
@@ -194,31 +198,31 @@ fn cache_that_cannot_wait_leaks_its_segment_and_reports_it() {
             "{reports:?}"
         );
     }
+    Ok(())
 }
 
+/// A segment with a forgotten buffer is leaked and the others are unmapped.
 #[test]
-fn segment_with_a_forgotten_buffer_is_leaked_and_the_others_are_unmapped() {
-    let reports = leaking(|driver, simulator| {
+fn only_segments_with_forgotten_buffers_leak() -> TestResult {
+    let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
-        let resource = caching(&stream);
+        let resource = caching(&stream)?;
         let gate = Gate::on(&stream);
-        let mut forgotten = DeviceBuffer::<u8, _>::zeroed_in(&stream, 20 << 20, &resource)
-            .expect("memory suffices");
-        forgotten
-            .as_slice_mut()
-            .fill(1)
-            .expect("the buffer can be filled");
-        drop(
-            DeviceBuffer::<u8, _>::uninit_in(&stream, 40 << 20, &resource)
-                .expect("memory suffices"),
-        );
+        let mut forgotten = DeviceBuffer::<u8, _>::zeroed_in(&stream, 20 << 20, &resource)?;
+        forgotten.as_slice_mut().fill(1)?;
+        drop(DeviceBuffer::<u8, _>::uninit_in(
+            &stream,
+            40 << 20,
+            &resource,
+        )?);
         assert_eq!(resource.segments().len(), 2);
         std::mem::forget(forgotten);
         gate.open();
         drop(resource);
         assert_eq!(simulator.calls(Function::cuMemUnmap), 1);
         assert_eq!(driver.leaked_memory().allocations, 1);
-    });
+        Ok(())
+    })?;
     if !uses_cuda() {
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert!(
@@ -226,19 +230,19 @@ fn segment_with_a_forgotten_buffer_is_leaked_and_the_others_are_unmapped() {
             "{reports:?}"
         );
     }
+    Ok(())
 }
 
+/// A piece of another resource with a forgotten buffer stays with that resource.
 #[test]
-fn piece_of_another_resource_with_a_forgotten_buffer_stays_with_that_resource() {
-    leaking(|driver, simulator| {
+fn forgotten_buffer_stays_with_its_resource() -> TestResult {
+    leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         let options = CachingOptions::new().with_cache(true);
         let resource =
-            CachingResource::with_upstream(stream.context(), &options, Arc::new(caching(&stream)));
-        let resource = resource.expect("a resource can be created");
-        std::mem::forget(
-            DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &resource).expect("memory suffices"),
-        );
+            CachingResource::with_upstream(stream.context(), &options, Arc::new(caching(&stream)?));
+        let resource = resource?;
+        std::mem::forget(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &resource)?);
         drop(resource);
         assert_eq!(
             simulator.calls(Function::cuMemUnmap),
@@ -246,17 +250,18 @@ fn piece_of_another_resource_with_a_forgotten_buffer_stays_with_that_resource() 
             "the memory is in use"
         );
         assert!(driver.leaked_memory().bytes >= SEGMENT);
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
+/// An arena with a forgotten buffer leaks its memory and reports it.
 #[test]
-fn arena_with_a_forgotten_buffer_leaks_its_memory_and_reports_it() {
-    let reports = leaking(|driver, simulator| {
+fn arena_leaks_memory_with_forgotten_buffers() -> TestResult {
+    let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
-        let arena = Arena::new(stream.context()).expect("memory can be mapped");
-        std::mem::forget(
-            DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena).expect("memory suffices"),
-        );
+        let arena = Arena::new(stream.context())?;
+        std::mem::forget(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena)?);
         drop(arena);
         assert_eq!(
             simulator.calls(Function::cuMemUnmap),
@@ -264,52 +269,54 @@ fn arena_with_a_forgotten_buffer_leaks_its_memory_and_reports_it() {
             "the memory is in use"
         );
         assert_eq!(driver.leaked_memory().bytes, 2 << 20);
-    });
+        Ok(())
+    })?;
     if !uses_cuda() {
         assert_eq!(reports.len(), 1, "{reports:?}");
         assert!(reports[0].starts_with("Arena::drop: "), "{reports:?}");
     }
+    Ok(())
 }
 
-#[test]
-fn arena_dropped_while_another_thread_captures_unmaps() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let arena = Arena::new(&test.context()).expect("memory can be mapped");
-        drop(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena).expect("memory suffices"));
-        during_a_capture(test, || drop(arena));
-    });
+#[driver_test]
+fn arena_dropped_while_another_thread_captures_unmaps(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let arena = Arena::new(&test.context())?;
+    drop(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena)?);
+    during_a_capture(test, || drop(arena));
+    Ok(())
 }
 
-#[test]
-fn memory_allocated_in_a_capture_that_is_invalidated_is_not_leaked() {
-    on_driver(|test| {
-        let context = test.context();
-        let captured = Graph::capture(&context, |scope| {
-            let [dropped, closed] = [(); 2].map(|()| DeviceBuffer::<u8>::uninit(scope, 1 << 16));
-            let (dropped, closed) = (dropped?, closed?);
-            // SAFETY: the function has no parameters, and the context is current.
-            let waited = context.entered(|driver| unsafe { call!(driver, cuCtxSynchronize()) });
-            assert_eq!(
-                waited.expect_err("it invalidates the capture").code(),
-                Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
-            );
-            drop(dropped);
-            closed.close().expect("nothing is left to be freed");
-            Ok::<_, Error>(())
-        });
-        let error = captured.map(drop).expect_err("the capture is invalid");
+/// Memory allocated in a capture that is invalidated is not leaked.
+#[driver_test]
+fn invalidated_capture_leaks_no_memory(test: &TestDriver) {
+    let context = test.context();
+    let captured = Graph::capture(&context, |scope| {
+        let [dropped, closed] = [(); 2].map(|()| DeviceBuffer::<u8>::uninit(scope, 1 << 16));
+        let dropped = dropped?;
+        let closed = closed?;
+        // SAFETY: the function has no parameters, and the context is current.
+        let waited = context.entered(|driver| unsafe { call!(driver, cuCtxSynchronize()) });
         assert_eq!(
-            error.code(),
-            Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
-            "{error}"
+            waited.expect_err("it invalidates the capture").code(),
+            Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
         );
+        drop(dropped);
+        closed.close().expect("nothing is left to be freed");
+        Ok::<_, Error>(())
     });
+    let error = captured.map(drop).expect_err("the capture is invalid");
+    assert_eq!(
+        error.code(),
+        Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+        "{error}"
+    );
 }
 
+/// Memory that a capture cannot free at once is freed at its end.
 #[test]
-fn memory_that_a_capture_cannot_free_at_once_is_freed_at_its_end() {
-    let reports = leaking(|driver, simulator| {
+fn capture_frees_deferred_memory_at_its_end() -> TestResult {
+    let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         let captured = Graph::capture(stream.context(), |scope| {
             let buffer = DeviceBuffer::<u8>::zeroed(scope, 1 << 16)?;
@@ -317,28 +324,28 @@ fn memory_that_a_capture_cannot_free_at_once_is_freed_at_its_end() {
             drop(buffer);
             Ok::<_, Error>(())
         });
-        let graph = captured.expect("the end of the capture frees the memory");
+        let graph = captured?;
         assert_eq!(simulator.calls(Function::cuMemFreeAsync), 2);
-        let mut executable = graph.instantiate().expect("the graph is correct");
+        let mut executable = graph.instantiate()?;
         for _ in 0..2 {
-            executable
-                .launch(&stream)
-                .expect("the memory of the previous launch was freed");
+            executable.launch(&stream)?;
         }
-        stream.synchronize().expect("the graph runs");
+        stream.synchronize()?;
         assert_eq!(driver.leaked_memory().bytes, 0);
-    });
+        Ok(())
+    })?;
     assert!(reports.is_empty(), "{reports:?}");
+    Ok(())
 }
 
+/// A block of an arena that cannot be waited for is not reused.
 #[test]
-fn block_of_an_arena_that_cannot_be_waited_for_is_not_reused() {
-    leaking(|driver, simulator| {
+fn arena_block_is_not_reused_if_the_wait_fails() -> TestResult {
+    leaking(|driver, simulator| -> TestResult {
         let (stream, other) = (stream(driver), stream(driver));
-        let arena = Arena::new(stream.context()).expect("memory can be mapped");
+        let arena = Arena::new(stream.context())?;
         let gate = Gate::on(&stream);
-        let buffer =
-            DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &arena).expect("memory suffices");
+        let buffer = DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &arena)?;
         let address = buffer.as_pointer();
         simulator.inject(
             Fault::on(Function::cuStreamSynchronize)
@@ -354,23 +361,23 @@ fn block_of_an_arena_that_cannot_be_waited_for_is_not_reused() {
             ),
             (1, 1 << 20)
         );
-        let next =
-            DeviceBuffer::<u8, _>::uninit_in(&other, 1 << 20, &arena).expect("memory suffices");
+        let next = DeviceBuffer::<u8, _>::uninit_in(&other, 1 << 20, &arena)?;
         assert_ne!(next.as_pointer(), address, "the memory is in use");
         gate.open();
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
 #[test]
-fn memory_that_cannot_be_waited_for_is_not_freed() {
+fn memory_that_cannot_be_waited_for_is_not_freed() -> TestResult {
     let sources: [Arc<dyn Resource>; 3] =
         [Arc::new(SyncAlloc), Arc::new(Managed), Arc::new(Pinned)];
     for source in sources {
-        let reports = leaking(|driver, simulator| {
+        let reports = leaking(|driver, simulator| -> TestResult {
             let stream = stream(driver);
             let gate = Gate::on(&stream);
-            let buffer =
-                DeviceBuffer::<u8, _>::zeroed_in(&stream, 4096, source).expect("memory suffices");
+            let buffer = DeviceBuffer::<u8, _>::zeroed_in(&stream, 4096, source)?;
             simulator.inject(
                 Fault::on(Function::cuStreamSynchronize)
                     .always()
@@ -389,23 +396,23 @@ fn memory_that_cannot_be_waited_for_is_not_freed() {
             );
             simulator.clear_faults();
             gate.open();
-        });
+            Ok(())
+        })?;
         assert_eq!(reports.len(), usize::from(!uses_cuda()), "{reports:?}");
     }
+    Ok(())
 }
 
+/// Borrowed memory that cannot be waited for aborts the process with its reason.
 #[test]
 #[cfg(not(miri))]
-fn borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason() {
-    const NAME: &str =
-        "teardown::borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason";
+fn unwaitable_borrowed_memory_aborts() -> TestResult {
+    const NAME: &str = "teardown::unwaitable_borrowed_memory_aborts";
     const CHILD: &str = "CURIUM_TEST_ABORT";
     if std::env::var_os(CHILD).is_some() {
-        let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-        let driver = simulator
-            .driver::<Driver>()
-            .expect("the simulator initializes");
-        let buffer = DeviceBuffer::<u8>::zeroed(&stream(&driver), 16).expect("memory suffices");
+        let simulator = Simulator::new(Config::new())?;
+        let driver = simulator.driver::<Driver>()?;
+        let buffer = DeviceBuffer::<u8>::zeroed(&stream(&driver), 16)?;
         simulator.inject(
             Fault::on(Function::cuStreamSynchronize)
                 .always()
@@ -415,16 +422,14 @@ fn borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason(
         unreachable!("the slice is in use: {result:?}");
     }
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let mut process = curium_tests::own_program();
     process
         .args([NAME, "--exact", "--nocapture"])
         .env(CHILD, "1")
         .env("CURIUM_ABORT_AFTER", "0");
-    let output = process
-        .output()
-        .expect("the test binary can be started again");
+    let output = process.output()?;
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "the process aborts: {text}");
     assert!(
@@ -435,4 +440,5 @@ fn borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason(
         text.contains("the process aborts") && text.contains("CUDA_ERROR_SYSTEM_NOT_READY"),
         "{text}"
     );
+    Ok(())
 }

@@ -6,8 +6,10 @@ use std::thread;
 
 use curium_driver::{Context, ContextOptions, Kernel, LaunchConfig, Library, Result};
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
-use curium_tests::{kernels, on_driver, on_simulator};
+use curium_sim::{Config, Simulator};
+use curium_tests::{
+    TestDriver, TestResult, driver_test, kernels, on_driver, on_simulator, simulator_test,
+};
 
 type Fill = (&'static mut [u32], u32, u32);
 
@@ -34,30 +36,30 @@ fn fill(context: &Context) -> Kernel<Fill> {
     library.kernel("fill").expect("the library has the kernel")
 }
 
-#[test]
-fn one_context_serves_threads_that_each_work_on_a_stream() {
-    on_driver(|test| {
-        let context = test.context();
-        let fill = fill(&context);
-        thread::scope(|scope| {
-            let workers = (0..THREADS).map(|value| {
-                let (context, fill) = (&context, &fill);
-                (value, scope.spawn(move || filled(context, fill, value)))
-            });
-            for (value, worker) in workers.collect::<Vec<_>>() {
-                let values = worker
-                    .join()
-                    .expect("the thread does not panic")
-                    .expect("the thread's work succeeds");
-                assert_eq!(values, [value; LEN as usize]);
-            }
+/// One context serves threads that each work on a stream.
+#[driver_test]
+fn threads_share_a_context_with_own_streams(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let fill = fill(&context);
+    thread::scope(|scope| -> TestResult<_> {
+        let workers = (0..THREADS).map(|value| {
+            let context = &context;
+            let fill = &fill;
+            (value, scope.spawn(move || filled(context, fill, value)))
         });
-    });
+        for (value, worker) in workers.collect::<Vec<_>>() {
+            let values = worker.join().expect("the thread does not panic")?;
+            assert_eq!(values, [value; LEN as usize]);
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
+/// One context for each device serves one thread through all of them.
 #[test]
-fn one_context_for_each_device_serves_one_thread_through_all_of_them() {
-    let work = |test: &curium_tests::TestDriver| {
+fn one_thread_uses_a_context_per_device() {
+    let work = |test: &TestDriver| {
         let devices = test.driver().devices().expect("the devices can be counted");
         let contexts = devices
             .iter()
@@ -84,32 +86,34 @@ fn one_context_for_each_device_serves_one_thread_through_all_of_them() {
     });
 }
 
-#[test]
-fn context_ends_after_the_threads_that_use_it() {
-    on_simulator(Config::new(), |test, simulator| {
-        let context = test
-            .device()
-            .create_context(ContextOptions::new())
-            .expect("a context can be created");
-        let (fill, sum) = (fill(&context), Arc::new(AtomicU32::new(0)));
-        let workers: Vec<_> = (0..THREADS)
-            .map(|value| {
-                let (context, fill, sum) = (context.clone(), fill.clone(), Arc::clone(&sum));
-                thread::spawn(move || {
-                    let values = filled(&context, &fill, value).expect("the context is there");
-                    sum.fetch_add(values.iter().sum(), Ordering::Relaxed);
-                })
+#[simulator_test]
+fn context_ends_after_the_threads_that_use_it(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let context = test.device().create_context(ContextOptions::new())?;
+    let fill = fill(&context);
+    let sum = Arc::new(AtomicU32::new(0));
+    let workers: Vec<_> = (0..THREADS)
+        .map(|value| {
+            let context = context.clone();
+            let fill = fill.clone();
+            let sum = Arc::clone(&sum);
+            thread::spawn(move || {
+                let values = filled(&context, &fill, value).expect("the context is there");
+                sum.fetch_add(values.iter().sum(), Ordering::Relaxed);
             })
-            .collect();
-        drop((context, fill));
-        workers
-            .into_iter()
-            .for_each(|worker| worker.join().expect("the thread does not panic"));
-        assert_eq!(sum.load(Ordering::Relaxed), LEN * (0..THREADS).sum::<u32>());
-        assert_eq!(
-            simulator.live_handles().contexts,
-            0,
-            "the last thread destroyed the context"
-        );
-    });
+        })
+        .collect();
+    drop((context, fill));
+    workers
+        .into_iter()
+        .for_each(|worker| worker.join().expect("the thread does not panic"));
+    assert_eq!(sum.load(Ordering::Relaxed), LEN * (0..THREADS).sum::<u32>());
+    assert_eq!(
+        simulator.live_handles().contexts,
+        0,
+        "the last thread destroyed the context"
+    );
+    Ok(())
 }

@@ -4,41 +4,41 @@ use std::thread;
 use std::time::Duration;
 
 use curium_driver::{Function, Result, Trace};
-use curium_sim::{Config, Fault};
+use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, on_driver, on_simulator};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, simulator_test};
 use serde_json::Value;
 
-fn write(trace: Trace) -> Value {
+fn write(trace: Trace) -> TestResult<Value> {
     let mut json = Vec::new();
-    trace.write(&mut json).expect("writes to memory succeed");
-    serde_json::from_slice(&json).expect("the trace is JSON")
+    trace.write(&mut json)?;
+    Ok(serde_json::from_slice(&json)?)
 }
 
 /// Returns the complete events of a category.
-fn events<'a>(trace: &'a Value, category: &str) -> Vec<&'a Value> {
-    let events = trace["traceEvents"].as_array().expect("there are events");
-    events
+fn events<'a>(trace: &'a Value, category: &str) -> TestResult<Vec<&'a Value>> {
+    let events = trace["traceEvents"].as_array().ok_or("there are events")?;
+    Ok(events
         .iter()
         .filter(|event| event["ph"] == "X" && event["cat"] == category)
-        .collect()
+        .collect())
 }
 
 /// Returns the calls of this thread: other tests run concurrently in the same process.
-fn calls_of_this_thread(trace: &Value) -> Vec<&Value> {
+fn own_calls(trace: &Value) -> TestResult<Vec<&Value>> {
     let name = thread::current()
         .name()
-        .expect("the harness names its threads")
+        .ok_or("the harness names its threads")?
         .to_owned();
-    let rows = trace["traceEvents"].as_array().expect("there are events");
+    let rows = trace["traceEvents"].as_array().ok_or("there are events")?;
     let row = rows.iter().find(|row| {
         row["name"] == "thread_name" && row["pid"] == 1 && row["args"]["name"] == *name
     });
-    let thread = &row.expect("the thread has a row")["tid"];
-    events(trace, "call")
+    let thread = &row.ok_or("the thread has a row")?["tid"];
+    Ok(events(trace, "call")?
         .into_iter()
         .filter(|call| call["tid"] == *thread)
-        .collect()
+        .collect())
 }
 
 /// Returns the start and the end of an event in microseconds.
@@ -50,156 +50,145 @@ fn span(event: &Value) -> (f64, f64) {
     )
 }
 
-#[test]
-fn trace_has_the_calls_of_the_host_with_their_codes() {
-    on_driver(|test| {
-        let trace = Trace::start();
-        test.driver()
-            .device(1_000)
-            .expect_err("there are not that many devices");
-        let trace = write(trace);
-        let call = events(&trace, "call").into_iter().find(|call| {
-            call["name"] == "cuDeviceGet"
-                && call["args"]["code"] == CUresult::CUDA_ERROR_INVALID_DEVICE.0
-        });
-        let (begin, end) = span(call.expect("the call is there"));
-        assert!(begin >= 0.0 && end >= begin);
+#[driver_test]
+fn trace_records_host_calls_with_codes(test: &TestDriver) -> TestResult {
+    let trace = Trace::start();
+    test.driver()
+        .device(1_000)
+        .expect_err("there are not that many devices");
+    let trace = write(trace)?;
+    let call = events(&trace, "call")?.into_iter().find(|call| {
+        call["name"] == "cuDeviceGet"
+            && call["args"]["code"] == CUresult::CUDA_ERROR_INVALID_DEVICE.0
     });
+    let (begin, end) = span(call.ok_or("the call is there")?);
+    assert!(begin >= 0.0 && end >= begin);
+    Ok(())
 }
 
-#[test]
-fn work_of_a_stream_is_placed_between_its_launch_and_its_end_on_the_host() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let trace = Trace::start();
-        let gate = trace
-            .on_stream(&stream, "a \"gate\"\n", || Ok(Gate::on(&stream)))
-            .expect("it is recorded");
-        thread::sleep(Duration::from_millis(60));
-        gate.open();
-        stream.synchronize().expect("a stream can be synchronized");
-        let trace = write(trace);
-        let work = events(&trace, "work");
-        let [work] = work[..] else {
-            panic!("one piece of work: {work:?}")
-        };
-        assert_eq!(work["name"], "a \"gate\"\n");
-        let (begin, end) = span(work);
-        // A simulator may delay the first event, but not for the whole time.
-        assert!(
-            end - begin >= 19_000.0,
-            "the gate was closed for 60 ms: {begin} to {end}"
-        );
-        let calls = calls_of_this_thread(&trace);
-        let last = |name: &str| {
-            calls
-                .iter()
-                .rev()
-                .find(|call| call["name"] == name)
-                .map(|call| span(call))
-        };
-        let (launched, _) = last("cuLaunchHostFunc").expect("the gate was launched");
-        let (_, waited) = last("cuStreamSynchronize").expect("the stream was waited for");
-        // The clocks are correlated with an error of the duration of an event, which is much smaller than this
-        // tolerance.
-        assert!(
-            begin > launched - 10_000.0 && end < waited + 10_000.0,
-            "{launched} {begin} {end} {waited}"
-        );
-    });
-}
-
-#[test]
-fn each_stream_and_thread_has_a_row_with_a_name() {
-    on_driver(|test| {
-        let streams = [test.stream(), test.stream()];
-        let trace = Trace::start();
-        for stream in &streams {
-            trace
-                .on_stream(stream, "nothing", || Ok(()))
-                .expect("it is recorded");
-        }
-        let trace = write(trace);
-        let rows: Vec<_> = events(&trace, "work")
+/// Work of a stream is placed between its launch and its end on the host.
+#[driver_test]
+fn trace_places_work_between_launch_and_end(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let trace = Trace::start();
+    let gate = trace.on_stream(&stream, "a \"gate\"\n", || Ok(Gate::on(&stream)))?;
+    thread::sleep(Duration::from_millis(60));
+    gate.open();
+    stream.synchronize()?;
+    let trace = write(trace)?;
+    let work = events(&trace, "work")?;
+    let [work] = work[..] else {
+        panic!("one piece of work: {work:?}")
+    };
+    assert_eq!(work["name"], "a \"gate\"\n");
+    let (begin, end) = span(work);
+    // A simulator may delay the first event, but not for the whole time.
+    assert!(
+        end - begin >= 19_000.0,
+        "the gate was closed for 60 ms: {begin} to {end}"
+    );
+    let calls = own_calls(&trace)?;
+    let last = |name: &str| {
+        calls
             .iter()
-            .map(|work| (work["pid"].clone(), work["tid"].clone()))
-            .collect();
-        assert_eq!(rows.len(), 2);
-        assert_eq!(rows[0].0, rows[1].0, "one device");
-        assert_ne!(rows[0].1, rows[1].1, "two streams");
-        let names = trace["traceEvents"].as_array().expect("there are events");
-        for (process, thread) in rows {
-            let is_name =
-                |event: &&Value| event["name"] == "thread_name" && event["pid"] == process;
-            assert!(
-                names
-                    .iter()
-                    .filter(is_name)
-                    .any(|event| event["tid"] == thread),
-                "the row has a name"
-            );
-        }
-    });
+            .rev()
+            .find(|call| call["name"] == name)
+            .map(|call| span(call))
+    };
+    let (launched, _) = last("cuLaunchHostFunc").ok_or("the gate was launched")?;
+    let (_, waited) = last("cuStreamSynchronize").ok_or("the stream was waited for")?;
+    // The clocks are correlated with an error of the duration of an event, which is much smaller than this
+    // tolerance.
+    assert!(
+        begin > launched - 10_000.0 && end < waited + 10_000.0,
+        "{launched} {begin} {end} {waited}"
+    );
+    Ok(())
 }
 
-#[test]
-fn trace_reports_the_events_that_did_not_fit() {
-    on_driver(|test| {
-        let trace = Trace::with_capacity(1);
-        for _ in 0..5 {
-            test.driver().device_count().expect("the driver counts");
-        }
-        let trace = write(trace);
-        assert_eq!(events(&trace, "call").len(), 1);
-        assert!(trace["otherData"]["calls_dropped"].as_u64() >= Some(4));
-    });
+#[driver_test]
+fn each_stream_and_thread_has_a_row_with_a_name(test: &TestDriver) -> TestResult {
+    let streams = [test.stream(), test.stream()];
+    let trace = Trace::start();
+    for stream in &streams {
+        trace.on_stream(stream, "nothing", || Ok(()))?;
+    }
+    let trace = write(trace)?;
+    let rows: Vec<_> = events(&trace, "work")?
+        .iter()
+        .map(|work| (work["pid"].clone(), work["tid"].clone()))
+        .collect();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0].0, rows[1].0, "one device");
+    assert_ne!(rows[0].1, rows[1].1, "two streams");
+    let names = trace["traceEvents"].as_array().ok_or("there are events")?;
+    for (process, thread) in rows {
+        let is_name = |event: &&Value| event["name"] == "thread_name" && event["pid"] == process;
+        assert!(
+            names
+                .iter()
+                .filter(is_name)
+                .any(|event| event["tid"] == thread),
+            "the row has a name"
+        );
+    }
+    Ok(())
 }
 
-#[test]
-fn work_whose_time_is_unknown_is_counted() {
-    on_simulator(Config::new(), |test, simulator| {
-        let stream = test.stream();
-        let trace = Trace::start();
-        trace
-            .on_stream(&stream, "lost", || Ok(()))
-            .expect("it is recorded");
-        simulator.inject(
-            Fault::on(Function::cuEventSynchronize)
-                .always()
-                .returns(CUresult::CUDA_ERROR_LAUNCH_FAILED),
-        );
-        let trace = write(trace);
-        simulator.clear_faults();
-        assert_eq!(
-            (
-                events(&trace, "work").len(),
-                &trace["otherData"]["work_lost"]
-            ),
-            (0, &Value::from(1))
-        );
-    });
+#[driver_test]
+fn trace_reports_the_events_that_did_not_fit(test: &TestDriver) -> TestResult {
+    let trace = Trace::with_capacity(1);
+    for _ in 0..5 {
+        test.driver().device_count()?;
+    }
+    let trace = write(trace)?;
+    assert_eq!(events(&trace, "call")?.len(), 1);
+    assert!(trace["otherData"]["calls_dropped"].as_u64() >= Some(4));
+    Ok(())
 }
 
-#[test]
-fn error_of_the_work_is_the_error_of_the_trace() {
-    on_driver(|test| {
-        let (stream, trace) = (test.stream(), Trace::start());
-        let result: Result<()> =
-            trace.on_stream(&stream, "fails", || test.driver().device(1_000).map(|_| ()));
-        assert_eq!(
-            result.expect_err("the device is absent").function(),
-            Some(Function::cuDeviceGet)
-        );
-        assert_eq!(events(&write(trace), "work").len(), 0);
-    });
+#[simulator_test]
+fn work_whose_time_is_unknown_is_counted(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let trace = Trace::start();
+    trace.on_stream(&stream, "lost", || Ok(()))?;
+    simulator.inject(
+        Fault::on(Function::cuEventSynchronize)
+            .always()
+            .returns(CUresult::CUDA_ERROR_LAUNCH_FAILED),
+    );
+    let trace = write(trace)?;
+    simulator.clear_faults();
+    assert_eq!(
+        (
+            events(&trace, "work")?.len(),
+            &trace["otherData"]["work_lost"]
+        ),
+        (0, &Value::from(1))
+    );
+    Ok(())
+}
+
+#[driver_test]
+fn trace_returns_the_error_from_its_work(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let trace = Trace::start();
+    let result: Result<()> =
+        trace.on_stream(&stream, "fails", || test.driver().device(1_000).map(|_| ()));
+    assert_eq!(
+        result.expect_err("the device is absent").function(),
+        Some(Function::cuDeviceGet)
+    );
+    assert_eq!(events(&write(trace)?, "work")?.len(), 0);
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::Trace;
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const SOLITARY: &[Operation] = &[("Trace::on_stream and Trace::write", |fixture| {
+    const SOLITARY: &[Operation] = &[("Trace::on_stream and Trace::write", |fixture| {
         let trace = Trace::start();
         trace.on_stream(&fixture.stream, "nothing", || Ok(()))?;
         trace
@@ -207,4 +196,6 @@ pub(crate) mod operations {
             .expect("a sink accepts everything");
         made(())
     })];
+
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 }

@@ -2,7 +2,7 @@
 
 use curium_driver::{Error, GraphCache, LaunchConfig, Library, SafeKernel, Stream};
 use curium_memory::DeviceBuffer;
-use curium_tests::{TestDriver, kernels, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels};
 
 /// A linear model with 16 inputs and outputs, and batches of 16.
 struct Model {
@@ -57,10 +57,8 @@ impl Model {
     }
 
     fn step(&mut self, stream: &Stream, rate: f32) -> Result<(), Error> {
-        let (tile, line) = (
-            LaunchConfig::new(1, (SIDE, SIDE)),
-            LaunchConfig::for_elements(ELEMENTS),
-        );
+        let tile = LaunchConfig::new(1, (SIDE, SIDE));
+        let line = LaunchConfig::for_elements(ELEMENTS);
         let Self {
             matmul,
             saxpy,
@@ -86,29 +84,25 @@ impl Model {
     }
 }
 
-#[test]
-fn training_step_that_is_replayed_gives_the_weights_of_one_that_is_launched() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let [mut launched, mut replayed] = [(); 2].map(|()| Model::new(test, &stream));
-        let mut replays = GraphCache::new();
-        for step in 0..12 {
-            let rate = if step < 8 { 0.25 } else { 0.125 };
-            launched
-                .step(&stream, rate)
-                .expect("the step can be launched");
-            replays
-                .run(&stream, "step", rate, |stream| replayed.step(stream, rate))
-                .expect("the step can be replayed");
-        }
-        let weights = [&launched, &replayed]
-            .map(|model| model.weights.to_vec().expect("the buffer can be read"));
-        assert_eq!(weights[0], weights[1]);
-        assert!(weights[0].iter().any(|weight| *weight != 0.0));
-        let counts = replays.counts();
-        assert_eq!(
-            (counts.captured, counts.updated, counts.launched),
-            (1, 1, 10)
-        );
-    });
+/// A training step that is replayed gives the weights of one that is launched.
+#[driver_test]
+fn replayed_training_step_gives_equal_weights(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let [mut launched, mut replayed] = [(); 2].map(|()| Model::new(test, &stream));
+    let mut replays = GraphCache::new();
+    for step in 0..12 {
+        let rate = if step < 8 { 0.25 } else { 0.125 };
+        launched.step(&stream, rate)?;
+        replays.run(&stream, "step", rate, |stream| replayed.step(stream, rate))?;
+    }
+    let weights =
+        [&launched, &replayed].map(|model| model.weights.to_vec().expect("the buffer can be read"));
+    assert_eq!(weights[0], weights[1]);
+    assert!(weights[0].iter().any(|weight| *weight != 0.0));
+    let counts = replays.counts();
+    assert_eq!(
+        (counts.captured, counts.updated, counts.launched),
+        (1, 1, 10)
+    );
+    Ok(())
 }

@@ -143,7 +143,7 @@ fn memory_is_written_by_both_processes() {
 }
 
 #[test]
-fn stream_waits_for_an_event_of_the_other_process() {
+fn stream_waits_for_another_process() {
     let first = |_: &TestDriver, context: &Context, peer: &mut Peer| {
         let stream = stream(context);
         let address = plain(&stream, peer);
@@ -177,10 +177,8 @@ fn stream_waits_for_an_event_of_the_other_process() {
         stream.wait_event(&event).expect("the stream can wait");
         let mut seen =
             curium_memory::DeviceBuffer::<u8>::zeroed(&stream, BYTES).expect("memory suffices");
-        let (to, from) = (
-            seen.as_slice_mut().as_pointer().as_raw(),
-            memory.as_pointer().as_raw(),
-        );
+        let to = seen.as_slice_mut().as_pointer().as_raw();
+        let from = memory.as_pointer().as_raw();
         // SAFETY: both sides have these bytes and live until the stream is synchronized.
         unsafe {
             call!(
@@ -206,14 +204,15 @@ fn stream_waits_for_an_event_of_the_other_process() {
         peer.meet();
     };
     with_drivers(
-        "two_processes::stream_waits_for_an_event_of_the_other_process",
+        "two_processes::stream_waits_for_another_process",
         first,
         second,
     );
 }
 
+/// A pool is imported by its descriptor and its memory by name.
 #[test]
-fn pool_is_imported_by_its_descriptor_and_its_memory_by_name() {
+fn pool_is_imported_by_its_descriptor() {
     let first = |driver: &TestDriver, context: &Context, peer: &mut Peer| {
         let stream = stream(context);
         let shared = MemoryHandleTypes::POSIX_FILE_DESCRIPTOR;
@@ -238,7 +237,8 @@ fn pool_is_imported_by_its_descriptor_and_its_memory_by_name() {
         stream.synchronize().expect("the stream works");
     };
     let second = |driver: &TestDriver, context: &Context, peer: &mut Peer| {
-        let (stream, descriptor) = (stream(context), peer.receive_descriptor());
+        let stream = stream(context);
+        let descriptor = peer.receive_descriptor();
         let pool = MemoryPool::import_fd(driver.driver(), descriptor.as_fd())
             .expect("the allocation is from a pool");
         pool.set_access(context.device(), MemoryAccess::ReadWrite)
@@ -255,7 +255,7 @@ fn pool_is_imported_by_its_descriptor_and_its_memory_by_name() {
         peer.meet();
     };
     with_drivers(
-        "two_processes::pool_is_imported_by_its_descriptor_and_its_memory_by_name",
+        "two_processes::pool_is_imported_by_its_descriptor",
         first,
         second,
     );
@@ -275,7 +275,8 @@ fn map(context: &Context, memory: &PhysicalMemory) -> Mapping {
 #[test]
 fn physical_memory_is_mapped_in_both_processes() {
     let first = |driver: &TestDriver, context: &Context, peer: &mut Peer| {
-        let (stream, shared) = (stream(context), MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+        let stream = stream(context);
+        let shared = MemoryHandleTypes::POSIX_FILE_DESCRIPTOR;
         let options = PhysicalOptions::new(context.device()).with_handle_types(shared);
         let bytes = options
             .granularity(driver.driver(), Granularity::Minimum)
@@ -298,7 +299,8 @@ fn physical_memory_is_mapped_in_both_processes() {
         expect(&stream, mapping.as_pointer().as_raw(), 5);
     };
     let second = |driver: &TestDriver, context: &Context, peer: &mut Peer| {
-        let (stream, descriptor) = (stream(context), peer.receive_descriptor());
+        let stream = stream(context);
+        let descriptor = peer.receive_descriptor();
         let bytes = usize::try_from(u64::from_le_bytes(peer.receive())).expect("the size fits");
         let memory = PhysicalMemory::import_fd(driver.driver(), descriptor.as_fd(), bytes)
             .expect("it is a descriptor of memory");

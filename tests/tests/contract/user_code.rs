@@ -4,7 +4,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,9 +15,10 @@ use curium_driver::{
     Call, Event, EventFlags, Function, Graph, GraphExec, Result, Stream, observe_calls,
 };
 use curium_memory::DeviceBuffer;
-use curium_sim::{Config, Fault};
+use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, simulator_test};
+use parking_lot::Mutex;
 
 /// The time limit of an expected event on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -58,49 +59,45 @@ impl Blocking {
 impl Wake for Blocking {
     fn wake(self: Arc<Self>) {
         self.woken.store(true, Ordering::Release);
-        let end = self.end.lock().expect("no thread panics");
+        let end = self.end.lock();
         // Ends when the sender is dropped.
         let _ = end.recv();
     }
 }
 
 /// Wakers that block, more than one at a time, delay neither other streams' futures nor those of events.
-#[test]
-fn blocked_wakers_do_not_stall_other_futures() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let gate = Gate::on(&stream);
-        let mut blocked = Vec::new();
-        for _ in 0..3 {
-            let (waker, end) = Blocking::new();
-            let mut future = stream.completion();
-            assert!(poll_once(&mut future, &Waker::from(Arc::clone(&waker))).is_pending());
-            blocked.push((waker, end, future));
-        }
-        gate.open();
-        for (waker, _, _) in &blocked {
-            assert!(eventually(|| waker.woken.load(Ordering::Acquire)));
-        }
-        let other = test.stream();
-        let gate = Gate::on(&other);
-        let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)
-            .expect("an event can be created");
-        event.record(&other).expect("the stream is live");
-        let of_event = event.completion();
-        let of_stream = other.completion();
-        let of_function = other
-            .launch_host_function(|| 7)
-            .expect("the stream is live");
-        gate.open();
-        pollster::block_on(of_event).expect("the work succeeds");
-        pollster::block_on(of_stream).expect("the work succeeds");
-        assert_eq!(pollster::block_on(of_function).expect("it runs"), 7);
-        for (waker, end, mut future) in blocked {
-            drop(end);
-            let result = poll_once(&mut future, &Waker::from(waker));
-            assert!(matches!(result, Poll::Ready(Ok(()))));
-        }
-    });
+#[driver_test]
+fn blocked_wakers_do_not_stall_other_futures(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let gate = Gate::on(&stream);
+    let mut blocked = Vec::new();
+    for _ in 0..3 {
+        let (waker, end) = Blocking::new();
+        let mut future = stream.completion();
+        assert!(poll_once(&mut future, &Waker::from(Arc::clone(&waker))).is_pending());
+        blocked.push((waker, end, future));
+    }
+    gate.open();
+    for (waker, _, _) in &blocked {
+        assert!(eventually(|| waker.woken.load(Ordering::Acquire)));
+    }
+    let other = test.stream();
+    let gate = Gate::on(&other);
+    let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
+    event.record(&other)?;
+    let of_event = event.completion();
+    let of_stream = other.completion();
+    let of_function = other.launch_host_function(|| 7)?;
+    gate.open();
+    pollster::block_on(of_event)?;
+    pollster::block_on(of_stream)?;
+    assert_eq!(pollster::block_on(of_function)?, 7);
+    for (waker, end, mut future) in blocked {
+        drop(end);
+        let result = poll_once(&mut future, &Waker::from(waker));
+        assert!(matches!(result, Poll::Ready(Ok(()))));
+    }
+    Ok(())
 }
 
 #[test]
@@ -121,21 +118,20 @@ impl Wake for PanicsWhenWoken {
     }
 }
 
-#[test]
-fn waker_that_panics_does_not_stop_other_futures() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let panicking = Arc::new(PanicsWhenWoken(AtomicUsize::new(0)));
-        let gate = Gate::on(&stream);
-        let mut future = stream.completion();
-        let waker = Waker::from(Arc::clone(&panicking));
-        assert!(poll_once(&mut future, &waker).is_pending());
-        let other = stream.completion();
-        gate.open();
-        pollster::block_on(other).expect("the work succeeds");
-        assert!(eventually(|| panicking.0.load(Ordering::Relaxed) == 1));
-        assert!(poll_once(&mut future, &waker).is_ready());
-    });
+#[driver_test]
+fn waker_that_panics_does_not_stop_other_futures(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let panicking = Arc::new(PanicsWhenWoken(AtomicUsize::new(0)));
+    let gate = Gate::on(&stream);
+    let mut future = stream.completion();
+    let waker = Waker::from(Arc::clone(&panicking));
+    assert!(poll_once(&mut future, &waker).is_pending());
+    let other = stream.completion();
+    gate.open();
+    pollster::block_on(other)?;
+    assert!(eventually(|| panicking.0.load(Ordering::Relaxed) == 1));
+    assert!(poll_once(&mut future, &waker).is_ready());
+    Ok(())
 }
 
 /// A value whose destructor panics.
@@ -169,87 +165,82 @@ impl Outliving {
 }
 
 /// A thread that holds an access guard of a capture cannot wait for itself at the end of the capture.
-#[test]
-fn guard_that_outlives_a_capture_closure_is_an_error() {
-    on_driver(|test| {
-        let mut kept = None;
-        let captured = Graph::capture(&test.context(), |scope| -> Result<()> {
-            let stream = Outliving::new(scope);
-            kept = Some((AccessGuard::new(stream.0)?, stream));
-            Ok(())
-        });
-        let error = captured.map(drop).expect_err("the guard is alive");
-        assert!(error.to_string().contains("AccessGuard"), "{error}");
-
-        let (mut guard, stream) = kept.expect("the closure ran");
-        let accesses = Accesses::leasable(&test.stream());
-        let error = accesses
-            .before_write(&mut guard)
-            .expect_err("the capture has ended");
-        assert!(error.to_string().contains("has ended"), "{error}");
-        drop(guard);
-        // SAFETY: the guard is dropped.
-        unsafe { stream.end() };
-
-        let graph = Graph::capture(&test.context(), |_| Ok::<_, curium_driver::Error>(()))
-            .expect("the next capture is not affected");
-        assert!(graph.nodes().expect("it can be queried").is_empty());
+#[driver_test]
+fn guard_that_outlives_a_capture_closure_is_an_error(test: &TestDriver) -> TestResult {
+    let mut kept = None;
+    let captured = Graph::capture(&test.context(), |scope| -> Result<()> {
+        let stream = Outliving::new(scope);
+        kept = Some((AccessGuard::new(stream.0)?, stream));
+        Ok(())
     });
+    let error = captured.map(drop).expect_err("the guard is alive");
+    assert!(error.to_string().contains("AccessGuard"), "{error}");
+
+    let (mut guard, stream) = kept.ok_or("the closure ran")?;
+    let accesses = Accesses::leasable(&test.stream());
+    let error = accesses
+        .before_write(&mut guard)
+        .expect_err("the capture has ended");
+    assert!(error.to_string().contains("has ended"), "{error}");
+    drop(guard);
+    // SAFETY: the guard is dropped.
+    unsafe { stream.end() };
+
+    let graph = Graph::capture(&test.context(), |_| Ok::<_, curium_driver::Error>(()))?;
+    assert!(graph.nodes()?.is_empty());
+    Ok(())
 }
 
 /// Forgetting the guard, or panicking while it is alive, ends the capture for the same reason.
-#[test]
-fn forgotten_guard_does_not_hang_its_own_thread() {
-    on_driver(|test| {
-        for panics in [false, true] {
-            let mut kept = None;
-            let captured = catch_unwind(AssertUnwindSafe(|| {
-                Graph::capture(&test.context(), |scope| -> Result<()> {
-                    let stream = Outliving::new(scope);
-                    std::mem::forget(AccessGuard::new(stream.0)?);
-                    kept = Some(stream);
-                    assert!(!panics, "this panic is part of the test");
-                    Ok(())
-                })
-            }));
-            assert_eq!(captured.is_err(), panics);
-            assert!(!matches!(captured, Ok(Ok(_))), "the guard is forgotten");
-            // SAFETY: the guard is forgotten, and nothing else borrows the stream.
-            unsafe { kept.expect("the closure ran").end() };
-        }
-    });
+#[driver_test]
+fn forgotten_guard_does_not_hang_its_own_thread(test: &TestDriver) -> TestResult {
+    for panics in [false, true] {
+        let mut kept = None;
+        let captured = catch_unwind(AssertUnwindSafe(|| {
+            Graph::capture(&test.context(), |scope| -> Result<()> {
+                let stream = Outliving::new(scope);
+                std::mem::forget(AccessGuard::new(stream.0)?);
+                kept = Some(stream);
+                assert!(!panics, "this panic is part of the test");
+                Ok(())
+            })
+        }));
+        assert_eq!(captured.is_err(), panics);
+        assert!(!matches!(captured, Ok(Ok(_))), "the guard is forgotten");
+        // SAFETY: the guard is forgotten, and nothing else borrows the stream.
+        unsafe { kept.ok_or("the closure ran")?.end() };
+    }
+    Ok(())
 }
 
 /// `release` is for destructors, and is safe: it permits waits in a capture closure, and no work that the graph would miss.
-#[test]
-fn release_enqueues_no_work_beside_a_capture() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut buffer = DeviceBuffer::<u8>::zeroed(&stream, 16).expect("memory suffices");
-        let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)
-            .expect("an event can be created");
-        let owned = DeviceBuffer::<u8>::zeroed(&stream, 16).expect("memory suffices");
-        let mut refused = Vec::new();
-        let graph = Graph::capture(&test.context(), |_| -> Result<()> {
-            extend::release(|| {
-                refused.push(buffer.as_slice_mut().fill(1));
-                refused.push(event.record(&stream));
-                refused.push(test.context().record_event(&event));
-                refused.push(stream.launch_host_function(|| ()).map(drop));
-                stream.synchronize()
-            });
-            // The memory is freed at once, and the graph misses nothing.
-            drop(owned);
-            Ok(())
+#[driver_test]
+fn release_enqueues_no_work_beside_a_capture(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut buffer = DeviceBuffer::<u8>::zeroed(&stream, 16)?;
+    let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
+    let owned = DeviceBuffer::<u8>::zeroed(&stream, 16)?;
+    let mut refused = Vec::new();
+    let graph = Graph::capture(&test.context(), |_| -> Result<()> {
+        extend::release(|| {
+            refused.push(buffer.as_slice_mut().fill(1));
+            refused.push(event.record(&stream));
+            refused.push(test.context().record_event(&event));
+            refused.push(stream.launch_host_function(|| ()).map(drop));
+            stream.synchronize()
         });
-        graph.expect("the graph misses nothing");
-        assert_eq!(refused.len(), 4);
-        for result in refused {
-            let error = result.expect_err("the graph would miss it");
-            assert!(error.function().is_none(), "{error}");
-        }
-        assert_eq!(buffer.to_vec().expect("it can be read"), [0; 16]);
+        // The memory is freed at once, and the graph misses nothing.
+        drop(owned);
+        Ok(())
     });
+    graph?;
+    assert_eq!(refused.len(), 4);
+    for result in refused {
+        let error = result.expect_err("the graph would miss it");
+        assert!(error.function().is_none(), "{error}");
+    }
+    assert_eq!(buffer.to_vec()?, [0; 16]);
+    Ok(())
 }
 
 /// Returns an executable graph with one node.
@@ -277,59 +268,52 @@ fn destroys_graph(test: &TestDriver, action: impl FnOnce()) -> bool {
 }
 
 /// The driver permits no call in a host function, so the executable graph is destroyed on another thread.
-#[test]
-fn graph_dropped_in_a_host_function_is_destroyed() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let owned = executable(test).expect("the graph is valid");
-        assert!(destroys_graph(test, || {
-            let dropped = stream
-                .launch_host_function(move || drop(owned))
-                .expect("the stream is live");
-            pollster::block_on(dropped).expect("the function runs");
-        }));
-    });
+#[driver_test]
+fn graph_dropped_in_a_host_function_is_destroyed(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let owned = executable(test)?;
+    assert!(destroys_graph(test, || {
+        let dropped = stream
+            .launch_host_function(move || drop(owned))
+            .expect("the stream is live");
+        pollster::block_on(dropped).expect("the function runs");
+    }));
+    Ok(())
 }
 
 /// The same for the destructor of a value that a graph owns.
-#[test]
-fn graph_owned_by_a_host_node_is_destroyed() {
-    on_driver(|test| {
-        let owned = Mutex::new(executable(test).expect("the graph is valid"));
-        let mut graph = Graph::new(&test.context()).expect("a graph can be created");
-        graph
-            .add_host(&[], move || drop(owned.lock()))
-            .expect("the node is valid");
-        assert!(destroys_graph(test, || drop(graph)));
-    });
+#[driver_test]
+fn graph_owned_by_a_host_node_is_destroyed(test: &TestDriver) -> TestResult {
+    let owned = Mutex::new(executable(test)?);
+    let mut graph = Graph::new(&test.context())?;
+    graph.add_host(&[], move || drop(owned.lock()))?;
+    assert!(destroys_graph(test, || drop(graph)));
+    Ok(())
 }
 
+/// A future is resolved when a queued closure panics in its destructor.
+///
 /// The context fails before the function runs; the destructor of what it owns panics, and the future is resolved nevertheless.
-#[test]
-fn future_is_resolved_when_a_queued_closure_panics_in_its_destructor() {
-    on_simulator(Config::new(), |test, simulator| {
-        test.may_leak();
-        let stream = test.stream();
-        let gate = Gate::on(&stream);
-        let owned = PanicsWhenDropped;
-        let future = stream
-            .launch_host_function(move || std::mem::forget(owned))
-            .expect("the stream is live");
-        simulator.inject(
-            Fault::on(Function::cuEventQuery)
-                .always()
-                .returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
-        );
-        let (sender, receiver) = mpsc::channel();
-        let waiting = thread::spawn(move || sender.send(pollster::block_on(future).is_err()));
-        let is_error = receiver
-            .recv_timeout(PATIENCE)
-            .expect("the future is resolved");
-        assert!(is_error);
-        waiting
-            .join()
-            .expect("the thread does not panic")
-            .expect("the test listens");
-        gate.open();
-    });
+#[simulator_test]
+fn future_resolves_despite_a_destructor_panic(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    test.may_leak();
+    let stream = test.stream();
+    let gate = Gate::on(&stream);
+    let owned = PanicsWhenDropped;
+    let future = stream.launch_host_function(move || std::mem::forget(owned))?;
+    simulator.inject(
+        Fault::on(Function::cuEventQuery)
+            .always()
+            .returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+    );
+    let (sender, receiver) = mpsc::channel();
+    let waiting = thread::spawn(move || sender.send(pollster::block_on(future).is_err()));
+    let is_error = receiver.recv_timeout(PATIENCE)?;
+    assert!(is_error);
+    waiting.join().expect("the thread does not panic")?;
+    gate.open();
+    Ok(())
 }

@@ -150,8 +150,9 @@ unsafe extern "C" fn destroy_semaphore(_: CUexternalSemaphore) -> CUresult {
     OK
 }
 
+/// Handles are passed to the driver and remain the caller's.
 #[test]
-fn handles_are_passed_to_the_driver_and_stay_the_callers() {
+fn handles_are_borrowed_by_the_driver() {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let mut api = simulator.api();
     api.cuMemCreate = Some(create);

@@ -8,81 +8,76 @@ use curium_memory::{
     Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, MipmappedArray, PhysicalMemory,
     Texture, TextureOptions, TileMapping, TileMemory,
 };
-use curium_tests::{TestDriver, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver};
 
 /// Runs a test if the device has sparse arrays.
-fn with_sparse_arrays(test: impl Fn(&TestDriver)) {
+fn with_sparse_arrays(test: impl FnOnce(&TestDriver) -> TestResult) -> TestResult {
     on_driver(|driver| {
         let attribute = DeviceAttribute::SPARSE_CUDA_ARRAY_SUPPORTED;
-        if driver
-            .device()
-            .attribute(attribute)
-            .expect("a device has this attribute")
-        {
-            test(driver);
+        if driver.device().attribute(attribute)? {
+            test(driver)?;
         }
-    });
+        Ok(())
+    })
 }
 
 /// Allocates physical memory for tiles.
-fn tile_memory(test: &TestDriver) -> PhysicalMemory {
+fn tile_memory(test: &TestDriver) -> TestResult<PhysicalMemory> {
     let options = PhysicalOptions::new(&test.device()).with_usage(PhysicalUsage::TILE_POOL);
-    let bytes = options
-        .granularity(test.driver(), Granularity::Minimum)
-        .expect("there is a granularity");
-    PhysicalMemory::with_options(test.driver(), bytes.max(2 << 20), &options)
-        .expect("memory suffices")
+    let bytes = options.granularity(test.driver(), Granularity::Minimum)?;
+    Ok(PhysicalMemory::with_options(
+        test.driver(),
+        bytes.max(2 << 20),
+        &options,
+    )?)
 }
 
-#[test]
-fn sparse_array_is_resident_where_its_tiles_are_mapped() {
-    with_sparse_arrays(|test| {
-        let (stream, memory) = (test.stream(), tile_memory(test));
-        let array = Array::<f32>::new(&stream, ArrayShape::new_2d(256, 256), ArrayFlags::SPARSE);
-        let array = array.expect("the device has sparse arrays");
-        let properties = array.sparse_properties().expect("the array is sparse");
-        let [width, height, depth] = properties.tile;
-        assert_eq!(width * height * depth * 4, 64 << 10, "a tile has 64 KiB");
-        let tile = |memory| TileMapping {
-            level: 0,
-            layer: 0,
-            origin: [width, 0, 0],
-            extent: [width, height, 1],
-            memory,
-        };
-        let mapping = tile(Some(TileMemory {
-            memory: &memory,
-            offset: 64 << 10,
-        }));
-        // SAFETY: the memory lives until it is unmapped below, and no work uses the tile in between.
-        unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there is such a tile");
-        let source: Vec<f32> = (0..width * height).map(|index| index as f32).collect();
-        let region = ArrayRegion {
-            origin: [width as usize, 0, 0],
-            extent: [width as usize, height as usize, 1],
-        };
-        array
-            .copy_region_from_slice(region, &source)
-            .expect("the tile has memory");
-        let mut target = vec![0.0; source.len()];
-        array
-            .copy_region_to_slice(region, &mut target)
-            .expect("the tile has memory");
-        assert!(source == target);
-        // SAFETY: as above.
-        unsafe { array.map_tiles(&stream, &[tile(None)]) }.expect("there is such a tile");
-        stream.synchronize().expect("the stream works");
-        // SAFETY: the driver rejects the call and maps nothing.
-        let error = unsafe { array.map_tiles(&stream, &[]) }.expect_err("no tile");
-        assert!(error.to_string().contains("0 tiles"), "{error}");
-        let shifted = TileMapping {
-            origin: [1, 0, 0],
-            ..tile(None)
-        };
-        // SAFETY: the driver rejects the call and maps nothing.
-        unsafe { array.map_tiles(&stream, &[shifted]) }.expect_err("no tile begins there");
-        array.close().expect("nothing uses the array");
-    });
+/// A sparse array is resident where its tiles are mapped.
+#[driver_test(with_sparse_arrays)]
+fn sparse_array_is_resident_in_mapped_tiles(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let memory = tile_memory(test)?;
+    let array = Array::<f32>::new(&stream, ArrayShape::new_2d(256, 256), ArrayFlags::SPARSE);
+    let array = array?;
+    let properties = array.sparse_properties()?;
+    let [width, height, depth] = properties.tile;
+    assert_eq!(width * height * depth * 4, 64 << 10, "a tile has 64 KiB");
+    let tile = |memory| TileMapping {
+        level: 0,
+        layer: 0,
+        origin: [width, 0, 0],
+        extent: [width, height, 1],
+        memory,
+    };
+    let mapping = tile(Some(TileMemory {
+        memory: &memory,
+        offset: 64 << 10,
+    }));
+    // SAFETY: the memory lives until it is unmapped below, and no work uses the tile in between.
+    unsafe { array.map_tiles(&stream, &[mapping]) }?;
+    let source: Vec<f32> = (0..width * height).map(|index| index as f32).collect();
+    let region = ArrayRegion {
+        origin: [width as usize, 0, 0],
+        extent: [width as usize, height as usize, 1],
+    };
+    array.copy_region_from_slice(region, &source)?;
+    let mut target = vec![0.0; source.len()];
+    array.copy_region_to_slice(region, &mut target)?;
+    assert!(source == target);
+    // SAFETY: as above.
+    unsafe { array.map_tiles(&stream, &[tile(None)]) }?;
+    stream.synchronize()?;
+    // SAFETY: the driver rejects the call and maps nothing.
+    let error = unsafe { array.map_tiles(&stream, &[]) }.expect_err("no tile");
+    assert!(error.to_string().contains("0 tiles"), "{error}");
+    let shifted = TileMapping {
+        origin: [1, 0, 0],
+        ..tile(None)
+    };
+    // SAFETY: the driver rejects the call and maps nothing.
+    unsafe { array.map_tiles(&stream, &[shifted]) }.expect_err("no tile begins there");
+    array.close()?;
+    Ok(())
 }
 
 /// Each thread samples two and a half elements into a tile of its own, and stores whether the tile is resident.
@@ -114,107 +109,89 @@ const RESIDENT: &str = "
 }
 ";
 
-#[test]
-fn tile_without_memory_is_zero_for_kernels_and_not_resident() {
-    with_sparse_arrays(|test| {
-        let (stream, memory) = (test.stream(), tile_memory(test));
-        let array = Array::<f32>::new(&stream, ArrayShape::new_2d(256, 256), ArrayFlags::SPARSE);
-        let array = Arc::new(array.expect("the device has sparse arrays"));
-        let [width, height, _] = array.sparse_properties().expect("the array is sparse").tile;
-        let tile = |memory| TileMapping {
-            level: 0,
-            layer: 0,
-            origin: [width, 0, 0],
-            extent: [width, height, 1],
-            memory,
-        };
-        let mapping = tile(Some(TileMemory {
-            memory: &memory,
-            offset: 0,
-        }));
-        // SAFETY: the memory lives until it is unmapped below, and no work uses the tile in between.
-        unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there is such a tile");
-        let region = ArrayRegion {
-            origin: [width as usize, 0, 0],
-            extent: [width as usize, height as usize, 1],
-        };
-        let ones = vec![1.0; (width * height) as usize];
-        array
-            .copy_region_from_slice(region, &ones)
-            .expect("the tile has memory");
-        let texture =
-            Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
-        let library = Library::from_ptx(&stream, RESIDENT).expect("the PTX is valid");
-        let kernel = library
-            .kernel::<(u64, u32, &mut [u32])>("resident")
-            .expect("the kernel exists");
-        let mut found = DeviceBuffer::<u32>::zeroed(&stream, 2).expect("memory suffices");
-        let arguments = (texture.as_raw(), width, &mut found);
-        // SAFETY: the texture lives until the result is read, and each thread writes its own element.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 2), arguments) }
-            .expect("it can be launched");
-        assert_eq!(found.to_vec().expect("nothing fails"), [0, 11]);
-        // SAFETY: as above.
-        unsafe { array.map_tiles(&stream, &[tile(None)]) }.expect("there is such a tile");
-        let arguments = (texture.as_raw(), width, &mut found);
-        // SAFETY: as above.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 2), arguments) }
-            .expect("it can be launched");
-        assert_eq!(found.to_vec().expect("nothing fails"), [0, 0]);
-    });
+/// A tile without memory is zero for kernels and not resident.
+#[driver_test(with_sparse_arrays)]
+fn unmapped_tile_reads_zero_and_is_not_resident(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let memory = tile_memory(test)?;
+    let array = Array::<f32>::new(&stream, ArrayShape::new_2d(256, 256), ArrayFlags::SPARSE);
+    let array = Arc::new(array?);
+    let [width, height, _] = array.sparse_properties()?.tile;
+    let tile = |memory| TileMapping {
+        level: 0,
+        layer: 0,
+        origin: [width, 0, 0],
+        extent: [width, height, 1],
+        memory,
+    };
+    let mapping = tile(Some(TileMemory {
+        memory: &memory,
+        offset: 0,
+    }));
+    // SAFETY: the memory lives until it is unmapped below, and no work uses the tile in between.
+    unsafe { array.map_tiles(&stream, &[mapping]) }?;
+    let region = ArrayRegion {
+        origin: [width as usize, 0, 0],
+        extent: [width as usize, height as usize, 1],
+    };
+    let ones = vec![1.0; (width * height) as usize];
+    array.copy_region_from_slice(region, &ones)?;
+    let texture = Texture::from_array(&array, &TextureOptions::new())?;
+    let library = Library::from_ptx(&stream, RESIDENT)?;
+    let kernel = library.kernel::<(u64, u32, &mut [u32])>("resident")?;
+    let mut found = DeviceBuffer::<u32>::zeroed(&stream, 2)?;
+    let arguments = (texture.as_raw(), width, &mut found);
+    // SAFETY: the texture lives until the result is read, and each thread writes its own element.
+    unsafe { kernel.launch(&stream, LaunchConfig::new(1, 2), arguments) }?;
+    assert_eq!(found.to_vec()?, [0, 11]);
+    // SAFETY: as above.
+    unsafe { array.map_tiles(&stream, &[tile(None)]) }?;
+    let arguments = (texture.as_raw(), width, &mut found);
+    // SAFETY: as above.
+    unsafe { kernel.launch(&stream, LaunchConfig::new(1, 2), arguments) }?;
+    assert_eq!(found.to_vec()?, [0, 0]);
+    Ok(())
 }
 
-#[test]
-fn level_of_a_sparse_mipmapped_array_is_mapped_by_its_number() {
-    with_sparse_arrays(|test| {
-        let (stream, memory) = (test.stream(), tile_memory(test));
-        let array = MipmappedArray::<u32>::new(
-            &stream,
-            ArrayShape::new_2d(512, 512),
-            4,
-            ArrayFlags::SPARSE,
-        );
-        let array = array.expect("the device has sparse arrays");
-        let properties = array.sparse_properties().expect("the array is sparse");
-        assert!(properties.tail_first_level > 1, "{properties:?}");
-        let memory = Some(TileMemory {
-            memory: &memory,
-            offset: 0,
-        });
-        let mapping = TileMapping {
-            level: 1,
-            layer: 0,
-            origin: [0; 3],
-            extent: [256, 256, 1],
-            memory,
-        };
-        // SAFETY: the memory lives until it is unmapped below, and no work uses the tiles in between.
-        unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there are such tiles");
-        let level = array.level(1).expect("there are four");
-        level
-            .copy_from_slice(&vec![7; 256 * 256])
-            .expect("the level has memory");
-        assert!(
-            level
-                .to_vec()
-                .expect("the level has memory")
-                .iter()
-                .all(|value| *value == 7)
-        );
-        level
-            .sparse_properties()
-            .expect_err("those are for the whole array");
-        // SAFETY: as above.
-        unsafe {
-            array.map_tiles(
-                &stream,
-                &[TileMapping {
-                    memory: None,
-                    ..mapping
-                }],
-            )
-        }
-        .expect("there are such tiles");
-        stream.synchronize().expect("the stream works");
+/// A level of a sparse mipmapped array is mapped by its number.
+#[driver_test(with_sparse_arrays)]
+fn sparse_mipmap_level_is_mapped_by_number(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let memory = tile_memory(test)?;
+    let array =
+        MipmappedArray::<u32>::new(&stream, ArrayShape::new_2d(512, 512), 4, ArrayFlags::SPARSE);
+    let array = array?;
+    let properties = array.sparse_properties()?;
+    assert!(properties.tail_first_level > 1, "{properties:?}");
+    let memory = Some(TileMemory {
+        memory: &memory,
+        offset: 0,
     });
+    let mapping = TileMapping {
+        level: 1,
+        layer: 0,
+        origin: [0; 3],
+        extent: [256, 256, 1],
+        memory,
+    };
+    // SAFETY: the memory lives until it is unmapped below, and no work uses the tiles in between.
+    unsafe { array.map_tiles(&stream, &[mapping]) }?;
+    let level = array.level(1)?;
+    level.copy_from_slice(&vec![7; 256 * 256])?;
+    assert!(level.to_vec()?.iter().all(|value| *value == 7));
+    level
+        .sparse_properties()
+        .expect_err("those are for the whole array");
+    // SAFETY: as above.
+    unsafe {
+        array.map_tiles(
+            &stream,
+            &[TileMapping {
+                memory: None,
+                ..mapping
+            }],
+        )
+    }?;
+    stream.synchronize()?;
+    Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use curium_driver::{Driver, Stream};
 use curium_sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
-use curium_tests::{Gate, on_driver};
+use curium_tests::{Gate, TestDriver, driver_test, on_driver};
 
 use super::{INVALID_VALUE, OK, in_context};
 
@@ -181,50 +181,48 @@ fn synchronous_copies_wait_for_host_memory() {
 }
 
 /// A pitch of 0 stands for rows without gaps, and a height of 0 for layers without gaps.
-#[test]
-fn copies_of_rows_have_no_pitch_or_a_sufficient_one() {
-    on_driver(|test| {
-        in_context(test, |driver| {
-            let mut source = 0;
-            assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut source, SIZE)), OK);
-            let mut target = 0;
-            assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut target, SIZE)), OK);
-            for (pitches, height, expected) in [
-                ([0, 0], 1, OK),
-                ([0, 64], 1, OK),
-                ([64, 0], 1, OK),
-                ([0, 0], 2, OK),
-                ([3, 3], 1, INVALID_VALUE),
-                ([3, 3], 2, INVALID_VALUE),
-            ] {
-                let copy = CUDA_MEMCPY2D {
-                    srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-                    srcDevice: source,
-                    srcPitch: pitches[0],
-                    dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-                    dstDevice: target,
-                    dstPitch: pitches[1],
-                    WidthInBytes: 64,
-                    Height: height,
-                    ..CUDA_MEMCPY2D::default()
-                };
-                let code = returned!(driver, cuMemcpy2D_v2(&raw const copy));
-                assert_eq!(code, expected, "{pitches:?}, {height} rows");
-            }
-            let copy = CUDA_MEMCPY3D {
+#[driver_test]
+fn row_copies_require_a_sufficient_pitch(test: &TestDriver) {
+    in_context(test, |driver| {
+        let mut source = 0;
+        assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut source, SIZE)), OK);
+        let mut target = 0;
+        assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut target, SIZE)), OK);
+        for (pitches, height, expected) in [
+            ([0, 0], 1, OK),
+            ([0, 64], 1, OK),
+            ([64, 0], 1, OK),
+            ([0, 0], 2, OK),
+            ([3, 3], 1, INVALID_VALUE),
+            ([3, 3], 2, INVALID_VALUE),
+        ] {
+            let copy = CUDA_MEMCPY2D {
                 srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
                 srcDevice: source,
+                srcPitch: pitches[0],
                 dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
                 dstDevice: target,
+                dstPitch: pitches[1],
                 WidthInBytes: 64,
-                Height: 2,
-                Depth: 2,
-                ..CUDA_MEMCPY3D::default()
+                Height: height,
+                ..CUDA_MEMCPY2D::default()
             };
-            assert_eq!(returned!(driver, cuMemcpy3D_v2(&raw const copy)), OK);
-            for address in [source, target] {
-                assert_eq!(returned!(driver, cuMemFree_v2(address)), OK);
-            }
-        });
+            let code = returned!(driver, cuMemcpy2D_v2(&raw const copy));
+            assert_eq!(code, expected, "{pitches:?}, {height} rows");
+        }
+        let copy = CUDA_MEMCPY3D {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcDevice: source,
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstDevice: target,
+            WidthInBytes: 64,
+            Height: 2,
+            Depth: 2,
+            ..CUDA_MEMCPY3D::default()
+        };
+        assert_eq!(returned!(driver, cuMemcpy3D_v2(&raw const copy)), OK);
+        for address in [source, target] {
+            assert_eq!(returned!(driver, cuMemFree_v2(address)), OK);
+        }
     });
 }

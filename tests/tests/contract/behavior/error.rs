@@ -7,7 +7,7 @@ use std::ptr;
 use curium_driver::Driver;
 use curium_sim::{Config, Simulator};
 use curium_sys::CUresult;
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test};
 
 use super::INVALID_VALUE;
 
@@ -16,7 +16,8 @@ const LAST: u32 = CUresult::CUDA_ERROR_UNKNOWN.0;
 
 /// Returns the name and the description of a code, or `None` if the driver does not define it.
 fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
-    let (mut name, mut text): (*const c_char, *const c_char) = (ptr::null(), ptr::null());
+    let mut name: *const c_char = ptr::null();
+    let mut text: *const c_char = ptr::null();
     let returned = returned!(driver, cuGetErrorName(code, &raw mut name));
     assert_eq!(
         returned!(driver, cuGetErrorString(code, &raw mut text)),
@@ -36,29 +37,28 @@ fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
 
 /// The simulator has the names and descriptions of the hardware driver. A code that only one of the two defines is
 /// newer than the other.
-#[test]
-fn names_and_texts_of_codes_are_those_of_hardware() {
-    on_driver(|test| {
-        let simulator = Simulator::new(Config::new()).expect("there is room for a simulator");
-        let simulated = simulator.driver::<Driver>().expect("the simulator starts");
-        let (mut known, mut different) = (0, String::new());
-        for code in (0..=LAST).map(CUresult) {
-            let (Some(found), Some(expected)) =
-                (described(test.driver(), code), described(&simulated, code))
-            else {
-                continue;
-            };
-            known += 1;
-            if found != expected {
-                writeln!(
-                    different,
-                    "{}: {found:?}, the simulator has {expected:?}",
-                    code.0
-                )
-                .expect("a string accepts it");
-            }
+#[driver_test]
+fn code_names_and_texts_match_hardware(test: &TestDriver) -> TestResult {
+    let simulator = Simulator::new(Config::new())?;
+    let simulated = simulator.driver::<Driver>()?;
+    let mut known = 0;
+    let mut different = String::new();
+    for code in (0..=LAST).map(CUresult) {
+        let (Some(found), Some(expected)) =
+            (described(test.driver(), code), described(&simulated, code))
+        else {
+            continue;
+        };
+        known += 1;
+        if found != expected {
+            writeln!(
+                different,
+                "{}: {found:?}, the simulator has {expected:?}",
+                code.0
+            )?;
         }
-        assert!(known > 80, "only {known} codes are known");
-        assert!(different.is_empty(), "{different}");
-    });
+    }
+    assert!(known > 80, "only {known} codes are known");
+    assert!(different.is_empty(), "{different}");
+    Ok(())
 }

@@ -4,7 +4,9 @@ use std::ptr;
 
 use curium_memory::DeviceBuffer;
 use curium_sys::{CUevent, CUresult};
-use curium_tests::{Gate, in_own_process, on_driver, uses_cuda};
+use curium_tests::{
+    Gate, TestDriver, TestResult, driver_test, in_own_process, on_driver, uses_cuda,
+};
 
 use super::{DESTROYED, INVALID_HANDLE, INVALID_VALUE, OK, in_context};
 
@@ -17,81 +19,78 @@ fn create(driver: &curium_driver::Driver, flags: u32) -> CUevent {
     event
 }
 
-#[test]
-fn event_that_was_never_recorded_has_happened_and_has_no_time() {
-    on_driver(|test| {
-        in_context(test, |driver| {
-            let (event, mut time) = (create(driver, 0), 0.0_f32);
-            assert_eq!(returned!(driver, cuEventQuery(event)), OK);
-            assert_eq!(returned!(driver, cuEventSynchronize(event)), OK);
-            assert_eq!(
-                returned!(driver, cuEventElapsedTime(&raw mut time, event, event)),
-                INVALID_HANDLE
-            );
-            assert_eq!(returned!(driver, cuEventDestroy_v2(event)), OK);
-        });
+/// An event that was never recorded has happened and has no time.
+#[driver_test]
+fn unrecorded_event_is_complete_and_untimed(test: &TestDriver) {
+    in_context(test, |driver| {
+        let event = create(driver, 0);
+        let mut time = 0.0_f32;
+        assert_eq!(returned!(driver, cuEventQuery(event)), OK);
+        assert_eq!(returned!(driver, cuEventSynchronize(event)), OK);
+        assert_eq!(
+            returned!(driver, cuEventElapsedTime(&raw mut time, event, event)),
+            INVALID_HANDLE
+        );
+        assert_eq!(returned!(driver, cuEventDestroy_v2(event)), OK);
     });
 }
 
-#[test]
-fn time_is_negative_backwards_and_there_is_none_while_an_event_is_pending_or_untimed() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let raw = stream.as_raw();
-        let mut buffer = DeviceBuffer::<u8>::zeroed(&stream, 1 << 20).expect("memory suffices");
-        in_context(test, |driver| {
-            let (first, second, untimed) = (
-                create(driver, 0),
-                create(driver, 0),
-                create(driver, DISABLE_TIMING),
-            );
-            let time = |from, to| {
-                let mut time = 0.0_f32;
-                (
-                    returned!(driver, cuEventElapsedTime(&raw mut time, from, to)),
-                    time,
-                )
-            };
-            assert_eq!(returned!(driver, cuEventRecord(first, raw)), OK);
-            let gate = Gate::on(&stream);
-            buffer.as_slice_mut().fill(1).expect("memory can be filled");
-            assert_eq!(returned!(driver, cuEventRecord(untimed, raw)), OK);
-            assert_eq!(returned!(driver, cuEventRecord(second, raw)), OK);
-            assert_eq!(
-                returned!(driver, cuEventQuery(second)),
-                CUresult::CUDA_ERROR_NOT_READY
-            );
-            assert_eq!(time(first, second).0, CUresult::CUDA_ERROR_NOT_READY);
-            gate.open();
-            assert_eq!(returned!(driver, cuEventSynchronize(second)), OK);
-            let (code, forwards) = time(first, second);
-            assert!(code == OK && forwards > 0.0, "{code:?}, {forwards}");
-            let (code, backwards) = time(second, first);
-            assert!(code == OK && backwards < 0.0, "{code:?}, {backwards}");
-            assert_eq!(time(first, untimed).0, INVALID_HANDLE);
-            for event in [first, second, untimed] {
-                assert_eq!(returned!(driver, cuEventDestroy_v2(event)), OK);
-            }
-        });
-    });
+/// Time is negative backwards and there is none while an event is pending or untimed.
+#[driver_test]
+fn elapsed_time_is_signed_and_requires_completion(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let raw = stream.as_raw();
+    let mut buffer = DeviceBuffer::<u8>::zeroed(&stream, 1 << 20)?;
+    in_context(test, |driver| -> TestResult {
+        let first = create(driver, 0);
+        let second = create(driver, 0);
+        let untimed = create(driver, DISABLE_TIMING);
+        let time = |from, to| {
+            let mut time = 0.0_f32;
+            (
+                returned!(driver, cuEventElapsedTime(&raw mut time, from, to)),
+                time,
+            )
+        };
+        assert_eq!(returned!(driver, cuEventRecord(first, raw)), OK);
+        let gate = Gate::on(&stream);
+        buffer.as_slice_mut().fill(1)?;
+        assert_eq!(returned!(driver, cuEventRecord(untimed, raw)), OK);
+        assert_eq!(returned!(driver, cuEventRecord(second, raw)), OK);
+        assert_eq!(
+            returned!(driver, cuEventQuery(second)),
+            CUresult::CUDA_ERROR_NOT_READY
+        );
+        assert_eq!(time(first, second).0, CUresult::CUDA_ERROR_NOT_READY);
+        gate.open();
+        assert_eq!(returned!(driver, cuEventSynchronize(second)), OK);
+        let (code, forwards) = time(first, second);
+        assert!(code == OK && forwards > 0.0, "{code:?}, {forwards}");
+        let (code, backwards) = time(second, first);
+        assert!(code == OK && backwards < 0.0, "{code:?}, {backwards}");
+        assert_eq!(time(first, untimed).0, INVALID_HANDLE);
+        for event in [first, second, untimed] {
+            assert_eq!(returned!(driver, cuEventDestroy_v2(event)), OK);
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn event_for_other_processes_must_be_without_timing() {
-    on_driver(|test| {
-        in_context(test, |driver| {
-            let mut event = ptr::null_mut();
-            assert_eq!(
-                returned!(driver, cuEventCreate(&raw mut event, INTERPROCESS)),
-                INVALID_VALUE
-            );
-            assert_eq!(
-                returned!(driver, cuEventCreate(&raw mut event, 1 << 30)),
-                INVALID_VALUE
-            );
-            let event = create(driver, INTERPROCESS | DISABLE_TIMING);
-            assert_eq!(returned!(driver, cuEventDestroy_v2(event)), OK);
-        });
+#[driver_test]
+fn event_for_other_processes_must_be_without_timing(test: &TestDriver) {
+    in_context(test, |driver| {
+        let mut event = ptr::null_mut();
+        assert_eq!(
+            returned!(driver, cuEventCreate(&raw mut event, INTERPROCESS)),
+            INVALID_VALUE
+        );
+        assert_eq!(
+            returned!(driver, cuEventCreate(&raw mut event, 1 << 30)),
+            INVALID_VALUE
+        );
+        let event = create(driver, INTERPROCESS | DISABLE_TIMING);
+        assert_eq!(returned!(driver, cuEventDestroy_v2(event)), OK);
     });
 }
 

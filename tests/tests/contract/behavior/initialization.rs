@@ -5,7 +5,7 @@ use std::ptr;
 
 use curium_sim::{Config, Simulator};
 use curium_sys::{Api, CUdevice_attribute, CUdriverProcAddressQueryResult, CUresult};
-use curium_tests::{in_own_process, on_driver, uses_cuda};
+use curium_tests::{TestDriver, TestResult, driver_test, in_own_process, uses_cuda};
 
 use super::{INVALID_VALUE, OK};
 
@@ -29,21 +29,26 @@ fn with_fresh_driver(name: &str, test: impl FnOnce(&Api)) {
     });
 }
 
+/// Calls before initialization are refused but for a few.
 #[test]
-fn calls_before_initialization_are_refused_but_for_a_few() {
-    let name = "behavior::initialization::calls_before_initialization_are_refused_but_for_a_few";
+fn most_calls_fail_before_initialization() {
+    let name = "behavior::initialization::most_calls_fail_before_initialization";
     with_fresh_driver(name, |api| {
-        let (mut number, mut address, mut context) = (0, 0, ptr::null_mut());
+        let mut number = 0;
+        let mut address = 0;
+        let mut context = ptr::null_mut();
         let refused = CUresult::CUDA_ERROR_NOT_INITIALIZED;
         assert_eq!(direct!(api, cuDeviceGetCount(&raw mut number)), refused);
         assert_eq!(direct!(api, cuDeviceGet(&raw mut number, 0)), refused);
         assert_eq!(direct!(api, cuCtxGetCurrent(&raw mut context)), refused);
         assert_eq!(direct!(api, cuMemAlloc_v2(&raw mut address, 16)), refused);
-        let (mut text, mut function): (*const c_char, _) = (ptr::null(), ptr::null_mut());
+        let mut text: *const c_char = ptr::null();
+        let mut function = ptr::null_mut();
         assert_eq!(direct!(api, cuDriverGetVersion(&raw mut number)), OK);
         assert_eq!(direct!(api, cuGetErrorName(refused, &raw mut text)), OK);
         assert_eq!(direct!(api, cuGetErrorString(refused, &raw mut text)), OK);
-        let (symbol, status) = (c"cuInit".as_ptr(), ptr::null_mut());
+        let symbol = c"cuInit".as_ptr();
+        let status = ptr::null_mut();
         assert_eq!(
             direct!(
                 api,
@@ -58,100 +63,95 @@ fn calls_before_initialization_are_refused_but_for_a_few() {
     });
 }
 
-#[test]
-fn unknown_code_has_no_name() {
-    on_driver(|test| {
-        let mut text: *const c_char = c"something".as_ptr();
-        assert_eq!(
-            returned!(
-                test.driver(),
-                cuGetErrorName(CUresult(12_345), &raw mut text)
-            ),
-            INVALID_VALUE
-        );
-        assert!(text.is_null());
-        text = c"something".as_ptr();
-        assert_eq!(
-            returned!(
-                test.driver(),
-                cuGetErrorString(CUresult(12_345), &raw mut text)
-            ),
-            INVALID_VALUE
-        );
-        assert!(text.is_null());
-    });
+#[driver_test]
+fn unknown_code_has_no_name(test: &TestDriver) {
+    let mut text: *const c_char = c"something".as_ptr();
+    assert_eq!(
+        returned!(
+            test.driver(),
+            cuGetErrorName(CUresult(12_345), &raw mut text)
+        ),
+        INVALID_VALUE
+    );
+    assert!(text.is_null());
+    text = c"something".as_ptr();
+    assert_eq!(
+        returned!(
+            test.driver(),
+            cuGetErrorString(CUresult(12_345), &raw mut text)
+        ),
+        INVALID_VALUE
+    );
+    assert!(text.is_null());
 }
 
-#[test]
-fn ordinals_and_attributes_out_of_range_are_refused() {
-    on_driver(|test| {
-        let (driver, device, mut number) = (test.driver(), test.device().as_raw(), 0);
-        for ordinal in [-1, 1000] {
-            let code = returned!(driver, cuDeviceGet(&raw mut number, ordinal));
-            assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE, "{ordinal}");
-        }
-        for attribute in [0, 10_000] {
-            let attribute = CUdevice_attribute(attribute);
-            let code = returned!(
-                driver,
-                cuDeviceGetAttribute(&raw mut number, attribute, device)
-            );
-            assert_eq!(code, INVALID_VALUE, "{attribute:?}");
-        }
-    });
+#[driver_test]
+fn invalid_ordinals_and_attributes_are_refused(test: &TestDriver) {
+    let driver = test.driver();
+    let device = test.device().as_raw();
+    let mut number = 0;
+    for ordinal in [-1, 1000] {
+        let code = returned!(driver, cuDeviceGet(&raw mut number, ordinal));
+        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE, "{ordinal}");
+    }
+    for attribute in [0, 10_000] {
+        let attribute = CUdevice_attribute(attribute);
+        let code = returned!(
+            driver,
+            cuDeviceGetAttribute(&raw mut number, attribute, device)
+        );
+        assert_eq!(code, INVALID_VALUE, "{attribute:?}");
+    }
 }
 
-#[test]
-fn name_is_cut_to_its_buffer_and_ends_in_a_nul() {
-    on_driver(|test| {
-        let (device, mut name) = (test.device(), [1_u8; 8]);
-        let place = name.as_mut_ptr().cast::<c_char>();
-        assert_eq!(
-            returned!(test.driver(), cuDeviceGetName(place, 5, device.as_raw())),
-            OK
-        );
-        let cut = CStr::from_bytes_until_nul(&name)
-            .expect("there is a NUL")
-            .to_str()
-            .expect("names are plain");
-        assert_eq!((cut.len(), &name[5..]), (4, [1; 3].as_slice()));
-        assert!(device.name().expect("a device has a name").starts_with(cut));
-    });
+#[driver_test]
+fn name_is_cut_to_its_buffer_and_ends_in_a_nul(test: &TestDriver) -> TestResult {
+    let device = test.device();
+    let mut name = [1_u8; 8];
+    let place = name.as_mut_ptr().cast::<c_char>();
+    assert_eq!(
+        returned!(test.driver(), cuDeviceGetName(place, 5, device.as_raw())),
+        OK
+    );
+    let cut = CStr::from_bytes_until_nul(&name)?.to_str()?;
+    assert_eq!((cut.len(), &name[5..]), (4, [1; 3].as_slice()));
+    assert!(device.name()?.starts_with(cut));
+    Ok(())
 }
 
-#[test]
-fn function_is_looked_up_by_its_base_name_and_a_version() {
-    on_driver(|test| {
-        let (driver, mut found) = (test.driver(), ptr::null_mut());
-        let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
-        let mut look_up = |name: &CStr, version| {
-            let (name, place, told) = (name.as_ptr(), &raw mut found, &raw mut status);
-            (
-                returned!(driver, cuGetProcAddress_v2(name, place, version, 0, told)),
-                status.0,
-                found.addr(),
-            )
-        };
-        let (oldest, later) = (
-            look_up(c"cuCtxCreate", 3020),
-            look_up(c"cuCtxCreate", 11_040),
-        );
-        assert_eq!([(oldest.0, oldest.1), (later.0, later.1)], [(OK, 0); 2]);
-        assert!(
-            oldest.2 != 0 && later.2 != 0 && oldest.2 != later.2,
-            "the functions are distinct"
-        );
-        assert_eq!(
-            look_up(c"cuCtxCreate_v2", 11_040),
-            (OK, 1, 0),
-            "its name is not known in this version"
-        );
-        assert_eq!(look_up(c"cuNothing", 11_040), (OK, 1, 0));
-        assert_eq!(look_up(c"cuMemAllocAsync", 3020), (OK, 2, 0), "it is newer");
-        assert_eq!(
-            look_up(c"cuCtxCreate", 99_000).0,
-            INVALID_VALUE,
-            "the version is newer than the driver"
-        );
-    });
+/// A function is looked up by its base name and a version.
+#[driver_test]
+fn function_lookup_takes_base_name_and_version(test: &TestDriver) {
+    let driver = test.driver();
+    let mut found = ptr::null_mut();
+    let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
+    let mut look_up = |name: &CStr, version| {
+        let name = name.as_ptr();
+        let place = &raw mut found;
+        let told = &raw mut status;
+        (
+            returned!(driver, cuGetProcAddress_v2(name, place, version, 0, told)),
+            status.0,
+            found.addr(),
+        )
+    };
+    let oldest = look_up(c"cuCtxCreate", 3020);
+    let later = look_up(c"cuCtxCreate", 11_040);
+    assert_eq!([(oldest.0, oldest.1), (later.0, later.1)], [(OK, 0); 2]);
+    assert!(
+        oldest.2 != 0 && later.2 != 0 && oldest.2 != later.2,
+        "the functions are distinct"
+    );
+    assert_eq!(
+        look_up(c"cuCtxCreate_v2", 11_040),
+        (OK, 1, 0),
+        "its name is not known in this version"
+    );
+    assert_eq!(look_up(c"cuNothing", 11_040), (OK, 1, 0));
+    assert_eq!(look_up(c"cuMemAllocAsync", 3020), (OK, 2, 0), "it is newer");
+    assert_eq!(
+        look_up(c"cuCtxCreate", 99_000).0,
+        INVALID_VALUE,
+        "the version is newer than the driver"
+    );
 }

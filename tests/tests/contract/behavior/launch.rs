@@ -6,7 +6,9 @@ use std::ptr;
 use curium_driver::{DeviceAttribute, Driver};
 use curium_memory::DeviceBuffer;
 use curium_sys::{CUdevice_attribute, CUfunction, CUlimit, CUpointer_attribute, CUresult};
-use curium_tests::{TestDriver, in_own_process, kernels, on_driver, uses_cuda};
+use curium_tests::{
+    TestDriver, TestResult, driver_test, in_own_process, kernels, on_driver, uses_cuda,
+};
 
 use super::{INVALID_HANDLE, INVALID_VALUE, OK, in_context, loaded};
 
@@ -53,94 +55,95 @@ fn launch(
     )
 }
 
-#[test]
-fn launch_without_a_kernel_or_shape_or_with_conflicting_arguments_is_refused() {
-    on_driver(|test| {
-        let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 1).expect("memory suffices");
-        buffer.stream().synchronize().expect("the stream works");
-        let opt_in = test
-            .device()
-            .attribute(DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-        let opt_in: u32 = opt_in
-            .expect("a device has this attribute")
-            .try_into()
-            .expect("it is some kilobytes");
-        in_context(test, |driver| {
-            let (module, function) = loaded(driver);
-            let (mut data, mut value, mut count) = (buffer.as_pointer().as_raw(), 5_u32, 1_u32);
-            let mut arguments: [*mut c_void; 3] = [
-                (&raw mut data).cast(),
-                (&raw mut value).cast(),
-                (&raw mut count).cast(),
-            ];
-            let (with, none) = (arguments.as_mut_ptr(), ptr::null_mut());
-            let mut size = 16_usize;
-            let mut bytes = [0_u8; 16];
-            bytes[..8].copy_from_slice(&data.to_ne_bytes());
-            bytes[8] = 6;
-            bytes[12] = 1;
-            let mark = |mark: usize| ptr::without_provenance_mut::<c_void>(mark);
-            let mut extra = [
-                mark(1),
-                bytes.as_mut_ptr().cast(),
-                mark(2),
-                (&raw mut size).cast(),
-                mark(0),
-            ];
-            let extra = extra.as_mut_ptr();
+/// A launch without a kernel or shape or with conflicting arguments is refused.
+#[driver_test]
+fn invalid_launch_arguments_are_refused(test: &TestDriver) -> TestResult {
+    let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 1)?;
+    buffer.stream().synchronize()?;
+    let opt_in = test
+        .device()
+        .attribute(DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    let opt_in: u32 = opt_in?.try_into()?;
+    in_context(test, |driver| -> TestResult {
+        let (module, function) = loaded(driver)?;
+        let mut data = buffer.as_pointer().as_raw();
+        let mut value = 5_u32;
+        let mut count = 1_u32;
+        let mut arguments: [*mut c_void; 3] = [
+            (&raw mut data).cast(),
+            (&raw mut value).cast(),
+            (&raw mut count).cast(),
+        ];
+        let with = arguments.as_mut_ptr();
+        let none = ptr::null_mut();
+        let mut size = 16_usize;
+        let mut bytes = [0_u8; 16];
+        bytes[..8].copy_from_slice(&data.to_ne_bytes());
+        bytes[8] = 6;
+        bytes[12] = 1;
+        let mark = |mark: usize| ptr::without_provenance_mut::<c_void>(mark);
+        let mut extra = [
+            mark(1),
+            bytes.as_mut_ptr().cast(),
+            mark(2),
+            (&raw mut size).cast(),
+            mark(0),
+        ];
+        let extra = extra.as_mut_ptr();
+        assert_eq!(
+            launch(driver, ptr::null_mut(), &RIGHT, (with, none)),
+            INVALID_HANDLE
+        );
+        for shape in [
+            Shape {
+                grid: [0, 1, 1],
+                ..RIGHT
+            },
+            Shape {
+                grid: [1, 65_536, 1],
+                ..RIGHT
+            },
+            Shape {
+                block: [1, 1, 0],
+                ..RIGHT
+            },
+            Shape {
+                block: [1025, 1, 1],
+                ..RIGHT
+            },
+            Shape {
+                block: [32, 2, 65],
+                ..RIGHT
+            },
+            Shape {
+                shared: opt_in + 1,
+                ..RIGHT
+            },
+        ] {
+            let code = launch(driver, function, &shape, (with, none));
             assert_eq!(
-                launch(driver, ptr::null_mut(), &RIGHT, (with, none)),
-                INVALID_HANDLE
+                code, INVALID_VALUE,
+                "{:?}, {:?}, {}",
+                shape.grid, shape.block, shape.shared
             );
-            for shape in [
-                Shape {
-                    grid: [0, 1, 1],
-                    ..RIGHT
-                },
-                Shape {
-                    grid: [1, 65_536, 1],
-                    ..RIGHT
-                },
-                Shape {
-                    block: [1, 1, 0],
-                    ..RIGHT
-                },
-                Shape {
-                    block: [1025, 1, 1],
-                    ..RIGHT
-                },
-                Shape {
-                    block: [32, 2, 65],
-                    ..RIGHT
-                },
-                Shape {
-                    shared: opt_in + 1,
-                    ..RIGHT
-                },
-            ] {
-                let code = launch(driver, function, &shape, (with, none));
-                assert_eq!(
-                    code, INVALID_VALUE,
-                    "{:?}, {:?}, {}",
-                    shape.grid, shape.block, shape.shared
-                );
-            }
-            assert_eq!(
-                launch(driver, function, &RIGHT, (with, extra)),
-                INVALID_VALUE,
-                "arguments in two ways"
-            );
-            assert_eq!(
-                launch(driver, function, &RIGHT, (none, none)),
-                INVALID_VALUE,
-                "no arguments"
-            );
-            assert_eq!(launch(driver, function, &RIGHT, (none, extra)), OK);
-            assert_eq!(returned!(driver, cuCtxSynchronize()), OK);
-            assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
-        });
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [6]);
-    });
+        }
+        assert_eq!(
+            launch(driver, function, &RIGHT, (with, extra)),
+            INVALID_VALUE,
+            "arguments in two ways"
+        );
+        assert_eq!(
+            launch(driver, function, &RIGHT, (none, none)),
+            INVALID_VALUE,
+            "no arguments"
+        );
+        assert_eq!(launch(driver, function, &RIGHT, (none, extra)), OK);
+        assert_eq!(returned!(driver, cuCtxSynchronize()), OK);
+        assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
+        Ok(())
+    })?;
+    assert_eq!(buffer.to_vec()?, [6]);
+    Ok(())
 }
 
 /// Launches a failing kernel and returns the code of the first synchronization.
@@ -148,7 +151,8 @@ fn fail(test: &TestDriver, name: &str, arguments: &mut [*mut c_void]) -> CUresul
     let driver = test.driver();
     let image = CString::new(kernels::FAULTS).expect("PTX has no NUL");
     let name = CString::new(name).expect("names have no NUL");
-    let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
+    let mut module = ptr::null_mut();
+    let mut function = ptr::null_mut();
     assert_eq!(
         returned!(
             driver,
@@ -190,19 +194,24 @@ fn calls_without_a_context_work_after_a_sticky_error() {
         "behavior::launch::calls_without_a_context_work_after_a_sticky_error",
         || {
             on_driver(|test| {
-                let (driver, device) = (test.driver(), test.device().as_raw());
+                let driver = test.driver();
+                let device = test.device().as_raw();
                 let mut context = ptr::null_mut();
                 assert_eq!(
                     returned!(driver, cuDevicePrimaryCtxRetain(&raw mut context, device)),
                     OK
                 );
                 assert_eq!(returned!(driver, cuCtxSetCurrent(context)), OK);
-                let (mut address, mut number, mut kind) = (0, 0, 0_u32);
+                let mut address = 0;
+                let mut number = 0;
+                let mut kind = 0_u32;
                 assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 64)), OK);
-                let (mut event, mut stream) = (ptr::null_mut(), ptr::null_mut());
+                let mut event = ptr::null_mut();
+                let mut stream = ptr::null_mut();
                 assert_eq!(returned!(driver, cuEventCreate(&raw mut event, 0)), OK);
                 assert_eq!(returned!(driver, cuStreamCreate(&raw mut stream, 1)), OK);
-                let (mut index, mut value) = (1_u64 << 42, 1_u32);
+                let mut index = 1_u64 << 42;
+                let mut value = 1_u32;
                 let mut arguments = [
                     (&raw mut address).cast(),
                     (&raw mut index).cast(),
@@ -210,10 +219,8 @@ fn calls_without_a_context_work_after_a_sticky_error() {
                 ];
                 let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
                 assert_eq!(fail(test, "write_at", &mut arguments), lost);
-                let (place, attribute) = (
-                    (&raw mut kind).cast(),
-                    CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                );
+                let place = (&raw mut kind).cast();
+                let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
                 assert_eq!(super::current(driver), context);
                 assert_eq!(returned!(driver, cuCtxGetDevice(&raw mut number)), OK);
                 let warp = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE;
@@ -238,15 +245,17 @@ fn calls_without_a_context_work_after_a_sticky_error() {
     );
 }
 
+/// Arguments that are longer than the parameters are more than a launch has.
 #[test]
-fn arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has() {
+fn oversized_argument_buffer_is_refused() -> TestResult {
     in_own_process(
-        "behavior::launch::arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has",
-        || {
-            on_driver(|test| {
-                in_context(test, |driver| {
-                    let (module, function) = loaded(driver);
-                    let (bytes, mut size) = ([0_u8; 8192], 8192_usize);
+        "behavior::launch::oversized_argument_buffer_is_refused",
+        || -> TestResult {
+            on_driver(|test| -> TestResult {
+                in_context(test, |driver| -> TestResult {
+                    let (module, function) = loaded(driver)?;
+                    let bytes = [0_u8; 8192];
+                    let mut size = 8192_usize;
                     let mark = |mark: usize| ptr::without_provenance_mut::<c_void>(mark);
                     let begin = bytes.as_ptr().cast_mut().cast();
                     let mut extra = [mark(1), begin, mark(2), (&raw mut size).cast(), mark(0)];
@@ -263,17 +272,22 @@ fn arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has() {
                         "nothing was launched"
                     );
                     assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
-                });
-            });
+                    Ok(())
+                })?;
+                Ok(())
+            })?;
+            Ok(())
         },
-    );
+    )?;
+    Ok(())
 }
 
 /// Returns the result of `write_at` for the last word of the 2 MiB that contain an allocation of four words.
 fn write_beyond(test: &TestDriver) -> CUresult {
     let mut outcome = OK;
     in_context(test, |driver| {
-        let (mut address, mut value) = (0, 1_u32);
+        let mut address = 0;
+        let mut value = 1_u32;
         assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 16)), OK);
         let mut index = ((address | ((2 << 20) - 1)) - 3 - address) / 4;
         let mut arguments = [
@@ -286,10 +300,11 @@ fn write_beyond(test: &TestDriver) -> CUresult {
     outcome
 }
 
+/// A write past the allocation within its 2 MiB is detected by the simulator only.
 #[test]
-fn write_past_the_allocation_within_its_2_mib_is_detected_by_the_simulator_only() {
+fn write_in_allocation_granularity_passes_on_gpu() {
     in_own_process(
-        "behavior::launch::write_past_the_allocation_within_its_2_mib_is_detected_by_the_simulator_only",
+        "behavior::launch::write_in_allocation_granularity_passes_on_gpu",
         || {
             on_driver(|test| {
                 let own = test.context();
@@ -302,22 +317,21 @@ fn write_past_the_allocation_within_its_2_mib_is_detected_by_the_simulator_only(
     );
 }
 
-#[test]
-fn initial_limits_are_those_of_hardware_and_stacks_are_rounded_up() {
-    on_driver(|test| {
-        super::in_created_context(test, |driver, _| {
-            let limit = |limit| {
-                let mut value = 0;
-                assert_eq!(returned!(driver, cuCtxGetLimit(&raw mut value, limit)), OK);
-                value
-            };
-            assert_eq!(limit(CUlimit::CU_LIMIT_STACK_SIZE), 1024);
-            assert_eq!(limit(CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE), 8 << 20);
-            assert_eq!(
-                returned!(driver, cuCtxSetLimit(CUlimit::CU_LIMIT_STACK_SIZE, 1025)),
-                OK
-            );
-            assert_eq!(limit(CUlimit::CU_LIMIT_STACK_SIZE), 1040);
-        });
+/// Initial limits are those of hardware and stacks are rounded up.
+#[driver_test]
+fn initial_limits_match_hardware(test: &TestDriver) {
+    super::in_created_context(test, |driver, _| {
+        let limit = |limit| {
+            let mut value = 0;
+            assert_eq!(returned!(driver, cuCtxGetLimit(&raw mut value, limit)), OK);
+            value
+        };
+        assert_eq!(limit(CUlimit::CU_LIMIT_STACK_SIZE), 1024);
+        assert_eq!(limit(CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE), 8 << 20);
+        assert_eq!(
+            returned!(driver, cuCtxSetLimit(CUlimit::CU_LIMIT_STACK_SIZE, 1025)),
+            OK
+        );
+        assert_eq!(limit(CUlimit::CU_LIMIT_STACK_SIZE), 1040);
     });
 }

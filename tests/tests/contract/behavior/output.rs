@@ -82,7 +82,8 @@ unsafe extern "C" {
 fn speaker(driver: &Driver, name: &str) -> (CUmodule, CUfunction) {
     let image = CString::new(SPEAKERS).expect("PTX has no NUL");
     let name = CString::new(name).expect("names have no NUL");
-    let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
+    let mut module = ptr::null_mut();
+    let mut function = ptr::null_mut();
     assert_eq!(
         returned!(
             driver,
@@ -107,7 +108,9 @@ fn run(
     threads: u32,
     arguments: &mut [*mut c_void],
 ) -> CUresult {
-    let (stream, arguments, none) = (ptr::null_mut(), arguments.as_mut_ptr(), ptr::null_mut());
+    let stream = ptr::null_mut();
+    let arguments = arguments.as_mut_ptr();
+    let none = ptr::null_mut();
     let launched = returned!(
         driver,
         cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, arguments, none)
@@ -160,7 +163,7 @@ fn printf_appears_when_its_kernel_ends() {
 }
 
 /// Writes lines through the C library, which buffers them, before and after a kernel prints.
-fn print_between_lines_of_c(test: &TestDriver) {
+fn print_between_c_lines(test: &TestDriver) {
     // SAFETY: the text ends with NUL.
     let line = |text: &CStr| assert!(unsafe { puts(text.as_ptr()) } >= 0);
     in_context(test, |driver| {
@@ -176,11 +179,11 @@ fn print_between_lines_of_c(test: &TestDriver) {
 }
 
 #[test]
-fn printf_is_in_order_with_text_of_the_c_library() {
-    let name = "behavior::output::printf_is_in_order_with_text_of_the_c_library";
+fn printf_is_in_order_with_c_output() {
+    let name = "behavior::output::printf_is_in_order_with_c_output";
     with_output_of_new_process(
         name,
-        || on_driver(print_between_lines_of_c),
+        || on_driver(print_between_c_lines),
         |output, _| {
             let lines = output
                 .lines()
@@ -195,11 +198,13 @@ fn printf_is_in_order_with_text_of_the_c_library() {
     );
 }
 
+/// A failed assertion is an error of the first wait with a line for each thread.
 #[test]
-fn failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread() {
-    let name = "behavior::output::failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread";
+fn failed_assertion_prints_a_line_per_thread() {
+    let name = "behavior::output::failed_assertion_prints_a_line_per_thread";
     let fail = |test: &TestDriver| {
-        let (driver, context) = (test.driver(), test.context());
+        let driver = test.driver();
+        let context = test.context();
         assert_eq!(returned!(driver, cuCtxSetCurrent(context.as_raw())), OK);
         let (_, fails) = speaker(driver, "fails");
         assert_eq!(run(driver, fails, 3, &mut []), CUresult::CUDA_ERROR_ASSERT);
@@ -224,17 +229,19 @@ fn failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread() 
     );
 }
 
+/// Printf of a kernel that fails appears though nothing waits.
 #[test]
-fn printf_of_a_kernel_that_fails_appears_though_nothing_waits() {
+fn printf_appears_although_the_kernel_fails() {
     if uses_cuda() {
         // The driver does not document when the output of a kernel that fails appears.
         return;
     }
-    let name = "behavior::output::printf_of_a_kernel_that_fails_appears_though_nothing_waits";
+    let name = "behavior::output::printf_appears_although_the_kernel_fails";
     let fail = |test: &TestDriver| {
         in_context(test, |driver| {
             let (_, traps) = speaker(driver, "prints_and_traps");
-            let (stream, none) = (ptr::null_mut(), ptr::null_mut::<*mut c_void>());
+            let stream = ptr::null_mut();
+            let none = ptr::null_mut::<*mut c_void>();
             assert_eq!(
                 returned!(
                     driver,

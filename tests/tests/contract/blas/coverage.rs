@@ -9,9 +9,9 @@ use std::ptr;
 
 use curium_blas::sys::Api;
 use curium_blas::{Blas, Complex32, Complex64, CuBlas, Error};
-use curium_sim::Config;
+use curium_sim::Simulator;
 use curium_sys::FunctionTable;
-use curium_tests::{address_of, on_simulator};
+use curium_tests::{TestDriver, TestResult, address_of, simulator_test};
 
 use super::operations::{Check, checks, real_checks};
 use super::random::Random;
@@ -49,8 +49,9 @@ fn missed<T: Number>(
     missed
 }
 
+/// A library for simulated devices has every listed function.
 #[test]
-fn library_for_simulated_devices_has_every_listed_function() {
+fn simulated_library_has_every_listed_function() -> TestResult {
     let library = curium_sim_libraries::cublas();
     let (narrow, wide) = listed();
     let without_sizes: Vec<_> = narrow
@@ -67,39 +68,39 @@ fn library_for_simulated_devices_has_every_listed_function() {
     assert_eq!(narrow.len(), wide.len() + generators.len());
     assert!(narrow.len() > 100, "{} functions are listed", narrow.len());
     for name in narrow.iter().chain(&wide) {
-        let name = CString::new(*name).expect("a name has no zero byte");
+        let name = CString::new(*name)?;
         assert!(
             !address_of(library.api(), &name).is_null(),
             "{name:?} is not simulated"
         );
     }
+    Ok(())
 }
 
-#[test]
-fn every_listed_function_is_reached_by_a_check() {
-    on_simulator(Config::new(), |test, _| {
-        let (narrow, _) = listed();
-        let stream = test.stream();
-        let mut reached = BTreeSet::new();
-        let lacking = without(&narrow);
-        let mut blas = Blas::new(&lacking, &stream).expect("a handle can be created");
-        blas.set_workspace(0).expect("no memory is needed");
-        reached.extend(missed::<f32>(&mut blas, checks()));
-        reached.extend(missed::<f64>(&mut blas, checks()));
-        reached.extend(missed::<Complex32>(&mut blas, checks()));
-        reached.extend(missed::<Complex64>(&mut blas, checks()));
-        reached.extend(missed::<f32>(&mut blas, real_checks()));
-        reached.extend(missed::<f64>(&mut blas, real_checks()));
-        assert_eq!(
-            narrow.difference(&reached).collect::<Vec<_>>(),
-            Vec::<&&str>::new(),
-            "no check reaches these"
-        );
-    });
+#[simulator_test]
+fn every_listed_function_is_reached_by_a_check(test: &TestDriver, _: &Simulator) -> TestResult {
+    let (narrow, _) = listed();
+    let stream = test.stream();
+    let mut reached = BTreeSet::new();
+    let lacking = without(&narrow)?;
+    let mut blas = Blas::new(&lacking, &stream)?;
+    blas.set_workspace(0)?;
+    reached.extend(missed::<f32>(&mut blas, checks()));
+    reached.extend(missed::<f64>(&mut blas, checks()));
+    reached.extend(missed::<Complex32>(&mut blas, checks()));
+    reached.extend(missed::<Complex64>(&mut blas, checks()));
+    reached.extend(missed::<f32>(&mut blas, real_checks()));
+    reached.extend(missed::<f64>(&mut blas, real_checks()));
+    assert_eq!(
+        narrow.difference(&reached).collect::<Vec<_>>(),
+        Vec::<&&str>::new(),
+        "no check reaches these"
+    );
+    Ok(())
 }
 
 /// Returns the simulated library without some functions.
-pub(super) fn without(names: &BTreeSet<&'static str>) -> CuBlas {
+pub(super) fn without(names: &BTreeSet<&'static str>) -> TestResult<CuBlas> {
     let library = curium_sim_libraries::cublas();
     let resolve = |name: &CStr| {
         let is_missing = name.to_str().is_ok_and(|name| names.contains(name));
@@ -112,22 +113,22 @@ pub(super) fn without(names: &BTreeSet<&'static str>) -> CuBlas {
     // SAFETY: the functions are those of the library, which live as long as the program.
     let api = unsafe { Api::from_resolver(resolve) };
     // SAFETY: as above.
-    unsafe { CuBlas::from_api(api) }.expect("the library reports its version")
+    Ok(unsafe { CuBlas::from_api(api) }?)
 }
 
-#[test]
-fn missing_function_is_an_error_that_names_it_and_the_version_that_introduced_it() {
-    on_simulator(Config::new(), |test, _| {
-        let stream = test.stream();
-        let library = without(&BTreeSet::from(["cublasSetMathMode"]));
-        let mut blas = Blas::new(&library, &stream).expect("a handle can be created");
-        let error = blas
-            .set_math_mode(curium_blas::MathMode::Pedantic)
-            .expect_err("the function is missing");
-        let text = error.to_string();
-        assert_eq!(
-            text,
-            "cublasSetMathMode: missing function (introduced in CUDA 11.8); use a newer cuBLAS"
-        );
-    });
+/// A missing function is an error that names it and the version that introduced it.
+#[simulator_test]
+fn missing_function_names_its_version(test: &TestDriver, _: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let library = without(&BTreeSet::from(["cublasSetMathMode"]))?;
+    let mut blas = Blas::new(&library, &stream)?;
+    let error = blas
+        .set_math_mode(curium_blas::MathMode::Pedantic)
+        .expect_err("the function is missing");
+    let text = error.to_string();
+    assert_eq!(
+        text,
+        "cublasSetMathMode: missing function (introduced in CUDA 11.8); use a newer cuBLAS"
+    );
+    Ok(())
 }

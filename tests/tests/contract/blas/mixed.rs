@@ -7,8 +7,8 @@ use curium_blas::{
     Blas, DeviceScalar, Error, Matrix, MatrixLayout, MatrixMut, Mixed, ScalarArgument,
 };
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
-use curium_tests::{on_driver, on_simulator};
+use curium_sim::Simulator;
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver, simulator_test};
 use half::{bf16, f16};
 
 use super::blas_on;
@@ -26,16 +26,17 @@ fn check<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
 {
     on_driver(|test| {
         let stream = test.stream();
-        let (mut blas, mut random) = (blas_on(&stream), Random::new(11));
+        let mut blas = blas_on(&stream);
+        let mut random = Random::new(11);
         for _ in 0..8 {
-            let (m, n, k) = (
-                4 * (1 + random.below(3)),
-                4 * (1 + random.below(3)),
-                4 * (1 + random.below(3)),
-            );
+            let m = 4 * (1 + random.below(3));
+            let n = 4 * (1 + random.below(3));
+            let k = 4 * (1 + random.below(3));
             let mut numbers =
                 |len: usize| -> Vec<i32> { (0..len).map(|_| random.below(7) as i32 - 3).collect() };
-            let (left, right, before) = (numbers(m * k), numbers(k * n), numbers(m * n));
+            let left = numbers(m * k);
+            let right = numbers(k * n);
+            let before = numbers(m * n);
             let a = DeviceBuffer::from_slice(
                 &stream,
                 &left.iter().map(|value| of(*value)).collect::<Vec<_>>(),
@@ -51,15 +52,11 @@ fn check<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
                     .map(|value| result(*value))
                     .collect::<Vec<_>>(),
             );
-            let (a, b, mut c) = (
-                a.expect("memory suffices"),
-                b.expect("memory suffices"),
-                c.expect("memory suffices"),
-            );
-            let (a, b) = (
-                Matrix::row_major(&a, m, k).expect("it fits"),
-                Matrix::row_major(&b, k, n).expect("it fits"),
-            );
+            let a = a.expect("memory suffices");
+            let b = b.expect("memory suffices");
+            let mut c = c.expect("memory suffices");
+            let a = Matrix::row_major(&a, m, k).expect("it fits");
+            let b = Matrix::row_major(&b, k, n).expect("it fits");
             let to = &mut MatrixMut::row_major(&mut c, m, n).expect("it fits");
             blas.gemm_mixed(alpha, a, b, beta, to)
                 .expect("the shapes agree");
@@ -88,27 +85,26 @@ fn check_batch<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
 {
     on_driver(|test| {
         let stream = test.stream();
-        let (mut blas, mut random) = (blas_on(&stream), Random::new(13));
+        let mut blas = blas_on(&stream);
+        let mut random = Random::new(13);
         for round in 0..8 {
             // Matrices begin at multiples of 16 bytes.
-            let (m, n, k) = (
-                16 * (1 + random.below(2)),
-                16 * (1 + random.below(2)),
-                16 * (1 + random.below(2)),
-            );
-            let (is_by_rows, count) = (round % 2 == 0, 1 + random.below(4));
+            let m = 16 * (1 + random.below(2));
+            let n = 16 * (1 + random.below(2));
+            let k = 16 * (1 + random.below(2));
+            let is_by_rows = round % 2 == 0;
+            let count = 1 + random.below(4);
             let mut numbers =
                 |len: usize| -> Vec<i32> { (0..len).map(|_| random.below(7) as i32 - 3).collect() };
-            let (left, right, before) = (
-                numbers(2 * m * k),
-                numbers(count * k * n),
-                numbers(count * m * n),
-            );
+            let left = numbers(2 * m * k);
+            let right = numbers(count * k * n);
+            let before = numbers(count * m * n);
             let upload = |numbers: &[i32]| {
                 let values: Vec<T> = numbers.iter().map(|value| of(*value)).collect();
                 DeviceBuffer::from_slice(&stream, &values).expect("memory suffices")
             };
-            let (a, b) = (upload(&left), upload(&right));
+            let a = upload(&left);
+            let b = upload(&right);
             let values: Vec<C> = before.iter().map(|value| result(*value)).collect();
             let mut c = DeviceBuffer::from_slice(&stream, &values).expect("memory suffices");
 
@@ -143,13 +139,15 @@ fn check_batch<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
                 .expect("the shapes agree");
 
             let expected = |at: usize| {
-                let (index, place) = (at / (m * n), at % (m * n));
+                let index = at / (m * n);
+                let place = at % (m * n);
                 let (row, column) = if is_by_rows {
                     (place / n, place % n)
                 } else {
                     (place % m, place / m)
                 };
-                let (left, right) = (&left[index.min(1) * m * k..], &right[index * k * n..]);
+                let left = &left[index.min(1) * m * k..];
+                let right = &right[index * k * n..];
                 let product: i32 = (0..k)
                     .map(|inner| left[inner * m + row] * right[column * k + inner])
                     .sum();
@@ -163,7 +161,7 @@ fn check_batch<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
 }
 
 #[test]
-fn batches_of_16_bits_are_summed_in_32_bits() {
+fn batches_with_16_bits_are_summed_in_32_bits() {
     check_batch::<f16, f16>(
         (2.0, 1.0),
         |value| f16::from_f32(value as f32),
@@ -187,91 +185,86 @@ fn batches_of_16_bits_are_summed_in_32_bits() {
 }
 
 #[test]
-fn batches_of_8_bits_are_summed_in_32_bits() {
+fn batches_with_8_bits_are_summed_in_32_bits() {
     check_batch::<i8, i32>((2, 1), |value| value as i8, |value| value);
 }
 
-#[test]
-fn batch_with_factors_in_device_memory_and_no_former_result() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut blas = blas_on(&stream);
-        let a = DeviceBuffer::filled(&stream, 64, bf16::from_f32(0.5)).expect("memory suffices");
-        let three = DeviceBuffer::from_slice(&stream, &[3.0_f32]).expect("memory suffices");
-        let zero = DeviceBuffer::from_slice(&stream, &[0.0_f32]).expect("memory suffices");
-        let mut c = DeviceBuffer::filled(&stream, 64, f32::NAN).expect("memory suffices");
-        let matrix = [Matrix::row_major(&a, 8, 8).expect("it fits")];
-        let mut to = [MatrixMut::row_major(&mut c, 8, 8).expect("it fits")];
-        let [alpha, beta] =
-            [&three, &zero].map(|number| DeviceScalar::new(number).expect("it has an element"));
-        blas.gemm_mixed_batched(alpha, &matrix, &matrix, beta, &mut to)
-            .expect("the shapes agree");
-        assert_eq!(c.to_vec().expect("it can be read"), [6.0; 64]);
-    });
+/// A batch with factors in device memory and no former result.
+#[driver_test]
+fn batch_takes_factors_in_device_memory(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut blas = blas_on(&stream);
+    let a = DeviceBuffer::filled(&stream, 64, bf16::from_f32(0.5))?;
+    let three = DeviceBuffer::from_slice(&stream, &[3.0_f32])?;
+    let zero = DeviceBuffer::from_slice(&stream, &[0.0_f32])?;
+    let mut c = DeviceBuffer::filled(&stream, 64, f32::NAN)?;
+    let matrix = [Matrix::row_major(&a, 8, 8)?];
+    let mut to = [MatrixMut::row_major(&mut c, 8, 8)?];
+    let [alpha, beta] =
+        [&three, &zero].map(|number| DeviceScalar::new(number).expect("it has an element"));
+    blas.gemm_mixed_batched(alpha, &matrix, &matrix, beta, &mut to)?;
+    assert_eq!(c.to_vec()?, [6.0; 64]);
+    Ok(())
+}
+
+#[driver_test]
+fn batches_that_the_types_do_not_allow_are_refused(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut blas = blas_on(&stream);
+    let a = DeviceBuffer::<i8>::zeroed(&stream, 64)?;
+    let mut c = DeviceBuffer::<i32>::zeroed(&stream, 64)?;
+    let layout = MatrixLayout::column_major(4, 4);
+    let shifted = a.slice(4..)?;
+    let square = Matrix::new(&a, layout)?;
+    let wide = Matrix::new(&a, layout.with_leading_dimension(6))?;
+    let misaligned = Matrix::new(&shifted, layout)?;
+    let mut to = [MatrixMut::column_major(&mut c, 4, 4)?];
+    for (left, right, part) in [
+        (vec![wide], vec![square], "leading dimension 6"),
+        (vec![square], vec![wide], "leading dimension 6"),
+        (vec![square], vec![misaligned], "not a multiple of 16"),
+        (
+            vec![square; 2],
+            vec![square],
+            "numbers of matrices differ (a has 2, b has 1, c has 1)",
+        ),
+    ] {
+        let found = blas.gemm_mixed_batched(1, &left, &right, 0, &mut to);
+        assert_refused(found, &["Blas::gemm_mixed_batched", part]);
+    }
+    blas.gemm_mixed_batched::<i8, i32, i32>(1, &[], &[], 0, &mut [])?;
+    Ok(())
+}
+
+/// Sizes beyond 32 bits call the functions with 64 bit sizes.
+#[simulator_test]
+fn large_sizes_call_64_bit_functions(test: &TestDriver, _: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let lacking = ["cublasGemmEx_64", "cublasGemmBatchedEx_64"];
+    let mut blas = Blas::new(&without(&BTreeSet::from(lacking))?, &stream)?;
+    let a = DeviceBuffer::from_slice(&stream, &[f16::from_f32(3.0)])?;
+    let mut c = DeviceBuffer::<f32>::zeroed(&stream, 1)?;
+    let layout = MatrixLayout::column_major(1, 1).with_leading_dimension(1 << 32);
+    let matrix = Matrix::new(&a, layout)?;
+    let mut to = [MatrixMut::column_major(&mut c, 1, 1)?];
+    let results = [
+        blas.gemm_mixed(1.0, matrix, matrix, 0.0, &mut to[0]),
+        blas.gemm_mixed_batched(1.0, &[matrix], &[matrix], 0.0, &mut to),
+    ];
+    for (found, function) in results.into_iter().zip(lacking) {
+        let Err(Error::Missing(error)) = found else {
+            panic!("{found:?}")
+        };
+        assert_eq!(error.function, function);
+    }
+    let mut blas = blas_on(&stream);
+    blas.gemm_mixed_batched(1.0, &[matrix], &[matrix], 0.0, &mut to)?;
+    assert_eq!(c.to_vec()?, [9.0]);
+    Ok(())
 }
 
 #[test]
-fn batches_that_the_types_do_not_allow_are_refused() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut blas = blas_on(&stream);
-        let a = DeviceBuffer::<i8>::zeroed(&stream, 64).expect("memory suffices");
-        let mut c = DeviceBuffer::<i32>::zeroed(&stream, 64).expect("memory suffices");
-        let layout = MatrixLayout::column_major(4, 4);
-        let shifted = a.slice(4..).expect("it is within");
-        let square = Matrix::new(&a, layout).expect("it fits");
-        let wide = Matrix::new(&a, layout.with_leading_dimension(6)).expect("it fits");
-        let misaligned = Matrix::new(&shifted, layout).expect("it fits");
-        let mut to = [MatrixMut::column_major(&mut c, 4, 4).expect("it fits")];
-        for (left, right, part) in [
-            (vec![wide], vec![square], "leading dimension 6"),
-            (vec![square], vec![wide], "leading dimension 6"),
-            (vec![square], vec![misaligned], "not a multiple of 16"),
-            (
-                vec![square; 2],
-                vec![square],
-                "numbers of matrices differ (a has 2, b has 1, c has 1)",
-            ),
-        ] {
-            let found = blas.gemm_mixed_batched(1, &left, &right, 0, &mut to);
-            assert_refused(found, &["Blas::gemm_mixed_batched", part]);
-        }
-        blas.gemm_mixed_batched::<i8, i32, i32>(1, &[], &[], 0, &mut [])
-            .expect("an empty batch is valid");
-    });
-}
-
-#[test]
-fn sizes_beyond_32_bits_call_the_functions_with_64_bit_sizes() {
-    on_simulator(Config::new(), |test, _| {
-        let stream = test.stream();
-        let lacking = ["cublasGemmEx_64", "cublasGemmBatchedEx_64"];
-        let mut blas = Blas::new(&without(&BTreeSet::from(lacking)), &stream)
-            .expect("a handle can be created");
-        let a = DeviceBuffer::from_slice(&stream, &[f16::from_f32(3.0)]).expect("memory suffices");
-        let mut c = DeviceBuffer::<f32>::zeroed(&stream, 1).expect("memory suffices");
-        let layout = MatrixLayout::column_major(1, 1).with_leading_dimension(1 << 32);
-        let matrix = Matrix::new(&a, layout).expect("it fits");
-        let mut to = [MatrixMut::column_major(&mut c, 1, 1).expect("it fits")];
-        let results = [
-            blas.gemm_mixed(1.0, matrix, matrix, 0.0, &mut to[0]),
-            blas.gemm_mixed_batched(1.0, &[matrix], &[matrix], 0.0, &mut to),
-        ];
-        for (found, function) in results.into_iter().zip(lacking) {
-            let Err(Error::Missing(error)) = found else {
-                panic!("{found:?}")
-            };
-            assert_eq!(error.function, function);
-        }
-        let mut blas = blas_on(&stream);
-        blas.gemm_mixed_batched(1.0, &[matrix], &[matrix], 0.0, &mut to)
-            .expect("the library has the function");
-        assert_eq!(c.to_vec().expect("it can be read"), [9.0]);
-    });
-}
-
-#[test]
-fn products_of_16_bits_are_summed_in_32_bits() {
+fn products_with_16_bits_are_summed_in_32_bits() {
     check::<f16, f16>(
         (2.0, 1.0),
         |value| f16::from_f32(value as f32),
@@ -295,26 +288,25 @@ fn products_of_16_bits_are_summed_in_32_bits() {
 }
 
 #[test]
-fn products_of_8_bits_are_summed_in_32_bits() {
+fn products_with_8_bits_are_summed_in_32_bits() {
     check::<i8, i32>((2, 1), |value| value as i8, |value| value);
 }
 
-#[test]
-fn leading_dimension_that_the_type_does_not_allow_is_refused() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut blas = blas_on(&stream);
-        let a = DeviceBuffer::<i8>::zeroed(&stream, 64).expect("memory suffices");
-        let mut c = DeviceBuffer::<i32>::zeroed(&stream, 64).expect("memory suffices");
-        let matrix = Matrix::new(
-            &a,
-            MatrixLayout::column_major(4, 4).with_leading_dimension(6),
-        )
-        .expect("it fits");
-        let result = &mut MatrixMut::column_major(&mut c, 4, 4).expect("it fits");
-        let Err(Error::Shape(error)) = blas.gemm_mixed(1, matrix, matrix, 0, result) else {
-            panic!("it is not refused")
-        };
-        assert!(error.to_string().contains("leading dimension 6"), "{error}");
-    });
+/// A leading dimension that the type does not allow is refused.
+#[driver_test]
+fn unsupported_leading_dimension_is_refused(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut blas = blas_on(&stream);
+    let a = DeviceBuffer::<i8>::zeroed(&stream, 64)?;
+    let mut c = DeviceBuffer::<i32>::zeroed(&stream, 64)?;
+    let matrix = Matrix::new(
+        &a,
+        MatrixLayout::column_major(4, 4).with_leading_dimension(6),
+    )?;
+    let result = &mut MatrixMut::column_major(&mut c, 4, 4)?;
+    let Err(Error::Shape(error)) = blas.gemm_mixed(1, matrix, matrix, 0, result) else {
+        panic!("it is not refused")
+    };
+    assert!(error.to_string().contains("leading dimension 6"), "{error}");
+    Ok(())
 }

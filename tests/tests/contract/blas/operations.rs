@@ -12,7 +12,7 @@ use curium_blas::{
     VectorMut,
 };
 use curium_memory::DeviceBuffer;
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver};
 
 use super::random::Random;
 use super::reference::Number;
@@ -36,7 +36,7 @@ macro_rules! checks {
 /// Returns the checks of the operations for every type of elements, by their names.
 pub(super) fn checks<T: Number>() -> Vec<(&'static str, Check<T>)> {
     checks! {
-        level1: axpy scal scal_real copy swap rot rot_real rotg dot dot_conjugated nrm2 asum index_of_max index_of_min;
+        level1: axpy scal scal_real copy swap rot rot_real rotg dot dot_conjugated nrm2 asum iamax iamin;
         level2: gemv ger ger_conjugated symv hemv syr her syr2 her2 trmv trsv gbmv hbmv tbmv tbsv hpmv hpr hpr2 tpmv tpsv;
         level3: gemm gemm_batched gemm_strided_batched geam dgmm symm hemm syrk herk syr2k her2k trmm trsm trsm_batched;
     }
@@ -87,36 +87,33 @@ fn operations_on_f64_agree_with_the_reference() {
     check_all::<f64>(2, real_checks());
 }
 
+/// Operations on complex numbers of 32 bits agree with the reference.
 #[test]
-fn operations_on_complex_numbers_of_32_bits_agree_with_the_reference() {
+fn complex32_operations_match_the_reference() {
     check_all::<Complex32>(3, checks());
 }
 
+/// Operations on complex numbers of 64 bits agree with the reference.
 #[test]
-fn operations_on_complex_numbers_of_64_bits_agree_with_the_reference() {
+fn complex64_operations_match_the_reference() {
     check_all::<Complex64>(4, checks());
 }
 
-#[test]
-fn factors_in_device_memory_are_read_when_the_operation_runs() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut blas = blas_on(&stream);
-        let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
-        let mut y = DeviceBuffer::from_slice(&stream, &[10.0_f32, 20.0]).expect("memory suffices");
-        let mut factor = DeviceBuffer::from_slice(&stream, &[0.0_f32]).expect("memory suffices");
-        factor
-            .as_slice_mut()
-            .fill(3.0)
-            .expect("the fill is enqueued");
-        let alpha = DeviceScalar::new(&factor).expect("there is an element");
-        blas.axpy(alpha, Vector::new(&x), &mut VectorMut::new(&mut y))
-            .expect("the lengths agree");
-        // The mode of the handle changes back.
-        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))
-            .expect("the lengths agree");
-        assert_eq!(y.to_vec().expect("it can be read"), [14.0, 28.0]);
-    });
+/// Factors in device memory are read when the operation runs.
+#[driver_test]
+fn device_factors_are_read_at_execution(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut blas = blas_on(&stream);
+    let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0])?;
+    let mut y = DeviceBuffer::from_slice(&stream, &[10.0_f32, 20.0])?;
+    let mut factor = DeviceBuffer::from_slice(&stream, &[0.0_f32])?;
+    factor.as_slice_mut().fill(3.0)?;
+    let alpha = DeviceScalar::new(&factor)?;
+    blas.axpy(alpha, Vector::new(&x), &mut VectorMut::new(&mut y))?;
+    // The mode of the handle changes back.
+    blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))?;
+    assert_eq!(y.to_vec()?, [14.0, 28.0]);
+    Ok(())
 }
 
 fn sizes(random: &mut Random) -> (usize, usize, usize) {

@@ -67,23 +67,23 @@ impl<T: Number> RandomMatrix<T> {
     ) -> Self {
         let is_transposed = random.flip();
         let is_conjugated = may_conjugate && random.below(4) == 0;
-        let (of_layout, other) = if is_transposed {
+        let (with_layout, other) = if is_transposed {
             (columns, rows)
         } else {
             (rows, columns)
         };
         let layout = if random.flip() {
-            MatrixLayout::row_major(of_layout, other)
+            MatrixLayout::row_major(with_layout, other)
         } else {
-            MatrixLayout::column_major(of_layout, other)
+            MatrixLayout::column_major(with_layout, other)
         };
         let layout = layout.with_leading_dimension(layout.leading_dimension() + random.below(3));
-        Self::of_layout(random, stream, layout, (is_transposed, is_conjugated))
+        Self::with_layout(random, stream, layout, (is_transposed, is_conjugated))
     }
 
     /// Creates another matrix with the same layout.
     pub(super) fn another(&self, random: &mut Random, stream: &Stream) -> Self {
-        Self::of_layout(
+        Self::with_layout(
             random,
             stream,
             self.layout,
@@ -91,7 +91,7 @@ impl<T: Number> RandomMatrix<T> {
         )
     }
 
-    fn of_layout(
+    fn with_layout(
         random: &mut Random,
         stream: &Stream,
         layout: MatrixLayout,
@@ -101,7 +101,7 @@ impl<T: Number> RandomMatrix<T> {
         let elements: Vec<T> = (0..span + random.below(3))
             .map(|_| random.number())
             .collect();
-        let host = host_of(&elements, layout, is_transposed, is_conjugated);
+        let host = host_copy(&elements, layout, is_transposed, is_conjugated);
         let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
         Self {
             buffer,
@@ -138,7 +138,7 @@ impl<T: Number> RandomMatrix<T> {
     /// Returns the matrix as it is on the device now.
     pub(super) fn now(&self) -> Host {
         let elements = self.buffer.to_vec().expect("the operation succeeded");
-        host_of(
+        host_copy(
             &elements,
             self.layout,
             self.is_transposed,
@@ -147,7 +147,7 @@ impl<T: Number> RandomMatrix<T> {
     }
 }
 
-fn host_of<T: Number>(
+fn host_copy<T: Number>(
     elements: &[T],
     layout: MatrixLayout,
     is_transposed: bool,
@@ -218,9 +218,12 @@ pub(super) struct RandomBanded<T> {
 impl<T: Number> RandomBanded<T> {
     /// Creates a matrix with these sizes in the view.
     pub(super) fn new(random: &mut Random, stream: &Stream, rows: usize, columns: usize) -> Self {
-        let (lower, upper, extra) = (random.below(4), random.below(4), random.below(3));
-        let (is_transposed, is_conjugated, is_by_rows) =
-            (random.flip(), random.below(4) == 0, random.flip());
+        let lower = random.below(4);
+        let upper = random.below(4);
+        let extra = random.below(3);
+        let is_transposed = random.flip();
+        let is_conjugated = random.below(4) == 0;
+        let is_by_rows = random.flip();
         let (rows, columns) = if is_transposed {
             (columns, rows)
         } else {
@@ -319,7 +322,8 @@ impl<T: Number> RandomPacked<T> {
         } else {
             Triangle::Lower
         };
-        let (is_by_rows, is_transposed) = (random.flip(), random.flip());
+        let is_by_rows = random.flip();
+        let is_transposed = random.flip();
         let elements: Vec<T> = (0..size * (size + 1) / 2)
             .map(|_| random.number())
             .collect();

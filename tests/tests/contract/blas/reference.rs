@@ -132,7 +132,8 @@ impl Host {
         let bound = 8.0 * (steps as f64 + 4.0) * T::EPSILON;
         for row in 0..self.rows {
             for column in 0..self.columns {
-                let (found, wanted) = (self.at(row, column), expected.at(row, column));
+                let found = self.at(row, column);
+                let wanted = expected.at(row, column);
                 let error = (found - wanted).norm();
                 let allowed = bound * (1.0 + wanted.norm());
                 assert!(

@@ -11,8 +11,8 @@ use curium_blas::{
     VectorMut,
 };
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
-use curium_tests::on_simulator;
+use curium_sim::Simulator;
+use curium_tests::{TestDriver, TestResult, simulator_test};
 
 use super::coverage::{listed, without};
 use super::cublas;
@@ -24,25 +24,29 @@ const FAR: usize = 1 << 32;
 /// Calls every operation with a stride or leading dimension beyond 32 bits.
 fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
     let stream = blas.stream().clone();
-    let (one, real) = (T::narrow(Complex64::new(1.0, 0.0)), T::real(1.0));
+    let one = T::narrow(Complex64::new(1.0, 0.0));
+    let real = T::real(1.0);
     let buffers = || DeviceBuffer::from_slice(&stream, &[one]);
-    let (from, mut first, mut second, mut result) =
-        (buffers()?, buffers()?, buffers()?, buffers()?);
+    let from = buffers()?;
+    let mut first = buffers()?;
+    let mut second = buffers()?;
+    let mut result = buffers()?;
     let layout = MatrixLayout::column_major(1, 1).with_leading_dimension(FAR);
-    let (x, a) = (Vector::strided(&from, 1, FAR)?, Matrix::new(&from, layout)?);
+    let x = Vector::strided(&from, 1, FAR)?;
+    let a = Matrix::new(&from, layout)?;
     let y = &mut VectorMut::strided(&mut first, 1, FAR)?;
     let z = &mut VectorMut::strided(&mut second, 1, FAR)?;
     let c = &mut MatrixMut::new(&mut result, layout)?;
-    let (up, left, stored) = (Triangle::Upper, Side::Left, Diagonal::Stored);
+    let up = Triangle::Upper;
+    let left = Side::Left;
+    let stored = Diagonal::Stored;
     let band = Banded::new(
         &from,
         BandLayout::column_major(1, 1, 0, 0).with_leading_dimension(FAR),
     )?;
     let mut packed_result = buffers()?;
-    let (packed, p) = (
-        Packed::column_major(&from, 1, up)?,
-        &mut PackedMut::column_major(&mut packed_result, 1, up)?,
-    );
+    let packed = Packed::column_major(&from, 1, up)?;
+    let p = &mut PackedMut::column_major(&mut packed_result, 1, up)?;
     let batches = Batches {
         count: 1,
         stride_a: 0,
@@ -104,59 +108,54 @@ fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
 fn real_calls<T: Number + RealElement>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
     let stream = blas.stream().clone();
     let buffers = || DeviceBuffer::from_slice(&stream, &[T::ONE]);
-    let (mut first, mut second) = (buffers()?, buffers()?);
+    let mut first = buffers()?;
+    let mut second = buffers()?;
     let y = &mut VectorMut::strided(&mut first, 1, FAR)?;
     let z = &mut VectorMut::strided(&mut second, 1, FAR)?;
     Ok(vec![blas.rotm(y, z, ModifiedRotation::Identity)])
 }
 
 /// Returns the missing functions that the calls report.
-fn missed(results: Result<Vec<Result<()>>>) -> BTreeSet<&'static str> {
-    let results = results.expect("the views fit");
+fn missed(results: Result<Vec<Result<()>>>) -> TestResult<BTreeSet<&'static str>> {
+    let results = results?;
     let function = |result: Result<()>| match result {
         Err(Error::Missing(error)) => error.function,
         other => panic!("{other:?} with a function that the library lacks"),
     };
-    results.into_iter().map(function).collect()
+    Ok(results.into_iter().map(function).collect())
 }
 
-#[test]
-fn sizes_beyond_32_bits_reach_every_function_with_64_bit_sizes() {
-    on_simulator(Config::new(), |test, _| {
-        let (_, wide) = listed();
-        let mut blas = Blas::new(&without(&wide), &test.stream()).expect("a handle can be created");
-        let mut reached = missed(calls::<f32>(&mut blas));
-        reached.extend(missed(calls::<f64>(&mut blas)));
-        reached.extend(missed(calls::<Complex32>(&mut blas)));
-        reached.extend(missed(calls::<Complex64>(&mut blas)));
-        reached.extend(missed(real_calls::<f32>(&mut blas)));
-        reached.extend(missed(real_calls::<f64>(&mut blas)));
-        assert_eq!(
-            wide.symmetric_difference(&reached).collect::<Vec<_>>(),
-            Vec::<&&str>::new()
-        );
-    });
+/// Sizes beyond 32 bits reach every function with 64 bit sizes.
+#[simulator_test]
+fn large_sizes_reach_every_64_bit_function(test: &TestDriver, _: &Simulator) -> TestResult {
+    let (_, wide) = listed();
+    let mut blas = Blas::new(&without(&wide)?, &test.stream())?;
+    let mut reached = missed(calls::<f32>(&mut blas))?;
+    reached.extend(missed(calls::<f64>(&mut blas))?);
+    reached.extend(missed(calls::<Complex32>(&mut blas))?);
+    reached.extend(missed(calls::<Complex64>(&mut blas))?);
+    reached.extend(missed(real_calls::<f32>(&mut blas))?);
+    reached.extend(missed(real_calls::<f64>(&mut blas))?);
+    assert_eq!(
+        wide.symmetric_difference(&reached).collect::<Vec<_>>(),
+        Vec::<&&str>::new()
+    );
+    Ok(())
 }
 
-#[test]
-fn functions_with_64_bit_sizes_compute_the_same_results() {
-    on_simulator(Config::new(), |test, _| {
-        let mut blas = Blas::new(&cublas(), &test.stream()).expect("a handle can be created");
-        for results in [calls::<f32>(&mut blas), real_calls::<f32>(&mut blas)] {
-            results
-                .expect("the views fit")
-                .into_iter()
-                .for_each(|result| result.expect("the library has the function"));
-        }
-        let x = DeviceBuffer::from_slice(&test.stream(), &[3.0_f32]).expect("memory suffices");
-        let mut y = DeviceBuffer::from_slice(&test.stream(), &[4.0_f32]).expect("memory suffices");
-        let from = Vector::strided(&x, 1, FAR).expect("it fits");
-        blas.axpy(
-            2.0,
-            from,
-            &mut VectorMut::strided(&mut y, 1, FAR).expect("it fits"),
-        )
-        .expect("the lengths agree");
-        assert_eq!(y.to_vec().expect("it can be read"), [10.0]);
-    });
+/// Functions with 64 bit sizes compute the same results.
+#[simulator_test]
+fn functions_with_64_bit_sizes_agree(test: &TestDriver, _: &Simulator) -> TestResult {
+    let mut blas = Blas::new(&cublas(), &test.stream())?;
+    for results in [calls::<f32>(&mut blas), real_calls::<f32>(&mut blas)] {
+        results?
+            .into_iter()
+            .for_each(|result| result.expect("the library has the function"));
+    }
+    let x = DeviceBuffer::from_slice(&test.stream(), &[3.0_f32])?;
+    let mut y = DeviceBuffer::from_slice(&test.stream(), &[4.0_f32])?;
+    let from = Vector::strided(&x, 1, FAR)?;
+    blas.axpy(2.0, from, &mut VectorMut::strided(&mut y, 1, FAR)?)?;
+    assert_eq!(y.to_vec()?, [10.0]);
+    Ok(())
 }

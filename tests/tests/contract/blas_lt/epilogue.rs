@@ -4,7 +4,7 @@ use curium_blas::lt::{Epilogue, Matmul, MatmulPlan, Operands, PlanOptions};
 use curium_blas::{Error, Order};
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;
-use curium_tests::{on_driver, uses_cuda};
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver, uses_cuda};
 use half::{bf16, f16};
 
 use super::value::{Device, Host, Random, Value, vector};
@@ -95,7 +95,9 @@ fn uploaded<T: Value>(stream: &Stream, elements: &[T]) -> DeviceBuffer<T> {
 /// Checks a forward epilogue, with its auxiliary output, and returns that memory.
 fn forward<T: Value>(epilogue: Epilogue, activate: impl Fn(f64) -> f64, has_bias: bool) {
     on_driver(|test| {
-        let (lt, stream, mut random) = (lt(test), test.stream(), Random::new(21));
+        let lt = lt(test);
+        let stream = test.stream();
+        let mut random = Random::new(21);
         for _ in 0..6 {
             let mut factors = Factors::<T>::new(&mut random, &stream);
             let matmul = factors.matmul(epilogue);
@@ -140,7 +142,9 @@ fn there_and_back<T: Value>(
     has_mask: bool,
 ) {
     on_driver(|test| {
-        let (lt, stream, mut random) = (lt(test), test.stream(), Random::new(33));
+        let lt = lt(test);
+        let stream = test.stream();
+        let mut random = Random::new(33);
         for _ in 0..4 {
             let mut first = Factors::<T>::new(&mut random, &stream);
             let matmul = first.matmul(forward);
@@ -216,8 +220,9 @@ fn there_and_back<T: Value>(
     });
 }
 
+/// A gradient of ReLU uses the mask of the forward product.
 #[test]
-fn gradient_of_relu_uses_the_mask_of_the_forward_product() {
+fn relu_gradient_uses_the_forward_mask() {
     let functions = (|x: f64| x.max(0.0), |x: f64| f64::from(u8::from(x > 0.0)));
     there_and_back::<bf16>(
         (Epilogue::ReluAuxiliaryBias, Epilogue::ReluBiasGradient),
@@ -231,8 +236,9 @@ fn gradient_of_relu_uses_the_mask_of_the_forward_product() {
     );
 }
 
+/// A gradient of GELU uses the input of the forward product.
 #[test]
-fn gradient_of_gelu_uses_the_input_of_the_forward_product() {
+fn gelu_gradient_uses_the_forward_input() {
     let functions = (gelu, gelu_slope);
     there_and_back::<bf16>(
         (Epilogue::GeluAuxiliaryBias, Epilogue::GeluBiasGradient),
@@ -246,44 +252,46 @@ fn gradient_of_gelu_uses_the_input_of_the_forward_product() {
     );
 }
 
-#[test]
-fn gradients_of_biases_are_sums_of_a_factor() {
-    on_driver(|test| {
-        let (lt, stream, mut random) = (lt(test), test.stream(), Random::new(41));
-        let ((m, n, k), mut planned) = (SIZES, 0);
-        for _ in 0..12 {
-            let mut factors = Factors::<bf16>::new(&mut random, &stream);
-            let (a, b) = (factors.a.host.clone(), factors.b.host.clone());
-            let of_a: Vec<f64> = (0..m)
-                .map(|row| (0..k).map(|inner| a.at(row, inner)).sum())
-                .collect();
-            let of_b: Vec<f64> = (0..n)
-                .map(|column| (0..k).map(|inner| b.at(inner, column)).sum())
-                .collect();
-            for (epilogue, expected) in [
-                (Epilogue::BiasGradientA, of_a),
-                (Epilogue::BiasGradientB, of_b),
-            ] {
-                let matmul = factors.matmul(epilogue);
-                assert_eq!(matmul.bias_len(), expected.len());
-                let mut sums = DeviceBuffer::<bf16>::zeroed(&stream, matmul.bias_len())
-                    .expect("memory suffices");
-                let mut plan = match MatmulPlan::new(&lt, &matmul, PlanOptions::default()) {
-                    // NVIDIA's library has these sums for some orders of the factors.
-                    Err(Error::Plan(_)) if uses_cuda() => continue,
-                    other => other.unwrap_or_else(|error| panic!("{error}")),
-                };
-                planned += 1;
-                let operands =
-                    Operands::new(&factors.a.buffer, &factors.b.buffer, &mut factors.d.buffer);
-                execute(&mut plan, &stream, operands.with_bias_gradient(&mut sums));
-                factors
-                    .d
-                    .now()
-                    .assert_is::<bf16>(&a.times(&b), BOUND, &matmul.to_string());
-                assert_close::<bf16>(&vector(&sums), &expected, BOUND, &matmul.to_string());
-            }
+#[driver_test]
+fn bias_gradients_are_factor_sums(test: &TestDriver) -> TestResult {
+    let lt = lt(test);
+    let stream = test.stream();
+    let mut random = Random::new(41);
+    let (m, n, k) = SIZES;
+    let mut planned = 0;
+    for _ in 0..12 {
+        let mut factors = Factors::<bf16>::new(&mut random, &stream);
+        let a = factors.a.host.clone();
+        let b = factors.b.host.clone();
+        let of_a: Vec<f64> = (0..m)
+            .map(|row| (0..k).map(|inner| a.at(row, inner)).sum())
+            .collect();
+        let of_b: Vec<f64> = (0..n)
+            .map(|column| (0..k).map(|inner| b.at(inner, column)).sum())
+            .collect();
+        for (epilogue, expected) in [
+            (Epilogue::BiasGradientA, of_a),
+            (Epilogue::BiasGradientB, of_b),
+        ] {
+            let matmul = factors.matmul(epilogue);
+            assert_eq!(matmul.bias_len(), expected.len());
+            let mut sums = DeviceBuffer::<bf16>::zeroed(&stream, matmul.bias_len())?;
+            let mut plan = match MatmulPlan::new(&lt, &matmul, PlanOptions::default()) {
+                // NVIDIA's library has these sums for some orders of the factors.
+                Err(Error::Plan(_)) if uses_cuda() => continue,
+                other => other.unwrap_or_else(|error| panic!("{error}")),
+            };
+            planned += 1;
+            let operands =
+                Operands::new(&factors.a.buffer, &factors.b.buffer, &mut factors.d.buffer);
+            execute(&mut plan, &stream, operands.with_bias_gradient(&mut sums));
+            factors
+                .d
+                .now()
+                .assert_is::<bf16>(&a.times(&b), BOUND, &matmul.to_string());
+            assert_close::<bf16>(&vector(&sums), &expected, BOUND, &matmul.to_string());
         }
-        assert!(planned > 0, "some orders have these sums");
-    });
+    }
+    assert!(planned > 0, "some orders have these sums");
+    Ok(())
 }

@@ -6,8 +6,8 @@ use curium_blas::lt::{BlasLt, CuBlasLt, Epilogue, Matmul, MatmulPlan, Operands, 
 use curium_blas::sys::{cublasStatus_t, libraryPropertyType_t};
 use curium_blas::{Error, Result};
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
-use curium_tests::{copy_of, on_driver, on_simulator};
+use curium_sim::Simulator;
+use curium_tests::{TestDriver, TestResult, copy_of, driver_test, simulator_test};
 
 use super::{execute, lt, plan, rows};
 
@@ -25,73 +25,64 @@ fn assert_refused(result: Result<MatmulPlan>, part: &str) {
     assert!(error.to_string().contains(part), "{error}");
 }
 
-#[test]
-fn stored_plan_has_the_same_algorithm_and_the_same_results() {
-    on_driver(|test| {
-        let (lt, stream) = (lt(test), test.stream());
-        let square = rows::<f32>(64, 64);
-        let matmul = Matmul::new(square, square, square).with_epilogue(Epilogue::GeluBias);
-        let options = PlanOptions::default();
-        for mut plan in
-            MatmulPlan::candidates(&lt, &matmul, options, 4).expect("the description is correct")
-        {
-            let mut read = read(&lt, &plan.to_bytes()).expect("the plan is for this library");
-            assert_eq!(
-                (read.algorithm(), read.matmul()),
-                (plan.algorithm(), plan.matmul())
-            );
-            let a = DeviceBuffer::filled(&stream, 64 * 64, 0.3_f32).expect("memory suffices");
-            let (mut one, mut other) = (
-                a.try_clone().expect("memory suffices"),
-                a.try_clone().expect("as above"),
-            );
-            execute(
-                &mut plan,
-                &stream,
-                Operands::new(&a, &a, &mut one).with_bias(&a),
-            );
-            execute(
-                &mut read,
-                &stream,
-                Operands::new(&a, &a, &mut other).with_bias(&a),
-            );
-            assert_eq!(
-                one.to_vec().expect("it can be read"),
-                other.to_vec().expect("it can be read")
-            );
-        }
-    });
+/// A stored plan has the same algorithm and the same results.
+#[driver_test]
+fn stored_plan_restores_its_algorithm(test: &TestDriver) -> TestResult {
+    let lt = lt(test);
+    let stream = test.stream();
+    let square = rows::<f32>(64, 64);
+    let matmul = Matmul::new(square, square, square).with_epilogue(Epilogue::GeluBias);
+    let options = PlanOptions::default();
+    for mut plan in MatmulPlan::candidates(&lt, &matmul, options, 4)? {
+        let mut read = read(&lt, &plan.to_bytes())?;
+        assert_eq!(
+            (read.algorithm(), read.matmul()),
+            (plan.algorithm(), plan.matmul())
+        );
+        let a = DeviceBuffer::filled(&stream, 64 * 64, 0.3_f32)?;
+        let mut one = a.try_clone()?;
+        let mut other = a.try_clone()?;
+        execute(
+            &mut plan,
+            &stream,
+            Operands::new(&a, &a, &mut one).with_bias(&a),
+        );
+        execute(
+            &mut read,
+            &stream,
+            Operands::new(&a, &a, &mut other).with_bias(&a),
+        );
+        assert_eq!(one.to_vec()?, other.to_vec()?);
+    }
+    Ok(())
 }
 
-#[test]
-fn plan_of_an_empty_result_is_stored() {
-    on_driver(|test| {
-        let lt = lt(test);
-        let matmul = Matmul::new(rows::<f32>(0, 4), rows::<f32>(4, 4), rows::<f32>(0, 4));
-        let read = read(&lt, &plan(&lt, &matmul).to_bytes()).expect("the plan is for this library");
-        assert_eq!((read.algorithm(), read.matmul()), (None, &matmul));
-    });
+#[driver_test]
+fn empty_result_plan_is_stored(test: &TestDriver) -> TestResult {
+    let lt = lt(test);
+    let matmul = Matmul::new(rows::<f32>(0, 4), rows::<f32>(4, 4), rows::<f32>(0, 4));
+    let read = read(&lt, &plan(&lt, &matmul).to_bytes())?;
+    assert_eq!((read.algorithm(), read.matmul()), (None, &matmul));
+    Ok(())
 }
 
-#[test]
-fn damaged_plans_are_refused() {
-    on_driver(|test| {
-        let lt = lt(test);
-        let square = rows::<f32>(16, 16);
-        let bytes = plan(&lt, &Matmul::new(square, square, square)).to_bytes();
-        for end in 0..bytes.len() {
-            assert_refused(read(&lt, &bytes[..end]), "not a serialized plan");
-        }
-        for at in 0..bytes.len() {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 0x10;
-            assert_refused(read(&lt, &damaged), "not a serialized plan");
-        }
-    });
+#[driver_test]
+fn damaged_plans_are_refused(test: &TestDriver) {
+    let lt = lt(test);
+    let square = rows::<f32>(16, 16);
+    let bytes = plan(&lt, &Matmul::new(square, square, square)).to_bytes();
+    for end in 0..bytes.len() {
+        assert_refused(read(&lt, &bytes[..end]), "not a serialized plan");
+    }
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x10;
+        assert_refused(read(&lt, &damaged), "not a serialized plan");
+    }
 }
 
 /// The simulated library with another version.
-fn newer() -> CuBlasLt {
+fn newer() -> TestResult<CuBlasLt> {
     unsafe extern "C" fn version(
         property: libraryPropertyType_t,
         value: *mut c_int,
@@ -109,19 +100,18 @@ fn newer() -> CuBlasLt {
     let mut api = copy_of(curium_sim_libraries::cublaslt().api());
     api.cublasLtGetProperty = Some(version);
     // SAFETY: the functions are those of the simulated library, and a version.
-    unsafe { CuBlasLt::from_api(api) }.expect("the library reports its version")
+    Ok(unsafe { CuBlasLt::from_api(api) }?)
 }
 
-#[test]
-fn plan_of_another_version_of_the_library_is_refused() {
-    on_simulator(Config::new(), |test, _| {
-        let square = rows::<f32>(16, 16);
-        let bytes = plan(&lt(test), &Matmul::new(square, square, square)).to_bytes();
-        let newer = BlasLt::new(&newer(), &test.context()).expect("a handle can be created");
-        assert_refused(
-            read(&newer, &bytes),
-            "the plan is for cuBLASLt 13.10.0 and compute capability",
-        );
-        assert_refused(read(&newer, &bytes), "this is cuBLASLt 99.1.1");
-    });
+#[simulator_test]
+fn plan_from_another_version_is_refused(test: &TestDriver, _: &Simulator) -> TestResult {
+    let square = rows::<f32>(16, 16);
+    let bytes = plan(&lt(test), &Matmul::new(square, square, square)).to_bytes();
+    let newer = BlasLt::new(&newer()?, &test.context())?;
+    assert_refused(
+        read(&newer, &bytes),
+        "the plan is for cuBLASLt 13.10.0 and compute capability",
+    );
+    assert_refused(read(&newer, &bytes), "this is cuBLASLt 99.1.1");
+    Ok(())
 }

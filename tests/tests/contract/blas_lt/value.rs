@@ -151,7 +151,8 @@ impl Host {
         );
         for row in 0..self.rows {
             for column in 0..self.columns {
-                let (found, wanted) = (self.at(row, column), expected.at(row, column));
+                let found = self.at(row, column);
+                let wanted = expected.at(row, column);
                 let allowed = absolute + T::EPSILON * wanted.abs();
                 let is_right = (found - wanted).abs() <= allowed;
                 assert!(
@@ -173,7 +174,7 @@ pub(super) struct Device<T> {
 impl<T: Value> Device<T> {
     pub(super) fn random(random: &mut Random, stream: &Stream, layout: MatrixLayout) -> Self {
         let elements: Vec<T> = random.numbers(layout.span().expect("it is small"));
-        let host = host_of(&elements, layout);
+        let host = host_copy(&elements, layout);
         let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
         Self {
             buffer,
@@ -188,14 +189,14 @@ impl<T: Value> Device<T> {
 
     /// Returns the matrix as it is on the device now.
     pub(super) fn now(&self) -> Host {
-        host_of(
+        host_copy(
             &self.buffer.to_vec().expect("the operation succeeded"),
             self.layout,
         )
     }
 }
 
-pub(super) fn host_of<T: Value>(elements: &[T], layout: MatrixLayout) -> Host {
+pub(super) fn host_copy<T: Value>(elements: &[T], layout: MatrixLayout) -> Host {
     let leading = layout.leading_dimension();
     Host::from_fn(layout.rows(), layout.columns(), |row, column| {
         let place = if layout.order() == Order::ColumnMajor {

@@ -45,7 +45,8 @@ impl<'a> Block<'a> {
 
     /// Sets every byte on its stream.
     pub(super) fn fill(&self, value: u8) {
-        let (address, stream) = (self.address(), self.stream.as_raw());
+        let address = self.address();
+        let stream = self.stream.as_raw();
         // SAFETY: the block has this many bytes and is used on its stream.
         unsafe {
             call!(
@@ -59,11 +60,9 @@ impl<'a> Block<'a> {
     /// Waits for the stream and returns `true` if every byte is `value`.
     pub(super) fn holds(&self, value: u8) -> bool {
         let mut bytes = vec![!value; self.bytes];
-        let (to, from, stream) = (
-            bytes.as_mut_ptr().cast(),
-            self.address(),
-            self.stream.as_raw(),
-        );
+        let to = bytes.as_mut_ptr().cast();
+        let from = self.address();
+        let stream = self.stream.as_raw();
         // A block may span several parts of a segment, and such ranges can be copied only while a context is current.
         let read = self.stream.context().entered(|driver| {
             // SAFETY: both sides have this many bytes, and the stream is waited for.

@@ -2,9 +2,9 @@
 
 use curium_driver::{Function, Stream};
 use curium_memory::{CachingResource, Resource};
-use curium_sim::{Config, Fault};
+use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, on_driver, on_simulator};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, on_simulator, simulator_test};
 
 use super::block::Block;
 use super::caching;
@@ -26,11 +26,13 @@ fn use_and_free(resource: &CachingResource, streams: &[&Stream]) -> u64 {
     blocks.last().expect("there is a stream").address()
 }
 
+/// A stream that cannot be queried keeps others from no memory.
 #[test]
-fn stream_that_cannot_be_queried_keeps_others_from_no_memory() {
+fn failed_stream_query_blocks_no_other_stream() -> TestResult {
     for function in [Function::cuStreamQuery, Function::cuStreamIsCapturing] {
-        on_simulator(Config::new(), |test, simulator| {
-            let (resource, other) = (caching(test), test.stream());
+        on_simulator(Config::new(), |test, simulator| -> TestResult {
+            let resource = caching(test)?;
+            let other = test.stream();
             let streams = [test.stream(), test.stream()];
             use_and_free(&resource, &[&streams[0], &streams[1]]);
             simulator.inject(fails(function));
@@ -49,123 +51,139 @@ fn stream_that_cannot_be_queried_keeps_others_from_no_memory() {
                 (2, 1),
                 "the other stream can be queried again"
             );
-        });
+            Ok(())
+        })?;
     }
+    Ok(())
 }
 
-#[test]
-fn memory_whose_event_was_not_recorded_is_available_to_others_later() {
-    on_simulator(Config::new(), |test, simulator| {
-        let (resource, stream, other) = (caching(test), test.stream(), test.stream());
-        let gate = Gate::on(&stream);
-        let address = use_and_free(&resource, &[&stream]);
-        simulator.inject(fails(Function::cuEventRecord));
-        let while_pending = Block::new(&resource, &other, BYTES);
+/// Memory whose event was not recorded is available to others later.
+#[simulator_test]
+fn memory_is_shared_later_if_its_event_fails(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let resource = caching(test)?;
+    let stream = test.stream();
+    let other = test.stream();
+    let gate = Gate::on(&stream);
+    let address = use_and_free(&resource, &[&stream]);
+    simulator.inject(fails(Function::cuEventRecord));
+    let while_pending = Block::new(&resource, &other, BYTES);
+    assert_ne!(
+        while_pending.address(),
+        address,
+        "the work has not completed"
+    );
+    // The next search records the event, which completes with the work.
+    resource.purge()?;
+    let elsewhere = Block::new(&resource, &other, BYTES);
+    assert_ne!(
+        elsewhere.address(),
+        address,
+        "the work has still not completed"
+    );
+    gate.open();
+    stream.synchronize()?;
+    assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
+    assert_eq!(resource.statistics().deferrals, 1);
+    Ok(())
+}
+
+/// A refused event is reported by purge and by trim which does its work.
+#[simulator_test]
+fn refused_event_is_reported_by_purge_and_trim(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let resource = caching(test)?;
+    let streams = [test.stream(), test.stream()];
+    use_and_free(&resource, &[&streams[0], &streams[1]]);
+    simulator.inject(fails(Function::cuStreamQuery));
+    let error = resource.purge().expect_err("the injected fault occurs");
+    assert_eq!(error.function(), Some(Function::cuStreamQuery), "{error}");
+    use_and_free(&resource, &[&streams[0], &streams[1]]);
+    simulator.inject(fails(Function::cuStreamQuery));
+    resource
+        .trim(&streams[0], 0)
+        .expect_err("the injected fault occurs");
+    assert_eq!(
+        resource.statistics().reserved_bytes,
+        32 << 20,
+        "the other stream's memory is given back"
+    );
+    resource.trim(&streams[0], 0)?;
+    assert_eq!(resource.statistics().reserved_bytes, 0);
+    Ok(())
+}
+
+/// Memory before a completed event is available although a later event cannot be queried.
+#[simulator_test]
+fn earlier_event_frees_memory_despite_failed_query(
+    test: &TestDriver,
+    simulator: &Simulator,
+) -> TestResult {
+    let resource = caching(test)?;
+    let stream = test.stream();
+    let other = test.stream();
+    let gate = Gate::on(&stream);
+    // The one in the middle keeps the others from coalescing.
+    let [first, _middle, second] = [(); 3].map(|()| Block::new(&resource, &stream, BYTES));
+    let address = first.address();
+    for block in [first, second] {
+        drop(block);
+        resource.purge()?;
+    }
+    gate.open();
+    stream.synchronize()?;
+    simulator.inject(fails(Function::cuEventQuery).call(2));
+    assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
+    assert_eq!(resource.statistics().growths, 3);
+    Ok(())
+}
+
+/// Memory freed in a capture is available to others after it.
+#[driver_test]
+fn memory_freed_in_a_capture_is_shared_after_it(test: &TestDriver) -> TestResult {
+    let resource = caching(test)?;
+    let stream = test.stream();
+    let other = test.stream();
+    let mut address = 0;
+    let graph = captured(&stream, || {
+        address = use_and_free(&resource, &[&stream]);
         assert_ne!(
-            while_pending.address(),
-            address,
-            "the work has not completed"
-        );
-        // The next search records the event, which completes with the work.
-        resource.purge().expect("the injected fault occurs");
-        let elsewhere = Block::new(&resource, &other, BYTES);
-        assert_ne!(
-            elsewhere.address(),
-            address,
-            "the work has still not completed"
-        );
-        gate.open();
-        stream.synchronize().expect("the stream works");
-        assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
-        assert_eq!(resource.statistics().deferrals, 1);
-    });
-}
-
-#[test]
-fn refused_event_is_reported_by_purge_and_by_trim_which_does_its_work() {
-    on_simulator(Config::new(), |test, simulator| {
-        let (resource, streams) = (caching(test), [test.stream(), test.stream()]);
-        use_and_free(&resource, &[&streams[0], &streams[1]]);
-        simulator.inject(fails(Function::cuStreamQuery));
-        let error = resource.purge().expect_err("the injected fault occurs");
-        assert_eq!(error.function(), Some(Function::cuStreamQuery), "{error}");
-        use_and_free(&resource, &[&streams[0], &streams[1]]);
-        simulator.inject(fails(Function::cuStreamQuery));
-        resource
-            .trim(&streams[0], 0)
-            .expect_err("the injected fault occurs");
-        assert_eq!(
-            resource.statistics().reserved_bytes,
-            32 << 20,
-            "the other stream's memory is given back"
-        );
-        resource
-            .trim(&streams[0], 0)
-            .expect("the injected fault occurs");
-        assert_eq!(resource.statistics().reserved_bytes, 0);
-    });
-}
-
-#[test]
-fn memory_before_a_completed_event_is_available_although_a_later_event_cannot_be_queried() {
-    on_simulator(Config::new(), |test, simulator| {
-        let (resource, stream, other) = (caching(test), test.stream(), test.stream());
-        let gate = Gate::on(&stream);
-        // The one in the middle keeps the others from coalescing.
-        let [first, _middle, second] = [(); 3].map(|()| Block::new(&resource, &stream, BYTES));
-        let address = first.address();
-        for block in [first, second] {
-            drop(block);
-            resource.purge().expect("an event can be recorded");
-        }
-        gate.open();
-        stream.synchronize().expect("the stream works");
-        simulator.inject(fails(Function::cuEventQuery).call(2));
-        assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
-        assert_eq!(resource.statistics().growths, 3);
-    });
-}
-
-#[test]
-fn memory_freed_in_a_capture_is_available_to_others_after_it() {
-    on_driver(|test| {
-        let (resource, stream, other) = (caching(test), test.stream(), test.stream());
-        let mut address = 0;
-        let graph = captured(&stream, || {
-            address = use_and_free(&resource, &[&stream]);
-            assert_ne!(
-                Block::new(&resource, &other, BYTES).address(),
-                address,
-                "the stream is being captured"
-            );
-        });
-        assert_eq!(resource.statistics().deferrals, 1);
-        let held = Block::new(&resource, &other, BYTES);
-        assert_eq!(
             Block::new(&resource, &other, BYTES).address(),
             address,
-            "{:#x} is in use",
-            held.address()
+            "the stream is being captured"
         );
-        assert_eq!(resource.statistics().growths, 2);
-        // SAFETY: the graph is live, and not used afterwards.
-        unsafe { curium_driver::call!(stream.driver(), cuGraphDestroy(graph)) }
-            .expect("a graph can be destroyed");
-    });
+    })?;
+    assert_eq!(resource.statistics().deferrals, 1);
+    let held = Block::new(&resource, &other, BYTES);
+    assert_eq!(
+        Block::new(&resource, &other, BYTES).address(),
+        address,
+        "{:#x} is in use",
+        held.address()
+    );
+    assert_eq!(resource.statistics().growths, 2);
+    // SAFETY: the graph is live, and not used afterwards.
+    unsafe { curium_driver::call!(stream.driver(), cuGraphDestroy(graph)) }?;
+    Ok(())
 }
 
-#[test]
-fn failed_synchronization_leaks_no_memory() {
-    on_simulator(Config::new(), |test, simulator| {
-        let (resource, stream, other) = (caching(test), test.stream(), test.stream());
-        let address = use_and_free(&resource, &[&stream]);
-        let synchronize = [Function::cuCtxSynchronize, Function::cuCtxSynchronize_v2];
-        synchronize
-            .into_iter()
-            .for_each(|function| simulator.inject(fails(function)));
-        resource
-            .synchronize(&stream)
-            .expect_err("the injected fault occurs");
-        assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
-    });
+#[simulator_test]
+fn failed_synchronization_leaks_no_memory(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let resource = caching(test)?;
+    let stream = test.stream();
+    let other = test.stream();
+    let address = use_and_free(&resource, &[&stream]);
+    let synchronize = [Function::cuCtxSynchronize, Function::cuCtxSynchronize_v2];
+    synchronize
+        .into_iter()
+        .for_each(|function| simulator.inject(fails(function)));
+    resource
+        .synchronize(&stream)
+        .expect_err("the injected fault occurs");
+    assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::ptr;
 use curium_driver::{Stream, call};
 use curium_memory::Resource;
 use curium_sys::{CUgraph, CUstreamCaptureMode};
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test};
 
 use super::block::Block;
 use super::caching;
@@ -13,7 +13,7 @@ use super::caching;
 const BYTES: usize = 3 << 20;
 
 /// Returns the graph of the work that `work` enqueues on a stream, captured in the global mode.
-pub(super) fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
+pub(super) fn captured(stream: &Stream, work: impl FnOnce()) -> TestResult<CUgraph> {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
     // SAFETY: the stream is live.
     unsafe {
@@ -21,8 +21,7 @@ pub(super) fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
             stream.driver(),
             cuStreamBeginCapture_v2(stream.as_raw(), mode)
         )
-    }
-    .expect("a capture can begin");
+    }?;
     work();
     let mut graph = ptr::null_mut();
     // SAFETY: the stream is live, and the address is valid for writes of a graph handle.
@@ -31,9 +30,8 @@ pub(super) fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
             stream.driver(),
             cuStreamEndCapture(stream.as_raw(), &raw mut graph)
         )
-    }
-    .expect("the allocation did not end the capture");
-    graph
+    }?;
+    Ok(graph)
 }
 
 /// Enqueues a copy of the first bytes of one block to another on their stream.
@@ -49,58 +47,54 @@ fn copy(to: &Block<'_>, from: &Block<'_>) {
     .expect("the block can be copied");
 }
 
-#[test]
-fn memory_freed_by_a_graph_is_not_reused_while_its_pool_exists() {
-    on_driver(|test| {
-        let (resource, stream) = (caching(test), test.stream());
-        let pool = resource.private_pool().expect("a pool can be created");
-        let result = Block::new(&pool, &stream, 4096);
-        let mut address = 0;
-        let graph = captured(&stream, || {
-            let first = Block::new(&pool, &stream, BYTES);
-            address = first.address();
-            first.fill(1);
-            drop(first);
-            let second = Block::new(&pool, &stream, BYTES);
-            assert_eq!(
-                second.address(),
-                address,
-                "memory freed in a capture is reused in it"
-            );
-            second.fill(2);
-            copy(&result, &second);
-        });
-        pool.trim(&stream, 0).expect("trimming returns no error");
-        let other = Block::new(&resource, &stream, BYTES);
-        assert_ne!(other.address(), address);
-        other.fill(9);
-        let mut executable = ptr::null_mut();
-        let instantiate = || {
-            // SAFETY: the graph is live, the address is valid for writes of an executable graph handle, and the context is current.
-            unsafe {
-                call!(
-                    stream.driver(),
-                    cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)
-                )
-            }
-        };
-        let instantiated = stream
-            .context()
-            .scoped(instantiate)
-            .expect("the context can be current");
-        instantiated.expect("the graph can be instantiated");
-        for _ in 0..2 {
-            result.fill(0);
-            // SAFETY: the executable is live, and its memory belongs to the pool.
-            unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }
-                .expect("it can be launched");
-            assert!(result.holds(2));
+/// Memory freed by a graph is not reused while its pool exists.
+#[driver_test]
+fn graph_memory_is_not_reused_while_its_pool_exists(test: &TestDriver) -> TestResult {
+    let resource = caching(test)?;
+    let stream = test.stream();
+    let pool = resource.private_pool()?;
+    let result = Block::new(&pool, &stream, 4096);
+    let mut address = 0;
+    let graph = captured(&stream, || {
+        let first = Block::new(&pool, &stream, BYTES);
+        address = first.address();
+        first.fill(1);
+        drop(first);
+        let second = Block::new(&pool, &stream, BYTES);
+        assert_eq!(
+            second.address(),
+            address,
+            "memory freed in a capture is reused in it"
+        );
+        second.fill(2);
+        copy(&result, &second);
+    })?;
+    pool.trim(&stream, 0)?;
+    let other = Block::new(&resource, &stream, BYTES);
+    assert_ne!(other.address(), address);
+    other.fill(9);
+    let mut executable = ptr::null_mut();
+    let instantiate = || {
+        // SAFETY: the graph is live, the address is valid for writes of an executable graph handle, and the context is current.
+        unsafe {
+            call!(
+                stream.driver(),
+                cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)
+            )
         }
-        assert!(other.holds(9));
-        // SAFETY: the executable is live, and its launches are done.
-        unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }
-            .expect("an executable can be destroyed");
-        // SAFETY: the graph is live.
-        unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
-    });
+    };
+    let instantiated = stream.context().scoped(instantiate)?;
+    instantiated?;
+    for _ in 0..2 {
+        result.fill(0);
+        // SAFETY: the executable is live, and its memory belongs to the pool.
+        unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }?;
+        assert!(result.holds(2));
+    }
+    assert!(other.holds(9));
+    // SAFETY: the executable is live, and its launches are done.
+    unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }?;
+    // SAFETY: the graph is live.
+    unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }?;
+    Ok(())
 }

@@ -3,7 +3,7 @@
 
 use curium_driver::{Error, Graph, Stream};
 use curium_memory::DeviceBuffer;
-use curium_tests::{TestDriver, on_driver};
+use curium_tests::{TestDriver, TestResult, on_driver};
 
 use super::assert_refused;
 
@@ -22,7 +22,7 @@ fn check_pairs<T>(
     pairs: &[Pair<T>],
     clear: impl Fn(&mut T),
     read: impl Fn(&mut T) -> Vec<u32>,
-) {
+) -> TestResult {
     for (name, own, on) in pairs {
         let graph = Graph::capture(&test.context(), |scope| {
             assert_refused(own(memory), &format!("`{name}_on(scope"));
@@ -35,29 +35,26 @@ fn check_pairs<T>(
         for _ in 0..2 {
             clear(memory);
             assert_eq!(read(memory), before, "{name} ran before the launch");
-            executable
-                .launch(&test.stream())
-                .expect("it can be launched");
+            executable.launch(&test.stream())?;
             assert_eq!(read(memory), [7; 16], "{name}");
         }
         clear(memory);
     }
+    Ok(())
 }
 
+/// Twins of operations on the own stream are captured and replayed.
 #[test]
-fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
+fn scoped_operations_are_captured_and_replayed() -> TestResult {
     use curium_memory::{DeviceBox, Extent, HostPitchedSlice, Pitch};
 
     const SQUARE: Extent = Extent::new_2d(4, 4);
     const TIGHT: Pitch = Pitch::tight::<u32>(SQUARE);
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let stream = test.stream();
         let source =
             || DeviceBuffer::from_slice(&test.stream(), &[7_u32; 16]).expect("memory suffices");
-        let mut buffers = (
-            DeviceBuffer::<u32>::zeroed(&stream, 16).expect("memory suffices"),
-            source(),
-        );
+        let mut buffers = (DeviceBuffer::<u32>::zeroed(&stream, 16)?, source());
         check_pairs(
             test,
             &mut buffers,
@@ -125,45 +122,50 @@ fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
             ],
             |it| it.0.as_slice_mut().zero().expect("the owner may write"),
             |it| it.0.to_vec().expect("the buffer can be read"),
-        );
-        let mut zeroed = DeviceBuffer::from_slice(&stream, &[1_u32; 16]).expect("memory suffices");
+        )?;
+        let mut zeroed = DeviceBuffer::from_slice(&stream, &[1_u32; 16])?;
         let graph = Graph::capture(&test.context(), |scope| {
             assert_refused(zeroed.as_slice_mut().zero(), "`zero_on(scope");
             zeroed.as_slice_mut().zero_on(scope)
         });
-        let mut executable = graph
-            .and_then(|graph| graph.instantiate())
-            .expect("it can be captured");
-        executable.launch(&stream).expect("it can be launched");
-        assert_eq!(zeroed.to_vec().expect("the buffer can be read"), [0; 16]);
-        let mut value = DeviceBox::new(&stream, 0_u32).expect("memory suffices");
+        let mut executable = graph.and_then(|graph| graph.instantiate())?;
+        executable.launch(&stream)?;
+        assert_eq!(zeroed.to_vec()?, [0; 16]);
+        let mut value = DeviceBox::new(&stream, 0_u32)?;
         check_pairs(
             test,
             &mut value,
             &[("set", |it| it.set(7), |it, on| it.set_on(on, 7))],
             |it| it.set(0).expect("the owner may write"),
             |it| vec![it.get().expect("the value can be read"); 16],
-        );
-    });
+        )?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
+/// Twins of operations of arrays are captured and replayed.
 #[test]
 #[cfg(not(miri))]
-fn twins_of_operations_of_arrays_are_captured_and_replayed() {
+fn scoped_array_operations_are_replayed() -> TestResult {
     use curium_memory::{Array, ArrayFlags, ArrayRegion, ArrayShape};
 
     const SHAPE: ArrayShape = ArrayShape::new_2d(4, 4);
     const WHOLE: ArrayRegion = ArrayRegion::whole(SHAPE);
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let stream = test.stream();
-        let array = |value| {
-            Array::from_slice(&stream, &[value; 16], SHAPE, ArrayFlags::empty())
-                .expect("memory suffices")
+        let array = |value| -> TestResult<_> {
+            Ok(Array::from_slice(
+                &stream,
+                &[value; 16],
+                SHAPE,
+                ArrayFlags::empty(),
+            )?)
         };
-        let buffer = |value| {
-            DeviceBuffer::from_slice(&test.stream(), &[value; 16]).expect("memory suffices")
+        let buffer = |value| -> TestResult<_> {
+            Ok(DeviceBuffer::from_slice(&test.stream(), &[value; 16])?)
         };
-        let mut arrays = (array(0_u32), array(7), buffer(7));
+        let mut arrays = (array(0_u32)?, array(7)?, buffer(7)?);
         check_pairs(
             test,
             &mut arrays,
@@ -191,8 +193,8 @@ fn twins_of_operations_of_arrays_are_captured_and_replayed() {
             ],
             |it| it.0.copy_from_slice(&[0; 16]).expect("the owner may write"),
             |it| it.0.to_vec().expect("the array can be read"),
-        );
-        let mut copied = (array(7_u32), buffer(0));
+        )?;
+        let mut copied = (array(7_u32)?, buffer(0)?);
         check_pairs(
             test,
             &mut copied,
@@ -203,6 +205,8 @@ fn twins_of_operations_of_arrays_are_captured_and_replayed() {
             )],
             |it| it.1.as_slice_mut().zero().expect("the owner may write"),
             |it| it.1.to_vec().expect("the buffer can be read"),
-        );
-    });
+        )?;
+        Ok(())
+    })?;
+    Ok(())
 }

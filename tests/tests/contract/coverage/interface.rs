@@ -48,15 +48,15 @@ struct Names<'a>(&'a mut Interface);
 
 impl Interface {
     /// Parses the crates in `folders`.
-    pub(super) fn of(folders: &[&Path]) -> Self {
+    pub(super) fn from_crates(folders: &[&Path]) -> Self {
         let files: Vec<_> = folders
             .iter()
             .flat_map(|folder| present_files(&folder.join("src")))
             .collect();
-        Self::of_files(&files)
+        Self::from_files(&files)
     }
 
-    fn of_files(files: &[(String, File)]) -> Self {
+    fn from_files(files: &[(String, File)]) -> Self {
         let mut interface = Self::default();
         files
             .iter()
@@ -69,9 +69,9 @@ impl Interface {
     }
 
     /// Parses a text as the module `text`.
-    pub(super) fn of_text(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{error}"));
-        Self::of_files(&[("text".to_owned(), file)])
+        Self::from_files(&[("text".to_owned(), file)])
     }
 
     fn add(&mut self, owner: &str, name: &str, reason: Option<&'static str>) {
@@ -197,7 +197,7 @@ impl<'ast> Visit<'ast> for Interface {
         } else if item.mac.path.is_ident("attributes")
             && idents(tokens.clone()).any(|name| name.contains("_FUNC_ATTRIBUTE_"))
         {
-            names_of_entries(tokens)
+            entry_names(tokens)
                 .iter()
                 .for_each(|name| self.add("Kernel", name, Some("it queries an attribute")));
         }
@@ -248,7 +248,7 @@ fn idents(tokens: TokenStream) -> impl Iterator<Item = String> {
 }
 
 /// Returns the names of the entries of a list `#[…] name: …;`.
-fn names_of_entries(tokens: TokenStream) -> Vec<String> {
+fn entry_names(tokens: TokenStream) -> Vec<String> {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let entries =
         tokens.split(|token| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';'));

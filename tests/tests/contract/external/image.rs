@@ -1,7 +1,7 @@
 //! Images of graphics APIs, on a simulator with hand-written functions in place of missing ones.
 
 use std::ptr;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use curium_driver::{Driver, Error};
 use curium_memory::external::{ExternalMemory, ExternalMemoryKind};
@@ -11,7 +11,8 @@ use curium_sys::{
     Api, CUDA_ARRAY3D_DESCRIPTOR, CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
     CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC, CUexternalMemory, CUmipmappedArray, CUresult,
 };
-use curium_tests::uses_cuda;
+use curium_tests::{TestResult, uses_cuda};
+use parking_lot::Mutex;
 
 use super::descriptor;
 
@@ -23,15 +24,12 @@ const BYTES: u64 = 1 << 16;
 const OFFSET: u64 = 4096;
 
 fn note(call: &'static str) -> CUresult {
-    CALLS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(call);
+    CALLS.lock().push(call);
     CUresult::CUDA_SUCCESS
 }
 
 fn calls() -> Vec<&'static str> {
-    std::mem::take(&mut *CALLS.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *CALLS.lock())
 }
 
 unsafe extern "C" fn import(
@@ -87,7 +85,7 @@ unsafe extern "C" fn destroy_image(image: CUmipmappedArray) -> CUresult {
 }
 
 /// Returns a driver of the simulator with the functions of a graphics API.
-fn driver(simulator: &Simulator) -> Driver {
+fn driver(simulator: &Simulator) -> TestResult<Driver> {
     let mut api = simulator.api();
     assert!(SIMULATED.set(api.clone()).is_ok(), "one test uses this");
     api.cuImportExternalMemory = Some(import);
@@ -95,29 +93,29 @@ fn driver(simulator: &Simulator) -> Driver {
     api.cuExternalMemoryGetMappedMipmappedArray = Some(map_image);
     api.cuMipmappedArrayDestroy = Some(destroy_image);
     // SAFETY: the functions are the simulator's, which outlives the driver, and those above.
-    unsafe { Driver::from_api(api) }.expect("the simulator initializes")
+    Ok(unsafe { Driver::from_api(api) }?)
 }
 
+/// An image of external memory is an array that keeps the memory.
 #[test]
-fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
+fn external_image_keeps_its_memory() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = driver(&simulator);
+    let simulator = Simulator::new(Config::new())?;
+    let driver = driver(&simulator)?;
     let context = driver
         .device(0)
-        .and_then(|device| device.primary_context())
-        .expect("there is a device");
-    let stream = context.stream().expect("a stream can be created");
+        .and_then(|device| device.primary_context())?;
+    let stream = context.stream()?;
     let memory = ExternalMemory::import_fd(
         &context,
-        descriptor(),
+        descriptor()?,
         ExternalMemoryKind::Opaque,
         BYTES,
         true,
     );
-    let memory = memory.expect("it is imported");
+    let memory = memory?;
     let image = |offset, shape, levels| -> Result<MipmappedArray<f32>, Error> {
         // SAFETY: the function above creates such an image, which is not used elsewhere.
         unsafe { memory.map_image(&stream, offset, shape, levels, ArrayFlags::COLOR_ATTACHMENT) }
@@ -141,18 +139,16 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
         .expect_err("the other interface has no object there")
         .to_string();
     assert!(error.contains("1 levels of 2D array of 8 × 8"), "{error}");
-    let image = image(OFFSET, square, 2).expect("there is an image");
+    let image = image(OFFSET, square, 2)?;
     let (memory, error) = memory
         .close()
         .expect_err("it contains an image")
         .into_parts();
     assert!(error.to_string().contains("still in use"), "{error}");
-    let level = image.level(1).expect("there are two levels");
+    let level = image.level(1)?;
     assert_eq!(level.shape(), ArrayShape::new_2d(4, 4));
-    level
-        .copy_from_slice(&[3.0; 16])
-        .expect("the lengths are equal");
-    assert_eq!(level.to_vec().expect("the level can be read"), [3.0; 16]);
+    level.copy_from_slice(&[3.0; 16])?;
+    assert_eq!(level.to_vec()?, [3.0; 16]);
     drop((memory, image));
     assert_eq!(calls(), ["import", "map"], "the level keeps both");
     drop(level);
@@ -163,4 +159,5 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
         "{}",
         simulator.live_handles()
     );
+    Ok(())
 }

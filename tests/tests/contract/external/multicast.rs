@@ -1,6 +1,6 @@
 //! Multicast objects, on a simulator with hand-written functions in place of missing ones.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use curium_driver::{Device, Driver, Error};
 use curium_memory::multicast::{MulticastObject, MulticastOptions};
@@ -10,7 +10,8 @@ use curium_sys::{
     Api, CUdevice, CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle,
     CUmemLocationType, CUmulticastObjectProp, CUresult,
 };
-use curium_tests::uses_cuda;
+use curium_tests::{TestResult, uses_cuda};
+use parking_lot::Mutex;
 
 static SIMULATED: OnceLock<Api> = OnceLock::new();
 /// The names of the called functions, in order.
@@ -19,15 +20,12 @@ static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 const BYTES: usize = 2 << 20;
 
 fn note(call: &'static str) -> CUresult {
-    CALLS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(call);
+    CALLS.lock().push(call);
     CUresult::CUDA_SUCCESS
 }
 
 fn calls() -> Vec<&'static str> {
-    std::mem::take(&mut *CALLS.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *CALLS.lock())
 }
 
 /// Creates simulated physical memory in place of the multicast object: the driver uses one handle type for both.
@@ -89,7 +87,7 @@ unsafe extern "C" fn release(handle: CUmemGenericAllocationHandle) -> CUresult {
 }
 
 /// Returns a driver of the simulator with multicast functions.
-fn driver(simulator: &Simulator) -> Driver {
+fn driver(simulator: &Simulator) -> TestResult<Driver> {
     let mut api = simulator.api();
     assert!(SIMULATED.set(api.clone()).is_ok(), "one test uses this");
     api.cuMulticastCreate = Some(create);
@@ -98,28 +96,27 @@ fn driver(simulator: &Simulator) -> Driver {
     api.cuMulticastUnbind = Some(unbind);
     api.cuMemRelease = Some(release);
     // SAFETY: the functions are the simulator's, which outlives the driver, and those above.
-    unsafe { Driver::from_api(api) }.expect("the simulator initializes")
+    Ok(unsafe { Driver::from_api(api) }?)
 }
 
-fn device_of_another_driver(simulator: &Simulator) -> Device {
-    let driver = simulator
-        .driver::<Driver>()
-        .expect("the simulator initializes");
-    driver.device(0).expect("there is a device")
+fn foreign_device(simulator: &Simulator) -> TestResult<Device> {
+    let driver = simulator.driver::<Driver>()?;
+    Ok(driver.device(0)?)
 }
 
+/// An object is mapped as memory is and outlives its bindings and mappings.
 #[test]
-fn object_is_mapped_as_memory_is_and_outlives_its_bindings_and_mappings() {
+fn multicast_object_outlives_its_mappings() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = driver(&simulator);
-    let device = driver.device(0).expect("there is a device");
+    let simulator = Simulator::new(Config::new())?;
+    let driver = driver(&simulator)?;
+    let device = driver.device(0)?;
     let options = MulticastOptions::new(1, 2 * BYTES);
-    let object = MulticastObject::new(&driver, &options).expect("it can be created");
-    object.add_device(&device).expect("it can be added");
-    let memory = PhysicalMemory::new(&device, BYTES).expect("memory suffices");
+    let object = MulticastObject::new(&driver, &options)?;
+    object.add_device(&device)?;
+    let memory = PhysicalMemory::new(&device, BYTES)?;
     let error = object
         .bind(&device, BYTES + 1, &memory)
         .expect_err("it is too long")
@@ -128,22 +125,18 @@ fn object_is_mapped_as_memory_is_and_outlives_its_bindings_and_mappings() {
         error.contains("2097152 bytes at offset 2097153 do not fit into 4194304 bytes"),
         "{error}"
     );
-    let other = Simulator::new(Config::new()).expect("a simulator can be created");
+    let other = Simulator::new(Config::new())?;
     let error = object
-        .bind(&device_of_another_driver(&other), BYTES, &memory)
+        .bind(&foreign_device(&other)?, BYTES, &memory)
         .expect_err("it belongs to another driver");
     assert!(
         matches!(error, Error::Argument(_)) && error.to_string().contains("MulticastObject::bind"),
         "{error}"
     );
-    let binding = object.bind(&device, BYTES, &memory).expect("it fits");
-    let range = AddressRange::reserve(&driver, 2 * BYTES).expect("there are addresses");
-    let mapping = range
-        .map(0, object.as_memory())
-        .expect("the range is as long");
-    mapping
-        .set_access(&device, MemoryAccess::ReadWrite)
-        .expect("the device can be given access");
+    let binding = object.bind(&device, BYTES, &memory)?;
+    let range = AddressRange::reserve(&driver, 2 * BYTES)?;
+    let mapping = range.map(0, object.as_memory())?;
+    mapping.set_access(&device, MemoryAccess::ReadWrite)?;
     assert_eq!(calls(), ["create", "add device", "bind"]);
     let (object, error) = object
         .close()
@@ -164,4 +157,5 @@ fn object_is_mapped_as_memory_is_and_outlives_its_bindings_and_mappings() {
         "{}",
         simulator.live_handles()
     );
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! External semaphores, on a simulator with hand-written functions in place of missing ones.
 
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use curium_driver::{Context, Driver, Error, Graph, GraphExec, Stream};
@@ -12,7 +12,8 @@ use curium_sys::{
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     CUexternalSemaphore, CUgraph, CUgraphExec, CUgraphNode, CUresult, CUstream,
 };
-use curium_tests::{Gate, uses_cuda};
+use curium_tests::{Gate, TestResult, driver_test, uses_cuda};
+use parking_lot::Mutex;
 
 use super::descriptor;
 
@@ -20,15 +21,12 @@ use super::descriptor;
 static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 
 fn note(call: &'static str) -> CUresult {
-    CALLS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(call);
+    CALLS.lock().push(call);
     CUresult::CUDA_SUCCESS
 }
 
 fn calls() -> Vec<&'static str> {
-    std::mem::take(&mut *CALLS.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *CALLS.lock())
 }
 
 unsafe extern "C" fn import(
@@ -77,7 +75,7 @@ unsafe extern "C" fn add_signal(
     count: usize,
     _: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
 ) -> CUresult {
-    let add = *ADD_EMPTY.lock().unwrap_or_else(PoisonError::into_inner);
+    let add = *ADD_EMPTY.lock();
     let add = add.expect("the driver of this test has it");
     // SAFETY: the caller passes valid node arguments.
     unsafe { add(node, graph, after, count) }
@@ -102,9 +100,9 @@ type AddEmpty =
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Returns a driver of the simulator with external semaphores.
-fn driver(simulator: &Simulator) -> Driver {
+fn driver(simulator: &Simulator) -> TestResult<Driver> {
     let mut api = simulator.api();
-    *ADD_EMPTY.lock().unwrap_or_else(PoisonError::into_inner) = api.cuGraphAddEmptyNode;
+    *ADD_EMPTY.lock() = api.cuGraphAddEmptyNode;
     api.cuGraphAddExternalSemaphoresSignalNode = Some(add_signal);
     api.cuGraphExecExternalSemaphoresSignalNodeSetParams = Some(set_signal);
     api.cuImportExternalSemaphore = Some(import);
@@ -112,7 +110,7 @@ fn driver(simulator: &Simulator) -> Driver {
     api.cuWaitExternalSemaphoresAsync = Some(wait);
     api.cuDestroyExternalSemaphore = Some(destroy);
     // SAFETY: the functions are the simulator's, which outlives the driver, and those above.
-    unsafe { Driver::from_api(api) }.expect("the simulator initializes")
+    Ok(unsafe { Driver::from_api(api) }?)
 }
 
 /// Asserts that a dropped semaphore is destroyed only after the work on `stream`.
@@ -131,101 +129,87 @@ fn assert_outlives_work(stream: &Stream, semaphore: impl Send, gate: Gate) {
 }
 
 /// Runs `test` in a context of the driver with hand-written semaphore functions, one test at a time.
-fn with_context(test: impl FnOnce(&Context)) {
+fn with_context(test: impl FnOnce(&Context) -> TestResult) -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = driver(&simulator);
-    test(
-        &driver
-            .device(0)
-            .and_then(|device| device.primary_context())
-            .expect("there is a device"),
-    );
+    let _turn = TURN.lock();
+    let simulator = Simulator::new(Config::new())?;
+    let driver = driver(&simulator)?;
+    test(&driver.device(0)?.primary_context()?)
 }
 
-#[test]
-fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
-    with_context(|context| {
-        let (stream, other) = (
-            context.stream().expect("a stream"),
-            context.stream().expect("a stream"),
-        );
-        let imported = || imported(context);
-        let (semaphore, gate) = (imported(), Gate::on(&stream));
-        semaphore.signal(&stream, 7).expect("the stream accepts it");
-        assert_outlives_work(&stream, semaphore, gate);
-        let (semaphore, gate) = (imported(), Gate::on(&other));
-        semaphore.signal(&stream, 7).expect("the stream accepts it");
-        semaphore.wait(&other, 8).expect("the stream accepts it");
-        assert_eq!(calls(), ["import", "signal", "wait"]);
-        assert_outlives_work(&other, semaphore, gate);
-        // On any stream that the graph is launched on.
-        let (semaphore, gate) = (Arc::new(imported()), Gate::on(&other));
-        let mut executable = signalling(context, &semaphore);
-        executable.launch(&other).expect("it can be launched");
+/// A semaphore dropped while streams and graphs use it ends after them.
+#[driver_test(with_context)]
+fn dropped_semaphore_outlives_its_uses(context: &Context) -> TestResult {
+    let stream = context.stream()?;
+    let other = context.stream()?;
+    let semaphore = imported(context)?;
+    let gate = Gate::on(&stream);
+    semaphore.signal(&stream, 7)?;
+    assert_outlives_work(&stream, semaphore, gate);
+    let semaphore = imported(context)?;
+    let gate = Gate::on(&other);
+    semaphore.signal(&stream, 7)?;
+    semaphore.wait(&other, 8)?;
+    assert_eq!(calls(), ["import", "signal", "wait"]);
+    assert_outlives_work(&other, semaphore, gate);
+    // On any stream that the graph is launched on.
+    let semaphore = Arc::new(imported(context)?);
+    let gate = Gate::on(&other);
+    let mut executable = signalling(context, &semaphore)?;
+    executable.launch(&other)?;
+    assert_outlives_work(&other, (semaphore, executable), gate);
+    Ok(())
+}
+
+/// A semaphore of a graph dropped during a capture outlives its launches and keeps the capture valid.
+#[driver_test(with_context)]
+fn graph_semaphore_dropped_in_a_capture_survives(context: &Context) -> TestResult {
+    let stream = context.stream()?;
+    let other = context.stream()?;
+    let semaphore = Arc::new(imported(context)?);
+    let mut executable = signalling(context, &semaphore)?;
+    executable.launch(&stream)?;
+    let gate = Gate::on(&other);
+    executable.launch(&other)?;
+    Graph::capture(context, |_| {
+        assert_eq!(calls(), ["import"]);
         assert_outlives_work(&other, (semaphore, executable), gate);
-    });
+        Ok::<_, Error>(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn semaphore_of_a_graph_dropped_during_a_capture_outlives_its_launches_and_keeps_the_capture_valid()
-{
-    with_context(|context| {
-        let (stream, other) = (
-            context.stream().expect("a stream"),
-            context.stream().expect("a stream"),
-        );
-        let semaphore = Arc::new(imported(context));
-        let mut executable = signalling(context, &semaphore);
-        executable.launch(&stream).expect("it can be launched");
-        let gate = Gate::on(&other);
-        executable.launch(&other).expect("it can be launched");
-        Graph::capture(context, |_| {
-            assert_eq!(calls(), ["import"]);
-            assert_outlives_work(&other, (semaphore, executable), gate);
-            Ok::<_, Error>(())
-        })
-        .expect("the capture is unchanged");
-    });
+/// A semaphore set later on a node outlives the launches of its executable.
+#[driver_test(with_context)]
+fn replaced_node_semaphore_outlives_its_launches(context: &Context) -> TestResult {
+    let stream = context.stream()?;
+    let first = Arc::new(imported(context)?);
+    let second = Arc::new(imported(context)?);
+    let mut graph = Graph::new(context)?;
+    let node = graph.add_semaphore_signal(&[], &[first.for_graph(7)])?;
+    let mut executable = graph.instantiate()?;
+    executable.set_semaphore_signal(node, &[second.for_graph(8)])?;
+    drop((graph, calls()));
+    let gate = Gate::on(&stream);
+    executable.launch(&stream)?;
+    drop(executable);
+    assert_outlives_work(&stream, second, gate);
+    drop(first);
+    assert_eq!(calls(), ["destroy"]);
+    Ok(())
 }
 
-#[test]
-fn semaphore_set_later_on_a_node_outlives_the_launches_of_its_executable() {
-    with_context(|context| {
-        let stream = context.stream().expect("a stream");
-        let (first, second) = (Arc::new(imported(context)), Arc::new(imported(context)));
-        let mut graph = Graph::new(context).expect("a graph can be created");
-        let node = graph
-            .add_semaphore_signal(&[], &[first.for_graph(7)])
-            .expect("a node can be added");
-        let mut executable = graph.instantiate().expect("it can be instantiated");
-        executable
-            .set_semaphore_signal(node, &[second.for_graph(8)])
-            .expect("the node can be changed");
-        drop((graph, calls()));
-        let gate = Gate::on(&stream);
-        executable.launch(&stream).expect("it can be launched");
-        drop(executable);
-        assert_outlives_work(&stream, second, gate);
-        drop(first);
-        assert_eq!(calls(), ["destroy"]);
-    });
-}
-
-fn imported(context: &Context) -> ExternalSemaphore {
+fn imported(context: &Context) -> TestResult<ExternalSemaphore> {
     let semaphore =
-        ExternalSemaphore::import_fd(context, descriptor(), ExternalSemaphoreKind::Timeline);
-    semaphore.expect("it is imported")
+        ExternalSemaphore::import_fd(context, descriptor()?, ExternalSemaphoreKind::Timeline);
+    Ok(semaphore?)
 }
 
 /// Returns an executable graph that signals the semaphore.
-fn signalling(context: &Context, semaphore: &Arc<ExternalSemaphore>) -> GraphExec {
-    let mut graph = Graph::new(context).expect("a graph can be created");
-    graph
-        .add_semaphore_signal(&[], &[semaphore.for_graph(7)])
-        .expect("a node can be added");
-    graph.instantiate().expect("it can be instantiated")
+fn signalling(context: &Context, semaphore: &Arc<ExternalSemaphore>) -> TestResult<GraphExec> {
+    let mut graph = Graph::new(context)?;
+    graph.add_semaphore_signal(&[], &[semaphore.for_graph(7)])?;
+    Ok(graph.instantiate()?)
 }

@@ -4,7 +4,7 @@ use bytemuck::Pod;
 use curium_driver::Stream;
 use curium_fft::{Complex, Complex64, Embedding, Plan, Real, Shape};
 use curium_memory::DeviceBuffer;
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test};
 use fastrand::Rng;
 
 use super::plan;
@@ -49,7 +49,9 @@ impl Side {
         let mut positions = Vec::new();
         for batch in 0..batches {
             for element in 0..lengths.iter().product() {
-                let (mut rest, mut position, mut step) = (element, 0, stride);
+                let mut rest = element;
+                let mut position = 0;
+                let mut step = stride;
                 for dimension in (0..RANK).rev() {
                     position += rest % lengths[dimension] * step;
                     rest /= lengths[dimension];
@@ -204,11 +206,9 @@ impl<const RANK: usize> Case<'_, RANK> {
         format!("{} {shape:?}", std::any::type_name::<R>())
     }
 
-    fn complex<R: Tested>(&mut self) {
-        let (input, output) = (
-            Side::new(self.random, self.lengths, self.batches),
-            Side::new(self.random, self.lengths, self.batches),
-        );
+    fn complex<R: Tested>(&mut self) -> TestResult {
+        let input = Side::new(self.random, self.lengths, self.batches);
+        let output = Side::new(self.random, self.lengths, self.batches);
         let shape = Shape::new(self.lengths).with_batches(self.batches);
         let shape = shape
             .with_input(input.embedding.clone())
@@ -221,24 +221,24 @@ impl<const RANK: usize> Case<'_, RANK> {
         let data = self.data(self.lengths.iter().product());
         let zero = Complex::new(R::narrow(0.0), R::narrow(0.0));
         let between = Complex::new(R::narrow(77.0), R::narrow(-77.0));
-        let from = DeviceBuffer::from_slice(self.stream, &input.scatter(&narrow::<R>(&data), zero))
-            .expect("memory");
+        let from =
+            DeviceBuffer::from_slice(self.stream, &input.scatter(&narrow::<R>(&data), zero))?;
         for sign in [-1.0, 1.0] {
-            let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; output.memory])
-                .expect("memory suffices");
+            let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; output.memory])?;
             let called = if sign < 0.0 {
                 plan.forward(&from, &mut to)
             } else {
                 plan.inverse(&from, &mut to)
             };
-            called.expect("the memory fits");
-            let found = output.gather(&to.to_vec().expect("it can be read"), between);
+            called?;
+            let found = output.gather(&to.to_vec()?, between);
             assert_near::<R>(
                 &widen(&found),
                 &self.expected(sign, &data),
                 &self.context::<R>(&shape),
             );
         }
+        Ok(())
     }
 
     fn in_place<R: Tested>(&mut self) {
@@ -259,7 +259,7 @@ impl<const RANK: usize> Case<'_, RANK> {
     }
 
     /// Transforms real data forward, and back.
-    fn real<R: Tested>(&mut self) {
+    fn real<R: Tested>(&mut self) -> TestResult {
         let mut half_lengths = self.lengths;
         half_lengths[RANK - 1] = self.lengths[RANK - 1] / 2 + 1;
         let real = Side::new(self.random, self.lengths, self.batches);
@@ -279,15 +279,11 @@ impl<const RANK: usize> Case<'_, RANK> {
             .with_output(complex.embedding.clone());
         let mut plan_forward: Plan<R, Complex<R>> = plan(self.stream, &forward);
         let numbers: Vec<R> = data.iter().map(|number| R::narrow(number.re)).collect();
-        let from = DeviceBuffer::from_slice(self.stream, &real.scatter(&numbers, R::narrow(0.0)))
-            .expect("memory");
+        let from = DeviceBuffer::from_slice(self.stream, &real.scatter(&numbers, R::narrow(0.0)))?;
         let between = Complex::new(R::narrow(77.0), R::narrow(-77.0));
-        let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; complex.memory])
-            .expect("memory suffices");
-        plan_forward
-            .forward(&from, &mut to)
-            .expect("the memory fits");
-        let found = complex.gather(&to.to_vec().expect("it can be read"), between);
+        let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; complex.memory])?;
+        plan_forward.forward(&from, &mut to)?;
+        let found = complex.gather(&to.to_vec()?, between);
         assert_near::<R>(&widen(&found), &spectrum, &self.context::<R>(&forward));
 
         let inverse = shape
@@ -296,28 +292,24 @@ impl<const RANK: usize> Case<'_, RANK> {
         let mut plan_inverse: Plan<Complex<R>, R> = plan(self.stream, &inverse);
         let zero = Complex::new(R::narrow(0.0), R::narrow(0.0));
         let memory = complex.scatter(&narrow::<R>(&spectrum), zero);
-        let mut from = DeviceBuffer::from_slice(self.stream, &memory).expect("memory suffices");
+        let mut from = DeviceBuffer::from_slice(self.stream, &memory)?;
         let between = R::narrow(77.0);
-        let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; real.memory])
-            .expect("memory suffices");
-        plan_inverse
-            .inverse(&mut from, &mut to)
-            .expect("the memory fits");
-        let found = real.gather(&to.to_vec().expect("it can be read"), between);
+        let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; real.memory])?;
+        plan_inverse.inverse(&mut from, &mut to)?;
+        let found = real.gather(&to.to_vec()?, between);
         let found: Vec<_> = found
             .into_iter()
             .map(|number| Complex64::from(number.widen()))
             .collect();
         let expected: Vec<_> = data.iter().map(|number| number * len as f64).collect();
         assert_near::<R>(&found, &expected, &self.context::<R>(&inverse));
+        Ok(())
     }
 
     /// Transforms real data forward and back in place, with padded rows.
-    fn real_in_place<R: Tested>(&mut self) {
-        let (row, len) = (
-            self.lengths[RANK - 1],
-            self.lengths.iter().product::<usize>(),
-        );
+    fn real_in_place<R: Tested>(&mut self) -> TestResult {
+        let row = self.lengths[RANK - 1];
+        let len = self.lengths.iter().product::<usize>();
         let padded = row / 2 + 1;
         let data: Vec<_> = self
             .data(len)
@@ -335,19 +327,14 @@ impl<const RANK: usize> Case<'_, RANK> {
         let shape = Shape::new(self.lengths)
             .with_batches(self.batches)
             .in_place();
-        let mut buffer =
-            DeviceBuffer::from_slice(self.stream, &narrow::<R>(&rows)).expect("memory suffices");
+        let mut buffer = DeviceBuffer::from_slice(self.stream, &narrow::<R>(&rows))?;
         let mut forward: Plan<R, Complex<R>> = plan(self.stream, &shape);
-        forward
-            .forward_in_place(&mut buffer)
-            .expect("the memory fits");
-        let found = widen(&buffer.to_vec().expect("it can be read"));
+        forward.forward_in_place(&mut buffer)?;
+        let found = widen(&buffer.to_vec()?);
         assert_near::<R>(&found, &spectrum, &self.context::<R>(&shape));
         let mut inverse: Plan<Complex<R>, R> = plan(self.stream, &shape);
-        inverse
-            .inverse_in_place(&mut buffer)
-            .expect("the memory fits");
-        let found = widen(&buffer.to_vec().expect("it can be read"));
+        inverse.inverse_in_place(&mut buffer)?;
+        let found = widen(&buffer.to_vec()?);
         let reals = |row: &[Complex64]| -> Vec<Complex64> {
             let all = row.iter().flat_map(|pair| [pair.re, pair.im]);
             all.take(self.lengths[RANK - 1])
@@ -357,17 +344,24 @@ impl<const RANK: usize> Case<'_, RANK> {
         let found: Vec<_> = found.chunks_exact(padded).flat_map(reals).collect();
         let expected: Vec<_> = data.iter().map(|number| number * len as f64).collect();
         assert_near::<R>(&found, &expected, &self.context::<R>(&shape));
+        Ok(())
     }
 
-    fn every<R: Tested>(&mut self) {
-        self.complex::<R>();
+    fn every<R: Tested>(&mut self) -> TestResult {
+        self.complex::<R>()?;
         self.in_place::<R>();
-        self.real::<R>();
-        self.real_in_place::<R>();
+        self.real::<R>()?;
+        self.real_in_place::<R>()?;
+        Ok(())
     }
 }
 
-fn cases<const RANK: usize, R: Tested>(stream: &Stream, seed: u64, largest: usize, count: usize) {
+fn cases<const RANK: usize, R: Tested>(
+    stream: &Stream,
+    seed: u64,
+    largest: usize,
+    count: usize,
+) -> TestResult {
     let random = &mut Random(Rng::with_seed(seed));
     for _ in 0..count {
         let lengths = [(); RANK].map(|()| 1 + random.below(largest));
@@ -378,46 +372,44 @@ fn cases<const RANK: usize, R: Tested>(stream: &Stream, seed: u64, largest: usiz
             lengths,
             batches,
         }
-        .every::<R>();
+        .every::<R>()?;
     }
+    Ok(())
 }
 
-#[test]
-fn transforms_of_f32_agree_with_the_definition() {
-    on_driver(|test| {
-        let stream = test.stream();
-        cases::<1, f32>(&stream, 1, 50, 12);
-        cases::<2, f32>(&stream, 2, 9, 12);
-        cases::<3, f32>(&stream, 3, 6, 8);
-    });
+#[driver_test]
+fn f32_transforms_match_the_definition(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    cases::<1, f32>(&stream, 1, 50, 12)?;
+    cases::<2, f32>(&stream, 2, 9, 12)?;
+    cases::<3, f32>(&stream, 3, 6, 8)?;
+    Ok(())
 }
 
-#[test]
-fn transforms_of_f64_agree_with_the_definition() {
-    on_driver(|test| {
-        let stream = test.stream();
-        cases::<1, f64>(&stream, 4, 50, 12);
-        cases::<2, f64>(&stream, 5, 9, 12);
-        cases::<3, f64>(&stream, 6, 6, 8);
-    });
+#[driver_test]
+fn f64_transforms_match_the_definition(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    cases::<1, f64>(&stream, 4, 50, 12)?;
+    cases::<2, f64>(&stream, 5, 9, 12)?;
+    cases::<3, f64>(&stream, 6, 6, 8)?;
+    Ok(())
 }
 
-#[test]
-fn transforms_of_f16_agree_with_the_definition() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let random = &mut Random(Rng::with_seed(7));
-        for lengths in [[8, 4], [16, 2], [4, 32]] {
-            let mut case = Case {
-                random,
-                stream: &stream,
-                lengths,
-                batches: 2,
-            };
-            // cuFFT has no strides for real numbers of 16 bits.
-            case.complex::<half::f16>();
-            case.in_place::<half::f16>();
-            case.real_in_place::<half::f16>();
-        }
-    });
+#[driver_test]
+fn f16_transforms_match_the_definition(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let random = &mut Random(Rng::with_seed(7));
+    for lengths in [[8, 4], [16, 2], [4, 32]] {
+        let mut case = Case {
+            random,
+            stream: &stream,
+            lengths,
+            batches: 2,
+        };
+        // cuFFT has no strides for real numbers of 16 bits.
+        case.complex::<half::f16>()?;
+        case.in_place::<half::f16>();
+        case.real_in_place::<half::f16>()?;
+    }
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! Conditional nodes with values set by kernels. The driver defines the function that they call.
 
 use curium_driver::{Condition, ConditionalKind, Function, Kernel, LaunchConfig, Library};
-use curium_sim::{Config, Fault};
+use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, on_simulator};
+use curium_tests::{TestDriver, TestResult, simulator_test};
 
 use super::{LEN, add_fill, graph, run, words, zeroes};
 
@@ -38,103 +38,90 @@ const COUNT: &str = "
 
 type Count = (&'static mut [u32], u32, Condition);
 
-fn count(test: &TestDriver) -> Kernel<Count> {
-    let library = Library::from_ptx(test.driver(), COUNT)
-        .expect("the driver defines the function that the kernel calls");
-    library.kernel("count").expect("the library has the kernel")
+fn count(test: &TestDriver) -> TestResult<Kernel<Count>> {
+    let library = Library::from_ptx(test.driver(), COUNT)?;
+    Ok(library.kernel("count")?)
 }
 
-#[test]
-fn while_loop_ends_when_a_kernel_clears_its_condition() {
-    on_simulator(Config::new(), |test, _| {
-        let (count, buffer) = (count(test), zeroes(test));
+#[simulator_test]
+fn while_loop_ends_when_a_kernel_clears_its_condition(
+    test: &TestDriver,
+    _: &Simulator,
+) -> TestResult {
+    let count = count(test)?;
+    let buffer = zeroes(test);
+    let mut graph = graph(test);
+    let condition = graph.condition(Some(1))?;
+    let mut node = graph.add_conditional(&[], condition, ConditionalKind::While)?;
+    let arguments = (buffer.as_pointer(), 5, condition);
+    // SAFETY: `count` writes one word, which the buffer has and which outlives the launches.
+    let body =
+        unsafe { node.bodies[0].add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }?;
+    let mut exec = graph.instantiate()?;
+    run(test, &mut exec)?;
+    assert_eq!(words(&buffer)[0], 5);
+    // The value is reset at each launch, so that the body runs at least once.
+    drop(exec);
+    let mut again = graph.instantiate()?;
+    // SAFETY: as above, with a higher limit.
+    unsafe { again.set_kernel(&body, (buffer.as_pointer(), 8, condition)) }?;
+    run(test, &mut again)?;
+    assert_eq!(words(&buffer)[0], 8);
+    Ok(())
+}
+
+#[simulator_test]
+fn kernel_selects_the_conditional_branch(test: &TestDriver, _: &Simulator) -> TestResult {
+    let count = count(test)?;
+    for (end, expected) in [(1, [0, 1]), (2, [1, 0])] {
+        let word = zeroes(test);
+        let taken = [zeroes(test), zeroes(test)];
         let mut graph = graph(test);
-        let condition = graph
-            .condition(Some(1))
-            .expect("a condition can be created");
-        let mut node = graph
-            .add_conditional(&[], condition, ConditionalKind::While)
-            .expect("the node can be added");
-        let arguments = (buffer.as_pointer(), 5, condition);
-        // SAFETY: `count` writes one word, which the buffer has and which outlives the launches.
-        let body =
-            unsafe { node.bodies[0].add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }
-                .expect("it fits");
-        let mut exec = graph.instantiate().expect("the graph is valid");
-        run(test, &mut exec);
-        assert_eq!(words(&buffer)[0], 5);
-        // The value is reset at each launch, so that the body runs at least once.
-        drop(exec);
-        let mut again = graph.instantiate().expect("the graph is valid");
-        // SAFETY: as above, with a higher limit.
-        unsafe { again.set_kernel(&body, (buffer.as_pointer(), 8, condition)) }.expect("it fits");
-        run(test, &mut again);
-        assert_eq!(words(&buffer)[0], 8);
-    });
-}
-
-#[test]
-fn kernel_selects_the_branch_of_a_conditional_node() {
-    on_simulator(Config::new(), |test, _| {
-        let count = count(test);
-        for (end, expected) in [(1, [0, 1]), (2, [1, 0])] {
-            let (word, taken) = (zeroes(test), [zeroes(test), zeroes(test)]);
-            let mut graph = graph(test);
-            let condition = graph.condition(None).expect("a condition can be created");
-            let arguments = (word.as_pointer(), end, condition);
-            // SAFETY: `count` writes one word, which the buffer has and which outlives the launch.
-            let first =
-                unsafe { graph.add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }
-                    .expect("it fits");
-            let node = graph.add_conditional(&[*first], condition, ConditionalKind::IfElse);
-            let mut node = node.expect("the node can be added");
-            for (body, buffer) in node.bodies.iter_mut().zip(&taken) {
-                add_fill(body, &[], buffer, 1);
-            }
-            run(test, &mut graph.instantiate().expect("the graph is valid"));
-            assert_eq!(
-                taken.map(|buffer| words(&buffer)),
-                expected.map(|value| vec![value; LEN]),
-                "up to {end}"
-            );
+        let condition = graph.condition(None)?;
+        let arguments = (word.as_pointer(), end, condition);
+        // SAFETY: `count` writes one word, which the buffer has and which outlives the launch.
+        let first = unsafe { graph.add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }?;
+        let node = graph.add_conditional(&[*first], condition, ConditionalKind::IfElse);
+        let mut node = node?;
+        for (body, buffer) in node.bodies.iter_mut().zip(&taken) {
+            add_fill(body, &[], buffer, 1)?;
         }
-    });
+        run(test, &mut graph.instantiate()?)?;
+        assert_eq!(
+            taken.map(|buffer| words(&buffer)),
+            expected.map(|value| vec![value; LEN]),
+            "up to {end}"
+        );
+    }
+    Ok(())
 }
 
-#[test]
-fn condition_whose_handle_is_0_is_valid_and_only_the_result_is_an_error() {
-    on_simulator(Config::new(), |test, simulator| {
-        let (mut graph, create) = (
-            graph(test),
-            Fault::on(Function::cuGraphConditionalHandleCreate),
-        );
-        simulator.inject(create.creates_nothing());
-        assert_eq!(
-            graph
-                .condition(Some(1))
-                .expect("the driver reports success")
-                .as_raw(),
-            0
-        );
-        simulator.inject(create.returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
-        let error = graph
-            .condition(Some(1))
-            .expect_err("the driver reports an error");
-        assert_eq!(
-            error.code(),
-            Some(CUresult::CUDA_ERROR_NOT_SUPPORTED),
-            "{error}"
-        );
-    });
+/// A condition whose handle is 0 is valid and only the result is an error.
+#[simulator_test]
+fn condition_handle_zero_is_valid(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let mut graph = graph(test);
+    let create = Fault::on(Function::cuGraphConditionalHandleCreate);
+    simulator.inject(create.creates_nothing());
+    assert_eq!(graph.condition(Some(1))?.as_raw(), 0);
+    simulator.inject(create.returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+    let error = graph
+        .condition(Some(1))
+        .expect_err("the driver reports an error");
+    assert_eq!(
+        error.code(),
+        Some(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        "{error}"
+    );
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::ConditionalKind;
 
     use crate::graph::operations::graph;
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Graph::condition", |fixture| {
             let mut graph = graph(fixture)?;
             made((graph.condition(Some(1))?, graph))
@@ -146,4 +133,6 @@ pub(crate) mod operations {
             made((node, graph))
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use curium_driver::{Event, EventFlags, Function, Graph, Library, UserObject};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
-use curium_tests::{Gate, kernels, on_driver, on_simulator};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, kernels, on_simulator};
 
 use super::{LEN, add_fill, add_kernel, fill, graph, run, words, zeroes};
 
@@ -21,196 +21,182 @@ pub(crate) fn await_last<T>(value: &Arc<T>) {
     assert_eq!(Arc::strong_count(value), 1, "the value is still referenced");
 }
 
-#[test]
-fn replay_needs_nothing_but_the_executable() {
-    on_driver(|test| {
-        let (buffer, count) = (zeroes(test), Arc::new(AtomicU32::new(0)));
-        let mut exec = {
-            let context = test.context();
-            let library =
-                Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-            let kernel = library.kernel("fill").expect("the library has the kernel");
-            let event = Event::new(&context, EventFlags::empty()).expect("it can be created");
-            let mut graph = Graph::new(&context).expect("a graph can be created");
-            let node = add_kernel(&mut graph, &[], &kernel, &buffer, 7);
-            let recorded = graph
-                .add_event_record(&[*node], &event)
-                .expect("the node can be added");
-            let counter = Arc::clone(&count);
-            let counted = graph.add_host(&[*recorded], move || {
-                counter.fetch_add(1, Ordering::Relaxed);
-            });
-            counted.expect("the node can be added");
-            graph.instantiate().expect("the graph is valid")
-        };
-        for launches in 1..=3 {
-            run(test, &mut exec);
-            assert_eq!(
-                (words(&buffer), count.load(Ordering::Relaxed)),
-                (vec![7; LEN], launches)
-            );
-        }
-        drop(exec);
-        await_last(&count);
-    });
-}
-
-#[test]
-fn executable_keeps_the_changes_of_its_nodes() {
-    on_driver(|test| {
-        let (kernel, buffer) = (fill(test), zeroes(test));
-        let [mut first, mut second] = [(); 2].map(|()| graph(test));
-        let node = add_kernel(&mut first, &[], &kernel, &buffer, 1);
-        let mut exec = first.instantiate().expect("the graph is valid");
-        {
-            let other = fill(test);
-            let arguments = (buffer.as_pointer(), 2, LEN as u32);
-            // SAFETY: `fill` writes exactly the words of the buffer.
-            unsafe { exec.set_kernel_with(&node, &other, node.config(), arguments) }
-                .expect("it fits");
-        }
-        run(test, &mut exec);
-        assert_eq!(words(&buffer), [2; LEN]);
-        add_kernel(&mut second, &[], &fill(test), &buffer, 3);
-        assert!(exec.update(&second).expect("it can be updated").is_done());
-        drop((first, second, node, kernel));
-        run(test, &mut exec);
-        assert_eq!(words(&buffer), [3; LEN]);
-    });
-}
-
-#[test]
-fn kernel_of_a_node_that_was_removed_stays_for_the_executable() {
-    on_driver(|test| {
-        let buffer = zeroes(test);
-        let mut graph = graph(test);
-        let node = add_kernel(&mut graph, &[], &fill(test), &buffer, 4);
-        let mut exec = graph.instantiate().expect("the graph is valid");
-        graph.remove(*node).expect("a kernel can be removed");
-        drop(node);
-        run(test, &mut exec);
-        assert_eq!(words(&buffer), [4; LEN]);
-    });
-}
-
-#[test]
-fn child_keeps_its_kernel_alive_after_the_handle_is_dropped() {
-    on_driver(|test| {
-        let buffer = zeroes(test);
-        let mut parent = graph(test);
-        {
-            let mut child = graph(test);
-            add_kernel(&mut child, &[], &fill(test), &buffer, 5);
-            parent
-                .add_child(&[], &child)
-                .expect("the node can be added");
-        }
-        let mut exec = parent
-            .try_clone()
-            .and_then(|clone| clone.instantiate())
-            .expect("the graph is valid");
-        drop(parent);
-        run(test, &mut exec);
-        assert_eq!(words(&buffer), [5; LEN]);
-    });
-}
-
-#[test]
-fn executable_that_is_dropped_while_it_runs_ends_its_launch() {
-    on_driver(|test| {
-        let (buffer, stream, count) = (zeroes(test), test.stream(), Arc::new(AtomicU32::new(0)));
-        let mut graph = graph(test);
-        let filled = add_fill(&mut graph, &[], &buffer, 6);
+#[driver_test]
+fn replay_needs_nothing_but_the_executable(test: &TestDriver) -> TestResult {
+    let buffer = zeroes(test);
+    let count = Arc::new(AtomicU32::new(0));
+    let mut exec = {
+        let context = test.context();
+        let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+        let kernel = library.kernel("fill")?;
+        let event = Event::new(&context, EventFlags::empty())?;
+        let mut graph = Graph::new(&context)?;
+        let node = add_kernel(&mut graph, &[], &kernel, &buffer, 7);
+        let recorded = graph.add_event_record(&[*node], &event)?;
         let counter = Arc::clone(&count);
-        let counted = graph.add_host(&[*filled], move || {
+        let counted = graph.add_host(&[*recorded], move || {
             counter.fetch_add(1, Ordering::Relaxed);
         });
-        counted.expect("the node can be added");
-        let gate = Gate::on(&stream);
-        let mut exec = graph.instantiate().expect("the graph is valid");
-        exec.launch(&stream).expect("it can be launched");
-        drop((exec, graph));
-        gate.open();
-        stream.synchronize().expect("it runs");
+        counted?;
+        graph.instantiate()?
+    };
+    for launches in 1..=3 {
+        run(test, &mut exec)?;
         assert_eq!(
             (words(&buffer), count.load(Ordering::Relaxed)),
-            (vec![6; LEN], 1)
+            (vec![7; LEN], launches)
         );
-        await_last(&count);
-    });
+    }
+    drop(exec);
+    await_last(&count);
+    Ok(())
 }
 
-#[test]
-fn closure_lives_until_its_node_and_every_executable_are_dropped() {
-    on_driver(|test| {
-        let [first, second] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
-        let mut graph = graph(test);
-        let counter = Arc::clone(&first);
-        let node = graph.add_host(&[], move || {
-            counter.fetch_add(1, Ordering::Relaxed);
-        });
-        let node = node.expect("the node can be added");
-        let mut exec = graph.instantiate().expect("the graph is valid");
-        let counter = Arc::clone(&second);
-        graph
-            .set_host(node, move || {
-                counter.fetch_add(1, Ordering::Relaxed);
-            })
-            .expect("the node is there");
-        run(test, &mut exec);
-        run(test, &mut graph.instantiate().expect("the graph is valid"));
-        assert_eq!(
-            [&first, &second].map(|count| count.load(Ordering::Relaxed)),
-            [1, 1]
-        );
-        drop(exec);
-        await_last(&first);
-        graph.remove(*node).expect("a host node can be removed");
-        await_last(&second);
-    });
+#[driver_test]
+fn executable_keeps_node_changes(test: &TestDriver) -> TestResult {
+    let kernel = fill(test)?;
+    let buffer = zeroes(test);
+    let [mut first, mut second] = [(); 2].map(|()| graph(test));
+    let node = add_kernel(&mut first, &[], &kernel, &buffer, 1);
+    let mut exec = first.instantiate()?;
+    {
+        let other = fill(test)?;
+        let arguments = (buffer.as_pointer(), 2, LEN as u32);
+        // SAFETY: `fill` writes exactly the words of the buffer.
+        unsafe { exec.set_kernel_with(&node, &other, node.config(), arguments) }?;
+    }
+    run(test, &mut exec)?;
+    assert_eq!(words(&buffer), [2; LEN]);
+    add_kernel(&mut second, &[], &fill(test)?, &buffer, 3);
+    assert!(exec.update(&second)?.is_done());
+    drop((first, second, node, kernel));
+    run(test, &mut exec)?;
+    assert_eq!(words(&buffer), [3; LEN]);
+    Ok(())
 }
 
-#[test]
-fn user_object_ends_with_the_last_that_retains_it() {
-    on_driver(|test| {
-        let value = Arc::new(());
-        let mut graph = graph(test);
-        let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be created");
-        graph
-            .retain_object(&object)
-            .expect("the graph belongs to the driver");
-        graph.retain_object(&object).expect("twice is once more");
-        graph.release_object(&object).expect("the graph retains it");
-        let clone = graph.try_clone().expect("it can be cloned");
-        let exec = graph.instantiate().expect("the graph is valid");
-        drop((object, graph));
-        assert_eq!(Arc::strong_count(&value), 2);
-        drop(clone);
-        assert_eq!(Arc::strong_count(&value), 2);
-        drop(exec);
-        await_last(&value);
-    });
+/// A kernel of a node that was removed stays for the executable.
+#[driver_test]
+fn executable_keeps_a_removed_nodes_kernel(test: &TestDriver) -> TestResult {
+    let buffer = zeroes(test);
+    let mut graph = graph(test);
+    let node = add_kernel(&mut graph, &[], &fill(test)?, &buffer, 4);
+    let mut exec = graph.instantiate()?;
+    graph.remove(*node)?;
+    drop(node);
+    run(test, &mut exec)?;
+    assert_eq!(words(&buffer), [4; LEN]);
+    Ok(())
 }
 
-#[test]
-fn object_that_a_graph_does_not_retain_cannot_be_released() {
-    on_driver(|test| {
-        let mut graph = graph(test);
-        let value = Arc::new(());
-        let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be created");
-        assert_not_retained(&mut graph, &object);
-        graph
-            .retain_object(&object)
-            .expect("the graph belongs to the driver");
-        let mut clone = graph.try_clone().expect("it can be cloned");
-        for graph in [&mut graph, &mut clone] {
-            graph.release_object(&object).expect("it is retained once");
-            assert_not_retained(graph, &object);
-        }
-        assert_eq!(Arc::strong_count(&value), 2, "the handle keeps it");
-        drop(object);
-        await_last(&value);
+/// A child keeps its kernel alive after the handle is dropped.
+#[driver_test]
+fn child_keeps_its_kernel_alive(test: &TestDriver) -> TestResult {
+    let buffer = zeroes(test);
+    let mut parent = graph(test);
+    {
+        let mut child = graph(test);
+        add_kernel(&mut child, &[], &fill(test)?, &buffer, 5);
+        parent.add_child(&[], &child)?;
+    }
+    let mut exec = parent.try_clone().and_then(|clone| clone.instantiate())?;
+    drop(parent);
+    run(test, &mut exec)?;
+    assert_eq!(words(&buffer), [5; LEN]);
+    Ok(())
+}
+
+/// An executable that is dropped while it runs ends its launch.
+#[driver_test]
+fn running_executable_is_dropped_after_its_launch(test: &TestDriver) -> TestResult {
+    let buffer = zeroes(test);
+    let stream = test.stream();
+    let count = Arc::new(AtomicU32::new(0));
+    let mut graph = graph(test);
+    let filled = add_fill(&mut graph, &[], &buffer, 6)?;
+    let counter = Arc::clone(&count);
+    let counted = graph.add_host(&[*filled], move || {
+        counter.fetch_add(1, Ordering::Relaxed);
     });
+    counted?;
+    let gate = Gate::on(&stream);
+    let mut exec = graph.instantiate()?;
+    exec.launch(&stream)?;
+    drop((exec, graph));
+    gate.open();
+    stream.synchronize()?;
+    assert_eq!(
+        (words(&buffer), count.load(Ordering::Relaxed)),
+        (vec![6; LEN], 1)
+    );
+    await_last(&count);
+    Ok(())
+}
+
+/// A closure lives until its node and every executable are dropped.
+#[driver_test]
+fn closure_lives_until_its_last_owner_drops(test: &TestDriver) -> TestResult {
+    let [first, second] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+    let mut graph = graph(test);
+    let counter = Arc::clone(&first);
+    let node = graph.add_host(&[], move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+    });
+    let node = node?;
+    let mut exec = graph.instantiate()?;
+    let counter = Arc::clone(&second);
+    graph.set_host(node, move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+    })?;
+    run(test, &mut exec)?;
+    run(test, &mut graph.instantiate()?)?;
+    assert_eq!(
+        [&first, &second].map(|count| count.load(Ordering::Relaxed)),
+        [1, 1]
+    );
+    drop(exec);
+    await_last(&first);
+    graph.remove(*node)?;
+    await_last(&second);
+    Ok(())
+}
+
+#[driver_test]
+fn user_object_ends_with_the_last_that_retains_it(test: &TestDriver) -> TestResult {
+    let value = Arc::new(());
+    let mut graph = graph(test);
+    let object = UserObject::new(test.driver(), Arc::clone(&value))?;
+    graph.retain_object(&object)?;
+    graph.retain_object(&object)?;
+    graph.release_object(&object)?;
+    let clone = graph.try_clone()?;
+    let exec = graph.instantiate()?;
+    drop((object, graph));
+    assert_eq!(Arc::strong_count(&value), 2);
+    drop(clone);
+    assert_eq!(Arc::strong_count(&value), 2);
+    drop(exec);
+    await_last(&value);
+    Ok(())
+}
+
+/// An object that a graph does not retain cannot be released.
+#[driver_test]
+fn unretained_user_object_is_not_released(test: &TestDriver) -> TestResult {
+    let mut graph = graph(test);
+    let value = Arc::new(());
+    let object = UserObject::new(test.driver(), Arc::clone(&value))?;
+    assert_not_retained(&mut graph, &object);
+    graph.retain_object(&object)?;
+    let mut clone = graph.try_clone()?;
+    for graph in [&mut graph, &mut clone] {
+        graph.release_object(&object)?;
+        assert_not_retained(graph, &object);
+    }
+    assert_eq!(Arc::strong_count(&value), 2, "the handle keeps it");
+    drop(object);
+    await_last(&value);
+    Ok(())
 }
 
 /// Asserts that releasing the object is an error before the driver is called, which would accept it.
@@ -225,46 +211,46 @@ fn assert_not_retained(graph: &mut Graph, object: &UserObject) {
     );
 }
 
-#[test]
-fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it() {
-    on_driver(|test| {
-        let (stream, counts) = (test.stream(), [(); 3].map(|()| Arc::new(AtomicU32::new(0))));
-        let closure = |index: usize| {
-            let count = Arc::clone(&counts[index]);
-            move || {
-                count.fetch_add(1, Ordering::Relaxed);
-            }
-        };
-        let mut graph = graph(test);
-        let node = graph
-            .add_host(&[], closure(0))
-            .expect("the node can be added");
-        let mut exec = graph.instantiate().expect("the graph is valid");
-        exec.set_host(node, closure(1)).expect("the node is there");
-        let gate = Gate::on(&stream);
-        exec.launch(&stream).expect("it can be launched");
-        exec.set_host(node, closure(2)).expect("the node is there");
-        exec.launch(&stream).expect("it can be launched");
-        drop(exec);
-        assert_eq!(
-            [1, 2].map(|index| Arc::strong_count(&counts[index])),
-            [2, 2],
-            "the launches are pending"
-        );
-        gate.open();
-        stream.synchronize().expect("it runs");
-        assert_eq!(
-            counts.each_ref().map(|count| count.load(Ordering::Relaxed)),
-            [0, 1, 1]
-        );
-        counts[1..].iter().for_each(await_last);
-        drop(graph);
-        await_last(&counts[0]);
-    });
+/// A closure that is set in an executable lives as long as launches that call it.
+#[driver_test]
+fn executable_closure_outlives_its_launches(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let counts = [(); 3].map(|()| Arc::new(AtomicU32::new(0)));
+    let closure = |index: usize| {
+        let count = Arc::clone(&counts[index]);
+        move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let mut graph = graph(test);
+    let node = graph.add_host(&[], closure(0))?;
+    let mut exec = graph.instantiate()?;
+    exec.set_host(node, closure(1))?;
+    let gate = Gate::on(&stream);
+    exec.launch(&stream)?;
+    exec.set_host(node, closure(2))?;
+    exec.launch(&stream)?;
+    drop(exec);
+    assert_eq!(
+        [1, 2].map(|index| Arc::strong_count(&counts[index])),
+        [2, 2],
+        "the launches are pending"
+    );
+    gate.open();
+    stream.synchronize()?;
+    assert_eq!(
+        counts.each_ref().map(|count| count.load(Ordering::Relaxed)),
+        [0, 1, 1]
+    );
+    counts[1..].iter().for_each(await_last);
+    drop(graph);
+    await_last(&counts[0]);
+    Ok(())
 }
 
+/// A closure of an executable outlives launches whose end is not known.
 #[test]
-fn closure_of_an_executable_outlives_launches_whose_end_is_not_known() {
+fn closure_outlives_unfinished_launches() -> TestResult {
     const CODE: CUresult = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
     let faults: [&[Fault]; 2] = [
         // The end of the launch can be queried at a later attempt only.
@@ -276,19 +262,19 @@ fn closure_of_an_executable_outlives_launches_whose_end_is_not_known() {
         ],
     ];
     for faults in faults {
-        on_simulator(Config::new(), |test, simulator| {
-            let (stream, is_called) = (test.stream(), Arc::new(AtomicU32::new(0)));
+        on_simulator(Config::new(), |test, simulator| -> TestResult {
+            let stream = test.stream();
+            let is_called = Arc::new(AtomicU32::new(0));
             let mut graph = graph(test);
-            let node = graph.add_host(&[], || {}).expect("the node can be added");
-            let mut exec = graph.instantiate().expect("the graph is valid");
+            let node = graph.add_host(&[], || {})?;
+            let mut exec = graph.instantiate()?;
             let closure = Dropped(Arc::clone(&is_called));
-            exec.set_host(node, move || closure.call())
-                .expect("the node is there");
+            exec.set_host(node, move || closure.call())?;
             let gate = Gate::on(&stream);
             faults.iter().for_each(|fault| simulator.inject(*fault));
             let launched = exec.launch(&stream);
             assert_eq!(launched.is_err(), faults.len() == 2);
-            exec.set_host(node, || {}).expect("the node is there");
+            exec.set_host(node, || {})?;
             thread::sleep(Duration::from_millis(50));
             assert_eq!(
                 is_called.load(Ordering::Relaxed),
@@ -296,7 +282,7 @@ fn closure_of_an_executable_outlives_launches_whose_end_is_not_known() {
                 "the closure lives until the launch has called it"
             );
             gate.open();
-            stream.synchronize().expect("it runs");
+            stream.synchronize()?;
             if faults.len() == 1 {
                 await_last(&is_called);
             }
@@ -306,8 +292,10 @@ fn closure_of_an_executable_outlives_launches_whose_end_is_not_known() {
                 "the launch has called the closure"
             );
             simulator.clear_faults();
-        });
+            Ok(())
+        })?;
     }
+    Ok(())
 }
 
 /// Counts 1 when it is called, and 2 when it is dropped.
@@ -325,42 +313,43 @@ impl Drop for Dropped {
     }
 }
 
-#[test]
-fn update_retains_the_closures_of_the_graph_and_releases_the_previous_ones() {
-    on_driver(|test| {
-        let counts = [(); 3].map(|()| Arc::new(AtomicU32::new(0)));
-        let [first, second, third] = counts.each_ref().map(|count| {
-            let (mut graph, count) = (graph(test), Arc::clone(count));
-            let node = graph.add_host(&[], move || {
-                count.fetch_add(1, Ordering::Relaxed);
-            });
-            node.expect("the node can be added");
-            graph
+/// A update retains the closures of the graph and releases the previous ones.
+#[driver_test]
+fn update_replaces_retained_closures(test: &TestDriver) -> TestResult {
+    let counts = [(); 3].map(|()| Arc::new(AtomicU32::new(0)));
+    let [first, second, third] = counts.each_ref().map(|count| {
+        let mut graph = graph(test);
+        let count = Arc::clone(count);
+        let node = graph.add_host(&[], move || {
+            count.fetch_add(1, Ordering::Relaxed);
         });
-        let mut exec = first.instantiate().expect("the graph is valid");
-        assert!(exec.update(&second).expect("it can be updated").is_done());
-        drop(second);
-        run(test, &mut exec);
-        assert!(exec.update(&third).expect("it can be updated").is_done());
-        drop(third);
-        await_last(&counts[1]);
-        run(test, &mut exec);
-        assert_eq!(
-            counts.each_ref().map(|count| count.load(Ordering::Relaxed)),
-            [0, 1, 1]
-        );
-        drop((exec, first));
-        counts.iter().for_each(await_last);
+        node.expect("the node can be added");
+        graph
     });
+    let mut exec = first.instantiate()?;
+    assert!(exec.update(&second)?.is_done());
+    drop(second);
+    run(test, &mut exec)?;
+    assert!(exec.update(&third)?.is_done());
+    drop(third);
+    await_last(&counts[1]);
+    run(test, &mut exec)?;
+    assert_eq!(
+        counts.each_ref().map(|count| count.load(Ordering::Relaxed)),
+        [0, 1, 1]
+    );
+    drop((exec, first));
+    counts.iter().for_each(await_last);
+    Ok(())
 }
 
 pub(crate) mod operations {
     use curium_driver::UserObject;
 
     use crate::graph::operations::graph;
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Graph::add_host", |fixture| {
             let mut graph = graph(fixture)?;
             made((graph.add_host(&[], || {})?, graph))
@@ -383,7 +372,8 @@ pub(crate) mod operations {
             made(graph)
         }),
         ("Graph::release_object", |fixture| {
-            let (mut graph, object) = (graph(fixture)?, UserObject::new(&fixture.driver, 3_u32)?);
+            let mut graph = graph(fixture)?;
+            let object = UserObject::new(&fixture.driver, 3_u32)?;
             graph.retain_object(&object)?;
             graph.release_object(&object)?;
             made(graph)
@@ -403,7 +393,9 @@ pub(crate) mod operations {
         ),
     ];
 
-    pub(crate) const SOLITARY: &[Operation] = &[("GraphExec::set_host", |fixture| {
+    inventory::submit! { Operations::Common(OPERATIONS) }
+
+    const SOLITARY: &[Operation] = &[("GraphExec::set_host", |fixture| {
         let mut graph = graph(fixture)?;
         let node = graph.add_host(&[], || {})?;
         let mut exec = graph.instantiate()?;
@@ -411,4 +403,6 @@ pub(crate) mod operations {
         exec.launch(&fixture.stream)?;
         made(fixture.stream.synchronize()?)
     })];
+
+    inventory::submit! { Operations::Solitary(SOLITARY) }
 }

@@ -2,216 +2,180 @@
 
 use curium_driver::{ConditionalKind, EdgeData, Graph};
 use curium_memory::DeviceBuffer;
-use curium_tests::{TestDriver, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test};
 
 use super::{LEN, run, words, zeroes};
 
 /// Returns the captured graph of a copy from `source` to `target`.
-fn copying(test: &TestDriver, target: &mut DeviceBuffer<u32>, source: &DeviceBuffer<u32>) -> Graph {
+fn copying(
+    test: &TestDriver,
+    target: &mut DeviceBuffer<u32>,
+    source: &DeviceBuffer<u32>,
+) -> TestResult<Graph> {
     let work = |scope: &curium_driver::CaptureScope| {
         target.as_slice_mut().copy_from_device_on(scope, source)
     };
-    Graph::capture(&test.context(), work).expect("a copy can be captured")
+    Ok(Graph::capture(&test.context(), work)?)
 }
 
-#[test]
-fn child_graphs_with_conflicting_accesses_are_ordered() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let first = DeviceBuffer::from_slice(&stream, &[7_u32; LEN]).expect("memory suffices");
-        let (mut middle, mut last) = (zeroes(test), zeroes(test));
-        let into_middle = copying(test, &mut middle, &first);
-        let into_last = copying(test, &mut last, &middle);
-        let mut graph = super::graph(test);
-        let begin = graph.add_empty(&[]).expect("a node can be added");
-        let write = graph
-            .add_child(&[begin], &into_middle)
-            .expect("the child can be added");
-        let read = graph
-            .add_child(&[begin], &into_last)
-            .expect("the child can be added");
-        let again = graph
-            .add_child(&[], &into_middle)
-            .expect("the child can be added");
-        let before = |node| {
-            graph
-                .dependencies(node)
-                .expect("it can be queried")
-                .into_iter()
-                .map(|(node, _)| node)
-        };
-        assert_eq!(before(*write).collect::<Vec<_>>(), [begin]);
+#[driver_test]
+fn child_graphs_with_conflicting_accesses_are_ordered(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let first = DeviceBuffer::from_slice(&stream, &[7_u32; LEN])?;
+    let mut middle = zeroes(test);
+    let mut last = zeroes(test);
+    let into_middle = copying(test, &mut middle, &first)?;
+    let into_last = copying(test, &mut last, &middle)?;
+    let mut graph = super::graph(test);
+    let begin = graph.add_empty(&[])?;
+    let write = graph.add_child(&[begin], &into_middle)?;
+    let read = graph.add_child(&[begin], &into_last)?;
+    let again = graph.add_child(&[], &into_middle)?;
+    let before =
+        |node| -> TestResult<_> { Ok(graph.dependencies(node)?.into_iter().map(|(node, _)| node)) };
+    assert_eq!(before(*write)?.collect::<Vec<_>>(), [begin]);
+    assert!(
+        before(*read)?.any(|node| node == *write),
+        "it reads what the first child writes"
+    );
+    assert!(
+        before(*again)?.any(|node| node == *read),
+        "it writes what the second child reads"
+    );
+    run(test, &mut graph.instantiate()?)?;
+    assert_eq!((words(&middle), words(&last)), (vec![7; LEN], vec![7; LEN]));
+    Ok(())
+}
+
+/// A children that only read the same memory are not ordered.
+#[driver_test]
+fn reading_children_are_not_ordered(test: &TestDriver) -> TestResult {
+    let source = zeroes(test);
+    let mut one = zeroes(test);
+    let mut other = zeroes(test);
+    let first = copying(test, &mut one, &source)?;
+    let second = copying(test, &mut other, &source)?;
+    let mut graph = super::graph(test);
+    graph.add_child(&[], &first)?;
+    graph.add_child(&[], &second)?;
+    assert_eq!(graph.roots()?.len(), 2);
+    Ok(())
+}
+
+/// A child that conflicts with unordered work of another part is refused.
+#[driver_test]
+fn conflicting_unordered_child_is_refused(test: &TestDriver) -> TestResult {
+    let source = zeroes(test);
+    let mut target = zeroes(test);
+    let writes = copying(test, &mut target, &source)?;
+    let mut graph = super::graph(test);
+    let condition = graph.condition(None)?;
+    let mut node = graph.add_conditional(&[], condition, ConditionalKind::If)?;
+    let unordered = graph.add_child(&[], &writes)?;
+    let error = node.bodies[0]
+        .add_child(&[], &writes)
+        .expect_err("the two would run concurrently")
+        .to_string();
+    assert!(error.contains("in another part of the graph"), "{error}");
+    assert!(node.bodies[0].nodes()?.is_empty());
+    graph.add_dependency(*unordered, node.node())?;
+    node.bodies[0].add_child(&[], &writes)?;
+    // Later work depends on the body, and does not run concurrently with it.
+    let last = graph.add_child(&[], &writes)?;
+    assert_eq!(graph.dependencies(*last)?, [(node.node(), EdgeData::new())]);
+    graph.add_empty(&[])?;
+    node.bodies[0]
+        .add_child(&[], &writes)
+        .expect_err("a node that is not ordered may be any work");
+    Ok(())
+}
+
+#[driver_test]
+fn conditional_bodies_share_memory(test: &TestDriver) -> TestResult {
+    let source = zeroes(test);
+    let mut target = zeroes(test);
+    let writes = copying(test, &mut target, &source)?;
+    let mut graph = super::graph(test);
+    let condition = graph.condition(Some(0))?;
+    let mut node = graph.add_conditional(&[], condition, ConditionalKind::IfElse)?;
+    for body in &mut node.bodies {
+        body.add_child(&[], &writes)?;
+    }
+    run(test, &mut graph.instantiate()?)?;
+    Ok(())
+}
+
+/// Edges of captured work that writes cannot be removed.
+#[driver_test]
+fn edges_between_captured_writes_are_permanent(test: &TestDriver) -> TestResult {
+    let first = zeroes(test);
+    let mut middle = zeroes(test);
+    let mut last = zeroes(test);
+    let mut graph = Graph::capture(&test.context(), |scope| {
+        middle.as_slice_mut().copy_from_device_on(scope, &first)?;
+        last.as_slice_mut().copy_from_device_on(scope, &middle)
+    })?;
+    let edges = graph.edges()?;
+    assert_eq!(edges.len(), 1);
+    let from = edges[0].from;
+    let to = edges[0].to;
+    for error in [
+        graph.remove_edge(from, to, EdgeData::new()),
+        graph.remove(from),
+    ]
+    .map(|result| result.expect_err("the order would be lost").to_string())
+    {
         assert!(
-            before(*read).any(|node| node == *write),
-            "it reads what the first child writes"
+            error.contains("captured work that writes memory"),
+            "{error}"
         );
-        assert!(
-            before(*again).any(|node| node == *read),
-            "it writes what the second child reads"
-        );
-        run(test, &mut graph.instantiate().expect("the graph is valid"));
-        assert_eq!((words(&middle), words(&last)), (vec![7; LEN], vec![7; LEN]));
-    });
+    }
+    assert_eq!(graph.edges()?.len(), 1);
+    run(test, &mut graph.instantiate()?)?;
+    Ok(())
 }
 
-#[test]
-fn children_that_only_read_the_same_memory_are_not_ordered() {
-    on_driver(|test| {
-        let (source, mut one, mut other) = (zeroes(test), zeroes(test), zeroes(test));
-        let (first, second) = (
-            copying(test, &mut one, &source),
-            copying(test, &mut other, &source),
-        );
-        let mut graph = super::graph(test);
-        graph
-            .add_child(&[], &first)
-            .expect("the child can be added");
-        graph
-            .add_child(&[], &second)
-            .expect("the child can be added");
-        assert_eq!(graph.roots().expect("it can be queried").len(), 2);
-    });
-}
-
-#[test]
-fn child_that_conflicts_with_unordered_work_of_another_part_is_refused() {
-    on_driver(|test| {
-        let (source, mut target) = (zeroes(test), zeroes(test));
-        let writes = copying(test, &mut target, &source);
-        let mut graph = super::graph(test);
-        let condition = graph.condition(None).expect("a condition can be created");
-        let mut node = graph
-            .add_conditional(&[], condition, ConditionalKind::If)
-            .expect("the node can be added");
-        let unordered = graph
-            .add_child(&[], &writes)
-            .expect("nothing conflicts with it");
-        let error = node.bodies[0]
-            .add_child(&[], &writes)
-            .expect_err("the two would run concurrently")
-            .to_string();
-        assert!(error.contains("in another part of the graph"), "{error}");
-        assert!(
-            node.bodies[0]
-                .nodes()
-                .expect("it can be queried")
-                .is_empty()
-        );
-        graph
-            .add_dependency(*unordered, node.node())
-            .expect("it can be added");
-        node.bodies[0]
-            .add_child(&[], &writes)
-            .expect("the two are ordered");
-        // Later work depends on the body, and does not run concurrently with it.
-        let last = graph
-            .add_child(&[], &writes)
-            .expect("it depends on the conditional node");
-        assert_eq!(
-            graph.dependencies(*last).expect("it can be queried"),
-            [(node.node(), EdgeData::new())]
-        );
-        graph.add_empty(&[]).expect("it fits");
-        node.bodies[0]
-            .add_child(&[], &writes)
-            .expect_err("a node that is not ordered may be any work");
-    });
-}
-
-#[test]
-fn bodies_of_one_conditional_node_use_the_same_memory() {
-    on_driver(|test| {
-        let (source, mut target) = (zeroes(test), zeroes(test));
-        let writes = copying(test, &mut target, &source);
-        let mut graph = super::graph(test);
-        let condition = graph
-            .condition(Some(0))
-            .expect("a condition can be created");
-        let mut node = graph
-            .add_conditional(&[], condition, ConditionalKind::IfElse)
-            .expect("the node can be added");
-        for body in &mut node.bodies {
-            body.add_child(&[], &writes)
-                .expect("only one of the bodies runs");
-        }
-        run(test, &mut graph.instantiate().expect("the graph is valid"));
-    });
-}
-
-#[test]
-fn edges_of_captured_work_that_writes_cannot_be_removed() {
-    on_driver(|test| {
-        let (first, mut middle, mut last) = (zeroes(test), zeroes(test), zeroes(test));
-        let mut graph = Graph::capture(&test.context(), |scope| {
-            middle.as_slice_mut().copy_from_device_on(scope, &first)?;
-            last.as_slice_mut().copy_from_device_on(scope, &middle)
-        })
-        .expect("copies can be captured");
-        let edges = graph.edges().expect("it can be queried");
-        assert_eq!(edges.len(), 1);
-        let (from, to) = (edges[0].from, edges[0].to);
-        for error in [
-            graph.remove_edge(from, to, EdgeData::new()),
-            graph.remove(from),
-        ]
-        .map(|result| result.expect_err("the order would be lost").to_string())
-        {
-            assert!(
-                error.contains("captured work that writes memory"),
-                "{error}"
-            );
-        }
-        assert_eq!(graph.edges().expect("it can be queried").len(), 1);
-        run(test, &mut graph.instantiate().expect("the graph is valid"));
-    });
-}
-
-#[test]
-fn child_with_a_new_conflict_does_not_replace_another() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let source = DeviceBuffer::from_slice(&stream, &[3_u32; LEN]).expect("memory suffices");
-        let (mut own, mut shared, mut unused) = (zeroes(test), zeroes(test), zeroes(test));
-        let (kept, writes) = (
-            copying(test, &mut own, &source),
-            copying(test, &mut shared, &source),
-        );
-        let (meets, apart) = (
-            copying(test, &mut shared, &unused),
-            copying(test, &mut unused, &source),
-        );
-        let mut graph = super::graph(test);
-        let node = graph.add_child(&[], &kept).expect("the child can be added");
-        graph
-            .add_child(&[], &writes)
-            .expect("the child can be added");
-        let mut exec = graph.instantiate().expect("the graph is valid");
-        let error = exec
-            .set_child(node, &meets)
-            .expect_err("the two are not ordered")
-            .to_string();
-        assert!(error.contains("the previous child does not"), "{error}");
-        exec.set_child(node, &apart)
-            .expect("nothing else uses that memory");
-        exec.set_child(node, &kept)
-            .expect("the first child is valid");
-        run(test, &mut exec);
-        assert_eq!(
-            (words(&own), words(&shared), words(&unused)),
-            (vec![3; LEN], vec![3; LEN], vec![0; LEN])
-        );
-    });
+#[driver_test]
+fn child_with_a_new_conflict_does_not_replace_another(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let source = DeviceBuffer::from_slice(&stream, &[3_u32; LEN])?;
+    let mut own = zeroes(test);
+    let mut shared = zeroes(test);
+    let mut unused = zeroes(test);
+    let kept = copying(test, &mut own, &source)?;
+    let writes = copying(test, &mut shared, &source)?;
+    let meets = copying(test, &mut shared, &unused)?;
+    let apart = copying(test, &mut unused, &source)?;
+    let mut graph = super::graph(test);
+    let node = graph.add_child(&[], &kept)?;
+    graph.add_child(&[], &writes)?;
+    let mut exec = graph.instantiate()?;
+    let error = exec
+        .set_child(node, &meets)
+        .expect_err("the two are not ordered")
+        .to_string();
+    assert!(error.contains("the previous child does not"), "{error}");
+    exec.set_child(node, &apart)?;
+    exec.set_child(node, &kept)?;
+    run(test, &mut exec)?;
+    assert_eq!(
+        (words(&own), words(&shared), words(&unused)),
+        (vec![3; LEN], vec![3; LEN], vec![0; LEN])
+    );
+    Ok(())
 }
 
 pub(crate) mod operations {
     use crate::graph::operations::with_child;
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         ("Graph::add_child", |fixture| made(with_child(fixture)?)),
         ("Graph::child", |fixture| {
             let (graph, node, _) = with_child(fixture)?;
             made((graph.child(node)?, graph))
         }),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

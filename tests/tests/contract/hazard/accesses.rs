@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use curium_driver::hazard::{AccessGuard, Accesses};
 use curium_driver::{Error, Graph, Stream};
-use curium_tests::{TestDriver, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
@@ -39,85 +39,82 @@ fn begins_at_home(accesses: &Accesses, stream: &Stream) -> [bool; 2] {
     })
 }
 
-#[test]
-fn access_that_the_graph_would_miss_is_refused_before_a_wait() {
-    on_driver(|test| {
-        let [own, other] = streams(test);
-        let (at_home, elsewhere) = (Accesses::leasable(&own), Accesses::leasable(&other));
-        Graph::capture(&test.context(), |_scope| {
-            for accesses in [&at_home, &elsewhere] {
-                for refused in [read(accesses, &own), write(accesses, &own)] {
-                    let error = refused.expect_err("the work would run immediately");
-                    assert!(
-                        error.function().is_none()
-                            && error.to_string().contains("not part of that capture"),
-                        "{error}"
-                    );
-                }
+/// Access that the graph would miss is refused before a wait.
+#[driver_test]
+fn uncaptured_access_is_refused_before_a_wait(test: &TestDriver) -> TestResult {
+    let [own, other] = streams(test);
+    let at_home = Accesses::leasable(&own);
+    let elsewhere = Accesses::leasable(&other);
+    Graph::capture(&test.context(), |_scope| {
+        for accesses in [&at_home, &elsewhere] {
+            for refused in [read(accesses, &own), write(accesses, &own)] {
+                let error = refused.expect_err("the work would run immediately");
+                assert!(
+                    error.function().is_none()
+                        && error.to_string().contains("not part of that capture"),
+                    "{error}"
+                );
             }
-            Ok::<_, Error>(())
-        })
-        .expect("the capture is unchanged");
-        assert_eq!(own.inserted_waits(), 0);
-        write(&elsewhere, &own).expect("outside the closure it is an ordinary access");
-        assert_eq!(own.inserted_waits(), 1);
-    });
+        }
+        Ok::<_, Error>(())
+    })?;
+    assert_eq!(own.inserted_waits(), 0);
+    write(&elsewhere, &own)?;
+    assert_eq!(own.inserted_waits(), 1);
+    Ok(())
 }
 
-#[test]
-fn reads_on_the_home_stream_take_no_lock_after_it_has_waited_for_a_launch_on_another_stream() {
-    on_driver(|test| {
-        let [own, launching, reading] = streams(test);
-        let accesses = Accesses::leasable(&own);
-        let mut graph = writer(test, &accesses)
-            .instantiate()
-            .expect("the graph is valid");
-        write(&accesses, &own).expect("the owner may write");
-        assert_eq!(
-            begins_at_home(&accesses, &own),
-            [true, true],
-            "no executable holds the memory"
-        );
-        graph.launch(&launching).expect("it can be launched");
-        assert_eq!(
-            begins_at_home(&accesses, &own),
-            [false, false],
-            "the launch has not been waited for"
-        );
-        read(&accesses, &own).expect("the owner may read");
-        assert_eq!(
-            (own.inserted_waits(), begins_at_home(&accesses, &own)),
-            (1, [true, false])
-        );
-        // A second reader waits for the launch, but not for the reads on the home stream.
-        read(&accesses, &reading).expect("the owner may read");
-        let home = own.inserted_waits();
-        write(&accesses, &own).expect("the owner may write");
-        assert_eq!(
-            own.inserted_waits(),
-            home + 1,
-            "the read on the other stream"
-        );
-        assert_eq!(begins_at_home(&accesses, &own), [true, true]);
-        graph.launch(&launching).expect("it can be launched");
-        assert_eq!(begins_at_home(&accesses, &own), [false, false]);
-    });
+/// Reads on the home stream take no lock after it has waited for a launch on another stream.
+#[driver_test]
+fn origin_stream_reads_lock_free_after_a_wait(test: &TestDriver) -> TestResult {
+    let [own, launching, reading] = streams(test);
+    let accesses = Accesses::leasable(&own);
+    let mut graph = writer(test, &accesses).instantiate()?;
+    write(&accesses, &own)?;
+    assert_eq!(
+        begins_at_home(&accesses, &own),
+        [true, true],
+        "no executable holds the memory"
+    );
+    graph.launch(&launching)?;
+    assert_eq!(
+        begins_at_home(&accesses, &own),
+        [false, false],
+        "the launch has not been waited for"
+    );
+    read(&accesses, &own)?;
+    assert_eq!(
+        (own.inserted_waits(), begins_at_home(&accesses, &own)),
+        (1, [true, false])
+    );
+    // A second reader waits for the launch, but not for the reads on the home stream.
+    read(&accesses, &reading)?;
+    let home = own.inserted_waits();
+    write(&accesses, &own)?;
+    assert_eq!(
+        own.inserted_waits(),
+        home + 1,
+        "the read on the other stream"
+    );
+    assert_eq!(begins_at_home(&accesses, &own), [true, true]);
+    graph.launch(&launching)?;
+    assert_eq!(begins_at_home(&accesses, &own), [false, false]);
+    Ok(())
 }
 
-#[test]
-fn reads_on_the_home_stream_take_no_lock_while_an_executable_reads() {
-    on_driver(|test| {
-        let [own, launching] = streams(test);
-        let accesses = Accesses::leasable(&own);
-        let graph = Graph::capture(&test.context(), |scope| read(&accesses, scope))
-            .expect("the memory can be leased");
-        let mut graph = graph.instantiate().expect("the graph is valid");
-        graph.launch(&launching).expect("it can be launched");
-        assert_eq!(begins_at_home(&accesses, &own), [true, false]);
-        read(&accesses, &own).expect("the owner may read");
-        write(&accesses, &own).expect("the owner may write");
-        assert_eq!(own.inserted_waits(), 1, "the write waits for the launch");
-    });
+/// Reads on the home stream take no lock while an executable reads.
+#[driver_test]
+fn origin_stream_reads_lock_free_during_launches(test: &TestDriver) -> TestResult {
+    let [own, launching] = streams(test);
+    let accesses = Accesses::leasable(&own);
+    let graph = Graph::capture(&test.context(), |scope| read(&accesses, scope))?;
+    let mut graph = graph.instantiate()?;
+    graph.launch(&launching)?;
+    assert_eq!(begins_at_home(&accesses, &own), [true, false]);
+    read(&accesses, &own)?;
+    write(&accesses, &own)?;
+    assert_eq!(own.inserted_waits(), 1, "the write waits for the launch");
+    Ok(())
 }
 
 /// A subscriber that panics at each inserted wait, and counts its panics.
@@ -175,31 +172,28 @@ fn panics_in_a_wait(test: &TestDriver, is_leased: bool) -> curium_driver::Result
 }
 
 /// A subscriber that panics at an inserted wait neither ends the access nor hides it from later ones.
-#[test]
-fn panic_of_a_subscriber_ends_in_the_wait() {
-    on_driver(|test| {
-        for is_leased in [false, true] {
-            // `tracing` misses the first event of a call site that another thread registers at the same time.
-            let has_panicked = (0..10).any(|_| {
-                panics_in_a_wait(test, is_leased).expect("the panic ends in the subscriber")
-            });
-            assert!(has_panicked, "no subscriber has panicked");
-        }
-    });
+#[driver_test]
+fn subscriber_panic_is_contained_by_the_wait(test: &TestDriver) {
+    for is_leased in [false, true] {
+        // `tracing` misses the first event of a call site that another thread registers at the same time.
+        let has_panicked = (0..10)
+            .any(|_| panics_in_a_wait(test, is_leased).expect("the panic ends in the subscriber"));
+        assert!(has_panicked, "no subscriber has panicked");
+    }
 }
 
 pub(crate) mod operations {
     use curium_driver::hazard::Accesses;
     use curium_tests::guard;
 
-    use crate::operations::{Operation, made};
+    use crate::operations::{Operation, Operations, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
+    const OPERATIONS: &[Operation] = &[
         (
             "Accesses::before_read and Accesses::after_read",
             |fixture| {
-                let (accesses, mut guard) =
-                    (Accesses::allocated(&fixture.stream), guard(&fixture.other));
+                let accesses = Accesses::allocated(&fixture.stream);
+                let mut guard = guard(&fixture.other);
                 accesses.before_read(&mut guard)?;
                 accesses.after_read(&mut guard);
                 made(())
@@ -220,8 +214,8 @@ pub(crate) mod operations {
         (
             "Accesses::after_write and Accesses::before_free",
             |fixture| {
-                let (mut accesses, mut guard) =
-                    (Accesses::allocated(&fixture.stream), guard(&fixture.other));
+                let mut accesses = Accesses::allocated(&fixture.stream);
+                let mut guard = guard(&fixture.other);
                 accesses.before_write(&mut guard)?;
                 accesses.after_write(&mut guard);
                 made(accesses.before_free(&fixture.stream)?)
@@ -238,4 +232,6 @@ pub(crate) mod operations {
             },
         ),
     ];
+
+    inventory::submit! { Operations::Common(OPERATIONS) }
 }

@@ -2,7 +2,7 @@
 
 use curium_driver::LaunchConfig;
 use curium_memory::{AnyBitPattern, DeviceBuffer, NoUninit};
-use curium_tests::{TestDriver, kernels, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels};
 
 use super::sixteen_bits::F16;
 use super::{assert_near, buffer, floats, kernel, launch, values};
@@ -60,7 +60,7 @@ fn attend<T: AnyBitPattern + NoUninit>(
     name: &str,
     inputs: &[Vec<f64>; 3],
     narrow: fn(f64) -> T,
-) -> Vec<T> {
+) -> TestResult<Vec<T>> {
     let stream = test.stream();
     let [queries, keys, values_of] = inputs.each_ref().map(|input| {
         buffer(
@@ -68,14 +68,13 @@ fn attend<T: AnyBitPattern + NoUninit>(
             &input.iter().map(|value| narrow(*value)).collect::<Vec<_>>(),
         )
     });
-    let mut output =
-        DeviceBuffer::<T>::zeroed(&stream, HEADS * QUERIES * DEPTH).expect("memory suffices");
+    let mut output = DeviceBuffer::<T>::zeroed(&stream, HEADS * QUERIES * DEPTH)?;
     let kernel = kernel::<(&[T], &[T], &[T], &mut [T], u32)>(test, kernels::ATTENTION, name);
     let config = LaunchConfig::new((QUERIES.div_ceil(32) as u32, HEADS as u32), 32);
     let arguments = (&queries, &keys, &values_of, &mut output, QUERIES as u32);
     // SAFETY: the buffers have a row for each query of each head, and the kernel compares its index with their number.
-    unsafe { kernel.launch(&stream, config, arguments) }.expect("it launches");
-    values(&output)
+    unsafe { kernel.launch(&stream, config, arguments) }?;
+    Ok(values(&output))
 }
 
 /// Asserts that results have the error of single-precision sums, plus a relative error and the smallest number of their
@@ -92,69 +91,65 @@ fn assert_attention(found: &[f64], expected: &[(f64, f64)], own: f64, least: f64
     }
 }
 
-#[test]
-fn attention_is_near_the_cpu() {
-    on_driver(|test| {
-        let inputs = inputs().map(|input| {
-            input
-                .into_iter()
-                .map(|value| f64::from(value as f32))
-                .collect::<Vec<_>>()
-        });
-        for (name, causal) in [("attention", false), ("attention_causal", true)] {
-            let found: Vec<f64> = attend(test, name, &inputs, |value| value as f32)
-                .into_iter()
-                .map(f64::from)
-                .collect();
-            assert_attention(&found, &attention(&inputs, causal), 0.0, 0.0);
-        }
+#[driver_test]
+fn attention_is_near_the_cpu(test: &TestDriver) -> TestResult {
+    let inputs = inputs().map(|input| {
+        input
+            .into_iter()
+            .map(|value| f64::from(value as f32))
+            .collect::<Vec<_>>()
     });
+    for (name, causal) in [("attention", false), ("attention_causal", true)] {
+        let found: Vec<f64> = attend(test, name, &inputs, |value| value as f32)?
+            .into_iter()
+            .map(f64::from)
+            .collect();
+        assert_attention(&found, &attention(&inputs, causal), 0.0, 0.0);
+    }
+    Ok(())
 }
 
-#[test]
-fn attention_of_halves_is_near_the_cpu() {
-    on_driver(|test| {
-        let inputs = inputs().map(|input| {
-            input
-                .into_iter()
-                .map(|value| F16.round(value))
-                .collect::<Vec<_>>()
-        });
-        let found = attend(test, "attention_f16", &inputs, |value| F16.bits(value));
-        let found: Vec<f64> = found.into_iter().map(|bits| F16.value(bits)).collect();
-        assert_attention(
-            &found,
-            &attention(&inputs, false),
-            2.0_f64.powi(-11),
-            2.0_f64.powi(-25),
-        );
+#[driver_test]
+fn half_attention_is_near_the_cpu(test: &TestDriver) -> TestResult {
+    let inputs = inputs().map(|input| {
+        input
+            .into_iter()
+            .map(|value| F16.round(value))
+            .collect::<Vec<_>>()
     });
+    let found = attend(test, "attention_f16", &inputs, |value| F16.bits(value))?;
+    let found: Vec<f64> = found.into_iter().map(|bits| F16.value(bits)).collect();
+    assert_attention(
+        &found,
+        &attention(&inputs, false),
+        2.0_f64.powi(-11),
+        2.0_f64.powi(-25),
+    );
+    Ok(())
 }
 
-#[test]
-fn softmax_in_one_pass_is_near_the_cpu() {
-    on_driver(|test| {
-        let stream = test.stream();
-        for columns in [1, 33, 300] {
-            let input: Vec<f32> = floats(4, 6 * columns)
-                .into_iter()
-                .map(|value| value * 0.2)
-                .collect();
-            let source = buffer(&stream, &input);
-            let mut output =
-                DeviceBuffer::<f32>::zeroed(&stream, input.len()).expect("memory suffices");
-            launch!(test, &stream, ATTENTION::"softmax_online", (&[f32], &mut [f32], u32), LaunchConfig::new(6, 32),
+#[driver_test]
+fn softmax_in_one_pass_is_near_the_cpu(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    for columns in [1, 33, 300] {
+        let input: Vec<f32> = floats(4, 6 * columns)
+            .into_iter()
+            .map(|value| value * 0.2)
+            .collect();
+        let source = buffer(&stream, &input);
+        let mut output = DeviceBuffer::<f32>::zeroed(&stream, input.len())?;
+        launch!(test, &stream, ATTENTION::"softmax_online", (&[f32], &mut [f32], u32), LaunchConfig::new(6, 32),
                 (&source, &mut output, columns as u32));
-            let each = |row: &[f32]| {
-                let powers: Vec<f64> = row.iter().map(|value| f64::from(*value).exp()).collect();
-                let sum: f64 = powers.iter().sum();
-                powers
-                    .into_iter()
-                    .map(move |power| power / sum)
-                    .collect::<Vec<_>>()
-            };
-            let expected: Vec<f64> = input.chunks(columns).flat_map(each).collect();
-            assert_near(&values(&output), &expected, 6e-6, 0.0, "softmax");
-        }
-    });
+        let each = |row: &[f32]| {
+            let powers: Vec<f64> = row.iter().map(|value| f64::from(*value).exp()).collect();
+            let sum: f64 = powers.iter().sum();
+            powers
+                .into_iter()
+                .map(move |power| power / sum)
+                .collect::<Vec<_>>()
+        };
+        let expected: Vec<f64> = input.chunks(columns).flat_map(each).collect();
+        assert_near(&values(&output), &expected, 6e-6, 0.0, "softmax");
+    }
+    Ok(())
 }

@@ -1,11 +1,13 @@
 //! The `bf16` format.
 
 use curium_driver::LaunchConfig;
+use curium_tests::{TestDriver, TestResult, driver_test};
+
 use curium_memory::DeviceBuffer;
 use curium_tests::Fused as _;
 
 use super::sixteen_bits::{BF16, fused};
-use super::tensor::{on_device_of, small};
+use super::tensor::{on_compute_capability, small};
 use super::{bits, buffer, floats, integers, launch, values};
 
 /// The canonical NaN.
@@ -37,7 +39,7 @@ fn widen(bits: u16) -> f32 {
 }
 
 #[test]
-fn single_precision_is_rounded_to_the_nearest_bf16() {
+fn single_precision_is_rounded_to_the_nearest_bf16() -> TestResult {
     let nearest = |bits: u32| {
         let value = f32::from_bits(bits);
         if value.is_nan() {
@@ -46,7 +48,7 @@ fn single_precision_is_rounded_to_the_nearest_bf16() {
             ((u64::from(bits) + 0x7fff + u64::from(bits >> 16 & 1)) >> 16) as u16
         }
     };
-    on_device_of(8, |test| {
+    on_compute_capability(8, |test| -> TestResult {
         let stream = test.stream();
         let edges = [
             0.0,
@@ -69,44 +71,47 @@ fn single_precision_is_rounded_to_the_nearest_bf16() {
         let input: Vec<u32> = edges.chain(ties).chain(integers(1, 2000)).collect();
         let source = buffer(&stream, &input);
         let count = input.len() as u32;
-        let mut output =
-            DeviceBuffer::<u16>::zeroed(&stream, input.len()).expect("memory suffices");
+        let mut output = DeviceBuffer::<u16>::zeroed(&stream, input.len())?;
         launch!(test, &stream, BFLOAT::"bf16_round", (&[u32], &mut [u16], u32), LaunchConfig::for_elements(count),
             (&source, &mut output, count));
         for (bits, found) in input.iter().zip(values(&output)) {
             assert_eq!(found, nearest(*bits), "{bits:#010x}");
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn pairs_of_bf16_are_multiplied_and_added_with_one_rounding() {
-    on_device_of(8, |test| {
-        let stream = test.stream();
-        let narrow = |values: Vec<f32>| {
-            values
-                .into_iter()
-                .map(|value| BF16.bits(value.into()))
-                .collect::<Vec<_>>()
-        };
-        let (x, y) = (narrow(floats(2, 1000)), narrow(floats(3, 1000)));
-        let a = [BF16.bits(1.1719), BF16.bits(-0.003_006)];
-        let (left, mut right) = (buffer(&stream, &x), buffer(&stream, &y));
-        let factors = u32::from(a[1]) << 16 | u32::from(a[0]);
-        launch!(test, &stream, BFLOAT::"bf16_axpy", (u32, &[u16], &mut [u16], u32), LaunchConfig::for_elements(500),
+/// Pairs of BF16 are multiplied and added with one rounding.
+#[driver_test(on_compute_capability(8))]
+fn bf16_pairs_are_fused_with_one_rounding(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let narrow = |values: Vec<f32>| {
+        values
+            .into_iter()
+            .map(|value| BF16.bits(value.into()))
+            .collect::<Vec<_>>()
+    };
+    let x = narrow(floats(2, 1000));
+    let y = narrow(floats(3, 1000));
+    let a = [BF16.bits(1.1719), BF16.bits(-0.003_006)];
+    let left = buffer(&stream, &x);
+    let mut right = buffer(&stream, &y);
+    let factors = u32::from(a[1]) << 16 | u32::from(a[0]);
+    launch!(test, &stream, BFLOAT::"bf16_axpy", (u32, &[u16], &mut [u16], u32), LaunchConfig::for_elements(500),
             (factors, &left, &mut right, 500));
-        let each = |(at, (x, y)): (usize, (&u16, &u16))| {
-            BF16.bits(fused(BF16.value(a[at % 2]), BF16.value(*x), BF16.value(*y)))
-        };
-        assert_eq!(
-            values(&right),
-            x.iter().zip(&y).enumerate().map(each).collect::<Vec<_>>()
-        );
-    });
+    let each = |(at, (x, y)): (usize, (&u16, &u16))| {
+        BF16.bits(fused(BF16.value(a[at % 2]), BF16.value(*x), BF16.value(*y)))
+    };
+    assert_eq!(
+        values(&right),
+        x.iter().zip(&y).enumerate().map(each).collect::<Vec<_>>()
+    );
+    Ok(())
 }
 
 #[test]
-fn smaller_and_larger_bf16_of_every_class_of_number() {
+fn bf16_min_and_max_handle_every_class() -> TestResult {
     // Orders -0 before +0. A NaN yields the other operand.
     let pick = |a: u16, b: u16, larger: bool| {
         let key = |bits: u16| {
@@ -124,11 +129,13 @@ fn smaller_and_larger_bf16_of_every_class_of_number() {
             (false, false) => b,
         }
     };
-    on_device_of(8, |test| {
+    on_compute_capability(8, |test| -> TestResult {
         let stream = test.stream();
-        let (a, b) = (every_kind(4, 2000), every_kind(5, 2000));
-        let (left, right) = (buffer(&stream, &a), buffer(&stream, &b));
-        let mut output = DeviceBuffer::<u16>::zeroed(&stream, 5 * 2000).expect("memory suffices");
+        let a = every_kind(4, 2000);
+        let b = every_kind(5, 2000);
+        let left = buffer(&stream, &a);
+        let right = buffer(&stream, &b);
+        let mut output = DeviceBuffer::<u16>::zeroed(&stream, 5 * 2000)?;
         launch!(test, &stream, BFLOAT::"bf16_extremes", (&[u16], &[u16], &mut [u16], u32), LaunchConfig::for_elements(1000),
             (&left, &right, &mut output, 1000));
         let found = values(&output);
@@ -150,95 +157,101 @@ fn smaller_and_larger_bf16_of_every_class_of_number() {
                 );
             }
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn product_of_bf16_is_summed_in_single_precision() {
-    on_device_of(8, |test| {
-        let stream = test.stream();
-        for (rows, depth, columns) in [(1, 1, 1), (17, 5, 33), (20, 50, 18)] {
-            let narrow = |seed, count| -> Vec<u16> {
-                floats(seed, count)
-                    .into_iter()
-                    .map(|value| BF16.bits(value.into()))
-                    .collect()
-            };
-            let (left, right) = (narrow(6, rows * depth), narrow(7, depth * columns));
-            let mut product =
-                DeviceBuffer::<u16>::zeroed(&stream, rows * columns).expect("memory suffices");
-            let grid = (columns.div_ceil(16) as u32, rows.div_ceil(16) as u32);
-            let (a, b) = (buffer(&stream, &left), buffer(&stream, &right));
-            launch!(test, &stream, BFLOAT::"bf16_product", (&[u16], &[u16], &mut [u16], u32, u32, u32),
+#[driver_test(on_compute_capability(8))]
+fn bf16_product_is_summed_in_single_precision(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    for (rows, depth, columns) in [(1, 1, 1), (17, 5, 33), (20, 50, 18)] {
+        let narrow = |seed, count| -> Vec<u16> {
+            floats(seed, count)
+                .into_iter()
+                .map(|value| BF16.bits(value.into()))
+                .collect()
+        };
+        let left = narrow(6, rows * depth);
+        let right = narrow(7, depth * columns);
+        let mut product = DeviceBuffer::<u16>::zeroed(&stream, rows * columns)?;
+        let grid = (columns.div_ceil(16) as u32, rows.div_ceil(16) as u32);
+        let a = buffer(&stream, &left);
+        let b = buffer(&stream, &right);
+        launch!(test, &stream, BFLOAT::"bf16_product", (&[u16], &[u16], &mut [u16], u32, u32, u32),
                 LaunchConfig::new(grid, (16, 16)), (&a, &b, &mut product, rows as u32, depth as u32, columns as u32));
-            let element = |at: usize| {
-                let (row, column) = (at / columns, at % columns);
-                let step = |sum: f32, k| {
-                    widen(left[row * depth + k]).fused(widen(right[k * columns + column]), sum)
-                };
-                BF16.bits((0..depth).fold(0.0_f32, step).into())
-            };
-            let expected: Vec<_> = (0..rows * columns).map(element).collect();
-            assert_eq!(values(&product), expected, "{rows}×{depth}×{columns}");
-        }
-    });
-}
-
-#[test]
-fn sums_of_bf16_are_those_of_the_cpu_in_the_order_of_the_lanes() {
-    on_device_of(8, |test| {
-        let stream = test.stream();
-        let (rows, pairs) = (5, 75);
-        let input: Vec<u16> = floats(8, rows * pairs * 2)
-            .into_iter()
-            .map(|value| BF16.bits(value.into()))
-            .collect();
-        let source = buffer(&stream, &input);
-        let mut sums = DeviceBuffer::<f32>::zeroed(&stream, rows).expect("memory suffices");
-        launch!(test, &stream, BFLOAT::"bf16_sum", (&[u16], &mut [f32], u32), LaunchConfig::new(rows as u32, 32),
-            (&source, &mut sums, pairs as u32));
-        let each = |row: &[u16]| {
-            let lane = |lane: usize| {
-                row.chunks(2)
-                    .skip(lane)
-                    .step_by(32)
-                    .flatten()
-                    .fold(0.0_f32, |sum, bits| sum + widen(*bits))
-            };
-            let mut lanes: Vec<f32> = (0..32).map(lane).collect();
-            while lanes.len() > 1 {
-                let (near, far) = lanes.split_at(lanes.len() / 2);
-                lanes = near.iter().zip(far).map(|(near, far)| near + far).collect();
-            }
-            lanes[0]
-        };
-        assert_eq!(
-            bits(&values(&sums)),
-            bits(&input.chunks(2 * pairs).map(each).collect::<Vec<_>>())
-        );
-    });
-}
-
-#[test]
-fn product_of_bf16_by_tensor_cores_is_exact_for_small_integers() {
-    on_device_of(8, |test| {
-        let stream = test.stream();
-        let (a, b) = (small(9, 256), small(10, 128));
-        let narrow = |values: &[i32]| {
-            values
-                .iter()
-                .map(|value| BF16.bits((*value).into()))
-                .collect::<Vec<_>>()
-        };
-        let (left, right) = (buffer(&stream, &narrow(&a)), buffer(&stream, &narrow(&b)));
-        let mut result = DeviceBuffer::<f32>::zeroed(&stream, 128).expect("memory suffices");
-        launch!(test, &stream, BFLOAT::"bf16_tensor_product", (&[u16], &[u16], &mut [f32]), LaunchConfig::new(1, 32),
-            (&left, &right, &mut result));
         let element = |at: usize| {
-            (0..16)
-                .map(|k| a[at / 8 * 16 + k] * b[at % 8 * 16 + k])
-                .sum::<i32>() as f32
+            let row = at / columns;
+            let column = at % columns;
+            let step = |sum: f32, k| {
+                widen(left[row * depth + k]).fused(widen(right[k * columns + column]), sum)
+            };
+            BF16.bits((0..depth).fold(0.0_f32, step).into())
         };
-        assert_eq!(values(&result), (0..128).map(element).collect::<Vec<_>>());
-    });
+        let expected: Vec<_> = (0..rows * columns).map(element).collect();
+        assert_eq!(values(&product), expected, "{rows}×{depth}×{columns}");
+    }
+    Ok(())
+}
+
+/// Sums of BF16 are those of the CPU in the order of the lanes.
+#[driver_test(on_compute_capability(8))]
+fn bf16_sums_equal_the_cpu_in_lane_order(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let rows = 5;
+    let pairs = 75;
+    let input: Vec<u16> = floats(8, rows * pairs * 2)
+        .into_iter()
+        .map(|value| BF16.bits(value.into()))
+        .collect();
+    let source = buffer(&stream, &input);
+    let mut sums = DeviceBuffer::<f32>::zeroed(&stream, rows)?;
+    launch!(test, &stream, BFLOAT::"bf16_sum", (&[u16], &mut [f32], u32), LaunchConfig::new(rows as u32, 32),
+            (&source, &mut sums, pairs as u32));
+    let each = |row: &[u16]| {
+        let lane = |lane: usize| {
+            row.chunks(2)
+                .skip(lane)
+                .step_by(32)
+                .flatten()
+                .fold(0.0_f32, |sum, bits| sum + widen(*bits))
+        };
+        let mut lanes: Vec<f32> = (0..32).map(lane).collect();
+        while lanes.len() > 1 {
+            let (near, far) = lanes.split_at(lanes.len() / 2);
+            lanes = near.iter().zip(far).map(|(near, far)| near + far).collect();
+        }
+        lanes[0]
+    };
+    assert_eq!(
+        bits(&values(&sums)),
+        bits(&input.chunks(2 * pairs).map(each).collect::<Vec<_>>())
+    );
+    Ok(())
+}
+
+/// A product of BF16 by tensor cores is exact for small integers.
+#[driver_test(on_compute_capability(8))]
+fn bf16_tensor_core_product_is_exact(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let a = small(9, 256);
+    let b = small(10, 128);
+    let narrow = |values: &[i32]| {
+        values
+            .iter()
+            .map(|value| BF16.bits((*value).into()))
+            .collect::<Vec<_>>()
+    };
+    let left = buffer(&stream, &narrow(&a));
+    let right = buffer(&stream, &narrow(&b));
+    let mut result = DeviceBuffer::<f32>::zeroed(&stream, 128)?;
+    launch!(test, &stream, BFLOAT::"bf16_tensor_product", (&[u16], &[u16], &mut [f32]), LaunchConfig::new(1, 32),
+            (&left, &right, &mut result));
+    let element = |at: usize| {
+        (0..16)
+            .map(|k| a[at / 8 * 16 + k] * b[at % 8 * 16 + k])
+            .sum::<i32>() as f32
+    };
+    assert_eq!(values(&result), (0..128).map(element).collect::<Vec<_>>());
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use curium_driver::LaunchConfig;
 use curium_memory::{AnyBitPattern, DeviceBuffer, NoUninit};
-use curium_tests::{TestDriver, kernels, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels};
 
 use super::{buffer, floats, integers, kernel, launch, values};
 
@@ -55,53 +55,50 @@ fn transform<T: AnyBitPattern + NoUninit>(
     name: &str,
     data: &mut DeviceBuffer<T>,
     backward: bool,
-) -> Vec<T> {
+) -> TestResult<Vec<T>> {
     let kernel = kernel::<(&mut [T], i32)>(test, kernels::FOURIER, name);
     let config = LaunchConfig::new(LINES as u32, 512);
     // SAFETY: the buffer has one row for each block.
-    unsafe { kernel.launch(&test.stream(), config, (&mut *data, i32::from(backward))) }
-        .expect("it launches");
-    values(data)
+    unsafe { kernel.launch(&test.stream(), config, (&mut *data, i32::from(backward))) }?;
+    Ok(values(data))
 }
 
 fn widened(values: &[f32]) -> Vec<f64> {
     values.iter().copied().map(f64::from).collect()
 }
 
-#[test]
-fn spectrum_is_near_the_definition_and_gives_the_line_back() {
-    on_driver(|test| {
-        let input = floats(1, LINES * 2 * POINTS);
-        let mut data = buffer(&test.stream(), &input);
-        let found = transform(test, "fourier", &mut data, false);
-        assert_near_its_length(&widened(&found), &spectra(&widened(&input)), 5e-7);
-        let back = transform(test, "fourier", &mut data, true);
-        assert_near_its_length(&widened(&back), &widened(&input), 5e-7);
-    });
+/// A spectrum is near the definition and gives the line back.
+#[driver_test]
+fn spectrum_is_inverted(test: &TestDriver) -> TestResult {
+    let input = floats(1, LINES * 2 * POINTS);
+    let mut data = buffer(&test.stream(), &input);
+    let found = transform(test, "fourier", &mut data, false)?;
+    assert_near_its_length(&widened(&found), &spectra(&widened(&input)), 5e-7);
+    let back = transform(test, "fourier", &mut data, true)?;
+    assert_near_its_length(&widened(&back), &widened(&input), 5e-7);
+    Ok(())
 }
 
-#[test]
-fn spectrum_in_double_precision_is_near_the_definition_and_gives_the_line_back() {
-    on_driver(|test| {
-        let input = widened(&floats(2, LINES * 2 * POINTS));
-        let mut data = buffer(&test.stream(), &input);
-        let found = transform(test, "fourier_f64", &mut data, false);
-        // The reference has a larger error than the kernel.
-        assert_near_its_length(&found, &spectra(&input), 1e-13);
-        let back = transform(test, "fourier_f64", &mut data, true);
-        assert_near_its_length(&back, &input, 1e-15);
-    });
+/// A spectrum in double precision is near the definition and gives the line back.
+#[driver_test]
+fn double_spectrum_is_inverted(test: &TestDriver) -> TestResult {
+    let input = widened(&floats(2, LINES * 2 * POINTS));
+    let mut data = buffer(&test.stream(), &input);
+    let found = transform(test, "fourier_f64", &mut data, false)?;
+    // The reference has a larger error than the kernel.
+    assert_near_its_length(&found, &spectra(&input), 1e-13);
+    let back = transform(test, "fourier_f64", &mut data, true)?;
+    assert_near_its_length(&back, &input, 1e-15);
+    Ok(())
 }
 
-#[test]
-fn spectrum_by_fours_is_near_the_definition() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let input = floats(3, LINES * 2 * POINTS);
-        let mut data = buffer(&stream, &input);
-        launch!(test, &stream, FOURIER::"fourier_radix4", (&mut [f32],), LaunchConfig::new(LINES as u32, 256), (&mut data,));
-        assert_near_its_length(&widened(&values(&data)), &spectra(&widened(&input)), 5e-7);
-    });
+#[driver_test]
+fn spectrum_by_fours_is_near_the_definition(test: &TestDriver) {
+    let stream = test.stream();
+    let input = floats(3, LINES * 2 * POINTS);
+    let mut data = buffer(&stream, &input);
+    launch!(test, &stream, FOURIER::"fourier_radix4", (&mut [f32],), LaunchConfig::new(LINES as u32, 256), (&mut data,));
+    assert_near_its_length(&widened(&values(&data)), &spectra(&widened(&input)), 5e-7);
 }
 
 const PRIME: u64 = 998_244_353;
@@ -118,65 +115,65 @@ fn power(base: u64, exponent: u64) -> u64 {
     }
 }
 
-#[test]
-fn product_of_polynomials_by_exact_transforms_is_the_one_of_the_cpu() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let kernel = kernel::<(&mut [u32], u32, u32)>(test, kernels::FOURIER, "number_transform");
-        let transform = |data: &mut DeviceBuffer<u32>, blocks: u32, root: u64, scale: u64| {
+/// A product of polynomials by exact transforms is the one of the CPU.
+#[driver_test]
+fn polynomial_product_equals_the_cpu(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let kernel = kernel::<(&mut [u32], u32, u32)>(test, kernels::FOURIER, "number_transform");
+    let transform =
+        |data: &mut DeviceBuffer<u32>, blocks: u32, root: u64, scale: u64| -> TestResult<_> {
             let config = LaunchConfig::new(blocks, 256);
             // SAFETY: the buffer has 1024 words for each block.
-            unsafe { kernel.launch(&stream, config, (&mut *data, root as u32, scale as u32)) }
-                .expect("it launches");
-            values(data)
+            unsafe { kernel.launch(&stream, config, (&mut *data, root as u32, scale as u32)) }?;
+            Ok(values(data))
         };
-        let input: Vec<u32> = integers(4, 2 * POINTS)
+    let input: Vec<u32> = integers(4, 2 * POINTS)
+        .iter()
+        .map(|value| (u64::from(*value) % PRIME) as u32)
+        .collect();
+    let mut data = buffer(&stream, &input);
+    let root = power(3, (PRIME - 1) / POINTS as u64);
+    let spectra = transform(&mut data, 2, root, 1)?;
+    let sum = |frequency: u64| {
+        let step = power(root, frequency);
+        input[..POINTS]
             .iter()
-            .map(|value| (u64::from(*value) % PRIME) as u32)
-            .collect();
-        let mut data = buffer(&stream, &input);
-        let root = power(3, (PRIME - 1) / POINTS as u64);
-        let spectra = transform(&mut data, 2, root, 1);
-        let sum = |frequency: u64| {
-            let step = power(root, frequency);
-            input[..POINTS]
-                .iter()
-                .rev()
-                .fold(0, |sum, value| (sum * step + u64::from(*value)) % PRIME)
-        };
-        let expected: Vec<u64> = (0..POINTS as u64).map(sum).collect();
-        assert!(
-            spectra
-                .iter()
-                .zip(&expected)
-                .all(|(found, expected)| u64::from(*found) == *expected)
-        );
+            .rev()
+            .fold(0, |sum, value| (sum * step + u64::from(*value)) % PRIME)
+    };
+    let expected: Vec<u64> = (0..POINTS as u64).map(sum).collect();
+    assert!(
+        spectra
+            .iter()
+            .zip(&expected)
+            .all(|(found, expected)| u64::from(*found) == *expected)
+    );
 
-        let (left, right) = spectra.split_at(POINTS);
-        let product =
-            |(left, right): (&u32, &u32)| (u64::from(*left) * u64::from(*right) % PRIME) as u32;
-        let mut products = buffer(
-            &stream,
-            &left.iter().zip(right).map(product).collect::<Vec<_>>(),
-        );
-        let found = transform(
-            &mut products,
-            1,
-            power(root, PRIME - 2),
-            power(POINTS as u64, PRIME - 2),
-        );
-        let mut expected = vec![0_u64; POINTS];
-        for (at, left) in input[..POINTS].iter().enumerate() {
-            for (other, right) in input[POINTS..].iter().enumerate() {
-                let slot = &mut expected[(at + other) % POINTS];
-                *slot = (*slot + u64::from(*left) * u64::from(*right)) % PRIME;
-            }
+    let (left, right) = spectra.split_at(POINTS);
+    let product =
+        |(left, right): (&u32, &u32)| (u64::from(*left) * u64::from(*right) % PRIME) as u32;
+    let mut products = buffer(
+        &stream,
+        &left.iter().zip(right).map(product).collect::<Vec<_>>(),
+    );
+    let found = transform(
+        &mut products,
+        1,
+        power(root, PRIME - 2),
+        power(POINTS as u64, PRIME - 2),
+    )?;
+    let mut expected = vec![0_u64; POINTS];
+    for (at, left) in input[..POINTS].iter().enumerate() {
+        for (other, right) in input[POINTS..].iter().enumerate() {
+            let slot = &mut expected[(at + other) % POINTS];
+            *slot = (*slot + u64::from(*left) * u64::from(*right)) % PRIME;
         }
-        assert!(
-            found
-                .iter()
-                .zip(&expected)
-                .all(|(found, expected)| u64::from(*found) == *expected)
-        );
-    });
+    }
+    assert!(
+        found
+            .iter()
+            .zip(&expected)
+            .all(|(found, expected)| u64::from(*found) == *expected)
+    );
+    Ok(())
 }

@@ -2,39 +2,37 @@
 
 use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test};
 
 use super::{buffer, launch, values};
 
-#[test]
-fn memory_of_the_device_heap_outlives_the_kernel_that_took_it() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut rows = DeviceBuffer::<u64>::zeroed(&stream, 100).expect("memory suffices");
-        let mut sums = DeviceBuffer::<u32>::zeroed(&stream, 100).expect("memory suffices");
-        let config = LaunchConfig::new(2, 64);
-        launch!(test, &stream, HEAP::"heap_keep", (&mut [u64], u32), config, (&mut rows, 100));
-        let addresses = values(&rows);
-        assert!(
-            addresses
-                .iter()
-                .all(|address| *address != 0 && address % 16 == 0),
-            "{addresses:x?}"
-        );
-        launch!(test, &stream, HEAP::"heap_read", (&[u64], &mut [u32], u32), config, (&rows, &mut sums, 100));
-        let sum = |index: u32| index * (index * (index + 1) / 2);
-        assert_eq!(values(&sums), (0..100).map(sum).collect::<Vec<_>>());
-        launch!(test, &stream, HEAP::"heap_free", (&mut [u64], u32), config, (&mut rows, 100));
-        assert_eq!(values(&rows), [0; 100]);
-    });
+/// Memory of the device heap outlives the kernel that took it.
+#[driver_test]
+fn device_heap_memory_outlives_its_kernel(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut rows = DeviceBuffer::<u64>::zeroed(&stream, 100)?;
+    let mut sums = DeviceBuffer::<u32>::zeroed(&stream, 100)?;
+    let config = LaunchConfig::new(2, 64);
+    launch!(test, &stream, HEAP::"heap_keep", (&mut [u64], u32), config, (&mut rows, 100));
+    let addresses = values(&rows);
+    assert!(
+        addresses
+            .iter()
+            .all(|address| *address != 0 && address % 16 == 0),
+        "{addresses:x?}"
+    );
+    launch!(test, &stream, HEAP::"heap_read", (&[u64], &mut [u32], u32), config, (&rows, &mut sums, 100));
+    let sum = |index: u32| index * (index * (index + 1) / 2);
+    assert_eq!(values(&sums), (0..100).map(sum).collect::<Vec<_>>());
+    launch!(test, &stream, HEAP::"heap_free", (&mut [u64], u32), config, (&mut rows, 100));
+    assert_eq!(values(&rows), [0; 100]);
+    Ok(())
 }
 
-#[test]
-fn device_heap_gives_no_more_than_it_has() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut got = buffer(&stream, &[7_u32; 2]);
-        launch!(test, &stream, HEAP::"heap_limit", (u64, &mut [u32]), LaunchConfig::new(1, 1), (1 << 40, &mut got));
-        assert_eq!(values(&got), [0, 1]);
-    });
+#[driver_test]
+fn device_heap_gives_no_more_than_it_has(test: &TestDriver) {
+    let stream = test.stream();
+    let mut got = buffer(&stream, &[7_u32; 2]);
+    launch!(test, &stream, HEAP::"heap_limit", (u64, &mut [u32]), LaunchConfig::new(1, 1), (1 << 40, &mut got));
+    assert_eq!(values(&got), [0, 1]);
 }

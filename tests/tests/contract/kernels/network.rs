@@ -2,70 +2,69 @@
 
 use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;
-use curium_tests::on_driver;
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver};
 
 use super::{assert_near, bits, buffer, floats, launch, values};
 
-#[test]
-fn softmax_of_rows_is_near_the_cpu() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let (rows, columns) = (5, 300);
-        let input: Vec<f32> = floats(1, rows * columns)
-            .into_iter()
-            .map(|value| value * 0.05)
-            .collect();
-        let source = buffer(&stream, &input);
-        let mut output =
-            DeviceBuffer::<f32>::zeroed(&stream, input.len()).expect("memory suffices");
-        launch!(test, &stream, NETWORK::"softmax", (&[f32], &mut [f32], u32), LaunchConfig::new(rows as u32, 128),
+#[driver_test]
+fn row_softmax_is_near_the_cpu(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let rows = 5;
+    let columns = 300;
+    let input: Vec<f32> = floats(1, rows * columns)
+        .into_iter()
+        .map(|value| value * 0.05)
+        .collect();
+    let source = buffer(&stream, &input);
+    let mut output = DeviceBuffer::<f32>::zeroed(&stream, input.len())?;
+    launch!(test, &stream, NETWORK::"softmax", (&[f32], &mut [f32], u32), LaunchConfig::new(rows as u32, 128),
             (&source, &mut output, columns as u32));
-        let each = |row: &[f32]| {
-            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let powers: Vec<f64> = row
-                .iter()
-                .map(|value| f64::from(value - largest).exp())
-                .collect();
-            let sum: f64 = powers.iter().sum();
-            powers
-                .into_iter()
-                .map(move |power| power / sum)
-                .collect::<Vec<_>>()
-        };
-        let expected: Vec<f64> = input.chunks(columns).flat_map(each).collect();
-        assert_near(&values(&output), &expected, 2e-6, 0.0, "softmax");
-    });
+    let each = |row: &[f32]| {
+        let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let powers: Vec<f64> = row
+            .iter()
+            .map(|value| f64::from(value - largest).exp())
+            .collect();
+        let sum: f64 = powers.iter().sum();
+        powers
+            .into_iter()
+            .map(move |power| power / sum)
+            .collect::<Vec<_>>()
+    };
+    let expected: Vec<f64> = input.chunks(columns).flat_map(each).collect();
+    assert_near(&values(&output), &expected, 2e-6, 0.0, "softmax");
+    Ok(())
 }
 
-#[test]
-fn normalized_layers_have_the_mean_and_deviation_of_the_cpu() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let (rows, columns) = (9, 100);
-        let input = floats(2, rows * columns);
-        let source = buffer(&stream, &input);
-        let mut output =
-            DeviceBuffer::<f32>::zeroed(&stream, input.len()).expect("memory suffices");
-        launch!(test, &stream, NETWORK::"layer_norm", (&[f32], &mut [f32], u32, u32), LaunchConfig::new(3, 96),
+/// A normalized layers have the mean and deviation of the CPU.
+#[driver_test]
+fn layer_normalization_is_near_the_cpu(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let rows = 9;
+    let columns = 100;
+    let input = floats(2, rows * columns);
+    let source = buffer(&stream, &input);
+    let mut output = DeviceBuffer::<f32>::zeroed(&stream, input.len())?;
+    launch!(test, &stream, NETWORK::"layer_norm", (&[f32], &mut [f32], u32, u32), LaunchConfig::new(3, 96),
             (&source, &mut output, rows as u32, columns as u32));
-        let each = |row: &[f32]| {
-            let mean = row.iter().copied().map(f64::from).sum::<f64>() / columns as f64;
-            let squares: f64 = row
-                .iter()
-                .map(|value| (f64::from(*value) - mean).powi(2))
-                .sum();
-            let deviation = (squares / columns as f64 + 1e-5).sqrt();
-            row.iter()
-                .map(move |value| (f64::from(*value) - mean) / deviation)
-                .collect::<Vec<_>>()
-        };
-        let expected: Vec<f64> = input.chunks(columns).flat_map(each).collect();
-        assert_near(&values(&output), &expected, 1e-5, 1e-5, "layer_norm");
-    });
+    let each = |row: &[f32]| {
+        let mean = row.iter().copied().map(f64::from).sum::<f64>() / columns as f64;
+        let squares: f64 = row
+            .iter()
+            .map(|value| (f64::from(*value) - mean).powi(2))
+            .sum();
+        let deviation = (squares / columns as f64 + 1e-5).sqrt();
+        row.iter()
+            .map(move |value| (f64::from(*value) - mean) / deviation)
+            .collect::<Vec<_>>()
+    };
+    let expected: Vec<f64> = input.chunks(columns).flat_map(each).collect();
+    assert_near(&values(&output), &expected, 1e-5, 1e-5, "layer_norm");
+    Ok(())
 }
 
 #[test]
-fn elementary_functions_are_near_the_cpu() {
+fn elementary_functions_are_near_the_cpu() -> TestResult {
     // The error function is tested only for oddness and at known points.
     let points = [
         (0.0, 0.0),
@@ -73,7 +72,7 @@ fn elementary_functions_are_near_the_cpu() {
         (1.0, 0.842_700_792_9),
         (2.0, 0.995_322_265_0),
     ];
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let stream = test.stream();
         let mut input: Vec<f32> = floats(3, 500)
             .into_iter()
@@ -83,7 +82,7 @@ fn elementary_functions_are_near_the_cpu() {
             *slot = point as f32;
         }
         let source = buffer(&stream, &input);
-        let mut output = DeviceBuffer::<f32>::zeroed(&stream, 8 * 500).expect("memory suffices");
+        let mut output = DeviceBuffer::<f32>::zeroed(&stream, 8 * 500)?;
         launch!(test, &stream, NETWORK::"functions", (&[f32], &mut [f32], u32), LaunchConfig::for_elements(500),
             (&source, &mut output, 500));
         let found = values(&output);
@@ -118,75 +117,76 @@ fn elementary_functions_are_near_the_cpu() {
         assert_near(&column(6), &expected(f64::atan), 4e-7, 0.0, "atan");
         let errors: Vec<f64> = points.iter().map(|(_, value)| *value).collect();
         assert_near(&column(7)[..4], &errors, 4e-7, 0.0, "erf");
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn double_functions_are_near_the_cpu() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let input: Vec<f64> = floats(4, 400)
-            .into_iter()
-            .map(|value| f64::from(value) * 0.11)
-            .collect();
-        let source = buffer(&stream, &input);
-        let mut output = DeviceBuffer::<f64>::zeroed(&stream, 6 * 400).expect("memory suffices");
-        launch!(test, &stream, NETWORK::"double_functions", (&[f64], &mut [f64], u32), LaunchConfig::for_elements(400),
+#[driver_test]
+fn double_functions_are_near_the_cpu(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let input: Vec<f64> = floats(4, 400)
+        .into_iter()
+        .map(|value| f64::from(value) * 0.11)
+        .collect();
+    let source = buffer(&stream, &input);
+    let mut output = DeviceBuffer::<f64>::zeroed(&stream, 6 * 400)?;
+    launch!(test, &stream, NETWORK::"double_functions", (&[f64], &mut [f64], u32), LaunchConfig::for_elements(400),
             (&source, &mut output, 400));
-        let near = |found: f64, expected: f64| (found - expected).abs() <= expected.abs() * 1e-15;
-        for (x, found) in input.iter().zip(values(&output).chunks(6)) {
-            assert!(near(found[0], x.exp()), "exp {x}: {found:?}");
-            assert!(near(found[1], (x.abs() + 1.0).ln()), "log {x}: {found:?}");
-            assert!(near(found[2], x.sin()), "sin {x}: {found:?}");
-            assert_eq!(found[3].to_bits(), x.abs().sqrt().to_bits(), "sqrt {x}");
-            assert!(near(found[4], x.cbrt()), "cbrt {x}: {found:?}");
-            assert_eq!(found[5], x % 0.7, "fmod {x}");
-        }
-    });
+    let near = |found: f64, expected: f64| (found - expected).abs() <= expected.abs() * 1e-15;
+    for (x, found) in input.iter().zip(values(&output).chunks(6)) {
+        assert!(near(found[0], x.exp()), "exp {x}: {found:?}");
+        assert!(near(found[1], (x.abs() + 1.0).ln()), "log {x}: {found:?}");
+        assert!(near(found[2], x.sin()), "sin {x}: {found:?}");
+        assert_eq!(found[3].to_bits(), x.abs().sqrt().to_bits(), "sqrt {x}");
+        assert!(near(found[4], x.cbrt()), "cbrt {x}: {found:?}");
+        assert_eq!(found[5], x % 0.7, "fmod {x}");
+    }
+    Ok(())
 }
 
-#[test]
-fn directed_results_enclose_the_exact_one() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let input = floats(5, 2000);
-        let source = buffer(&stream, &input);
-        let mut output = DeviceBuffer::<f32>::zeroed(&stream, 12_000).expect("memory suffices");
-        launch!(test, &stream, NETWORK::"roundings", (&[f32], &mut [f32], u32), LaunchConfig::for_elements(1000),
+#[driver_test]
+fn directed_results_enclose_the_exact_one(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let input = floats(5, 2000);
+    let source = buffer(&stream, &input);
+    let mut output = DeviceBuffer::<f32>::zeroed(&stream, 12_000)?;
+    launch!(test, &stream, NETWORK::"roundings", (&[f32], &mut [f32], u32), LaunchConfig::for_elements(1000),
             (&source, &mut output, 1000));
-        for (pair, found) in input.chunks(2).zip(values(&output).chunks(12)) {
-            let (a, b) = (f64::from(pair[0]), f64::from(pair[1]));
-            // Sums and products of `f32` of similar magnitude are exact in `f64`; quotients are checked by
-            // multiplication.
-            for (results, exact) in [
-                (&found[..4], a + b),
-                (&found[4..8], a * b),
-                (&found[8..], a / b),
-            ] {
-                let [nearest, zero, up, down] = [results[0], results[1], results[2], results[3]];
-                assert_eq!(nearest, exact as f32, "{pair:?}");
-                assert!(
-                    f64::from(down) <= exact && exact <= f64::from(up),
-                    "{pair:?} {results:?}"
-                );
-                assert!(up == down || up == down.next_up(), "{pair:?} {results:?}");
-                assert_eq!(zero, if exact < 0.0 { up } else { down }, "{pair:?}");
-            }
+    for (pair, found) in input.chunks(2).zip(values(&output).chunks(12)) {
+        let a = f64::from(pair[0]);
+        let b = f64::from(pair[1]);
+        // Sums and products of `f32` of similar magnitude are exact in `f64`; quotients are checked by
+        // multiplication.
+        for (results, exact) in [
+            (&found[..4], a + b),
+            (&found[4..8], a * b),
+            (&found[8..], a / b),
+        ] {
+            let [nearest, zero, up, down] = [results[0], results[1], results[2], results[3]];
+            assert_eq!(nearest, exact as f32, "{pair:?}");
+            assert!(
+                f64::from(down) <= exact && exact <= f64::from(up),
+                "{pair:?} {results:?}"
+            );
+            assert!(up == down || up == down.next_up(), "{pair:?} {results:?}");
+            assert_eq!(zero, if exact < 0.0 { up } else { down }, "{pair:?}");
         }
-    });
+    }
+    Ok(())
 }
 
 #[test]
-fn halves_round_to_the_nearest() {
+fn halves_round_to_the_nearest() -> TestResult {
     // Small multiples of a quarter: every half and every result is exact.
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let stream = test.stream();
         let input: Vec<f32> = floats(6, 200)
             .into_iter()
             .map(|value| (value * 0.16).round() * 0.25)
             .collect();
         let source = buffer(&stream, &input);
-        let mut output = DeviceBuffer::<u32>::zeroed(&stream, 400).expect("memory suffices");
+        let mut output = DeviceBuffer::<u32>::zeroed(&stream, 400)?;
         launch!(test, &stream, NETWORK::"halves", (&[f32], &mut [u32], u32), LaunchConfig::for_elements(100),
             (&source, &mut output, 100));
         let widen = |half: u32| {
@@ -200,11 +200,14 @@ fn halves_round_to_the_nearest() {
         };
         let pair = |word: u32| [widen(word & 0xffff), widen(word >> 16)];
         for (operands, found) in input.chunks(2).zip(values(&output).chunks(4)) {
-            let (a, b) = (operands[0], operands[1]);
+            let a = operands[0];
+            let b = operands[1];
             assert_eq!(pair(found[0]), [a, b]);
             assert_eq!(pair(found[1]), [a + b, a + b]);
             assert_eq!(pair(found[2]), [a * b, a * b]);
             assert_eq!(bits(&pair(found[3])), bits(&[a * b + a, a * b + b]));
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }

@@ -40,7 +40,7 @@ fn every_thread_prints_a_line() {
 }
 
 #[test]
-fn arguments_of_every_form_are_printed_as_by_c() {
+fn every_format_prints_as_in_c() {
     let run = || {
         on_driver(|test| {
             let stream = test.stream();
@@ -55,7 +55,7 @@ fn arguments_of_every_form_are_printed_as_by_c() {
         });
     };
     with_output_of_new_process(
-        "kernels::print::arguments_of_every_form_are_printed_as_by_c",
+        "kernels::print::every_format_prints_as_in_c",
         run,
         |output, _| {
             let expected = "nothing\n\

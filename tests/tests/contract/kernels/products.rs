@@ -2,7 +2,7 @@
 
 use curium_driver::LaunchConfig;
 use curium_memory::{AnyBitPattern, DeviceBuffer, NoUninit};
-use curium_tests::{Fused as _, TestDriver, kernels, on_driver};
+use curium_tests::{Fused as _, TestDriver, TestResult, driver_test, kernels};
 
 use super::sixteen_bits::{F16, fused};
 use super::{buffer, floats, integers, kernel, values};
@@ -19,12 +19,13 @@ fn product<T: AnyBitPattern + NoUninit>(
     shape: Shape,
     left: &[T],
     right: &[T],
-) -> Vec<T> {
+) -> TestResult<Vec<T>> {
     let stream = test.stream();
     let (rows, depth, columns) = shape;
-    let mut product = DeviceBuffer::<T>::zeroed(&stream, rows * columns).expect("memory suffices");
+    let mut product = DeviceBuffer::<T>::zeroed(&stream, rows * columns)?;
     let grid = (columns.div_ceil(16) as u32, rows.div_ceil(16) as u32);
-    let (left, right) = (buffer(&stream, left), buffer(&stream, right));
+    let left = buffer(&stream, left);
+    let right = buffer(&stream, right);
     let kernel = kernel::<(&[T], &[T], &mut [T], u32, u32, u32)>(test, kernels::PRODUCTS, name);
     let arguments = (
         &left,
@@ -35,9 +36,8 @@ fn product<T: AnyBitPattern + NoUninit>(
         columns as u32,
     );
     // SAFETY: the kernel compares its indices with the sizes, which are those of the buffers.
-    unsafe { kernel.launch(&stream, LaunchConfig::new(grid, (16, 16)), arguments) }
-        .expect("it launches");
-    values(&product)
+    unsafe { kernel.launch(&stream, LaunchConfig::new(grid, (16, 16)), arguments) }?;
+    Ok(values(&product))
 }
 
 /// Returns each element, accumulated along the depth by `step`, which receives the sum and the indices of both factors.
@@ -47,7 +47,8 @@ fn summed<S>(
     step: impl Fn(S, usize, usize) -> S,
 ) -> Vec<S> {
     let element = |at: usize| {
-        let (row, column) = (at / columns, at % columns);
+        let row = at / columns;
+        let column = at % columns;
         (0..depth).fold(zero(), |sum, k| {
             step(sum, row * depth + k, k * columns + column)
         })
@@ -62,98 +63,97 @@ fn halves(seed: u32, count: usize) -> Vec<u16> {
         .collect()
 }
 
-#[test]
-fn product_of_doubles_equals_the_cpu_bit_for_bit() {
-    on_driver(|test| {
-        for shape @ (rows, depth, columns) in SHAPES {
-            let doubles = |seed, count| {
-                floats(seed, count)
-                    .into_iter()
-                    .map(|value| f64::from(value) / 3.0)
-                    .collect()
-            };
-            let (left, right): (Vec<f64>, Vec<f64>) =
-                (doubles(1, rows * depth), doubles(2, depth * columns));
-            let found = product(test, "matmul_f64", shape, &left, &right);
-            let expected = summed(shape, || 0.0_f64, |sum, a, b| left[a].fused(right[b], sum));
-            let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
-            assert_eq!(bits(found), bits(expected), "{shape:?}");
-        }
-    });
+#[driver_test]
+fn double_product_equals_the_cpu_bit_for_bit(test: &TestDriver) -> TestResult {
+    for shape @ (rows, depth, columns) in SHAPES {
+        let doubles = |seed, count| {
+            floats(seed, count)
+                .into_iter()
+                .map(|value| f64::from(value) / 3.0)
+                .collect()
+        };
+        let left: Vec<f64> = doubles(1, rows * depth);
+        let right: Vec<f64> = doubles(2, depth * columns);
+        let found = product(test, "matmul_f64", shape, &left, &right)?;
+        let expected = summed(shape, || 0.0_f64, |sum, a, b| left[a].fused(right[b], sum));
+        let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+        assert_eq!(bits(found), bits(expected), "{shape:?}");
+    }
+    Ok(())
 }
 
-#[test]
-fn product_of_halves_is_summed_in_single_precision() {
-    on_driver(|test| {
-        for shape @ (rows, depth, columns) in SHAPES {
-            let (left, right) = (halves(3, rows * depth), halves(4, depth * columns));
-            let found = product(test, "matmul_f16", shape, &left, &right);
-            let widen = |bits: u16| F16.value(bits) as f32;
-            let expected = summed(
-                shape,
-                || 0.0_f32,
-                |sum, a, b| widen(left[a]).fused(widen(right[b]), sum),
-            );
-            assert_eq!(
-                found,
-                expected
-                    .into_iter()
-                    .map(|sum| F16.bits(sum.into()))
-                    .collect::<Vec<_>>(),
-                "{shape:?}"
-            );
-        }
-    });
+#[driver_test]
+fn half_product_is_summed_in_single_precision(test: &TestDriver) -> TestResult {
+    for shape @ (rows, depth, columns) in SHAPES {
+        let left = halves(3, rows * depth);
+        let right = halves(4, depth * columns);
+        let found = product(test, "matmul_f16", shape, &left, &right)?;
+        let widen = |bits: u16| F16.value(bits) as f32;
+        let expected = summed(
+            shape,
+            || 0.0_f32,
+            |sum, a, b| widen(left[a]).fused(widen(right[b]), sum),
+        );
+        assert_eq!(
+            found,
+            expected
+                .into_iter()
+                .map(|sum| F16.bits(sum.into()))
+                .collect::<Vec<_>>(),
+            "{shape:?}"
+        );
+    }
+    Ok(())
 }
 
-#[test]
-fn product_of_halves_is_rounded_to_a_half_at_each_step() {
-    on_driver(|test| {
-        for shape @ (rows, depth, columns) in SHAPES {
-            let (left, right) = (halves(5, rows * depth), halves(6, depth * columns));
-            let found = product(test, "matmul_f16_steps", shape, &left, &right);
-            let step = |sum, a: usize, b: usize| {
-                F16.round(fused(F16.value(left[a]), F16.value(right[b]), sum))
-            };
-            let expected = summed(shape, || 0.0_f64, step);
-            assert_eq!(
-                found,
-                expected
-                    .into_iter()
-                    .map(|sum| F16.bits(sum))
-                    .collect::<Vec<_>>(),
-                "{shape:?}"
-            );
-        }
-    });
+/// A product of halves is rounded to a half at each step.
+#[driver_test]
+fn half_product_is_rounded_at_each_step(test: &TestDriver) -> TestResult {
+    for shape @ (rows, depth, columns) in SHAPES {
+        let left = halves(5, rows * depth);
+        let right = halves(6, depth * columns);
+        let found = product(test, "matmul_f16_steps", shape, &left, &right)?;
+        let step = |sum, a: usize, b: usize| {
+            F16.round(fused(F16.value(left[a]), F16.value(right[b]), sum))
+        };
+        let expected = summed(shape, || 0.0_f64, step);
+        assert_eq!(
+            found,
+            expected
+                .into_iter()
+                .map(|sum| F16.bits(sum))
+                .collect::<Vec<_>>(),
+            "{shape:?}"
+        );
+    }
+    Ok(())
 }
 
-#[test]
-fn product_of_bytes_equals_the_cpu() {
-    on_driver(|test| {
-        for shape @ (rows, depth, columns) in SHAPES {
-            let words = |seed, count| {
-                integers(seed, count)
-                    .into_iter()
-                    .map(u32::cast_signed)
-                    .collect()
-            };
-            let (left, right): (Vec<i32>, Vec<i32>) =
-                (words(7, rows * depth), words(8, depth * columns));
-            let found = product(test, "matmul_i8", shape, &left, &right);
-            let bytes = |word: i32| word.to_le_bytes().map(|byte| i32::from(byte.cast_signed()));
-            let dot = |a: i32, b: i32| {
-                bytes(a)
-                    .into_iter()
-                    .zip(bytes(b))
-                    .map(|(a, b)| a * b)
-                    .sum::<i32>()
-            };
-            assert_eq!(
-                found,
-                summed(shape, || 0, |sum, a, b| sum + dot(left[a], right[b])),
-                "{shape:?}"
-            );
-        }
-    });
+#[driver_test]
+fn byte_product_equals_the_cpu(test: &TestDriver) -> TestResult {
+    for shape @ (rows, depth, columns) in SHAPES {
+        let words = |seed, count| {
+            integers(seed, count)
+                .into_iter()
+                .map(u32::cast_signed)
+                .collect()
+        };
+        let left: Vec<i32> = words(7, rows * depth);
+        let right: Vec<i32> = words(8, depth * columns);
+        let found = product(test, "matmul_i8", shape, &left, &right)?;
+        let bytes = |word: i32| word.to_le_bytes().map(|byte| i32::from(byte.cast_signed()));
+        let dot = |a: i32, b: i32| {
+            bytes(a)
+                .into_iter()
+                .zip(bytes(b))
+                .map(|(a, b)| a * b)
+                .sum::<i32>()
+        };
+        assert_eq!(
+            found,
+            summed(shape, || 0, |sum, a, b| sum + dot(left[a], right[b])),
+            "{shape:?}"
+        );
+    }
+    Ok(())
 }

@@ -46,10 +46,8 @@ impl Format {
     /// Returns the number with the given bits.
     pub(super) fn value(self, bits: u16) -> f64 {
         let magnitude = bits & 0x7fff;
-        let (exponent, digits) = (
-            magnitude >> (self.digits - 1),
-            magnitude & ((1 << (self.digits - 1)) - 1),
-        );
+        let exponent = magnitude >> (self.digits - 1);
+        let digits = magnitude & ((1 << (self.digits - 1)) - 1);
         let hidden = u16::from(exponent > 0) << (self.digits - 1);
         let step = self.least + i32::from(exponent.max(1)) - 1;
         let value = f64::from(digits + hidden) * 2.0_f64.powi(step);
@@ -97,8 +95,9 @@ fn finite_16_bit_numbers_survive_a_round_trip() {
     );
 }
 
+/// A fused result that a double has no room for is rounded once.
 #[test]
-fn fused_result_that_a_double_has_no_room_for_is_rounded_once() {
+fn fused_result_is_rounded_once() {
     let tie = 1.0 + 2.0_f64.powi(-11);
     assert_eq!(
         F16.bits(fused(1.0, tie, 2.0_f64.powi(-70))),

@@ -1,7 +1,7 @@
 //! Graph launches and owner accesses on several threads, with call observers that run code in the middle.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,260 +10,251 @@ use curium_driver::{
 };
 use curium_memory::{Array, ArrayFlags, ArrayShape, DeviceBuffer, Staging, StagingOptions};
 use curium_sim::{Config, Fault, FaultPlan};
-use curium_tests::{During, Gate, TestDriver, assert_reentrant, on_driver, on_simulator};
+use curium_tests::{
+    During, Gate, TestDriver, TestResult, assert_reentrant, driver_test, on_driver, on_simulator,
+};
+use parking_lot::Mutex;
 
 use super::{LEN, buffer, captured, values};
 
 const NOTHING: &str =
     ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";
 
-#[test]
-fn operation_of_an_observer_does_not_end_the_access_around_it() {
-    on_driver(|test| {
-        let (own, other) = (test.stream(), test.stream());
-        let (mut x, mut nested) = (buffer(&own, 1), buffer(&other, 2));
-        let mut graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
-        let _also_leased = captured(test, |scope| nested.as_slice_mut().fill_on(scope, 7));
-        let (go, may_go) = mpsc::channel();
-        let is_enqueued = Arc::new(AtomicBool::new(false));
-        let was_enqueued = Arc::new(AtomicBool::new(false));
-        let observer = {
-            let (nested, go) = (Mutex::new(nested), Mutex::new(go));
-            let (is_enqueued, was_enqueued, other) = (
-                Arc::clone(&is_enqueued),
-                Arc::clone(&was_enqueued),
-                other.clone(),
-            );
-            During::call_of(Function::cuMemsetD32Async, move || {
-                nested
-                    .lock()
-                    .expect("no thread panics")
-                    .as_slice_mut()
-                    .fill_on(&other, 3)
-                    .expect("the memory belongs to another context");
-                go.lock()
-                    .expect("no thread panics")
-                    .send(())
-                    .expect("the other thread listens");
-                thread::sleep(Duration::from_millis(50));
-                was_enqueued.store(is_enqueued.load(Ordering::SeqCst), Ordering::SeqCst);
-            })
-        };
-        thread::scope(|scope| {
-            let (launching, is_enqueued) = (test.stream(), Arc::clone(&is_enqueued));
-            scope.spawn(move || {
-                may_go.recv().expect("the observer sends");
-                graph.launch(&launching).expect("the access ends");
-                is_enqueued.store(true, Ordering::SeqCst);
-            });
-            let guard = observe_calls(observer);
-            x.as_slice_mut()
-                .fill_on(&own, 5)
-                .expect("the owner may write");
-            drop(guard);
+/// An operation of an observer does not end the access around it.
+#[driver_test]
+fn observer_operation_keeps_the_outer_access(test: &TestDriver) -> TestResult {
+    let own = test.stream();
+    let other = test.stream();
+    let mut x = buffer(&own, 1);
+    let mut nested = buffer(&other, 2);
+    let mut graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
+    let _also_leased = captured(test, |scope| nested.as_slice_mut().fill_on(scope, 7))?;
+    let (go, may_go) = mpsc::channel();
+    let is_enqueued = Arc::new(AtomicBool::new(false));
+    let was_enqueued = Arc::new(AtomicBool::new(false));
+    let observer = {
+        let nested = Mutex::new(nested);
+        let go = Mutex::new(go);
+        let is_enqueued = Arc::clone(&is_enqueued);
+        let was_enqueued = Arc::clone(&was_enqueued);
+        let other = other.clone();
+        During::call_of(Function::cuMemsetD32Async, move || {
+            nested
+                .lock()
+                .as_slice_mut()
+                .fill_on(&other, 3)
+                .expect("the memory belongs to another context");
+            go.lock().send(()).expect("the other thread listens");
+            thread::sleep(Duration::from_millis(50));
+            was_enqueued.store(is_enqueued.load(Ordering::SeqCst), Ordering::SeqCst);
+        })
+    };
+    thread::scope(|scope| -> TestResult<_> {
+        let launching = test.stream();
+        let is_enqueued = Arc::clone(&is_enqueued);
+        scope.spawn(move || {
+            may_go.recv().expect("the observer sends");
+            graph.launch(&launching).expect("the access ends");
+            is_enqueued.store(true, Ordering::SeqCst);
         });
-        assert!(
-            !was_enqueued.load(Ordering::SeqCst),
-            "the launch came between the check and the record of the access"
-        );
-    });
-}
-
-#[test]
-fn observer_that_would_wait_for_its_own_thread_gets_an_error() {
-    on_driver(|test| {
-        let [own, other, third] = [test.stream(), test.stream(), test.stream()];
-        let (x, mut y) = (Arc::new(buffer(&own, 1)), buffer(&other, 0));
-        let graph = captured(test, |scope| {
-            y.as_slice_mut().copy_from_device_on(scope, &*x)
-        });
-        let results = Arc::new(Mutex::new(Vec::new()));
-        // Another thread may hold the observer for a moment, but not the handles.
-        let z = buffer(&third, 0);
-        let used = Arc::new(Mutex::new(Some((graph, third, Arc::clone(&x), z))));
-        let guard = {
-            let (used, results) = (Arc::clone(&used), Arc::clone(&results));
-            observe_calls(During::call_of(Function::cuEventRecord, move || {
-                let mut used = used.lock().expect("no thread panics");
-                let (graph, third, x, z) = used
-                    .as_mut()
-                    .expect("the observer runs before the end of the test");
-                let read = z.as_slice_mut().copy_from_device_on(third, &**x);
-                let launch = graph.launch(third);
-                results
-                    .lock()
-                    .expect("no thread panics")
-                    .extend([read, launch]);
-            }))
-        };
-        let mut target = buffer(&other, 9);
-        // The read waits for the write on the other stream: an event is recorded.
-        target
-            .as_slice_mut()
-            .copy_from_device_on(&other, &*x)
-            .expect("the observer receives the error");
+        let guard = observe_calls(observer);
+        x.as_slice_mut().fill_on(&own, 5)?;
         drop(guard);
-        drop(used.lock().expect("no thread panics").take());
-        assert_eq!(values(&target), [1; LEN]);
-        let results = std::mem::take(&mut *results.lock().expect("no thread panics"));
-        assert_eq!(results.len(), 2, "the observer has run");
-        results.into_iter().for_each(assert_reentrant);
-    });
+        Ok(())
+    })?;
+    assert!(
+        !was_enqueued.load(Ordering::SeqCst),
+        "the launch came between the check and the record of the access"
+    );
+    Ok(())
+}
+
+/// An observer that would wait for its own thread gets an error.
+#[driver_test]
+fn observer_waiting_for_itself_gets_an_error(test: &TestDriver) -> TestResult {
+    let [own, other, third] = [test.stream(), test.stream(), test.stream()];
+    let x = Arc::new(buffer(&own, 1));
+    let mut y = buffer(&other, 0);
+    let graph = captured(test, |scope| {
+        y.as_slice_mut().copy_from_device_on(scope, &*x)
+    })?;
+    let results = Arc::new(Mutex::new(Vec::new()));
+    // Another thread may hold the observer for a moment, but not the handles.
+    let z = buffer(&third, 0);
+    let used = Arc::new(Mutex::new(Some((graph, third, Arc::clone(&x), z))));
+    let guard = {
+        let used = Arc::clone(&used);
+        let results = Arc::clone(&results);
+        observe_calls(During::call_of(Function::cuEventRecord, move || {
+            let mut used = used.lock();
+            let (graph, third, x, z) = used
+                .as_mut()
+                .expect("the observer runs before the end of the test");
+            let read = z.as_slice_mut().copy_from_device_on(third, &**x);
+            let launch = graph.launch(third);
+            results.lock().extend([read, launch]);
+        }))
+    };
+    let mut target = buffer(&other, 9);
+    // The read waits for the write on the other stream: an event is recorded.
+    target.as_slice_mut().copy_from_device_on(&other, &*x)?;
+    drop(guard);
+    drop(used.lock().take());
+    assert_eq!(values(&target), [1; LEN]);
+    let results = std::mem::take(&mut *results.lock());
+    assert_eq!(results.len(), 2, "the observer has run");
+    results.into_iter().for_each(assert_reentrant);
+    Ok(())
+}
+
+#[driver_test]
+fn launch_during_an_access_is_an_error(test: &TestDriver) -> TestResult {
+    let own = test.stream();
+    let mut x = buffer(&own, 1);
+    let graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
+    let result = Arc::new(Mutex::new(None));
+    // Another thread may hold the observer for a moment, but not the handles.
+    let launch = Arc::new(Mutex::new(Some((graph, own.clone()))));
+    let guard = {
+        let launch = Arc::clone(&launch);
+        let result = Arc::clone(&result);
+        observe_calls(During::call_of(Function::cuMemsetD32Async, move || {
+            let mut launch = launch.lock();
+            let (graph, own) = launch
+                .as_mut()
+                .expect("the observer runs before the end of the test");
+            *result.lock() = Some(graph.launch(own));
+        }))
+    };
+    x.as_slice_mut().fill_on(&own, 5)?;
+    drop(guard);
+    drop(launch.lock().take());
+    let result = result.lock().take();
+    assert_reentrant(result.ok_or("the observer has run")?);
+    assert_eq!(values(&x), [5; LEN]);
+    Ok(())
 }
 
 #[test]
-fn launch_in_the_middle_of_an_access_is_an_error() {
-    on_driver(|test| {
-        let own = test.stream();
-        let mut x = buffer(&own, 1);
-        let graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
-        let result = Arc::new(Mutex::new(None));
-        // Another thread may hold the observer for a moment, but not the handles.
-        let launch = Arc::new(Mutex::new(Some((graph, own.clone()))));
-        let guard = {
-            let (launch, result) = (Arc::clone(&launch), Arc::clone(&result));
-            observe_calls(During::call_of(Function::cuMemsetD32Async, move || {
-                let mut launch = launch.lock().expect("no thread panics");
-                let (graph, own) = launch
-                    .as_mut()
-                    .expect("the observer runs before the end of the test");
-                *result.lock().expect("no thread panics") = Some(graph.launch(own));
-            }))
-        };
-        x.as_slice_mut()
-            .fill_on(&own, 5)
-            .expect("the owner may write");
-        drop(guard);
-        drop(launch.lock().expect("no thread panics").take());
-        let result = result.lock().expect("no thread panics").take();
-        assert_reentrant(result.expect("the observer has run"));
-        assert_eq!(values(&x), [5; LEN]);
-    });
-}
-
-#[test]
-fn launch_does_not_wait_for_one_on_another_driver() {
+fn launch_does_not_wait_for_one_on_another_driver() -> TestResult {
     const DELAY: Duration = Duration::from_secs(2);
     let slow = Config::new().with_faults(
         FaultPlan::new().with(Fault::on(Function::cuGraphLaunch).always().delays(DELAY)),
     );
-    on_simulator(slow, |slow, _| {
-        on_simulator(Config::new(), |test, _| {
-            let (slow_stream, own) = (slow.stream(), test.stream());
-            let (mut x, mut y) = (buffer(&slow_stream, 1), buffer(&own, 1));
-            let mut delayed = captured(slow, |scope| x.as_slice_mut().fill_on(scope, 7));
-            let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 7));
-            thread::scope(|scope| {
+    on_simulator(slow, |slow, _| -> TestResult {
+        on_simulator(Config::new(), |test, _| -> TestResult {
+            let slow_stream = slow.stream();
+            let own = test.stream();
+            let mut x = buffer(&slow_stream, 1);
+            let mut y = buffer(&own, 1);
+            let mut delayed = captured(slow, |scope| x.as_slice_mut().fill_on(scope, 7))?;
+            let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 7))?;
+            thread::scope(|scope| -> TestResult<_> {
                 let (begin, begun) = mpsc::channel();
                 scope.spawn(move || {
                     begin.send(()).expect("the test listens");
                     delayed.launch(&slow_stream).expect("it is late, not lost");
                 });
-                begun.recv().expect("the thread begins");
+                begun.recv()?;
                 thread::sleep(Duration::from_millis(20));
                 let begin = Instant::now();
-                graph.launch(&own).expect("it can be launched");
-                y.as_slice_mut()
-                    .fill_on(&own, 5)
-                    .expect("the owner may write");
+                graph.launch(&own)?;
+                y.as_slice_mut().fill_on(&own, 5)?;
                 assert!(
                     begin.elapsed() < DELAY / 2,
                     "it waited for the other driver"
                 );
-            });
+                Ok(())
+            })?;
             assert_eq!(values(&y), [5; LEN]);
-        });
-    });
+            Ok(())
+        })?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn launch_does_not_wait_for_a_staged_copy_to_the_memory() {
-    on_driver(|test| {
-        let (own, launching) = (test.stream(), test.stream());
-        let options = StagingOptions::new()
-            .with_threads(4)
-            .with_buffer_bytes(1 << 18)
-            .with_threshold(1 << 20);
-        Staging::set_options(own.context(), options).expect("the options are valid");
-        let source = vec![3_u32; 1 << 20];
-        let mut x = DeviceBuffer::<u32>::zeroed(&own, source.len()).expect("memory suffices");
-        let mut graph = captured(test, |scope| x.slice_mut(..LEN)?.fill_on(scope, 7));
-        let gate = Gate::on(&own);
-        x.as_slice_mut()
-            .fill_on(&own, 1)
-            .expect("the owner may write");
-        thread::scope(|scope| {
-            let copying =
-                scope.spawn(|| x.copy_from_slice(&source).expect("the lengths are equal"));
-            thread::sleep(Duration::from_millis(50));
-            let begin = Instant::now();
-            graph.launch(&launching).expect("it can be launched");
-            assert!(
-                !copying.is_finished() && begin.elapsed() < Duration::from_secs(2),
-                "it waited for the device"
-            );
-            gate.open();
-        });
-        launching.synchronize().expect("the stream works");
-        let copied = x.to_vec().expect("the buffer can be read");
+/// A launch does not wait for a staged copy to the memory.
+#[driver_test]
+fn launch_does_not_wait_for_a_staged_copy(test: &TestDriver) -> TestResult {
+    let own = test.stream();
+    let launching = test.stream();
+    let options = StagingOptions::new()
+        .with_threads(4)
+        .with_buffer_bytes(1 << 18)
+        .with_threshold(1 << 20);
+    Staging::set_options(own.context(), options)?;
+    let source = vec![3_u32; 1 << 20];
+    let mut x = DeviceBuffer::<u32>::zeroed(&own, source.len())?;
+    let mut graph = captured(test, |scope| x.slice_mut(..LEN)?.fill_on(scope, 7))?;
+    let gate = Gate::on(&own);
+    x.as_slice_mut().fill_on(&own, 1)?;
+    thread::scope(|scope| -> TestResult<_> {
+        let copying = scope.spawn(|| x.copy_from_slice(&source).expect("the lengths are equal"));
+        thread::sleep(Duration::from_millis(50));
+        let begin = Instant::now();
+        graph.launch(&launching)?;
         assert!(
-            copied[LEN..].iter().all(|value| *value == 3),
-            "the copy is complete"
+            !copying.is_finished() && begin.elapsed() < Duration::from_secs(2),
+            "it waited for the device"
         );
-        assert!(
-            copied[..LEN].iter().all(|value| [3, 7].contains(value)),
-            "each part has the value of one of the two writes"
-        );
-    });
+        gate.open();
+        Ok(())
+    })?;
+    launching.synchronize()?;
+    let copied = x.to_vec()?;
+    assert!(
+        copied[LEN..].iter().all(|value| *value == 3),
+        "the copy is complete"
+    );
+    assert!(
+        copied[..LEN].iter().all(|value| [3, 7].contains(value)),
+        "each part has the value of one of the two writes"
+    );
+    Ok(())
 }
 
-#[test]
-fn launch_does_not_wait_for_a_blocking_copy_of_memory_that_it_does_not_lease() {
-    on_driver(|test| {
-        let (own, launching) = (test.stream(), test.stream());
-        let (mut x, mut y) = (buffer(&own, 1), buffer(&own, 2));
-        let _leases_x = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
-        let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5));
-        // From the second access on, both are used on their stream without a lock.
-        for _ in 0..2 {
-            x.as_slice_mut()
-                .fill_on(&own, 3)
-                .expect("the owner may write");
-            y.as_slice_mut()
-                .fill_on(&own, 4)
-                .expect("the owner may write");
-        }
-        let mut copied = Vec::new();
-        let copy = || copied = values(&x);
-        assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpyDtoHAsync_v2, copy);
-        assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
-    });
+/// A launch does not wait for a blocking copy of memory that it does not lease.
+#[driver_test]
+fn launch_ignores_unleased_blocking_copy(test: &TestDriver) -> TestResult {
+    let own = test.stream();
+    let launching = test.stream();
+    let mut x = buffer(&own, 1);
+    let mut y = buffer(&own, 2);
+    let _leases_x = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
+    let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5))?;
+    // From the second access on, both are used on their stream without a lock.
+    for _ in 0..2 {
+        x.as_slice_mut().fill_on(&own, 3)?;
+        y.as_slice_mut().fill_on(&own, 4)?;
+    }
+    let mut copied = Vec::new();
+    let copy = || copied = values(&x);
+    assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpyDtoHAsync_v2, copy);
+    assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
+    Ok(())
 }
 
-#[test]
-fn launch_does_not_wait_for_a_copy_of_an_array_that_it_does_not_lease() {
-    on_driver(|test| {
-        let (own, launching) = (test.stream(), test.stream());
-        let shape = ArrayShape::new_1d(LEN);
-        let array = Array::from_slice(&own, &[1_u32; LEN], shape, ArrayFlags::empty())
-            .expect("memory suffices");
-        let mut y = buffer(&own, 2);
-        let _leases_array = captured(test, |scope| array.copy_from_slice_on(scope, &[7; LEN]));
-        let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5));
-        // From the second access on, both are used on their stream without a lock.
-        for value in [3; 2] {
-            array
-                .copy_from_slice(&[value; LEN])
-                .expect("the owner may write");
-            y.as_slice_mut()
-                .fill_on(&own, 4)
-                .expect("the owner may write");
-        }
-        let mut copied = Vec::new();
-        let copy = || copied = array.to_vec().expect("the array can be read");
-        assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpy3DAsync_v2, copy);
-        assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
-    });
+/// A launch does not wait for a copy of an array that it does not lease.
+#[driver_test]
+fn launch_ignores_unleased_array_copy(test: &TestDriver) -> TestResult {
+    let own = test.stream();
+    let launching = test.stream();
+    let shape = ArrayShape::new_1d(LEN);
+    let array = Array::from_slice(&own, &[1_u32; LEN], shape, ArrayFlags::empty())?;
+    let mut y = buffer(&own, 2);
+    let _leases_array = captured(test, |scope| array.copy_from_slice_on(scope, &[7; LEN]))?;
+    let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5))?;
+    // From the second access on, both are used on their stream without a lock.
+    for value in [3; 2] {
+        array.copy_from_slice(&[value; LEN])?;
+        y.as_slice_mut().fill_on(&own, 4)?;
+    }
+    let mut copied = Vec::new();
+    let copy = || copied = array.to_vec().expect("the array can be read");
+    assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpy3DAsync_v2, copy);
+    assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
+    Ok(())
 }
 
 /// Launches a graph in the middle of a call of `function` that `copy` makes on another thread.
@@ -273,21 +264,15 @@ fn assert_launch_does_not_wait(
     function: Function,
     copy: impl FnOnce() + Send,
 ) {
-    let ((begun, has_begun), (end, may_end)) = (mpsc::channel(), mpsc::channel::<()>());
+    let (begun, has_begun) = mpsc::channel();
+    let (end, may_end) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let copying = scope.spawn(|| {
-            let (begun, may_end) = (Mutex::new(begun), Mutex::new(may_end));
+            let begun = Mutex::new(begun);
+            let may_end = Mutex::new(may_end);
             let guard = observe_calls(During::call_of(function, move || {
-                begun
-                    .lock()
-                    .expect("no thread panics")
-                    .send(())
-                    .expect("the test waits");
-                may_end
-                    .lock()
-                    .expect("no thread panics")
-                    .recv()
-                    .expect("the test goes on");
+                begun.lock().send(()).expect("the test waits");
+                may_end.lock().recv().expect("the test goes on");
             }));
             copy();
             drop(guard);
@@ -309,22 +294,24 @@ fn assert_launch_does_not_wait(
     });
 }
 
+/// A leased buffer can be dropped by the end of a thread.
 #[test]
-fn leased_buffer_can_be_dropped_by_the_end_of_a_thread() {
+fn leased_buffer_is_dropped_at_thread_exit() -> TestResult {
     thread_local! {
         static LAST: Mutex<Option<DeviceBuffer<u32>>> = const { Mutex::new(None) };
     }
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let own = test.stream();
-        let (mut x, mut y) = (buffer(&own, 1), buffer(&own, 2));
+        let mut x = buffer(&own, 1);
+        let mut y = buffer(&own, 2);
         let mut graph = captured(test, |scope| {
             x.as_slice_mut().fill_on(scope, 7)?;
             y.as_slice_mut().copy_from_device_on(scope, &x)
-        });
+        })?;
         let stream = own.clone();
         let ended = thread::spawn(move || {
             LAST.with(|last| {
-                let mut last = last.lock().expect("no thread panics");
+                let mut last = last.lock();
                 last.insert(x)
                     .as_slice_mut()
                     .fill_on(&stream, 3)
@@ -332,18 +319,22 @@ fn leased_buffer_can_be_dropped_by_the_end_of_a_thread() {
             });
         });
         ended.join().expect("the drop does not panic");
-        graph.launch(&own).expect("the memory is still there");
+        graph.launch(&own)?;
         assert_eq!(values(&y), [7; LEN]);
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
+/// A capture keeps what other threads enqueue while it ends.
 #[test]
-fn capture_keeps_what_other_threads_enqueue_while_it_ends() {
+fn ending_capture_keeps_other_threads_work() -> TestResult {
     for round in 0..if cfg!(miri) { 1 } else { 60 } {
-        on_driver(|test| {
-            let (context, driver) = (test.context(), test.driver());
+        on_driver(|test| -> TestResult {
+            let context = test.context();
+            let driver = test.driver();
             let is_over = AtomicBool::new(false);
-            let graph = thread::scope(|scope| {
+            let graph = thread::scope(|scope| -> TestResult<_> {
                 let (send, receive) = mpsc::channel::<Stream>();
                 let is_over = &is_over;
                 scope.spawn(move || {
@@ -366,39 +357,41 @@ fn capture_keeps_what_other_threads_enqueue_while_it_ends() {
                     Ok::<_, Error>(())
                 });
                 is_over.store(true, Ordering::Release);
-                graph.expect("the capture ends")
-            });
-            let mut graph = graph.instantiate().expect("the graph is valid");
+                Ok(graph?)
+            })?;
+            let mut graph = graph.instantiate()?;
             let stream = test.stream();
-            graph.launch(&stream).expect("every kernel is still loaded");
-            stream.synchronize().expect("every kernel runs");
-        });
+            graph.launch(&stream)?;
+            stream.synchronize()?;
+            Ok(())
+        })?;
     }
+    Ok(())
 }
 
+/// Threads that launch and use the same memory never race.
 #[test]
-fn threads_that_launch_and_use_the_same_memory_never_race() {
+fn threads_sharing_leased_memory_never_race() -> TestResult {
     for seed in 0..if cfg!(miri) { 1 } else { 8 } {
-        on_simulator(Config::new().with_seed(seed), |test, _| {
+        on_simulator(Config::new().with_seed(seed), |test, _| -> TestResult {
             let streams: [_; 4] = std::array::from_fn(|_| test.stream());
-            let (mut x, mut y, z) = (
-                buffer(&streams[0], 1),
-                buffer(&streams[0], 2),
-                buffer(&streams[0], 3),
-            );
-            let writer = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
+            let mut x = buffer(&streams[0], 1);
+            let mut y = buffer(&streams[0], 2);
+            let z = buffer(&streams[0], 3);
+            let writer = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
             let copier = captured(test, |scope| {
                 y.as_slice_mut().copy_from_device_on(scope, &x)
-            });
+            })?;
             let reader = captured(test, |scope| {
                 x.as_slice_mut().copy_from_device_on(scope, &z)
-            });
+            })?;
             let turns = AtomicUsize::new(0);
             thread::scope(|scope| {
                 for (mut graph, [even, odd]) in
                     [(writer, [0, 1]), (copier, [2, 2]), (reader, [3, 0])]
                 {
-                    let (streams, turns) = (&streams, &turns);
+                    let streams = &streams;
+                    let turns = &turns;
                     scope.spawn(move || {
                         for turn in 0..60 {
                             let stream = if turn % 7 < 4 { even } else { odd };
@@ -407,7 +400,8 @@ fn threads_that_launch_and_use_the_same_memory_never_race() {
                         }
                     });
                 }
-                let (streams, x) = (&streams, &mut x);
+                let streams = &streams;
+                let x = &mut x;
                 scope.spawn(move || {
                     for turn in 0..60_usize {
                         x.as_slice_mut()
@@ -426,44 +420,42 @@ fn threads_that_launch_and_use_the_same_memory_never_race() {
                 expected.contains(&values(&x)),
                 "no launch or access is half done"
             );
-        });
+            Ok(())
+        })?;
     }
+    Ok(())
 }
 
-#[test]
-fn inserted_waits_are_counted_on_the_stream_that_waits() {
-    on_driver(|test| {
-        let (own, other) = (test.stream(), test.stream());
-        let (mut x, mut y) = (buffer(&own, 1), buffer(&other, 0));
-        y.as_slice_mut()
-            .copy_from_device_on(&own, &x)
-            .expect("it can be copied");
-        assert_eq!(
-            (own.inserted_waits(), other.inserted_waits()),
-            (1, 0),
-            "the write of the target"
-        );
-        x.as_slice_mut()
-            .fill_on(&other, 2)
-            .expect("the owner may write");
-        assert_eq!(
-            (own.inserted_waits(), other.inserted_waits()),
-            (1, 1),
-            "the read of the source"
-        );
-        x.as_slice_mut()
-            .fill_on(&other, 3)
-            .expect("the owner may write");
-        assert_eq!(
-            (own.inserted_waits(), other.inserted_waits()),
-            (1, 1),
-            "a stream does not wait for itself"
-        );
-    });
+/// Inserted waits are counted on the stream that waits.
+#[driver_test]
+fn inserted_waits_count_on_the_waiting_stream(test: &TestDriver) -> TestResult {
+    let own = test.stream();
+    let other = test.stream();
+    let mut x = buffer(&own, 1);
+    let mut y = buffer(&other, 0);
+    y.as_slice_mut().copy_from_device_on(&own, &x)?;
+    assert_eq!(
+        (own.inserted_waits(), other.inserted_waits()),
+        (1, 0),
+        "the write of the target"
+    );
+    x.as_slice_mut().fill_on(&other, 2)?;
+    assert_eq!(
+        (own.inserted_waits(), other.inserted_waits()),
+        (1, 1),
+        "the read of the source"
+    );
+    x.as_slice_mut().fill_on(&other, 3)?;
+    assert_eq!(
+        (own.inserted_waits(), other.inserted_waits()),
+        (1, 1),
+        "a stream does not wait for itself"
+    );
+    Ok(())
 }
 
 /// Returns an executable graph for this many buffers, ready to launch.
-fn exec_of(test: &TestDriver, buffers: &mut [DeviceBuffer<u32>]) -> GraphExec {
+fn executable(test: &TestDriver, buffers: &mut [DeviceBuffer<u32>]) -> TestResult<GraphExec> {
     captured(test, |scope| {
         buffers
             .iter_mut()
@@ -471,26 +463,22 @@ fn exec_of(test: &TestDriver, buffers: &mut [DeviceBuffer<u32>]) -> GraphExec {
     })
 }
 
-#[test]
-fn launches_in_a_row_wait_for_nothing_however_many_buffers_they_lease() {
-    on_driver(|test| {
-        let stream = test.stream();
-        for count in [1, 8, 64] {
-            let mut buffers: Vec<_> = (0..count).map(|value| buffer(&stream, value)).collect();
-            let mut graph = exec_of(test, &mut buffers);
-            graph.launch(&stream).expect("it can be launched");
-            let waits = stream.inserted_waits();
-            test.assert_calls(Function::cuEventRecord, 0, || graph.launch(&stream))
-                .expect("it can be launched");
-            assert_eq!(stream.inserted_waits(), waits, "{count} buffers");
-            buffers[0]
-                .as_slice_mut()
-                .fill(9)
-                .expect("the owner may write");
-            graph.launch(&stream).expect("it can be launched");
-            buffers
-                .iter()
-                .for_each(|buffer| assert_eq!(values(buffer), [4; LEN]));
-        }
-    });
+/// Launches in a row wait for nothing however many buffers they lease.
+#[driver_test]
+fn consecutive_launches_insert_no_waits(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    for count in [1, 8, 64] {
+        let mut buffers: Vec<_> = (0..count).map(|value| buffer(&stream, value)).collect();
+        let mut graph = executable(test, &mut buffers)?;
+        graph.launch(&stream)?;
+        let waits = stream.inserted_waits();
+        test.assert_calls(Function::cuEventRecord, 0, || graph.launch(&stream))?;
+        assert_eq!(stream.inserted_waits(), waits, "{count} buffers");
+        buffers[0].as_slice_mut().fill(9)?;
+        graph.launch(&stream)?;
+        buffers
+            .iter()
+            .for_each(|buffer| assert_eq!(values(buffer), [4; LEN]));
+    }
+    Ok(())
 }

@@ -46,7 +46,7 @@ fn kernels_run() {
 }
 
 #[test]
-fn struct_of_kernels_loads() {
+fn kernel_struct_loads() {
     on_oldest_driver(1, |test, _| {
         let stream = test.stream();
         let kernels = Kernels::load(&stream)?;
@@ -88,7 +88,8 @@ fn kernel_runs_on_two_devices() {
 #[test]
 fn kernel_is_launched_in_every_way() {
     on_oldest_driver(1, |test, _| {
-        let (context, stream) = (test.context(), test.stream());
+        let context = test.context();
+        let stream = test.stream();
         let library = Library::from_ptx(&context, kernels::FILL)?;
         let fill = library.kernel::<Fill>("fill")?;
         let mut buffer = DeviceBuffer::zeroed(&stream, 8)?;
@@ -128,7 +129,8 @@ fn kernel_is_launched_in_every_way() {
 #[test]
 fn captured_kernels_outlive_their_library() {
     on_oldest_driver(1, |test, _| {
-        let (context, stream) = (test.context(), test.stream());
+        let context = test.context();
+        let stream = test.stream();
         let mut buffer = DeviceBuffer::zeroed(&stream, 4)?;
         let graph = {
             let kernels = Kernels::load(&context)?;
@@ -147,9 +149,10 @@ fn captured_kernels_outlive_their_library() {
 }
 
 #[test]
-fn attributes_and_occupancy_are_those_of_the_device() {
+fn attributes_and_occupancy_match_the_device() {
     on_oldest_driver(1, |test, _| {
-        let (device, context) = (test.device(), test.context());
+        let device = test.device();
+        let context = test.context();
         let library = Library::from_ptx(&device, kernels::FILL)?;
         let fill = library.kernel::<Fill>("fill")?;
         assert!(fill.max_threads_per_block(&device)? >= 1);
@@ -162,7 +165,7 @@ fn attributes_and_occupancy_are_those_of_the_device() {
 }
 
 #[test]
-fn errors_are_those_of_loading_and_looking_up() {
+fn errors_come_from_loading_and_lookup() {
     on_oldest_driver(1, |test, _| {
         let broken = kernels::FILL.replacen("st.global.u32", "st.nowhere.u32", 1);
         let error = Library::from_ptx(test.driver(), &broken).expect_err("the PTX is broken");
@@ -259,7 +262,7 @@ fn image_is_loaded_on_a_device_that_can_run_it() {
 }
 
 #[test]
-fn code_of_the_cache_is_loaded() {
+fn cached_code_is_loaded() {
     on_oldest_driver(1, |test, _| {
         let folder = std::env::temp_dir().join(format!("curium-modules-{}", std::process::id()));
         let cache = DiskCache::open(&folder)?;

@@ -29,9 +29,11 @@ macro_rules! code {
 /// Calls the test with NCCL's functions and the only rank of a communicator, which the test may end by setting it to null.
 fn on_rank(test: impl Fn(&Api, &Context, &mut ncclComm_t)) {
     on_driver(|driver| {
-        let (library, context) = (nccl(), context(driver.driver(), 0));
+        let library = nccl();
+        let context = context(driver.driver(), 0);
         let run = context.entered(|_| {
-            let (api, mut rank) = (library.api(), ptr::null_mut());
+            let api = library.api();
+            let mut rank = ptr::null_mut();
             assert_eq!(
                 code!(api, ncclCommInitAll(&raw mut rank, 1, ptr::null())),
                 SUCCESS
@@ -72,7 +74,8 @@ fn devices_that_do_not_exist_or_repeat_are_refused() {
 #[test]
 fn identifier_remains_usable_after_refused_calls() {
     on_rank(|api, _, _| {
-        let (mut id, mut rank) = (ncclUniqueId { internal: [0; 128] }, ptr::null_mut());
+        let mut id = ncclUniqueId { internal: [0; 128] };
+        let mut rank = ptr::null_mut();
         assert_eq!(code!(api, ncclGetUniqueId(&raw mut id)), SUCCESS);
         for (size, number) in [(0, 0), (1, -1), (1, 1), (-1, 0), (2, 5)] {
             assert_eq!(
@@ -110,15 +113,15 @@ fn null_can_be_ended_and_a_second_finalize_is_refused() {
     });
 }
 
+/// An operator serves elements of its type until it is destroyed.
 #[test]
-fn operator_serves_elements_of_its_type_until_it_is_destroyed() {
+fn operator_applies_to_its_type_until_destroyed() {
     on_rank(|api, context, rank| {
         let (buffer, address) = memory(context);
-        let (mut operator, mut factor) = (ncclRedOp_t::ncclSum, 2.0_f32);
-        let (element, residence) = (
-            ncclDataType_t::ncclFloat32,
-            ncclScalarResidence_t::ncclScalarHostImmediate,
-        );
+        let mut operator = ncclRedOp_t::ncclSum;
+        let mut factor = 2.0_f32;
+        let element = ncclDataType_t::ncclFloat32;
+        let residence = ncclScalarResidence_t::ncclScalarHostImmediate;
         let factor = (&raw mut factor).cast();
         let created = code!(
             api,
@@ -153,8 +156,9 @@ fn operator_serves_elements_of_its_type_until_it_is_destroyed() {
     });
 }
 
+/// A send to the rank itself without a receive is refused at the end of the group.
 #[test]
-fn send_to_the_rank_itself_without_a_receive_is_refused_at_the_end_of_the_group() {
+fn unmatched_send_to_self_is_refused() {
     on_rank(|api, context, rank| {
         let (_buffer, address) = memory(context);
         assert_eq!(code!(api, ncclGroupStart()), SUCCESS);
@@ -178,8 +182,9 @@ fn send_to_the_rank_itself_without_a_receive_is_refused_at_the_end_of_the_group(
     });
 }
 
+/// Memory of zero bytes is null and other memory cannot be freed.
 #[test]
-fn memory_of_zero_bytes_is_null_and_other_memory_cannot_be_freed() {
+fn zero_bytes_are_null_and_foreign_memory_stays() {
     on_rank(|api, context, _| {
         let (_buffer, foreign) = memory(context);
         let mut address = ptr::without_provenance_mut(1);
@@ -199,7 +204,8 @@ fn memory_of_zero_bytes_is_null_and_other_memory_cannot_be_freed() {
 #[test]
 fn nothing_can_be_registered_and_deregistered() {
     on_rank(|api, context, rank| {
-        let ((_buffer, address), mut handle) = (memory(context), ptr::null_mut());
+        let (_buffer, address) = memory(context);
+        let mut handle = ptr::null_mut();
         assert_eq!(
             code!(api, ncclCommRegister(*rank, address, 0, &raw mut handle)),
             SUCCESS
@@ -212,8 +218,9 @@ fn nothing_can_be_registered_and_deregistered() {
     });
 }
 
+/// Shrink without a rank to leave out or of an unknown rank is refused.
 #[test]
-fn shrink_without_a_rank_to_leave_out_or_of_an_unknown_rank_is_refused() {
+fn invalid_shrink_is_refused() {
     on_rank(|api, _, rank| {
         if api.ncclCommShrink.is_none() {
             return;

@@ -3,7 +3,7 @@
 use curium_memory::DeviceBuffer;
 use curium_nccl::{Communicator, Error, LibraryVersion, Nccl, Operation, Reduction, UniqueId};
 use curium_sim::Config;
-use curium_tests::on_simulator;
+use curium_tests::{TestResult, driver_test, on_simulator};
 
 use super::{Rank, context, nccl, on_ranks, simulated_functions};
 
@@ -24,293 +24,245 @@ fn elements(rank: usize, len: usize) -> Vec<f32> {
 }
 
 /// The elements of all ranks, combined in the order of the ranks.
-fn combined(size: usize, len: usize, combine: impl Fn(f32, f32) -> f32) -> Vec<f32> {
+fn combined(size: usize, len: usize, combine: impl Fn(f32, f32) -> f32) -> TestResult<Vec<f32>> {
     let mut ranks = (0..size).map(|rank| elements(rank, len));
-    let first = ranks.next().expect("there is a rank");
-    ranks.fold(first, |total, rank| {
+    let first = ranks.next().ok_or("there is a rank")?;
+    Ok(ranks.fold(first, |total, rank| {
         total
             .iter()
             .zip(&rank)
             .map(|(a, b)| combine(*a, *b))
             .collect()
-    })
+    }))
 }
 
-#[test]
-fn all_reduce_combines_the_elements_of_all_ranks() {
-    on_ranks(8, |rank: &mut Rank| {
-        let size = rank.size();
-        let cases: [(Reduction<f32>, Vec<f32>); 4] = [
-            (Reduction::Sum, combined(size, LEN, |a, b| a + b)),
-            (Reduction::Max, combined(size, LEN, f32::max)),
-            (Reduction::Min, combined(size, LEN, f32::min)),
-            (
-                Reduction::ScaledSum(0.5),
-                combined(size, LEN, |a, b| a + b)
-                    .iter()
-                    .map(|sum| sum * 0.5)
-                    .collect(),
-            ),
-        ];
-        let source = rank.buffer(&elements(rank.rank(), LEN));
-        for (reduction, expected) in cases {
-            let mut target = rank.zeroed::<f32>(LEN);
-            rank.communicator
-                .all_reduce(&rank.stream, &source, &mut target, reduction)
-                .expect("it is enqueued");
-            assert_eq!(
-                target.to_vec().expect("it can be read"),
-                expected,
-                "{reduction:?}"
-            );
-        }
-        let mut memory = rank.buffer(&[(rank.rank() + 1) as i64; 3]);
-        rank.communicator
-            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Product)
-            .expect("it is enqueued");
-        let factorial: i64 = (1..=size as i64).product();
-        assert_eq!(memory.to_vec().expect("it can be read"), [factorial; 3]);
-        let mut memory = rank.buffer(&[(4 * rank.rank()) as f64; 3]);
-        rank.communicator
-            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Average)
-            .expect("it is enqueued");
-        assert_eq!(
-            memory.to_vec().expect("it can be read"),
-            [2.0 * (size - 1) as f64; 3]
-        );
-    });
-}
-
-#[test]
-fn reduce_writes_on_the_root_only() {
-    on_ranks(4, |rank: &mut Rank| {
-        let (root, size) = (1, rank.size());
-        let source = rank.buffer(&elements(rank.rank(), LEN));
-        let mut target = rank.zeroed::<f32>(LEN);
-        let operation = if rank.rank() == root {
-            Operation::reduce_into(&source, &mut target, Reduction::Sum)
-        } else {
-            Operation::reduce(&source, root, Reduction::Sum)
-        };
-        rank.communicator
-            .enqueue(&rank.stream, operation)
-            .expect("it is enqueued");
-        let expected = if rank.rank() == root {
-            combined(size, LEN, |a, b| a + b)
-        } else {
-            vec![0.0; LEN]
-        };
-        assert_eq!(target.to_vec().expect("it can be read"), expected);
-        let mut memory = rank.buffer(&[1_u32; 5]);
-        let operation = if rank.rank() == 0 {
-            Operation::reduce_in_place(&mut memory, Reduction::Sum)
-        } else {
-            Operation::reduce(&memory, 0, Reduction::Sum)
-        };
-        rank.communicator
-            .enqueue(&rank.stream, operation)
-            .expect("it is enqueued");
-        let expected = if rank.rank() == 0 { size as u32 } else { 1 };
-        assert_eq!(memory.to_vec().expect("it can be read"), [expected; 5]);
-    });
-}
-
-#[test]
-fn broadcast_sends_the_elements_of_the_root() {
-    on_ranks(4, |rank: &mut Rank| {
-        let root = rank.size() - 1;
-        let mut memory = rank.buffer(&elements(rank.rank(), LEN));
-        rank.communicator
-            .broadcast(&rank.stream, &mut memory, root)
-            .expect("it is enqueued");
-        assert_eq!(
-            memory.to_vec().expect("it can be read"),
-            elements(root, LEN)
-        );
-        let source = rank.buffer(&[7_u8; 3]);
-        let mut target = rank.zeroed::<u8>(3);
-        let operation = if rank.rank() == 0 {
-            Operation::broadcast_from(&source)
-        } else {
-            Operation::broadcast(&mut target, 0)
-        };
-        rank.communicator
-            .enqueue(&rank.stream, operation)
-            .expect("it is enqueued");
-        let expected = if rank.rank() == 0 { 0 } else { 7 };
-        assert_eq!(target.to_vec().expect("it can be read"), [expected; 3]);
-    });
-}
-
-#[test]
-fn all_gather_writes_the_elements_in_the_order_of_the_ranks() {
-    on_ranks(4, |rank: &mut Rank| {
-        let (own, size) = (rank.rank(), rank.size());
-        let expected: Vec<f32> = (0..size).flat_map(|rank| elements(rank, LEN)).collect();
-        let source = rank.buffer(&elements(own, LEN));
-        let mut target = rank.zeroed::<f32>(LEN * size);
-        rank.communicator
-            .all_gather(&rank.stream, &source, &mut target)
-            .expect("it is enqueued");
-        assert_eq!(target.to_vec().expect("it can be read"), expected);
-        let mut host = vec![0.0; LEN * size];
-        host[own * LEN..(own + 1) * LEN].copy_from_slice(&elements(own, LEN));
-        let mut memory = rank.buffer(&host);
-        rank.communicator
-            .enqueue(&rank.stream, Operation::all_gather_in_place(&mut memory))
-            .expect("it is enqueued");
-        assert_eq!(memory.to_vec().expect("it can be read"), expected);
-    });
-}
-
-#[test]
-fn reduce_scatter_writes_the_part_of_the_rank() {
-    on_ranks(4, |rank: &mut Rank| {
-        let (own, size) = (rank.rank(), rank.size());
-        let sums = combined(size, LEN * size, |a, b| a + b);
-        let expected = &sums[own * LEN..(own + 1) * LEN];
-        let mut source = rank.buffer(&elements(own, LEN * size));
+#[driver_test(on_ranks(8))]
+fn all_reduce_combines_every_ranks_elements(rank: &mut Rank) -> TestResult {
+    let size = rank.size();
+    let cases: [(Reduction<f32>, Vec<f32>); 4] = [
+        (Reduction::Sum, combined(size, LEN, |a, b| a + b)?),
+        (Reduction::Max, combined(size, LEN, f32::max)?),
+        (Reduction::Min, combined(size, LEN, f32::min)?),
+        (
+            Reduction::ScaledSum(0.5),
+            combined(size, LEN, |a, b| a + b)?
+                .iter()
+                .map(|sum| sum * 0.5)
+                .collect(),
+        ),
+    ];
+    let source = rank.buffer(&elements(rank.rank(), LEN));
+    for (reduction, expected) in cases {
         let mut target = rank.zeroed::<f32>(LEN);
         rank.communicator
-            .reduce_scatter(&rank.stream, &source, &mut target, Reduction::Sum)
-            .expect("it is enqueued");
-        assert_eq!(target.to_vec().expect("it can be read"), expected);
-        let operation = Operation::reduce_scatter_in_place(&mut source, Reduction::Sum);
-        rank.communicator
-            .enqueue(&rank.stream, operation)
-            .expect("it is enqueued");
-        assert_eq!(
-            source.to_vec().expect("it can be read")[own * LEN..(own + 1) * LEN],
-            *expected
-        );
-    });
+            .all_reduce(&rank.stream, &source, &mut target, reduction)?;
+        assert_eq!(target.to_vec()?, expected, "{reduction:?}");
+    }
+    let mut memory = rank.buffer(&[(rank.rank() + 1) as i64; 3]);
+    rank.communicator
+        .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Product)?;
+    let factorial: i64 = (1..=size as i64).product();
+    assert_eq!(memory.to_vec()?, [factorial; 3]);
+    let mut memory = rank.buffer(&[(4 * rank.rank()) as f64; 3]);
+    rank.communicator
+        .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Average)?;
+    assert_eq!(memory.to_vec()?, [2.0 * (size - 1) as f64; 3]);
+    Ok(())
+}
+
+#[driver_test(on_ranks(4))]
+fn reduce_writes_on_the_root_only(rank: &mut Rank) -> TestResult {
+    let root = 1;
+    let size = rank.size();
+    let source = rank.buffer(&elements(rank.rank(), LEN));
+    let mut target = rank.zeroed::<f32>(LEN);
+    let operation = if rank.rank() == root {
+        Operation::reduce_into(&source, &mut target, Reduction::Sum)
+    } else {
+        Operation::reduce(&source, root, Reduction::Sum)
+    };
+    rank.communicator.enqueue(&rank.stream, operation)?;
+    let expected = if rank.rank() == root {
+        combined(size, LEN, |a, b| a + b)?
+    } else {
+        vec![0.0; LEN]
+    };
+    assert_eq!(target.to_vec()?, expected);
+    let mut memory = rank.buffer(&[1_u32; 5]);
+    let operation = if rank.rank() == 0 {
+        Operation::reduce_in_place(&mut memory, Reduction::Sum)
+    } else {
+        Operation::reduce(&memory, 0, Reduction::Sum)
+    };
+    rank.communicator.enqueue(&rank.stream, operation)?;
+    let expected = if rank.rank() == 0 { size as u32 } else { 1 };
+    assert_eq!(memory.to_vec()?, [expected; 5]);
+    Ok(())
+}
+
+#[driver_test(on_ranks(4))]
+fn broadcast_sends_the_root_elements(rank: &mut Rank) -> TestResult {
+    let root = rank.size() - 1;
+    let mut memory = rank.buffer(&elements(rank.rank(), LEN));
+    rank.communicator
+        .broadcast(&rank.stream, &mut memory, root)?;
+    assert_eq!(memory.to_vec()?, elements(root, LEN));
+    let source = rank.buffer(&[7_u8; 3]);
+    let mut target = rank.zeroed::<u8>(3);
+    let operation = if rank.rank() == 0 {
+        Operation::broadcast_from(&source)
+    } else {
+        Operation::broadcast(&mut target, 0)
+    };
+    rank.communicator.enqueue(&rank.stream, operation)?;
+    let expected = if rank.rank() == 0 { 0 } else { 7 };
+    assert_eq!(target.to_vec()?, [expected; 3]);
+    Ok(())
+}
+
+/// All gather writes the elements in the order of the ranks.
+#[driver_test(on_ranks(4))]
+fn all_gather_writes_in_rank_order(rank: &mut Rank) -> TestResult {
+    let own = rank.rank();
+    let size = rank.size();
+    let expected: Vec<f32> = (0..size).flat_map(|rank| elements(rank, LEN)).collect();
+    let source = rank.buffer(&elements(own, LEN));
+    let mut target = rank.zeroed::<f32>(LEN * size);
+    rank.communicator
+        .all_gather(&rank.stream, &source, &mut target)?;
+    assert_eq!(target.to_vec()?, expected);
+    let mut host = vec![0.0; LEN * size];
+    host[own * LEN..(own + 1) * LEN].copy_from_slice(&elements(own, LEN));
+    let mut memory = rank.buffer(&host);
+    rank.communicator
+        .enqueue(&rank.stream, Operation::all_gather_in_place(&mut memory))?;
+    assert_eq!(memory.to_vec()?, expected);
+    Ok(())
+}
+
+#[driver_test(on_ranks(4))]
+fn reduce_scatter_writes_the_ranks_chunk(rank: &mut Rank) -> TestResult {
+    let own = rank.rank();
+    let size = rank.size();
+    let sums = combined(size, LEN * size, |a, b| a + b)?;
+    let expected = &sums[own * LEN..(own + 1) * LEN];
+    let mut source = rank.buffer(&elements(own, LEN * size));
+    let mut target = rank.zeroed::<f32>(LEN);
+    rank.communicator
+        .reduce_scatter(&rank.stream, &source, &mut target, Reduction::Sum)?;
+    assert_eq!(target.to_vec()?, expected);
+    let operation = Operation::reduce_scatter_in_place(&mut source, Reduction::Sum);
+    rank.communicator.enqueue(&rank.stream, operation)?;
+    assert_eq!(source.to_vec()?[own * LEN..(own + 1) * LEN], *expected);
+    Ok(())
+}
+
+#[driver_test(on_ranks(4))]
+fn all_to_all_exchanges_parts(rank: &mut Rank) -> TestResult {
+    let own = rank.rank();
+    let size = rank.size();
+    let value = |from: usize, to: usize| (from * 100 + to) as u32;
+    let source: Vec<u32> = (0..size).flat_map(|to| [value(own, to); 5]).collect();
+    let expected: Vec<u32> = (0..size).flat_map(|from| [value(from, own); 5]).collect();
+    let source = rank.buffer(&source);
+    let mut target = rank.zeroed::<u32>(5 * size);
+    rank.communicator
+        .enqueue(&rank.stream, Operation::all_to_all(&source, &mut target))?;
+    assert_eq!(target.to_vec()?, expected);
+    Ok(())
+}
+
+#[driver_test(on_ranks(4))]
+fn gather_and_scatter_have_a_root(rank: &mut Rank) -> TestResult {
+    let own = rank.rank();
+    let size = rank.size();
+    let root = 1;
+    let all: Vec<f32> = (0..size).flat_map(|rank| elements(rank, 7)).collect();
+    let source = rank.buffer(&elements(own, 7));
+    let mut gathered = rank.zeroed::<f32>(7 * size);
+    let operation = if own == root {
+        Operation::gather_into(&source, &mut gathered)
+    } else {
+        Operation::gather(&source, root)
+    };
+    rank.communicator.enqueue(&rank.stream, operation)?;
+    let expected = if own == root {
+        all
+    } else {
+        vec![0.0; 7 * size]
+    };
+    assert_eq!(gathered.to_vec()?, expected);
+    let mut scattered = rank.zeroed::<f32>(7);
+    let operation = if own == root {
+        Operation::scatter_from(&gathered, &mut scattered)
+    } else {
+        Operation::scatter(&mut scattered, root)
+    };
+    rank.communicator.enqueue(&rank.stream, operation)?;
+    assert_eq!(scattered.to_vec()?, elements(own, 7));
+    Ok(())
+}
+
+#[driver_test(on_ranks(2))]
+fn transfer_waits_for_its_other_end(rank: &mut Rank) -> TestResult {
+    if rank.rank() == 0 {
+        let source = rank.buffer(&elements(0, LEN));
+        rank.communicator.send(&rank.stream, &source, 1)?;
+        rank.communicator.synchronize(&rank.stream)?;
+    } else {
+        let mut target = rank.zeroed::<f32>(LEN);
+        rank.communicator.receive(&rank.stream, &mut target, 0)?;
+        assert_eq!(target.to_vec()?, elements(0, LEN));
+    }
+    Ok(())
+}
+
+#[driver_test(on_ranks(2))]
+fn sixteen_bit_numbers_are_reduced(rank: &mut Rank) -> TestResult {
+    let mut memory = rank.buffer(&[half::f16::from_f32(1.5); 9]);
+    rank.communicator
+        .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
+    assert_eq!(
+        memory.to_vec()?,
+        [half::f16::from_f32(1.5 * rank.size() as f32); 9]
+    );
+    let mut memory = rank.buffer(&[half::bf16::from_f32(2.0); 9]);
+    rank.communicator
+        .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)?;
+    assert_eq!(memory.to_vec()?, [half::bf16::from_f32(2.0); 9]);
+    Ok(())
 }
 
 #[test]
-fn all_to_all_exchanges_parts() {
-    on_ranks(4, |rank: &mut Rank| {
-        let (own, size) = (rank.rank(), rank.size());
-        let value = |from: usize, to: usize| (from * 100 + to) as u32;
-        let source: Vec<u32> = (0..size).flat_map(|to| [value(own, to); 5]).collect();
-        let expected: Vec<u32> = (0..size).flat_map(|from| [value(from, own); 5]).collect();
-        let (source, mut target) = (rank.buffer(&source), rank.zeroed::<u32>(5 * size));
-        rank.communicator
-            .enqueue(&rank.stream, Operation::all_to_all(&source, &mut target))
-            .expect("it is enqueued");
-        assert_eq!(target.to_vec().expect("it can be read"), expected);
-    });
-}
-
-#[test]
-fn gather_and_scatter_have_a_root() {
-    on_ranks(4, |rank: &mut Rank| {
-        let (own, size, root) = (rank.rank(), rank.size(), 1);
-        let all: Vec<f32> = (0..size).flat_map(|rank| elements(rank, 7)).collect();
-        let source = rank.buffer(&elements(own, 7));
-        let mut gathered = rank.zeroed::<f32>(7 * size);
-        let operation = if own == root {
-            Operation::gather_into(&source, &mut gathered)
-        } else {
-            Operation::gather(&source, root)
-        };
-        rank.communicator
-            .enqueue(&rank.stream, operation)
-            .expect("it is enqueued");
-        let expected = if own == root {
-            all
-        } else {
-            vec![0.0; 7 * size]
-        };
-        assert_eq!(gathered.to_vec().expect("it can be read"), expected);
-        let mut scattered = rank.zeroed::<f32>(7);
-        let operation = if own == root {
-            Operation::scatter_from(&gathered, &mut scattered)
-        } else {
-            Operation::scatter(&mut scattered, root)
-        };
-        rank.communicator
-            .enqueue(&rank.stream, operation)
-            .expect("it is enqueued");
-        assert_eq!(
-            scattered.to_vec().expect("it can be read"),
-            elements(own, 7)
-        );
-    });
-}
-
-#[test]
-fn transfer_waits_for_its_other_end() {
-    on_ranks(2, |rank: &mut Rank| {
-        if rank.rank() == 0 {
-            let source = rank.buffer(&elements(0, LEN));
-            rank.communicator
-                .send(&rank.stream, &source, 1)
-                .expect("it is enqueued");
-            rank.communicator
-                .synchronize(&rank.stream)
-                .expect("it is received");
-        } else {
-            let mut target = rank.zeroed::<f32>(LEN);
-            rank.communicator
-                .receive(&rank.stream, &mut target, 0)
-                .expect("it is enqueued");
-            assert_eq!(target.to_vec().expect("it can be read"), elements(0, LEN));
-        }
-    });
-}
-
-#[test]
-fn sixteen_bit_numbers_are_reduced() {
-    on_ranks(2, |rank: &mut Rank| {
-        let mut memory = rank.buffer(&[half::f16::from_f32(1.5); 9]);
-        rank.communicator
-            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
-            .expect("it is enqueued");
-        assert_eq!(
-            memory.to_vec().expect("it can be read"),
-            [half::f16::from_f32(1.5 * rank.size() as f32); 9]
-        );
-        let mut memory = rank.buffer(&[half::bf16::from_f32(2.0); 9]);
-        rank.communicator
-            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)
-            .expect("it is enqueued");
-        assert_eq!(
-            memory.to_vec().expect("it can be read"),
-            [half::bf16::from_f32(2.0); 9]
-        );
-    });
-}
-
-#[test]
-fn eight_bit_numbers_with_an_exponent_are_reduced() {
+fn eight_bit_numbers_with_an_exponent_are_reduced() -> TestResult {
     use float8::{F8E4M3, F8E5M2};
-    on_ranks(2, |rank: &mut Rank| {
-        let (size, has_them) = (rank.size() as f32, nccl().version() >= FLOAT8_SINCE);
+    on_ranks(2, |rank: &mut Rank| -> TestResult {
+        let size = rank.size() as f32;
+        let has_them = nccl().version() >= FLOAT8_SINCE;
         let mut memory = rank.buffer(&[F8E4M3::from_f32(1.5); 9]);
         let reduced =
             rank.communicator
                 .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
         if !has_them {
-            return assert!(matches!(reduced, Err(Error::Argument(_))), "{reduced:?}");
+            return {
+                assert!(matches!(reduced, Err(Error::Argument(_))), "{reduced:?}");
+                Ok(())
+            };
         }
-        reduced.expect("it is enqueued");
-        assert_eq!(
-            memory.to_vec().expect("it can be read"),
-            [F8E4M3::from_f32(1.5 * size); 9]
-        );
+        reduced?;
+        assert_eq!(memory.to_vec()?, [F8E4M3::from_f32(1.5 * size); 9]);
         let mut memory = rank.buffer(&[F8E5M2::from_f32(rank.rank() as f32); 9]);
         rank.communicator
-            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)
-            .expect("it is enqueued");
-        assert_eq!(
-            memory.to_vec().expect("it can be read"),
-            [F8E5M2::from_f32(size - 1.0); 9]
-        );
-    });
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)?;
+        assert_eq!(memory.to_vec()?, [F8E5M2::from_f32(size - 1.0); 9]);
+        Ok(())
+    })?;
+    Ok(())
 }
 
+/// Eight-bit numbers are refused by name with an older library.
 #[test]
-fn eight_bit_numbers_are_refused_by_name_with_an_older_library() {
+fn old_library_refuses_fp8_by_name() -> TestResult {
     unsafe extern "C" fn old_version(
         version: *mut std::ffi::c_int,
     ) -> curium_nccl::sys::ncclResult_t {
@@ -318,17 +270,16 @@ fn eight_bit_numbers_are_refused_by_name_with_an_older_library() {
         unsafe { version.write(22005) };
         curium_nccl::sys::ncclResult_t::ncclSuccess
     }
-    on_simulator(Config::new(), |driver, _| {
+    on_simulator(Config::new(), |driver, _| -> TestResult {
         let mut api = simulated_functions();
         api.ncclGetVersion = Some(old_version);
         // SAFETY: the functions are those of the library for simulated devices, which has more elements.
-        let old = unsafe { Nccl::from_api(api) }.expect("it reports a version");
+        let old = unsafe { Nccl::from_api(api) }?;
         let context = context(driver.driver(), 0);
-        let stream = context.stream().expect("there is a stream");
-        let id = UniqueId::new(&old).expect("it is simulated");
-        let mut rank = Communicator::new(&old, &context, id, 0, 1).expect("there is one rank");
-        let mut memory =
-            DeviceBuffer::<float8::F8E4M3>::zeroed(&stream, 4).expect("memory suffices");
+        let stream = context.stream()?;
+        let id = UniqueId::new(&old)?;
+        let mut rank = Communicator::new(&old, &context, id, 0, 1)?;
+        let mut memory = DeviceBuffer::<float8::F8E4M3>::zeroed(&stream, 4)?;
         let refused = rank
             .all_reduce_in_place(&stream, &mut memory, Reduction::Sum)
             .expect_err("it is too old");
@@ -340,54 +291,58 @@ fn eight_bit_numbers_are_refused_by_name_with_an_older_library() {
             grouped.expect_err("it is too old").to_string(),
             expected.replace("all_reduce", "broadcast")
         );
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn lengths_and_ranks_that_do_not_fit_are_refused_before_the_call() {
-    on_ranks(2, |rank: &mut Rank| {
-        let (size, own) = (rank.size(), rank.rank());
-        let (source, mut target) = (rank.zeroed::<f32>(10), rank.zeroed::<f32>(11));
-        let mut refused = |operation: Operation<'_>| {
-            let error = rank
-                .communicator
-                .enqueue(&rank.stream, operation)
-                .expect_err("it does not fit");
-            assert!(matches!(error, Error::Argument(_)), "{error}");
-            error.to_string()
-        };
-        assert_eq!(
-            refused(Operation::all_gather(&source, &mut target)),
-            format!(
-                "all_gather: the lengths do not fit (10 elements of the source, 11 of the target, {size} ranks)"
-            )
-        );
-        refused(Operation::all_reduce(&source, &mut target, Reduction::Sum));
-        refused(Operation::reduce_scatter(
-            &source,
-            &mut target,
-            Reduction::Sum,
-        ));
-        refused(Operation::all_to_all(&source, &mut target));
-        refused(Operation::gather_into(&source, &mut target));
-        refused(Operation::scatter_from(&source, &mut target));
-        assert_eq!(
-            refused(Operation::all_gather_in_place(&mut target)),
-            format!(
-                "all_gather: the length is not a multiple of the number of ranks (11 elements, {size} ranks)"
-            )
-        );
-        assert_eq!(
-            refused(Operation::send(&source, 99)),
-            format!("send: rank out of range (99 of {size} ranks)")
-        );
-        assert_eq!(
-            refused(Operation::receive(&mut target, own)),
-            format!("receive: transfer to the rank itself ({own}); enqueue both ends in a group")
-        );
-        assert_eq!(
-            refused(Operation::reduce(&source, own, Reduction::Sum)),
-            format!("reduce: this rank is the root ({own}); call the form for the root")
-        );
-    });
+/// Lengths and ranks that do not fit are refused before the call.
+#[driver_test(on_ranks(2))]
+fn invalid_lengths_and_ranks_make_no_call(rank: &mut Rank) -> TestResult {
+    let size = rank.size();
+    let own = rank.rank();
+    let source = rank.zeroed::<f32>(10);
+    let mut target = rank.zeroed::<f32>(11);
+    let mut refused = |operation: Operation<'_>| {
+        let error = rank
+            .communicator
+            .enqueue(&rank.stream, operation)
+            .expect_err("it does not fit");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        error.to_string()
+    };
+    assert_eq!(
+        refused(Operation::all_gather(&source, &mut target)),
+        format!(
+            "all_gather: the lengths do not fit (10 elements of the source, 11 of the target, {size} ranks)"
+        )
+    );
+    refused(Operation::all_reduce(&source, &mut target, Reduction::Sum));
+    refused(Operation::reduce_scatter(
+        &source,
+        &mut target,
+        Reduction::Sum,
+    ));
+    refused(Operation::all_to_all(&source, &mut target));
+    refused(Operation::gather_into(&source, &mut target));
+    refused(Operation::scatter_from(&source, &mut target));
+    assert_eq!(
+        refused(Operation::all_gather_in_place(&mut target)),
+        format!(
+            "all_gather: the length is not a multiple of the number of ranks (11 elements, {size} ranks)"
+        )
+    );
+    assert_eq!(
+        refused(Operation::send(&source, 99)),
+        format!("send: rank out of range (99 of {size} ranks)")
+    );
+    assert_eq!(
+        refused(Operation::receive(&mut target, own)),
+        format!("receive: transfer to the rank itself ({own}); enqueue both ends in a group")
+    );
+    assert_eq!(
+        refused(Operation::reduce(&source, own, Reduction::Sum)),
+        format!("reduce: this rank is the root ({own}); call the form for the root")
+    );
+    Ok(())
 }

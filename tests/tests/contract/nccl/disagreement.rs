@@ -1,12 +1,13 @@
 //! Ranks that call different operations: the simulator reports both, where hardware waits or computes nonsense.
 
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
 use curium_nccl::{Communicator, CommunicatorOptions, Error, Operation, Reduction, UniqueId};
-use curium_sim::Config;
-use curium_tests::on_simulator;
+use curium_sim::Simulator;
+use curium_tests::{TestDriver, TestResult, simulator_test};
+use parking_lot::Mutex;
 
 use super::{Rank, context, nccl, on_ranks_with};
 
@@ -14,21 +15,22 @@ use super::{Rank, context, nccl, on_ranks_with};
 fn errors(
     first: impl Fn(&mut Rank) -> curium_nccl::Result<()> + Sync,
     second: impl Fn(&mut Rank) -> curium_nccl::Result<()> + Sync,
-) -> Vec<String> {
+) -> TestResult<Vec<String>> {
     if curium_tests::uses_cuda() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let (barrier, errors) = (Barrier::new(2), Mutex::new(Vec::new()));
+    let barrier = Barrier::new(2);
+    let errors = Mutex::new(Vec::new());
     on_ranks_with(
         2,
         CommunicatorOptions::new().with_timeout(Duration::from_secs(20)),
         |mut rank| {
             if rank.rank() == 0 {
-                first(&mut rank).expect("the first call is correct");
+                first(&mut rank)?;
             }
             barrier.wait();
             if rank.rank() == 1 {
-                errors.lock().unwrap_or_else(PoisonError::into_inner).push(
+                errors.lock().push(
                     second(&mut rank)
                         .expect_err("the ranks disagree")
                         .to_string(),
@@ -40,14 +42,12 @@ fn errors(
                     .communicator
                     .synchronize(&rank.stream)
                     .expect_err("the operation cannot run");
-                errors
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(error.to_string());
+                errors.lock().push(error.to_string());
             }
+            Ok(())
         },
-    );
-    errors.into_inner().unwrap_or_else(PoisonError::into_inner)
+    )?;
+    Ok(errors.into_inner())
 }
 
 fn all_reduce(len: usize) -> impl Fn(&mut Rank) -> curium_nccl::Result<()> {
@@ -59,7 +59,7 @@ fn all_reduce(len: usize) -> impl Fn(&mut Rank) -> curium_nccl::Result<()> {
 }
 
 #[test]
-fn different_collectives_are_named() {
+fn different_collectives_are_named() -> TestResult {
     let errors = errors(
         |rank| {
             let mut memory = rank.zeroed::<f32>(8);
@@ -67,7 +67,7 @@ fn different_collectives_are_named() {
                 .enqueue(&rank.stream, Operation::broadcast(&mut memory, 0))
         },
         all_reduce(8),
-    );
+    )?;
     if let [call, wait] = &errors[..] {
         let expected = "ncclAllReduce: failed (ncclInvalidUsage = 5: the ranks disagree on operation 1 of the communicator: rank 1 calls \
                         ncclAllReduce(8 elements of ncclFloat32, ncclSum), but rank 0 called ncclBroadcast(8 elements of ncclFloat32, root \
@@ -75,11 +75,12 @@ fn different_collectives_are_named() {
         assert_eq!(call, expected);
         assert!(wait.contains("ncclInvalidUsage"), "{wait}");
     }
+    Ok(())
 }
 
 #[test]
-fn different_lengths_are_named() {
-    let errors = errors(all_reduce(8), all_reduce(9));
+fn different_lengths_are_named() -> TestResult {
+    let errors = errors(all_reduce(8), all_reduce(9))?;
     if let Some(call) = errors.first() {
         assert!(
             call.contains("rank 1 calls ncclAllReduce(9 elements")
@@ -87,10 +88,11 @@ fn different_lengths_are_named() {
             "{call}"
         );
     }
+    Ok(())
 }
 
 #[test]
-fn transfer_with_another_length_is_named() {
+fn transfer_with_another_length_is_named() -> TestResult {
     let errors = errors(
         |rank| {
             let source = rank.zeroed::<f32>(4);
@@ -100,67 +102,65 @@ fn transfer_with_another_length_is_named() {
             let mut target = rank.zeroed::<f32>(5);
             rank.communicator.receive(&rank.stream, &mut target, 0)
         },
-    );
+    )?;
     if let Some(call) = errors.first() {
         assert!(
             call.contains("rank 1 calls ncclRecv(5") && call.contains("rank 0 called ncclSend(4"),
             "{call}"
         );
     }
+    Ok(())
 }
 
+/// An exchange outside a group is a deadlock that the timeout ends.
 #[test]
-fn exchange_outside_a_group_is_a_deadlock_that_the_timeout_ends() {
+fn timeout_ends_an_exchange_outside_a_group() -> TestResult {
     if curium_tests::uses_cuda() {
-        return;
+        return Ok(());
     }
     on_ranks_with(
         2,
         CommunicatorOptions::new().with_timeout(Duration::from_secs(1)),
-        |mut rank| {
+        |mut rank| -> TestResult {
             let peer = 1 - rank.rank();
-            let (source, mut target) = (rank.zeroed::<f32>(4), rank.zeroed::<f32>(4));
-            rank.communicator
-                .send(&rank.stream, &source, peer)
-                .expect("it is enqueued");
-            rank.communicator
-                .receive(&rank.stream, &mut target, peer)
-                .expect("it is enqueued");
+            let source = rank.zeroed::<f32>(4);
+            let mut target = rank.zeroed::<f32>(4);
+            rank.communicator.send(&rank.stream, &source, peer)?;
+            rank.communicator.receive(&rank.stream, &mut target, peer)?;
             let Err(Error::Timeout(error)) = rank.communicator.synchronize(&rank.stream) else {
                 panic!("both wait")
             };
             assert_eq!(&*error.outstanding, "operation 1, send of 4 elements");
+            Ok(())
         },
-    );
+    )?;
+    Ok(())
 }
 
-#[test]
-fn two_ranks_on_one_device_are_refused() {
-    on_simulator(Config::new(), |driver, _| {
-        let (id, driver) = (
-            UniqueId::new(&nccl()).expect("it is simulated"),
-            driver.driver(),
-        );
-        let errors: Vec<_> = thread::scope(|scope| {
-            let start = |rank| {
-                scope.spawn(move || {
-                    Communicator::new(&nccl(), &context(driver, 0), id, rank, 2).map(drop)
-                })
-            };
-            [start(0), start(1)]
-                .map(|thread| thread.join().expect("it does not panic"))
-                .into_iter()
-                .collect()
-        });
-        let messages: Vec<_> = errors
+#[simulator_test]
+fn two_ranks_on_one_device_are_refused(driver: &TestDriver, _: &Simulator) -> TestResult {
+    let id = UniqueId::new(&nccl())?;
+    let driver = driver.driver();
+    let errors: Vec<_> = thread::scope(|scope| {
+        let start = |rank| {
+            scope.spawn(move || {
+                Communicator::new(&nccl(), &context(driver, 0), id, rank, 2).map(drop)
+            })
+        };
+        [start(0), start(1)]
+            .map(|thread| thread.join().expect("it does not panic"))
             .into_iter()
-            .map(|result| result.expect_err("one device has one rank").to_string())
-            .collect();
-        assert!(
-            messages
-                .iter()
-                .any(|message| message.contains("duplicate GPU")),
-            "{messages:?}"
-        );
+            .collect()
     });
+    let messages: Vec<_> = errors
+        .into_iter()
+        .map(|result| result.expect_err("one device has one rank").to_string())
+        .collect();
+    assert!(
+        messages
+            .iter()
+            .any(|message| message.contains("duplicate GPU")),
+        "{messages:?}"
+    );
+    Ok(())
 }

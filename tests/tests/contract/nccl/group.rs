@@ -8,194 +8,182 @@ use std::time::Duration;
 use curium_memory::DeviceBuffer;
 use curium_nccl::sys::ncclResult_t;
 use curium_nccl::{AbortHandle, Communicator, Error, Nccl, Operation, Reduction};
-use curium_tests::copy_of;
+use curium_tests::{TestDriver, TestResult, copy_of, driver_test};
 
 use super::{Rank, context, nccl, on_devices, on_ranks};
 
-#[test]
-fn one_thread_has_all_ranks() {
-    on_devices(8, |driver, size| {
-        let contexts: Vec<_> = (0..size)
-            .map(|device| context(driver.driver(), device))
-            .collect();
-        let streams: Vec<_> = contexts
-            .iter()
-            .map(|context| context.stream().expect("there is a stream"))
-            .collect();
-        let mut ranks = Communicator::all(&nccl(), &contexts).expect("the ranks can be created");
-        let buffer = |(rank, stream)| {
-            DeviceBuffer::from_slice(stream, &[rank as u32; 100]).expect("memory suffices")
-        };
-        let mut buffers: Vec<_> = streams.iter().enumerate().map(buffer).collect();
-        let grouped = nccl().group(|group| {
-            for ((rank, stream), buffer) in ranks.iter_mut().zip(&streams).zip(&mut buffers) {
-                group.enqueue(
-                    rank,
-                    stream,
-                    Operation::all_reduce_in_place(buffer, Reduction::Sum),
-                )?;
+#[driver_test(on_devices(8))]
+fn one_thread_has_all_ranks(driver: &TestDriver, size: usize) -> TestResult {
+    let contexts: Vec<_> = (0..size)
+        .map(|device| context(driver.driver(), device))
+        .collect();
+    let streams: Vec<_> = contexts
+        .iter()
+        .map(|context| context.stream().expect("there is a stream"))
+        .collect();
+    let mut ranks = Communicator::all(&nccl(), &contexts)?;
+    let buffer = |(rank, stream)| {
+        DeviceBuffer::from_slice(stream, &[rank as u32; 100]).expect("memory suffices")
+    };
+    let mut buffers: Vec<_> = streams.iter().enumerate().map(buffer).collect();
+    let grouped = nccl().group(|group| {
+        for ((rank, stream), buffer) in ranks.iter_mut().zip(&streams).zip(&mut buffers) {
+            group.enqueue(
+                rank,
+                stream,
+                Operation::all_reduce_in_place(buffer, Reduction::Sum),
+            )?;
+        }
+        Ok(())
+    });
+    grouped?;
+    let sum = (0..size as u32).sum::<u32>();
+    for buffer in &buffers {
+        assert_eq!(buffer.to_vec()?, [sum; 100]);
+    }
+    Ok(())
+}
+
+#[driver_test(on_ranks(4))]
+fn ranks_exchange_elements_in_a_group(rank: &mut Rank) -> TestResult {
+    let own = rank.rank();
+    let size = rank.size();
+    let next = (own + 1) % size;
+    let previous = (own + size - 1) % size;
+    let source = rank.buffer(&[own as i32; 50]);
+    let mut target = rank.zeroed::<i32>(50);
+    let Rank {
+        communicator,
+        stream,
+    } = rank;
+    let grouped = nccl().group(|group| {
+        group.enqueue(communicator, stream, Operation::send(&source, next))?;
+        group.enqueue(
+            communicator,
+            stream,
+            Operation::receive(&mut target, previous),
+        )
+    });
+    grouped?;
+    assert_eq!(target.to_vec()?, [previous as i32; 50]);
+    Ok(())
+}
+
+#[driver_test(on_ranks(2))]
+fn rank_sends_to_itself_in_a_group(rank: &mut Rank) -> TestResult {
+    let own = rank.rank();
+    let source = rank.buffer(&[own as u8; 20]);
+    let mut target = rank.zeroed::<u8>(20);
+    let Rank {
+        communicator,
+        stream,
+    } = rank;
+    let grouped = nccl().group(|group| {
+        group.enqueue(communicator, stream, Operation::send(&source, own))?;
+        group.enqueue(communicator, stream, Operation::receive(&mut target, own))
+    });
+    grouped?;
+    assert_eq!(target.to_vec()?, [own as u8; 20]);
+    Ok(())
+}
+
+/// Several operations progress together with their own factors.
+#[driver_test(on_ranks(2))]
+fn grouped_operations_keep_their_factors(rank: &mut Rank) -> TestResult {
+    let size = rank.size() as f32;
+    let mut first = rank.buffer(&[1.0_f32; 10]);
+    let mut second = rank.buffer(&[1.0_f32; 20]);
+    let Rank {
+        communicator,
+        stream,
+    } = rank;
+    let grouped = nccl().group(|group| {
+        group.enqueue(
+            communicator,
+            stream,
+            Operation::all_reduce_in_place(&mut first, Reduction::ScaledSum(2.0)),
+        )?;
+        group.enqueue(
+            communicator,
+            stream,
+            Operation::all_reduce_in_place(&mut second, Reduction::ScaledSum(3.0)),
+        )
+    });
+    grouped?;
+    assert_eq!(first.to_vec()?, [2.0 * size; 10]);
+    assert_eq!(second.to_vec()?, [3.0 * size; 20]);
+    Ok(())
+}
+
+/// A panic ends the group and starts the enqueued operations.
+#[driver_test(on_ranks(2))]
+fn panic_ends_the_group(rank: &mut Rank) -> TestResult {
+    let mut memory = rank.buffer(&[1.0_f32; 10]);
+    let Rank {
+        communicator,
+        stream,
+    } = rank;
+    let grouped = catch_unwind(AssertUnwindSafe(|| {
+        nccl().group(|group| {
+            group.enqueue(
+                communicator,
+                stream,
+                Operation::all_reduce_in_place(&mut memory, Reduction::Sum),
+            )?;
+            if true {
+                panic!("the closure fails");
             }
             Ok(())
-        });
-        grouped.expect("the group is started");
-        let sum = (0..size as u32).sum::<u32>();
-        for buffer in &buffers {
-            assert_eq!(buffer.to_vec().expect("it can be read"), [sum; 100]);
-        }
-    });
+        })
+    }));
+    grouped.expect_err("it panics");
+    assert_eq!(memory.to_vec()?, [rank.size() as f32; 10]);
+    // The next operation is in no group.
+    rank.communicator
+        .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)?;
+    assert_eq!(memory.to_vec()?, [rank.size() as f32; 10]);
+    Ok(())
 }
 
-#[test]
-fn ranks_exchange_elements_in_a_group() {
-    on_ranks(4, |rank: &mut Rank| {
-        let (own, size) = (rank.rank(), rank.size());
-        let (next, previous) = ((own + 1) % size, (own + size - 1) % size);
-        let source = rank.buffer(&[own as i32; 50]);
-        let mut target = rank.zeroed::<i32>(50);
-        let Rank {
+#[driver_test(on_ranks(2))]
+fn closure_error_is_returned_after_the_end(rank: &mut Rank) -> TestResult {
+    let source = rank.zeroed::<f32>(10);
+    let mut target = rank.zeroed::<f32>(11);
+    let Rank {
+        communicator,
+        stream,
+    } = rank;
+    let grouped = nccl().group(|group| {
+        group.enqueue(
             communicator,
             stream,
-        } = rank;
-        let grouped = nccl().group(|group| {
-            group.enqueue(communicator, stream, Operation::send(&source, next))?;
-            group.enqueue(
-                communicator,
-                stream,
-                Operation::receive(&mut target, previous),
-            )
-        });
-        grouped.expect("the group is started");
-        assert_eq!(
-            target.to_vec().expect("it can be read"),
-            [previous as i32; 50]
-        );
+            Operation::all_gather(&source, &mut target),
+        )
     });
+    assert!(matches!(grouped, Err(Error::Argument(_))), "{grouped:?}");
+    rank.communicator
+        .all_reduce_in_place(&rank.stream, &mut target, Reduction::Sum)?;
+    Ok(())
 }
 
-#[test]
-fn rank_sends_to_itself_in_a_group() {
-    on_ranks(2, |rank: &mut Rank| {
-        let own = rank.rank();
-        let source = rank.buffer(&[own as u8; 20]);
-        let mut target = rank.zeroed::<u8>(20);
-        let Rank {
-            communicator,
-            stream,
-        } = rank;
-        let grouped = nccl().group(|group| {
-            group.enqueue(communicator, stream, Operation::send(&source, own))?;
-            group.enqueue(communicator, stream, Operation::receive(&mut target, own))
-        });
-        grouped.expect("the group is started");
-        assert_eq!(target.to_vec().expect("it can be read"), [own as u8; 20]);
-    });
-}
-
-#[test]
-fn several_operations_progress_together_with_their_own_factors() {
-    on_ranks(2, |rank: &mut Rank| {
-        let size = rank.size() as f32;
-        let (mut first, mut second) = (rank.buffer(&[1.0_f32; 10]), rank.buffer(&[1.0_f32; 20]));
-        let Rank {
-            communicator,
-            stream,
-        } = rank;
-        let grouped = nccl().group(|group| {
-            group.enqueue(
-                communicator,
-                stream,
-                Operation::all_reduce_in_place(&mut first, Reduction::ScaledSum(2.0)),
-            )?;
-            group.enqueue(
-                communicator,
-                stream,
-                Operation::all_reduce_in_place(&mut second, Reduction::ScaledSum(3.0)),
-            )
-        });
-        grouped.expect("the group is started");
-        assert_eq!(first.to_vec().expect("it can be read"), [2.0 * size; 10]);
-        assert_eq!(second.to_vec().expect("it can be read"), [3.0 * size; 20]);
-    });
-}
-
-#[test]
-fn panic_ends_the_group_and_starts_the_enqueued_operations() {
-    on_ranks(2, |rank: &mut Rank| {
-        let mut memory = rank.buffer(&[1.0_f32; 10]);
-        let Rank {
-            communicator,
-            stream,
-        } = rank;
-        let grouped = catch_unwind(AssertUnwindSafe(|| {
-            nccl().group(|group| {
-                group.enqueue(
-                    communicator,
-                    stream,
-                    Operation::all_reduce_in_place(&mut memory, Reduction::Sum),
-                )?;
-                if true {
-                    panic!("the closure fails");
-                }
-                Ok(())
-            })
-        }));
-        grouped.expect_err("it panics");
-        assert_eq!(
-            memory.to_vec().expect("it can be read"),
-            [rank.size() as f32; 10]
-        );
-        // The next operation is in no group.
+#[driver_test(on_ranks(2))]
+fn operations_outside_the_group_are_refused_within_it(rank: &mut Rank) -> TestResult {
+    let mut memory = rank.zeroed::<f32>(10);
+    let inner = nccl().group(|_| {
+        let nested = nccl().group(|_| Ok(()));
+        assert!(matches!(nested, Err(Error::Argument(_))), "{nested:?}");
+        assert!(rank.communicator.synchronize(&rank.stream).is_err());
         rank.communicator
-            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)
-            .expect("the group has ended");
-        assert_eq!(
-            memory.to_vec().expect("it can be read"),
-            [rank.size() as f32; 10]
-        );
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
     });
-}
-
-#[test]
-fn error_of_the_closure_is_returned_after_the_end() {
-    on_ranks(2, |rank: &mut Rank| {
-        let (source, mut target) = (rank.zeroed::<f32>(10), rank.zeroed::<f32>(11));
-        let Rank {
-            communicator,
-            stream,
-        } = rank;
-        let grouped = nccl().group(|group| {
-            group.enqueue(
-                communicator,
-                stream,
-                Operation::all_gather(&source, &mut target),
-            )
-        });
-        assert!(matches!(grouped, Err(Error::Argument(_))), "{grouped:?}");
-        rank.communicator
-            .all_reduce_in_place(&rank.stream, &mut target, Reduction::Sum)
-            .expect("the group has ended");
-    });
-}
-
-#[test]
-fn operations_outside_the_group_are_refused_within_it() {
-    on_ranks(2, |rank: &mut Rank| {
-        let mut memory = rank.zeroed::<f32>(10);
-        let inner = nccl().group(|_| {
-            let nested = nccl().group(|_| Ok(()));
-            assert!(matches!(nested, Err(Error::Argument(_))), "{nested:?}");
-            assert!(rank.communicator.synchronize(&rank.stream).is_err());
-            rank.communicator
-                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
-        });
-        let message = inner
-            .expect_err("the operation would not start")
-            .to_string();
-        assert_eq!(
-            message,
-            "all_reduce: called within a group; use the group's own method, or end it first"
-        );
-    });
+    let message = inner
+        .expect_err("the operation would not start")
+        .to_string();
+    assert_eq!(
+        message,
+        "all_reduce: called within a group; use the group's own method, or end it first"
+    );
+    Ok(())
 }
 
 /// A value whose drop waits until another thread has aborted a communicator, and sends whether it has.
@@ -203,7 +191,8 @@ struct AbortsElsewhere(AbortHandle, Sender<bool>);
 
 impl Drop for AbortsElsewhere {
     fn drop(&mut self) {
-        let (handle, (sender, receiver)) = (self.0.clone(), mpsc::channel());
+        let handle = self.0.clone();
+        let (sender, receiver) = mpsc::channel();
         thread::spawn(move || sender.send(handle.abort().is_ok()));
         let has_aborted = receiver
             .recv_timeout(Duration::from_secs(5))
@@ -221,21 +210,21 @@ unsafe extern "C" fn ends_with_an_error() -> ncclResult_t {
     ncclResult_t::ncclInternalError
 }
 
+/// A value of the closure is dropped after the communicators were released.
 #[test]
-fn value_of_the_closure_is_dropped_after_the_communicators_were_released() {
+fn group_value_drops_after_the_release() -> TestResult {
     if curium_tests::uses_cuda() {
-        return;
+        return Ok(());
     }
     let mut api = copy_of(curium_sim_libraries::nccl().api());
     api.ncclGroupEnd = Some(ends_with_an_error);
     // SAFETY: the functions are those of the simulated library; the end of a group may fail.
-    let library = unsafe { Nccl::from_api(api) }.expect("it is simulated");
-    on_devices(1, |driver, _| {
+    let library = unsafe { Nccl::from_api(api) }?;
+    on_devices(1, |driver, _| -> TestResult {
         let context = context(driver.driver(), 0);
-        let mut ranks = Communicator::all(&library, std::slice::from_ref(&context))
-            .expect("the rank can be created");
-        let stream = context.stream().expect("there is a stream");
-        let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 8).expect("memory suffices");
+        let mut ranks = Communicator::all(&library, std::slice::from_ref(&context))?;
+        let stream = context.stream()?;
+        let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 8)?;
         let (sender, receiver) = mpsc::channel();
         let grouped = library.group(|group| {
             let operation = Operation::all_reduce_in_place(&mut memory, Reduction::Sum);
@@ -243,9 +232,8 @@ fn value_of_the_closure_is_dropped_after_the_communicators_were_released() {
             Ok(AbortsElsewhere(ranks[0].abort_handle(), sender))
         });
         assert!(matches!(grouped, Err(Error::Call(_))), "the end has failed");
-        assert!(
-            receiver.recv().expect("the value was dropped"),
-            "the abort waited for the group"
-        );
-    });
+        assert!(receiver.recv()?, "the abort waited for the group");
+        Ok(())
+    })?;
+    Ok(())
 }

@@ -9,7 +9,7 @@ use curium_nccl::{
     Communicator, CommunicatorOptions, Error, Operation, Reduction, Rendezvous, UniqueId,
 };
 use curium_sim::{Config, Simulator};
-use curium_tests::{outcomes_of_processes, uses_cuda};
+use curium_tests::{TestResult, outcomes_of_processes, uses_cuda};
 
 use super::{MAX_RANKS, Rank, context, nccl};
 
@@ -17,30 +17,29 @@ use super::{MAX_RANKS, Rank, context, nccl};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the number of ranks: as many as this machine has devices, on its driver.
-fn ranks(count: usize) -> usize {
+fn ranks(count: usize) -> TestResult<usize> {
     if !uses_cuda() {
-        return count;
+        return Ok(count);
     }
-    let driver = Driver::load().expect("there is a driver");
-    driver
-        .devices()
-        .expect("there are devices")
-        .len()
-        .min(count)
-        .min(MAX_RANKS)
+    let driver = Driver::load()?;
+    Ok(driver.devices()?.len().min(count).min(MAX_RANKS))
 }
 
-fn free_port() -> u16 {
+fn free_port() -> TestResult<u16> {
     let address = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    address.expect("there is a free port").port()
+    Ok(address?.port())
 }
 
 /// Runs each of `count` ranks in a process of its own, and returns the outcomes.
-fn on_processes(name: &str, count: usize, test: impl FnOnce(Rank)) -> Vec<(bool, String)> {
-    let input = format!("{count} {}", free_port());
-    outcomes_of_processes(name, count, &input, |rank, input| {
+fn on_processes(
+    name: &str,
+    count: usize,
+    test: impl FnOnce(Rank),
+) -> TestResult<Vec<(bool, String)>> {
+    let input = format!("{count} {}", free_port()?);
+    Ok(outcomes_of_processes(name, count, &input, |rank, input| {
         test(meet(rank, input, |device| device));
-    })
+    }))
 }
 
 /// Creates the rank of this process on a device.
@@ -93,20 +92,20 @@ fn expect_success(outcomes: &[(bool, String)]) {
 }
 
 #[test]
-fn eight_processes_run_all_operations() {
+fn eight_processes_run_all_operations() -> TestResult {
     const LEN: usize = 300;
     let outcomes = on_processes(
         "nccl::processes::eight_processes_run_all_operations",
-        ranks(8),
+        ranks(8)?,
         |mut rank| {
-            let (own, size) = (rank.rank(), rank.size());
+            let own = rank.rank();
+            let size = rank.size();
             let all: Vec<u32> = (0..size).flat_map(|rank| [rank as u32; LEN]).collect();
             let sum = (0..size as u32).sum::<u32>();
-            let (source, mut target) = (rank.buffer(&[own as u32; LEN]), rank.zeroed::<u32>(LEN));
-            let (mut whole, mut exchanged) = (
-                rank.zeroed::<u32>(LEN * size),
-                rank.zeroed::<u32>(LEN * size),
-            );
+            let source = rank.buffer(&[own as u32; LEN]);
+            let mut target = rank.zeroed::<u32>(LEN);
+            let mut whole = rank.zeroed::<u32>(LEN * size);
+            let mut exchanged = rank.zeroed::<u32>(LEN * size);
             let mut own_copy = rank.zeroed::<u32>(LEN);
             let Rank {
                 communicator,
@@ -139,7 +138,8 @@ fn eight_processes_run_all_operations() {
             assert_eq!(exchanged.to_vec().expect("it can be read"), expected);
 
             // In a ring, and to the rank itself.
-            let (next, previous) = ((own + 1) % size, (own + size - 1) % size);
+            let next = (own + 1) % size;
+            let previous = (own + size - 1) % size;
             let grouped = nccl().group(|group| {
                 group.enqueue(communicator, stream, Operation::send(&source, next))?;
                 group.enqueue(
@@ -186,27 +186,29 @@ fn eight_processes_run_all_operations() {
             drop(executable);
             rank.close();
         },
-    );
+    )?;
     expect_success(&outcomes);
+    Ok(())
 }
 
 #[test]
-fn process_that_dies_is_named_on_every_other_rank() {
+fn process_that_dies_is_named_on_every_other_rank() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     for dead in [0, 2] {
         let name = "nccl::processes::process_that_dies_is_named_on_every_other_rank";
-        let outcomes = on_dead_processes(name, dead);
+        let outcomes = on_dead_processes(name, dead)?;
         for (rank, (success, output)) in outcomes.iter().enumerate() {
             assert_eq!(*success, rank != dead, "rank {rank}:\n{output}");
         }
     }
+    Ok(())
 }
 
-fn on_dead_processes(name: &str, dead: usize) -> Vec<(bool, String)> {
-    let input = format!("{dead} 4 {}", free_port());
-    outcomes_of_processes(name, 4, &input, |rank, input| {
+fn on_dead_processes(name: &str, dead: usize) -> TestResult<Vec<(bool, String)>> {
+    let input = format!("{dead} 4 {}", free_port()?);
+    Ok(outcomes_of_processes(name, 4, &input, |rank, input| {
         let (dead, input) = input.split_once(' ').expect("it starts with a rank");
         let dead: usize = dead.parse().expect("it is a rank");
         let mut rank = meet(rank, input, |device| device);
@@ -242,15 +244,15 @@ fn on_dead_processes(name: &str, dead: usize) -> Vec<(bool, String)> {
         assert!(text.contains(expected), "{text}");
         drop(rank);
         assert_eq!(curium_sim_libraries::live_communicators(), 0);
-    })
+    }))
 }
 
 #[test]
-fn ranks_of_several_processes_that_disagree_are_named() {
+fn disagreeing_ranks_in_processes_are_named() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let name = "nccl::processes::ranks_of_several_processes_that_disagree_are_named";
+    let name = "nccl::processes::disagreeing_ranks_in_processes_are_named";
     let outcomes = on_processes(name, 2, |mut rank| {
         let mut memory = rank.zeroed::<f32>(8 + rank.rank());
         let enqueued =
@@ -264,16 +266,17 @@ fn ranks_of_several_processes_that_disagree_are_named() {
             text.contains("ncclAllReduce(8 elements") && text.contains("ncclAllReduce(9 elements"),
             "{text}"
         );
-    });
+    })?;
     expect_success(&outcomes);
+    Ok(())
 }
 
 #[test]
-fn two_processes_on_one_device_are_refused() {
+fn two_processes_on_one_device_are_refused() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let input = format!("2 {}", free_port());
+    let input = format!("2 {}", free_port()?);
     let name = "nccl::processes::two_processes_on_one_device_are_refused";
     let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| {
         let (mut rendezvous, context) = place(rank, input, |_| 1);
@@ -283,14 +286,15 @@ fn two_processes_on_one_device_are_refused() {
         assert!(error.to_string().contains("duplicate GPU"), "{error}");
     });
     expect_success(&outcomes);
+    Ok(())
 }
 
 #[test]
-fn strangers_disturb_no_rank() {
+fn strangers_disturb_no_rank() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let input = format!("2 {}", free_port());
+    let input = format!("2 {}", free_port()?);
     let name = "nccl::processes::strangers_disturb_no_rank";
     let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| {
         let (mut rendezvous, context) = place(rank, input, |device| device);
@@ -329,4 +333,5 @@ fn strangers_disturb_no_rank() {
         rank.close();
     });
     expect_success(&outcomes);
+    Ok(())
 }

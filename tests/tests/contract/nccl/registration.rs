@@ -1,6 +1,6 @@
 //! Registered memory: it is deregistered once, after the operations on it, and lives at least as long.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,21 +12,20 @@ use curium_nccl::{
 };
 use curium_sim::{Config, Simulator};
 use curium_sim_libraries::{NcclFault, live_registrations};
-use curium_tests::{During, in_new_process, on_simulator, uses_cuda};
+use curium_tests::{
+    During, TestDriver, TestResult, driver_test, in_new_process, simulator_test, uses_cuda,
+};
+use parking_lot::Mutex;
 
 use super::{Rank, context, nccl, on_devices, on_ranks, on_ranks_with, simulated_functions};
 
 type Buffer = DeviceBuffer<f32, NcclMemory>;
 
 impl Rank {
-    fn own_memory(&self, len: usize, value: f32) -> Buffer {
-        let mut buffer =
-            DeviceBuffer::zeroed_in(&self.stream, len, nccl().memory()).expect("memory suffices");
-        buffer
-            .as_slice_mut()
-            .fill(value)
-            .expect("the fill is enqueued");
-        buffer
+    fn own_memory(&self, len: usize, value: f32) -> TestResult<Buffer> {
+        let mut buffer = DeviceBuffer::zeroed_in(&self.stream, len, nccl().memory())?;
+        buffer.as_slice_mut().fill(value)?;
+        Ok(buffer)
     }
 
     /// Checks that the memory is reduced in place.
@@ -47,76 +46,75 @@ impl Rank {
 }
 
 /// Returns `None` if the library is too old for the function.
-fn unless_missing<T, B>(result: Result<T, Returned<B>>, function: &str) -> Option<T> {
+fn unless_missing<T, B>(result: Result<T, Returned<B>>, function: &str) -> TestResult<Option<T>> {
     match result {
         Err(Returned {
             error: Error::Missing(missing),
             ..
         }) => {
             assert_eq!(missing.function, function);
-            None
+            Ok(None)
         }
-        result => Some(result.expect("the memory can be registered")),
+        result => Ok(Some(result?)),
     }
 }
 
-#[test]
-fn observer_uses_the_communicator_while_its_thread_deregisters_memory() {
-    on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
-        let memory = rank.own_memory(1 << 18, 1.0);
-        let Some(mut memory) =
-            unless_missing(rank.communicator.register(memory), "ncclCommRegister")
-        else {
-            return;
-        };
-        rank.check(&mut memory);
-        let rank = Arc::new(Mutex::new(rank));
-        let reduced = Arc::new(OnceLock::new());
-        let action = {
-            let (rank, reduced) = (Arc::clone(&rank), Arc::clone(&reduced));
-            move || {
-                let rank = &mut *rank.lock().expect("no thread panics");
-                let mut other = rank.buffer(&[1_u32; 8]);
-                rank.communicator
-                    .all_reduce_in_place(&rank.stream, &mut other, Reduction::Sum)
-                    .expect("it is enqueued");
-                reduced
-                    .set(other.to_vec().expect("it can be read"))
-                    .expect("the observer runs it once");
-            }
-        };
-        let observer = observe_calls(During::call_of(Function::cuStreamQuery, action));
-        drop(memory.into_inner().expect("it is deregistered"));
-        drop(observer);
-        assert_eq!(
-            reduced.get(),
-            Some(&vec![2_u32; 8]),
-            "the wait of the deregistration queries the stream"
-        );
-    });
+/// An observer uses the communicator while its thread deregisters memory.
+#[driver_test(on_ranks_with(2, CommunicatorOptions::new()))]
+fn observer_uses_a_deregistering_communicator(mut rank: Rank) -> TestResult {
+    let memory = rank.own_memory(1 << 18, 1.0)?;
+    let Some(mut memory) = unless_missing(rank.communicator.register(memory), "ncclCommRegister")?
+    else {
+        return Ok(());
+    };
+    rank.check(&mut memory);
+    let rank = Arc::new(Mutex::new(rank));
+    let reduced = Arc::new(OnceLock::new());
+    let action = {
+        let rank = Arc::clone(&rank);
+        let reduced = Arc::clone(&reduced);
+        move || {
+            let rank = &mut *rank.lock();
+            let mut other = rank.buffer(&[1_u32; 8]);
+            rank.communicator
+                .all_reduce_in_place(&rank.stream, &mut other, Reduction::Sum)
+                .expect("it is enqueued");
+            reduced
+                .set(other.to_vec().expect("it can be read"))
+                .expect("the observer runs it once");
+        }
+    };
+    let observer = observe_calls(During::call_of(Function::cuStreamQuery, action));
+    drop(memory.into_inner()?);
+    drop(observer);
+    assert_eq!(
+        reduced.get(),
+        Some(&vec![2_u32; 8]),
+        "the wait of the deregistration queries the stream"
+    );
+    Ok(())
 }
 
+/// A failure that an observer notices aborts the communicator after the call of its thread.
 #[test]
-fn failure_that_an_observer_notices_aborts_the_communicator_after_the_call_of_its_thread() {
+fn failure_in_an_observer_aborts_after_the_call() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    on_ranks_with(1, CommunicatorOptions::new(), |mut rank| {
-        let memory = rank.own_memory(1 << 18, 1.0);
-        let memory = rank
-            .communicator
-            .register(memory)
-            .expect("the memory can be registered");
-        rank.stream.synchronize().expect("the fill completes");
+    on_ranks_with(1, CommunicatorOptions::new(), |mut rank| -> TestResult {
+        let memory = rank.own_memory(1 << 18, 1.0)?;
+        let memory = rank.communicator.register(memory)?;
+        rank.stream.synchronize()?;
         let rank = Arc::new(Mutex::new(rank));
         let noticed = Arc::new(OnceLock::new());
         let action = {
-            let (rank, noticed) = (Arc::clone(&rank), Arc::clone(&noticed));
+            let rank = Arc::clone(&rank);
+            let noticed = Arc::clone(&noticed);
             move || {
                 let Rank {
                     communicator,
                     stream,
-                } = &mut *rank.lock().expect("no thread panics");
+                } = &mut *rank.lock();
                 NcclFault::Error(ncclResult_t::ncclRemoteError)
                     .inject(communicator)
                     .expect("it is live");
@@ -130,208 +128,185 @@ fn failure_that_an_observer_notices_aborts_the_communicator_after_the_call_of_it
         };
         // The deregistration has no reason to wait after this query.
         let observer = observe_calls(During::end_of(Function::cuStreamQuery, action));
-        memory
-            .into_inner()
-            .expect("it is deregistered before the failure is noticed");
+        memory.into_inner()?;
         drop(observer);
         let noticed = noticed
             .get()
-            .expect("the wait of the deregistration queries the stream");
+            .ok_or("the wait of the deregistration queries the stream")?;
         assert!(matches!(noticed, Err(Error::Call(_))), "{noticed:?}");
         let Rank {
             communicator,
             stream,
-        } = &mut *rank.lock().expect("no thread panics");
-        let mut memory = DeviceBuffer::<u32>::zeroed(stream, 8).expect("memory suffices");
+        } = &mut *rank.lock();
+        let mut memory = DeviceBuffer::<u32>::zeroed(stream, 8)?;
         let later = communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum);
         assert!(matches!(later, Err(Error::Aborted(_))), "{later:?}");
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
+/// A failure in a group aborts the communicator after the group.
 #[test]
-fn failure_in_a_group_aborts_the_communicator_after_the_group() {
+fn group_failure_aborts_after_the_group() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     // Not `on_ranks`: the memory is leaked, because NCCL may still use it.
-    let simulator = Simulator::new(Config::new()).expect("there is a slot");
-    let context = context(&simulator.driver().expect("it has functions"), 0);
-    let id = UniqueId::new(&nccl()).expect("NCCL has an interface");
+    let simulator = Simulator::new(Config::new())?;
+    let context = context(&simulator.driver()?, 0);
+    let id = UniqueId::new(&nccl())?;
     let mut rank = Rank::new(&context, id, 0, 1, CommunicatorOptions::new());
-    let memory = rank.own_memory(1 << 18, 1.0);
-    let memory = rank
-        .communicator
-        .register(memory)
-        .expect("the memory can be registered");
+    let memory = rank.own_memory(1 << 18, 1.0)?;
+    let memory = rank.communicator.register(memory)?;
     let Rank {
         communicator,
         stream,
     } = &mut rank;
-    NcclFault::Error(ncclResult_t::ncclRemoteError)
-        .inject(communicator)
-        .expect("it is live");
+    NcclFault::Error(ncclResult_t::ncclRemoteError).inject(communicator)?;
     let work = stream.launch_host_function(|| thread::sleep(Duration::from_millis(100)));
-    let _waiter = work.expect("it is enqueued");
+    let _waiter = work?;
     let grouped = nccl().group(|_| {
         // It waits for the stream, and notices the failure.
         drop(memory);
         communicator.as_raw().map(|_| ())
     });
-    grouped.expect("the communicator is not aborted in the group");
-    stream.synchronize().expect("the function returns");
-    communicator
-        .synchronize(stream)
-        .expect("the stream has completed its work");
-    let mut memory = DeviceBuffer::<u32>::zeroed(stream, 8).expect("memory suffices");
+    grouped?;
+    stream.synchronize()?;
+    communicator.synchronize(stream)?;
+    let mut memory = DeviceBuffer::<u32>::zeroed(stream, 8)?;
     let later = communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum);
     assert!(matches!(later, Err(Error::Aborted(_))), "{later:?}");
+    Ok(())
+}
+
+#[driver_test(on_ranks(2))]
+fn registered_buffer_is_an_operand_and_is_returned(rank: &mut Rank) -> TestResult {
+    let memory = rank.own_memory(1 << 18, 1.0)?;
+    let address = memory.as_pointer().as_raw();
+    let Some(mut memory) = unless_missing(rank.communicator.register(memory), "ncclCommRegister")?
+    else {
+        return Ok(());
+    };
+    rank.check(&mut memory);
+    let memory = memory.into_inner()?;
+    assert_eq!(memory.as_pointer().as_raw(), address);
+    // Again, and dropped.
+    let Some(mut memory) = unless_missing(rank.communicator.register(memory), "ncclCommRegister")?
+    else {
+        return Ok(());
+    };
+    memory.as_device_slice_mut().fill(1.0)?;
+    rank.check(&mut memory);
+    Ok(())
+}
+
+#[driver_test(on_ranks(2))]
+fn window_is_an_operand_and_is_returned(rank: &mut Rank) -> TestResult {
+    let memory = rank.own_memory(1 << 20, 1.0)?;
+    let registered = rank.communicator.register_window(memory);
+    let Some(mut memory) = unless_missing(registered, "ncclCommWindowRegister")? else {
+        return Ok(());
+    };
+    rank.check(&mut memory);
+    assert_eq!(memory.into_inner()?.len(), 1 << 20);
+    Ok(())
+}
+
+#[driver_test(on_ranks(2))]
+fn every_memory_kind_is_registered(rank: &mut Rank) -> TestResult {
+    let memory = rank.buffer(&[1.0_f32; 1000]);
+    let Some(mut memory) = unless_missing(rank.communicator.register(memory), "ncclCommRegister")?
+    else {
+        return Ok(());
+    };
+    rank.check(&mut memory);
+    Ok(())
+}
+
+/// A library without the function returns the memory with a typed error.
+#[simulator_test]
+fn missing_registration_returns_the_memory(driver: &TestDriver, _: &Simulator) -> TestResult {
+    let mut api = simulated_functions();
+    (
+        api.ncclCommRegister,
+        api.ncclCommWindowRegister,
+        api.ncclMemAlloc,
+    ) = (None, None, None);
+    // SAFETY: the functions are those of the library for simulated devices.
+    let old = unsafe { Nccl::from_api(api) }?;
+    let context = context(driver.driver(), 0);
+    let stream = context.stream()?;
+    let id = UniqueId::new(&old)?;
+    let mut rank = Communicator::new(&old, &context, id, 0, 1)?;
+    let memory = DeviceBuffer::from_slice(&stream, &[3.0_f32; 4])?;
+    let Returned {
+        value: memory,
+        error,
+    } = rank.register(memory).expect_err("the function is missing");
+    assert_eq!(
+        error.to_string(),
+        "ncclCommRegister: missing function (introduced in NCCL 2.19); use a newer NCCL"
+    );
+    assert_eq!(memory.to_vec()?, [3.0; 4]);
+    let allocated = DeviceBuffer::<f32, _>::zeroed_in(&stream, 4, old.memory())
+        .expect_err("it cannot allocate");
+    assert!(
+        allocated
+            .to_string()
+            .contains("ncclMemAlloc: missing function"),
+        "{allocated}"
+    );
+    Ok(())
+}
+
+/// Memory that cannot be registered is refused and returned.
+#[driver_test(on_devices(2))]
+fn unregistrable_memory_is_returned(driver: &TestDriver, size: usize) -> TestResult {
+    let contexts: Vec<_> = (0..size)
+        .map(|device| context(driver.driver(), device))
+        .collect();
+    let mut ranks = Communicator::all(&nccl(), &contexts)?;
+    let streams: Vec<_> = contexts
+        .iter()
+        .map(|context| context.stream().expect("there is a stream"))
+        .collect();
+    let other = DeviceBuffer::<f32>::zeroed(&streams[1], 8)?;
+    let refused = ranks[0].register(other).expect_err("it is another device");
+    let expected = "Communicator::register: the stream belongs to another device (1, the communicator is on 0)";
+    assert_eq!(refused.to_string(), expected);
+    assert_eq!(refused.value.len(), 8);
+    // Memory of a pool has an address that is a multiple of 256 bytes at least; one of several is not a multiple of 4096.
+    let unaligned =
+        (0..16).map(|_| DeviceBuffer::<f32>::zeroed(&streams[0], 64).expect("memory suffices"));
+    let unaligned: Vec<_> = unaligned.collect();
+    let unaligned = unaligned
+        .into_iter()
+        .find(|buffer| buffer.as_pointer().as_raw() % 4096 != 0);
+    let refused = ranks[0]
+        .register_window(unaligned.ok_or("one of them is `None`")?)
+        .expect_err("it is unaligned");
+    assert!(
+        refused.to_string().contains("not a multiple of 4096 bytes"),
+        "{refused}"
+    );
+    Ok(())
 }
 
 #[test]
-fn registered_buffer_is_an_operand_and_is_returned() {
-    on_ranks(2, |rank: &mut Rank| {
-        let memory = rank.own_memory(1 << 18, 1.0);
-        let address = memory.as_pointer().as_raw();
-        let Some(mut memory) =
-            unless_missing(rank.communicator.register(memory), "ncclCommRegister")
-        else {
-            return;
-        };
-        rank.check(&mut memory);
-        let memory = memory.into_inner().expect("it is deregistered");
-        assert_eq!(memory.as_pointer().as_raw(), address);
-        // Again, and dropped.
-        let Some(mut memory) =
-            unless_missing(rank.communicator.register(memory), "ncclCommRegister")
-        else {
-            return;
-        };
-        memory
-            .as_device_slice_mut()
-            .fill(1.0)
-            .expect("the fill is enqueued");
-        rank.check(&mut memory);
-    });
-}
-
-#[test]
-fn window_is_an_operand_and_is_returned() {
-    on_ranks(2, |rank: &mut Rank| {
-        let memory = rank.own_memory(1 << 20, 1.0);
-        let registered = rank.communicator.register_window(memory);
-        let Some(mut memory) = unless_missing(registered, "ncclCommWindowRegister") else {
-            return;
-        };
-        rank.check(&mut memory);
-        assert_eq!(
-            memory.into_inner().expect("it is deregistered").len(),
-            1 << 20
-        );
-    });
-}
-
-#[test]
-fn memory_of_other_kinds_is_registered_too() {
-    on_ranks(2, |rank: &mut Rank| {
-        let memory = rank.buffer(&[1.0_f32; 1000]);
-        let Some(mut memory) =
-            unless_missing(rank.communicator.register(memory), "ncclCommRegister")
-        else {
-            return;
-        };
-        rank.check(&mut memory);
-    });
-}
-
-#[test]
-fn library_without_the_function_returns_the_memory_with_a_typed_error() {
-    on_simulator(Config::new(), |driver, _| {
-        let mut api = simulated_functions();
-        (
-            api.ncclCommRegister,
-            api.ncclCommWindowRegister,
-            api.ncclMemAlloc,
-        ) = (None, None, None);
-        // SAFETY: the functions are those of the library for simulated devices.
-        let old = unsafe { Nccl::from_api(api) }.expect("it reports its version");
-        let context = context(driver.driver(), 0);
-        let stream = context.stream().expect("there is a stream");
-        let id = UniqueId::new(&old).expect("it is simulated");
-        let mut rank = Communicator::new(&old, &context, id, 0, 1).expect("there is one rank");
-        let memory = DeviceBuffer::from_slice(&stream, &[3.0_f32; 4]).expect("memory suffices");
-        let Returned {
-            value: memory,
-            error,
-        } = rank.register(memory).expect_err("the function is missing");
-        assert_eq!(
-            error.to_string(),
-            "ncclCommRegister: missing function (introduced in NCCL 2.19); use a newer NCCL"
-        );
-        assert_eq!(memory.to_vec().expect("it can be read"), [3.0; 4]);
-        let allocated = DeviceBuffer::<f32, _>::zeroed_in(&stream, 4, old.memory())
-            .expect_err("it cannot allocate");
-        assert!(
-            allocated
-                .to_string()
-                .contains("ncclMemAlloc: missing function"),
-            "{allocated}"
-        );
-    });
-}
-
-#[test]
-fn memory_that_cannot_be_registered_is_refused_and_returned() {
-    on_devices(2, |driver, size| {
-        let contexts: Vec<_> = (0..size)
-            .map(|device| context(driver.driver(), device))
-            .collect();
-        let mut ranks = Communicator::all(&nccl(), &contexts).expect("the ranks can be created");
-        let streams: Vec<_> = contexts
-            .iter()
-            .map(|context| context.stream().expect("there is a stream"))
-            .collect();
-        let other = DeviceBuffer::<f32>::zeroed(&streams[1], 8).expect("memory suffices");
-        let refused = ranks[0].register(other).expect_err("it is another device");
-        let expected = "Communicator::register: the stream belongs to another device (1, the communicator is on 0)";
-        assert_eq!(refused.to_string(), expected);
-        assert_eq!(refused.value.len(), 8);
-        // Memory of a pool has an address that is a multiple of 256 bytes at least; one of several is not a multiple of 4096.
-        let unaligned =
-            (0..16).map(|_| DeviceBuffer::<f32>::zeroed(&streams[0], 64).expect("memory suffices"));
-        let unaligned: Vec<_> = unaligned.collect();
-        let unaligned = unaligned
-            .into_iter()
-            .find(|buffer| buffer.as_pointer().as_raw() % 4096 != 0);
-        let refused = ranks[0]
-            .register_window(unaligned.expect("one of them is `None`"))
-            .expect_err("it is unaligned");
-        assert!(
-            refused.to_string().contains("not a multiple of 4096 bytes"),
-            "{refused}"
-        );
-    });
-}
-
-#[test]
-fn registrations_end_once_in_any_order() {
+fn registrations_end_once_in_any_order() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     in_new_process(
         "nccl::registration::registrations_end_once_in_any_order",
-        || {
-            on_ranks(2, |rank: &mut Rank| {
-                let registered = rank
-                    .communicator
-                    .register(rank.own_memory(64, 1.0))
-                    .expect("it can be registered");
+        || -> TestResult {
+            on_ranks(2, |rank: &mut Rank| -> TestResult {
+                let registered = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
                 assert!(live_registrations() > 0);
                 drop(registered);
                 // Within a group, whose communicator is in use.
-                let registered = rank
-                    .communicator
-                    .register(rank.own_memory(64, 1.0))
-                    .expect("it can be registered");
+                let registered = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
                 let mut memory = rank.buffer(&[1.0_f32; 8]);
                 let Rank {
                     communicator,
@@ -344,18 +319,17 @@ fn registrations_end_once_in_any_order() {
                     drop(registered);
                     Ok(())
                 });
-                grouped.expect("the group is started");
-            });
+                grouped?;
+                Ok(())
+            })?;
             assert_eq!(live_registrations(), 0);
             // The communicator first: it lives until the memory is dropped.
-            on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
-                let registered = rank
-                    .communicator
-                    .register(rank.own_memory(64, 1.0))
-                    .expect("it can be registered");
-                rank.communicator.close().expect("the memory destroys it");
+            on_ranks_with(2, CommunicatorOptions::new(), |mut rank| -> TestResult {
+                let registered = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
+                rank.communicator.close()?;
                 drop(registered);
-            });
+                Ok(())
+            })?;
             assert_eq!(
                 (
                     live_registrations(),
@@ -364,15 +338,13 @@ fn registrations_end_once_in_any_order() {
                 (0, 0)
             );
             // Abort: the library ends the registration.
-            on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
-                let registered = rank
-                    .communicator
-                    .register(rank.own_memory(64, 2.0))
-                    .expect("it can be registered");
-                rank.communicator.abort().expect("it is live");
-                let memory = registered.into_inner().expect("nothing is left to end");
-                assert_eq!(memory.to_vec().expect("it can be read"), [2.0; 64]);
-            });
+            on_ranks_with(2, CommunicatorOptions::new(), |mut rank| -> TestResult {
+                let registered = rank.communicator.register(rank.own_memory(64, 2.0)?)?;
+                rank.communicator.abort()?;
+                let memory = registered.into_inner()?;
+                assert_eq!(memory.to_vec()?, [2.0; 64]);
+                Ok(())
+            })?;
             assert_eq!(
                 (
                     live_registrations(),
@@ -380,60 +352,53 @@ fn registrations_end_once_in_any_order() {
                 ),
                 (0, 0)
             );
+            Ok(())
         },
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn deregistration_waits_for_the_operations() {
+fn deregistration_waits_for_the_operations() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    on_ranks(2, |rank: &mut Rank| {
-        let mut memory = rank
-            .communicator
-            .register(rank.own_memory(64, 1.0))
-            .expect("it can be registered");
+    on_ranks(2, |rank: &mut Rank| -> TestResult {
+        let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
         if rank.rank() == 1 {
-            NcclFault::Delay(Duration::from_millis(80))
-                .inject(&mut rank.communicator)
-                .expect("it is live");
+            NcclFault::Delay(Duration::from_millis(80)).inject(&mut rank.communicator)?;
         }
         let start = Instant::now();
         rank.communicator
-            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
-            .expect("it is enqueued");
-        let memory = memory.into_inner().expect("it is deregistered");
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
+        let memory = memory.into_inner()?;
         assert!(
             start.elapsed() >= Duration::from_millis(60),
             "{:?}",
             start.elapsed()
         );
-        assert_eq!(memory.to_vec().expect("it can be read"), [2.0; 64]);
-    });
+        assert_eq!(memory.to_vec()?, [2.0; 64]);
+        Ok(())
+    })?;
+    Ok(())
 }
 
+/// Deregistration ends within the timeout if a rank is silent.
 #[test]
-fn deregistration_ends_within_the_timeout_if_a_rank_is_silent() {
+fn deregistration_with_a_silent_rank_times_out() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     on_ranks_with(
         2,
         CommunicatorOptions::new().with_timeout(Duration::from_secs(1)),
-        |mut rank| {
-            let mut memory = rank
-                .communicator
-                .register(rank.own_memory(64, 1.0))
-                .expect("it can be registered");
+        |mut rank| -> TestResult {
+            let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
             if rank.rank() == 1 {
-                NcclFault::Silence
-                    .inject(&mut rank.communicator)
-                    .expect("it is live");
+                NcclFault::Silence.inject(&mut rank.communicator)?;
             }
             rank.communicator
-                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
-                .expect("it is enqueued");
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
             let Err(Error::Timeout(error)) = memory.into_inner() else {
                 panic!("rank 1 sends nothing")
             };
@@ -447,26 +412,24 @@ fn deregistration_ends_within_the_timeout_if_a_rank_is_silent() {
                 .expect_err("it was aborted");
             assert!(matches!(later, Error::Aborted(_)), "{later}");
             thread::sleep(Duration::from_millis(50));
+            Ok(())
         },
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn graph_keeps_the_registration_and_the_memory() {
+fn graph_keeps_the_registration_and_the_memory() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     in_new_process(
         "nccl::registration::graph_keeps_the_registration_and_the_memory",
-        || {
-            on_ranks(2, |rank: &mut Rank| {
-                let mut memory = rank
-                    .communicator
-                    .register(rank.own_memory(64, 1.0))
-                    .expect("it can be registered");
+        || -> TestResult {
+            on_ranks(2, |rank: &mut Rank| -> TestResult {
+                let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
                 rank.communicator
-                    .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)
-                    .expect("it is enqueued");
+                    .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max)?;
                 let mut result = rank.zeroed::<f32>(64);
                 let Rank {
                     communicator,
@@ -475,19 +438,17 @@ fn graph_keeps_the_registration_and_the_memory() {
                 let graph = Graph::capture(&communicator.context().clone(), |scope| {
                     communicator.all_reduce(scope, &memory, &mut result, Reduction::Sum)
                 });
-                let mut executable = graph
-                    .expect("it is captured")
-                    .instantiate()
-                    .expect("the graph is correct");
+                let mut executable = graph?.instantiate()?;
                 let refused = memory.into_inner().expect_err("the graph uses it");
                 let expected =
                     "RegisteredBuffer::into_inner: a graph uses the memory; drop the graph first";
                 assert_eq!(refused.to_string(), expected);
                 assert!(live_registrations() > 0, "the graph keeps it");
-                executable.launch(stream).expect("it can be launched");
-                assert_eq!(result.to_vec().expect("it can be read"), [2.0; 64]);
+                executable.launch(stream)?;
+                assert_eq!(result.to_vec()?, [2.0; 64]);
                 drop(executable);
-            });
+                Ok(())
+            })?;
             assert_eq!(
                 (
                     live_registrations(),
@@ -495,17 +456,19 @@ fn graph_keeps_the_registration_and_the_memory() {
                 ),
                 (0, 0)
             );
+            Ok(())
         },
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn windows_of_different_sizes_are_named() {
+fn mismatched_window_sizes_are_named() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
-        let memory = rank.own_memory(1024 * (rank.rank() + 1), 1.0);
+    on_ranks_with(2, CommunicatorOptions::new(), |mut rank| -> TestResult {
+        let memory = rank.own_memory(1024 * (rank.rank() + 1), 1.0)?;
         let refused = rank
             .communicator
             .register_window(memory)
@@ -516,5 +479,7 @@ fn windows_of_different_sizes_are_named() {
                 && message.contains("ncclCommWindowRegister(8192 elements"),
             "{message}"
         );
-    });
+        Ok(())
+    })?;
+    Ok(())
 }

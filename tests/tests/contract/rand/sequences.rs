@@ -6,8 +6,8 @@ use curium_rand::{
     Algorithm, Generator, GeneratorOrdering, Mrg32k3a, Mt19937, Philox4x32, PseudoRandom,
     ScrambledSobol32, SkipAhead, Sobol32, Xorwow,
 };
-use curium_sim::Config;
-use curium_tests::{on_driver, on_simulator};
+use curium_sim::{Config, Simulator};
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver, on_simulator, simulator_test};
 
 use super::{curand, seeded, with_dimensions};
 
@@ -16,211 +16,206 @@ fn draw<A: Algorithm<Bits = u32>>(
     generator: &mut Generator<A>,
     stream: &Stream,
     len: usize,
-) -> Vec<u32> {
-    let mut buffer = DeviceBuffer::<u32>::uninit(stream, len).expect("memory suffices");
-    generator.bits(&mut buffer).expect("the length fits");
-    buffer.to_vec().expect("it can be read")
+) -> TestResult<Vec<u32>> {
+    let mut buffer = DeviceBuffer::<u32>::uninit(stream, len)?;
+    generator.bits(&mut buffer)?;
+    Ok(buffer.to_vec()?)
 }
 
 #[test]
-fn seeds_start_sequences() {
-    fn check<A: PseudoRandom + Algorithm<Bits = u32>>(stream: &Stream) {
-        let mut generator = seeded::<A>(stream, 1);
-        let first = draw(&mut generator, stream, 256);
+fn seeds_start_sequences() -> TestResult {
+    fn check<A: PseudoRandom + Algorithm<Bits = u32>>(stream: &Stream) -> TestResult {
+        let mut generator = seeded::<A>(stream, 1)?;
+        let first = draw(&mut generator, stream, 256)?;
         assert_ne!(
-            draw(&mut generator, stream, 256),
+            draw(&mut generator, stream, 256)?,
             first,
             "the sequence continues"
         );
-        generator.set_seed(2).expect("it has a seed");
+        generator.set_seed(2)?;
         assert_ne!(
-            draw(&mut generator, stream, 256),
+            draw(&mut generator, stream, 256)?,
             first,
             "another seed returns other numbers"
         );
-        generator.set_seed(1).expect("it has a seed");
+        generator.set_seed(1)?;
         assert_eq!(
-            draw(&mut generator, stream, 256),
+            draw(&mut generator, stream, 256)?,
             first,
             "the seed starts the sequence again"
         );
         assert_eq!(
-            draw(&mut seeded::<A>(stream, 1), stream, 256),
+            draw(&mut seeded::<A>(stream, 1)?, stream, 256)?,
             first,
             "so does another generator"
         );
+        Ok(())
     }
 
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let stream = test.stream();
-        check::<Xorwow>(&stream);
-        check::<Philox4x32>(&stream);
-        check::<Mrg32k3a>(&stream);
-        check::<Mt19937>(&stream);
-    });
+        check::<Xorwow>(&stream)?;
+        check::<Philox4x32>(&stream)?;
+        check::<Mrg32k3a>(&stream)?;
+        check::<Mt19937>(&stream)?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
 #[test]
-fn offsets_leave_out_numbers() {
-    fn check<A: SkipAhead + Algorithm<Bits = u32>>(mut generator: Generator<A>, stream: &Stream) {
-        let whole = draw(&mut generator, stream, 512);
-        generator.set_offset(256).expect("it has an offset");
+fn offsets_leave_out_numbers() -> TestResult {
+    fn check<A: SkipAhead + Algorithm<Bits = u32>>(
+        mut generator: Generator<A>,
+        stream: &Stream,
+    ) -> TestResult {
+        let whole = draw(&mut generator, stream, 512)?;
+        generator.set_offset(256)?;
         assert_eq!(
-            draw(&mut generator, stream, 256),
+            draw(&mut generator, stream, 256)?,
             whole[256..],
             "{}",
             std::any::type_name::<A>()
         );
-        generator.set_offset(0).expect("it has an offset");
-        assert_eq!(draw(&mut generator, stream, 512), whole);
+        generator.set_offset(0)?;
+        assert_eq!(draw(&mut generator, stream, 512)?, whole);
+        Ok(())
     }
 
     // The order in which a device interleaves its sequences is its own.
-    on_simulator(Config::new(), |test, _| {
+    on_simulator(Config::new(), |test, _| -> TestResult {
         let stream = test.stream();
-        check(seeded::<Xorwow>(&stream, 3), &stream);
-        check(seeded::<Philox4x32>(&stream, 3), &stream);
-        check(seeded::<Mrg32k3a>(&stream, 3), &stream);
-        check(with_dimensions::<Sobol32>(&stream, 1), &stream);
-        check(with_dimensions::<ScrambledSobol32>(&stream, 1), &stream);
-    });
+        check(seeded::<Xorwow>(&stream, 3)?, &stream)?;
+        check(seeded::<Philox4x32>(&stream, 3)?, &stream)?;
+        check(seeded::<Mrg32k3a>(&stream, 3)?, &stream)?;
+        check(with_dimensions::<Sobol32>(&stream, 1)?, &stream)?;
+        check(with_dimensions::<ScrambledSobol32>(&stream, 1)?, &stream)?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
-#[test]
-fn dimensions_are_one_after_the_other() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut generator = with_dimensions::<Sobol32>(&stream, 1);
-        let first = draw(&mut generator, &stream, 100);
-        generator.set_dimensions(3).expect("it has dimensions");
-        assert_eq!(generator.dimensions(), 3);
-        let numbers = draw(&mut generator, &stream, 300);
-        assert_eq!(numbers[..100], first);
-        assert_ne!(numbers[100..200], first);
-        assert_ne!(numbers[200..], numbers[100..200]);
-    });
+#[driver_test]
+fn dimensions_are_one_after_the_other(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut generator = with_dimensions::<Sobol32>(&stream, 1)?;
+    let first = draw(&mut generator, &stream, 100)?;
+    generator.set_dimensions(3)?;
+    assert_eq!(generator.dimensions(), 3);
+    let numbers = draw(&mut generator, &stream, 300)?;
+    assert_eq!(numbers[..100], first);
+    assert_ne!(numbers[100..200], first);
+    assert_ne!(numbers[200..], numbers[100..200]);
+    Ok(())
 }
 
-#[test]
-fn host_generators_have_the_sequences_of_devices() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut host = vec![0_u32; 1000];
-        let mut generator =
-            Generator::<Philox4x32, _>::seeded_on_host(&curand(), 5).expect("it can be created");
-        generator
-            .bits(host.as_mut_slice())
-            .expect("the length fits");
+#[driver_test]
+fn host_generators_match_device_sequences(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut host = vec![0_u32; 1000];
+    let mut generator = Generator::<Philox4x32, _>::seeded_on_host(&curand(), 5)?;
+    generator.bits(host.as_mut_slice())?;
+    assert_eq!(
+        host,
+        draw(&mut seeded::<Philox4x32>(&stream, 5)?, &stream, 1000)?
+    );
+    let mut generator = Generator::<Sobol32, _>::with_dimensions_on_host(&curand(), 2)?;
+    generator.bits(host.as_mut_slice())?;
+    assert_eq!(
+        host,
+        draw(&mut with_dimensions::<Sobol32>(&stream, 2)?, &stream, 1000)?
+    );
+    let mut reals = [0.0_f32; 10];
+    let mut generator = Generator::<Xorwow, _>::seeded_on_host(&curand(), 5)?;
+    generator.normal(reals.as_mut_slice(), 100.0, 1.0)?;
+    assert!(
+        reals.iter().all(|number| (90.0..110.0).contains(number)),
+        "{reals:?}"
+    );
+    let error = generator
+        .normal(&mut reals[1..], 0.0, 1.0)
+        .expect_err("the length is odd")
+        .to_string();
+    assert!(error.contains("9 elements"), "{error}");
+    Ok(())
+}
+
+#[driver_test]
+fn orders_are_set_by_type(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut generator = seeded::<Xorwow>(&stream, 1)?;
+    for ordering in [
+        GeneratorOrdering::Default,
+        GeneratorOrdering::Best,
+        GeneratorOrdering::Legacy,
+    ] {
+        generator.set_ordering(ordering)?;
+        let first = draw(&mut generator, &stream, 100)?;
+        generator.set_seed(1)?;
+        assert_eq!(draw(&mut generator, &stream, 100)?, first);
+    }
+    Ok(())
+}
+
+#[driver_test]
+fn raw_generators_are_taken_over(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let library = curand();
+    let mut raw = std::ptr::null_mut();
+    let create = library
+        .api()
+        .curandCreateGenerator
+        .ok_or("every version has it")?;
+    let kind = <Philox4x32 as Algorithm>::to_raw();
+    // SAFETY: `raw` is valid for writes, and the context is current.
+    let created = test
+        .context()
+        .entered(|_| Ok(unsafe { create(&raw mut raw, kind) }))?;
+    assert_eq!(
+        created,
+        curium_rand::sys::curandStatus_t::CURAND_STATUS_SUCCESS
+    );
+    // SAFETY: the generator was created with this algorithm, and nothing else uses it.
+    let generator = unsafe { Generator::<Philox4x32>::from_raw(&library, raw, &stream, 1) };
+    let mut generator = generator?;
+    assert_eq!(generator.as_raw(), raw);
+    generator.set_seed(9)?;
+    assert_eq!(
+        draw(&mut generator, &stream, 64)?,
+        draw(&mut seeded::<Philox4x32>(&stream, 9)?, &stream, 64)?
+    );
+    drop(generator);
+    if test.simulator().is_some() {
+        // SAFETY: the simulated library finds generators that are not live.
+        let code = unsafe {
+            library
+                .api()
+                .curandDestroyGenerator
+                .ok_or("every version has it")?(raw)
+        };
         assert_eq!(
-            host,
-            draw(&mut seeded::<Philox4x32>(&stream, 5), &stream, 1000)
+            code,
+            curium_rand::sys::curandStatus_t::CURAND_STATUS_NOT_INITIALIZED,
+            "it is destroyed once"
         );
-        let mut generator = Generator::<Sobol32, _>::with_dimensions_on_host(&curand(), 2)
-            .expect("it can be created");
-        generator
-            .bits(host.as_mut_slice())
-            .expect("the length fits");
-        assert_eq!(
-            host,
-            draw(&mut with_dimensions::<Sobol32>(&stream, 2), &stream, 1000)
-        );
-        let mut reals = [0.0_f32; 10];
-        let mut generator =
-            Generator::<Xorwow, _>::seeded_on_host(&curand(), 5).expect("it can be created");
-        generator
-            .normal(reals.as_mut_slice(), 100.0, 1.0)
-            .expect("the length fits");
-        assert!(
-            reals.iter().all(|number| (90.0..110.0).contains(number)),
-            "{reals:?}"
-        );
-        let error = generator
-            .normal(&mut reals[1..], 0.0, 1.0)
-            .expect_err("the length is odd")
-            .to_string();
-        assert!(error.contains("9 elements"), "{error}");
-    });
+    }
+    Ok(())
 }
 
-#[test]
-fn orders_are_set_by_type() {
-    on_driver(|test| {
-        let stream = test.stream();
-        let mut generator = seeded::<Xorwow>(&stream, 1);
-        for ordering in [
-            GeneratorOrdering::Default,
-            GeneratorOrdering::Best,
-            GeneratorOrdering::Legacy,
-        ] {
-            generator
-                .set_ordering(ordering)
-                .expect("XORWOW has every order");
-            let first = draw(&mut generator, &stream, 100);
-            generator.set_seed(1).expect("it has a seed");
-            assert_eq!(draw(&mut generator, &stream, 100), first);
-        }
-    });
-}
-
-#[test]
-fn raw_generators_are_taken_over() {
-    on_driver(|test| {
-        let (stream, library) = (test.stream(), curand());
-        let mut raw = std::ptr::null_mut();
-        let create = library
-            .api()
-            .curandCreateGenerator
-            .expect("every version has it");
-        let kind = <Philox4x32 as Algorithm>::to_raw();
-        // SAFETY: `raw` is valid for writes, and the context is current.
-        let created = test
-            .context()
-            .entered(|_| Ok(unsafe { create(&raw mut raw, kind) }))
-            .expect("it can be current");
-        assert_eq!(
-            created,
-            curium_rand::sys::curandStatus_t::CURAND_STATUS_SUCCESS
-        );
-        // SAFETY: the generator was created with this algorithm, and nothing else uses it.
-        let generator = unsafe { Generator::<Philox4x32>::from_raw(&library, raw, &stream, 1) };
-        let mut generator = generator.expect("the stream can be set");
-        assert_eq!(generator.as_raw(), raw);
-        generator.set_seed(9).expect("it has a seed");
-        assert_eq!(
-            draw(&mut generator, &stream, 64),
-            draw(&mut seeded::<Philox4x32>(&stream, 9), &stream, 64)
-        );
-        drop(generator);
-        if test.simulator().is_some() {
-            // SAFETY: the simulated library finds generators that are not live.
-            let code = unsafe {
-                library
-                    .api()
-                    .curandDestroyGenerator
-                    .expect("every version has it")(raw)
-            };
-            assert_eq!(
-                code,
-                curium_rand::sys::curandStatus_t::CURAND_STATUS_NOT_INITIALIZED,
-                "it is destroyed once"
-            );
-        }
-    });
-}
-
-#[test]
-fn generators_move_to_other_threads_and_streams_wait_for_each_other() {
-    on_simulator(Config::new().with_race_checks(true), |test, simulator| {
-        let (stream, other) = (test.stream(), test.stream());
-        let mut generator = seeded::<Xorwow>(&other, 1);
-        let mut numbers = DeviceBuffer::<f32>::zeroed(&stream, 1000).expect("memory suffices");
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                (0..4).for_each(|_| generator.uniform(&mut numbers).expect("the length fits"));
-            });
+/// Generators move to other threads and streams wait for each other.
+#[simulator_test(Config::new().with_race_checks(true))]
+fn generators_move_between_threads(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let other = test.stream();
+    let mut generator = seeded::<Xorwow>(&other, 1)?;
+    let mut numbers = DeviceBuffer::<f32>::zeroed(&stream, 1000)?;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (0..4).for_each(|_| generator.uniform(&mut numbers).expect("the length fits"));
         });
-        let drawn = numbers.to_vec().expect("it can be read");
-        assert!(drawn.iter().all(|number| *number > 0.0), "{drawn:?}");
-        assert!(simulator.reports().is_empty(), "{:?}", simulator.reports());
     });
+    let drawn = numbers.to_vec()?;
+    assert!(drawn.iter().all(|number| *number > 0.0), "{drawn:?}");
+    assert!(simulator.reports().is_empty(), "{:?}", simulator.reports());
+    Ok(())
 }

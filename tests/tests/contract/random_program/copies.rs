@@ -8,7 +8,8 @@ use super::{LEN, Piece, Program};
 impl Program<'_> {
     pub(super) fn copy_part(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, range) = (this.stream(), this.dice.range());
+            let stream = this.stream();
+            let range = this.dice.range();
             let from = this.dice.below(LEN + 1 - range.len());
             let Piece {
                 memory: source,
@@ -29,7 +30,8 @@ impl Program<'_> {
 
     pub(super) fn copy_within(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, middle) = (this.stream(), this.dice.below(LEN / 2 + 1));
+            let stream = this.stream();
+            let middle = this.dice.below(LEN / 2 + 1);
             let (low, high) = memory.view_mut().split_at(middle).expect("it fits");
             let target = high.slice(..middle);
             target
@@ -41,7 +43,8 @@ impl Program<'_> {
 
     pub(super) fn upload(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, values) = (this.stream(), this.dice.values(LEN));
+            let stream = this.stream();
+            let values = this.dice.values(LEN);
             let pinned =
                 PinnedBuffer::from_slice(&this.world.test.context(), &values, PinnedFlags::empty());
             let pinned = pinned.expect("memory suffices");
@@ -65,7 +68,8 @@ impl Program<'_> {
     }
 
     pub(super) fn download(&mut self) {
-        let (stream, range) = (self.stream(), self.dice.range());
+        let stream = self.stream();
+        let range = self.dice.range();
         if range.is_empty() {
             return;
         }
@@ -108,9 +112,12 @@ impl Program<'_> {
     /// Copies in a scope, interleaved with a fill of a part on another stream.
     pub(super) fn scope(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, other, middle) = (this.stream(), this.stream(), this.dice.below(LEN + 1));
+            let stream = this.stream();
+            let other = this.stream();
+            let middle = this.dice.below(LEN + 1);
             let [before, behind] = [this.dice.next() as u32, this.dice.next() as u32];
-            let (first, second) = (this.dice.values(middle), this.dice.values(LEN - middle));
+            let first = this.dice.values(middle);
+            let second = this.dice.values(LEN - middle);
             // The driver itself waits for a copy to pageable memory.
             let result =
                 PinnedBuffer::zeroed(&this.world.test.context(), LEN, PinnedFlags::empty());
@@ -131,14 +138,14 @@ impl Program<'_> {
 
     pub(super) fn batch(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, middle) = (this.stream(), this.dice.below(LEN + 1));
-            let (one, other) = (
-                this.dice.below(this.pieces.len()),
-                this.dice.below(this.pieces.len()),
-            );
+            let stream = this.stream();
+            let middle = this.dice.below(LEN + 1);
+            let one = this.dice.below(this.pieces.len());
+            let other = this.dice.below(this.pieces.len());
             let (low, high) = memory.view_mut().split_at(middle).expect("it fits");
             let [first, second] = [&this.pieces[one], &this.pieces[other]];
-            let (first_model, second_model) = (&first.model, &second.model);
+            let first_model = &first.model;
+            let second_model = &second.model;
             let batch = first
                 .memory
                 .view()
@@ -155,7 +162,8 @@ impl Program<'_> {
 
     pub(super) fn grid(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, extent) = (this.stream(), Extent::new_3d(2, 2, 2));
+            let stream = this.stream();
+            let extent = Extent::new_3d(2, 2, 2);
             let pitch = Pitch::from_row_len::<u32>(3).with_layer_rows(4);
             let Piece {
                 memory: source,
@@ -177,14 +185,16 @@ impl Program<'_> {
 
     /// Copies to the array.
     pub(super) fn store(&mut self) {
-        let (stream, range) = (self.stream(), self.dice.range());
+        let stream = self.stream();
+        let range = self.dice.range();
         let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
         let (array, array_model) = &mut self.array;
         if range.is_empty() {
             return;
         }
         let source = memory.view().slice(range.clone()).expect("it fits");
-        let (origin, extent) = ([range.start, 0, 0], Extent::new_2d(range.len(), 1));
+        let origin = [range.start, 0, 0];
+        let extent = Extent::new_2d(range.len(), 1);
         if self.dice.below(2) == 0 {
             array
                 .copy_from_device(
@@ -210,13 +220,15 @@ impl Program<'_> {
     /// Copies from the array.
     pub(super) fn load(&mut self) {
         self.with_piece(|this, memory, model| {
-            let (stream, range) = (this.stream(), this.dice.range());
+            let stream = this.stream();
+            let range = this.dice.range();
             let (array, array_model) = &this.array;
             if range.is_empty() {
                 return;
             }
             let mut target = memory.view_mut().slice(range.clone()).expect("it fits");
-            let (origin, extent) = ([range.start, 0, 0], Extent::new_2d(range.len(), 1));
+            let origin = [range.start, 0, 0];
+            let extent = Extent::new_2d(range.len(), 1);
             if this.dice.below(2) == 0 {
                 let region = ArrayRegion {
                     origin,

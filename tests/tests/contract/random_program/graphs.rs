@@ -59,7 +59,8 @@ impl Graphs {
             self.copies.remove(0);
         }
         let graph = Graph::capture(context, |scope| {
-            let (one, other) = (scope.fork()?, scope.fork()?);
+            let one = scope.fork()?;
+            let other = scope.fork()?;
             let from = source.memory.view().slice(range.clone())?;
             target
                 .memory

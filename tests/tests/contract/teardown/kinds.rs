@@ -13,13 +13,14 @@ use curium_memory::{
 };
 use curium_sim::Fault;
 use curium_sys::{CUstreamCaptureMode, CUstreamCaptureStatus};
-use curium_tests::{Gate, on_driver, uses_cuda};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, uses_cuda};
 
 use super::{CODE, leaking, stream};
 
 /// Memory of every kind that is freed by a synchronous call, with its name and size in bytes.
-fn one_of_every_kind(stream: &Stream) -> Vec<(&'static str, u64, Box<dyn Any + Send>)> {
-    let (context, shape) = (stream.context(), ArrayShape::new_2d(16, 16));
+fn every_kind(stream: &Stream) -> Vec<(&'static str, u64, Box<dyn Any + Send>)> {
+    let context = stream.context();
+    let shape = ArrayShape::new_2d(16, 16);
     let pinned =
         PinnedBuffer::<u8>::zeroed(context, 4096, PinnedFlags::empty()).expect("memory suffices");
     let mapped = MappedBuffer::<u8>::zeroed(stream, 4096).expect("memory suffices");
@@ -60,28 +61,27 @@ fn one_of_every_kind(stream: &Stream) -> Vec<(&'static str, u64, Box<dyn Any + S
 }
 
 /// Handles of every kind that a failing destruction leaves to a second attempt, with their names.
-fn handles(stream: &Stream) -> Vec<(&'static str, Box<dyn Any + Send>)> {
+fn handles(stream: &Stream) -> TestResult<Vec<(&'static str, Box<dyn Any + Send>)>> {
     let shape = ArrayShape::new_2d(16, 16);
-    let array = Array::<f32>::new(stream, shape, ArrayFlags::SURFACE).expect("memory suffices");
+    let array = Array::<f32>::new(stream, shape, ArrayFlags::SURFACE)?;
     let array = Arc::new(array);
-    let texture =
-        Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
-    let surface = Surface::new(&array).expect("the array can be written");
+    let texture = Texture::from_array(&array, &TextureOptions::new())?;
+    let surface = Surface::new(&array)?;
     let slice: &'static mut [u8] = Box::leak(Box::new([0; 4096]));
     // SAFETY: the slice lives until the process exits.
     let registered = unsafe { Registered::new(stream.context(), slice, RegisterFlags::empty()) };
-    let registered = registered.expect("the slice is not registered");
-    vec![
+    let registered = registered?;
+    Ok(vec![
         ("Texture", Box::new(texture)),
         ("Surface", Box::new(surface)),
         ("Registered", Box::new(registered)),
-    ]
+    ])
 }
 
 #[test]
-fn handles_are_destroyed_by_a_second_attempt() {
-    let reports = leaking(|driver, simulator| {
-        for (name, handle) in handles(&stream(driver)) {
+fn handles_are_destroyed_by_a_second_attempt() -> TestResult {
+    let reports = leaking(|driver, simulator| -> TestResult {
+        for (name, handle) in handles(&stream(driver))? {
             let ends = [
                 Function::cuTexObjectDestroy,
                 Function::cuSurfObjectDestroy,
@@ -99,58 +99,65 @@ fn handles_are_destroyed_by_a_second_attempt() {
             assert_eq!(calls() - before, 2, "{name}");
             simulator.clear_faults();
         }
-    });
+        Ok(())
+    })?;
     assert_eq!(
         reports.len(),
         usize::from(!uses_cuda()),
         "only the first error of the registration: {reports:?}"
     );
+    Ok(())
 }
 
-#[test]
-fn memory_is_freed_while_other_code_captures_in_the_global_mode_and_the_capture_stays_valid() {
-    on_driver(|test| {
-        let (stream, captured) = (test.stream(), test.stream());
-        let memory = one_of_every_kind(&stream)
-            .into_iter()
-            .map(|(name, _, memory)| (name, memory));
-        let memory: Vec<_> = memory.chain(handles(&stream)).collect();
-        stream.synchronize().expect("the fills succeed");
-        let (driver, raw) = (test.driver(), captured.as_raw());
-        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-        // SAFETY: the stream is live, and captures nothing.
-        unsafe { call!(driver, cuStreamBeginCapture_v2(raw, mode)) }.expect("a capture can begin");
-        thread::scope(|scope| {
-            for (name, memory) in memory {
-                let dropped = scope.spawn(move || drop(memory)).join();
-                dropped.unwrap_or_else(|_| panic!("dropping a {name} panics"));
-                let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-                // SAFETY: the stream is live, and `status` is valid for writes.
-                unsafe { call!(driver, cuStreamIsCapturing(raw, &raw mut status)) }
-                    .expect("a stream can be queried");
-                assert_eq!(
-                    status,
-                    CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
-                    "after a {name}"
-                );
-            }
-        });
-        let mut graph = std::ptr::null_mut();
-        // SAFETY: the stream is live, and `graph` is valid for writes.
-        unsafe { call!(driver, cuStreamEndCapture(raw, &raw mut graph)) }
-            .expect("the capture is valid");
-        // SAFETY: the graph is live, and is not used again.
-        unsafe { call!(driver, cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
-    });
+/// Memory is freed while other code captures in the global mode and the capture stays valid.
+#[driver_test]
+fn free_keeps_foreign_global_captures_valid(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let captured = test.stream();
+    let memory = every_kind(&stream)
+        .into_iter()
+        .map(|(name, _, memory)| (name, memory));
+    let memory: Vec<_> = memory.chain(handles(&stream)?).collect();
+    stream.synchronize()?;
+    let driver = test.driver();
+    let raw = captured.as_raw();
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    // SAFETY: the stream is live, and captures nothing.
+    unsafe { call!(driver, cuStreamBeginCapture_v2(raw, mode)) }?;
+    thread::scope(|scope| -> TestResult<_> {
+        for (name, memory) in memory {
+            let dropped = scope.spawn(move || drop(memory)).join();
+            dropped.unwrap_or_else(|_| panic!("dropping a {name} panics"));
+            let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+            // SAFETY: the stream is live, and `status` is valid for writes.
+            unsafe { call!(driver, cuStreamIsCapturing(raw, &raw mut status)) }?;
+            assert_eq!(
+                status,
+                CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
+                "after a {name}"
+            );
+        }
+        Ok(())
+    })?;
+    let mut graph = std::ptr::null_mut();
+    // SAFETY: the stream is live, and `graph` is valid for writes.
+    unsafe { call!(driver, cuStreamEndCapture(raw, &raw mut graph)) }?;
+    // SAFETY: the graph is live, and is not used again.
+    unsafe { call!(driver, cuGraphDestroy(graph)) }?;
+    Ok(())
 }
 
+/// Memory of every kind whose wait or free fails is counted and reported once.
 #[test]
-fn memory_of_every_kind_whose_wait_or_free_fails_is_counted_and_reported_once() {
+fn failed_frees_are_counted_and_reported_once() -> TestResult {
     let kinds = std::cell::Cell::new(0);
-    leaking(|driver, _| kinds.set(one_of_every_kind(&stream(driver)).len()));
+    leaking(|driver, _| {
+        kinds.set(every_kind(&stream(driver)).len());
+        Ok(())
+    })?;
     for index in 0..kinds.get() {
-        let reports = leaking(|driver, simulator| {
-            let mut memory = one_of_every_kind(&stream(driver));
+        let reports = leaking(|driver, simulator| -> TestResult {
+            let mut memory = every_kind(&stream(driver));
             let (name, bytes, memory) = memory.swap_remove(index);
             for function in [
                 Function::cuStreamSynchronize,
@@ -163,16 +170,19 @@ fn memory_of_every_kind_whose_wait_or_free_fails_is_counted_and_reported_once() 
             simulator.clear_faults();
             let leaked = driver.leaked_memory();
             assert_eq!((leaked.allocations, leaked.bytes), (1, bytes), "{name}");
-        });
+            Ok(())
+        })?;
         assert_eq!(reports.len(), 1, "{reports:?}");
     }
+    Ok(())
 }
 
+/// Memory of every kind is freed by the second attempt.
 #[test]
-fn memory_of_every_kind_is_freed_by_the_second_attempt() {
-    let reports = leaking(|driver, simulator| {
+fn second_attempt_frees_every_kind() -> TestResult {
+    let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
-        for (name, _, memory) in one_of_every_kind(&stream) {
+        for (name, _, memory) in every_kind(&stream) {
             for function in [
                 Function::cuStreamSynchronize,
                 Function::cuStreamQuery,
@@ -184,19 +194,21 @@ fn memory_of_every_kind_is_freed_by_the_second_attempt() {
             simulator.clear_faults();
             assert_eq!(driver.leaked_memory().allocations, 0, "{name}");
         }
-    });
+        Ok(())
+    })?;
     assert!(reports.is_empty(), "{reports:?}");
+    Ok(())
 }
 
+/// Pinned memory of a copy that cannot be waited for is counted.
 #[test]
-fn pinned_memory_of_a_copy_that_cannot_be_waited_for_is_counted() {
-    let reports = leaking(|driver, simulator| {
+fn unwaitable_pinned_copy_is_counted() -> TestResult {
+    let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
-        let source = PinnedBuffer::<u8>::zeroed(stream.context(), 4096, PinnedFlags::empty())
-            .expect("memory suffices");
-        let mut target = DeviceBuffer::<u8>::zeroed(&stream, 4096).expect("memory suffices");
+        let source = PinnedBuffer::<u8>::zeroed(stream.context(), 4096, PinnedFlags::empty())?;
+        let mut target = DeviceBuffer::<u8>::zeroed(&stream, 4096)?;
         let gate = Gate::on(&stream);
-        let pending = copy::upload(&stream, source, &mut target).expect("the lengths are equal");
+        let pending = copy::upload(&stream, source, &mut target)?;
         simulator.inject(
             Fault::on(Function::cuEventSynchronize)
                 .always()
@@ -217,24 +229,25 @@ fn pinned_memory_of_a_copy_that_cannot_be_waited_for_is_counted() {
             (1, 4096)
         );
         gate.open();
-    });
+        Ok(())
+    })?;
     assert_eq!(reports.len(), usize::from(!uses_cuda()), "{reports:?}");
+    Ok(())
 }
 
 #[test]
-fn memory_left_to_a_graph_whose_wait_fails_is_counted() {
-    let reports = leaking(|driver, simulator| {
+fn memory_left_to_a_graph_whose_wait_fails_is_counted() -> TestResult {
+    let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
-        let mut device =
-            DeviceBuffer::<u8, _>::zeroed_in(&stream, 4096, SyncAlloc).expect("memory suffices");
-        let mut unified = UnifiedBuffer::<u8>::zeroed(&stream, 8192).expect("memory suffices");
-        let mut mapped = MappedBuffer::<u8>::zeroed(&stream, 16384).expect("memory suffices");
+        let mut device = DeviceBuffer::<u8, _>::zeroed_in(&stream, 4096, SyncAlloc)?;
+        let mut unified = UnifiedBuffer::<u8>::zeroed(&stream, 8192)?;
+        let mut mapped = MappedBuffer::<u8>::zeroed(&stream, 16384)?;
         let graph = Graph::capture(stream.context(), |scope| {
             device.as_slice_mut().fill_on(scope, 1)?;
             unified.as_slice_mut().fill_on(scope, 1)?;
             mapped.as_slice_mut().fill_on(scope, 1)
         });
-        let graph = graph.expect("fills can be captured");
+        let graph = graph?;
         drop((device, unified, mapped));
         assert_eq!(
             driver.leaked_memory().allocations,
@@ -248,8 +261,10 @@ fn memory_left_to_a_graph_whose_wait_fails_is_counted() {
         simulator.clear_faults();
         let leaked = driver.leaked_memory();
         assert_eq!((leaked.allocations, leaked.bytes), (3, 4096 + 8192 + 16384));
-    });
+        Ok(())
+    })?;
     if !uses_cuda() {
         assert_eq!(reports.len(), 3, "{reports:?}");
     }
+    Ok(())
 }

@@ -8,11 +8,11 @@ use super::super::reference::{Host, Number};
 use super::sizes;
 
 pub(super) fn axpy<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha) = (blas.stream().clone(), sizes(random).0, random.number::<T>());
-    let (x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::new(random, &stream, n);
     let expected = y.host.plus(&x.host.scaled(alpha.wide()));
     blas.axpy(alpha, x.view(), &mut y.view_mut())?;
     y.now().assert_is::<T>(&expected, 2, "axpy");
@@ -20,7 +20,9 @@ pub(super) fn axpy<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn scal<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha) = (blas.stream().clone(), sizes(random).0, random.number::<T>());
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
     let mut x = RandomVector::<T>::new(random, &stream, n);
     blas.scal(alpha, &mut x.view_mut())?;
     x.now()
@@ -29,7 +31,8 @@ pub(super) fn scal<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn scal_real<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
     let mut x = RandomVector::<T>::new(random, &stream, n);
     blas.scal_real(T::real(0.75), &mut x.view_mut())?;
     x.now()
@@ -38,22 +41,20 @@ pub(super) fn scal_real<T: Number>(blas: &mut Blas, random: &mut Random) -> Resu
 }
 
 pub(super) fn copy<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::new(random, &stream, n);
     blas.copy(x.view(), &mut y.view_mut())?;
     y.now().assert_is::<T>(&x.host, 0, "copy");
     Ok(())
 }
 
 pub(super) fn swap<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (mut x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let mut x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, n);
     blas.swap(&mut x.view_mut(), &mut y.view_mut())?;
     x.now().assert_is::<T>(&y.host, 0, "swap");
     y.now().assert_is::<T>(&x.host, 0, "swap");
@@ -61,12 +62,12 @@ pub(super) fn swap<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn rot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (mut x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
-    let (cosine, sine) = (Complex64::new(0.6, 0.0), Complex64::new(0.8, 0.0));
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let mut x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, n);
+    let cosine = Complex64::new(0.6, 0.0);
+    let sine = Complex64::new(0.8, 0.0);
     blas.rot(
         &mut x.view_mut(),
         &mut y.view_mut(),
@@ -83,12 +84,12 @@ pub(super) fn rot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
 }
 
 pub(super) fn rot_real<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (mut x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
-    let (cosine, sine) = (Complex64::new(0.6, 0.0), Complex64::new(-0.8, 0.0));
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let mut x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, n);
+    let cosine = Complex64::new(0.6, 0.0);
+    let sine = Complex64::new(-0.8, 0.0);
     blas.rot_real(
         &mut x.view_mut(),
         &mut y.view_mut(),
@@ -113,12 +114,10 @@ pub(super) fn rotg<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
         _ => (random.number(), random.number()),
     };
     let found = blas.rotg(a, b)?;
-    let (a, b, c, s) = (
-        a.wide(),
-        b.wide(),
-        of_real::<T>(found.cosine),
-        found.sine.wide(),
-    );
+    let a = a.wide();
+    let b = b.wide();
+    let c = complex_from_real::<T>(found.cosine);
+    let s = found.sine.wide();
     scalar(c * a + s * b).assert_is::<T>(&scalar(found.length.wide()), 4, "rotg");
     scalar(c * b - s.conj() * a).assert_is::<T>(&scalar(Complex64::new(0.0, 0.0)), 4, "rotg");
     scalar(Complex64::new(c.norm_sqr() + s.norm_sqr(), 0.0)).assert_is::<T>(
@@ -130,11 +129,10 @@ pub(super) fn rotg<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn rotm<T: Number + RealElement>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (mut x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let mut x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, n);
     let [h11, h21, h12, h22]: [T; 4] = std::array::from_fn(|_| random.number());
     let one = Complex64::new(1.0, 0.0);
     let (rotation, first, second) = match random.below(4) {
@@ -193,10 +191,8 @@ pub(super) fn rotmg<T: Number + RealElement>(blas: &mut Blas, random: &mut Rando
         .rotmg(&mut d1, &mut d2, &mut x1, y1)?
         .matrix()
         .map(|row| row.map(|element| element.wide().re));
-    let ([old_d1, old_d2, old_x1, y1], [d1, d2, x1]) = (
-        before.map(|value| value.wide().re),
-        [d1, d2, x1].map(|value| value.wide().re),
-    );
+    let [old_d1, old_d2, old_x1, y1] = before.map(|value| value.wide().re);
+    let [d1, d2, x1] = [d1, d2, x1].map(|value| value.wide().re);
     let near = |terms: [f64; 2], expected: f64| {
         let size: f64 = terms.iter().map(|term| term.abs()).sum();
         let error = (terms[0] + terms[1] - expected).abs();
@@ -218,47 +214,47 @@ fn scalar(value: Complex64) -> Host {
 }
 
 pub(super) fn dot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (x, y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let y = RandomVector::<T>::new(random, &stream, n);
     let found = blas.dot(x.view(), y.view())?.wide();
     scalar(found).assert_is::<T>(&x.host.transposed().times(&y.host), n, "dot");
     Ok(())
 }
 
 pub(super) fn dot_conjugated<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (x, y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let y = RandomVector::<T>::new(random, &stream, n);
     let found = blas.dot_conjugated(x.view(), y.view())?.wide();
     scalar(found).assert_is::<T>(&x.host.adjoint().times(&y.host), n, "dot_conjugated");
     Ok(())
 }
 
 pub(super) fn nrm2<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n);
     let sum: f64 = (0..n).map(|row| x.host.at(row, 0).norm_sqr()).sum();
-    let found = of_real::<T>(blas.nrm2(x.view())?);
+    let found = complex_from_real::<T>(blas.nrm2(x.view())?);
     scalar(found).assert_is::<T>(&scalar(Complex64::new(sum.sqrt(), 0.0)), n, "nrm2");
     Ok(())
 }
 
 pub(super) fn asum<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n);
     let sum: f64 = (0..n).map(|row| x.host.at(row, 0).l1_norm()).sum();
-    let found = of_real::<T>(blas.asum(x.view())?);
+    let found = complex_from_real::<T>(blas.asum(x.view())?);
     scalar(found).assert_is::<T>(&scalar(Complex64::new(sum, 0.0)), n, "asum");
     Ok(())
 }
 
 /// Returns a real number, whatever its type: its bytes are those of `f32` or `f64`.
-fn of_real<T: Number>(value: T::Real) -> Complex64 {
+fn complex_from_real<T: Number>(value: T::Real) -> Complex64 {
     let bytes = bytemuck::bytes_of(&value);
     let number = match bytes.len() {
         4 => f64::from(bytemuck::pod_read_unaligned::<f32>(bytes)),
@@ -267,26 +263,28 @@ fn of_real<T: Number>(value: T::Real) -> Complex64 {
     Complex64::new(number, 0.0)
 }
 
-pub(super) fn index_of_max<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
+pub(super) fn iamax<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n);
     let size = |row: usize| x.host.at(row, 0).l1_norm();
     let found = blas.index_of_max(x.view())?.expect("there is an element");
     assert!(
         (0..n).all(|row| size(row) <= size(found) + 1e-6),
-        "index_of_max: {found}"
+        "iamax: {found}"
     );
     Ok(())
 }
 
-pub(super) fn index_of_min<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
+pub(super) fn iamin<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n);
     let size = |row: usize| x.host.at(row, 0).l1_norm();
     let found = blas.index_of_min(x.view())?.expect("there is an element");
     assert!(
         (0..n).all(|row| size(row) >= size(found) - 1e-6),
-        "index_of_min: {found}"
+        "iamin: {found}"
     );
     Ok(())
 }

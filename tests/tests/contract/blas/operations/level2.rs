@@ -8,17 +8,13 @@ use super::shape::{diagonal, hermitian, is_in, symmetric, triangle, triangular};
 use super::sizes;
 
 pub(super) fn gemv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (m, n, _), alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random),
-        random.number::<T>(),
-        random.number::<T>(),
-    );
+    let stream = blas.stream().clone();
+    let (m, n, _) = sizes(random);
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
     let a = RandomMatrix::<T>::new(random, &stream, m, n);
-    let (x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, m),
-    );
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, m);
     blas.gemv(alpha, a.view(), x.view(), beta, &mut y.view_mut())?;
     let expected = a
         .host
@@ -30,11 +26,11 @@ pub(super) fn gemv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn ger<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (m, n, _), alpha) = (blas.stream().clone(), sizes(random), random.number::<T>());
-    let (x, y) = (
-        RandomVector::<T>::new(random, &stream, m),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let (m, n, _) = sizes(random);
+    let alpha = random.number::<T>();
+    let x = RandomVector::<T>::new(random, &stream, m);
+    let y = RandomVector::<T>::new(random, &stream, n);
     let mut a = RandomMatrix::<T>::result(random, &stream, m, n);
     blas.ger(alpha, x.view(), y.view(), &mut a.view_mut())?;
     let expected = a
@@ -45,11 +41,11 @@ pub(super) fn ger<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
 }
 
 pub(super) fn ger_conjugated<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (m, n, _), alpha) = (blas.stream().clone(), sizes(random), random.number::<T>());
-    let (x, y) = (
-        RandomVector::<T>::new(random, &stream, m),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let (m, n, _) = sizes(random);
+    let alpha = random.number::<T>();
+    let x = RandomVector::<T>::new(random, &stream, m);
+    let y = RandomVector::<T>::new(random, &stream, n);
     let mut a = RandomMatrix::<T>::result(random, &stream, m, n);
     blas.ger_conjugated(alpha, x.view(), y.view(), &mut a.view_mut())?;
     let expected = a
@@ -60,20 +56,14 @@ pub(super) fn ger_conjugated<T: Number>(blas: &mut Blas, random: &mut Random) ->
 }
 
 pub(super) fn symv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random).0,
-        random.number::<T>(),
-        random.number::<T>(),
-    );
-    let (triangle, a) = (
-        triangle(random),
-        RandomMatrix::<T>::new(random, &stream, n, n),
-    );
-    let (x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
+    let triangle = triangle(random);
+    let a = RandomMatrix::<T>::new(random, &stream, n, n);
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, n);
     blas.symv(alpha, triangle, a.view(), x.view(), beta, &mut y.view_mut())?;
     let product = symmetric(&a.host, triangle).times(&x.host);
     let expected = product
@@ -84,20 +74,14 @@ pub(super) fn symv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn hemv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random).0,
-        random.number::<T>(),
-        random.number::<T>(),
-    );
-    let (triangle, a) = (
-        triangle(random),
-        RandomMatrix::<T>::new(random, &stream, n, n),
-    );
-    let (x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
+    let triangle = triangle(random);
+    let a = RandomMatrix::<T>::new(random, &stream, n, n);
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, n);
     blas.hemv(alpha, triangle, a.view(), x.view(), beta, &mut y.view_mut())?;
     let product = hermitian(&a.host, triangle).times(&x.host);
     let expected = product
@@ -108,8 +92,11 @@ pub(super) fn hemv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn syr<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha) = (blas.stream().clone(), sizes(random).0, random.number::<T>());
-    let (triangle, x) = (triangle(random), RandomVector::<T>::new(random, &stream, n));
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let triangle = triangle(random);
+    let x = RandomVector::<T>::new(random, &stream, n);
     let mut a = RandomMatrix::<T>::result(random, &stream, n, n);
     blas.syr(alpha, x.view(), triangle, &mut a.view_mut())?;
     let sum = a
@@ -124,8 +111,10 @@ pub(super) fn syr<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
 }
 
 pub(super) fn her<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (triangle, x) = (triangle(random), RandomVector::<T>::new(random, &stream, n));
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let triangle = triangle(random);
+    let x = RandomVector::<T>::new(random, &stream, n);
     let mut a = RandomMatrix::<T>::result(random, &stream, n, n);
     blas.her(T::real(0.5), x.view(), triangle, &mut a.view_mut())?;
     let product = x
@@ -142,15 +131,13 @@ pub(super) fn her<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
 }
 
 pub(super) fn syr2<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha) = (blas.stream().clone(), sizes(random).0, random.number::<T>());
-    let (x, y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
-    let (triangle, mut a) = (
-        triangle(random),
-        RandomMatrix::<T>::result(random, &stream, n, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let y = RandomVector::<T>::new(random, &stream, n);
+    let triangle = triangle(random);
+    let mut a = RandomMatrix::<T>::result(random, &stream, n, n);
     blas.syr2(alpha, x.view(), y.view(), triangle, &mut a.view_mut())?;
     let both = x
         .host
@@ -166,15 +153,13 @@ pub(super) fn syr2<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn her2<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha) = (blas.stream().clone(), sizes(random).0, random.number::<T>());
-    let (x, y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
-    let (triangle, mut a) = (
-        triangle(random),
-        RandomMatrix::<T>::result(random, &stream, n, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let y = RandomVector::<T>::new(random, &stream, n);
+    let triangle = triangle(random);
+    let mut a = RandomMatrix::<T>::result(random, &stream, n, n);
     blas.her2(alpha, x.view(), y.view(), triangle, &mut a.view_mut())?;
     let one = x.host.times(&y.host.adjoint()).scaled(alpha.wide());
     let sum = hermitian(&a.host, triangle).plus(&one).plus(&one.adjoint());
@@ -187,12 +172,12 @@ pub(super) fn her2<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn trmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (triangle, diagonal) = (triangle(random), diagonal(random));
-    let (a, mut x) = (
-        RandomMatrix::<T>::new(random, &stream, n, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let triangle = triangle(random);
+    let diagonal = diagonal(random);
+    let a = RandomMatrix::<T>::new(random, &stream, n, n);
+    let mut x = RandomVector::<T>::new(random, &stream, n);
     blas.trmv(triangle, diagonal, a.view(), &mut x.view_mut())?;
     x.now().assert_is::<T>(
         &triangular(&a.host, triangle, diagonal).times(&x.host),
@@ -204,11 +189,11 @@ pub(super) fn trmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 
 /// A solution is checked by the product that it solves: with a unit diagonal and few rows, which keeps its elements small.
 pub(super) fn trsv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, triangle) = (blas.stream().clone(), 1 + random.below(4), triangle(random));
-    let (a, mut x) = (
-        RandomMatrix::<T>::new(random, &stream, n, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = 1 + random.below(4);
+    let triangle = triangle(random);
+    let a = RandomMatrix::<T>::new(random, &stream, n, n);
+    let mut x = RandomVector::<T>::new(random, &stream, n);
     blas.trsv(triangle, Diagonal::Unit, a.view(), &mut x.view_mut())?;
     let product = triangular(&a.host, triangle, Diagonal::Unit).times(&x.now());
     product.assert_is::<T>(&x.host, 16 * n, "trsv");
@@ -216,17 +201,13 @@ pub(super) fn trsv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn gbmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (m, n, _), alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random),
-        random.number::<T>(),
-        random.number::<T>(),
-    );
+    let stream = blas.stream().clone();
+    let (m, n, _) = sizes(random);
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
     let a = RandomBanded::<T>::new(random, &stream, m, n);
-    let (x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, m),
-    );
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, m);
     blas.gbmv(alpha, a.view(), x.view(), beta, &mut y.view_mut())?;
     let expected = a
         .host
@@ -238,20 +219,14 @@ pub(super) fn gbmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn hbmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random).0,
-        random.number::<T>(),
-        random.number::<T>(),
-    );
-    let (triangle, a) = (
-        triangle(random),
-        RandomBanded::<T>::new(random, &stream, n, n),
-    );
-    let (x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
+    let triangle = triangle(random);
+    let a = RandomBanded::<T>::new(random, &stream, n, n);
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, n);
     blas.hbmv(alpha, triangle, a.view(), x.view(), beta, &mut y.view_mut())?;
     let product = hermitian(&a.host, triangle).times(&x.host);
     let expected = product
@@ -262,20 +237,14 @@ pub(super) fn hbmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn sbmv<T: Number + RealElement>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random).0,
-        random.number::<T>(),
-        random.number::<T>(),
-    );
-    let (triangle, a) = (
-        triangle(random),
-        RandomBanded::<T>::new(random, &stream, n, n),
-    );
-    let (x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
+    let triangle = triangle(random);
+    let a = RandomBanded::<T>::new(random, &stream, n, n);
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, n);
     blas.sbmv(alpha, triangle, a.view(), x.view(), beta, &mut y.view_mut())?;
     let product = symmetric(&a.host, triangle).times(&x.host);
     y.now().assert_is::<T>(
@@ -289,12 +258,12 @@ pub(super) fn sbmv<T: Number + RealElement>(blas: &mut Blas, random: &mut Random
 }
 
 pub(super) fn tbmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (triangle, diagonal) = (triangle(random), diagonal(random));
-    let (a, mut x) = (
-        RandomBanded::<T>::new(random, &stream, n, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let triangle = triangle(random);
+    let diagonal = diagonal(random);
+    let a = RandomBanded::<T>::new(random, &stream, n, n);
+    let mut x = RandomVector::<T>::new(random, &stream, n);
     blas.tbmv(triangle, diagonal, a.view(), &mut x.view_mut())?;
     x.now().assert_is::<T>(
         &triangular(&a.host, triangle, diagonal).times(&x.host),
@@ -306,11 +275,11 @@ pub(super) fn tbmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 
 /// As for `trsv`.
 pub(super) fn tbsv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, triangle) = (blas.stream().clone(), 1 + random.below(4), triangle(random));
-    let (a, mut x) = (
-        RandomBanded::<T>::new(random, &stream, n, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = 1 + random.below(4);
+    let triangle = triangle(random);
+    let a = RandomBanded::<T>::new(random, &stream, n, n);
+    let mut x = RandomVector::<T>::new(random, &stream, n);
     blas.tbsv(triangle, Diagonal::Unit, a.view(), &mut x.view_mut())?;
     let product = triangular(&a.host, triangle, Diagonal::Unit).times(&x.now());
     product.assert_is::<T>(&x.host, 16 * n, "tbsv");
@@ -318,17 +287,13 @@ pub(super) fn tbsv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn hpmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random).0,
-        random.number::<T>(),
-        random.number::<T>(),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
     let a = RandomPacked::<T>::new(random, &stream, n);
-    let (x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, n);
     blas.hpmv(alpha, a.view(), x.view(), beta, &mut y.view_mut())?;
     let product = hermitian(&a.host, a.triangle()).times(&x.host);
     y.now().assert_is::<T>(
@@ -342,17 +307,13 @@ pub(super) fn hpmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn spmv<T: Number + RealElement>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random).0,
-        random.number::<T>(),
-        random.number::<T>(),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
     let a = RandomPacked::<T>::new(random, &stream, n);
-    let (x, mut y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut y = RandomVector::<T>::new(random, &stream, n);
     blas.spmv(alpha, a.view(), x.view(), beta, &mut y.view_mut())?;
     let product = symmetric(&a.host, a.triangle()).times(&x.host);
     y.now().assert_is::<T>(
@@ -366,20 +327,17 @@ pub(super) fn spmv<T: Number + RealElement>(blas: &mut Blas, random: &mut Random
 }
 
 pub(super) fn hpr<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), sizes(random).0);
-    let (x, mut a) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomPacked::<T>::result(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut a = RandomPacked::<T>::result(random, &stream, n);
     blas.hpr(T::real(0.5), x.view(), &mut a.view_mut())?;
     let product = x
         .host
         .times(&x.host.adjoint())
         .scaled(Complex64::new(0.5, 0.0));
-    let (triangle, sum) = (
-        a.triangle(),
-        hermitian(&a.host, a.triangle()).plus(&product),
-    );
+    let triangle = a.triangle();
+    let sum = hermitian(&a.host, a.triangle()).plus(&product);
     a.now().assert_is::<T>(
         &sum.or(&a.host, |row, column| is_in(triangle, row, column)),
         3,
@@ -389,11 +347,11 @@ pub(super) fn hpr<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
 }
 
 pub(super) fn spr<T: Number + RealElement>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha) = (blas.stream().clone(), sizes(random).0, random.number::<T>());
-    let (x, mut a) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomPacked::<T>::result(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let mut a = RandomPacked::<T>::result(random, &stream, n);
     blas.spr(alpha, x.view(), &mut a.view_mut())?;
     let sum = a
         .host
@@ -408,20 +366,18 @@ pub(super) fn spr<T: Number + RealElement>(blas: &mut Blas, random: &mut Random)
 }
 
 pub(super) fn hpr2<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha) = (blas.stream().clone(), sizes(random).0, random.number::<T>());
-    let (x, y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let y = RandomVector::<T>::new(random, &stream, n);
     let mut a = RandomPacked::<T>::result(random, &stream, n);
     blas.hpr2(alpha, x.view(), y.view(), &mut a.view_mut())?;
     let one = x.host.times(&y.host.adjoint()).scaled(alpha.wide());
-    let (triangle, sum) = (
-        a.triangle(),
-        hermitian(&a.host, a.triangle())
-            .plus(&one)
-            .plus(&one.adjoint()),
-    );
+    let triangle = a.triangle();
+    let sum = hermitian(&a.host, a.triangle())
+        .plus(&one)
+        .plus(&one.adjoint());
     a.now().assert_is::<T>(
         &sum.or(&a.host, |row, column| is_in(triangle, row, column)),
         4,
@@ -431,18 +387,19 @@ pub(super) fn hpr2<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn spr2<T: Number + RealElement>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, alpha) = (blas.stream().clone(), sizes(random).0, random.number::<T>());
-    let (x, y) = (
-        RandomVector::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let alpha = random.number::<T>();
+    let x = RandomVector::<T>::new(random, &stream, n);
+    let y = RandomVector::<T>::new(random, &stream, n);
     let mut a = RandomPacked::<T>::result(random, &stream, n);
     blas.spr2(alpha, x.view(), y.view(), &mut a.view_mut())?;
     let both = x
         .host
         .times(&y.host.transposed())
         .plus(&y.host.times(&x.host.transposed()));
-    let (triangle, sum) = (a.triangle(), a.host.plus(&both.scaled(alpha.wide())));
+    let triangle = a.triangle();
+    let sum = a.host.plus(&both.scaled(alpha.wide()));
     a.now().assert_is::<T>(
         &sum.or(&a.host, |row, column| is_in(triangle, row, column)),
         4,
@@ -452,11 +409,11 @@ pub(super) fn spr2<T: Number + RealElement>(blas: &mut Blas, random: &mut Random
 }
 
 pub(super) fn tpmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n, diagonal) = (blas.stream().clone(), sizes(random).0, diagonal(random));
-    let (a, mut x) = (
-        RandomPacked::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = sizes(random).0;
+    let diagonal = diagonal(random);
+    let a = RandomPacked::<T>::new(random, &stream, n);
+    let mut x = RandomVector::<T>::new(random, &stream, n);
     blas.tpmv(diagonal, a.view(), &mut x.view_mut())?;
     x.now().assert_is::<T>(
         &triangular(&a.host, a.triangle(), diagonal).times(&x.host),
@@ -468,11 +425,10 @@ pub(super) fn tpmv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 
 /// As for `trsv`.
 pub(super) fn tpsv<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, n) = (blas.stream().clone(), 1 + random.below(4));
-    let (a, mut x) = (
-        RandomPacked::<T>::new(random, &stream, n),
-        RandomVector::<T>::new(random, &stream, n),
-    );
+    let stream = blas.stream().clone();
+    let n = 1 + random.below(4);
+    let a = RandomPacked::<T>::new(random, &stream, n);
+    let mut x = RandomVector::<T>::new(random, &stream, n);
     blas.tpsv(Diagonal::Unit, a.view(), &mut x.view_mut())?;
     let product = triangular(&a.host, a.triangle(), Diagonal::Unit).times(&x.now());
     product.assert_is::<T>(&x.host, 16 * n, "tpsv");

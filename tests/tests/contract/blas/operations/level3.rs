@@ -12,16 +12,16 @@ use super::shape::{diagonal, hermitian, is_in, symmetric, triangle, triangular};
 use super::sizes;
 
 pub(super) fn gemm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (m, n, k), alpha) = (blas.stream().clone(), sizes(random), random.number::<T>());
+    let stream = blas.stream().clone();
+    let (m, n, k) = sizes(random);
+    let alpha = random.number::<T>();
     let beta = if random.flip() {
         random.number::<T>()
     } else {
         T::narrow(Complex64::new(0.0, 0.0))
     };
-    let (a, b) = (
-        RandomMatrix::<T>::new(random, &stream, m, k),
-        RandomMatrix::<T>::new(random, &stream, k, n),
-    );
+    let a = RandomMatrix::<T>::new(random, &stream, m, k);
+    let b = RandomMatrix::<T>::new(random, &stream, k, n);
     let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
     blas.gemm(alpha, a.view(), b.view(), beta, &mut c.view_mut())?;
     let expected = a
@@ -34,7 +34,9 @@ pub(super) fn gemm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn gemm_strided_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (m, n, k), count) = (blas.stream().clone(), sizes(random), 1 + random.below(3));
+    let stream = blas.stream().clone();
+    let (m, n, k) = sizes(random);
+    let count = 1 + random.below(3);
     let strides = (m * k + random.below(2), k * n, m * n + random.below(2));
     let mut elements = |len: usize| -> Vec<T> { (0..len).map(|_| random.number()).collect() };
     let hosts = (
@@ -52,10 +54,8 @@ pub(super) fn gemm_strided_batched<T: Number>(blas: &mut Blas, random: &mut Rand
         stride_c: strides.2,
     };
     let one = T::narrow(Complex64::new(1.0, 0.0));
-    let (left, right) = (
-        Matrix::row_major(&a, m, k)?,
-        Matrix::column_major(&b, k, n)?,
-    );
+    let left = Matrix::row_major(&a, m, k)?;
+    let right = Matrix::column_major(&b, k, n)?;
     blas.gemm_strided_batched(
         one,
         left,
@@ -87,16 +87,12 @@ pub(super) fn gemm_strided_batched<T: Number>(blas: &mut Blas, random: &mut Rand
 }
 
 pub(super) fn geam<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (m, n, _), alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random),
-        random.number::<T>(),
-        random.number::<T>(),
-    );
-    let (a, b) = (
-        RandomMatrix::<T>::new(random, &stream, m, n),
-        RandomMatrix::<T>::new(random, &stream, m, n),
-    );
+    let stream = blas.stream().clone();
+    let (m, n, _) = sizes(random);
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
+    let a = RandomMatrix::<T>::new(random, &stream, m, n);
+    let b = RandomMatrix::<T>::new(random, &stream, m, n);
     let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
     blas.geam(alpha, a.view(), beta, b.view(), &mut c.view_mut())?;
     let expected = a
@@ -108,11 +104,11 @@ pub(super) fn geam<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn dgmm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (m, n, _), is_left) = (blas.stream().clone(), sizes(random), random.flip());
-    let (a, x) = (
-        RandomMatrix::<T>::new(random, &stream, m, n),
-        RandomVector::<T>::new(random, &stream, if is_left { m } else { n }),
-    );
+    let stream = blas.stream().clone();
+    let (m, n, _) = sizes(random);
+    let is_left = random.flip();
+    let a = RandomMatrix::<T>::new(random, &stream, m, n);
+    let x = RandomVector::<T>::new(random, &stream, if is_left { m } else { n });
     let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
     blas.dgmm(
         if is_left { Side::Left } else { Side::Right },
@@ -147,17 +143,14 @@ fn product(side: Side, a: &Host, b: &Host) -> Host {
 }
 
 pub(super) fn symm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let ((side, m, n, size), stream, triangle) =
-        (on_side(random), blas.stream().clone(), triangle(random));
-    let (alpha, beta, a) = (
-        random.number::<T>(),
-        random.number::<T>(),
-        RandomMatrix::<T>::new(random, &stream, size, size),
-    );
-    let (b, mut c) = (
-        RandomMatrix::<T>::new(random, &stream, m, n),
-        RandomMatrix::<T>::result(random, &stream, m, n),
-    );
+    let (side, m, n, size) = on_side(random);
+    let stream = blas.stream().clone();
+    let triangle = triangle(random);
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
+    let a = RandomMatrix::<T>::new(random, &stream, size, size);
+    let b = RandomMatrix::<T>::new(random, &stream, m, n);
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
     blas.symm(
         alpha,
         side,
@@ -174,17 +167,14 @@ pub(super) fn symm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn hemm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let ((side, m, n, size), stream, triangle) =
-        (on_side(random), blas.stream().clone(), triangle(random));
-    let (alpha, beta, a) = (
-        random.number::<T>(),
-        random.number::<T>(),
-        RandomMatrix::<T>::new(random, &stream, size, size),
-    );
-    let (b, mut c) = (
-        RandomMatrix::<T>::new(random, &stream, m, n),
-        RandomMatrix::<T>::result(random, &stream, m, n),
-    );
+    let (side, m, n, size) = on_side(random);
+    let stream = blas.stream().clone();
+    let triangle = triangle(random);
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
+    let a = RandomMatrix::<T>::new(random, &stream, size, size);
+    let b = RandomMatrix::<T>::new(random, &stream, m, n);
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
     blas.hemm(
         alpha,
         side,
@@ -201,16 +191,12 @@ pub(super) fn hemm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn syrk<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (n, k, _), alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random),
-        random.number::<T>(),
-        random.number::<T>(),
-    );
-    let (triangle, a) = (
-        triangle(random),
-        RandomMatrix::<T>::new(random, &stream, n, k),
-    );
+    let stream = blas.stream().clone();
+    let (n, k, _) = sizes(random);
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
+    let triangle = triangle(random);
+    let a = RandomMatrix::<T>::new(random, &stream, n, k);
     let mut c = RandomMatrix::<T>::result(random, &stream, n, n);
     blas.syrk(alpha, a.view(), beta, triangle, &mut c.view_mut())?;
     let sum = a
@@ -227,11 +213,10 @@ pub(super) fn syrk<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn herk<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (n, k, _)) = (blas.stream().clone(), sizes(random));
-    let (triangle, a) = (
-        triangle(random),
-        RandomMatrix::<T>::new(random, &stream, n, k),
-    );
+    let stream = blas.stream().clone();
+    let (n, k, _) = sizes(random);
+    let triangle = triangle(random);
+    let a = RandomMatrix::<T>::new(random, &stream, n, k);
     let mut c = RandomMatrix::<T>::result(random, &stream, n, n);
     blas.herk(
         T::real(0.5),
@@ -254,20 +239,14 @@ pub(super) fn herk<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 }
 
 pub(super) fn syr2k<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (n, k, _), alpha, beta) = (
-        blas.stream().clone(),
-        sizes(random),
-        random.number::<T>(),
-        random.number::<T>(),
-    );
-    let (a, b) = (
-        RandomMatrix::<T>::new(random, &stream, n, k),
-        RandomMatrix::<T>::new(random, &stream, n, k),
-    );
-    let (triangle, mut c) = (
-        triangle(random),
-        RandomMatrix::<T>::result(random, &stream, n, n),
-    );
+    let stream = blas.stream().clone();
+    let (n, k, _) = sizes(random);
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
+    let a = RandomMatrix::<T>::new(random, &stream, n, k);
+    let b = RandomMatrix::<T>::new(random, &stream, n, k);
+    let triangle = triangle(random);
+    let mut c = RandomMatrix::<T>::result(random, &stream, n, n);
     blas.syr2k(alpha, a.view(), b.view(), beta, triangle, &mut c.view_mut())?;
     let both = a
         .host
@@ -283,15 +262,13 @@ pub(super) fn syr2k<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<(
 }
 
 pub(super) fn her2k<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (n, k, _), alpha) = (blas.stream().clone(), sizes(random), random.number::<T>());
-    let (a, b) = (
-        RandomMatrix::<T>::new(random, &stream, n, k),
-        RandomMatrix::<T>::new(random, &stream, n, k),
-    );
-    let (triangle, mut c) = (
-        triangle(random),
-        RandomMatrix::<T>::result(random, &stream, n, n),
-    );
+    let stream = blas.stream().clone();
+    let (n, k, _) = sizes(random);
+    let alpha = random.number::<T>();
+    let a = RandomMatrix::<T>::new(random, &stream, n, k);
+    let b = RandomMatrix::<T>::new(random, &stream, n, k);
+    let triangle = triangle(random);
+    let mut c = RandomMatrix::<T>::result(random, &stream, n, n);
     blas.her2k(
         alpha,
         a.view(),
@@ -313,13 +290,13 @@ pub(super) fn her2k<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<(
 }
 
 pub(super) fn trmm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let ((side, m, n, size), stream, alpha) =
-        (on_side(random), blas.stream().clone(), random.number::<T>());
-    let (triangle, diagonal) = (triangle(random), diagonal(random));
-    let (a, b) = (
-        RandomMatrix::<T>::new(random, &stream, size, size),
-        RandomMatrix::<T>::new(random, &stream, m, n),
-    );
+    let (side, m, n, size) = on_side(random);
+    let stream = blas.stream().clone();
+    let alpha = random.number::<T>();
+    let triangle = triangle(random);
+    let diagonal = diagonal(random);
+    let a = RandomMatrix::<T>::new(random, &stream, size, size);
+    let b = RandomMatrix::<T>::new(random, &stream, m, n);
     let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
     blas.trmm(
         alpha,
@@ -338,20 +315,16 @@ pub(super) fn trmm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 
 /// As for `trsv`.
 pub(super) fn trsm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, alpha, triangle) = (
-        blas.stream().clone(),
-        random.number::<T>(),
-        triangle(random),
-    );
-    let (m, n, side) = (
-        1 + random.below(4),
-        1 + random.below(4),
-        if random.flip() {
-            Side::Left
-        } else {
-            Side::Right
-        },
-    );
+    let stream = blas.stream().clone();
+    let alpha = random.number::<T>();
+    let triangle = triangle(random);
+    let m = 1 + random.below(4);
+    let n = 1 + random.below(4);
+    let side = if random.flip() {
+        Side::Left
+    } else {
+        Side::Right
+    };
     let size = if side == Side::Left { m } else { n };
     let a = RandomMatrix::<T>::new(random, &stream, size, size);
     let mut b = RandomMatrix::<T>::result(random, &stream, m, n);
@@ -387,8 +360,11 @@ fn alike<T: Number>(
 }
 
 pub(super) fn gemm_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, (m, n, k), count) = (blas.stream().clone(), sizes(random), 1 + random.below(4));
-    let (alpha, beta) = (random.number::<T>(), random.number::<T>());
+    let stream = blas.stream().clone();
+    let (m, n, k) = sizes(random);
+    let count = 1 + random.below(4);
+    let alpha = random.number::<T>();
+    let beta = random.number::<T>();
     let a = RandomMatrix::<T>::new(random, &stream, m, k);
     // The same factor may stand in each product.
     let a = if random.flip() {
@@ -416,21 +392,18 @@ pub(super) fn gemm_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> R
 
 /// As for `trsv`.
 pub(super) fn trsm_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
-    let (stream, alpha, triangle) = (
-        blas.stream().clone(),
-        random.number::<T>(),
-        triangle(random),
-    );
-    let (m, n, side) = (
-        1 + random.below(4),
-        1 + random.below(4),
-        if random.flip() {
-            Side::Left
-        } else {
-            Side::Right
-        },
-    );
-    let (size, count) = (if side == Side::Left { m } else { n }, 1 + random.below(4));
+    let stream = blas.stream().clone();
+    let alpha = random.number::<T>();
+    let triangle = triangle(random);
+    let m = 1 + random.below(4);
+    let n = 1 + random.below(4);
+    let side = if random.flip() {
+        Side::Left
+    } else {
+        Side::Right
+    };
+    let size = if side == Side::Left { m } else { n };
+    let count = 1 + random.below(4);
     let a = RandomMatrix::<T>::new(random, &stream, size, size);
     let a = alike(random, &stream, a, count);
     let b = RandomMatrix::<T>::result(random, &stream, m, n);
@@ -468,7 +441,8 @@ pub(super) fn gemm_grouped<T: Number + Grouped<Scale = T>>(
     let stream = blas.stream().clone();
     let mut groups = Vec::new();
     for _ in 0..1 + random.below(3) {
-        let ((m, n, k), count) = (sizes(random), random.below(4));
+        let (m, n, k) = sizes(random);
+        let count = random.below(4);
         let a = RandomMatrix::<T>::new(random, &stream, m, k);
         let b = RandomMatrix::<T>::new(random, &stream, k, n);
         let c = RandomMatrix::<T>::result(random, &stream, m, n);
