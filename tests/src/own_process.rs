@@ -1,5 +1,6 @@
 //! Runs tests that make their process unusable, or that test its end, in a process of their own.
 
+use std::fmt::Debug;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -87,16 +88,17 @@ pub fn outcome_of_new_process(
 /// # Panics
 ///
 /// Panics if no process can be started.
-pub fn outcomes_of_processes(
+pub fn outcomes_of_processes<R: TestOutcome + Debug>(
     name: &str,
     count: usize,
     input: &str,
-    test: impl FnOnce(usize, &str),
+    test: impl FnOnce(usize, &str) -> R,
 ) -> Vec<(bool, String)> {
     if OtherProcess::is_this(name) {
-        let input = std::env::var(INPUT).expect("the process was given an input");
-        let (number, input) = input.split_once(' ').expect("it starts with a number");
-        test(number.parse().expect("it is a number"), input);
+        let given = std::env::var(INPUT).expect("the process was given an input");
+        let (number, input) = given.split_once(' ').expect("it starts with a number");
+        let outcome = test(number.parse().expect("it is a number"), input);
+        assert!(!outcome.is_failure(), "{outcome:?}");
         std::process::exit(0);
     }
     let processes: Vec<_> = (0..count)

@@ -41,14 +41,14 @@ fn arrays_hold_copied_elements_in_every_shape(test: &TestDriver) -> TestResult {
 }
 
 #[driver_test]
-fn arrays_hold_every_element_format(test: &TestDriver) {
+fn arrays_hold_every_element_format(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let shape = ArrayShape::new_2d(5, 3);
     macro_rules! check {
             ($($value:expr),*) => {$({
                 let source = [$value; 15];
-                let array = Array::from_slice(&stream, &source, shape, ArrayFlags::SURFACE).expect("memory suffices");
-                assert_eq!(array.to_vec().expect("the array can be read"), source);
+                let array = Array::from_slice(&stream, &source, shape, ArrayFlags::SURFACE)?;
+                assert_eq!(array.to_vec()?, source);
             })*};
         }
     check!(
@@ -61,6 +61,7 @@ fn arrays_hold_every_element_format(test: &TestDriver) {
         0.5_f32,
         [0.5_f32; 4]
     );
+    Ok(())
 }
 
 #[driver_test]
@@ -151,90 +152,76 @@ fn arrays_accept_every_memory_view(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn batch_copies_array_regions_both_ways() {
+fn batch_copies_array_regions_both_ways() -> TestResult {
     for (version, function) in [
         (CudaVersion::new(13, 0), Function::cuMemcpy3DBatchAsync_v2),
         (CudaVersion::new(12, 0), Function::cuMemcpy3DAsync_v2),
     ] {
         on_simulator(
             Config::new().with_driver_version(version),
-            |test, simulator| {
+            |test, simulator| -> TestResult {
                 let before = simulator.calls(function);
-                batch_with_arrays(test);
+                batch_with_arrays(test)?;
                 assert!(
                     simulator.calls(function) > before,
                     "{version} has {function}"
                 );
+                Ok(())
             },
-        );
+        )?;
     }
-    on_driver(batch_with_arrays);
+    on_driver(batch_with_arrays)
 }
 
 /// Copies a region of an array to linear memory and pitched rows to another array, in one batch that waits for another
 /// stream.
-fn batch_with_arrays(test: &TestDriver) {
+fn batch_with_arrays(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let other = test.stream();
     let shape = ArrayShape::new_2d(8, 4);
-    let array = |value| {
-        Array::from_slice(&stream, &[value; 32], shape, ArrayFlags::empty())
-            .expect("memory suffices")
-    };
-    let source = array([1_u16, 2]);
-    let target = array([0; 2]);
-    let mut rows = DeviceBuffer::<[u16; 2]>::filled(&stream, 20, [7; 2]).expect("memory suffices");
+    let array = |value| Array::from_slice(&stream, &[value; 32], shape, ArrayFlags::empty());
+    let source = array([1_u16, 2])?;
+    let target = array([0; 2])?;
+    let mut rows = DeviceBuffer::<[u16; 2]>::filled(&stream, 20, [7; 2])?;
     let extent = Extent::new_2d(3, 2);
     let pitch = Pitch::from_row_len::<[u16; 2]>(5);
     let gate = Gate::on(&stream);
-    rows.as_slice_mut()
-        .fill([5, 6])
-        .expect("memory can be filled");
-    let (low, high) = rows.as_slice_mut().split_at(10).expect("there are twenty");
-    let from = high
-        .as_slice()
-        .pitched(extent, pitch)
-        .expect("the rows lie within");
-    let to = low.pitched(extent, pitch).expect("the rows lie within");
-    let batch = CopyBatch::new()
-        .copy_to_array(&target, [4, 1, 0], from)
-        .expect("the region is in the array");
-    let batch = batch
-        .copy_from_array(to, &source, [0, 2, 0])
-        .expect("the region is in the array");
+    rows.as_slice_mut().fill([5, 6])?;
+    let (low, high) = rows.as_slice_mut().split_at(10)?;
+    let from = high.as_slice().pitched(extent, pitch)?;
+    let to = low.pitched(extent, pitch)?;
+    let batch = CopyBatch::new().copy_to_array(&target, [4, 1, 0], from)?;
+    let batch = batch.copy_from_array(to, &source, [0, 2, 0])?;
     assert_eq!(batch.len(), 2);
-    batch.enqueue(&other).expect("the copies can be enqueued");
+    batch.enqueue(&other)?;
     gate.open();
     let region = ArrayRegion {
         origin: [4, 1, 0],
         extent: [3, 2, 1],
     };
     let mut read = [[0; 2]; 6];
-    target
-        .copy_region_to_slice(region, &mut read)
-        .expect("the lengths are equal");
+    target.copy_region_to_slice(region, &mut read)?;
     assert_eq!(read, [[5, 6]; 6]);
     assert_eq!(
         target
-            .to_vec()
-            .expect("the array can be read")
+            .to_vec()?
             .iter()
             .filter(|texel| texel[0] == 5)
             .count(),
         6
     );
-    let values = rows.to_vec().expect("the buffer can be read");
-    let is_copied = |index: usize| index < 10 && index % 5 < 3;
+    let values = rows.to_vec()?;
+    fn is_copied(index: usize) -> bool {
+        index < 10 && index % 5 < 3
+    }
+
     assert!(
         values
             .iter()
             .enumerate()
             .all(|(index, value)| *value == if is_copied(index) { [1, 2] } else { [5, 6] })
     );
-    let grid = rows
-        .as_slice()
-        .pitched(extent, pitch)
-        .expect("the rows lie within");
+    let grid = rows.as_slice().pitched(extent, pitch)?;
     let error = CopyBatch::new()
         .copy_to_array(&target, [6, 0, 0], grid)
         .expect_err("it reaches beyond the array");
@@ -242,6 +229,7 @@ fn batch_with_arrays(test: &TestDriver) {
         error.to_string().contains("region out of bounds"),
         "{error}"
     );
+    Ok(())
 }
 
 #[driver_test]
@@ -273,8 +261,8 @@ fn levels_halve_and_keep_the_array_alive(test: &TestDriver) -> TestResult {
     assert_eq!((array.levels(), array.shape()), (5, shape));
     let sizes = [(16, 8), (8, 4), (4, 2), (2, 1), (1, 1)];
     let levels: Vec<_> = (0..5)
-        .map(|level| array.level(level).expect("there is such a level"))
-        .collect();
+        .map(|level| array.level(level))
+        .collect::<std::result::Result<_, _>>()?;
     for (index, (level, (width, height))) in levels.iter().zip(sizes).enumerate() {
         assert_eq!(level.shape(), ArrayShape::new_2d(width, height));
         level.copy_from_slice(&vec![index as f32; width * height])?;
@@ -318,13 +306,13 @@ fn borrowed_arrays_are_not_destroyed(test: &TestDriver) -> TestResult {
         .level(1)
         .and_then(|level| level.copy_from_slice(&numbers(32)))?;
     let level = owner.level(1)?;
-    // SAFETY: as above.
+    // SAFETY: the array outlives the borrowed objects, and all accesses are on one stream.
     let part = unsafe { Array::<u32>::borrow_raw(&stream, level.as_raw()) }?;
     assert_eq!(part.to_vec()?, numbers(32));
     drop((borrowed, part));
     assert_eq!(level.to_vec()?, numbers(32));
 
-    // SAFETY: as above.
+    // SAFETY: the array outlives the borrowed objects, and all accesses are on one stream.
     let error = unsafe { MipmappedArray::<u8>::borrow_raw(&stream, owner.as_raw(), 3) };
     let error = error.expect_err("the elements are words").to_string();
     assert!(error.contains("elements of 1 × u32, not 1 × u8"), "{error}");

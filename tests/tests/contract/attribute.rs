@@ -11,10 +11,10 @@ use curium_tests::{TestDriver, TestResult, driver_test, shared_handle_types, sim
 #[driver_test]
 fn attribute_is_supported_or_rejected_by_name(test: &TestDriver) {
     let device = test.device();
-    let mut known = 0;
+    let mut count = 0;
     for attribute in DeviceAttribute::ALL {
         match device.attribute(*attribute) {
-            Ok(_) => known += 1,
+            Ok(_) => count += 1,
             Err(error) => {
                 assert_eq!(
                     error.code(),
@@ -31,7 +31,7 @@ fn attribute_is_supported_or_rejected_by_name(test: &TestDriver) {
         }
     }
     // CUDA 11.8 has 120 attributes.
-    assert!(known >= 120, "the driver supports {known} attributes only");
+    assert!(count >= 120, "the driver supports {count} attributes only");
 }
 
 /// An attribute has its type and the same value as by its number.

@@ -151,7 +151,7 @@ fn null_and_misaligned_pointers_are_refused(test: &TestDriver) -> TestResult {
         );
     }
     let graph = Graph::capture(&test.context(), |scope| {
-        // SAFETY: as above.
+        // SAFETY: the pointer is not used.
         let buffer =
             unsafe { BorrowedBuffer::<u32, _>::new(scope, DevicePointer::from_raw(256), 4, ()) };
         assert!(

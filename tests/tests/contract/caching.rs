@@ -330,7 +330,7 @@ fn trim_releases_unused_memory(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let free = || -> TestResult<_> { Ok(test.context().memory_info()?.free) };
     let before = free()?;
-    let kept = Block::new(&resource, &stream, 1 << 20);
+    let live = Block::new(&resource, &stream, 1 << 20);
     drop(
         (0..4)
             .map(|_| Block::new(&resource, &stream, 40 << 20))
@@ -344,9 +344,9 @@ fn trim_releases_unused_memory(test: &TestDriver) -> TestResult {
     if test.simulator().is_some() {
         assert_eq!(free()?, before - (32 << 20));
     }
-    kept.fill(3);
-    assert!(kept.holds(3));
-    drop(kept);
+    live.fill(3);
+    assert!(live.holds(3));
+    drop(live);
     resource.synchronize(&stream)?;
     resource.trim(&stream, 0)?;
     assert_eq!(resource.statistics().reserved_bytes, 0);

@@ -42,9 +42,9 @@ fn end(stream: &Stream) -> (CUgraph, Result<()>) {
 }
 
 /// Returns the graph of the work that `work` enqueues on a stream.
-fn captured(stream: &Stream, work: impl FnOnce()) -> TestResult<CUgraph> {
+fn captured(stream: &Stream, work: impl FnOnce() -> TestResult) -> TestResult<CUgraph> {
     begin(stream, Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
-    work();
+    work()?;
     let (graph, result) = end(stream);
     result?;
     Ok(graph)
@@ -173,9 +173,10 @@ fn captured_work_runs_at_each_launch(test: &TestDriver) -> TestResult {
     let first = words(test)?;
     let second = words(test)?;
     let graph = captured(&stream, || {
-        fill(&stream, address(&first), 7, 4).expect("a fill can be captured");
-        copy(&stream, address(&second), address(&first), 16).expect("a copy can be captured");
-        fill(&stream, address(&first), 9, 2).expect("a fill can be captured");
+        fill(&stream, address(&first), 7, 4)?;
+        copy(&stream, address(&second), address(&first), 16)?;
+        fill(&stream, address(&first), 9, 2)?;
+        Ok(())
     })?;
     stream.synchronize()?;
     assert_eq!((values(&first), values(&second)), (vec![0; 4], vec![0; 4]));
@@ -208,17 +209,16 @@ fn host_copies_run_at_each_launch(test: &TestDriver) -> TestResult {
                 driver,
                 cuMemcpyHtoDAsync_v2(address(&device), from.as_ptr().cast(), 16, raw)
             )
-        }
-        .expect("a copy can be captured");
+        }?;
         let target = to.as_ptr().cast_mut().cast();
-        // SAFETY: as above.
+        // SAFETY: both sides have 16 bytes, and outlive the graph.
         unsafe {
             call!(
                 driver,
                 cuMemcpyDtoHAsync_v2(target, address(&device), 16, raw)
             )
-        }
-        .expect("a copy can be captured");
+        }?;
+        Ok(())
     })?;
     from[0] = 5;
     run(&stream, graph, 1)?;
@@ -247,9 +247,9 @@ fn captured_launch_keeps_its_arguments(test: &TestDriver) -> TestResult {
                     LaunchConfig::for_elements(count),
                     (address(&buffer), value, count),
                 )
-            }
-            .expect("a launch can be captured");
+            }?;
         }
+        Ok(())
     })?;
     run(&stream, graph, 1)?;
     assert_eq!(values(&buffer), [8; 4]);
@@ -268,8 +268,8 @@ fn captured_host_function_is_called_at_each_launch(test: &TestDriver) -> TestRes
                 stream.driver(),
                 cuLaunchHostFunc(stream.as_raw(), Some(count), data)
             )
-        }
-        .expect("a host function can be captured");
+        }?;
+        Ok(())
     })?;
     assert_eq!(calls.load(Ordering::Relaxed), 0);
     run(&stream, graph, 3)?;
@@ -289,13 +289,12 @@ fn memory_allocated_in_a_capture_belongs_to_the_graph(test: &TestDriver) -> Test
                 stream.driver(),
                 cuMemAllocAsync(&raw mut memory, 16, stream.as_raw())
             )
-        }
-        .expect("an allocation can be captured");
-        fill(&stream, memory, 6, 4).expect("a fill can be captured");
-        copy(&stream, address(&result), memory, 16).expect("a copy can be captured");
+        }?;
+        fill(&stream, memory, 6, 4)?;
+        copy(&stream, address(&result), memory, 16)?;
         // SAFETY: the memory was allocated above, and every access comes before.
-        unsafe { call!(stream.driver(), cuMemFreeAsync(memory, stream.as_raw())) }
-            .expect("a free can be captured");
+        unsafe { call!(stream.driver(), cuMemFreeAsync(memory, stream.as_raw())) }?;
+        Ok(())
     })?;
     run(&stream, graph, 2)?;
     assert_eq!(values(&result), [6; 4]);
@@ -307,7 +306,8 @@ fn graph_launched_in_a_capture_is_refused(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let buffer = words(test)?;
     let inner = captured(&stream, || {
-        fill(&stream, address(&buffer), 4, 4).expect("a fill can be captured");
+        fill(&stream, address(&buffer), 4, 4)?;
+        Ok(())
     })?;
     let executable = instantiated(&stream, inner)?;
     destroy(&stream, inner)?;
@@ -342,14 +342,12 @@ fn captured_value_operations_run_in_order(test: &TestDriver) -> TestResult {
         let driver = stream.driver();
         let raw = stream.as_raw();
         // SAFETY: the address is aligned and in the buffer, which outlives the graph.
-        unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first, 3, 0)) }
-            .expect("a write can be captured");
+        unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first, 3, 0)) }?;
         // SAFETY: as above; the value was written before.
-        unsafe { call!(driver, cuStreamWaitValue32_v2(raw, first, 3, 0)) }
-            .expect("a wait can be captured");
-        // SAFETY: as above.
-        unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first + 4, 4, 0)) }
-            .expect("a write can be captured");
+        unsafe { call!(driver, cuStreamWaitValue32_v2(raw, first, 3, 0)) }?;
+        // SAFETY: the address is aligned and in the buffer, which outlives the graph.
+        unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first + 4, 4, 0)) }?;
+        Ok(())
     })?;
     assert_eq!(buffer[..], [0, 0]);
     run(&stream, graph, 1)?;
@@ -366,9 +364,9 @@ fn mode_set(driver: &Driver) -> CUstreamCaptureMode {
             .expect("the mode can be set");
         mode
     };
-    let found = exchange();
+    let previous_mode = exchange();
     exchange();
-    found
+    previous_mode
 }
 
 /// A capture mode of the thread is restored after a panic in a relaxed operation.

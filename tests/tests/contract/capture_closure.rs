@@ -407,8 +407,8 @@ fn no_operation_escapes_the_graph() {
                     wrong.push(format!("{name} is refused otherwise: {text}"));
                 }
                 refused += 1;
-                let own = name.rsplit("::").next().unwrap_or(name);
-                if text.contains(&format!("`{own}_on(")) {
+                let method = name.rsplit("::").next().unwrap_or(name);
+                if text.contains(&format!("`{method}_on(")) {
                     named += 1;
                     assert!(
                         names.contains(format!("{name}_on").as_str()),

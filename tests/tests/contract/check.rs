@@ -45,12 +45,13 @@ fn checking() -> Config {
 
 /// Launches a kernel that fails, and returns the simulator's report.
 fn reported_fault<S: Signature>(
-    (test, simulator): (&TestDriver, &Simulator),
+    test: &TestDriver,
+    simulator: &Simulator,
     name: &str,
-    launch: impl FnOnce(&Kernel<S>),
+    launch: impl FnOnce(&Kernel<S>) -> curium_driver::Result<()>,
 ) -> TestResult<Report> {
     let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
-    launch(&library.kernel(name)?);
+    launch(&library.kernel(name)?)?;
     test.context().synchronize().expect_err("the kernel fails");
     simulator.reset_errors();
     let mut faults = simulator.reports();
@@ -65,10 +66,9 @@ fn write_past_an_allocation_is_located(test: &TestDriver, simulator: &Simulator)
     let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25)?;
     let address = buffer.as_pointer().as_raw();
     let fault =
-        reported_fault::<(&mut [u32], u64, u32)>((test, simulator), "write_at", |write_at| {
+        reported_fault::<(&mut [u32], u64, u32)>(test, simulator, "write_at", |write_at| {
             // SAFETY: the simulator detects the out-of-bounds write and does not perform it.
             unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }
-                .expect("it launches");
         })?;
     assert_eq!(
         (fault.kind, fault.block, fault.thread),
@@ -80,11 +80,11 @@ fn write_past_an_allocation_is_located(test: &TestDriver, simulator: &Simulator)
         .ok_or("the line exists")?;
     assert!(line.contains("st.global"), "{line}");
     let text = fault.to_string();
-    let place = format!("4-byte write at {:#x}", address + 108);
+    let location = format!("4-byte write at {:#x}", address + 108);
     let distance = format!("8 bytes past the end of a 100-byte allocation at {address:#x}");
     for part in [
         "`write_at`",
-        &place,
+        &location,
         "block (0, 0, 0), thread (0, 0, 0), PTX line",
         &distance,
     ] {
@@ -102,13 +102,13 @@ fn use_after_free_is_reported(test: &TestDriver, simulator: &Simulator) -> TestR
     stream.synchronize()?;
     let mut result = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
     let fault = reported_fault::<(DevicePointer<u32>, u64, &mut [u32])>(
-        (test, simulator),
+        test,
+        simulator,
         "read_at",
         |read_at| {
             let pointer = DevicePointer::from_raw(address);
             // SAFETY: the simulator detects the read of freed memory and does not perform it.
             unsafe { read_at.launch(&stream, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }
-                .expect("it launches");
         },
     )?;
     let text = fault.to_string();
@@ -122,19 +122,15 @@ fn use_after_free_is_reported(test: &TestDriver, simulator: &Simulator) -> TestR
 }
 
 /// Runs [`EXCHANGE`]; returns the simulator's reports.
-fn exchange(config: Config, barrier: &str) -> Vec<Report> {
+fn exchange(config: Config, barrier: &str) -> TestResult<Vec<Report>> {
     let mut faults = Vec::new();
-    on_simulator(config, |test, simulator| {
+    on_simulator(config, |test, simulator| -> TestResult {
         let stream = test.stream();
-        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
-        let library = Library::from_ptx(test.driver(), &EXCHANGE.replace("BARRIER", barrier))
-            .expect("the PTX is valid");
-        let kernel = library
-            .kernel::<(&mut [u32],)>("exchange")
-            .expect("the library has the kernel");
+        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
+        let library = Library::from_ptx(test.driver(), &EXCHANGE.replace("BARRIER", barrier))?;
+        let kernel = library.kernel::<(&mut [u32],)>("exchange")?;
         // SAFETY: the kernel writes one word for each of its 64 threads.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }
-            .expect("it launches");
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }?;
         faults = if stream.synchronize().is_err() {
             simulator.reports()
         } else {
@@ -143,10 +139,11 @@ fn exchange(config: Config, barrier: &str) -> Vec<Report> {
         simulator.reset_errors();
         if !barrier.is_empty() {
             let expected: Vec<u32> = (0..64).map(|thread| thread ^ 32).collect();
-            assert_eq!(out.to_vec().expect("the buffer can be read"), expected);
+            assert_eq!(out.to_vec()?, expected);
         }
-    });
-    faults
+        Ok(())
+    })?;
+    Ok(faults)
 }
 
 /// A race in shared memory names both threads for every seed.
@@ -156,7 +153,7 @@ fn shared_memory_race_names_both_threads() -> TestResult {
         return Ok(());
     }
     for seed in 0..20 {
-        let faults = exchange(checking().with_seed(seed), "");
+        let faults = exchange(checking().with_seed(seed), "")?;
         let fault = faults.first().ok_or("the race is found")?;
         let ReportKind::Race { thread: with, .. } = fault.kind else {
             panic!("{fault}")
@@ -177,29 +174,27 @@ fn shared_memory_race_names_both_threads() -> TestResult {
 }
 
 /// [`EXCHANGE`] between the threads of one warp.
-fn exchange_in_warp(config: Config, between: &str) -> Vec<Report> {
+fn exchange_in_warp(config: Config, between: &str) -> TestResult<Vec<Report>> {
     let mut faults = Vec::new();
-    on_simulator(config, |test, simulator| {
+    on_simulator(config, |test, simulator| -> TestResult {
         let stream = test.stream();
-        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 32).expect("memory suffices");
+        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 32)?;
         let text = EXCHANGE
             .replace("%thread, 32;", "%thread, 1;")
             .replace("BARRIER", between);
-        let library = Library::from_ptx(test.driver(), &text).expect("the PTX is valid");
-        let kernel = library
-            .kernel::<(&mut [u32],)>("exchange")
-            .expect("the library has the kernel");
+        let library = Library::from_ptx(test.driver(), &text)?;
+        let kernel = library.kernel::<(&mut [u32],)>("exchange")?;
         // SAFETY: the kernel writes one word for each of its 32 threads.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 32), (&mut out,)) }
-            .expect("it launches");
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 32), (&mut out,)) }?;
         faults = if stream.synchronize().is_err() {
             simulator.reports()
         } else {
             Vec::new()
         };
         simulator.reset_errors();
-    });
-    faults
+        Ok(())
+    })?;
+    Ok(faults)
 }
 
 /// A race within a warp is found unless the warp synchronizes in between.
@@ -213,9 +208,9 @@ fn race_within_a_warp_requires_synchronization() -> TestResult {
         "bar.sync 0;",
         "shfl.sync.idx.b32 %other, %thread, 0, 31, -1;",
     ] {
-        assert_eq!(exchange_in_warp(checking(), joined), [], "{joined}");
+        assert_eq!(exchange_in_warp(checking(), joined)?, [], "{joined}");
     }
-    let faults = exchange_in_warp(checking(), "add.u32 %other, %thread, 1;");
+    let faults = exchange_in_warp(checking(), "add.u32 %other, %thread, 1;")?;
     let fault = faults.first().ok_or("the race is found")?;
     assert_eq!(
         (fault.kind, fault.thread),
@@ -233,37 +228,32 @@ fn race_within_a_warp_requires_synchronization() -> TestResult {
 }
 
 /// Work of two streams on one buffer without hazard tracking: nothing orders the launches.
-fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Report> {
+fn unordered_streams(order: impl Fn(&Stream, &Stream) -> TestResult) -> TestResult<Vec<Report>> {
     let mut faults = Vec::new();
-    on_simulator(checking(), |test, simulator| {
+    on_simulator(checking(), |test, simulator| -> TestResult {
         let writer = test.stream();
         let reader = test.stream();
-        let buffer = DeviceBuffer::<u32>::zeroed(&writer, 25).expect("memory suffices");
-        let mut result = DeviceBuffer::<u32>::zeroed(&reader, 1).expect("memory suffices");
-        test.context().synchronize().expect("the context works");
-        let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
-        let write = library
-            .kernel::<(DevicePointer<u32>, u64, u32)>("write_at")
-            .expect("the library has the kernel");
-        let read = library
-            .kernel::<(DevicePointer<u32>, u64, &mut [u32])>("read_at")
-            .expect("the library has the kernel");
+        let buffer = DeviceBuffer::<u32>::zeroed(&writer, 25)?;
+        let mut result = DeviceBuffer::<u32>::zeroed(&reader, 1)?;
+        test.context().synchronize()?;
+        let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
+        let write = library.kernel::<(DevicePointer<u32>, u64, u32)>("write_at")?;
+        let read = library.kernel::<(DevicePointer<u32>, u64, &mut [u32])>("read_at")?;
         let pointer = DevicePointer::from_raw(buffer.as_pointer().as_raw());
         // SAFETY: the kernel writes within the buffer, which outlives the test's last synchronization.
-        unsafe { write.launch(&writer, LaunchConfig::new(1, 1), (pointer, 5, 7)) }
-            .expect("it launches");
-        order(&writer, &reader);
+        unsafe { write.launch(&writer, LaunchConfig::new(1, 1), (pointer, 5, 7)) }?;
+        order(&writer, &reader)?;
         // SAFETY: the kernel reads within the buffer; the simulator detects the race.
-        unsafe { read.launch(&reader, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }
-            .expect("it launches");
+        unsafe { read.launch(&reader, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }?;
         faults = if test.context().synchronize().is_err() {
             simulator.reports()
         } else {
             Vec::new()
         };
         simulator.reset_errors();
-    });
-    faults
+        Ok(())
+    })?;
+    Ok(faults)
 }
 
 /// A race between streams names both kernels and streams the address and the allocation.
@@ -272,7 +262,7 @@ fn race_between_streams_names_both_kernels() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
-    let faults = unordered_streams(|_, _| {});
+    let faults = unordered_streams(|_, _| Ok(()))?;
     let text = faults.first().ok_or("the race is found")?.to_string();
     for part in [
         "kernel `read_at` in stream ",
@@ -291,26 +281,27 @@ fn race_between_streams_names_both_kernels() -> TestResult {
             "{text} without {part}"
         );
     }
-    let event_between = |writer: &Stream, reader: &Stream| {
-        let event =
-            Event::new(writer.context(), EventFlags::empty()).expect("an event can be created");
-        event.record(writer).expect("the event is recorded");
-        reader.wait_event(&event).expect("the stream waits");
-    };
-    assert_eq!(unordered_streams(event_between), []);
+    fn event_between(writer: &Stream, reader: &Stream) -> TestResult {
+        let event = Event::new(writer.context(), EventFlags::empty())?;
+        event.record(writer)?;
+        reader.wait_event(&event)?;
+        Ok(())
+    }
+
+    assert_eq!(unordered_streams(event_between)?, []);
     assert_eq!(
-        unordered_streams(|writer, _| writer.synchronize().expect("the stream works")),
+        unordered_streams(|writer, _| Ok(writer.synchronize()?))?,
         []
     );
     Ok(())
 }
 
 #[test]
-fn exchange_that_is_ordered_is_no_race() {
+fn exchange_that_is_ordered_is_no_race() -> TestResult {
     for barrier in ["bar.sync 0;", "barrier.sync 3, 64;"] {
         for seed in 0..20 {
             assert_eq!(
-                exchange(checking().with_seed(seed), barrier),
+                exchange(checking().with_seed(seed), barrier)?,
                 [],
                 "{barrier}, seed {seed}"
             );
@@ -318,8 +309,9 @@ fn exchange_that_is_ordered_is_no_race() {
     }
     // Race detection is off by default.
     if !looks_for_races() {
-        assert_eq!(exchange(Config::new(), ""), []);
+        assert_eq!(exchange(Config::new(), "")?, []);
     }
+    Ok(())
 }
 
 /// Returns a kernel of two blocks of two warps with a body.
@@ -333,57 +325,56 @@ fn body(body: &str) -> String {
 
 /// Launches a kernel with this body on `blocks` blocks of 64 threads. Returns whether it succeeded, and the severities
 /// of the reports.
-fn severities(seed: u64, blocks: u32, text: &str) -> (bool, Vec<Severity>) {
-    let mut found = (true, Vec::new());
-    on_simulator(checking().with_seed(seed), |test, simulator| {
-        let stream = test.stream();
-        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
-        let library = Library::from_ptx(test.driver(), &body(text)).expect("the PTX is valid");
-        let kernel = library
-            .kernel::<(&mut [u32],)>("main")
-            .expect("the library has the kernel");
-        // SAFETY: the kernel accesses the 64 words of its argument.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(blocks, 64), (&mut out,)) }
-            .expect("it launches");
-        found.0 = stream.synchronize().is_ok();
-        found.1 = simulator.reports().iter().map(Report::severity).collect();
-        for report in simulator.reports() {
-            assert!(
-                report
-                    .to_string()
-                    .contains("kernel `main`: race with block ("),
-                "{report}"
-            );
-            assert_eq!(
-                report.to_string().starts_with("warning: "),
-                report.severity() == Severity::Warning,
-                "{report}"
-            );
-        }
-        simulator.reset_errors();
-    });
-    found
+fn severities(seed: u64, blocks: u32, text: &str) -> TestResult<(bool, Vec<Severity>)> {
+    let mut actual = (true, Vec::new());
+    on_simulator(
+        checking().with_seed(seed),
+        |test, simulator| -> TestResult {
+            let stream = test.stream();
+            let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
+            let library = Library::from_ptx(test.driver(), &body(text))?;
+            let kernel = library.kernel::<(&mut [u32],)>("main")?;
+            // SAFETY: the kernel accesses the 64 words of its argument.
+            unsafe { kernel.launch(&stream, LaunchConfig::new(blocks, 64), (&mut out,)) }?;
+            actual.0 = stream.synchronize().is_ok();
+            actual.1 = simulator.reports().iter().map(Report::severity).collect();
+            for report in simulator.reports() {
+                assert!(
+                    report
+                        .to_string()
+                        .contains("kernel `main`: race with block ("),
+                    "{report}"
+                );
+                assert_eq!(
+                    report.to_string().starts_with("warning: "),
+                    report.severity() == Severity::Warning,
+                    "{report}"
+                );
+            }
+            simulator.reset_errors();
+            Ok(())
+        },
+    )?;
+    Ok(actual)
 }
 
 /// Launches a kernel with this body on one block of 64 threads, and returns the report that fails it.
-fn failure(text: &str) -> Option<Report> {
+fn failure(text: &str) -> TestResult<Option<Report>> {
     let mut reports = Vec::new();
-    on_simulator(checking(), |test, simulator| {
+    on_simulator(checking(), |test, simulator| -> TestResult {
         let stream = test.stream();
-        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
-        let library = Library::from_ptx(test.driver(), &body(text)).expect("the PTX is valid");
-        let kernel = library
-            .kernel::<(&mut [u32],)>("main")
-            .expect("the library has the kernel");
+        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
+        let library = Library::from_ptx(test.driver(), &body(text))?;
+        let kernel = library.kernel::<(&mut [u32],)>("main")?;
         // SAFETY: the kernel accesses the 64 words of its argument.
-        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }
-            .expect("it launches");
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }?;
         let has_failed = stream.synchronize().is_err();
         reports = simulator.reports();
         assert_eq!(has_failed, !reports.is_empty(), "{reports:?}");
         simulator.reset_errors();
-    });
-    reports.pop()
+        Ok(())
+    })?;
+    Ok(reports.pop())
 }
 
 /// A part of each warp arrives at a barrier, and the others at another one, or at none.
@@ -395,7 +386,7 @@ fn divergent_barrier_names_lanes_and_lines() -> TestResult {
     let arms = "and.b32 %value, %thread, 1; setp.eq.u32 %p, %value, 1; @%p bra ODD;
         bar.sync 0; bra JOIN; ODD: OTHER JOIN: st.global.u32 [%out], 7;";
     for other in ["bar.sync 0;", "mov.u32 %value, 1;"] {
-        let report = failure(&arms.replace("OTHER", other)).ok_or("the warps diverge")?;
+        let report = failure(&arms.replace("OTHER", other))?.ok_or("the warps diverge")?;
         let ReportKind::DivergentBarrier(divergence) = report.kind else {
             panic!("{report}")
         };
@@ -418,14 +409,15 @@ fn divergent_barrier_names_lanes_and_lines() -> TestResult {
 
 /// Threads that returned early do not take part in barriers and warp instructions.
 #[test]
-fn early_return_before_a_barrier_is_accepted() {
+fn early_return_before_a_barrier_is_accepted() -> TestResult {
     for text in [
         "setp.gt.u32 %p, %thread, 40; @%p ret; bar.sync 0; bar.warp.sync -1;",
         "setp.gt.u32 %p, %thread, 40; @%p bra END; bar.sync 0; mad.wide.u32 %own, %thread, 4, %out;
          st.global.u32 [%own], 1; END:",
     ] {
-        assert_eq!(failure(text), None, "{text}");
+        assert_eq!(failure(text)?, None, "{text}");
     }
+    Ok(())
 }
 
 /// Threads of one warp add to a word without an atomic operation, and exchange words without synchronization.
@@ -442,7 +434,7 @@ fn races_within_a_warp_are_reported() -> TestResult {
         "mad.wide.u32 %own, %thread, 4, %out; st.global.u32 [%own], 1; xor.b32 %value, %thread, 1;
          mad.wide.u32 %own, %value, 4, %out; ld.global.u32 %value, [%own];",
     ] {
-        let report = failure(&format!("{one_warp}{text}")).ok_or("the threads race")?;
+        let report = failure(&format!("{one_warp}{text}"))?.ok_or("the threads race")?;
         assert!(
             matches!(
                 report.kind,
@@ -470,10 +462,10 @@ fn ordered_warps_pass_and_stuck_ones_fail() -> TestResult {
         "ld.volatile.global.u32 %value, [%out]; st.volatile.global.u32 [%out], %thread;",
         "setp.eq.u32 %p, %thread, 3; @%p st.global.u32 [%out], 7; bar.warp.sync -1; ld.global.u32 %value, [%out];",
     ] {
-        assert_eq!(failure(&format!("{one_warp}{text}")), None, "{text}");
+        assert_eq!(failure(&format!("{one_warp}{text}"))?, None, "{text}");
     }
     let stuck = "setp.gt.u32 %p, %thread, 20; @%p bra HIGH; bar.warp.sync -1; bra END; HIGH: barrier.sync 1; END:";
-    let report = failure(&format!("{one_warp}{stuck}")).ok_or("members are missing")?;
+    let report = failure(&format!("{one_warp}{stuck}"))?.ok_or("members are missing")?;
     assert!(
         matches!(report.kind, ReportKind::MissingMembers(_)),
         "{report}"
@@ -498,9 +490,9 @@ const LAST_BLOCK_LOADS: &str = "setp.ne.u32 %p, %thread, 0;
 
 /// Races for device memory of the same value are warnings.
 #[test]
-fn same_value_device_races_are_warnings() {
+fn same_value_device_races_are_warnings() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let warning = (true, vec![Severity::Warning]);
     let error = (false, vec![Severity::Error]);
@@ -525,11 +517,12 @@ fn same_value_device_races_are_warnings() {
         ),
     ] {
         for seed in 0..4 {
-            let found = severities(seed, blocks, text);
-            let last = (found.0, found.1.into_iter().rev().take(1).collect());
+            let actual = severities(seed, blocks, text)?;
+            let last = (actual.0, actual.1.into_iter().rev().take(1).collect());
             assert_eq!(&last, expected, "{text}, {blocks} blocks, seed {seed}");
         }
     }
+    Ok(())
 }
 
 /// Accesses of device memory that are ordered or atomic are not reported.
@@ -551,27 +544,27 @@ fn ordered_and_atomic_accesses_are_no_races() {
     ] {
         for seed in 0..4 {
             assert_eq!(
-                severities(seed, blocks, text),
+                severities(seed, blocks, text)?,
                 (true, Vec::new()),
                 "{text}, {blocks} blocks, seed {seed}"
             );
         }
     }
     assert!(
-        !severities(0, 1, &exchange.replace("bar.sync 0;", "")).0,
+        !severities(0, 1, &exchange.replace("bar.sync 0;", ""))?.0,
         "without a barrier, the accesses race"
     );
     assert!(
-        !severities(0, 2, &LAST_BLOCK_LOADS.replace("FENCE", "")).0,
+        !severities(0, 2, &LAST_BLOCK_LOADS.replace("FENCE", ""))?.0,
         "without a fence, the accesses race"
     );
 }
 
 /// Races for shared memory of the same value are warnings.
 #[test]
-fn same_value_shared_races_are_warnings() {
+fn same_value_shared_races_are_warnings() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let warning = (true, vec![Severity::Warning]);
     let error = (false, vec![Severity::Error]);
@@ -591,9 +584,10 @@ fn same_value_shared_races_are_warnings() {
         ),
     ] {
         for seed in 0..4 {
-            let found = severities(seed, 1, text);
-            let last = (found.0, found.1.into_iter().rev().take(1).collect());
+            let actual = severities(seed, 1, text)?;
+            let last = (actual.0, actual.1.into_iter().rev().take(1).collect());
             assert_eq!(&last, expected, "{text}, seed {seed}");
         }
     }
+    Ok(())
 }

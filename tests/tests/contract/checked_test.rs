@@ -72,13 +72,12 @@ fn nothing_is_leaked_after_asynchronous_work() -> std::result::Result<(), Box<dy
 
 #[test]
 fn leak_fails_the_test_with_the_call_that_allocated() -> TestResult {
-    let leak = |device: Device| -> Result<()> {
-        let stream = device.primary_context()?.stream()?;
-        std::mem::forget(DeviceBuffer::<u32>::zeroed(&stream, 25)?);
-        stream.synchronize()
-    };
     assert_fails(
-        leak,
+        |device: Device| -> Result<()> {
+            let stream = device.primary_context()?.stream()?;
+            std::mem::forget(DeviceBuffer::<u32>::zeroed(&stream, 25)?);
+            stream.synchronize()
+        },
         &[
             "seed 0",
             "leak: device allocation",
@@ -92,14 +91,15 @@ fn leak_fails_the_test_with_the_call_that_allocated() -> TestResult {
 /// Access out of bounds fails the test with kernel thread and line.
 #[test]
 fn out_of_bounds_access_fails_the_test() -> TestResult {
-    let write = |device: Device| -> Result<()> {
+    fn write(device: Device) -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         let kernel = Library::from_ptx(&device, kernels::FAULTS)?
             .kernel::<(&mut [u32], u64, u32)>("write_at")?;
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25)?;
         // SAFETY: the simulator detects the out-of-bounds write and does not perform it.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }
-    };
+    }
+
     assert_fails(
         write,
         &[
@@ -115,7 +115,7 @@ fn out_of_bounds_access_fails_the_test() -> TestResult {
 /// A uninitialized read fails the test with kernel thread and line.
 #[test]
 fn uninitialized_read_fails_the_test() -> TestResult {
-    let read = |device: Device| -> Result<()> {
+    fn read(device: Device) -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         let kernel = Library::from_ptx(&device, kernels::FAULTS)?
             .kernel::<(&[u32], u64, &mut [u32])>("read_at")?;
@@ -129,7 +129,8 @@ fn uninitialized_read_fails_the_test() -> TestResult {
                 (&uninitialized, 5, &mut result),
             )
         }
-    };
+    }
+
     assert_fails(
         read,
         &[
@@ -144,14 +145,15 @@ fn uninitialized_read_fails_the_test() -> TestResult {
 
 #[test]
 fn race_fails_the_test_with_kernel_and_both_threads() -> TestResult {
-    let race = |device: Device| -> Result<()> {
+    fn race(device: Device) -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         let library = Library::from_ptx(&device, &EXCHANGE.replace("BARRIER", ""))?;
         let kernel = library.kernel::<(&mut [u32],)>("exchange")?;
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
         // SAFETY: the kernel writes one word for each of its 64 threads.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }
-    };
+    }
+
     assert_fails(race, &["race", "`exchange`", "thread (", "PTX line"])?;
     Ok(())
 }
@@ -161,8 +163,9 @@ fn closure_panic_passes_through() {
     if uses_cuda() {
         return;
     }
-    let panics = |_: Driver| panic_any(7_u8);
-    let outcome = catch_unwind(AssertUnwindSafe(|| curium_sim::test(panics)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        curium_sim::test(|_: Driver| panic_any(7_u8))
+    }));
     assert_eq!(
         outcome.expect_err("it panics").downcast_ref::<u8>(),
         Some(&7)

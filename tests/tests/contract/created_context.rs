@@ -49,7 +49,7 @@ fn kernel_uses_memory_from_another_context() -> TestResult {
                 let config = LaunchConfig::for_elements(64);
                 // SAFETY: `fill` writes exactly the words of the buffer.
                 unsafe { fill.launch(&other, config, (&mut pooled, 5, 64)) }?;
-                // SAFETY: as above.
+                // SAFETY: `fill` writes exactly the words of the buffer.
                 unsafe { fill.launch(&other, config, (&mut plain, 6, 64)) }?;
                 assert_eq!(pooled.to_vec()?, [5; 64]);
                 assert_eq!(plain.to_vec()?, [6; 64]);

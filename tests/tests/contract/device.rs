@@ -19,14 +19,14 @@ fn simulated_device_has_a_name(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn device_has_a_uuid_and_a_pci_bus_id(test: &TestDriver) -> TestResult {
     assert_ne!(test.device().uuid()?, [0; 16]);
-    let place = test.device().pci_bus_id()?;
-    let parts: Vec<_> = place.split([':', '.']).collect();
-    assert_eq!(parts.len(), 4, "{place}");
+    let bus_id = test.device().pci_bus_id()?;
+    let parts: Vec<_> = bus_id.split([':', '.']).collect();
+    assert_eq!(parts.len(), 4, "{bus_id}");
     assert!(
         parts
             .iter()
             .all(|part| u32::from_str_radix(part, 16).is_ok()),
-        "{place}"
+        "{bus_id}"
     );
     Ok(())
 }

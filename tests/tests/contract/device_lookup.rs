@@ -10,30 +10,31 @@ use curium_tests::{
 /// Every device is found by its PCI bus ID and its UUID.
 #[test]
 fn device_is_found_by_bus_id_and_uuid() {
-    let check = |driver: &curium_driver::Driver| {
+    fn check(driver: &curium_driver::Driver) {
         for device in driver.devices().expect("there are devices") {
-            let place = device
+            let location = device
                 .pci_bus_id()
                 .expect("the device has a PCI bus identifier");
-            let found = driver
-                .device_by_pci_bus_id(&place)
+            let same_device = driver
+                .device_by_pci_bus_id(&location)
                 .expect("the device is found by its PCI bus identifier");
-            assert_eq!(found, device, "{place}");
-            let short = place
+            assert_eq!(same_device, device, "{location}");
+            let short = location
                 .split_once(':')
                 .expect("a PCI bus identifier has a domain")
                 .1;
-            let found = driver
+            let same_device = driver
                 .device_by_pci_bus_id(short)
                 .expect("domain 0 need not be named");
-            assert_eq!(found, device, "{short}");
+            assert_eq!(same_device, device, "{short}");
             let uuid = device.uuid().expect("a device has a UUID");
             assert_eq!(
                 driver.device_by_uuid(uuid).expect("a device has its UUID"),
                 device
             );
         }
-    };
+    }
+
     on_driver(|test| check(test.driver()));
     on_simulator(Config::new().with_devices(3), |test, _| {
         check(test.driver());

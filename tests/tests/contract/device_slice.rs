@@ -155,7 +155,7 @@ fn recorded_access_keeps_other_slices() -> TestResult {
         let (mut low, mut high) = buffer.as_slice_mut().split_at(32)?;
         // SAFETY: both launches are recorded below, and the parts are not used in between.
         let low_address = unsafe { Argument::<&mut [u32]>::bind(&mut low, &mut guard(&first)) }?;
-        // SAFETY: as above.
+        // SAFETY: both launches are recorded below, and the parts are not used in between.
         let high_address = unsafe { Argument::<&mut [u32]>::bind(&mut high, &mut guard(&second)) }?;
         for (stream, address) in [(&first, low_address), (&second, high_address)] {
             // SAFETY: the part is live with this many words, and its stream has waited for its earlier accesses.
@@ -168,7 +168,7 @@ fn recorded_access_keeps_other_slices() -> TestResult {
         }
         // SAFETY: the part was bound to this stream above and has not been used since.
         unsafe { Argument::<&mut [u32]>::launched(&mut low, &mut guard(&first)) };
-        // SAFETY: as above.
+        // SAFETY: the part was bound to this stream above and has not been used since.
         unsafe { Argument::<&mut [u32]>::launched(&mut high, &mut guard(&second)) };
         let reader = test.stream();
         let mut copy = DeviceBuffer::<u32>::zeroed(&reader, 64)?;
@@ -373,9 +373,9 @@ fn buffer_from_its_raw_parts_is_freed_once(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn written_buffer_is_initialized(test: &TestDriver) -> TestResult {
     let stream = test.stream();
-    let places = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered)?;
+    let elements = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered)?;
     // SAFETY: numbers are valid for every bit pattern.
-    let mut buffer = unsafe { places.assume_init() };
+    let mut buffer = unsafe { elements.assume_init() };
     buffer.as_slice_mut().fill(3)?;
     assert_eq!(buffer.to_vec()?, [3; 4]);
     Ok(())

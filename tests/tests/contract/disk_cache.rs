@@ -208,7 +208,7 @@ fn killed_writer_leaves_no_partial_entry() -> TestResult {
         }
     };
     let scratch = Scratch(open(std::process::id()));
-    let found = |key| scratch.0.get(key).expect("an entry is complete or missing");
+    let lookup = |key| scratch.0.get(key).expect("an entry is complete or missing");
     let is_whole =
         |bytes: &Vec<u8>| bytes.len() == LENGTH && bytes.iter().all(|byte| *byte == bytes[0]);
     for _ in 0..4 {
@@ -221,19 +221,19 @@ fn killed_writer_leaves_no_partial_entry() -> TestResult {
                     begin.elapsed() < Duration::from_secs(60),
                     "the other process writes nothing"
                 );
-                let entry = found(&keys[seen % 2]);
+                let entry = lookup(&keys[seen % 2]);
                 assert!(entry.as_ref().is_none_or(is_whole));
                 seen += usize::from(entry.is_some());
             }
         });
         assert!(
             keys.iter()
-                .all(|key| found(key).is_some_and(|entry| is_whole(&entry))),
+                .all(|key| lookup(key).is_some_and(|entry| is_whole(&entry))),
             "both were written before"
         );
     }
     scratch.0.put(&keys[0], b"the next")?;
-    assert_eq!(found(&keys[0]).as_deref(), Some(b"the next".as_slice()));
+    assert_eq!(lookup(&keys[0]).as_deref(), Some(b"the next".as_slice()));
     Ok(())
 }
 

@@ -229,10 +229,10 @@ fn mixed_drivers_are_refused_without_calls(first: &TestDriver, _: &Simulator) ->
     on_simulator(Config::new(), |second, simulator| -> TestResult {
         use curium_driver::{Event, EventFlags};
         let event = Event::new(&first.context(), EventFlags::empty())?;
-        let own = first.stream();
+        let first_stream = first.stream();
         let foreign = second.stream();
         let mut target = DeviceBuffer::from_slice(&foreign, &[1_u32; 4])?;
-        let source = DeviceBuffer::from_slice(&own, &[2_u32; 4])?;
+        let source = DeviceBuffer::from_slice(&first_stream, &[2_u32; 4])?;
         let total = || {
             Function::all()
                 .map(|function| simulator.calls(function))
@@ -249,7 +249,7 @@ fn mixed_drivers_are_refused_without_calls(first: &TestDriver, _: &Simulator) ->
             target
                 .copy_from_device(&source)
                 .expect_err("the source belongs to another context"),
-            curium_tests::stream_work::fill(&own, &mut target, 1)
+            curium_tests::stream_work::fill(&first_stream, &mut target, 1)
                 .expect_err("the buffer belongs to another context"),
         ] {
             assert!(matches!(error, Error::Argument(_)), "{error}");

@@ -141,18 +141,19 @@ fn elapsed_time_across_contexts_names_both(test: &TestDriver, _: &Simulator) -> 
         .device(1)
         .and_then(|device| device.primary_context()?.stream());
     let stream = stream?;
-    let own = event(test, EventFlags::empty())?;
+    let local = event(test, EventFlags::empty())?;
     let other = Event::new(stream.context(), EventFlags::empty());
     let other = other?;
-    own.record(&test.stream())
-        .and_then(|()| own.synchronize())?;
+    local
+        .record(&test.stream())
+        .and_then(|()| local.synchronize())?;
     other.record(&stream).and_then(|()| other.synchronize())?;
     let error = other
-        .milliseconds_since(&own)
+        .milliseconds_since(&local)
         .expect_err("the contexts differ");
     let contexts = format!(
         "the first event belongs to {:?}, and the second to {:?}",
-        own.context(),
+        local.context(),
         other.context()
     );
     assert_eq!(error.hint(), Some(&*contexts), "{error}");

@@ -124,7 +124,7 @@ fn hardware_specific_operations_are_unsupported() -> TestResult {
 #[cfg(target_os = "linux")]
 #[test]
 fn device_memory_is_exported_where_supported() {
-    let check = |test: &TestDriver| {
+    fn check(test: &TestDriver) {
         let stream = test.stream();
         let bytes = 2 << 20;
         let error = export_dma_buf(&test.context(), DevicePointer::<u8>::from_raw(0), 0)
@@ -157,7 +157,8 @@ fn device_memory_is_exported_where_supported() {
         // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
         unsafe { SyncAlloc.deallocate(&stream, pointer, bytes, 256) }
             .expect("the memory can be freed");
-    };
+    }
+
     if uses_cuda() {
         on_driver(check);
     } else {

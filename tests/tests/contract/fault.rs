@@ -257,7 +257,9 @@ impl Meaning {
     fn applies_to(&self, operation: &str, failing: Failing) -> bool {
         self.function == failing.function
             && self.code.is_none_or(|code| code == failing.code)
-            && self.operation.is_none_or(|own| own == operation)
+            && self
+                .operation
+                .is_none_or(|own_tally| own_tally == operation)
     }
 }
 
@@ -326,13 +328,13 @@ impl Sweep<'_> {
         let before: Vec<_> = Function::all()
             .map(|function| self.simulator.calls(function))
             .collect();
-        let made =
+        let outcome =
             operation(fixture).unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
         let calls = Function::all()
             .zip(before)
             .map(|(function, before)| (function, self.simulator.calls(function) - before));
         let calls = calls.filter(|(_, calls)| *calls > 0).collect();
-        drop(made);
+        drop(outcome);
         stack.assert_unchanged_by(name);
         Calls {
             calls,
@@ -483,11 +485,11 @@ fn take(failed: &Mutex<Vec<(Function, CUresult)>>) -> Vec<(Function, CUresult)> 
 fn watching<T>(sweep: impl FnOnce(&Mutex<Vec<(Function, CUresult)>>) -> T) -> T {
     let failed = Arc::new(Mutex::new(Vec::new()));
     let list = Arc::clone(&failed);
-    let own = thread::current().id();
+    let own_tally = thread::current().id();
     let words = [Function::cuGetErrorName, Function::cuGetErrorString];
     let _guard = observe_calls(move |call: &Call<'_>| {
         if call.code != CUresult::CUDA_SUCCESS
-            && thread::current().id() == own
+            && thread::current().id() == own_tally
             && !words.contains(&call.function)
         {
             list.lock().push((call.function, call.code));
@@ -525,19 +527,19 @@ fn every_failing_call_is_reported() -> TestResult {
         .map(|operation| (operation, newest.clone()));
     let operations: Vec<_> = operations::all()
         .into_iter()
-        .map(|it| (it, Config::new()))
+        .map(|entry| (entry, Config::new()))
         .chain(newer)
         .collect();
     let tally = Mutex::new(Tally::default());
     let worker = || {
         while let Some((operation, config)) = operations.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut own = Tally::default();
+            let mut own_tally = Tally::default();
             let swept = catch_unwind(AssertUnwindSafe(|| {
-                sweep(*operation, config.clone(), &mut own);
+                sweep(*operation, config.clone(), &mut own_tally);
             }));
             let mut all = tally.lock();
-            all.runs += own.runs;
-            all.pairs.extend(own.pairs);
+            all.runs += own_tally.runs;
+            all.pairs.extend(own_tally.pairs);
             all.failed.extend(swept.err().map(|_| operation.0));
         }
     };

@@ -170,8 +170,8 @@ fn many_futures_share_one_thread_and_all_complete() -> TestResult {
     on_driver(|test| -> TestResult {
         let context = test.context();
         let streams: Vec<Stream> = (0..STREAMS)
-            .map(|_| context.stream().expect("a stream"))
-            .collect();
+            .map(|_| context.stream())
+            .collect::<Result<_, _>>()?;
         let work = |stream: Stream| async move {
             for _ in 0..ROUNDS {
                 let event = Event::new(stream.context(), EventFlags::DISABLE_TIMING)?;

@@ -64,7 +64,7 @@ fn array_variable_has_its_length(test: &TestDriver) -> TestResult {
     // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
     unsafe { table.read(&stream, &mut values) }?;
     assert_eq!(values, [1, 2, 3, 4]);
-    // SAFETY: as above.
+    // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
     let error = unsafe { table.read(&stream, &mut [0; 3]) }.expect_err("the slice is too short");
     assert!(
         error
@@ -72,7 +72,7 @@ fn array_variable_has_its_length(test: &TestDriver) -> TestResult {
             .contains("the variable has 4 elements, the slice has 3"),
         "{error}"
     );
-    // SAFETY: as above.
+    // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
     unsafe { table.write(&stream, &[0; 5]) }.expect_err("the slice is too long");
     Ok(())
 }
@@ -145,7 +145,7 @@ fn managed_variable_is_shared_with_the_host(test: &TestDriver) -> TestResult {
     // SAFETY: no kernel uses the variable any more, and numbers are valid for every bit pattern.
     unsafe { step.read(&stream, &mut value) }?;
     assert_eq!(value, [3]);
-    // SAFETY: as above.
+    // SAFETY: no kernel uses the variable any more, and numbers are valid for every bit pattern.
     unsafe { step.write(&stream, &[12]) }?;
     let mut taken = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
     // SAFETY: `take` writes one word, which the buffer has.

@@ -166,11 +166,11 @@ fn graph_and_executable_can_be_sent_to_another_thread(test: &TestDriver) -> Test
         let kernel = &kernel;
         let buffer = &buffer;
         let stream = &stream;
-        let made = scope.spawn(move || {
+        let outcome = scope.spawn(move || {
             add_kernel(&mut graph, &[], kernel, buffer, 4);
             graph.instantiate().expect("the graph is valid")
         });
-        let mut exec = made.join().expect("the thread ends");
+        let mut exec = outcome.join().expect("the thread ends");
         scope.spawn(move || exec.launch(stream).expect("it can be launched"));
     });
     stream.synchronize()?;

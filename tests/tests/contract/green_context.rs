@@ -35,8 +35,8 @@ fn split_returns_equal_parts_and_a_remainder(test: &TestDriver) -> TestResult {
         size >= 10 && split.parts.iter().all(|part| part.count() == size),
         "{split:?}"
     );
-    let rest = split.remainder.as_ref().map_or(0, Multiprocessors::count);
-    assert_eq!(3 * size + rest, total, "{split:?}");
+    let remaining = split.remainder.as_ref().map_or(0, Multiprocessors::count);
+    assert_eq!(3 * size + remaining, total, "{split:?}");
     Ok(())
 }
 

@@ -315,22 +315,22 @@ fn run_random_program(test: &TestDriver, seed: u64) {
         .collect();
     for step in 100..160 {
         let stream = &streams[dice.below(4)];
-        let at = dice.below(5);
+        let slot = dice.below(5);
         let from = dice.below(5);
         match dice.below(4) {
             0 => {
-                fill(stream, &mut buffers[at], step).expect("the buffer can be filled");
-                expected[at] = step;
+                fill(stream, &mut buffers[slot], step).expect("the buffer can be filled");
+                expected[slot] = step;
             }
             1 => {
-                buffers[at] = buffer(stream, step);
-                expected[at] = step;
+                buffers[slot] = buffer(stream, step);
+                expected[slot] = step;
             }
-            _ if at != from => {
-                let mut target = std::mem::replace(&mut buffers[at], buffer(stream, 0));
+            _ if slot != from => {
+                let mut target = std::mem::replace(&mut buffers[slot], buffer(stream, 0));
                 copy(stream, &mut target, &buffers[from]).expect("the buffer can be copied");
-                buffers[at] = target;
-                expected[at] = expected[from];
+                buffers[slot] = target;
+                expected[slot] = expected[from];
             }
             _ => {}
         }
@@ -366,7 +366,7 @@ fn unordered_copy_misses_the_write(test: &TestDriver, _: &Simulator) -> TestResu
     }
     // SAFETY: all buffers outlive the work, which is waited for below; the race is the subject of the test.
     unsafe { copy_without_waiting(&third, &middle, &source) }?;
-    // SAFETY: as above.
+    // SAFETY: all buffers outlive the work, which is waited for below; the race is the subject of the test.
     unsafe { copy_without_waiting(&second, &target, &middle) }?;
     test.context().synchronize()?;
     Ok(values(&target) != [19; LEN])

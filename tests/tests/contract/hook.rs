@@ -150,10 +150,10 @@ impl Subscriber for Waits {
 /// A inserted wait is an event with the buffer both streams and the hazard.
 #[driver_test]
 fn inserted_wait_event_describes_the_hazard(test: &TestDriver) {
-    let own = test.stream();
+    let origin = test.stream();
     let other = test.stream();
     let events_of_a_round = || {
-        let mut x = DeviceBuffer::from_slice(&own, &[1_u32; 16]).expect("memory suffices");
+        let mut x = DeviceBuffer::from_slice(&origin, &[1_u32; 16]).expect("memory suffices");
         let mut y = DeviceBuffer::<u32>::zeroed(&other, 16).expect("memory suffices");
         let waits = Waits::default();
         tracing::subscriber::with_default(waits.clone(), || {
@@ -161,25 +161,24 @@ fn inserted_wait_event_describes_the_hazard(test: &TestDriver) {
                 .copy_from_device_on(&other, &x)
                 .expect("it can be copied");
             x.as_slice_mut()
-                .fill_on(&own, 2)
+                .fill_on(&origin, 2)
                 .expect("the owner may write");
             x.as_slice_mut()
                 .fill_on(&other, 3)
                 .expect("the owner may write");
         });
         let expected = [
-            ("RAW", &other, &own),
-            ("WAR", &own, &other),
-            ("WAW", &other, &own),
+            ("RAW", &other, &origin),
+            ("WAR", &origin, &other),
+            ("WAW", &other, &origin),
         ];
-        let line = |(hazard, waiting, stream): (&str, &Stream, &Stream)| {
+        let lines = waits.0.lock().clone();
+        (lines, expected.map(|(hazard, waiting, stream): (&str, &Stream, &Stream)| {
             format!(
                 "TRACE message=hazard wait address={:#x} bytes=64 waiting_stream={waiting:?} stream={stream:?} hazard={hazard}",
                 x.as_pointer().as_raw()
             )
-        };
-        let lines = waits.0.lock().clone();
-        (lines, expected.map(line))
+        }))
     };
     // As above: the first event of a call site may be missed.
     let rounds: Vec<_> = (0..10).map(|_| events_of_a_round()).collect();

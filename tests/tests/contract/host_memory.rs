@@ -75,17 +75,20 @@ fn registered_slice_is_pinned_while_it_is_registered(test: &TestDriver) -> TestR
     let stream = test.stream();
     let mut values = vec![1_u32; 4096];
     let address = values.as_ptr().expose_provenance() as u64;
-    let known = || -> TestResult<_> {
+    let is_registered = || -> TestResult<_> {
         Ok(PointerInfo::of(
             test.driver(),
             DevicePointer::<u32>::from_raw(address),
         )?)
     };
-    assert_eq!(known()?, None);
+    assert_eq!(is_registered()?, None);
     // SAFETY: the value is closed before the slice ends.
     let registered = unsafe { Registered::new(&context, &mut values, RegisterFlags::PORTABLE) };
     let mut registered = registered?;
-    assert_eq!(known()?.ok_or("it is pinned")?.kind, MemoryType::Host);
+    assert_eq!(
+        is_registered()?.ok_or("it is pinned")?.kind,
+        MemoryType::Host
+    );
     let error = RegisteredRef::scope(&context, &registered, RegisterFlags::empty(), |_| ());
     let error = error.expect_err("it is pinned already");
     assert_eq!(
@@ -97,7 +100,7 @@ fn registered_slice_is_pinned_while_it_is_registered(test: &TestDriver) -> TestR
     buffer.copy_to_slice(&mut registered)?;
     assert_eq!((registered[0], registered[1]), (5, 1));
     registered.close()?;
-    assert_eq!(known()?, None);
+    assert_eq!(is_registered()?, None);
     let error = Registered::<u32>::scope(&context, &mut [], RegisterFlags::empty(), |_| ())
         .expect_err("no bytes");
     assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -112,8 +115,8 @@ fn slice_is_pinned_within_its_scope(test: &TestDriver) -> TestResult {
     let mut values = vec![1_u32; 4096];
     let address = values.as_ptr().expose_provenance() as u64;
     let is_pinned = || {
-        let known = PointerInfo::of(test.driver(), DevicePointer::<u32>::from_raw(address));
-        known.expect("it can be queried").is_some()
+        let is_registered = PointerInfo::of(test.driver(), DevicePointer::<u32>::from_raw(address));
+        is_registered.expect("it can be queried").is_some()
     };
     let copied = Registered::scope(&context, &mut values, RegisterFlags::empty(), |values| {
         assert!(is_pinned());
@@ -370,11 +373,11 @@ fn managed_range_batches_are_one_call_each(test: &TestDriver, _: &Simulator) -> 
     test.assert_calls(Function::cuMemPrefetchBatchAsync, 1, || {
         unified::prefetch(&stream, &ranges)
     })?;
-    let at = |range: std::ops::Range<usize>| -> TestResult<_> {
+    let locations_in = |range: std::ops::Range<usize>| -> TestResult<_> {
         Ok(buffer.range_attributes(range)?.last_prefetch_location)
     };
     assert_eq!(
-        (at(0..8192)?, at(8192..16384)?),
+        (locations_in(0..8192)?, locations_in(8192..16384)?),
         (Some(device), Some(MemoryLocation::Host))
     );
     let high = buffer.slice_mut(8192..)?;
@@ -404,8 +407,8 @@ fn pitched_rows_begin_at_the_pitch(test: &TestDriver) -> TestResult {
     }
     let read: Vec<_> = rows
         .rows()
-        .map(|row| row.to_vec().expect("a row can be read"))
-        .collect();
+        .map(|row| row.to_vec())
+        .collect::<Result<_, _>>()?;
     assert_eq!(
         read,
         (0..4).map(|index| vec![[index; 3]; 5]).collect::<Vec<_>>()
@@ -500,9 +503,9 @@ fn pages_have_the_requested_location() -> TestResult {
             buffer.prefetch(&stream, page..2 * page, device)?;
             buffer.prefetch(&stream, 3 * page.., MemoryLocation::Host)?;
             stream.synchronize()?;
-            let found = buffer.locations(.., step)?;
+            let result = buffer.locations(.., step)?;
             assert_eq!(
-                found,
+                result,
                 [None, Some(device), None, Some(MemoryLocation::Host)]
             );
             assert_eq!(buffer.locations(page..page + 1, step)?, [Some(device)]);

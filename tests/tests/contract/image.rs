@@ -20,12 +20,12 @@ fn module_and_library_from_ptx_bytes_run(test: &TestDriver) -> TestResult {
     let options = JitOptions::new();
     let module = Module::from_image(stream.context(), &image, &options)?;
     let library = Library::from_image(&stream, &image, &options)?;
-    let kept = Library::from_kept_image(&stream, image.clone().into_owned(), &options)?;
+    let cached = Library::from_kept_image(&stream, image.clone().into_owned(), &options)?;
     drop(image);
     for kernel in [
         module.kernel::<Fill>("fill"),
         library.kernel("fill"),
-        kept.kernel("fill"),
+        cached.kernel("fill"),
     ] {
         let fill = kernel?;
         let mut buffer = DeviceBuffer::zeroed(&stream, 10)?;
@@ -51,9 +51,9 @@ fn module_and_library_from_a_file_have_its_kernels(test: &TestDriver) -> TestRes
     // SAFETY: the file contains PTX, here and below.
     let read_here = unsafe { Image::from_file(&path) }?;
     let read_here = Library::from_image(&context, &read_here, &options)?;
-    // SAFETY: as above.
+    // SAFETY: the file contains PTX, here and below.
     let module = unsafe { Module::from_file(&context, &path) }?;
-    // SAFETY: as above.
+    // SAFETY: the file contains PTX, here and below.
     let library = unsafe { Library::from_file(&context, &path, &options) }?;
     std::fs::remove_file(&path)?;
     for kernel in [
@@ -69,7 +69,7 @@ fn module_and_library_from_a_file_have_its_kernels(test: &TestDriver) -> TestRes
         error.to_string().contains(&path.display().to_string()),
         "{error}"
     );
-    // SAFETY: as above.
+    // SAFETY: the file does not exist, here and below.
     let error = unsafe { Module::from_file(&context, &path) }.expect_err("the file is gone");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_FILE_NOT_FOUND));
     assert!(
@@ -133,9 +133,9 @@ fn path_with_a_nul_is_an_error_that_shows_it(test: &TestDriver) {
     let path = "a\0b.ptx";
     // SAFETY: no file has this path.
     let image = unsafe { Image::from_file(path) }.map(drop);
-    // SAFETY: as above.
+    // SAFETY: no file has this path.
     let module = unsafe { Module::from_file(&context, path) }.map(drop);
-    // SAFETY: as above.
+    // SAFETY: no file has this path.
     let library = unsafe { Library::from_file(&context, path, &JitOptions::new()) }.map(drop);
     for result in [image, module, library] {
         let error = result.expect_err("no file has such a path");

@@ -36,17 +36,17 @@ fn ipc_memory_is_opened_and_closed_once(owner: &TestDriver, _: &Simulator) -> Te
         let name = IpcMemoryHandle::from_bytes(name.to_bytes());
         let memory = IpcMemory::open(&other.context(), name)?;
         let mut bytes = [0_u8; 256];
-        let there = other.stream();
+        let peer_stream = other.stream();
         let to = bytes.as_mut_ptr().cast();
         let from = memory.as_pointer().as_raw();
         // SAFETY: both sides have these bytes, and the stream is synchronized.
         unsafe {
             call!(
                 other.driver(),
-                cuMemcpyDtoHAsync_v2(to, from, 256, there.as_raw())
+                cuMemcpyDtoHAsync_v2(to, from, 256, peer_stream.as_raw())
             )
         }?;
-        there.synchronize()?;
+        peer_stream.synchronize()?;
         assert_eq!(bytes, [4; 256]);
         simulator.inject(
             Fault::on(Function::cuIpcCloseMemHandle).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),

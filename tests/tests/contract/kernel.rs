@@ -289,7 +289,7 @@ fn old_driver_kernel_is_checked_by_its_ptx(test: &TestDriver, _: &Simulator) -> 
 #[test]
 fn parameters_from_the_driver_and_from_the_ptx_agree() {
     let parameters = |version| {
-        let mut found = Vec::new();
+        let mut actual = Vec::new();
         on_simulator(Config::new().with_driver_version(version), |test, _| {
             for ptx in [
                 kernels::PARAMS,
@@ -315,7 +315,7 @@ fn parameters_from_the_driver_and_from_the_ptx_agree() {
                     let Ok(kernel) = module.untyped_kernel(name) else {
                         continue;
                     };
-                    found.push((
+                    actual.push((
                         name,
                         kernel
                             .parameters()
@@ -325,7 +325,7 @@ fn parameters_from_the_driver_and_from_the_ptx_agree() {
                 }
             }
         });
-        found
+        actual
     };
     assert_eq!(
         parameters(CudaVersion::new(11, 8)),
@@ -417,8 +417,8 @@ fn arguments_are_copied_at_the_launch(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let fill = library(test, kernels::FILL)?.kernel::<Fill>("fill")?;
     let mut buffers: Vec<_> = (0..20)
-        .map(|_| DeviceBuffer::zeroed(&stream, 4).expect("memory suffices"))
-        .collect();
+        .map(|_| DeviceBuffer::zeroed(&stream, 4))
+        .collect::<Result<_, _>>()?;
     let gate = curium_tests::Gate::on(&stream);
     for (value, buffer) in buffers.iter_mut().enumerate() {
         // SAFETY: `fill` writes 4 words, which the buffer has.

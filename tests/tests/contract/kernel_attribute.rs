@@ -134,10 +134,10 @@ fn function_shared_memory_counts_for_the_kernel(test: &TestDriver) -> TestResult
     let library = Library::from_ptx(&context, TWO_WORDS)?;
     let kernel = library.kernel::<(&mut [u32],)>("two_words")?;
     assert_eq!(kernel.static_shared_bytes(&test.device())?, 8);
-    let mut place = DeviceBuffer::zeroed(&stream, 1)?;
+    let mut output = DeviceBuffer::zeroed(&stream, 1)?;
     // SAFETY: the kernel writes one word, which the buffer has.
-    unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut place,)) }?;
-    assert_eq!(place.to_vec()?, [7]);
+    unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut output,)) }?;
+    assert_eq!(output.to_vec()?, [7]);
     Ok(())
 }
 

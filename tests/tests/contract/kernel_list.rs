@@ -48,11 +48,11 @@ fn parameters_have_offsets_and_sizes(test: &TestDriver) -> TestResult {
     let library = Library::from_ptx(test.driver(), kernels::SAXPY)?;
     let saxpy = library.untyped_kernel("saxpy")?;
     let parameters = saxpy.parameters()?.ok_or("the parameters are known")?;
-    let places: Vec<_> = parameters
+    let offsets: Vec<_> = parameters
         .iter()
         .map(|KernelParameter { offset, size, .. }| (*offset, *size))
         .collect();
-    assert_eq!(places, [(0, 4), (8, 8), (16, 8), (24, 4)]);
+    assert_eq!(offsets, [(0, 4), (8, 8), (16, 8), (24, 4)]);
     match saxpy.parameter_count() {
         Ok(count) => assert_eq!(count, 4),
         Err(error) => assert_eq!(error.function(), Some(Function::cuKernelGetParamCount)),

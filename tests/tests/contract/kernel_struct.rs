@@ -86,7 +86,7 @@ fn declared_kernels_are_loaded_and_run(driver: &TestDriver) -> TestResult {
             .launch(&stream, LaunchConfig::for_elements(4), (&mut out, 7, 4))
     }?;
     assert_eq!(out.to_vec()?, [7; 4]);
-    // SAFETY: as above.
+    // SAFETY: the kernel writes as many elements as its argument requires, which is the length of the buffer.
     unsafe {
         kernels
             .index

@@ -44,11 +44,12 @@ fn bits(values: &[f32]) -> Vec<u32> {
 /// Returns random numbers of both signs and many magnitudes.
 fn floats(seed: u32, count: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
-    let next = move || {
+    std::iter::repeat_with(move || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (f64::from(state) / f64::from(u32::MAX) - 0.5) as f32 * 200.0
-    };
-    std::iter::repeat_with(next).take(count).collect()
+    })
+    .take(count)
+    .collect()
 }
 
 /// Launches a kernel of a module with the given arguments.
@@ -65,11 +66,12 @@ use launch;
 /// Returns random integers of all magnitudes.
 fn integers(seed: u32, count: usize) -> Vec<u32> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
-    let next = move || {
+    std::iter::repeat_with(move || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state ^ state >> 15).wrapping_mul(0x2c1b_3c6d) ^ state >> 7
-    };
-    std::iter::repeat_with(next).take(count).collect()
+    })
+    .take(count)
+    .collect()
 }
 
 /// Asserts that two lists of numbers agree within a relative and an absolute error.
@@ -342,7 +344,7 @@ fn mandelbrot_equals_the_cpu_bit_for_bit() -> TestResult {
         // SAFETY: `mandelbrot` guards its indices with the width and the height, whose product is the buffer's length.
         unsafe { mandelbrot.launch(&stream, config, arguments) }?;
         let expected: Vec<_> = (0..width * height)
-            .map(|at| escape(at % width, at / width))
+            .map(|index| escape(index % width, index / width))
             .collect();
         assert!(
             expected.contains(&limit) && expected.contains(&2),

@@ -30,8 +30,8 @@ fn captured(test: &TestDriver, work: impl FnOnce(&Stream) -> Result<()>) -> Test
 /// A replay after everything that it touches was dropped does the work.
 #[driver_test]
 fn replay_works_after_its_operands_are_dropped(test: &TestDriver) -> TestResult {
-    let own = test.stream();
-    let mut result = buffer(&own, 0);
+    let origin = test.stream();
+    let mut result = buffer(&origin, 0);
     let mut executable = {
         let stream = test.stream();
         let x = buffer(&stream, 5);
@@ -62,9 +62,9 @@ fn replay_works_after_its_operands_are_dropped(test: &TestDriver) -> TestResult 
         })?
     };
     // Freed memory would be reused here.
-    let others: Vec<_> = (0..16).map(|value| buffer(&own, 100 + value)).collect();
+    let others: Vec<_> = (0..16).map(|value| buffer(&origin, 100 + value)).collect();
     for _ in 0..2 {
-        executable.launch(&own)?;
+        executable.launch(&origin)?;
         let expected: Vec<_> = [5; LEN / 2]
             .into_iter()
             .chain([9; LEN / 2 - 1])
@@ -139,9 +139,9 @@ fn graphs_sharing_memory_are_ordered() -> TestResult {
 
 #[driver_test]
 fn graph_that_contains_a_captured_one_has_its_memory(test: &TestDriver) -> TestResult {
-    let own = test.stream();
-    let mut x = buffer(&own, 1);
-    let mut y = buffer(&own, 0);
+    let origin = test.stream();
+    let mut x = buffer(&origin, 1);
+    let mut y = buffer(&origin, 0);
     let context = test.context();
     let inner = Graph::capture(&context, |scope| x.as_slice_mut().fill_on(scope, 4))?;
     let copied = Graph::capture(&context, |scope| {
@@ -152,8 +152,8 @@ fn graph_that_contains_a_captured_one_has_its_memory(test: &TestDriver) -> TestR
     outer.add_child(&[*filled], &copied?)?;
     let mut outer = outer.instantiate()?;
     drop((inner, x));
-    let others: Vec<_> = (0..8).map(|value| buffer(&own, 100 + value)).collect();
-    outer.launch(&own)?;
+    let others: Vec<_> = (0..8).map(|value| buffer(&origin, 100 + value)).collect();
+    outer.launch(&origin)?;
     assert_eq!(values(&y), [4; LEN]);
     others
         .iter()
@@ -165,19 +165,19 @@ fn graph_that_contains_a_captured_one_has_its_memory(test: &TestDriver) -> TestR
 /// The host views memory of a graph only while the graph cannot be launched.
 #[driver_test]
 fn host_view_excludes_graph_launches(test: &TestDriver) -> TestResult {
-    let own = test.stream();
-    let mut mapped = MappedBuffer::from_slice(&own, &[1_u32; LEN])?;
-    let mut unified = UnifiedBuffer::from_slice(&own, &[2_u32; LEN])?;
+    let origin = test.stream();
+    let mut mapped = MappedBuffer::from_slice(&origin, &[1_u32; LEN])?;
+    let mut unified = UnifiedBuffer::from_slice(&origin, &[2_u32; LEN])?;
     let mut reader = captured(test, |scope| {
         unified.as_slice_mut().copy_from_device_on(scope, &mapped)
     })?;
     assert_eq!(mapped.host_view()?[..], [1; LEN]);
-    reader.launch(&own)?;
+    reader.launch(&origin)?;
     {
         let view = unified.host_view()?;
         assert_eq!(*view, [1; LEN]);
         let error = reader
-            .launch(&own)
+            .launch(&origin)
             .expect_err("the host reads the memory that it writes");
         assert!(
             error.function().is_none() && error.to_string().contains("view"),
@@ -185,7 +185,7 @@ fn host_view_excludes_graph_launches(test: &TestDriver) -> TestResult {
         );
     }
     mapped.host_view_mut()?.fill(6);
-    reader.launch(&own)?;
+    reader.launch(&origin)?;
     assert_eq!(*unified.host_view()?, [6; LEN]);
     drop(reader);
     mapped.host_view_mut()?.fill(7);
@@ -195,10 +195,10 @@ fn host_view_excludes_graph_launches(test: &TestDriver) -> TestResult {
 
 #[driver_test]
 fn host_memory_outlives_its_owner_with_the_graph(test: &TestDriver) -> TestResult {
-    let own = test.stream();
-    let mut result = buffer(&own, 0);
-    let mapped = MappedBuffer::from_slice(&own, &[1_u32; LEN])?;
-    let unified = UnifiedBuffer::from_slice(&own, &[2_u32; LEN])?;
+    let origin = test.stream();
+    let mut result = buffer(&origin, 0);
+    let mapped = MappedBuffer::from_slice(&origin, &[1_u32; LEN])?;
+    let unified = UnifiedBuffer::from_slice(&origin, &[2_u32; LEN])?;
     let mut executable = captured(test, |scope| {
         result
             .slice_mut(..LEN / 2)?
@@ -208,7 +208,7 @@ fn host_memory_outlives_its_owner_with_the_graph(test: &TestDriver) -> TestResul
             .copy_from_device_on(scope, &unified.slice(LEN / 2..)?)
     })?;
     drop((mapped, unified));
-    executable.launch(&own)?;
+    executable.launch(&origin)?;
     let result = values(&result);
     assert_eq!(
         (&result[..LEN / 2], &result[LEN / 2..]),
@@ -220,18 +220,18 @@ fn host_memory_outlives_its_owner_with_the_graph(test: &TestDriver) -> TestResul
 /// Memory of a borrowed resource ends with its buffer and its graph is refused.
 #[driver_test]
 fn graph_is_refused_after_borrowed_memory_ends(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let limit = LimitedResource::new(StreamOrdered, 1 << 20);
-    let x = DeviceBuffer::from_slice_in(&own, &[3_u32; LEN], &limit)?;
-    let mut y = buffer(&own, 0);
+    let x = DeviceBuffer::from_slice_in(&origin, &[3_u32; LEN], &limit)?;
+    let mut y = buffer(&origin, 0);
     let mut copy = captured(test, |scope| {
         y.as_slice_mut().copy_from_device_on(scope, &x)
     })?;
-    copy.launch(&own)?;
+    copy.launch(&origin)?;
     assert_eq!(values(&y), [3; LEN]);
     drop(x);
     assert_eq!(limit.used(), 0);
-    let error = copy.launch(&own).expect_err("the memory is freed");
+    let error = copy.launch(&origin).expect_err("the memory is freed");
     assert!(
         error.function().is_none() && error.to_string().contains("borrowed"),
         "{error}"
@@ -242,8 +242,8 @@ fn graph_is_refused_after_borrowed_memory_ends(test: &TestDriver) -> TestResult 
 /// A leased buffer cannot become raw parts while the graph exists.
 #[driver_test]
 fn leased_buffer_refuses_into_raw_parts(test: &TestDriver) -> TestResult {
-    let own = test.stream();
-    let mut x = buffer(&own, 1);
+    let origin = test.stream();
+    let mut x = buffer(&origin, 1);
     let graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 4))?;
     let (x, error) = x
         .into_raw()
@@ -253,7 +253,7 @@ fn leased_buffer_refuses_into_raw_parts(test: &TestDriver) -> TestResult {
     drop(graph);
     let (pointer, resource) = x.into_raw()?;
     // SAFETY: the memory is that of the buffer, and no work uses it.
-    drop(unsafe { DeviceBuffer::<u32>::from_raw(&own, pointer, LEN, resource) }?);
+    drop(unsafe { DeviceBuffer::<u32>::from_raw(&origin, pointer, LEN, resource) }?);
     Ok(())
 }
 

@@ -179,7 +179,7 @@ fn dropped_code_stays_until_its_kernel_ran() -> TestResult {
             } else {
                 let module = Module::from_ptx(&context, kernels::FILL)?;
                 let kernel = module.kernel::<Fill>("fill")?;
-                // SAFETY: as above.
+                // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
                 unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }?;
                 Box::new((kernel, module))
             };

@@ -96,16 +96,16 @@ fn captured_memory_is_refused_after_the_capture() -> Result {
         let stream = test.stream();
         let mut output = DeviceBuffer::<u32>::zeroed(&stream, 16)?;
         for is_opaque in [true, false] {
-            let mut kept = None;
+            let mut retained = None;
             let graph = Graph::capture(stream.context(), |scope| {
                 let memory = if is_opaque {
                     LibraryMemory::opaque(scope)
                 } else {
                     LibraryMemory::allocate(scope, 256)?
                 };
-                operate(kept.insert(memory), scope, &mut output)
+                operate(retained.insert(memory), scope, &mut output)
             })?;
-            let mut memory = kept.ok_or("the closure was called")?;
+            let mut memory = retained.ok_or("the closure was called")?;
             assert!(operate(&mut memory, &stream, &mut output).is_err());
             drop(graph);
             assert!(operate(&mut memory, &stream, &mut output).is_err());

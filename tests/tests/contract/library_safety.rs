@@ -146,12 +146,12 @@ fn captured_plan_is_refused_after_the_capture() -> Result {
         let other = test.stream();
         let mut data = DeviceBuffer::<Complex32>::zeroed(&stream, 64)?;
         let mut more = DeviceBuffer::<Complex32>::zeroed(&stream, 64)?;
-        let mut kept = None;
+        let mut retained = None;
         let graph = Graph::capture(stream.context(), |scope| {
             let plan = Plan::<Complex32, Complex32>::new(&cufft(), scope, &Shape::new([64]))?;
-            kept.insert(plan).forward_in_place(&mut data)
+            retained.insert(plan).forward_in_place(&mut data)
         })?;
-        let mut plan = kept.ok_or("there is a plan")?;
+        let mut plan = retained.ok_or("there is a plan")?;
         let mut executable = graph.instantiate()?;
         expect_refused(plan.forward_in_place(&mut more), "capture")?;
         executable.launch(&other)?;
@@ -170,15 +170,15 @@ fn captured_blas_is_refused_after_the_capture() -> Result {
             let other = test.stream();
             let mut a = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
             let mut b = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
-            let mut kept = None;
+            let mut retained = None;
             let graph = Graph::capture(stream.context(), |scope| {
                 let mut blas = Blas::new(&cublas(), scope)?;
                 if !has_workspace {
                     blas.set_workspace(0)?;
                 }
-                kept.insert(blas).scal(2.0, &mut VectorMut::new(&mut a))
+                retained.insert(blas).scal(2.0, &mut VectorMut::new(&mut a))
             })?;
-            let mut blas = kept.ok_or("there is a handle")?;
+            let mut blas = retained.ok_or("there is a handle")?;
             let mut executable = graph.instantiate()?;
             executable.launch(&other)?;
             expect_refused(blas.scal(2.0, &mut VectorMut::new(&mut b)), "capture")?;

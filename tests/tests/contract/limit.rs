@@ -68,10 +68,10 @@ fn limit_that_can_only_be_read_is_not_set(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn every_limit_is_read_or_refused_by_name(test: &TestDriver) {
     let context = test.context();
-    let mut known = 0;
+    let mut count = 0;
     for limit in Limit::ALL {
         match context.limit(limit) {
-            Ok(_) => known += 1,
+            Ok(_) => count += 1,
             Err(error) => {
                 let refusals = [
                     CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT,
@@ -85,7 +85,7 @@ fn every_limit_is_read_or_refused_by_name(test: &TestDriver) {
             }
         }
     }
-    assert!(known >= 6, "the driver supports {known} limits only");
+    assert!(count >= 6, "the driver supports {count} limits only");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn sync_depth_exists_below_compute_capability_9() -> TestResult {
 
 #[test]
 fn sync_depth_is_refused_from_compute_capability_9_on() {
-    let refused = |test: &TestDriver| {
+    fn refused(test: &TestDriver) {
         let context = test.context();
         if context
             .device()
@@ -136,7 +136,8 @@ fn sync_depth_is_refused_from_compute_capability_9_on() {
                 "{error}"
             );
         }
-    };
+    }
+
     on_driver(refused);
     on_simulator(
         Config::new().with_device_model(DeviceModel::B200),

@@ -39,7 +39,7 @@ fn driver_with_a_telling_log(test: &TestDriver) -> TestResult<Driver> {
         );
         // SAFETY: the caller passes a buffer of 4 KiB, and a size that is valid for writes.
         unsafe { std::ptr::copy_nonoverlapping(log.as_ptr(), text.cast(), log.len()) };
-        // SAFETY: as above.
+        // SAFETY: the caller passes a buffer of 4 KiB, and a size that is valid for writes.
         unsafe { size.write(log.len()) };
         CUresult::CUDA_SUCCESS
     }

@@ -114,7 +114,7 @@ fn host_view_requires_an_attachment(test: &TestDriver, _: &Simulator) -> TestRes
     let stream = test.stream();
     let other = test.stream();
     let mut buffer = UnifiedBuffer::from_slice(&stream, &[3_u32; 4])?;
-    let refused = |buffer: &UnifiedBuffer<u32>| {
+    fn refused(buffer: &UnifiedBuffer<u32>) {
         let error = buffer
             .host_view()
             .map(drop)
@@ -126,7 +126,8 @@ fn host_view_requires_an_attachment(test: &TestDriver, _: &Simulator) -> TestRes
                 .all(|way| error.to_string().contains(way)),
             "{error}"
         );
-    };
+    }
+
     stream.synchronize()?;
     refused(&buffer);
     // SAFETY: no device accesses the buffer until it is attached to all streams.

@@ -217,12 +217,12 @@ fn pool_memory_outlives_its_streams_context(test: &TestDriver) -> TestResult {
 
     let stream = test.stream();
     let mut bytes = vec![0_u8; 1 << 16];
-    let place = bytes.as_mut_ptr().cast();
+    let output = bytes.as_mut_ptr().cast();
     // SAFETY: the memory is live and has these bytes, and so has the vector, which lives until the copy has ended.
     unsafe {
         call!(
             test.driver(),
-            cuMemcpyDtoHAsync_v2(place, pointer.as_raw(), 1 << 16, stream.as_raw())
+            cuMemcpyDtoHAsync_v2(output, pointer.as_raw(), 1 << 16, stream.as_raw())
         )
     }?;
     stream.synchronize()?;
@@ -299,20 +299,20 @@ fn shared_pool_memory_is_opened_elsewhere(owner: &TestDriver, _: &Simulator) -> 
         let name = PoolPointerHandle::from_bytes(name.to_bytes());
         let memory = imported.import_pointer(name)?;
         let mut bytes = [0_u8; 64];
-        let there = other.stream();
+        let peer_stream = other.stream();
         let to = bytes.as_mut_ptr().cast();
         // SAFETY: both sides have these bytes, and the stream is synchronized.
         unsafe {
             call!(
                 other.driver(),
-                cuMemcpyDtoHAsync_v2(to, memory.as_pointer().as_raw(), 64, there.as_raw())
+                cuMemcpyDtoHAsync_v2(to, memory.as_pointer().as_raw(), 64, peer_stream.as_raw())
             )
         }?;
-        there.synchronize()?;
+        peer_stream.synchronize()?;
         assert_eq!(bytes, [9; 64]);
         memory.close()?;
         let error = imported
-            .allocate(&there, 64, 64)
+            .allocate(&peer_stream, 64, 64)
             .expect_err("the pool belongs to another process");
         assert_eq!(error.code(), INVALID);
         // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.

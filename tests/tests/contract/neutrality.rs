@@ -43,11 +43,11 @@ fn operations_do_not_change_the_context_stack(test: &TestDriver) {
     with_each_stack(test, &context, |current, contexts| {
         for (name, operation) in operations::all() {
             let stack = ContextStack::push(test.driver(), contexts);
-            let made = operation(&mut fixture)
+            let outcome = operation(&mut fixture)
                 .unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
             stack.assert_unchanged_by(name);
             let stack = ContextStack::push(test.driver(), contexts);
-            drop(made);
+            drop(outcome);
             stack.assert_unchanged_by(name);
         }
     });
@@ -59,7 +59,7 @@ fn operations_do_not_change_the_context_stack(test: &TestDriver) {
 fn fallible_operations_keep_the_context_stack() {
     for (index, (name, operation)) in operations::solitary()
         .into_iter()
-        .flat_map(|it| [it; STACKS])
+        .flat_map(|entry| [entry; STACKS])
         .enumerate()
     {
         let newest = Config::new()

@@ -34,8 +34,8 @@ fn occupancy_shrinks_with_block_and_shared_memory(test: &TestDriver) -> TestResu
         let flags = OccupancyFlags::DISABLE_CACHING_OVERRIDE;
         let with_flags = fill.max_active_blocks_with_flags(&context, 128, 0, flags);
         assert_eq!(with_flags?, blocks(128, 0)?);
-        let left = fill.available_dynamic_shared_bytes(&context, 2, 128)?;
-        assert!(blocks(128, left)? >= 2, "{left}");
+        let available = fill.available_dynamic_shared_bytes(&context, 2, 128)?;
+        assert!(blocks(128, available)? >= 2, "{available}");
     }
     Ok(())
 }
@@ -75,8 +75,12 @@ fn suggested_shared_memory_may_depend_on_block(test: &TestDriver) -> TestResult 
         let size = size?;
         assert!((32..=192).contains(&size.block), "{size:?}");
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let panics = |_| std::panic::panic_any("this panic is part of the test");
-            fill.suggested_size_with(&context, panics, 0, OccupancyFlags::empty())
+            fill.suggested_size_with(
+                &context,
+                |_| std::panic::panic_any("this panic is part of the test"),
+                0,
+                OccupancyFlags::empty(),
+            )
         }));
         assert!(outcome.is_err(), "the panic propagates");
     }

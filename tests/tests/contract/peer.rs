@@ -92,7 +92,7 @@ fn single_device_topology_has_no_link(test: &TestDriver, _: &Simulator) -> TestR
 
 #[test]
 fn atomics_answer_for_each_operation_in_order() -> TestResult {
-    let check = |test: &TestDriver| {
+    fn check(test: &TestDriver) {
         let operations = [
             AtomicOperation::IntegerAdd,
             AtomicOperation::CompareAndSwap,
@@ -113,7 +113,8 @@ fn atomics_answer_for_each_operation_in_order() -> TestResult {
             .peer_atomics(&device, &operations)
             .expect_err("a device is not a peer of itself");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
-    };
+    }
+
     on_driver(check);
     on_peers(|_, first, second| -> TestResult {
         let operations = [AtomicOperation::IntegerAdd, AtomicOperation::Exchange];
@@ -128,12 +129,14 @@ fn atomics_answer_for_each_operation_in_order() -> TestResult {
 fn devices_from_different_drivers_are_no_peers(test: &TestDriver, _: &Simulator) -> TestResult {
     let other = Simulator::new(Config::new())?;
     let driver = other.driver::<curium_driver::Driver>()?;
-    let here = test.device();
-    let there = driver.device(0)?;
+    let first = test.device();
+    let second = driver.device(0)?;
     for error in [
-        here.can_access_peer(&there).map(drop),
-        here.peer_link(&there).map(drop),
-        here.peer_atomics(&there, &[AtomicOperation::And]).map(drop),
+        first.can_access_peer(&second).map(drop),
+        first.peer_link(&second).map(drop),
+        first
+            .peer_atomics(&second, &[AtomicOperation::And])
+            .map(drop),
     ] {
         let error = error.expect_err("handles of one driver are invalid in another");
         assert!(error.to_string().contains("different drivers"), "{error}");

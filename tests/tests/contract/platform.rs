@@ -61,7 +61,7 @@ fn models_differ_in_host_memory_sharing() {
         (DeviceModel::GB10, [true, true, true, false]),
     ] {
         on_simulator(config(model, Platform::Linux), |test, _| {
-            let found = [
+            let attributes = [
                 DeviceAttribute::INTEGRATED,
                 DeviceAttribute::CONCURRENT_MANAGED_ACCESS,
                 DeviceAttribute::PAGEABLE_MEMORY_ACCESS,
@@ -70,7 +70,7 @@ fn models_differ_in_host_memory_sharing() {
             .map(|attribute| has(test, attribute));
             let [integrated, concurrent, pageable, atomic] = expected;
             assert_eq!(
-                found,
+                attributes,
                 [
                     integrated,
                     concurrent,

@@ -271,13 +271,17 @@ fn externally_released_handles_are_reported() -> TestResult {
                 // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
                 // a driver that validates handles.
                 unsafe { call!(driver, cuMemFree_v2(buffer.as_pointer().as_raw())) }?;
-                // SAFETY: as above.
+                // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+                // a driver that validates handles.
                 unsafe { call!(driver, cuEventDestroy_v2(event.as_raw())) }?;
-                // SAFETY: as above.
+                // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+                // a driver that validates handles.
                 unsafe { call!(driver, cuLibraryUnload(library.as_raw())) }?;
-                // SAFETY: as above.
+                // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+                // a driver that validates handles.
                 unsafe { call!(driver, cuMemFreeHost(pinned.as_ptr().cast_mut().cast())) }?;
-                // SAFETY: as above.
+                // SAFETY: the handle is live; the destruction without its owner's knowledge is the subject of the test, on
+                // a driver that validates handles.
                 unsafe { call!(driver, cuStreamDestroy_v2(stream.as_raw())) }?;
                 stream.synchronize().expect_err("the stream is gone");
                 event.record(&stream).expect_err("the event is gone");

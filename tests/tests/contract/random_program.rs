@@ -14,7 +14,7 @@ use curium_memory::{
     PinnedBuffer,
 };
 use curium_sim::{Config, Simulator};
-use curium_tests::{TestDriver, kernels, on_driver, on_simulator, stream_work};
+use curium_tests::{TestDriver, TestResult, kernels, on_driver, on_simulator, stream_work};
 
 use self::graphs::Graphs;
 use self::memory::Memory;
@@ -80,93 +80,99 @@ struct Piece {
 }
 
 impl<'a> World<'a> {
-    fn new(test: &'a TestDriver) -> Self {
+    fn new(test: &'a TestDriver) -> TestResult<Self> {
         let streams = (0..3).map(|_| test.stream()).collect();
         // Small segments, so that the cache grows and coalesces.
         let options = CachingOptions::new()
             .with_cache(true)
             .with_segment_bytes(2 << 20);
-        let cache = CachingResource::with_options(&test.context(), &options)
-            .expect("a resource can be created");
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
-        let kernel = library.kernel("fill").expect("the kernel is there");
+        let cache = CachingResource::with_options(&test.context(), &options)?;
+        let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+        let kernel = library.kernel("fill")?;
         // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
         let fill = unsafe { kernel.declare_safe() };
-        let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
-        let kernel = library.kernel("read_at").expect("the kernel is there");
+        let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
+        let kernel = library.kernel("read_at")?;
         // SAFETY: the kernel copies the element at the index, which all allocations here have, to the first element of
         // the other argument.
         let read = unsafe { kernel.declare_safe() };
-        Self {
+        Ok(Self {
             test,
             streams,
             cache,
             fill,
             read,
-        }
+        })
     }
 
     /// Runs programs with these seeds, and asserts that the simulator reported nothing.
-    fn run(&self, seeds: Range<u64>) -> usize {
-        let kinds = seeds.clone().map(|seed| run(self, seed)).sum();
+    fn run(&self, seeds: Range<u64>) -> TestResult<usize> {
+        let mut launches = 0;
+        for seed in seeds.clone() {
+            launches += run(self, seed)?;
+        }
         let faults = self
             .test
             .simulator()
             .map(Simulator::reports)
             .unwrap_or_default();
         assert!(faults.is_empty(), "programs {seeds:?}: {faults:?}");
-        kinds
+        Ok(launches)
     }
 }
 
 impl<'a> Program<'a> {
-    fn new(world: &'a World<'a>, seed: u64) -> Self {
+    fn new(world: &'a World<'a>, seed: u64) -> TestResult<Self> {
         let mut dice = Dice(fastrand::Rng::with_seed(seed));
         let stream = &world.streams[dice.below(world.streams.len())];
         let model = dice.values(LEN);
-        let array = Array::from_slice(stream, &model, ArrayShape::new_1d(LEN), ArrayFlags::empty());
-        let array = (array.expect("memory suffices"), model);
+        let array =
+            Array::from_slice(stream, &model, ArrayShape::new_1d(LEN), ArrayFlags::empty())?;
         let mut program = Self {
             dice,
             world,
             pieces: Vec::new(),
             pending: Vec::new(),
-            array,
+            array: (array, model),
             graphs: Graphs::default(),
             made: 0,
         };
-        (0..4).for_each(|_| {
-            let piece = program.piece();
+        for _ in 0..4 {
+            let piece = program.piece()?;
             program.pieces.push(piece);
-        });
-        program
+        }
+        Ok(program)
     }
 
     fn stream(&mut self) -> Stream {
         self.world.streams[self.dice.below(self.world.streams.len())].clone()
     }
 
-    fn piece(&mut self) -> Piece {
+    fn piece(&mut self) -> TestResult<Piece> {
         let stream = self.stream();
         let model = self.dice.values(LEN);
-        let memory = Memory::new(&mut self.dice, &self.world.cache, &stream, &model);
+        let memory = Memory::new(&mut self.dice, &self.world.cache, &stream, &model)?;
         self.made += 1;
-        Piece {
+        Ok(Piece {
             number: self.made,
             memory,
             model,
-        }
+        })
     }
 
     /// Removes one allocation from the list, passes it to `operation` together with the others, and puts it back.
-    fn with_piece(&mut self, operation: impl FnOnce(&mut Self, &mut Memory, &mut Vec<u32>)) {
-        let at = self.dice.below(self.pieces.len());
-        let mut piece = self.pieces.swap_remove(at);
-        operation(self, &mut piece.memory, &mut piece.model);
+    fn with_piece(
+        &mut self,
+        operation: impl FnOnce(&mut Self, &mut Memory, &mut Vec<u32>) -> TestResult,
+    ) -> TestResult {
+        let index = self.dice.below(self.pieces.len());
+        let mut piece = self.pieces.swap_remove(index);
+        operation(self, &mut piece.memory, &mut piece.model)?;
         self.pieces.push(piece);
+        Ok(())
     }
 
-    fn step(&mut self) {
+    fn step(&mut self) -> TestResult {
         match self.dice.below(26) {
             0 => self.replace(),
             1 | 2 => self.fill(),
@@ -186,7 +192,10 @@ impl<'a> Program<'a> {
             18 => self.read(),
             19 => self.store(),
             20 => self.load(),
-            21 => self.graphs.end(self.dice.next() as usize),
+            21 => {
+                self.graphs.end(self.dice.next() as usize);
+                Ok(())
+            }
             22 => self.download(),
             23 => self.upload_slice(),
             24 => self.settle(),
@@ -194,14 +203,15 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn replace(&mut self) {
-        let piece = self.piece();
-        let at = self.dice.below(self.pieces.len());
-        let before = std::mem::replace(&mut self.pieces[at], piece);
+    fn replace(&mut self) -> TestResult {
+        let piece = self.piece()?;
+        let index = self.dice.below(self.pieces.len());
+        let before = std::mem::replace(&mut self.pieces[index], piece);
         self.graphs.keep(before.number, &before.model);
+        Ok(())
     }
 
-    fn fill(&mut self) {
+    fn fill(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let range = this.dice.range();
@@ -209,17 +219,17 @@ impl<'a> Program<'a> {
             memory
                 .view_mut()
                 .slice(range.clone())
-                .and_then(|mut part| part.fill_on(&stream, value))
-                .expect("it fits");
+                .and_then(|mut part| part.fill_on(&stream, value))?;
             model[range].fill(value);
-        });
+            Ok(())
+        })
     }
 
-    fn host(&mut self) {
+    fn host(&mut self) -> TestResult {
         // Graphs may be launched at any time, and change the memory that the host views.
         let is_used = |piece: &Piece| self.graphs.use_piece(piece.number);
         let Some(at) = self.pieces.iter().position(|piece| !is_used(piece)) else {
-            return;
+            return Ok(());
         };
         let offset = self.dice.below(LEN);
         let value = self.dice.next() as u32;
@@ -227,29 +237,28 @@ impl<'a> Program<'a> {
         let only_reads = self.dice.below(2) == 0;
         let Piece { memory, model, .. } = &mut self.pieces[at];
         if only_reads {
-            assert!(memory.seen().is_none_or(|seen| *seen == *model.as_slice()));
-        } else if let Some(mut host) = memory.host() {
+            assert!(memory.seen()?.is_none_or(|seen| *seen == *model.as_slice()));
+        } else if let Some(mut host) = memory.host()? {
             assert_eq!(*host, **model);
             host[offset] = value;
             model[offset] = value;
         }
         if let Memory::Unified(buffer) = memory {
-            buffer
-                .prefetch(&stream, .., MemoryLocation::Host)
-                .expect("it can be prefetched");
+            buffer.prefetch(&stream, .., MemoryLocation::Host)?;
         }
         self.pieces.rotate_left(1);
+        Ok(())
     }
 
     /// Two threads write disjoint parts of one allocation on two streams.
-    fn threads(&mut self) {
+    fn threads(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let one = this.stream();
             let other = this.stream();
             let middle = this.dice.below(LEN + 1);
             let first = this.dice.next() as u32;
             let second = this.dice.next() as u32;
-            let (mut low, mut high) = memory.view_mut().split_at(middle).expect("it fits");
+            let (mut low, mut high) = memory.view_mut().split_at(middle)?;
             std::thread::scope(|scope| {
                 scope.spawn(|| low.fill_on(&one, first).expect("the part can be filled"));
                 scope.spawn(|| {
@@ -259,23 +268,25 @@ impl<'a> Program<'a> {
             });
             model[..middle].fill(first);
             model[middle..].fill(second);
-        });
+            Ok(())
+        })
     }
 
     /// Fills or copies buffers like a launch.
-    fn kernel_like(&mut self) {
+    fn kernel_like(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let value = this.dice.next() as u32;
             if let Memory::Pooled(buffer) = memory {
-                stream_work::fill(&stream, buffer, value).expect("the buffer can be filled");
+                stream_work::fill(&stream, buffer, value)?;
                 model.fill(value);
             }
-        });
+            Ok(())
+        })
     }
 
     /// Launches a kernel on a buffer, or on a part of any memory.
-    fn kernel(&mut self) {
+    fn kernel(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let value = this.dice.next() as u32;
@@ -299,22 +310,23 @@ impl<'a> Program<'a> {
                     fill.launch(&stream, config, (buffer, value, LEN as u32)),
                     0..LEN,
                 ),
-                _ if range.is_empty() => return,
+                _ if range.is_empty() => return Ok(()),
                 _ => {
-                    let mut part = memory.view_mut().slice(range.clone()).expect("it fits");
+                    let mut part = memory.view_mut().slice(range.clone())?;
                     (
                         fill.launch(&stream, config, (&mut part, value, range.len() as u32)),
                         range,
                     )
                 }
             };
-            launched.expect("the kernel can be launched");
+            launched?;
             model[range].fill(value);
-        });
+            Ok(())
+        })
     }
 
     /// Launches a kernel that reads an element of one allocation and writes one of another.
-    fn read(&mut self) {
+    fn read(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let from = this.dice.below(LEN);
@@ -324,95 +336,103 @@ impl<'a> Program<'a> {
                 model: source_model,
                 ..
             } = &this.pieces[this.dice.below(this.pieces.len())];
-            let mut place = memory.view_mut().slice(to..=to).expect("it fits");
-            let arguments = (source.view(), from as u64, &mut place);
+            let mut element = memory.view_mut().slice(to..=to)?;
+            let arguments = (source.view(), from as u64, &mut element);
             this.world
                 .read
-                .launch(&stream, LaunchConfig::new(1, 1), arguments)
-                .expect("it can be launched");
+                .launch(&stream, LaunchConfig::new(1, 1), arguments)?;
             model[to] = source_model[from];
-        });
+            Ok(())
+        })
     }
 
-    fn breathe(&mut self) {
-        let at = self.dice.below(self.pieces.len());
+    fn breathe(&mut self) -> TestResult {
+        let index = self.dice.below(self.pieces.len());
         let count = self.dice.below(100);
         let values = self.dice.values(count);
         // Memory that a graph uses does not shrink.
-        if !self.graphs.use_piece(self.pieces[at].number) {
-            self.pieces[at].memory.breathe(&values);
+        if !self.graphs.use_piece(self.pieces[index].number) {
+            self.pieces[index].memory.breathe(&values)?;
         }
+        Ok(())
     }
 
     /// Captures a copy of a part of one allocation to another, optionally followed by a fill. Both may be dropped
     /// before the graph.
-    fn capture(&mut self) {
+    fn capture(&mut self) -> TestResult {
         let range = self.dice.range();
         let context = self.world.test.context();
         let then = (self.dice.below(2) == 0).then(|| self.dice.next() as u32);
         let mut target = self.pieces.swap_remove(self.dice.below(self.pieces.len()));
-        let at = self.dice.below(self.pieces.len());
+        let index = self.dice.below(self.pieces.len());
         if !range.is_empty() {
             self.graphs
-                .capture(&context, &mut self.pieces[at], &mut target, (range, then));
+                .capture(&context, &mut self.pieces[index], &mut target, range, then)?;
         }
         self.pieces.push(target);
+        Ok(())
     }
 
-    fn launch(&mut self) {
+    fn launch(&mut self) -> TestResult {
         let which = self.dice.next() as usize;
         let stream = self.stream();
-        self.graphs.launch(which, &stream, &mut self.pieces);
+        self.graphs.launch(which, &stream, &mut self.pieces)?;
+        Ok(())
     }
 
-    fn check_one(&mut self) {
+    fn check_one(&mut self) -> TestResult {
         let range = self.dice.range();
         let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
-        let part = memory.view().slice(range.clone()).expect("it fits");
-        assert_eq!(
-            part.as_device_slice().to_vec().expect("the work ends"),
-            model[range]
-        );
+        let part = memory.view().slice(range.clone())?;
+        assert_eq!(part.as_device_slice().to_vec()?, model[range]);
+        Ok(())
     }
 
-    fn check(&self, seed: u64) {
+    fn check(&self, seed: u64) -> TestResult {
         for (index, Piece { memory, model, .. }) in self.pieces.iter().enumerate() {
             assert_eq!(
-                &memory.view().to_vec().expect("the work ends"),
+                &memory.view().to_vec()?,
                 model,
                 "piece {index} of program {seed}"
             );
         }
         let (array, model) = &self.array;
-        assert_eq!(
-            &array.to_vec().expect("the work ends"),
-            model,
-            "the array of program {seed}"
-        );
+        assert_eq!(&array.to_vec()?, model, "the array of program {seed}");
+        Ok(())
     }
 }
 
 /// Runs the program of a seed, and returns its number of graph launches.
-fn run(world: &World<'_>, seed: u64) -> usize {
-    let mut program = Program::new(world, seed);
-    (0..STEPS).for_each(|_| program.step());
-    program.settle();
-    program.check(seed);
-    program.graphs.launches()
+fn run(world: &World<'_>, seed: u64) -> TestResult<usize> {
+    let mut program = Program::new(world, seed)?;
+    for _ in 0..STEPS {
+        program.step()?;
+    }
+    program.settle()?;
+    program.check(seed)?;
+    Ok(program.graphs.launches())
 }
 
 #[test]
 #[expect(clippy::print_stdout, reason = "the test reports its coverage")]
-fn random_programs_match_the_model_and_leak_nothing() {
+fn random_programs_match_the_model_and_leak_nothing() -> TestResult {
     let mut launches = 0;
-    on_driver(|test| launches += World::new(test).run(0..PROGRAMS / 4));
+    on_driver(|test| -> TestResult {
+        launches += World::new(test)?.run(0..PROGRAMS / 4)?;
+        Ok(())
+    })?;
     // Simulators with a stream schedule derived from the seed.
     const EACH: u64 = 50;
     for seed in (PROGRAMS / 4..PROGRAMS).step_by(EACH as usize) {
-        on_simulator(Config::new().with_seed(seed).with_workers(1), |test, _| {
-            launches += World::new(test).run(seed..seed + EACH);
-        });
+        on_simulator(
+            Config::new().with_seed(seed).with_workers(1),
+            |test, _| -> TestResult {
+                launches += World::new(test)?.run(seed..seed + EACH)?;
+                Ok(())
+            },
+        )?;
     }
     println!("{PROGRAMS} programs of {STEPS} steps, {launches} launches of graphs");
     assert!(launches > 0, "no program launched a graph");
+    Ok(())
 }

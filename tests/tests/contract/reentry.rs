@@ -225,16 +225,16 @@ fn staged_copy_runs_no_other_pool_job(test: &TestDriver) -> TestResult {
 /// Makes an observer perform a staged copy to one of two leased buffers while the other is accessed and a launch waits
 /// for that access.
 fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
-    let own = test.stream();
+    let origin = test.stream();
     let launching = test.stream();
     let options = StagingOptions::new()
         .with_threads(4)
         .with_buffer_bytes(1 << 18)
         .with_threshold(1 << 18);
-    Staging::set_options(own.context(), options).expect("the options are valid");
+    Staging::set_options(origin.context(), options).expect("the options are valid");
     let source = vec![3_u32; 1 << 19];
-    let [mut first, mut second] =
-        [(); 2].map(|()| DeviceBuffer::<u32>::zeroed(&own, source.len()).expect("memory suffices"));
+    let [mut first, mut second] = [(); 2]
+        .map(|()| DeviceBuffer::<u32>::zeroed(&origin, source.len()).expect("memory suffices"));
     let graph = Graph::capture(&test.context(), |scope| {
         first.as_slice_mut().fill_on(scope, 7)?;
         second.as_slice_mut().fill_on(scope, 7)
@@ -273,7 +273,7 @@ fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
         let guard = observe_calls(During::call_of(Function::cuMemsetD32Async, action));
         accessed
             .as_slice_mut()
-            .fill_on(&own, 5)
+            .fill_on(&origin, 5)
             .expect("the owner may write");
         drop(guard);
     });

@@ -49,13 +49,13 @@ fn drop_while_failing<T>(
     let driver = simulator
         .driver::<Driver>()
         .expect("the simulator initializes");
-    let made = make(&driver).expect("the handle can be created");
+    let outcome = make(&driver).expect("the handle can be created");
     simulator.inject(
         Fault::on(function)
             .always()
             .returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
     );
-    reported(function, || drop(made))
+    reported(function, || drop(outcome))
 }
 
 #[test]
@@ -95,9 +95,7 @@ fn failed_drop_names_handle_and_device() {
     }
     let context = |driver: &Driver| driver.device(1)?.primary_context();
     let stream = |driver: &Driver| context(driver)?.stream();
-    let library = |driver: &Driver| Library::from_ptx(driver, kernels::FILL);
     let graph = |driver: &Driver| Graph::new(&context(driver)?);
-    let created = |driver: &Driver| driver.device(1)?.create_context(ContextOptions::new());
     let on_device = [
         (
             "context 0x",
@@ -105,7 +103,9 @@ fn failed_drop_names_handle_and_device() {
         ),
         (
             "context 0x",
-            drop_while_failing(Function::cuCtxDestroy_v2, created),
+            drop_while_failing(Function::cuCtxDestroy_v2, |driver: &Driver| {
+                driver.device(1)?.create_context(ContextOptions::new())
+            }),
         ),
         (
             "stream 0x",
@@ -160,7 +160,9 @@ fn failed_drop_names_handle_and_device() {
             "{report:?}"
         );
     }
-    let report = drop_while_failing(Function::cuLibraryUnload, library);
+    let report = drop_while_failing(Function::cuLibraryUnload, |driver: &Driver| {
+        Library::from_ptx(driver, kernels::FILL)
+    });
     assert!(
         report.len() == 1 && report[0].contains("(library 0x"),
         "{report:?}"
@@ -321,10 +323,10 @@ fn handles_dropped_in_any_order_leave_nothing() {
                 Box::new(event),
                 Box::new(buffer),
             ];
-            let mut rest = order;
+            let mut remainder = order;
             for remaining in (1..=4).rev() {
-                drop(handles.remove(rest % remaining));
-                rest /= remaining;
+                drop(handles.remove(remainder % remaining));
+                remainder /= remaining;
             }
         });
     }

@@ -44,12 +44,12 @@ fn write_and_read(stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
     unsafe { call!(driver, cuMemsetD8Async(address, 0xA5, bytes, raw)) }
         .expect("the memory can be written");
     let mut last = 0_u8;
-    let place = (&raw mut last).cast();
+    let output = (&raw mut last).cast();
     // SAFETY: the memory has a last byte, `last` is valid for writes, and the stream is synchronized.
     unsafe {
         call!(
             driver,
-            cuMemcpyDtoHAsync_v2(place, address + bytes as u64 - 1, 1, raw)
+            cuMemcpyDtoHAsync_v2(output, address + bytes as u64 - 1, 1, raw)
         )
     }
     .expect("the memory can be read");

@@ -104,7 +104,7 @@ fn tracking_records_the_call_site(test: &TestDriver) -> TestResult {
     // Through other adaptors and pointers too.
     let resource = Arc::new(Statistics::new(LeakTracker::new(StreamOrdered)));
     let stream = test.stream();
-    let line = Location::caller().line() + 2;
+    let line = Location::caller().line() + 1;
     let pointer = resource.allocate(&stream, 100, 256)?;
     let live = resource.inner().live();
     assert_eq!(live.len(), 1);
@@ -227,7 +227,7 @@ fn callback_decides_about_retries(test: &TestDriver, simulator: &Simulator) -> T
 fn recording_keeps_the_last_events(test: &TestDriver, simulator: &Simulator) -> TestResult {
     let resource = AllocationRecorder::ring(StreamOrdered, 4);
     let stream = test.stream();
-    let line = line!() + 2;
+    let line = line!() + 1;
     let pointer = resource.allocate(&stream, 100, 256)?;
     free(&resource, &stream, pointer, 100);
     simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
@@ -296,7 +296,7 @@ fn recorded_log_is_replayed_on_another_resource(test: &TestDriver) -> TestResult
     let stream = test.stream();
     let other = test.stream();
     let resource = AllocationRecorder::to_writer(StreamOrdered, paper.clone());
-    let kept = resource.allocate(&stream, 5000, 256)?;
+    let retained = resource.allocate(&stream, 5000, 256)?;
     for bytes in 1..20 {
         let pointer = resource.allocate(&other, bytes * 100, 256)?;
         free(&resource, &other, pointer, bytes * 100);
@@ -321,7 +321,7 @@ fn recorded_log_is_replayed_on_another_resource(test: &TestDriver) -> TestResult
         (6900, 6900)
     );
     assert_eq!((target.counts().allocations, target.counts().live), (20, 0));
-    free(&resource, &stream, kept, 5000);
+    free(&resource, &stream, retained, 5000);
     Ok(())
 }
 
@@ -374,7 +374,7 @@ fn log_that_cannot_be_written_harms_no_allocation(test: &TestDriver) -> TestResu
 
 /// Buffers are tracked and recorded with the line that creates them.
 #[driver_test]
-fn buffers_are_tracked_by_their_line(test: &TestDriver) {
+fn buffers_are_tracked_by_their_line(test: &TestDriver) -> TestResult {
     let resource = AllocationRecorder::ring(
         LeakTracker::new(Reclaiming::new(LimitedResource::new(
             StreamOrdered,
@@ -386,17 +386,18 @@ fn buffers_are_tracked_by_their_line(test: &TestDriver) {
     let stream = &test.stream();
     macro_rules! assert_site {
         ($buffer:expr) => {{
-            let (buffer, here) = ($buffer.expect("memory suffices"), (file!(), line!()));
+            let buffer = $buffer?;
+            let location = (file!(), line!());
             let site = resource
                 .inner()
                 .live()
                 .pop()
-                .expect("a buffer is live")
+                .ok_or("no buffer is live")?
                 .site;
-            assert_eq!((site.file(), site.line()), here);
-            let event = resource.events().pop().expect("an allocation is recorded");
-            let site = event.site.expect("it is recorded with its line");
-            assert_eq!((&*site.file, site.line), here);
+            assert_eq!((site.file(), site.line()), location);
+            let event = resource.events().pop().ok_or("no allocation is recorded")?;
+            let site = event.site.ok_or("no line is recorded")?;
+            assert_eq!((&*site.file, site.line), location);
             drop(buffer);
         }};
     }
@@ -406,6 +407,7 @@ fn buffers_are_tracked_by_their_line(test: &TestDriver) {
     assert_site!(DeviceBuffer::from_slice_in(stream, &[7_u32; 4], resource));
     assert_site!(DeviceBuffer::<u32, _>::maybe_uninit_in(stream, 4, resource));
     assert_site!(DeviceBox::new_in(stream, 7_u32, resource));
+    Ok(())
 }
 
 /// A writer that runs a callback before it fails.

@@ -230,7 +230,7 @@ fn failures_are_error_codes_in_c(test: &TestDriver) -> TestResult {
         )
     };
     assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE);
-    // SAFETY: as above.
+    // SAFETY: a default stream and a null output pointer are rejected before any access.
     let code = unsafe {
         function(
             table.context,

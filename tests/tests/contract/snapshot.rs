@@ -379,9 +379,9 @@ fn snapshot_is_readable_by_the_viewer_and_by_python(test: &TestDriver) -> TestRe
         .last()
         .map(|event| (event.kind, event.address));
     assert_eq!(fail, Some((EventKind::Fail, left as u64)));
-    let known = resource.inner().live();
+    let live_blocks = resource.inner().live();
     let snapshot = Snapshot::new(0, resource.events())
-        .with_live(&known)
+        .with_live(&live_blocks)
         .with_segments(resource.inner().inner());
     let pickle = snapshot.to_pickle();
     let read = Unpickler::read(&pickle);
@@ -491,19 +491,19 @@ fn snapshot_records_segment_events(test: &TestDriver) -> TestResult {
 fn snapshot_derives_segments_from_blocks(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let resource = AllocationRecorder::ring(curium_memory::StreamOrdered, 1000);
-    let kept: Vec<_> = (1..5)
+    let live: Vec<_> = (1..5)
         .map(|index| {
             resource
                 .allocate(&stream, 777 * index, 256)
                 .expect("memory")
         })
         .collect();
-    free(&resource, &stream, kept[1], 1554);
+    free(&resource, &stream, live[1], 1554);
     let pickle = Snapshot::new(3, resource.events()).to_pickle();
     check(&Unpickler::read(&pickle), 3)?;
     python(&pickle);
     for index in [0, 2, 3] {
-        free(&resource, &stream, kept[index], 777 * (index + 1));
+        free(&resource, &stream, live[index], 777 * (index + 1));
     }
     check(
         &Unpickler::read(&Snapshot::new(0, resource.events()).to_pickle()),

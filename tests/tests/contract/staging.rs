@@ -106,8 +106,10 @@ fn staged_copy_does_not_affect_other_captures(test: &TestDriver) -> TestResult {
     let graph = Graph::capture(&context, |scope| {
         target.as_slice_mut().fill_on(scope, 5)?;
         let copied = thread::scope(|threads| {
-            let copy = || DeviceBuffer::from_slice(&context.stream()?, &source)?.to_vec();
-            threads.spawn(copy).join().expect("the thread ends")
+            threads
+                .spawn(|| DeviceBuffer::from_slice(&context.stream()?, &source)?.to_vec())
+                .join()
+                .expect("the thread ends")
         });
         assert!(copied.expect("the copies are not part of the capture") == source);
         Ok(())

@@ -38,7 +38,7 @@ fn values_are_written_in_stream_order(test: &TestDriver) -> TestResult {
     let first = address(&buffer);
     // SAFETY: both addresses are aligned and in the buffer, which lives on this stream.
     unsafe { stream.write_value_u64(first, 1 << 40) }?;
-    // SAFETY: as above.
+    // SAFETY: both addresses are aligned and in the buffer, which lives on this stream.
     unsafe { stream.write_value_u32(first.wrapping_add(1).cast(), 7) }?;
     stream.synchronize()?;
     assert_eq!(*buffer, [1 << 40, 7]);
@@ -178,7 +178,7 @@ pub(crate) mod operations {
         }),
         ("Stream::wait_value_u64", |fixture| {
             let address = fixture.value_address().cast();
-            // SAFETY: as above.
+            // SAFETY: the address is that of the pinned values, which outlive the work.
             made(unsafe {
                 fixture
                     .stream

@@ -36,7 +36,7 @@ fn default_streams_work_and_are_not_destroyed(test: &TestDriver) -> TestResult {
     let context = test.context();
     // SAFETY: the context is current while the stream and its buffer exist, and both stay on this thread.
     use_default(test, || unsafe { Stream::legacy_default(&context) })?;
-    // SAFETY: as above.
+    // SAFETY: the context is current while the stream and its buffer exist, and both stay on this thread.
     use_default(test, || unsafe { Stream::per_thread_default(&context) })?;
     Ok(())
 }

@@ -374,8 +374,8 @@ fn tensor_tile_is_copied_by_tensor_maps(test: &TestDriver) -> TestResult {
     let kernel = library.kernel::<(TensorRead, TensorWrite)>("copy_part")?;
     // SAFETY: the kernel reads through one map and writes through the other, both of which keep their memory alive.
     unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&read, &mut write)) }?;
-    let found = to.to_vec()?;
-    for (at, word) in found.iter().enumerate() {
+    let actual = to.to_vec()?;
+    for (at, word) in actual.iter().enumerate() {
         let row = at / 16;
         let column = at % 16;
         let is_part = (2..6).contains(&row) && column >= 8;

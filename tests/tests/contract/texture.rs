@@ -198,7 +198,7 @@ fn surface_write_waits_for_earlier_accesses(test: &TestDriver) -> TestResult {
         // SAFETY: as for the texture.
         let _: SurfaceObject =
             unsafe { (&mut &surface).bind(&mut guard(stream)) }.expect("the surface can be used");
-        // SAFETY: as above.
+        // SAFETY: as for the texture.
         unsafe { Argument::<SurfaceObject>::launched(&mut &surface, &mut guard(stream)) };
     };
     let waits_for =
@@ -275,7 +275,7 @@ fn textures_are_valid_in_their_context_only(test: &TestDriver) -> TestResult {
         // SAFETY: nothing is launched with the value.
         let texture =
             unsafe { Argument::<TextureObject>::bind(&mut &texture, &mut guard(stream)) }.map(drop);
-        // SAFETY: as above.
+        // SAFETY: nothing is launched with the value.
         let surface =
             unsafe { Argument::<SurfaceObject>::bind(&mut &surface, &mut guard(stream)) }.map(drop);
         [(texture, "texture"), (surface, "surface")]

@@ -35,10 +35,10 @@ impl Model {
             .and_then(|library| library.kernel("matmul"));
         let saxpy = Library::from_ptx(test.driver(), kernels::SAXPY)
             .and_then(|library| library.kernel("saxpy"));
-        let at = |row: u32, column: u32| ((row * 7 + column * 3) % 11) as f32 / 11.0 - 0.5;
-        let elements = |at: &dyn Fn(u32, u32) -> f32| {
+        let weight = |row: u32, column: u32| ((row * 7 + column * 3) % 11) as f32 / 11.0 - 0.5;
+        let elements = |weight: &dyn Fn(u32, u32) -> f32| {
             let values: Vec<_> = (0..ELEMENTS)
-                .map(|index| at(index / SIDE, index % SIDE))
+                .map(|index| weight(index / SIDE, index % SIDE))
                 .collect();
             DeviceBuffer::from_slice(stream, &values).expect("memory suffices")
         };
@@ -47,8 +47,8 @@ impl Model {
             matmul: unsafe { matmul.expect("the kernel is there").declare_safe() },
             // SAFETY: the kernel compares its index with the length, which is that of the buffers here.
             saxpy: unsafe { saxpy.expect("the kernel is there").declare_safe() },
-            inputs: elements(&at),
-            transposed: elements(&|row, column| at(column, row)),
+            inputs: elements(&weight),
+            transposed: elements(&|row, column| weight(column, row)),
             targets: elements(&|row, column| f32::from(row == column)),
             weights: elements(&|_, _| 0.0),
             errors: elements(&|_, _| 0.0),

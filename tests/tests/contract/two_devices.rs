@@ -307,7 +307,7 @@ fn host_and_managed_memory_are_used_by_both(
     let config = LaunchConfig::for_elements(LEN as u32);
     // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe { fill.launch(there, config, (&mut mapped, 4, LEN as u32)) }?;
-    // SAFETY: as above.
+    // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe { fill.launch(there, config, (&mut unified, 5, LEN as u32)) }?;
     assert_eq!(mapped.host_view()?[..], [4; LEN]);
     assert_eq!(unified.host_view()?[..], [5; LEN]);

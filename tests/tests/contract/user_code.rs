@@ -167,16 +167,16 @@ impl Outliving {
 /// A thread that holds an access guard of a capture cannot wait for itself at the end of the capture.
 #[driver_test]
 fn guard_that_outlives_a_capture_closure_is_an_error(test: &TestDriver) -> TestResult {
-    let mut kept = None;
+    let mut retained = None;
     let captured = Graph::capture(&test.context(), |scope| -> Result<()> {
         let stream = Outliving::new(scope);
-        kept = Some((AccessGuard::new(stream.0)?, stream));
+        retained = Some((AccessGuard::new(stream.0)?, stream));
         Ok(())
     });
     let error = captured.map(drop).expect_err("the guard is alive");
     assert!(error.to_string().contains("AccessGuard"), "{error}");
 
-    let (mut guard, stream) = kept.ok_or("the closure ran")?;
+    let (mut guard, stream) = retained.ok_or("the closure ran")?;
     let accesses = Accesses::leasable(&test.stream());
     let error = accesses
         .before_write(&mut guard)
@@ -195,12 +195,12 @@ fn guard_that_outlives_a_capture_closure_is_an_error(test: &TestDriver) -> TestR
 #[driver_test]
 fn forgotten_guard_does_not_hang_its_own_thread(test: &TestDriver) -> TestResult {
     for panics in [false, true] {
-        let mut kept = None;
+        let mut retained = None;
         let captured = catch_unwind(AssertUnwindSafe(|| {
             Graph::capture(&test.context(), |scope| -> Result<()> {
                 let stream = Outliving::new(scope);
                 std::mem::forget(AccessGuard::new(stream.0)?);
-                kept = Some(stream);
+                retained = Some(stream);
                 assert!(!panics, "this panic is part of the test");
                 Ok(())
             })
@@ -208,7 +208,7 @@ fn forgotten_guard_does_not_hang_its_own_thread(test: &TestDriver) -> TestResult
         assert_eq!(captured.is_err(), panics);
         assert!(!matches!(captured, Ok(Ok(_))), "the guard is forgotten");
         // SAFETY: the guard is forgotten, and nothing else borrows the stream.
-        unsafe { kept.ok_or("the closure ran")?.end() };
+        unsafe { retained.ok_or("the closure ran")?.end() };
     }
     Ok(())
 }

@@ -279,10 +279,10 @@ fn exported_memory_is_the_same_where_it_is_imported(test: &TestDriver) -> TestRe
         mapping.set_access(&device, MemoryAccess::ReadWrite)?;
         Ok(mapping)
     };
-    let here = map(driver, &memory)?;
-    let there = map(driver, &imported)?;
-    fill(test, &here, 5)?;
-    assert_eq!(read(test, &there, bytes - 1, 1)?, [5]);
+    let first = map(driver, &memory)?;
+    let second = map(driver, &imported)?;
+    fill(test, &first, 5)?;
+    assert_eq!(read(test, &second, bytes - 1, 1)?, [5]);
     Ok(())
 }
 

@@ -170,7 +170,9 @@ fn handles_are_borrowed_by_the_driver() {
     let driver = unsafe { Driver::from_api(api) }.expect("the simulator initializes");
     let device = driver.device(0).expect("there is a device");
     let context = device.primary_context().expect("the device has a context");
-    let is_last = |handle: &OwnedHandle| RECEIVED.load(Ordering::SeqCst) == handle.as_raw_handle();
+    fn is_last(handle: &OwnedHandle) -> bool {
+        RECEIVED.load(Ordering::SeqCst) == handle.as_raw_handle()
+    }
 
     let options = PhysicalOptions::new(&device).with_handle_types(MemoryHandleTypes::WIN32);
     let memory =

@@ -64,7 +64,7 @@ fn sparse_array_is_resident_in_mapped_tiles(test: &TestDriver) -> TestResult {
     let mut target = vec![0.0; source.len()];
     array.copy_region_to_slice(region, &mut target)?;
     assert!(source == target);
-    // SAFETY: as above.
+    // SAFETY: the memory lives until it is unmapped below, and no work uses the tile in between.
     unsafe { array.map_tiles(&stream, &[tile(None)]) }?;
     stream.synchronize()?;
     // SAFETY: the driver rejects the call and maps nothing.
@@ -139,17 +139,17 @@ fn unmapped_tile_reads_zero_and_is_not_resident(test: &TestDriver) -> TestResult
     let texture = Texture::from_array(&array, &TextureOptions::new())?;
     let library = Library::from_ptx(&stream, RESIDENT)?;
     let kernel = library.kernel::<(u64, u32, &mut [u32])>("resident")?;
-    let mut found = DeviceBuffer::<u32>::zeroed(&stream, 2)?;
-    let arguments = (texture.as_raw(), width, &mut found);
+    let mut actual = DeviceBuffer::<u32>::zeroed(&stream, 2)?;
+    let arguments = (texture.as_raw(), width, &mut actual);
     // SAFETY: the texture lives until the result is read, and each thread writes its own element.
     unsafe { kernel.launch(&stream, LaunchConfig::new(1, 2), arguments) }?;
-    assert_eq!(found.to_vec()?, [0, 11]);
-    // SAFETY: as above.
+    assert_eq!(actual.to_vec()?, [0, 11]);
+    // SAFETY: the texture lives until the result is read, and each thread writes its own element.
     unsafe { array.map_tiles(&stream, &[tile(None)]) }?;
-    let arguments = (texture.as_raw(), width, &mut found);
-    // SAFETY: as above.
+    let arguments = (texture.as_raw(), width, &mut actual);
+    // SAFETY: the texture lives until the result is read, and each thread writes its own element.
     unsafe { kernel.launch(&stream, LaunchConfig::new(1, 2), arguments) }?;
-    assert_eq!(found.to_vec()?, [0, 0]);
+    assert_eq!(actual.to_vec()?, [0, 0]);
     Ok(())
 }
 
@@ -182,7 +182,7 @@ fn sparse_mipmap_level_is_mapped_by_number(test: &TestDriver) -> TestResult {
     level
         .sparse_properties()
         .expect_err("those are for the whole array");
-    // SAFETY: as above.
+    // SAFETY: the memory lives until it is unmapped below, and no work uses the tiles in between.
     unsafe {
         array.map_tiles(
             &stream,

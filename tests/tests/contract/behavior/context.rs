@@ -57,7 +57,7 @@ fn set_create_and_destroy_change_the_stack(test: &TestDriver) {
 fn calls_without_a_stream_need_a_current_context(test: &TestDriver) -> TestResult {
     let buffer = DeviceBuffer::from_slice(&test.stream(), &[1_u32; 4])?;
     let driver = test.driver();
-    let at = buffer.as_pointer().as_raw();
+    let device_address = buffer.as_pointer().as_raw();
     let mut address = 0;
     let mut host = ptr::null_mut::<c_void>();
     let mut number = 0;
@@ -71,9 +71,12 @@ fn calls_without_a_stream_need_a_current_context(test: &TestDriver) -> TestResul
         returned!(driver, cuMemAllocHost_v2(&raw mut host, 16)),
         returned!(driver, cuMemHostAlloc(&raw mut host, 16, 0)),
         returned!(driver, cuMemAllocManaged(&raw mut address, 16, 1)),
-        returned!(driver, cuMemcpyHtoD_v2(at, (&raw const number).cast(), 4)),
-        returned!(driver, cuMemcpy(at, at + 8, 4)),
-        returned!(driver, cuMemsetD32_v2(at, 0, 1)),
+        returned!(
+            driver,
+            cuMemcpyHtoD_v2(device_address, (&raw const number).cast(), 4)
+        ),
+        returned!(driver, cuMemcpy(device_address, device_address + 8, 4)),
+        returned!(driver, cuMemsetD32_v2(device_address, 0, 1)),
         returned!(driver, cuStreamCreate(&raw mut stream, 1)),
         returned!(driver, cuEventCreate(&raw mut event, 0)),
         returned!(
@@ -99,14 +102,17 @@ fn calls_with_handles_need_no_current_context(test: &TestDriver) -> TestResult {
     let event = Event::new(stream.context(), EventFlags::empty())?;
     event.record(&stream)?;
     let driver = test.driver();
-    let at = buffer.as_pointer().as_raw();
+    let device_address = buffer.as_pointer().as_raw();
     let raw = stream.as_raw();
     let event = event.as_raw();
     let mut address = 0;
     let mut owner = ptr::null_mut();
     let accepted = [
-        returned!(driver, cuMemsetD8Async(at, 1, 4, raw)),
-        returned!(driver, cuMemcpyDtoDAsync_v2(at, at + 8, 4, raw)),
+        returned!(driver, cuMemsetD8Async(device_address, 1, 4, raw)),
+        returned!(
+            driver,
+            cuMemcpyDtoDAsync_v2(device_address, device_address + 8, 4, raw)
+        ),
         returned!(driver, cuMemAllocAsync(&raw mut address, 16, raw)),
         returned!(driver, cuMemFreeAsync(address, raw)),
         returned!(driver, cuEventRecord(event, raw)),
@@ -219,9 +225,9 @@ fn destroyed_context_refuses_its_objects() -> TestResult {
             })?;
             in_context(test, |driver| {
                 let (module, function) = code;
-                let mut place = [address, 1, 0];
-                let mut found = ptr::null_mut();
-                let [data, value, count] = &mut place;
+                let mut array = [address, 1, 0];
+                let mut current = ptr::null_mut();
+                let [data, value, count] = &mut array;
                 let mut arguments = [
                     (&raw mut *data).cast(),
                     (&raw mut *value).cast(),
@@ -233,7 +239,7 @@ fn destroyed_context_refuses_its_objects() -> TestResult {
                 assert!(either.contains(&returned!(driver, cuEventQuery(event))));
                 let looked_up = returned!(
                     driver,
-                    cuModuleGetFunction(&raw mut found, module, c"fill".as_ptr())
+                    cuModuleGetFunction(&raw mut current, module, c"fill".as_ptr())
                 );
                 assert!(either.contains(&looked_up), "{looked_up:?}");
                 let raw = stream.as_raw();
@@ -263,18 +269,21 @@ fn stream_waits_across_contexts_without_timing(test: &TestDriver) -> TestResult 
     let event = Event::new(stream.context(), EventFlags::empty())?;
     event.record(&stream)?;
     in_created_context(test, |driver, _| {
-        let mut own = ptr::null_mut();
+        let mut current = ptr::null_mut();
         let mut time = 0.0_f32;
-        assert_eq!(returned!(driver, cuEventCreate(&raw mut own, 0)), OK);
-        assert_eq!(returned!(driver, cuEventRecord(own, ptr::null_mut())), OK);
-        assert_eq!(returned!(driver, cuEventSynchronize(own)), OK);
+        assert_eq!(returned!(driver, cuEventCreate(&raw mut current, 0)), OK);
+        assert_eq!(
+            returned!(driver, cuEventRecord(current, ptr::null_mut())),
+            OK
+        );
+        assert_eq!(returned!(driver, cuEventSynchronize(current)), OK);
         assert_eq!(returned!(driver, cuStreamSynchronize(stream.as_raw())), OK);
         let between = returned!(
             driver,
-            cuEventElapsedTime(&raw mut time, event.as_raw(), own)
+            cuEventElapsedTime(&raw mut time, event.as_raw(), current)
         );
         assert_eq!(between, INVALID_HANDLE);
-        assert_eq!(returned!(driver, cuEventDestroy_v2(own)), OK);
+        assert_eq!(returned!(driver, cuEventDestroy_v2(current)), OK);
     });
     Ok(())
 }
@@ -288,13 +297,13 @@ fn foreign_memory_is_freed_and_filled() {
     let name = "behavior::context::foreign_memory_is_freed_and_filled";
     in_own_process(name, || {
         on_driver(|test| {
-            let own = test.context();
+            let current = test.context();
             let mut freed = 0;
             let mut filled = 0;
             in_created_context(test, |driver, other| {
                 assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut freed, 64)), OK);
                 assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut filled, 64)), OK);
-                assert_eq!(set_current(driver, own.as_raw()), OK);
+                assert_eq!(set_current(driver, current.as_raw()), OK);
                 assert_eq!(returned!(driver, cuMemFree_v2(freed)), OK);
                 assert_eq!(returned!(driver, cuMemsetD8_v2(filled, 1, 64)), OK);
                 if uses_cuda() {

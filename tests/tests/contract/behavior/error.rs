@@ -41,7 +41,7 @@ fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
 fn code_names_and_texts_match_hardware(test: &TestDriver) -> TestResult {
     let simulator = Simulator::new(Config::new())?;
     let simulated = simulator.driver::<Driver>()?;
-    let mut known = 0;
+    let mut count = 0;
     let mut different = String::new();
     for code in (0..=LAST).map(CUresult) {
         let (Some(found), Some(expected)) =
@@ -49,7 +49,7 @@ fn code_names_and_texts_match_hardware(test: &TestDriver) -> TestResult {
         else {
             continue;
         };
-        known += 1;
+        count += 1;
         if found != expected {
             writeln!(
                 different,
@@ -58,7 +58,7 @@ fn code_names_and_texts_match_hardware(test: &TestDriver) -> TestResult {
             )?;
         }
     }
-    assert!(known > 80, "only {known} codes are known");
+    assert!(count > 80, "only {count} codes are known");
     assert!(different.is_empty(), "{different}");
     Ok(())
 }

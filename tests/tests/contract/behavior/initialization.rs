@@ -108,9 +108,9 @@ fn invalid_ordinals_and_attributes_are_refused(test: &TestDriver) {
 fn name_is_cut_to_its_buffer_and_ends_in_a_nul(test: &TestDriver) -> TestResult {
     let device = test.device();
     let mut name = [1_u8; 8];
-    let place = name.as_mut_ptr().cast::<c_char>();
+    let output = name.as_mut_ptr().cast::<c_char>();
     assert_eq!(
-        returned!(test.driver(), cuDeviceGetName(place, 5, device.as_raw())),
+        returned!(test.driver(), cuDeviceGetName(output, 5, device.as_raw())),
         OK
     );
     let cut = CStr::from_bytes_until_nul(&name)?.to_str()?;
@@ -123,16 +123,16 @@ fn name_is_cut_to_its_buffer_and_ends_in_a_nul(test: &TestDriver) -> TestResult 
 #[driver_test]
 fn function_lookup_takes_base_name_and_version(test: &TestDriver) {
     let driver = test.driver();
-    let mut found = ptr::null_mut();
+    let mut function = ptr::null_mut();
     let mut status = CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS;
     let mut look_up = |name: &CStr, version| {
         let name = name.as_ptr();
-        let place = &raw mut found;
+        let output = &raw mut function;
         let told = &raw mut status;
         (
-            returned!(driver, cuGetProcAddress_v2(name, place, version, 0, told)),
+            returned!(driver, cuGetProcAddress_v2(name, output, version, 0, told)),
             status.0,
-            found.addr(),
+            function.addr(),
         )
     };
     let oldest = look_up(c"cuCtxCreate", 3020);

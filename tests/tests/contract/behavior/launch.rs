@@ -219,7 +219,7 @@ fn calls_without_a_context_work_after_a_sticky_error() {
                 ];
                 let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
                 assert_eq!(fail(test, "write_at", &mut arguments), lost);
-                let place = (&raw mut kind).cast();
+                let output = (&raw mut kind).cast();
                 let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
                 assert_eq!(super::current(driver), context);
                 assert_eq!(returned!(driver, cuCtxGetDevice(&raw mut number)), OK);
@@ -229,7 +229,7 @@ fn calls_without_a_context_work_after_a_sticky_error() {
                     OK
                 );
                 assert_eq!(
-                    returned!(driver, cuPointerGetAttribute(place, attribute, address)),
+                    returned!(driver, cuPointerGetAttribute(output, attribute, address)),
                     OK
                 );
                 let mut other = 0;
@@ -307,11 +307,11 @@ fn write_in_allocation_granularity_passes_on_gpu() {
         "behavior::launch::write_in_allocation_granularity_passes_on_gpu",
         || {
             on_driver(|test| {
-                let own = test.context();
+                let primary = test.context();
                 let noticed = write_beyond(test) == CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
                 assert_eq!(noticed, !uses_cuda());
                 leave(test);
-                drop(own);
+                drop(primary);
             });
         },
     );

@@ -84,17 +84,17 @@ fn copies_and_fills_are_limited_to_the_requested_size(test: &TestDriver) {
         let address = allocate(driver, 1000);
         let mut host = [0_u8; 1001];
         for (bytes, expected) in [(1000, OK), (1001, INVALID_VALUE)] {
-            let place = host.as_mut_ptr().cast::<c_void>();
+            let output = host.as_mut_ptr().cast::<c_void>();
             assert_eq!(
                 returned!(driver, cuMemsetD8_v2(address, 1, bytes)),
                 expected
             );
             assert_eq!(
-                returned!(driver, cuMemcpyHtoD_v2(address, place.cast_const(), bytes)),
+                returned!(driver, cuMemcpyHtoD_v2(address, output.cast_const(), bytes)),
                 expected
             );
             assert_eq!(
-                returned!(driver, cuMemcpyDtoH_v2(place, address, bytes)),
+                returned!(driver, cuMemcpyDtoH_v2(output, address, bytes)),
                 expected
             );
         }
@@ -169,14 +169,14 @@ fn unknown_pointer_has_zero_attributes(test: &TestDriver) {
         let mut kind = 9_u32;
         let address = (&raw const local).expose_provenance() as CUdeviceptr;
         let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-        let mut place = (&raw mut kind).cast::<c_void>();
+        let mut output = (&raw mut kind).cast::<c_void>();
         assert_eq!(
-            returned!(driver, cuPointerGetAttribute(place, attribute, address)),
+            returned!(driver, cuPointerGetAttribute(output, attribute, address)),
             INVALID_VALUE
         );
         let code = returned!(
             driver,
-            cuPointerGetAttributes(1, &raw mut attribute, &raw mut place, address)
+            cuPointerGetAttributes(1, &raw mut attribute, &raw mut output, address)
         );
         assert_eq!((code, kind), (OK, 0));
     });
@@ -230,9 +230,9 @@ fn fresh_pool_grows_by_32_mib_and_trims_fully(test: &TestDriver) {
     let mut address = 0;
     let attribute = |attribute| {
         let mut value = 7_u64;
-        let place = (&raw mut value).cast::<c_void>();
+        let output = (&raw mut value).cast::<c_void>();
         assert_eq!(
-            returned!(driver, cuMemPoolGetAttribute(pool, attribute, place)),
+            returned!(driver, cuMemPoolGetAttribute(pool, attribute, output)),
             OK
         );
         value
@@ -266,9 +266,9 @@ fn fresh_pool_grows_by_32_mib_and_trims_fully(test: &TestDriver) {
 
 #[driver_test]
 fn peer_access_with_itself_is_refused(test: &TestDriver) {
-    let own = test.context();
+    let primary = test.context();
     in_context(test, |driver| {
-        let code = returned!(driver, cuCtxEnablePeerAccess(own.as_raw(), 0));
+        let code = returned!(driver, cuCtxEnablePeerAccess(primary.as_raw(), 0));
         assert_eq!(code, CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
     });
 }

@@ -138,11 +138,11 @@ fn unknown_names_are_not_found_in_a_module(test: &TestDriver) -> TestResult {
                 returned!(driver, cuModuleGetFunction(&raw mut function, module, name)),
                 expected
             );
-            let found = returned!(
+            let result = returned!(
                 driver,
                 cuModuleGetGlobal_v2(&raw mut address, &raw mut size, module, name)
             );
-            assert_eq!(found, expected);
+            assert_eq!(result, expected);
         }
         assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
         Ok(())

@@ -165,7 +165,10 @@ fn printf_appears_when_its_kernel_ends() {
 /// Writes lines through the C library, which buffers them, before and after a kernel prints.
 fn print_between_c_lines(test: &TestDriver) {
     // SAFETY: the text ends with NUL.
-    let line = |text: &CStr| assert!(unsafe { puts(text.as_ptr()) } >= 0);
+    fn line(text: &CStr) {
+        assert!(unsafe { puts(text.as_ptr()) } >= 0)
+    }
+
     in_context(test, |driver| {
         let (module, prints) = speaker(driver, "prints");
         line(c"\nhost before");
@@ -237,7 +240,7 @@ fn printf_appears_although_the_kernel_fails() {
         return;
     }
     let name = "behavior::output::printf_appears_although_the_kernel_fails";
-    let fail = |test: &TestDriver| {
+    fn fail(test: &TestDriver) {
         in_context(test, |driver| {
             let (_, traps) = speaker(driver, "prints_and_traps");
             let stream = ptr::null_mut();
@@ -249,15 +252,15 @@ fn printf_appears_although_the_kernel_fails() {
                 ),
                 OK
             );
-            let query = || returned!(driver, cuStreamQuery(stream));
-            let code =
-                std::iter::repeat_with(query).find(|code| *code != CUresult::CUDA_ERROR_NOT_READY);
+            let code = std::iter::repeat_with(|| returned!(driver, cuStreamQuery(stream)))
+                .find(|code| *code != CUresult::CUDA_ERROR_NOT_READY);
             assert_eq!(code, Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
             test.simulator()
                 .expect("this test runs on the simulator")
                 .reset_errors();
         });
-    };
+    }
+
     with_output_of_new_process(
         name,
         || {

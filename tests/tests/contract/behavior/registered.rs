@@ -16,11 +16,11 @@ struct Pages([u8; 8192]);
 fn memory_is_registered_once(test: &TestDriver) {
     let mut pages = Box::new(Pages([0; 8192]));
     let begin = pages.0.as_mut_ptr().cast::<c_void>();
-    let at = |offset: usize| begin.wrapping_byte_add(offset);
+    let address = |offset: usize| begin.wrapping_byte_add(offset);
     in_context(test, |driver| {
         let register =
-            |offset, bytes| returned!(driver, cuMemHostRegister_v2(at(offset), bytes, 0));
-        let unregister = |offset| returned!(driver, cuMemHostUnregister(at(offset)));
+            |offset, bytes| returned!(driver, cuMemHostRegister_v2(address(offset), bytes, 0));
+        let unregister = |offset| returned!(driver, cuMemHostUnregister(address(offset)));
         let registered_already = CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
         assert_eq!(register(0, 0), INVALID_VALUE);
         assert_eq!(

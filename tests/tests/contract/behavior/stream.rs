@@ -71,18 +71,21 @@ fn legacy_stream_orders_blocking_streams_only(test: &TestDriver) -> TestResult {
     let second = blocking()?;
     let other = test.stream();
     let buffer = DeviceBuffer::<u32>::zeroed(&other, 16)?;
-    let at = buffer.as_pointer().as_raw();
+    let address = buffer.as_pointer().as_raw();
     other.synchronize()?;
     in_context(test, |driver| {
         let legacy = ptr::null_mut();
         let gate = Gate::on(&first);
-        assert_eq!(returned!(driver, cuMemsetD32Async(at, 1, 1, legacy)), OK);
         assert_eq!(
-            returned!(driver, cuMemsetD32Async(at + 4, 2, 1, second.as_raw())),
+            returned!(driver, cuMemsetD32Async(address, 1, 1, legacy)),
             OK
         );
         assert_eq!(
-            returned!(driver, cuMemsetD32Async(at + 8, 3, 1, other.as_raw())),
+            returned!(driver, cuMemsetD32Async(address + 4, 2, 1, second.as_raw())),
+            OK
+        );
+        assert_eq!(
+            returned!(driver, cuMemsetD32Async(address + 8, 3, 1, other.as_raw())),
             OK
         );
         assert_eq!(
@@ -104,7 +107,10 @@ fn legacy_stream_orders_blocking_streams_only(test: &TestDriver) -> TestResult {
         assert_eq!(returned!(driver, cuStreamSynchronize(legacy)), OK);
         assert_eq!(returned!(driver, cuStreamSynchronize(second.as_raw())), OK);
         let gate = Gate::on(&other);
-        assert_eq!(returned!(driver, cuMemsetD32Async(at, 1, 1, legacy)), OK);
+        assert_eq!(
+            returned!(driver, cuMemsetD32Async(address, 1, 1, legacy)),
+            OK
+        );
         assert_eq!(
             returned!(driver, cuStreamSynchronize(legacy)),
             OK,
@@ -154,7 +160,7 @@ fn free_and_unload_wait_for_the_device(test: &TestDriver) -> TestResult {
 fn allocations_and_sync_copies_ignore_other_streams(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let buffer = DeviceBuffer::<u32>::zeroed(&stream, 16)?;
-    let at = buffer.as_pointer().as_raw();
+    let device_address = buffer.as_pointer().as_raw();
     stream.synchronize()?;
     let mut address = 0;
     assert_returns(test, Gate::on(&stream), |driver| {
@@ -165,10 +171,13 @@ fn allocations_and_sync_copies_ignore_other_streams(test: &TestDriver) -> TestRe
     });
     assert_returns(test, Gate::on(&stream), |driver| {
         let host = [7_u32; 4];
-        returned!(driver, cuMemcpyHtoD_v2(at, host.as_ptr().cast(), 16))
+        returned!(
+            driver,
+            cuMemcpyHtoD_v2(device_address, host.as_ptr().cast(), 16)
+        )
     });
     assert_returns(test, Gate::on(&stream), |driver| {
-        returned!(driver, cuMemsetD8_v2(at + 16, 1, 16))
+        returned!(driver, cuMemsetD8_v2(device_address + 16, 1, 16))
     });
     assert_returns(test, Gate::on(&stream), |driver| {
         let mut other = ptr::null_mut();
@@ -186,7 +195,7 @@ fn allocations_and_sync_copies_ignore_other_streams(test: &TestDriver) -> TestRe
 fn pageable_copies_wait_except_small_uploads(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 4 << 20)?;
-    let at = buffer.as_pointer().as_raw();
+    let address = buffer.as_pointer().as_raw();
     let raw = stream.as_raw().expose_provenance();
     stream.synchronize()?;
     let stream_of = |raw| ptr::with_exposed_provenance_mut(raw);
@@ -195,19 +204,24 @@ fn pageable_copies_wait_except_small_uploads(test: &TestDriver) -> TestResult {
     assert_returns(test, Gate::on(&stream), |driver| {
         returned!(
             driver,
-            cuMemcpyHtoDAsync_v2(at, small.as_ptr().cast(), 64, stream_of(raw))
+            cuMemcpyHtoDAsync_v2(address, small.as_ptr().cast(), 64, stream_of(raw))
         )
     });
     assert_waits(test, Gate::on(&stream), |driver| {
         returned!(
             driver,
-            cuMemcpyHtoDAsync_v2(at, host.as_ptr().cast(), host.len(), stream_of(raw))
+            cuMemcpyHtoDAsync_v2(address, host.as_ptr().cast(), host.len(), stream_of(raw))
         )
     });
     assert_waits(test, Gate::on(&stream), |driver| {
         returned!(
             driver,
-            cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast::<c_void>(), at, 64, stream_of(raw))
+            cuMemcpyDtoHAsync_v2(
+                host.as_mut_ptr().cast::<c_void>(),
+                address,
+                64,
+                stream_of(raw)
+            )
         )
     });
     stream.synchronize()?;

@@ -106,8 +106,9 @@ fn batches_in_flight_do_not_share_pointers(test: &TestDriver) -> TestResult {
     }
     let (release, released) = mpsc::channel::<()>();
     let (report, was_released) = mpsc::channel();
-    let wait = move || report.send(released.recv_timeout(Duration::from_secs(20)).is_ok());
-    drop(stream.launch_host_function(wait)?);
+    drop(stream.launch_host_function(move || {
+        report.send(released.recv_timeout(Duration::from_secs(20)).is_ok())
+    })?);
     multiply(&mut blas, &small, &mut small_sum)?;
     multiply(&mut blas, &small, &mut small_sum)?;
     release.send(())?;
@@ -253,15 +254,15 @@ fn grouped_batches_require_12_5(test: &TestDriver, _: &Simulator) -> TestResult 
     let mut result = DeviceBuffer::<f64>::zeroed(&test.stream(), 1)?;
     let a = [Matrix::new(&buffer, MatrixLayout::row_major(1, 1))?];
     let mut c = [MatrixMut::row_major(&mut result, 1, 1)?];
-    let found = blas.gemm_grouped(&mut [GemmGroup {
+    let actual = blas.gemm_grouped(&mut [GemmGroup {
         alpha: 1.0,
         a: &a,
         b: &a,
         beta: 0.0,
         c: &mut c,
     }]);
-    let Err(Error::Missing(error)) = found else {
-        panic!("{found:?}")
+    let Err(Error::Missing(error)) = actual else {
+        panic!("{actual:?}")
     };
     assert!(
         error.to_string().contains("introduced in CUDA 12.5"),

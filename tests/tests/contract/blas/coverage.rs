@@ -25,10 +25,10 @@ pub(super) fn listed() -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
         .iter()
         .map(curium_sys::ExportedFunction::name)
         .collect::<BTreeSet<_>>();
-    let found: BTreeSet<_> = words
+    let actual: BTreeSet<_> = words
         .filter_map(|word| functions.get(word).copied())
         .collect();
-    found.into_iter().partition(|name| !name.ends_with("_64"))
+    actual.into_iter().partition(|name| !name.ends_with("_64"))
 }
 
 /// Returns the functions that the checks miss.
@@ -40,11 +40,11 @@ fn missed<T: Number>(
     let mut missed = BTreeSet::new();
     for (_, check) in checks {
         // Orders that cuBLAS does not support are refused before a function is called.
-        let found = (0..200).find_map(|_| match check(blas, &mut random) {
+        let actual = (0..200).find_map(|_| match check(blas, &mut random) {
             Err(Error::Missing(error)) => Some(error.function),
             _ => None,
         });
-        missed.extend(found);
+        missed.extend(actual);
     }
     missed
 }
@@ -112,7 +112,7 @@ pub(super) fn without(names: &BTreeSet<&'static str>) -> TestResult<CuBlas> {
     };
     // SAFETY: the functions are those of the library, which live as long as the program.
     let api = unsafe { Api::from_resolver(resolve) };
-    // SAFETY: as above.
+    // SAFETY: the functions are those of the library, which live as long as the program.
     Ok(unsafe { CuBlas::from_api(api) }?)
 }
 

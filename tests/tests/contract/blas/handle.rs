@@ -40,7 +40,7 @@ fn failed_handle_destruction_is_reported() -> TestResult {
                 drop(Blas::new(&library, &test.stream())?);
                 let mut api = copy_of(curium_sim_libraries::cublaslt().api());
                 api.cublasLtDestroy = Some(fail_lt);
-                // SAFETY: as above.
+                // SAFETY: the functions are those of the simulated library, and one that fails.
                 let library = unsafe { CuBlasLt::from_api(api) }?;
                 drop(BlasLt::new(&library, &test.context())?);
                 let reports = std::mem::take(&mut *reports.lock());

@@ -7,11 +7,17 @@ use curium_sys::{CUresult, Function};
 use curium_tests::{TestDriver, TestResult, simulator_test};
 
 /// Enqueues an operation that adds 1 to each of `len` bytes at `address`.
-fn increment(stream: &Stream, address: u64, len: usize) -> Result<(), CUresult> {
+fn increment(stream: &Stream, address: u64, len: usize) -> TestResult {
     let operand = Operand::read_write().with_run(address, len);
-    let add = |operands: &mut [Vec<u8>]| operands[0].iter_mut().for_each(|byte| *byte += 1);
     // SAFETY: the tests keep the memory until the operation has run, or expect the simulator to find that they do not.
-    unsafe { LibraryOperation::new("increment", [operand], add).enqueue(stream.as_raw()) }
+    unsafe {
+        LibraryOperation::new("increment", [operand], |operands: &mut [Vec<u8>]| {
+            operands[0].iter_mut().for_each(|byte| *byte += 1)
+        })
+        .enqueue(stream.as_raw())
+    }
+    .map_err(|code| format!("{code:?}"))?;
+    Ok(())
 }
 
 fn quiet() -> Config {
@@ -25,7 +31,7 @@ fn operations_run_in_stream_order(test: &TestDriver, simulator: &Simulator) -> T
     let buffer = DeviceBuffer::from_slice(&stream, &[1_u8, 2, 3])?;
     let before = simulator.calls(Function::cuLaunchKernel);
     for _ in 0..3 {
-        increment(&stream, buffer.as_pointer().as_raw() + 1, 2).expect("it is enqueued");
+        increment(&stream, buffer.as_pointer().as_raw() + 1, 2)?;
     }
     assert_eq!(buffer.to_vec()?, [1, 5, 6]);
     assert_eq!(simulator.calls(Function::cuLaunchKernel), before + 3);
@@ -44,7 +50,9 @@ fn capture_adds_a_kernel_node(test: &TestDriver, _: &Simulator) -> TestResult {
         Ok::<_, curium_driver::Error>(())
     });
     let mut executable = graph.and_then(|graph| graph.instantiate())?;
-    (0..2).for_each(|_| executable.launch(&stream).expect("it can be launched"));
+    for _ in 0..2 {
+        executable.launch(&stream)?;
+    }
     stream.synchronize()?;
     assert_eq!(buffer.to_vec()?, [3]);
     Ok(())
@@ -59,7 +67,7 @@ fn out_of_bounds_access_names_the_operation(
     let stream = test.stream();
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 100)?;
     let address = buffer.as_pointer().as_raw();
-    increment(&stream, address + 96, 8).expect("it is enqueued");
+    increment(&stream, address + 96, 8)?;
     let error = stream.synchronize().expect_err("the operation fails");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
     assert_eq!(
@@ -88,7 +96,7 @@ fn freed_memory_is_reported(test: &TestDriver, simulator: &Simulator) -> TestRes
     let address = freed.as_pointer().as_raw();
     drop(freed);
     stream.synchronize()?;
-    increment(&stream, address, 8).expect("it is enqueued");
+    increment(&stream, address, 8)?;
     stream.synchronize().expect_err("the operation fails");
     let text = simulator.reports()[0].to_string();
     assert!(text.contains("freed 8-byte allocation"), "{text}");
@@ -100,7 +108,7 @@ fn freed_memory_is_reported(test: &TestDriver, simulator: &Simulator) -> TestRes
 fn uninitialized_read_is_reported(test: &TestDriver, simulator: &Simulator) -> TestResult {
     let stream = test.stream();
     let buffer = DeviceBuffer::<u8>::uninit(&stream, 8)?;
-    increment(&stream, buffer.as_pointer().as_raw(), 8).expect("it is enqueued");
+    increment(&stream, buffer.as_pointer().as_raw(), 8)?;
     stream.synchronize().expect_err("the operation fails");
     assert_eq!(simulator.reports()[0].kind, ReportKind::Uninitialized);
     simulator.reset_errors();
@@ -118,11 +126,11 @@ fn overlapping_operations_on_two_streams_race(
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 64)?;
     stream.synchronize()?;
     let address = buffer.as_pointer().as_raw();
-    increment(&stream, address, 16).expect("it is enqueued");
-    increment(&other, address + 16, 16).expect("it is enqueued");
+    increment(&stream, address, 16)?;
+    increment(&other, address + 16, 16)?;
     test.context().synchronize()?;
-    increment(&stream, address, 16).expect("it is enqueued");
-    increment(&other, address + 8, 16).expect("it is enqueued");
+    increment(&stream, address, 16)?;
+    increment(&other, address + 8, 16)?;
     test.context().synchronize().expect_err("they race");
     let reports = simulator.reports();
     assert_eq!(reports[0].kind, ReportKind::StreamRace, "{reports:?}");

@@ -18,13 +18,15 @@ use super::random::Random;
 
 /// Multiplies random matrices of small integers, whose products every type holds exactly.
 fn check<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
-    (alpha, beta): (T::Scale, T::Scale),
+    alpha: T::Scale,
+    beta: T::Scale,
     of: impl Fn(i32) -> T,
     result: impl Fn(i32) -> C,
-) where
+) -> TestResult
+where
     T::Scale: ScalarArgument<T::Scale>,
 {
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let stream = test.stream();
         let mut blas = blas_on(&stream);
         let mut random = Random::new(11);
@@ -52,14 +54,13 @@ fn check<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
                     .map(|value| result(*value))
                     .collect::<Vec<_>>(),
             );
-            let a = a.expect("memory suffices");
-            let b = b.expect("memory suffices");
-            let mut c = c.expect("memory suffices");
-            let a = Matrix::row_major(&a, m, k).expect("it fits");
-            let b = Matrix::row_major(&b, k, n).expect("it fits");
-            let to = &mut MatrixMut::row_major(&mut c, m, n).expect("it fits");
-            blas.gemm_mixed(alpha, a, b, beta, to)
-                .expect("the shapes agree");
+            let a = a?;
+            let b = b?;
+            let mut c = c?;
+            let a = Matrix::row_major(&a, m, k)?;
+            let b = Matrix::row_major(&b, k, n)?;
+            let to = &mut MatrixMut::row_major(&mut c, m, n)?;
+            blas.gemm_mixed(alpha, a, b, beta, to)?;
             let product = |row: usize, column: usize| -> i32 {
                 (0..k)
                     .map(|inner| left[row * k + inner] * right[inner * n + column])
@@ -67,23 +68,26 @@ fn check<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
             };
             // alpha is 2, and beta is 1.
             let expected: Vec<C> = (0..m * n)
-                .map(|at| result(2 * product(at / n, at % n) + before[at]))
+                .map(|index| result(2 * product(index / n, index % n) + before[index]))
                 .collect();
-            assert_eq!(c.to_vec().expect("it can be read"), expected);
+            assert_eq!(c.to_vec()?, expected);
         }
-    });
+        Ok(())
+    })
 }
 
 /// Multiplies a batch of random matrices of small integers, whose factors are stored by columns and whose results are stored by rows, or
 /// the other way around. All left factors but the first are the same matrix.
 fn check_batch<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
-    (alpha, beta): (T::Scale, T::Scale),
+    alpha: T::Scale,
+    beta: T::Scale,
     of: impl Fn(i32) -> T,
     result: impl Fn(i32) -> C,
-) where
+) -> TestResult
+where
     T::Scale: ScalarArgument<T::Scale>,
 {
-    on_driver(|test| {
+    on_driver(|test| -> TestResult {
         let stream = test.stream();
         let mut blas = blas_on(&stream);
         let mut random = Random::new(13);
@@ -101,50 +105,41 @@ fn check_batch<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
             let before = numbers(count * m * n);
             let upload = |numbers: &[i32]| {
                 let values: Vec<T> = numbers.iter().map(|value| of(*value)).collect();
-                DeviceBuffer::from_slice(&stream, &values).expect("memory suffices")
+                DeviceBuffer::from_slice(&stream, &values)
             };
-            let a = upload(&left);
-            let b = upload(&right);
+            let a = upload(&left)?;
+            let b = upload(&right)?;
             let values: Vec<C> = before.iter().map(|value| result(*value)).collect();
-            let mut c = DeviceBuffer::from_slice(&stream, &values).expect("memory suffices");
+            let mut c = DeviceBuffer::from_slice(&stream, &values)?;
 
-            let factors: Vec<_> = a
-                .as_slice()
-                .chunks(m * k)
-                .expect("it has elements")
-                .collect();
-            let view =
-                |index: usize| Matrix::column_major(&factors[index.min(1)], m, k).expect("it fits");
-            let lefts: Vec<_> = (0..count).map(view).collect();
-            let factors: Vec<_> = b
-                .as_slice()
-                .chunks(k * n)
-                .expect("it has elements")
-                .collect();
-            let view = |factor| Matrix::column_major(factor, k, n).expect("it fits");
-            let rights: Vec<_> = factors.iter().map(view).collect();
+            let factors: Vec<_> = a.as_slice().chunks(m * k)?.collect();
+            let lefts: Vec<_> = (0..count)
+                .map(|index: usize| Matrix::column_major(&factors[index.min(1)], m, k))
+                .collect::<Result<_, _>>()?;
+            let factors: Vec<_> = b.as_slice().chunks(k * n)?.collect();
+            let rights: Vec<_> = factors
+                .iter()
+                .map(|factor| Matrix::column_major(factor, k, n))
+                .collect::<Result<_, _>>()?;
             let layout = if is_by_rows {
                 MatrixLayout::row_major(m, n)
             } else {
                 MatrixLayout::column_major(m, n)
             };
-            let mut results: Vec<_> = c
-                .as_slice_mut()
-                .chunks(m * n)
-                .expect("it has elements")
-                .collect();
-            let view = |result| MatrixMut::new(result, layout).expect("it fits");
-            let mut to: Vec<_> = results.iter_mut().map(view).collect();
-            blas.gemm_mixed_batched(alpha, &lefts, &rights, beta, &mut to)
-                .expect("the shapes agree");
+            let mut results: Vec<_> = c.as_slice_mut().chunks(m * n)?.collect();
+            let mut to: Vec<_> = results
+                .iter_mut()
+                .map(|result| MatrixMut::new(result, layout))
+                .collect::<Result<_, _>>()?;
+            blas.gemm_mixed_batched(alpha, &lefts, &rights, beta, &mut to)?;
 
             let expected = |at: usize| {
                 let index = at / (m * n);
-                let place = at % (m * n);
+                let position = at % (m * n);
                 let (row, column) = if is_by_rows {
-                    (place / n, place % n)
+                    (position / n, position % n)
                 } else {
-                    (place % m, place / m)
+                    (position % m, position / m)
                 };
                 let left = &left[index.min(1) * m * k..];
                 let right = &right[index * k * n..];
@@ -155,38 +150,45 @@ fn check_batch<T: Mixed<C>, C: Pod + PartialEq + std::fmt::Debug>(
                 result(2 * product + before[at])
             };
             let expected: Vec<C> = (0..count * m * n).map(expected).collect();
-            assert_eq!(c.to_vec().expect("it can be read"), expected);
+            assert_eq!(c.to_vec()?, expected);
         }
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn batches_with_16_bits_are_summed_in_32_bits() {
+fn batches_with_16_bits_are_summed_in_32_bits() -> TestResult {
     check_batch::<f16, f16>(
-        (2.0, 1.0),
+        2.0,
+        1.0,
         |value| f16::from_f32(value as f32),
         |value| f16::from_f32(value as f32),
-    );
+    )?;
     check_batch::<f16, f32>(
-        (2.0, 1.0),
+        2.0,
+        1.0,
         |value| f16::from_f32(value as f32),
         |value| value as f32,
-    );
+    )?;
     check_batch::<bf16, f32>(
-        (2.0, 1.0),
+        2.0,
+        1.0,
         |value| bf16::from_f32(value as f32),
         |value| value as f32,
-    );
+    )?;
     check_batch::<bf16, bf16>(
-        (2.0, 1.0),
+        2.0,
+        1.0,
         |value| bf16::from_f32(value as f32),
         |value| bf16::from_f32(value as f32),
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn batches_with_8_bits_are_summed_in_32_bits() {
-    check_batch::<i8, i32>((2, 1), |value| value as i8, |value| value);
+fn batches_with_8_bits_are_summed_in_32_bits() -> TestResult {
+    check_batch::<i8, i32>(2, 1, |value| value as i8, |value| value)?;
+    Ok(())
 }
 
 /// A batch with factors in device memory and no former result.
@@ -229,8 +231,8 @@ fn batches_that_the_types_do_not_allow_are_refused(test: &TestDriver) -> TestRes
             "numbers of matrices differ (a has 2, b has 1, c has 1)",
         ),
     ] {
-        let found = blas.gemm_mixed_batched(1, &left, &right, 0, &mut to);
-        assert_refused(found, &["Blas::gemm_mixed_batched", part]);
+        let actual = blas.gemm_mixed_batched(1, &left, &right, 0, &mut to);
+        assert_refused(actual, &["Blas::gemm_mixed_batched", part]);
     }
     blas.gemm_mixed_batched::<i8, i32, i32>(1, &[], &[], 0, &mut [])?;
     Ok(())
@@ -264,32 +266,38 @@ fn large_sizes_call_64_bit_functions(test: &TestDriver, _: &Simulator) -> TestRe
 }
 
 #[test]
-fn products_with_16_bits_are_summed_in_32_bits() {
+fn products_with_16_bits_are_summed_in_32_bits() -> TestResult {
     check::<f16, f16>(
-        (2.0, 1.0),
+        2.0,
+        1.0,
         |value| f16::from_f32(value as f32),
         |value| f16::from_f32(value as f32),
-    );
+    )?;
     check::<f16, f32>(
-        (2.0, 1.0),
+        2.0,
+        1.0,
         |value| f16::from_f32(value as f32),
         |value| value as f32,
-    );
+    )?;
     check::<bf16, bf16>(
-        (2.0, 1.0),
+        2.0,
+        1.0,
         |value| bf16::from_f32(value as f32),
         |value| bf16::from_f32(value as f32),
-    );
+    )?;
     check::<bf16, f32>(
-        (2.0, 1.0),
+        2.0,
+        1.0,
         |value| bf16::from_f32(value as f32),
         |value| value as f32,
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn products_with_8_bits_are_summed_in_32_bits() {
-    check::<i8, i32>((2, 1), |value| value as i8, |value| value);
+fn products_with_8_bits_are_summed_in_32_bits() -> TestResult {
+    check::<i8, i32>(2, 1, |value| value as i8, |value| value)?;
+    Ok(())
 }
 
 /// A leading dimension that the type does not allow is refused.

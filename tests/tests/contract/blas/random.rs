@@ -155,12 +155,12 @@ fn host_copy<T: Number>(
 ) -> Host {
     let ld = layout.leading_dimension();
     let stored = Host::from_fn(layout.rows(), layout.columns(), |row, column| {
-        let place = if layout.order() == Order::ColumnMajor {
+        let index = if layout.order() == Order::ColumnMajor {
             column * ld + row
         } else {
             row * ld + column
         };
-        let value = elements[place].wide();
+        let value = elements[index].wide();
         if is_conjugated { value.conj() } else { value }
     });
     if is_transposed {
@@ -246,12 +246,12 @@ impl<T: Number> RandomBanded<T> {
         {
             if column + lower >= row && row + upper >= column {
                 let value: T = random.number();
-                let place = if is_by_rows {
+                let index = if is_by_rows {
                     row * ld + lower + column - row
                 } else {
                     column * ld + upper + row - column
                 };
-                elements[place] = value;
+                elements[index] = value;
                 stored.set(
                     row,
                     column,

@@ -132,13 +132,13 @@ impl Host {
         let bound = 8.0 * (steps as f64 + 4.0) * T::EPSILON;
         for row in 0..self.rows {
             for column in 0..self.columns {
-                let found = self.at(row, column);
+                let actual = self.at(row, column);
                 let wanted = expected.at(row, column);
-                let error = (found - wanted).norm();
+                let error = (actual - wanted).norm();
                 let allowed = bound * (1.0 + wanted.norm());
                 assert!(
                     error <= allowed,
-                    "{what}: {found} at ({row}, {column}) instead of {wanted}, which allows {allowed}"
+                    "{what}: {actual} at ({row}, {column}) instead of {wanted}, which allows {allowed}"
                 );
             }
         }

@@ -118,11 +118,13 @@ fn real_calls<T: Number + RealElement>(blas: &mut Blas) -> Result<Vec<Result<()>
 /// Returns the missing functions that the calls report.
 fn missed(results: Result<Vec<Result<()>>>) -> TestResult<BTreeSet<&'static str>> {
     let results = results?;
-    let function = |result: Result<()>| match result {
-        Err(Error::Missing(error)) => error.function,
-        other => panic!("{other:?} with a function that the library lacks"),
-    };
-    Ok(results.into_iter().map(function).collect())
+    Ok(results
+        .into_iter()
+        .map(|result: Result<()>| match result {
+            Err(Error::Missing(error)) => error.function,
+            other => panic!("{other:?} with a function that the library lacks"),
+        })
+        .collect())
 }
 
 /// Sizes beyond 32 bits reach every function with 64 bit sizes.

@@ -48,14 +48,14 @@ fn batch_multiplies_each_pair(test: &TestDriver) -> TestResult {
             &stream,
             Operands::new(&a, &b, &mut d),
         );
-        let found = d.to_vec()?;
+        let actual = d.to_vec()?;
         for index in 0..count {
             let left = host_copy(&of_a[index * strides.0..], layouts.0);
             let right = host_copy(&of_b, layouts.1);
             let expected = left.times(&right).map(|_, _, value| value.max(0.0));
-            host_copy(&found[index * strides.2..], layouts.2)
+            host_copy(&actual[index * strides.2..], layouts.2)
                 .assert_is::<f32>(&expected, 1e-4, "a batch");
-            let gap = &found[index * strides.2 + span(layouts.2)?..(index + 1) * strides.2];
+            let gap = &actual[index * strides.2 + span(layouts.2)?..(index + 1) * strides.2];
             assert!(
                 gap.iter().all(|value| *value == 7.0),
                 "memory between the results is not written"
@@ -96,15 +96,15 @@ fn batch_results_may_share_rows(test: &TestDriver) -> TestResult {
         &stream,
         Operands::new(&a, &b, &mut d),
     );
-    let found = d.to_vec()?;
+    let actual = d.to_vec()?;
     for index in 0..count {
         let left = host_copy(&of_a[index * m * k..], factor_a);
         let expected = left.times(&host_copy(&of_b[index * k * n..], factor_b));
-        host_copy(&found[index * stride..], result).assert_is::<f32>(&expected, 1e-4, "a batch");
+        host_copy(&actual[index * stride..], result).assert_is::<f32>(&expected, 1e-4, "a batch");
     }
     let is_between = |(at, _): &(usize, &f32)| at % stride >= n;
     assert!(
-        found
+        actual
             .iter()
             .enumerate()
             .filter(is_between)

@@ -112,7 +112,7 @@ fn unordered_workspace_use_is_a_race() -> TestResult {
         let mut plan = plan(&lt, &Matmul::new(square, square, square));
         let workspace = plan.workspace(&stream)?;
         stream.synchronize()?;
-        let mut kept = Vec::new();
+        let mut executables = Vec::new();
         for stream in [&stream, &other] {
             // An operand that both use would order the streams.
             let a = DeviceBuffer::filled(stream, 64 * 64, 1.0_f32)?;
@@ -125,7 +125,7 @@ fn unordered_workspace_use_is_a_race() -> TestResult {
                 stream,
                 Operands::new(&a, &a, &mut d).with_workspace(&mut same),
             )?;
-            kept.push((a, d, same));
+            executables.push((a, d, same));
         }
         let _ = test.context().synchronize();
         let reports = simulator.reports();

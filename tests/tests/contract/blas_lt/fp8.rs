@@ -94,12 +94,12 @@ fn eight_bit_result_is_scaled_and_saturated(test: &TestDriver) -> TestResult {
         "e4m3",
     );
     let greatest = (0..m * n)
-        .map(|at| product.at(at / n, at % n).abs())
+        .map(|index| product.at(index / n, index % n).abs())
         .fold(0.0, f64::max);
-    let found = f64::from(amax.to_vec()?[0]);
+    let actual = f64::from(amax.to_vec()?[0]);
     assert!(
-        (found - greatest).abs() <= 0.02 * greatest,
-        "{found} instead of {greatest}"
+        (actual - greatest).abs() <= 0.02 * greatest,
+        "{actual} instead of {greatest}"
     );
     Ok(())
 }

@@ -162,7 +162,7 @@ fn misaligned_buffer_slices_are_multiplied(test: &TestDriver) -> TestResult {
     let part = ones.slice(1..)?;
     let mut result = d.slice_mut(1..)?;
     execute(&mut plan, &stream, Operands::new(&part, &part, &mut result));
-    let found = d.to_vec()?;
-    assert_eq!((found[0], &found[1..]), (0.0, [8.0_f32; 64].as_slice()));
+    let actual = d.to_vec()?;
+    assert_eq!((actual[0], &actual[1..]), (0.0, [8.0_f32; 64].as_slice()));
     Ok(())
 }

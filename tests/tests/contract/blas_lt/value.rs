@@ -101,11 +101,13 @@ impl Host {
         columns: usize,
         element: impl Fn(usize, usize) -> f64,
     ) -> Self {
-        let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        let positions = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
         Self {
             rows,
             columns,
-            elements: places.map(|(row, column)| element(row, column)).collect(),
+            elements: positions
+                .map(|(row, column)| element(row, column))
+                .collect(),
         }
     }
 
@@ -134,9 +136,9 @@ impl Host {
 
     /// Returns the largest absolute value.
     pub(super) fn largest(&self) -> f64 {
-        let places =
+        let positions =
             (0..self.rows).flat_map(|row| (0..self.columns).map(move |column| (row, column)));
-        places
+        positions
             .map(|(row, column)| self.at(row, column).abs())
             .fold(0.0, f64::max)
     }
@@ -151,13 +153,13 @@ impl Host {
         );
         for row in 0..self.rows {
             for column in 0..self.columns {
-                let found = self.at(row, column);
+                let actual = self.at(row, column);
                 let wanted = expected.at(row, column);
                 let allowed = absolute + T::EPSILON * wanted.abs();
-                let is_right = (found - wanted).abs() <= allowed;
+                let is_right = (actual - wanted).abs() <= allowed;
                 assert!(
                     is_right,
-                    "{what}: {found} at ({row}, {column}) instead of {wanted}, which allows {allowed}"
+                    "{what}: {actual} at ({row}, {column}) instead of {wanted}, which allows {allowed}"
                 );
             }
         }
@@ -199,12 +201,12 @@ impl<T: Value> Device<T> {
 pub(super) fn host_copy<T: Value>(elements: &[T], layout: MatrixLayout) -> Host {
     let leading = layout.leading_dimension();
     Host::from_fn(layout.rows(), layout.columns(), |row, column| {
-        let place = if layout.order() == Order::ColumnMajor {
+        let index = if layout.order() == Order::ColumnMajor {
             column * leading + row
         } else {
             row * leading + column
         };
-        elements[place].wide()
+        elements[index].wide()
     })
 }
 

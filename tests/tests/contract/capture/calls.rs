@@ -94,10 +94,10 @@ fn make_and_ask(driver: &Driver, address: u64) -> Result<CUmodule> {
     unsafe { call!(driver, cuEventCreate(&raw mut event, 0)) }?;
     // SAFETY: the event was created above.
     unsafe { call!(driver, cuEventDestroy_v2(event)) }?;
-    let place = (&raw mut kind).cast();
+    let output = (&raw mut kind).cast();
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
     // SAFETY: the address is valid for writes of this attribute.
-    unsafe { call!(driver, cuPointerGetAttribute(place, attribute, address)) }?;
+    unsafe { call!(driver, cuPointerGetAttribute(output, attribute, address)) }?;
     let [free, total] = &mut bytes;
     // SAFETY: both addresses are valid for writes.
     unsafe { call!(driver, cuMemGetInfo_v2(&raw mut *free, &raw mut *total)) }?;
@@ -114,7 +114,7 @@ fn queries_and_creation_keep_a_capture_valid(test: &TestDriver) -> TestResult {
         let mut allocated = 0;
         let mut count = 0;
         begin(&stream, GLOBAL)?;
-        let made = make_and_ask(driver, buffer.as_pointer().as_raw());
+        let outcome = make_and_ask(driver, buffer.as_pointer().as_raw());
         // SAFETY: the address is valid for writes, and the stream is capturing.
         let node = unsafe {
             call!(
@@ -135,7 +135,7 @@ fn queries_and_creation_keep_a_capture_valid(test: &TestDriver) -> TestResult {
         }?;
         assert_eq!(count, 2, "an allocation and its deallocation");
         destroy(&stream, graph)?;
-        unload(driver, made?)?;
+        unload(driver, outcome?)?;
         Ok(())
     })?;
     Ok(())

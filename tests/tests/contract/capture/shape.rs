@@ -67,18 +67,19 @@ fn streams_fork_and_join_by_events(test: &TestDriver) -> TestResult {
     let forked = event(test);
     let joined = event(test);
     let graph = captured(&main, || {
-        fill(&main, address(&first), 1, 4).expect("a fill can be captured");
-        record(&forked, &main).expect("an event can be recorded in a capture");
-        wait(&side, &forked).expect("another stream can join");
+        fill(&main, address(&first), 1, 4)?;
+        record(&forked, &main)?;
+        wait(&side, &forked)?;
         assert_eq!(
             status(&side),
             CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE
         );
-        copy(&side, address(&second), address(&first), 16).expect("a copy can be captured");
-        fill(&side, address(&second), 2, 1).expect("a fill can be captured");
-        record(&joined, &side).expect("an event can be recorded in a capture");
-        wait(&main, &joined).expect("the stream can be joined");
-        copy(&main, address(&third), address(&second), 16).expect("a copy can be captured");
+        copy(&side, address(&second), address(&first), 16)?;
+        fill(&side, address(&second), 2, 1)?;
+        record(&joined, &side)?;
+        wait(&main, &joined)?;
+        copy(&main, address(&third), address(&second), 16)?;
+        Ok(())
     })?;
     assert_eq!(
         status(&side),
@@ -114,7 +115,8 @@ fn stream_reports_its_capture_until_it_ends(test: &TestDriver) -> TestResult {
     assert_eq!(ended, graph);
     destroy(&stream, graph)?;
     let next = captured(&stream, || {
-        assert_ne!(info(&stream).expect("a stream can be queried").0, number);
+        assert_ne!(info(&stream)?.0, number);
+        Ok(())
     })?;
     destroy(&stream, next)?;
     Ok(())
@@ -141,19 +143,23 @@ fn next_node_dependencies_can_be_changed(test: &TestDriver) -> TestResult {
     };
     update(&mut [], 1)?;
     assert_eq!(info(&stream)?.2, []);
-    let mut own: CUgraphNode = ptr::null_mut();
+    let mut node: CUgraphNode = ptr::null_mut();
     // SAFETY: the graph is live during its capture; the node depends on the first.
     unsafe {
         call!(
             stream.driver(),
-            cuGraphAddEmptyNode(&raw mut own, graph, first.as_ptr(), 1)
+            cuGraphAddEmptyNode(&raw mut node, graph, first.as_ptr(), 1)
         )
     }?;
-    update(&mut [own], 0)?;
+    update(&mut [node], 0)?;
     update(&mut first, 0)?;
     let nodes = info(&stream)?.2;
     assert_eq!(
-        (nodes.len(), nodes.contains(&own), nodes.contains(&first[0])),
+        (
+            nodes.len(),
+            nodes.contains(&node),
+            nodes.contains(&first[0])
+        ),
         (2, true, true)
     );
     assert_eq!(
@@ -176,7 +182,8 @@ fn capture_into_a_graph_adds_to_its_nodes(test: &TestDriver) -> TestResult {
     let first = words(test)?;
     let second = words(test)?;
     let graph = captured(&stream, || {
-        fill(&stream, address(&first), 3, 4).expect("a fill can be captured");
+        fill(&stream, address(&first), 3, 4)?;
+        Ok(())
     })?;
     let mut node = ptr::null_mut();
     let mut count = 1;

@@ -61,67 +61,92 @@ fn scoped_operations_are_captured_and_replayed() -> TestResult {
             &[
                 (
                     "copy_from_slice",
-                    |it| it.0.copy_from_slice(&[7; 16]),
-                    |it, on| it.0.copy_from_slice_on(on, &[7; 16]),
+                    |operands| operands.0.copy_from_slice(&[7; 16]),
+                    |operands, on| operands.0.copy_from_slice_on(on, &[7; 16]),
                 ),
                 (
                     "copy_from_device",
-                    |it| it.0.copy_from_device(&it.1),
-                    |it, on| it.0.copy_from_device_on(on, &it.1),
+                    |operands| operands.0.copy_from_device(&operands.1),
+                    |operands, on| operands.0.copy_from_device_on(on, &operands.1),
                 ),
                 (
                     "copy_from_device",
-                    |it| it.0.as_slice_mut().copy_from_device(&it.1),
-                    |it, on| it.0.as_slice_mut().copy_from_device_on(on, &it.1),
+                    |operands| operands.0.as_slice_mut().copy_from_device(&operands.1),
+                    |operands, on| {
+                        operands
+                            .0
+                            .as_slice_mut()
+                            .copy_from_device_on(on, &operands.1)
+                    },
                 ),
                 (
                     "copy_from_slice",
-                    |it| it.0.as_slice_mut().copy_from_slice(&[7; 16]),
-                    |it, on| it.0.as_slice_mut().copy_from_slice_on(on, &[7; 16]),
+                    |operands| operands.0.as_slice_mut().copy_from_slice(&[7; 16]),
+                    |operands, on| operands.0.as_slice_mut().copy_from_slice_on(on, &[7; 16]),
                 ),
                 (
                     "fill",
-                    |it| it.0.as_slice_mut().fill(7),
-                    |it, on| it.0.as_slice_mut().fill_on(on, 7),
+                    |operands| operands.0.as_slice_mut().fill(7),
+                    |operands, on| operands.0.as_slice_mut().fill_on(on, 7),
                 ),
                 (
                     "fill",
-                    |it| it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.fill(7),
-                    |it, on| it.0.as_slice_mut().pitched(SQUARE, TIGHT)?.fill_on(on, 7),
+                    |operands| operands.0.as_slice_mut().pitched(SQUARE, TIGHT)?.fill(7),
+                    |operands, on| {
+                        operands
+                            .0
+                            .as_slice_mut()
+                            .pitched(SQUARE, TIGHT)?
+                            .fill_on(on, 7)
+                    },
                 ),
                 (
                     "copy_from",
-                    |it| {
-                        let source = it.1.as_slice().pitched(SQUARE, TIGHT)?;
-                        it.0.as_slice_mut()
+                    |operands| {
+                        let source = operands.1.as_slice().pitched(SQUARE, TIGHT)?;
+                        operands
+                            .0
+                            .as_slice_mut()
                             .pitched(SQUARE, TIGHT)?
                             .copy_from(&source)
                     },
-                    |it, on| {
-                        let source = it.1.as_slice().pitched(SQUARE, TIGHT)?;
-                        it.0.as_slice_mut()
+                    |operands, on| {
+                        let source = operands.1.as_slice().pitched(SQUARE, TIGHT)?;
+                        operands
+                            .0
+                            .as_slice_mut()
                             .pitched(SQUARE, TIGHT)?
                             .copy_from_on(on, &source)
                     },
                 ),
                 (
                     "copy_from_host",
-                    |it| {
+                    |operands| {
                         let source = HostPitchedSlice::new(&[7; 16], SQUARE, TIGHT)?;
-                        it.0.as_slice_mut()
+                        operands
+                            .0
+                            .as_slice_mut()
                             .pitched(SQUARE, TIGHT)?
                             .copy_from_host(&source)
                     },
-                    |it, on| {
+                    |operands, on| {
                         let source = HostPitchedSlice::new(&[7; 16], SQUARE, TIGHT)?;
-                        it.0.as_slice_mut()
+                        operands
+                            .0
+                            .as_slice_mut()
                             .pitched(SQUARE, TIGHT)?
                             .copy_from_host_on(on, &source)
                     },
                 ),
             ],
-            |it| it.0.as_slice_mut().zero().expect("the owner may write"),
-            |it| it.0.to_vec().expect("the buffer can be read"),
+            |operands| {
+                operands
+                    .0
+                    .as_slice_mut()
+                    .zero()
+                    .expect("the owner may write")
+            },
+            |operands| operands.0.to_vec().expect("the buffer can be read"),
         )?;
         let mut zeroed = DeviceBuffer::from_slice(&stream, &[1_u32; 16])?;
         let graph = Graph::capture(&test.context(), |scope| {
@@ -135,9 +160,13 @@ fn scoped_operations_are_captured_and_replayed() -> TestResult {
         check_pairs(
             test,
             &mut value,
-            &[("set", |it| it.set(7), |it, on| it.set_on(on, 7))],
-            |it| it.set(0).expect("the owner may write"),
-            |it| vec![it.get().expect("the value can be read"); 16],
+            &[(
+                "set",
+                |operands| operands.set(7),
+                |operands, on| operands.set_on(on, 7),
+            )],
+            |operands| operands.set(0).expect("the owner may write"),
+            |operands| vec![operands.get().expect("the value can be read"); 16],
         )?;
         Ok(())
     })?;
@@ -172,27 +201,36 @@ fn scoped_array_operations_are_replayed() -> TestResult {
             &[
                 (
                     "copy_from_slice",
-                    |it| it.0.copy_from_slice(&[7; 16]),
-                    |it, on| it.0.copy_from_slice_on(on, &[7; 16]),
+                    |operands| operands.0.copy_from_slice(&[7; 16]),
+                    |operands, on| operands.0.copy_from_slice_on(on, &[7; 16]),
                 ),
                 (
                     "copy_region_from_slice",
-                    |it| it.0.copy_region_from_slice(WHOLE, &[7; 16]),
-                    |it, on| it.0.copy_region_from_slice_on(on, WHOLE, &[7; 16]),
+                    |operands| operands.0.copy_region_from_slice(WHOLE, &[7; 16]),
+                    |operands, on| operands.0.copy_region_from_slice_on(on, WHOLE, &[7; 16]),
                 ),
                 (
                     "copy_from_device",
-                    |it| it.0.copy_from_device(WHOLE, &it.2),
-                    |it, on| it.0.copy_from_device_on(on, WHOLE, &it.2),
+                    |operands| operands.0.copy_from_device(WHOLE, &operands.2),
+                    |operands, on| operands.0.copy_from_device_on(on, WHOLE, &operands.2),
                 ),
                 (
                     "copy_from_array",
-                    |it| it.0.copy_from_array([0; 3], &it.1, WHOLE),
-                    |it, on| it.0.copy_from_array_on(on, [0; 3], &it.1, WHOLE),
+                    |operands| operands.0.copy_from_array([0; 3], &operands.1, WHOLE),
+                    |operands, on| {
+                        operands
+                            .0
+                            .copy_from_array_on(on, [0; 3], &operands.1, WHOLE)
+                    },
                 ),
             ],
-            |it| it.0.copy_from_slice(&[0; 16]).expect("the owner may write"),
-            |it| it.0.to_vec().expect("the array can be read"),
+            |operands| {
+                operands
+                    .0
+                    .copy_from_slice(&[0; 16])
+                    .expect("the owner may write")
+            },
+            |operands| operands.0.to_vec().expect("the array can be read"),
         )?;
         let mut copied = (array(7_u32)?, buffer(0)?);
         check_pairs(
@@ -200,11 +238,17 @@ fn scoped_array_operations_are_replayed() -> TestResult {
             &mut copied,
             &[(
                 "copy_to_device",
-                |it| it.0.copy_to_device(WHOLE, &mut it.1),
-                |it, on| it.0.copy_to_device_on(on, WHOLE, &mut it.1),
+                |operands| operands.0.copy_to_device(WHOLE, &mut operands.1),
+                |operands, on| operands.0.copy_to_device_on(on, WHOLE, &mut operands.1),
             )],
-            |it| it.1.as_slice_mut().zero().expect("the owner may write"),
-            |it| it.1.to_vec().expect("the buffer can be read"),
+            |operands| {
+                operands
+                    .1
+                    .as_slice_mut()
+                    .zero()
+                    .expect("the owner may write")
+            },
+            |operands| operands.1.to_vec().expect("the buffer can be read"),
         )?;
         Ok(())
     })?;

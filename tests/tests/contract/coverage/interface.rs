@@ -252,13 +252,14 @@ fn entry_names(tokens: TokenStream) -> Vec<String> {
     let tokens: Vec<_> = tokens.into_iter().collect();
     let entries =
         tokens.split(|token| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ';'));
-    let first = |entry: &[TokenTree]| {
-        entry
-            .iter()
-            .find(|token| matches!(token, TokenTree::Ident(_)))
-            .map(ToString::to_string)
-    };
-    entries.filter_map(first).collect()
+    entries
+        .filter_map(|entry: &[TokenTree]| {
+            entry
+                .iter()
+                .find(|token| matches!(token, TokenTree::Ident(_)))
+                .map(ToString::to_string)
+        })
+        .collect()
 }
 
 fn export(tree: &UseTree, names: &mut BTreeSet<String>) {

@@ -46,9 +46,9 @@ fn graph_keeps_plan_workspace_and_memory(test: &TestDriver) -> TestResult {
     let mut output = DeviceBuffer::<Complex64>::zeroed(&stream, 4)?;
     let mut plan_after_the_capture = None;
     let graph = Graph::capture(&test.context(), |scope| {
-        let made = Plan::<Complex64, Complex64>::new(&cufft(), scope, &Shape::new([4]))?;
+        let outcome = Plan::<Complex64, Complex64>::new(&cufft(), scope, &Shape::new([4]))?;
         plan_after_the_capture
-            .insert(made)
+            .insert(outcome)
             .forward(&input, &mut output)
     });
     let mut executable = graph?.instantiate()?;

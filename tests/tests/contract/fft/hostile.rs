@@ -70,12 +70,12 @@ fn impossible_shapes_are_refused(test: &TestDriver) {
 #[driver_test]
 fn f16_lengths_are_powers_of_two(test: &TestDriver) {
     let stream = test.stream();
-    let made = Plan::<Complex<half::f16>, Complex<half::f16>>::new(
+    let outcome = Plan::<Complex<half::f16>, Complex<half::f16>>::new(
         &cufft(),
         &stream,
         &Shape::new([8, 12]),
     );
-    assert_refused(made, &["f16", "powers of two", "[8, 12]"]);
+    assert_refused(outcome, &["f16", "powers of two", "[8, 12]"]);
 }
 
 #[driver_test]

@@ -49,12 +49,12 @@ impl Side {
         let mut positions = Vec::new();
         for batch in 0..batches {
             for element in 0..lengths.iter().product() {
-                let mut rest = element;
+                let mut remainder = element;
                 let mut position = 0;
                 let mut step = stride;
                 for dimension in (0..RANK).rev() {
-                    position += rest % lengths[dimension] * step;
-                    rest /= lengths[dimension];
+                    position += remainder % lengths[dimension] * step;
+                    remainder /= lengths[dimension];
                     step *= outer[dimension];
                 }
                 positions.push(batch * distance + position);
@@ -231,9 +231,9 @@ impl<const RANK: usize> Case<'_, RANK> {
                 plan.inverse(&from, &mut to)
             };
             called?;
-            let found = output.gather(&to.to_vec()?, between);
+            let actual = output.gather(&to.to_vec()?, between);
             assert_near::<R>(
-                &widen(&found),
+                &widen(&actual),
                 &self.expected(sign, &data),
                 &self.context::<R>(&shape),
             );
@@ -250,9 +250,9 @@ impl<const RANK: usize> Case<'_, RANK> {
         let mut buffer =
             DeviceBuffer::from_slice(self.stream, &narrow::<R>(&data)).expect("memory suffices");
         plan.inverse_in_place(&mut buffer).expect("the memory fits");
-        let found = widen(&buffer.to_vec().expect("it can be read"));
+        let actual = widen(&buffer.to_vec().expect("it can be read"));
         assert_near::<R>(
-            &found,
+            &actual,
             &self.expected(1.0, &data),
             &self.context::<R>(&shape),
         );
@@ -283,8 +283,8 @@ impl<const RANK: usize> Case<'_, RANK> {
         let between = Complex::new(R::narrow(77.0), R::narrow(-77.0));
         let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; complex.memory])?;
         plan_forward.forward(&from, &mut to)?;
-        let found = complex.gather(&to.to_vec()?, between);
-        assert_near::<R>(&widen(&found), &spectrum, &self.context::<R>(&forward));
+        let actual = complex.gather(&to.to_vec()?, between);
+        assert_near::<R>(&widen(&actual), &spectrum, &self.context::<R>(&forward));
 
         let inverse = shape
             .with_input(complex.embedding.clone())
@@ -296,13 +296,13 @@ impl<const RANK: usize> Case<'_, RANK> {
         let between = R::narrow(77.0);
         let mut to = DeviceBuffer::from_slice(self.stream, &vec![between; real.memory])?;
         plan_inverse.inverse(&mut from, &mut to)?;
-        let found = real.gather(&to.to_vec()?, between);
-        let found: Vec<_> = found
+        let actual = real.gather(&to.to_vec()?, between);
+        let actual: Vec<_> = actual
             .into_iter()
             .map(|number| Complex64::from(number.widen()))
             .collect();
         let expected: Vec<_> = data.iter().map(|number| number * len as f64).collect();
-        assert_near::<R>(&found, &expected, &self.context::<R>(&inverse));
+        assert_near::<R>(&actual, &expected, &self.context::<R>(&inverse));
         Ok(())
     }
 
@@ -317,33 +317,37 @@ impl<const RANK: usize> Case<'_, RANK> {
             .map(|number| Complex64::from(number.re))
             .collect();
         let spectrum = half(&self.lengths, &self.expected(-1.0, &data));
-        let pairs = |row: &[Complex64]| -> Vec<Complex64> {
-            let at = |index: usize| row.get(index).map_or(0.0, |number| number.re);
-            (0..padded)
-                .map(|pair| Complex64::new(at(2 * pair), at(2 * pair + 1)))
-                .collect()
-        };
-        let rows: Vec<_> = data.chunks_exact(row).flat_map(pairs).collect();
+        let rows: Vec<_> = data
+            .chunks_exact(row)
+            .flat_map(|row: &[Complex64]| -> Vec<Complex64> {
+                let real_part = |index: usize| row.get(index).map_or(0.0, |number| number.re);
+                (0..padded)
+                    .map(|pair| Complex64::new(real_part(2 * pair), real_part(2 * pair + 1)))
+                    .collect()
+            })
+            .collect();
         let shape = Shape::new(self.lengths)
             .with_batches(self.batches)
             .in_place();
         let mut buffer = DeviceBuffer::from_slice(self.stream, &narrow::<R>(&rows))?;
         let mut forward: Plan<R, Complex<R>> = plan(self.stream, &shape);
         forward.forward_in_place(&mut buffer)?;
-        let found = widen(&buffer.to_vec()?);
-        assert_near::<R>(&found, &spectrum, &self.context::<R>(&shape));
+        let actual = widen(&buffer.to_vec()?);
+        assert_near::<R>(&actual, &spectrum, &self.context::<R>(&shape));
         let mut inverse: Plan<Complex<R>, R> = plan(self.stream, &shape);
         inverse.inverse_in_place(&mut buffer)?;
-        let found = widen(&buffer.to_vec()?);
-        let reals = |row: &[Complex64]| -> Vec<Complex64> {
-            let all = row.iter().flat_map(|pair| [pair.re, pair.im]);
-            all.take(self.lengths[RANK - 1])
-                .map(Complex64::from)
-                .collect()
-        };
-        let found: Vec<_> = found.chunks_exact(padded).flat_map(reals).collect();
+        let actual = widen(&buffer.to_vec()?);
+        let actual: Vec<_> = actual
+            .chunks_exact(padded)
+            .flat_map(|row: &[Complex64]| -> Vec<Complex64> {
+                let all = row.iter().flat_map(|pair| [pair.re, pair.im]);
+                all.take(self.lengths[RANK - 1])
+                    .map(Complex64::from)
+                    .collect()
+            })
+            .collect();
         let expected: Vec<_> = data.iter().map(|number| number * len as f64).collect();
-        assert_near::<R>(&found, &expected, &self.context::<R>(&shape));
+        assert_near::<R>(&actual, &expected, &self.context::<R>(&shape));
         Ok(())
     }
 

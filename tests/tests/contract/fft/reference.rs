@@ -20,13 +20,14 @@ pub(super) fn transform(lengths: &[usize], sign: f64, data: &[Complex64]) -> Vec
         turns.sum()
     };
     let all: Vec<_> = (0..data.len()).map(indices).collect();
-    let sum = |output: &Vec<usize>| {
-        let terms = all.iter().zip(data).map(|(input, number)| {
-            number * Complex64::cis(sign * std::f64::consts::TAU * phase(input, output))
-        });
-        terms.sum()
-    };
-    all.iter().map(sum).collect()
+    all.iter()
+        .map(|output: &Vec<usize>| {
+            let terms = all.iter().zip(data).map(|(input, number)| {
+                number * Complex64::cis(sign * std::f64::consts::TAU * phase(input, output))
+            });
+            terms.sum()
+        })
+        .collect()
 }
 
 /// Returns the numbers of a complex side that stand for real data: the first `n / 2 + 1` of each row of `n`.

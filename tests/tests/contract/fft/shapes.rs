@@ -39,7 +39,7 @@ fn only_real_inverse_may_overwrite_its_input(test: &TestDriver) -> TestResult {
     let mut spectrum = DeviceBuffer::<Complex32>::zeroed(&stream, 24)?;
     spectrum
         .slice_mut(12..13)
-        .and_then(|mut at| at.fill(Complex32::from(1.0)))?;
+        .and_then(|mut slice| slice.fill(Complex32::from(1.0)))?;
     let mut image = DeviceBuffer::<f32>::zeroed(&stream, 20)?;
     let mut half = spectrum.slice_mut(12..)?;
     inverse.inverse(&mut half, &mut image.slice_mut(..16)?)?;
@@ -61,7 +61,7 @@ fn plans_move_between_threads(test: &TestDriver, simulator: &Simulator) -> TestR
     assert!(forward.workspace_bytes() > 0);
     let mut data = DeviceBuffer::<Complex64>::zeroed(&stream, 64)?;
     data.slice_mut(..1)
-        .and_then(|mut at| at.fill(Complex64::from(1.0)))?;
+        .and_then(|mut slice| slice.fill(Complex64::from(1.0)))?;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             (0..2).for_each(|_| {
@@ -112,20 +112,20 @@ fn raw_plans_are_taken_over(test: &TestDriver) -> TestResult {
     let mut length = 4;
     let kind = cudaDataType::CUDA_C_64F;
     let none = std::ptr::null_mut();
-    let made = test.context().entered(|_| {
+    let outcome = test.context().entered(|_| {
         // SAFETY: `raw` is valid for writes, and the context is current.
         let created = unsafe { create(&raw mut raw) };
         let length = &raw mut length;
         let bytes = &raw mut bytes;
         // SAFETY: the plan is live, there is one length for one dimension, and `bytes` is valid for writes.
-        let made = unsafe {
+        let outcome = unsafe {
             make(
                 raw, 1, length, none, 1, 4, kind, none, 1, 4, kind, 1, bytes, kind,
             )
         };
-        Ok([created, made])
+        Ok([created, outcome])
     });
-    assert_eq!(made?, [cufftResult::CUFFT_SUCCESS; 2]);
+    assert_eq!(outcome?, [cufftResult::CUFFT_SUCCESS; 2]);
     // SAFETY: the plan has this shape, and nothing else uses it.
     let plan =
         unsafe { Plan::<Complex64, Complex64>::from_raw(&library, raw, &stream, &Shape::new([4])) };

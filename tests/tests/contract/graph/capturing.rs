@@ -157,8 +157,8 @@ fn failed_capture_does_not_change_the_graph(test: &TestDriver) -> TestResult {
         let branch = scope.fork()?;
         x.as_slice_mut().fill_on(&branch, 7)?;
         copy(scope, y, x)?;
-        let kept = Arc::clone(&counted);
-        scope.add_host(&branch, move || drop(Arc::clone(&kept)))
+        let counter = Arc::clone(&counted);
+        scope.add_host(&branch, move || drop(Arc::clone(&counter)))
     };
     let failed = graph.capture_into(&[begin], |scope| {
         work(scope, &mut x, &mut y)?;
@@ -274,9 +274,9 @@ fn captured_conditional_body_runs_by_its_value(test: &TestDriver) -> TestResult 
         let condition = graph.condition(Some(value))?;
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::IfElse)?;
         for (index, (body, buffer)) in node.bodies.iter_mut().zip(&mut buffers).enumerate() {
-            let work =
-                |scope: &CaptureScope| buffer.as_slice_mut().fill_on(scope, 4 + 2 * index as u32);
-            body.capture_into(&[], work)?;
+            body.capture_into(&[], |scope: &CaptureScope| {
+                buffer.as_slice_mut().fill_on(scope, 4 + 2 * index as u32)
+            })?;
         }
         let mut exec = graph.instantiate()?;
         drop((node, graph));
@@ -319,12 +319,12 @@ fn captured_branch_follows_its_own_nodes(test: &TestDriver) -> TestResult {
     let mut x = zeroes(test);
     let mut y = zeroes(test);
     let stream = test.stream();
-    let mut own = graph(test);
+    let mut target = graph(test);
     let mut another = graph(test);
     let foreign = another.add_empty(&[])?;
-    let begin = own.add_empty(&[])?;
-    let other = own.add_empty(&[])?;
-    let last = own.capture_into(&[begin], |scope| {
+    let begin = target.add_empty(&[])?;
+    let other = target.add_empty(&[])?;
+    let last = target.capture_into(&[begin], |scope| {
         let branch = scope.fork()?;
         assert_refused(test, "in another graph", || {
             scope.follow(&branch, &[foreign])
@@ -336,7 +336,7 @@ fn captured_branch_follows_its_own_nodes(test: &TestDriver) -> TestResult {
         x.as_slice_mut().fill_on(&branch, 1)?;
         y.as_slice_mut().fill_on(scope, 2)
     });
-    let before: Vec<_> = last?.iter().map(|node| before(&own, *node)).collect();
+    let before: Vec<_> = last?.iter().map(|node| before(&target, *node)).collect();
     assert_eq!(before.len(), 2);
     assert!(
         before.contains(&HashSet::from([begin])) && before.contains(&HashSet::from([begin, other]))
@@ -354,19 +354,22 @@ fn captured_branch_follows_its_own_nodes(test: &TestDriver) -> TestResult {
 /// A capture after nodes of other graphs is rejected before any driver call.
 #[driver_test]
 fn capture_after_foreign_nodes_is_rejected(test: &TestDriver) -> TestResult {
-    let mut own = graph(test);
+    let mut target = graph(test);
     let mut other = graph(test);
     let foreign = other.add_empty(&[])?;
-    let removed = own.add_empty(&[])?;
-    own.remove(removed)?;
-    let unreached = |_: &CaptureScope| -> Result<()> { panic!("the work must not begin") };
+    let removed = target.add_empty(&[])?;
+    target.remove(removed)?;
+    fn unreached(_: &CaptureScope) -> Result<()> {
+        panic!("the work must not begin")
+    }
+
     assert_refused(test, "in another graph", || {
-        own.capture_into(&[foreign], unreached)
+        target.capture_into(&[foreign], unreached)
     });
     assert_refused(test, "was removed", || {
-        own.capture_into(&[removed], unreached)
+        target.capture_into(&[removed], unreached)
     });
-    assert!(own.nodes()?.is_empty());
+    assert!(target.nodes()?.is_empty());
     Ok(())
 }
 
@@ -374,11 +377,12 @@ fn capture_after_foreign_nodes_is_rejected(test: &TestDriver) -> TestResult {
 #[simulator_test(Config::new().with_driver_version(CudaVersion::new(12, 2)))]
 fn capture_into_a_graph_requires_12_3(test: &TestDriver, _: &Simulator) -> TestResult {
     let mut graph = graph(test);
-    let refuse = |test: &TestDriver, graph: &mut Graph| {
+    fn refuse(test: &TestDriver, graph: &mut Graph) {
         assert_refused(test, "12.3", || {
             graph.capture_into(&[], |_| panic!("the work must not begin"))
         });
-    };
+    }
+
     refuse(test, &mut graph);
     refuse(test, &mut graph);
     assert!(graph.nodes()?.is_empty());

@@ -34,7 +34,7 @@ fn kernel_node_update_is_one_call(test: &TestDriver) -> TestResult {
         );
     }
     let arguments = (buffer.as_pointer(), 9, LEN as u32);
-    // SAFETY: as above.
+    // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe { exec.set_kernel_with(&node, &kernel, LaunchConfig::new(1, 16), arguments) }?;
     run(test, &mut exec)?;
     assert_eq!(words(&buffer)[15..17], [9, 0], "sixteen threads");
@@ -89,7 +89,7 @@ fn updated_kernel_is_kept_until_the_next_update(test: &TestDriver) -> TestResult
     test.assert_calls(Function::cuLibraryUnload, 0, || run(test, &mut exec))?;
     assert_eq!(words(&buffer), [3; LEN]);
     test.assert_calls(Function::cuLibraryUnload, 1, || {
-        // SAFETY: as above.
+        // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { exec.set_kernel(&node, (buffer.as_pointer(), 4, LEN as u32)) }
     })?;
     run(test, &mut exec)?;
@@ -142,9 +142,9 @@ fn copies_fills_and_events_take_new_parameters(test: &TestDriver) -> TestResult 
     let recorded = graph.add_event_record(&[*copied], &events[0])?;
     let waited = graph.add_event_wait(&[], &events[0])?;
     let mut exec = graph.instantiate()?;
-    // SAFETY: as above.
+    // SAFETY: both buffers have the same length and outlive the launches.
     unsafe { exec.set_fill(filled, fill_parameters(&first, 4)) }?;
-    // SAFETY: as above.
+    // SAFETY: both buffers have the same length and outlive the launches.
     unsafe { exec.set_copy(copied, copy(16)) }?;
     exec.set_event_record(recorded, &events[1])?;
     exec.set_event_wait(waited, &events[1])?;
@@ -362,7 +362,7 @@ pub(crate) mod operations {
             let mut exec = graph.instantiate()?;
             let config = LaunchConfig::new(1, 32);
             let arguments = arguments(fixture, 4);
-            // SAFETY: as above.
+            // SAFETY: `fill` writes only words of the buffer, and the executable is not launched.
             unsafe { exec.set_kernel_with(&node, &fixture.fill, config, arguments) }?;
             made(exec)
         }),
@@ -400,7 +400,7 @@ pub(crate) mod operations {
             // SAFETY: the address is that of the pinned values, and no graph is launched.
             let node = unsafe { graph.add_memory_operations(&[], &operations) }?;
             let mut exec = graph.instantiate()?;
-            // SAFETY: as above.
+            // SAFETY: the address is that of the pinned values, and no graph is launched.
             unsafe { exec.set_memory_operations(node, &operations) }?;
             made(exec)
         }),

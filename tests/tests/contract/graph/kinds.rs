@@ -33,7 +33,7 @@ fn pitched_host_copy_leaves_other_rows(test: &TestDriver) -> TestResult {
     let back = CopyPlace::host(target.as_mut_ptr().cast()).with_pitch(16);
     // SAFETY: the rows lie within all three allocations, which outlive the launch.
     let up = unsafe { graph.add_copy(&[], GraphCopy::new(from, device, 8).with_rows(3)) }?;
-    // SAFETY: as above.
+    // SAFETY: the rows lie within all three allocations, which outlive the launch.
     unsafe { graph.add_copy(&[*up], GraphCopy::new(device, back, 8).with_rows(3)) }?;
     let described = graph.copy(up)?;
     assert_eq!(
@@ -56,11 +56,11 @@ fn pitched_host_copy_leaves_other_rows(test: &TestDriver) -> TestResult {
 fn pitched_fill_writes_each_width(test: &TestDriver) -> TestResult {
     let buffer = zeroes(test);
     let mut graph = graph(test);
-    let at = |byte: u64| DevicePointer::from_raw(buffer.as_pointer().as_raw() + byte);
+    let byte_address = |byte: u64| DevicePointer::from_raw(buffer.as_pointer().as_raw() + byte);
     let fills = [
-        GraphFill::new(at(0), FillValue::U8(0xab), 3),
-        GraphFill::new(at(8), FillValue::U16(0xabcd), 1).with_rows(2, 8),
-        GraphFill::new(at(32), FillValue::U32(5), 2).with_rows(2, 16),
+        GraphFill::new(byte_address(0), FillValue::U8(0xab), 3),
+        GraphFill::new(byte_address(8), FillValue::U16(0xabcd), 1).with_rows(2, 8),
+        GraphFill::new(byte_address(32), FillValue::U32(5), 2).with_rows(2, 16),
     ];
     for fill in fills {
         // SAFETY: the rows lie within the buffer, which outlives the launch.
@@ -162,9 +162,9 @@ fn node_allocation_lives_until_its_free_node(test: &TestDriver) -> TestResult {
     let before = used(test)?;
     let mut graph = graph(test);
     let memory = graph.add_allocation(&[], LEN * 4)?;
-    let known = graph.allocation(*memory)?;
+    let parameters = graph.allocation(*memory)?;
     assert_eq!(
-        (known.address(), known.byte_len()),
+        (parameters.address(), parameters.byte_len()),
         (memory.address(), LEN * 4)
     );
     let arguments = (memory.address().cast(), 11, LEN as u32);
@@ -226,7 +226,7 @@ fn memory_operations_write_in_order(test: &TestDriver) -> TestResult {
     let mut exec = graph.instantiate()?;
     run(test, &mut exec)?;
     assert_eq!(*values, [4, 5]);
-    // SAFETY: as above.
+    // SAFETY: the addresses are aligned and lie in the buffer, which outlives the launch.
     unsafe {
         exec.set_memory_operations(node, &[MemoryOperation::WriteU32(first, 9), operations[1]])
     }?;
@@ -271,7 +271,10 @@ fn conditional_graph_has_one_executable(test: &TestDriver) -> TestResult {
     let mut whole = graph(test);
     let condition = whole.condition(Some(0))?;
     let node = whole.add_conditional(&[], condition, ConditionalKind::If)?;
-    let is_unsupported = |error: Error| error.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    fn is_unsupported(error: Error) -> bool {
+        error.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
+    }
+
     assert!(is_unsupported(
         whole.try_clone().expect_err("the node cannot be copied")
     ));
@@ -356,7 +359,7 @@ fn copy_parameters_are_replaced(test: &TestDriver) -> TestResult {
     };
     // SAFETY: the buffers have this length and outlive the launch.
     let node = unsafe { graph.add_copy(&[*filled], copy(LEN * 4)) }?;
-    // SAFETY: as above.
+    // SAFETY: the buffers have this length and outlive the launch.
     unsafe { graph.set_copy(node, copy(4)) }?;
     run(test, &mut graph.instantiate()?)?;
     assert_eq!(words(&to)[..2], [3, 0]);
@@ -390,7 +393,7 @@ fn kernel_node_attributes_are_queried_and_copied(test: &TestDriver) -> TestResul
     // SAFETY: the kernel does the same with any priority.
     unsafe { graph.copy_kernel_attributes(&second, &first) }?;
     assert_eq!(priority(&graph, &second), -1);
-    // SAFETY: as above.
+    // SAFETY: the kernel does the same with any priority.
     unsafe { graph.set_kernel_attributes(&first, &LaunchAttributes::new().with_priority(0)) }?;
     assert_eq!(priority(&graph, &first), 0);
     run(test, &mut graph.instantiate()?)?;
@@ -454,16 +457,16 @@ pub(crate) mod operations {
         ("Graph::set_memory_operations", |fixture| {
             let mut graph = graph(fixture)?;
             let operations = [MemoryOperation::WriteU32(fixture.value_address(), 1)];
-            // SAFETY: as above.
+            // SAFETY: the address is that of the pinned values, and the graph is not launched.
             let node = unsafe { graph.add_memory_operations(&[], &operations) }?;
-            // SAFETY: as above.
+            // SAFETY: the address is that of the pinned values, and the graph is not launched.
             unsafe { graph.set_memory_operations(node, &operations) }?;
             made(graph)
         }),
         ("Graph::memory_operation_count", |fixture| {
             let mut graph = graph(fixture)?;
             let operations = [MemoryOperation::WriteU32(fixture.value_address(), 1)];
-            // SAFETY: as above.
+            // SAFETY: the address is that of the pinned values, and the graph is not launched.
             let node = unsafe { graph.add_memory_operations(&[], &operations) }?;
             made((graph.memory_operation_count(node)?, graph))
         }),
@@ -551,7 +554,7 @@ pub(crate) mod operations {
         }),
         ("Graph::copy_kernel_attributes", |fixture| {
             let (mut graph, node) = with_kernel(fixture)?;
-            // SAFETY: as above.
+            // SAFETY: the kernel does the same with any priority.
             let other = unsafe {
                 graph.add_kernel(
                     &[*node],

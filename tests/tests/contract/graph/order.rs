@@ -12,10 +12,12 @@ fn copying(
     target: &mut DeviceBuffer<u32>,
     source: &DeviceBuffer<u32>,
 ) -> TestResult<Graph> {
-    let work = |scope: &curium_driver::CaptureScope| {
-        target.as_slice_mut().copy_from_device_on(scope, source)
-    };
-    Ok(Graph::capture(&test.context(), work)?)
+    Ok(Graph::capture(
+        &test.context(),
+        |scope: &curium_driver::CaptureScope| {
+            target.as_slice_mut().copy_from_device_on(scope, source)
+        },
+    )?)
 }
 
 #[driver_test]
@@ -139,15 +141,15 @@ fn edges_between_captured_writes_are_permanent(test: &TestDriver) -> TestResult 
 fn child_with_a_new_conflict_does_not_replace_another(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let source = DeviceBuffer::from_slice(&stream, &[3_u32; LEN])?;
-    let mut own = zeroes(test);
+    let mut target = zeroes(test);
     let mut shared = zeroes(test);
     let mut unused = zeroes(test);
-    let kept = copying(test, &mut own, &source)?;
+    let owned_copy = copying(test, &mut target, &source)?;
     let writes = copying(test, &mut shared, &source)?;
     let meets = copying(test, &mut shared, &unused)?;
     let apart = copying(test, &mut unused, &source)?;
     let mut graph = super::graph(test);
-    let node = graph.add_child(&[], &kept)?;
+    let node = graph.add_child(&[], &owned_copy)?;
     graph.add_child(&[], &writes)?;
     let mut exec = graph.instantiate()?;
     let error = exec
@@ -156,10 +158,10 @@ fn child_with_a_new_conflict_does_not_replace_another(test: &TestDriver) -> Test
         .to_string();
     assert!(error.contains("the previous child does not"), "{error}");
     exec.set_child(node, &apart)?;
-    exec.set_child(node, &kept)?;
+    exec.set_child(node, &owned_copy)?;
     run(test, &mut exec)?;
     assert_eq!(
-        (words(&own), words(&shared), words(&unused)),
+        (words(&target), words(&shared), words(&unused)),
         (vec![3; LEN], vec![3; LEN], vec![0; LEN])
     );
     Ok(())

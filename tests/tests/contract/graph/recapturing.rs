@@ -201,9 +201,9 @@ fn recaptured_allocation_keeps_its_address(test: &TestDriver) -> TestResult {
     let mut address = None;
     let mut work = |scope: &CaptureScope, value: u32, len: usize| {
         let buffer = DeviceBuffer::filled(scope, len, value)?;
-        let known = *address.get_or_insert(buffer.as_pointer());
+        let first_address = *address.get_or_insert(buffer.as_pointer());
         assert!(
-            len != LEN || known == buffer.as_pointer(),
+            len != LEN || first_address == buffer.as_pointer(),
             "the address is the same"
         );
         target

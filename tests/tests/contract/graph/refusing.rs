@@ -40,17 +40,17 @@ pub(super) fn assert_refused<T: std::fmt::Debug>(
 fn foreign_node_makes_no_driver_call(test: &TestDriver) -> TestResult {
     let buffer = zeroes(test);
     let kernel = fill(test)?;
-    let mut own = graph(test);
+    let mut target = graph(test);
     let mut other = graph(test);
     let foreign = add_fill(&mut other, &[], &buffer, 1)?;
-    let node = add_kernel(&mut own, &[], &kernel, &buffer, 1);
+    let node = add_kernel(&mut target, &[], &kernel, &buffer, 1);
     let words = "node 0 is in another graph";
-    assert_refused(test, words, || own.add_empty(&[*foreign]));
-    assert_refused(test, words, || own.add_dependency(*node, *foreign));
-    assert_refused(test, words, || own.remove(*foreign));
-    assert_refused(test, words, || own.kind(*foreign));
-    assert_refused(test, words, || own.fill(foreign));
-    let mut exec = own.instantiate()?;
+    assert_refused(test, words, || target.add_empty(&[*foreign]));
+    assert_refused(test, words, || target.add_dependency(*node, *foreign));
+    assert_refused(test, words, || target.remove(*foreign));
+    assert_refused(test, words, || target.kind(*foreign));
+    assert_refused(test, words, || target.fill(foreign));
+    let mut exec = target.instantiate()?;
     assert_refused(test, words, || exec.set_enabled(*foreign, false));
     // SAFETY: the driver rejects the node.
     assert_refused(test, words, || unsafe {
@@ -82,15 +82,15 @@ fn removed_node_makes_no_driver_call(test: &TestDriver) -> TestResult {
 fn stale_updated_kernel_node_is_refused(test: &TestDriver) -> TestResult {
     let kernel = fill(test)?;
     let buffer = zeroes(test);
-    let mut own = graph(test);
+    let mut target = graph(test);
     let mut other = graph(test);
-    let node = add_kernel(&mut own, &[], &kernel, &buffer, 1);
+    let node = add_kernel(&mut target, &[], &kernel, &buffer, 1);
     let foreign = add_kernel(&mut other, &[], &kernel, &buffer, 1);
     let arguments = || (buffer.as_pointer(), 2, LEN as u32);
-    let mut exec = own.instantiate()?;
+    let mut exec = target.instantiate()?;
     // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe { exec.set_kernel(&node, arguments()) }?;
-    own.remove(*node)?;
+    target.remove(*node)?;
     // SAFETY: the driver rejects the node.
     assert_refused(test, "node 0 was removed", || unsafe {
         exec.set_kernel(&node, arguments())
@@ -99,7 +99,7 @@ fn stale_updated_kernel_node_is_refused(test: &TestDriver) -> TestResult {
     let mut exec = other.instantiate()?;
     drop(other);
     for _ in 0..2 {
-        // SAFETY: as above.
+        // SAFETY: the driver rejects the node.
         unsafe { exec.set_kernel(&foreign, arguments()) }?;
     }
     // SAFETY: the driver rejects the node.
@@ -150,20 +150,22 @@ fn foreign_context_handles_make_no_driver_call(test: &TestDriver) -> TestResult 
     let kernel = module.kernel::<Fill>("fill")?;
     let foreign = Graph::new(&other)?;
     let buffer = zeroes(test);
-    let mut own = graph(test);
+    let mut target = graph(test);
     let words = "context mismatch";
-    assert_refused(test, words, || own.add_event_wait(&[], &event));
-    assert_refused(test, words, || own.add_event_record(&[], &event));
-    assert_refused(test, "different contexts", || own.add_child(&[], &foreign));
+    assert_refused(test, words, || target.add_event_wait(&[], &event));
+    assert_refused(test, words, || target.add_event_record(&[], &event));
+    assert_refused(test, "different contexts", || {
+        target.add_child(&[], &foreign)
+    });
     let arguments = (buffer.as_pointer(), 1, LEN as u32);
     // SAFETY: the driver rejects the kernel.
     assert_refused(test, words, || unsafe {
-        own.add_kernel(&[], &kernel, LaunchConfig::new(1, 64), arguments)
+        target.add_kernel(&[], &kernel, LaunchConfig::new(1, 64), arguments)
     });
     assert_refused(test, words, || {
-        own.instantiate_with(InstantiateOptions::new().with_upload(&stream))
+        target.instantiate_with(InstantiateOptions::new().with_upload(&stream))
     });
-    let mut exec = own.instantiate()?;
+    let mut exec = target.instantiate()?;
     assert_refused(test, words, || exec.launch(&stream));
     assert_refused(test, words, || exec.upload(&stream));
     assert_refused(test, words, || exec.update(&foreign));
@@ -173,8 +175,8 @@ fn foreign_context_handles_make_no_driver_call(test: &TestDriver) -> TestResult 
 /// Handles of another driver are refused before it is called.
 #[simulator_test]
 fn foreign_driver_handles_make_no_driver_call(test: &TestDriver, _: &Simulator) -> TestResult {
-    let mut own = graph(test);
-    let mut exec = own.instantiate()?;
+    let mut target = graph(test);
+    let mut exec = target.instantiate()?;
     on_simulator(Config::new(), |other, _| -> TestResult {
         let stream = other.stream();
         let kernel = fill(other)?;
@@ -183,12 +185,12 @@ fn foreign_driver_handles_make_no_driver_call(test: &TestDriver, _: &Simulator) 
         let words = "different drivers";
         assert_refused(test, words, || exec.launch(&stream));
         assert_refused(test, words, || exec.update(&foreign));
-        assert_refused(test, words, || own.add_event_wait(&[], &event));
-        assert_refused(test, words, || own.add_child(&[], &foreign));
+        assert_refused(test, words, || target.add_event_wait(&[], &event));
+        assert_refused(test, words, || target.add_child(&[], &foreign));
         let arguments = (curium_driver::DevicePointer::from_raw(0), 1, 0);
         // SAFETY: the driver rejects the kernel.
         assert_refused(test, words, || unsafe {
-            own.add_kernel(&[], &kernel, LaunchConfig::new(1, 1), arguments)
+            target.add_kernel(&[], &kernel, LaunchConfig::new(1, 1), arguments)
         });
         Ok(())
     })?;

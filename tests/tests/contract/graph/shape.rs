@@ -86,11 +86,11 @@ fn clone_nodes_are_found_by_their_originals(test: &TestDriver) -> TestResult {
     let (mut graph, stranger) = (graph(test), graph(test));
     let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
     let mut clone = graph.try_clone()?;
-    let found = clone.find(&graph, &node)?;
-    assert_ne!(*found, *node);
+    let twin = clone.find(&graph, &node)?;
+    assert_ne!(*twin, *node);
     let arguments = (buffer.as_pointer(), 2, LEN as u32);
     // SAFETY: `fill` writes exactly the words of the buffer.
-    unsafe { clone.set_kernel(&found, &kernel, found.config(), arguments) }?;
+    unsafe { clone.set_kernel(&twin, &kernel, twin.config(), arguments) }?;
     run(test, &mut clone.instantiate()?)?;
     assert_eq!(words(&buffer), [2; LEN]);
     run(test, &mut graph.instantiate()?)?;

@@ -40,11 +40,11 @@ fn attention([queries, keys, values]: &[Vec<f64>; 3], causal: bool) -> Vec<(f64,
                 .map(|key| dot(key).exp())
                 .collect();
             let sum: f64 = weights.iter().sum();
-            results.extend((0..DEPTH).map(|at| {
+            results.extend((0..DEPTH).map(|index| {
                 let parts = weights
                     .iter()
                     .zip(values.chunks(DEPTH))
-                    .map(|(weight, value)| weight / sum * value[at]);
+                    .map(|(weight, value)| weight / sum * value[index]);
                 parts.fold((0.0, 0.0), |(total, size), part| {
                     (total + part, size + part.abs())
                 })
@@ -100,11 +100,11 @@ fn attention_is_near_the_cpu(test: &TestDriver) -> TestResult {
             .collect::<Vec<_>>()
     });
     for (name, causal) in [("attention", false), ("attention_causal", true)] {
-        let found: Vec<f64> = attend(test, name, &inputs, |value| value as f32)?
+        let actual: Vec<f64> = attend(test, name, &inputs, |value| value as f32)?
             .into_iter()
             .map(f64::from)
             .collect();
-        assert_attention(&found, &attention(&inputs, causal), 0.0, 0.0);
+        assert_attention(&actual, &attention(&inputs, causal), 0.0, 0.0);
     }
     Ok(())
 }
@@ -117,10 +117,10 @@ fn half_attention_is_near_the_cpu(test: &TestDriver) -> TestResult {
             .map(|value| F16.round(value))
             .collect::<Vec<_>>()
     });
-    let found = attend(test, "attention_f16", &inputs, |value| F16.bits(value))?;
-    let found: Vec<f64> = found.into_iter().map(|bits| F16.value(bits)).collect();
+    let actual = attend(test, "attention_f16", &inputs, |value| F16.bits(value))?;
+    let actual: Vec<f64> = actual.into_iter().map(|bits| F16.value(bits)).collect();
     assert_attention(
-        &found,
+        &actual,
         &attention(&inputs, false),
         2.0_f64.powi(-11),
         2.0_f64.powi(-25),

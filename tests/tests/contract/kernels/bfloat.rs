@@ -60,7 +60,7 @@ fn single_precision_is_rounded_to_the_nearest_bf16() -> TestResult {
             f32::MAX,
             f32::MIN_POSITIVE,
         ];
-        let ties = (0..200_u32).map(|at| at << 24 | at << 16 | 0x8000);
+        let ties = (0..200_u32).map(|index| index << 24 | index << 16 | 0x8000);
         let edges = edges.iter().map(|value| value.to_bits()).chain([
             1,
             0x7fff,
@@ -138,9 +138,9 @@ fn bf16_min_and_max_handle_every_class() -> TestResult {
         let mut output = DeviceBuffer::<u16>::zeroed(&stream, 5 * 2000)?;
         launch!(test, &stream, BFLOAT::"bf16_extremes", (&[u16], &[u16], &mut [u16], u32), LaunchConfig::for_elements(1000),
             (&left, &right, &mut output, 1000));
-        let found = values(&output);
+        let actual = values(&output);
         for (at, (a, b)) in a.into_iter().zip(b).enumerate() {
-            let result = |form: usize| found[at / 2 * 10 + 2 * form + at % 2];
+            let result = |form: usize| actual[at / 2 * 10 + 2 * form + at % 2];
             assert_eq!(result(0), pick(a, b, false), "min {a:#06x} {b:#06x}");
             assert_eq!(result(1), pick(a, b, true), "max {a:#06x} {b:#06x}");
             let strict = if is_nan(a) || is_nan(b) {
@@ -183,10 +183,13 @@ fn bf16_product_is_summed_in_single_precision(test: &TestDriver) -> TestResult {
         let element = |at: usize| {
             let row = at / columns;
             let column = at % columns;
-            let step = |sum: f32, k| {
-                widen(left[row * depth + k]).fused(widen(right[k * columns + column]), sum)
-            };
-            BF16.bits((0..depth).fold(0.0_f32, step).into())
+            BF16.bits(
+                (0..depth)
+                    .fold(0.0_f32, |sum: f32, k| {
+                        widen(left[row * depth + k]).fused(widen(right[k * columns + column]), sum)
+                    })
+                    .into(),
+            )
         };
         let expected: Vec<_> = (0..rows * columns).map(element).collect();
         assert_eq!(values(&product), expected, "{rows}×{depth}×{columns}");

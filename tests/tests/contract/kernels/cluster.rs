@@ -10,12 +10,12 @@ use super::{buffer, integers, kernel, values};
 #[driver_test(on_compute_capability(9))]
 fn blocks_read_their_rank_in_the_cluster(test: &TestDriver) -> TestResult {
     let stream = test.stream();
-    let places = kernel::<(&mut [u32],)>(test, kernels::CLUSTER, "cluster_places");
+    let cluster_kernel = kernel::<(&mut [u32],)>(test, kernels::CLUSTER, "cluster_places");
     let mut output = DeviceBuffer::<u32>::zeroed(&stream, 6 * 8 * 4)?;
     let attributes = LaunchAttributes::new().with_cluster((4, 2));
     // SAFETY: the buffer has six words for each of the blocks.
     unsafe {
-        places.launch_with(
+        cluster_kernel.launch_with(
             &stream,
             LaunchConfig::new((8, 4), 1),
             &attributes,
@@ -93,27 +93,28 @@ fn cluster_blocks_write_words_in_a_ring(test: &TestDriver) -> TestResult {
 fn kernel_node_update_keeps_its_cluster(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let config = LaunchConfig::new((8, 4), 1);
-    let places = kernel::<(&mut [u32],)>(test, kernels::CLUSTER, "cluster_places");
+    let cluster_kernel = kernel::<(&mut [u32],)>(test, kernels::CLUSTER, "cluster_places");
     let outputs =
         [(); 3].map(|()| DeviceBuffer::<u32>::zeroed(&stream, 6 * 8 * 4).expect("memory suffices"));
     let attributes = LaunchAttributes::new().with_cluster((4, 2));
     let mut graph = Graph::new(&test.context())?;
     let pointers = outputs.each_ref().map(|output| (output.as_pointer(),));
     // SAFETY: the buffers have six words for each of the blocks, and outlive the launches.
-    let node = unsafe { graph.add_kernel_with(&[], &places, config, &attributes, pointers[0]) };
+    let node =
+        unsafe { graph.add_kernel_with(&[], &cluster_kernel, config, &attributes, pointers[0]) };
     let node = node?;
-    // SAFETY: as above.
-    unsafe { graph.set_kernel(&node, &places, config, pointers[1]) }?;
+    // SAFETY: the buffers have six words for each of the blocks, and outlive the launches.
+    unsafe { graph.set_kernel(&node, &cluster_kernel, config, pointers[1]) }?;
     let mut exec = graph.instantiate()?;
     exec.launch(&stream)?;
-    // SAFETY: as above.
+    // SAFETY: the buffers have six words for each of the blocks, and outlive the launches.
     unsafe { exec.set_kernel(&node, pointers[2]) }?;
     exec.launch(&stream)?;
     stream.synchronize()?;
     let sizes = outputs.map(|output| {
         values(&output)
             .chunks(6)
-            .map(|place| place[1])
+            .map(|position| position[1])
             .collect::<Vec<_>>()
     });
     assert_eq!(sizes, [vec![0; 32], vec![8; 32], vec![8; 32]]);

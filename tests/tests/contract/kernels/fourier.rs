@@ -12,13 +12,13 @@ const LINES: usize = 3;
 /// Returns the spectra of rows of complex numbers by the definition of the transform.
 fn spectra(lines: &[f64]) -> Vec<f64> {
     let roots: Vec<(f64, f64)> = (0..POINTS)
-        .map(|at| (-std::f64::consts::TAU * at as f64 / POINTS as f64).sin_cos())
+        .map(|index| (-std::f64::consts::TAU * index as f64 / POINTS as f64).sin_cos())
         .collect();
     let each = |line: &[f64]| {
         let point = |frequency: usize| {
             let mut sum = [0.0, 0.0];
-            for (at, point) in line.chunks(2).enumerate() {
-                let (sine, cosine) = roots[at * frequency % POINTS];
+            for (index, point) in line.chunks(2).enumerate() {
+                let (sine, cosine) = roots[index * frequency % POINTS];
                 sum[0] += point[0] * cosine - point[1] * sine;
                 sum[1] += point[0] * sine + point[1] * cosine;
             }
@@ -72,8 +72,8 @@ fn widened(values: &[f32]) -> Vec<f64> {
 fn spectrum_is_inverted(test: &TestDriver) -> TestResult {
     let input = floats(1, LINES * 2 * POINTS);
     let mut data = buffer(&test.stream(), &input);
-    let found = transform(test, "fourier", &mut data, false)?;
-    assert_near_its_length(&widened(&found), &spectra(&widened(&input)), 5e-7);
+    let actual = transform(test, "fourier", &mut data, false)?;
+    assert_near_its_length(&widened(&actual), &spectra(&widened(&input)), 5e-7);
     let back = transform(test, "fourier", &mut data, true)?;
     assert_near_its_length(&widened(&back), &widened(&input), 5e-7);
     Ok(())
@@ -84,9 +84,9 @@ fn spectrum_is_inverted(test: &TestDriver) -> TestResult {
 fn double_spectrum_is_inverted(test: &TestDriver) -> TestResult {
     let input = widened(&floats(2, LINES * 2 * POINTS));
     let mut data = buffer(&test.stream(), &input);
-    let found = transform(test, "fourier_f64", &mut data, false)?;
+    let actual = transform(test, "fourier_f64", &mut data, false)?;
     // The reference has a larger error than the kernel.
-    assert_near_its_length(&found, &spectra(&input), 1e-13);
+    assert_near_its_length(&actual, &spectra(&input), 1e-13);
     let back = transform(test, "fourier_f64", &mut data, true)?;
     assert_near_its_length(&back, &input, 1e-15);
     Ok(())
@@ -107,11 +107,11 @@ fn power(base: u64, exponent: u64) -> u64 {
     if exponent == 0 {
         return 1;
     }
-    let rest = power(base * base % PRIME, exponent / 2);
+    let remainder = power(base * base % PRIME, exponent / 2);
     if exponent.is_multiple_of(2) {
-        rest
+        remainder
     } else {
-        rest * base % PRIME
+        remainder * base % PRIME
     }
 }
 
@@ -146,17 +146,21 @@ fn polynomial_product_equals_the_cpu(test: &TestDriver) -> TestResult {
         spectra
             .iter()
             .zip(&expected)
-            .all(|(found, expected)| u64::from(*found) == *expected)
+            .all(|(actual, expected)| u64::from(*actual) == *expected)
     );
 
     let (left, right) = spectra.split_at(POINTS);
-    let product =
-        |(left, right): (&u32, &u32)| (u64::from(*left) * u64::from(*right) % PRIME) as u32;
     let mut products = buffer(
         &stream,
-        &left.iter().zip(right).map(product).collect::<Vec<_>>(),
+        &left
+            .iter()
+            .zip(right)
+            .map(|(left, right): (&u32, &u32)| {
+                (u64::from(*left) * u64::from(*right) % PRIME) as u32
+            })
+            .collect::<Vec<_>>(),
     );
-    let found = transform(
+    let actual = transform(
         &mut products,
         1,
         power(root, PRIME - 2),
@@ -170,10 +174,10 @@ fn polynomial_product_equals_the_cpu(test: &TestDriver) -> TestResult {
         }
     }
     assert!(
-        found
+        actual
             .iter()
             .zip(&expected)
-            .all(|(found, expected)| u64::from(*found) == *expected)
+            .all(|(actual, expected)| u64::from(*actual) == *expected)
     );
     Ok(())
 }

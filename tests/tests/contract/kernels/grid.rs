@@ -20,7 +20,7 @@ fn transposed_matrix_equals_the_cpu(test: &TestDriver) -> TestResult {
         launch!(test, &stream, GRID::"transpose", (&[f32], &mut [f32], u32, u32), config,
                 (&source, &mut target, width as u32, height as u32));
         let expected: Vec<f32> = (0..width * height)
-            .map(|at| input[at % height * width + at / height])
+            .map(|index| input[index % height * width + index / height])
             .collect();
         assert_eq!(values(&target), expected, "{width}×{height}");
     }
@@ -67,15 +67,17 @@ fn heat_spreads_as_on_the_cpu(test: &TestDriver) -> TestResult {
         launch!(test, &stream, GRID::"heat", (&[f64], &mut [f64], u32, f64), LaunchConfig::for_elements(300),
                 (&before, &mut after, 300, 0.2));
         std::mem::swap(&mut before, &mut after);
-        let change = |at: usize| {
-            let inside = at > 0 && at < 299;
+        let change = |index: usize| {
+            let inside = index > 0 && index < 299;
             if inside {
-                now[at - 1] - 2.0 * now[at] + now[at + 1]
+                now[index - 1] - 2.0 * now[index] + now[index + 1]
             } else {
                 0.0
             }
         };
-        now = (0..300).map(|at| now[at] + 0.2 * change(at)).collect();
+        now = (0..300)
+            .map(|index| now[index] + 0.2 * change(index))
+            .collect();
     }
     assert_eq!(values(&before), now);
     Ok(())
@@ -97,9 +99,9 @@ fn life_goes_on_as_on_the_cpu(test: &TestDriver) -> TestResult {
                 (&before, &mut after, width as u32, height as u32));
         std::mem::swap(&mut before, &mut after);
         let cell = |at: usize| {
-            let around = (0..9).filter(|place| *place != 4).map(|place| {
-                let x = at % width + place % 3 + width - 1;
-                let y = at / width + place / 3 + height - 1;
+            let around = (0..9).filter(|neighbor| *neighbor != 4).map(|neighbor| {
+                let x = at % width + neighbor % 3 + width - 1;
+                let y = at / width + neighbor / 3 + height - 1;
                 now[y % height * width + x % width]
             });
             let around: u8 = around.sum();

@@ -85,9 +85,9 @@ fn elementary_functions_are_near_the_cpu() -> TestResult {
         let mut output = DeviceBuffer::<f32>::zeroed(&stream, 8 * 500)?;
         launch!(test, &stream, NETWORK::"functions", (&[f32], &mut [f32], u32), LaunchConfig::for_elements(500),
             (&source, &mut output, 500));
-        let found = values(&output);
+        let actual = values(&output);
         let column = |at: usize| {
-            found
+            actual
                 .iter()
                 .skip(at)
                 .step_by(8)
@@ -133,7 +133,10 @@ fn double_functions_are_near_the_cpu(test: &TestDriver) -> TestResult {
     let mut output = DeviceBuffer::<f64>::zeroed(&stream, 6 * 400)?;
     launch!(test, &stream, NETWORK::"double_functions", (&[f64], &mut [f64], u32), LaunchConfig::for_elements(400),
             (&source, &mut output, 400));
-    let near = |found: f64, expected: f64| (found - expected).abs() <= expected.abs() * 1e-15;
+    fn near(found: f64, expected: f64) -> bool {
+        (found - expected).abs() <= expected.abs() * 1e-15
+    }
+
     for (x, found) in input.iter().zip(values(&output).chunks(6)) {
         assert!(near(found[0], x.exp()), "exp {x}: {found:?}");
         assert!(near(found[1], (x.abs() + 1.0).ln()), "log {x}: {found:?}");

@@ -38,8 +38,11 @@ fn sha256_equals_a_known_digest() -> TestResult {
 fn random_numbers_match_the_published_generator() -> TestResult {
     let round = |counter: [u32; 4], key: [u32; 2]| {
         let [a, b] = [(counter[0], 0xD251_1F53_u64), (counter[2], 0xCD9E_8D57)]
-            .map(|it| u64::from(it.0) * it.1);
-        let high = |product: u64| (product >> 32) as u32;
+            .map(|term| u64::from(term.0) * term.1);
+        fn high(product: u64) -> u32 {
+            (product >> 32) as u32
+        }
+
         [
             high(b) ^ counter[1] ^ key[0],
             b as u32,

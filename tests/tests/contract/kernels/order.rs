@@ -58,24 +58,26 @@ fn odd_values_are_kept_in_their_order(test: &TestDriver) -> TestResult {
     for count in [1, 32, 100, 1000] {
         let input = integers(3, count);
         let source = buffer(&stream, &input);
-        let mut kept = DeviceBuffer::<u32>::zeroed(&stream, count)?;
+        let mut selected = DeviceBuffer::<u32>::zeroed(&stream, count)?;
         let mut number = buffer(&stream, &[u32::MAX]);
         launch!(test, &stream, SCAN::"compact_odd", (&[u32], &mut [u32], &mut [u32], u32), LaunchConfig::new(1, 32),
-                (&source, &mut kept, &mut number, count as u32));
+                (&source, &mut selected, &mut number, count as u32));
         let expected: Vec<u32> = input.into_iter().filter(|value| value % 2 == 1).collect();
         assert_eq!(values(&number), [expected.len() as u32]);
-        assert_eq!(values(&kept)[..expected.len()], expected);
+        assert_eq!(values(&selected)[..expected.len()], expected);
     }
     Ok(())
 }
 
 /// Returns the inclusive prefix sums.
 fn sums(input: &[u32]) -> Vec<u32> {
-    let add = |sum: &mut u32, value: &u32| {
-        *sum = sum.wrapping_add(*value);
-        Some(*sum)
-    };
-    input.iter().scan(0, add).collect()
+    input
+        .iter()
+        .scan(0, |sum: &mut u32, value: &u32| {
+            *sum = sum.wrapping_add(*value);
+            Some(*sum)
+        })
+        .collect()
 }
 
 #[driver_test]

@@ -7,21 +7,22 @@ use super::{buffer, launch, values};
 
 #[test]
 fn every_thread_prints_a_line() {
-    let run = || {
+    fn run() {
         on_driver(|test| {
             let stream = test.stream();
             launch!(test, &stream, PRINT::"print_threads", (u32,), LaunchConfig::new(3, 40), (0x9e37_79b9,));
             stream.synchronize().expect("the kernel ends");
         });
-    };
+    }
+
     with_output_of_new_process(
         "kernels::print::every_thread_prints_a_line",
         run,
         |output, _| {
             // The first line follows the output of the test harness.
-            let mut found: Vec<&str> = output
+            let mut thread_lines: Vec<&str> = output
                 .lines()
-                .filter_map(|line| line.find("thread ").map(|at| &line[at..]))
+                .filter_map(|line| line.find("thread ").map(|start| &line[start..]))
                 .collect();
             let line = |index: u32| {
                 let seen = 0x9e37_79b9_u32.wrapping_mul(index + 1);
@@ -32,16 +33,16 @@ fn every_thread_prints_a_line() {
                 )
             };
             let mut expected: Vec<String> = (0..120).map(line).collect();
-            found.sort_unstable();
+            thread_lines.sort_unstable();
             expected.sort_unstable();
-            assert_eq!(found, expected);
+            assert_eq!(thread_lines, expected);
         },
     );
 }
 
 #[test]
 fn every_format_prints_as_in_c() {
-    let run = || {
+    fn run() {
         on_driver(|test| {
             let stream = test.stream();
             let mut counts = buffer(&stream, &[-1_i32; 5]);
@@ -53,7 +54,8 @@ fn every_format_prints_as_in_c() {
                 "how many arguments each line has"
             );
         });
-    };
+    }
+
     with_output_of_new_process(
         "kernels::print::every_format_prints_as_in_c",
         run,

@@ -74,10 +74,10 @@ fn double_product_equals_the_cpu_bit_for_bit(test: &TestDriver) -> TestResult {
         };
         let left: Vec<f64> = doubles(1, rows * depth);
         let right: Vec<f64> = doubles(2, depth * columns);
-        let found = product(test, "matmul_f64", shape, &left, &right)?;
+        let actual = product(test, "matmul_f64", shape, &left, &right)?;
         let expected = summed(shape, || 0.0_f64, |sum, a, b| left[a].fused(right[b], sum));
         let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
-        assert_eq!(bits(found), bits(expected), "{shape:?}");
+        assert_eq!(bits(actual), bits(expected), "{shape:?}");
     }
     Ok(())
 }
@@ -87,15 +87,18 @@ fn half_product_is_summed_in_single_precision(test: &TestDriver) -> TestResult {
     for shape @ (rows, depth, columns) in SHAPES {
         let left = halves(3, rows * depth);
         let right = halves(4, depth * columns);
-        let found = product(test, "matmul_f16", shape, &left, &right)?;
-        let widen = |bits: u16| F16.value(bits) as f32;
+        let actual = product(test, "matmul_f16", shape, &left, &right)?;
+        fn widen(bits: u16) -> f32 {
+            F16.value(bits) as f32
+        }
+
         let expected = summed(
             shape,
             || 0.0_f32,
             |sum, a, b| widen(left[a]).fused(widen(right[b]), sum),
         );
         assert_eq!(
-            found,
+            actual,
             expected
                 .into_iter()
                 .map(|sum| F16.bits(sum.into()))
@@ -112,13 +115,16 @@ fn half_product_is_rounded_at_each_step(test: &TestDriver) -> TestResult {
     for shape @ (rows, depth, columns) in SHAPES {
         let left = halves(5, rows * depth);
         let right = halves(6, depth * columns);
-        let found = product(test, "matmul_f16_steps", shape, &left, &right)?;
-        let step = |sum, a: usize, b: usize| {
-            F16.round(fused(F16.value(left[a]), F16.value(right[b]), sum))
-        };
-        let expected = summed(shape, || 0.0_f64, step);
+        let actual = product(test, "matmul_f16_steps", shape, &left, &right)?;
+        let expected = summed(
+            shape,
+            || 0.0_f64,
+            |sum, a: usize, b: usize| {
+                F16.round(fused(F16.value(left[a]), F16.value(right[b]), sum))
+            },
+        );
         assert_eq!(
-            found,
+            actual,
             expected
                 .into_iter()
                 .map(|sum| F16.bits(sum))
@@ -140,7 +146,7 @@ fn byte_product_equals_the_cpu(test: &TestDriver) -> TestResult {
         };
         let left: Vec<i32> = words(7, rows * depth);
         let right: Vec<i32> = words(8, depth * columns);
-        let found = product(test, "matmul_i8", shape, &left, &right)?;
+        let actual = product(test, "matmul_i8", shape, &left, &right)?;
         let bytes = |word: i32| word.to_le_bytes().map(|byte| i32::from(byte.cast_signed()));
         let dot = |a: i32, b: i32| {
             bytes(a)
@@ -150,7 +156,7 @@ fn byte_product_equals_the_cpu(test: &TestDriver) -> TestResult {
                 .sum::<i32>()
         };
         assert_eq!(
-            found,
+            actual,
             summed(shape, || 0, |sum, a, b| sum + dot(left[a], right[b])),
             "{shape:?}"
         );

@@ -61,12 +61,12 @@ pub(super) fn fused(a: f64, b: f64, c: f64) -> f64 {
     let product = a * b;
     let sum = product + c;
     let other = sum - product;
-    let rest = (product - (sum - other)) + (c - other);
+    let remainder = (product - (sum - other)) + (c - other);
     let bits = sum.to_bits();
-    if rest == 0.0 || bits & 1 == 1 {
+    if remainder == 0.0 || bits & 1 == 1 {
         return sum;
     }
-    f64::from_bits(if (rest > 0.0) == (sum > 0.0) {
+    f64::from_bits(if (remainder > 0.0) == (sum > 0.0) {
         bits + 1
     } else {
         bits - 1

@@ -35,8 +35,11 @@ fn surface_boundary_mode_applies(test: &TestDriver) -> TestResult {
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, 30)?;
     launch!(test, &stream, TEXTURE::"surface_plane", (SurfaceObject, &mut [f32], u32, u32), LaunchConfig::new(1, 1),
             (&surface, &mut out, width, height));
-    let value = |x: u32, y: u32| (x + 10 * y) as f32;
-    let places = || (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
+    fn value(x: u32, y: u32) -> f32 {
+        (x + 10 * y) as f32
+    }
+
+    let coordinates = || (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
     let next = |(x, y): (u32, u32)| {
         let is_inside = x + 1 < width;
         [
@@ -44,8 +47,11 @@ fn surface_boundary_mode_applies(test: &TestDriver) -> TestResult {
             if is_inside { value(x + 1, y) } else { 0.0 },
         ]
     };
-    assert_eq!(values(&out), places().flat_map(next).collect::<Vec<_>>());
-    let expected: Vec<f32> = places().map(|(x, y)| value(x, y)).collect();
+    assert_eq!(
+        values(&out),
+        coordinates().flat_map(next).collect::<Vec<_>>()
+    );
+    let expected: Vec<f32> = coordinates().map(|(x, y)| value(x, y)).collect();
     assert_eq!(plane.to_vec()?, expected);
     Ok(())
 }
@@ -58,15 +64,15 @@ fn volume_and_layers_are_written_element_by_element(test: &TestDriver) -> TestRe
     launch!(test, &stream, TEXTURE::"surface_volume", (SurfaceObject, u32, u32, u32), LaunchConfig::new(1, 1),
             (&surface, 4, 3, 2));
     let expected: Vec<[u8; 4]> = (0..24)
-        .map(|at| [at % 4, at / 4 % 3, at / 12, 255])
+        .map(|index| [index % 4, index / 4 % 3, index / 12, 255])
         .collect();
     assert_eq!(volume.to_vec()?, expected);
-    let before: Vec<u16> = (0..12).map(|at| 1000 * at).collect();
+    let before: Vec<u16> = (0..12).map(|index| 1000 * index).collect();
     let layers = array(&stream, ArrayShape::layered_1d(4, 3), &before)?;
     let surface = Surface::new(&layers)?;
     launch!(test, &stream, TEXTURE::"surface_layers", (SurfaceObject, u32, u32), LaunchConfig::new(1, 1),
             (&surface, 4, 3));
-    let expected: Vec<u16> = (0..12).map(|at| 1001 * at).collect();
+    let expected: Vec<u16> = (0..12).map(|index| 1001 * index).collect();
     assert_eq!(layers.to_vec()?, expected);
     Ok(())
 }
@@ -80,7 +86,7 @@ fn surface_reductions_are_atomic(test: &TestDriver) -> TestResult {
     launch!(test, &stream, TEXTURE::"surface_add", (SurfaceObject, u32, u32), LaunchConfig::for_elements(1000),
             (&surface, 8, 1000));
     let expected: Vec<u32> = (0..8)
-        .map(|at| 5 + (at..1000).step_by(8).sum::<u32>())
+        .map(|index| 5 + (index..1000).step_by(8).sum::<u32>())
         .collect();
     assert_eq!(line.to_vec()?, expected);
     Ok(())

@@ -31,12 +31,13 @@ pub(super) fn small(seed: u32, count: usize) -> Vec<i32> {
 
 /// Returns the product of small matrices, the first in row-major and the second in column-major order.
 fn product(a: &[i32], b: &[i32], depth: usize, columns: usize) -> Vec<i32> {
-    let element = |at: usize| {
-        (0..depth)
-            .map(|k| a[at / columns * depth + k] * b[at % columns * depth + k])
-            .sum::<i32>()
-    };
-    (0..a.len() / depth * columns).map(element).collect()
+    (0..a.len() / depth * columns)
+        .map(|at: usize| {
+            (0..depth)
+                .map(|k| a[at / columns * depth + k] * b[at % columns * depth + k])
+                .sum::<i32>()
+        })
+        .collect()
 }
 
 /// A product of halves by tensor cores is exact for small integers.

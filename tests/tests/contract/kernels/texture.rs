@@ -36,37 +36,43 @@ fn read<T>(
 ) -> TestResult<Vec<f32>> {
     let stream = test.stream();
     let count = at.len() / per;
-    let places = buffer(&stream, at);
+    let coordinates = buffer(&stream, at);
     let mut out = DeviceBuffer::<f32>::zeroed(&stream, count * channels)?;
     let kernel = kernel::<Reading<'_>>(test, curium_tests::kernels::TEXTURE, name);
     let config = LaunchConfig::for_elements(count as u32);
     // SAFETY: the kernel fetches one value per thread, and writes one element per channel for each.
-    unsafe { kernel.launch(&stream, config, (texture, &places, &mut out, count as u32)) }?;
+    unsafe {
+        kernel.launch(
+            &stream,
+            config,
+            (texture, &coordinates, &mut out, count as u32),
+        )
+    }?;
     Ok(values(&out))
 }
 
 /// Returns the index of an element for a coordinate that may be out of bounds, as CUDA documents it; `None` is the
 /// border.
 fn folded(mode: AddressMode, is_normalized: bool, index: i64, extent: i64) -> Option<usize> {
-    let place = match mode {
+    let coordinate = match mode {
         AddressMode::Border => {
             return usize::try_from(index)
                 .ok()
-                .filter(|place| *place < extent as usize);
+                .filter(|coordinate| *coordinate < extent as usize);
         }
         AddressMode::Wrap if is_normalized => index.rem_euclid(extent),
         AddressMode::Mirror if is_normalized => {
             let turn = index.div_euclid(extent);
-            let rest = index.rem_euclid(extent);
+            let remainder = index.rem_euclid(extent);
             if turn % 2 == 0 {
-                rest
+                remainder
             } else {
-                extent - 1 - rest
+                extent - 1 - remainder
             }
         }
         _ => index.clamp(0, extent - 1),
     };
-    Some(place as usize)
+    Some(coordinate as usize)
 }
 
 #[track_caller]
@@ -106,7 +112,7 @@ fn options(mode: AddressMode, filter: FilterMode, is_normalized: bool) -> Textur
 fn nearest_filter_supports_every_address_mode() -> TestResult {
     let elements: Vec<f32> = (0..8).map(|x| (x * x) as f32).collect();
     // No coordinate is at the boundary of an element.
-    let places: Vec<f32> = (-48..48).map(|step| step as f32 / 2.0 + 0.25).collect();
+    let coordinates: Vec<f32> = (-48..48).map(|step| step as f32 / 2.0 + 0.25).collect();
     on_driver(|test| -> TestResult {
         let line = array(&test.stream(), ArrayShape::new_1d(8), &elements)?;
         for (mode, is_normalized) in MODES
@@ -116,14 +122,17 @@ fn nearest_filter_supports_every_address_mode() -> TestResult {
             let texture =
                 Texture::from_array(&line, &options(mode, FilterMode::Point, is_normalized))?;
             let scale = if is_normalized { 8.0 } else { 1.0 };
-            let at: Vec<f32> = places.iter().map(|place| place / scale).collect();
-            let expected = places.iter().map(|place| {
-                folded(mode, is_normalized, place.floor() as i64, 8)
-                    .map_or(-1.0, |place| elements[place])
+            let positions: Vec<f32> = coordinates
+                .iter()
+                .map(|coordinate| coordinate / scale)
+                .collect();
+            let expected = coordinates.iter().map(|coordinate| {
+                folded(mode, is_normalized, coordinate.floor() as i64, 8)
+                    .map_or(-1.0, |coordinate| elements[coordinate])
             });
-            let found = read(test, "read_line", &texture, &at, (1, 1))?;
+            let actual = read(test, "read_line", &texture, &positions, (1, 1))?;
             assert_eq!(
-                found,
+                actual,
                 expected.collect::<Vec<_>>(),
                 "{mode:?}, normalized: {is_normalized}"
             );
@@ -136,7 +145,7 @@ fn nearest_filter_supports_every_address_mode() -> TestResult {
 #[test]
 fn linear_filter_blends_1d() -> TestResult {
     let elements: Vec<f32> = (0..8).map(|x| (x * x) as f32).collect();
-    let places: Vec<f32> = (-160..320).map(|step| step as f32 / 16.0).collect();
+    let coordinates: Vec<f32> = (-160..320).map(|step| step as f32 / 16.0).collect();
     on_driver(|test| -> TestResult {
         let line = array(&test.stream(), ArrayShape::new_1d(8), &elements)?;
         for (mode, is_normalized) in MODES
@@ -146,19 +155,24 @@ fn linear_filter_blends_1d() -> TestResult {
             let options = options(mode, FilterMode::Linear, is_normalized);
             let texture = Texture::from_array(&line, &options)?;
             let scale = if is_normalized { 8.0 } else { 1.0 };
-            let at: Vec<f32> = places.iter().map(|place| place / scale).collect();
-            let element =
-                |index| folded(mode, is_normalized, index, 8).map_or(-1.0, |place| elements[place]);
-            let expected: Vec<f32> = places
+            let positions: Vec<f32> = coordinates
                 .iter()
-                .map(|place| {
-                    let first = (place - 0.5).floor();
-                    let share = (place - 0.5).rem_euclid(1.0);
+                .map(|coordinate| coordinate / scale)
+                .collect();
+            let element = |index| {
+                folded(mode, is_normalized, index, 8)
+                    .map_or(-1.0, |coordinate| elements[coordinate])
+            };
+            let expected: Vec<f32> = coordinates
+                .iter()
+                .map(|coordinate| {
+                    let first = (coordinate - 0.5).floor();
+                    let share = (coordinate - 0.5).rem_euclid(1.0);
                     (1.0 - share) * element(first as i64) + share * element(first as i64 + 1)
                 })
                 .collect();
             assert_near(
-                &read(test, "read_line", &texture, &at, (1, 1))?,
+                &read(test, "read_line", &texture, &positions, (1, 1))?,
                 &expected,
                 0.05,
             );
@@ -175,10 +189,10 @@ fn linear_filter_blends_2d_and_3d(test: &TestDriver) -> TestResult {
     let options = options(AddressMode::Clamp, FilterMode::Linear, false);
     // Interpolation of the sum of the coordinates is exact between the centers.
     let plane: Vec<f32> = (0..8 * 6)
-        .map(|at| (at % 8 + 10 * (at / 8)) as f32)
+        .map(|index| (index % 8 + 10 * (index / 8)) as f32)
         .collect();
     let plane = Texture::from_array(&array(&stream, ArrayShape::new_2d(8, 6), &plane)?, &options)?;
-    let at: Vec<[f32; 2]> = (0..50)
+    let positions: Vec<[f32; 2]> = (0..50)
         .map(|step| {
             [
                 0.5 + (step % 10) as f32 * 0.75,
@@ -186,28 +200,40 @@ fn linear_filter_blends_2d_and_3d(test: &TestDriver) -> TestResult {
             ]
         })
         .collect();
-    let expected: Vec<f32> = at.iter().map(|[x, y]| x - 0.5 + 10.0 * (y - 0.5)).collect();
+    let expected: Vec<f32> = positions
+        .iter()
+        .map(|[x, y]| x - 0.5 + 10.0 * (y - 0.5))
+        .collect();
     assert_near(
-        &read(test, "read_plane", &plane, at.as_flattened(), (2, 1))?,
+        &read(test, "read_plane", &plane, positions.as_flattened(), (2, 1))?,
         &expected,
         0.1,
     );
     let volume: Vec<f32> = (0..4 * 4 * 4)
-        .map(|at| (at % 4 + 4 * (at / 4 % 4) + 16 * (at / 16)) as f32)
+        .map(|index| (index % 4 + 4 * (index / 4 % 4) + 16 * (index / 16)) as f32)
         .collect();
     let volume = Texture::from_array(
         &array(&stream, ArrayShape::new_3d(4, 4, 4), &volume)?,
         &options,
     )?;
-    let at: Vec<[f32; 3]> = (0..64_u8)
-        .map(|step| [step % 4, step / 4 % 4, step / 16].map(|place| 0.5 + f32::from(place) * 0.875))
+    let positions: Vec<[f32; 3]> = (0..64_u8)
+        .map(|step| {
+            [step % 4, step / 4 % 4, step / 16]
+                .map(|coordinate| 0.5 + f32::from(coordinate) * 0.875)
+        })
         .collect();
-    let expected: Vec<f32> = at
+    let expected: Vec<f32> = positions
         .iter()
         .map(|[x, y, z]| x - 0.5 + 4.0 * (y - 0.5) + 16.0 * (z - 0.5))
         .collect();
     assert_near(
-        &read(test, "read_volume", &volume, at.as_flattened(), (3, 1))?,
+        &read(
+            test,
+            "read_volume",
+            &volume,
+            positions.as_flattened(),
+            (3, 1),
+        )?,
         &expected,
         0.2,
     );
@@ -220,7 +246,7 @@ fn bytes_are_normalized_and_srgb_decoded() -> TestResult {
     let colors: Vec<[u8; 4]> = (0..64)
         .map(|step| [4 * step, 255 - 4 * step, 128, step])
         .collect();
-    let at: Vec<f32> = (0..64_u8)
+    let positions: Vec<f32> = (0..64_u8)
         .flat_map(|step| [f32::from(step % 8) + 0.5, f32::from(step / 8) + 0.5])
         .collect();
     on_driver(|test| -> TestResult {
@@ -233,7 +259,7 @@ fn bytes_are_normalized_and_srgb_decoded() -> TestResult {
             .map(|byte| f32::from(*byte) / 255.0)
             .collect();
         assert_near(
-            &read(test, "read_colors", &texture, &at, (2, 4))?,
+            &read(test, "read_colors", &texture, &positions, (2, 4))?,
             &fractions,
             1e-6,
         );
@@ -247,7 +273,7 @@ fn bytes_are_normalized_and_srgb_decoded() -> TestResult {
         // The precision is unspecified: the error of hardware is half a step of a byte, which is largest near white.
         let step = 1.0 - brightness((0, &(254.0 / 255.0)));
         assert_near(
-            &read(test, "read_colors", &texture, &at, (2, 4))?,
+            &read(test, "read_colors", &texture, &positions, (2, 4))?,
             &expected,
             step / 2.0,
         );
@@ -266,13 +292,13 @@ fn element_read_mode_fetches_integers() -> TestResult {
         let options = options(AddressMode::Clamp, FilterMode::Point, false)
             .with_flags(TextureFlags::READ_AS_INTEGER);
         let texture = Texture::from_array(&plane, &options)?;
-        let at: Vec<f32> = (0..16_u8)
+        let positions: Vec<f32> = (0..16_u8)
             .flat_map(|step| [f32::from(step % 4) + 0.5, f32::from(step / 4) + 0.5])
             .collect();
-        let places = buffer(&stream, &at);
+        let coordinates = buffer(&stream, &positions);
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 32)?;
         launch!(test, &stream, TEXTURE::"read_pairs", (TextureObject, &[f32], &mut [u32], u32),
-            LaunchConfig::for_elements(16), (&texture, &places, &mut out, 16));
+            LaunchConfig::for_elements(16), (&texture, &coordinates, &mut out, 16));
         let expected: Vec<u32> = pairs
             .iter()
             .flatten()
@@ -294,27 +320,27 @@ fn layers_are_separate_and_clamped(test: &TestDriver) -> TestResult {
         &array(&stream, ArrayShape::layered_1d(4, 3), &lines)?,
         &options,
     )?;
-    let found = read(
+    let actual = read(
         test,
         "read_line_of_layer",
         &lines,
         &[1.5, 0.0, 1.5, 2.0, 9.0, 1.0, 0.5, 7.0],
         (2, 1),
     )?;
-    assert_eq!(found, [1.0, 9.0, 7.0, 8.0]);
+    assert_eq!(actual, [1.0, 9.0, 7.0, 8.0]);
     let planes: Vec<f32> = (0..24_u8).map(f32::from).collect();
     let planes = Texture::from_array(
         &array(&stream, ArrayShape::layered_2d(4, 2, 3), &planes)?,
         &options,
     )?;
-    let found = read(
+    let actual = read(
         test,
         "read_layer",
         &planes,
         &[1.5, 1.5, 0.0, 3.5, 0.5, 2.0, 0.5, 0.5, 1.0],
         (3, 1),
     )?;
-    assert_eq!(found, [5.0, 19.0, 8.0]);
+    assert_eq!(actual, [5.0, 19.0, 8.0]);
     Ok(())
 }
 
@@ -336,21 +362,21 @@ fn cubemap_direction_selects_the_face() -> TestResult {
             [0.1, 0.5, 3.0],
             [0.1, -0.5, -3.0_f32],
         ];
-        let found = read(test, "read_cube", &cube, directions.as_flattened(), (3, 1))?;
-        assert_eq!(found, [0.25, 1.0, 2.25, 3.0, 4.25, 5.0]);
+        let actual = read(test, "read_cube", &cube, directions.as_flattened(), (3, 1))?;
+        assert_eq!(actual, [0.25, 1.0, 2.25, 3.0, 4.25, 5.0]);
         let faces: Vec<f32> = (0..12).flat_map(face).collect();
         let cubes = Texture::from_array(
             &array(&stream, ArrayShape::layered_cubemap(2, 2), &faces)?,
             &options,
         )?;
-        let found = read(
+        let actual = read(
             test,
             "read_cube_of_layer",
             &cubes,
             &[1.0, 0.4, 0.3, 0.0, 0.1, -0.5, -3.0, 1.0],
             (4, 1),
         )?;
-        assert_eq!(found, [0.25, 11.0]);
+        assert_eq!(actual, [0.25, 11.0]);
         Ok(())
     })?;
     Ok(())
@@ -367,7 +393,7 @@ fn mipmap_level_is_selected_or_blended(test: &TestDriver) -> TestResult {
         array.copy_from_slice(&elements)?;
     }
     let levels = Arc::new(levels);
-    let at = [
+    let positions = [
         0.3, 0.6, 0.0, 0.3, 0.6, 1.25, 0.3, 0.6, 2.75, 0.3, 0.6, 9.0, 0.3, 0.6, -1.0,
     ];
     let texture = |filter, most| -> TestResult<_> {
@@ -379,7 +405,7 @@ fn mipmap_level_is_selected_or_blended(test: &TestDriver) -> TestResult {
         test,
         "read_level",
         &texture(FilterMode::Point, 3.0)?,
-        &at,
+        &positions,
         (3, 1),
     )?;
     assert_eq!(nearest, [0.0, 10.0, 30.0, 30.0, 0.0]);
@@ -387,7 +413,7 @@ fn mipmap_level_is_selected_or_blended(test: &TestDriver) -> TestResult {
         test,
         "read_level",
         &texture(FilterMode::Linear, 3.0)?,
-        &at,
+        &positions,
         (3, 1),
     )?;
     assert_near(&blended, &[0.0, 12.5, 27.5, 30.0, 0.0], 0.05);
@@ -395,20 +421,20 @@ fn mipmap_level_is_selected_or_blended(test: &TestDriver) -> TestResult {
         test,
         "read_level",
         &texture(FilterMode::Linear, 2.0)?,
-        &at,
+        &positions,
         (3, 1),
     )?;
     assert_near(&clamped, &[0.0, 12.5, 20.0, 20.0, 0.0], 0.05);
     // A step of a quarter of the plane is two elements, which is level 1.
     let steps = [0.3, 0.6, 0.125, 0.3, 0.6, 0.25, 0.3, 0.6, 0.5];
-    let found = read(
+    let actual = read(
         test,
         "read_gradient",
         &texture(FilterMode::Point, 3.0)?,
         &steps,
         (3, 1),
     )?;
-    assert_eq!(found, [0.0, 10.0, 20.0]);
+    assert_eq!(actual, [0.0, 10.0, 20.0]);
     Ok(())
 }
 
@@ -424,8 +450,8 @@ fn four_elements_are_gathered_against_the_clock(test: &TestDriver) -> TestResult
     );
     let options = options(AddressMode::Clamp, FilterMode::Point, false);
     let texture = Texture::from_array(&Arc::new(plane?), &options)?;
-    let found = read(test, "gather", &texture, &[2.0, 1.0, 0.0, 2.0], (2, 4))?;
-    assert_eq!(found, [5.0, 6.0, 2.0, 1.0, 8.0, 8.0, 4.0, 4.0]);
+    let actual = read(test, "gather", &texture, &[2.0, 1.0, 0.0, 2.0], (2, 4))?;
+    assert_eq!(actual, [5.0, 6.0, 2.0, 1.0, 8.0, 8.0, 4.0, 4.0]);
     Ok(())
 }
 
@@ -433,16 +459,16 @@ fn four_elements_are_gathered_against_the_clock(test: &TestDriver) -> TestResult
 #[driver_test]
 fn buffer_texture_is_zero_past_its_end(test: &TestDriver) -> TestResult {
     let stream = test.stream();
-    let elements: Vec<u32> = (0..128).map(|at| at * at).collect();
+    let elements: Vec<u32> = (0..128).map(|index| index * index).collect();
     let texture = Texture::from_buffer(
         &Arc::new(buffer(&stream, &elements)),
         &TextureOptions::new(),
     );
     let texture = texture?;
-    let places = buffer(&stream, &[0_i32, 5, 127, 128, -1]);
+    let coordinates = buffer(&stream, &[0_i32, 5, 127, 128, -1]);
     let mut out = DeviceBuffer::<u32>::zeroed(&stream, 5)?;
     launch!(test, &stream, TEXTURE::"fetch", (TextureObject, &[i32], &mut [u32], u32), LaunchConfig::for_elements(5),
-            (&texture, &places, &mut out, 5));
+            (&texture, &coordinates, &mut out, 5));
     assert_eq!(values(&out), [0, 25, 127 * 127, 0, 0]);
     Ok(())
 }

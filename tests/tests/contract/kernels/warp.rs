@@ -17,7 +17,7 @@ fn votes_matches_and_shuffles_use_the_whole_warp(test: &TestDriver) -> TestResul
     let mut output = DeviceBuffer::<u32>::zeroed(&stream, 96 * 8)?;
     launch!(test, &stream, WARP::"warp_operations", (&[u32], &mut [u32]), LaunchConfig::new(1, 96),
             (&source, &mut output));
-    let found = values(&output);
+    let actual = values(&output);
     for (index, value) in input.iter().enumerate() {
         let warp = &input[index / 32 * 32..][..32];
         let lane = index % 32;
@@ -40,7 +40,7 @@ fn votes_matches_and_shuffles_use_the_whole_warp(test: &TestDriver) -> TestResul
             warp[up],
             warp[lane * 7 % 32],
         ];
-        assert_eq!(found[8 * index..][..8], expected, "thread {index}");
+        assert_eq!(actual[8 * index..][..8], expected, "thread {index}");
     }
     Ok(())
 }

@@ -23,9 +23,9 @@ const NOTHING: &str =
 /// An operation of an observer does not end the access around it.
 #[driver_test]
 fn observer_operation_keeps_the_outer_access(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let other = test.stream();
-    let mut x = buffer(&own, 1);
+    let mut x = buffer(&origin, 1);
     let mut nested = buffer(&other, 2);
     let mut graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
     let _also_leased = captured(test, |scope| nested.as_slice_mut().fill_on(scope, 7))?;
@@ -58,7 +58,7 @@ fn observer_operation_keeps_the_outer_access(test: &TestDriver) -> TestResult {
             is_enqueued.store(true, Ordering::SeqCst);
         });
         let guard = observe_calls(observer);
-        x.as_slice_mut().fill_on(&own, 5)?;
+        x.as_slice_mut().fill_on(&origin, 5)?;
         drop(guard);
         Ok(())
     })?;
@@ -109,24 +109,24 @@ fn observer_waiting_for_itself_gets_an_error(test: &TestDriver) -> TestResult {
 
 #[driver_test]
 fn launch_during_an_access_is_an_error(test: &TestDriver) -> TestResult {
-    let own = test.stream();
-    let mut x = buffer(&own, 1);
+    let origin = test.stream();
+    let mut x = buffer(&origin, 1);
     let graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
     let result = Arc::new(Mutex::new(None));
     // Another thread may hold the observer for a moment, but not the handles.
-    let launch = Arc::new(Mutex::new(Some((graph, own.clone()))));
+    let launch = Arc::new(Mutex::new(Some((graph, origin.clone()))));
     let guard = {
         let launch = Arc::clone(&launch);
         let result = Arc::clone(&result);
         observe_calls(During::call_of(Function::cuMemsetD32Async, move || {
             let mut launch = launch.lock();
-            let (graph, own) = launch
+            let (graph, origin) = launch
                 .as_mut()
                 .expect("the observer runs before the end of the test");
-            *result.lock() = Some(graph.launch(own));
+            *result.lock() = Some(graph.launch(origin));
         }))
     };
-    x.as_slice_mut().fill_on(&own, 5)?;
+    x.as_slice_mut().fill_on(&origin, 5)?;
     drop(guard);
     drop(launch.lock().take());
     let result = result.lock().take();
@@ -144,9 +144,9 @@ fn launch_does_not_wait_for_one_on_another_driver() -> TestResult {
     on_simulator(slow, |slow, _| -> TestResult {
         on_simulator(Config::new(), |test, _| -> TestResult {
             let slow_stream = slow.stream();
-            let own = test.stream();
+            let origin = test.stream();
             let mut x = buffer(&slow_stream, 1);
-            let mut y = buffer(&own, 1);
+            let mut y = buffer(&origin, 1);
             let mut delayed = captured(slow, |scope| x.as_slice_mut().fill_on(scope, 7))?;
             let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 7))?;
             thread::scope(|scope| -> TestResult<_> {
@@ -158,8 +158,8 @@ fn launch_does_not_wait_for_one_on_another_driver() -> TestResult {
                 begun.recv()?;
                 thread::sleep(Duration::from_millis(20));
                 let begin = Instant::now();
-                graph.launch(&own)?;
-                y.as_slice_mut().fill_on(&own, 5)?;
+                graph.launch(&origin)?;
+                y.as_slice_mut().fill_on(&origin, 5)?;
                 assert!(
                     begin.elapsed() < DELAY / 2,
                     "it waited for the other driver"
@@ -177,18 +177,18 @@ fn launch_does_not_wait_for_one_on_another_driver() -> TestResult {
 /// A launch does not wait for a staged copy to the memory.
 #[driver_test]
 fn launch_does_not_wait_for_a_staged_copy(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let launching = test.stream();
     let options = StagingOptions::new()
         .with_threads(4)
         .with_buffer_bytes(1 << 18)
         .with_threshold(1 << 20);
-    Staging::set_options(own.context(), options)?;
+    Staging::set_options(origin.context(), options)?;
     let source = vec![3_u32; 1 << 20];
-    let mut x = DeviceBuffer::<u32>::zeroed(&own, source.len())?;
+    let mut x = DeviceBuffer::<u32>::zeroed(&origin, source.len())?;
     let mut graph = captured(test, |scope| x.slice_mut(..LEN)?.fill_on(scope, 7))?;
-    let gate = Gate::on(&own);
-    x.as_slice_mut().fill_on(&own, 1)?;
+    let gate = Gate::on(&origin);
+    x.as_slice_mut().fill_on(&origin, 1)?;
     thread::scope(|scope| -> TestResult<_> {
         let copying = scope.spawn(|| x.copy_from_slice(&source).expect("the lengths are equal"));
         thread::sleep(Duration::from_millis(50));
@@ -217,20 +217,24 @@ fn launch_does_not_wait_for_a_staged_copy(test: &TestDriver) -> TestResult {
 /// A launch does not wait for a blocking copy of memory that it does not lease.
 #[driver_test]
 fn launch_ignores_unleased_blocking_copy(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let launching = test.stream();
-    let mut x = buffer(&own, 1);
-    let mut y = buffer(&own, 2);
+    let mut x = buffer(&origin, 1);
+    let mut y = buffer(&origin, 2);
     let _leases_x = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
     let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5))?;
     // From the second access on, both are used on their stream without a lock.
     for _ in 0..2 {
-        x.as_slice_mut().fill_on(&own, 3)?;
-        y.as_slice_mut().fill_on(&own, 4)?;
+        x.as_slice_mut().fill_on(&origin, 3)?;
+        y.as_slice_mut().fill_on(&origin, 4)?;
     }
     let mut copied = Vec::new();
-    let copy = || copied = values(&x);
-    assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpyDtoHAsync_v2, copy);
+    assert_launch_does_not_wait(
+        &mut graph,
+        &launching,
+        Function::cuMemcpyDtoHAsync_v2,
+        || copied = values(&x),
+    );
     assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
     Ok(())
 }
@@ -238,21 +242,22 @@ fn launch_ignores_unleased_blocking_copy(test: &TestDriver) -> TestResult {
 /// A launch does not wait for a copy of an array that it does not lease.
 #[driver_test]
 fn launch_ignores_unleased_array_copy(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let launching = test.stream();
     let shape = ArrayShape::new_1d(LEN);
-    let array = Array::from_slice(&own, &[1_u32; LEN], shape, ArrayFlags::empty())?;
-    let mut y = buffer(&own, 2);
+    let array = Array::from_slice(&origin, &[1_u32; LEN], shape, ArrayFlags::empty())?;
+    let mut y = buffer(&origin, 2);
     let _leases_array = captured(test, |scope| array.copy_from_slice_on(scope, &[7; LEN]))?;
     let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5))?;
     // From the second access on, both are used on their stream without a lock.
     for value in [3; 2] {
         array.copy_from_slice(&[value; LEN])?;
-        y.as_slice_mut().fill_on(&own, 4)?;
+        y.as_slice_mut().fill_on(&origin, 4)?;
     }
     let mut copied = Vec::new();
-    let copy = || copied = array.to_vec().expect("the array can be read");
-    assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpy3DAsync_v2, copy);
+    assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpy3DAsync_v2, || {
+        copied = array.to_vec().expect("the array can be read")
+    });
     assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
     Ok(())
 }
@@ -301,14 +306,14 @@ fn leased_buffer_is_dropped_at_thread_exit() -> TestResult {
         static LAST: Mutex<Option<DeviceBuffer<u32>>> = const { Mutex::new(None) };
     }
     on_driver(|test| -> TestResult {
-        let own = test.stream();
-        let mut x = buffer(&own, 1);
-        let mut y = buffer(&own, 2);
+        let origin = test.stream();
+        let mut x = buffer(&origin, 1);
+        let mut y = buffer(&origin, 2);
         let mut graph = captured(test, |scope| {
             x.as_slice_mut().fill_on(scope, 7)?;
             y.as_slice_mut().copy_from_device_on(scope, &x)
         })?;
-        let stream = own.clone();
+        let stream = origin.clone();
         let ended = thread::spawn(move || {
             LAST.with(|last| {
                 let mut last = last.lock();
@@ -319,7 +324,7 @@ fn leased_buffer_is_dropped_at_thread_exit() -> TestResult {
             });
         });
         ended.join().expect("the drop does not panic");
-        graph.launch(&own)?;
+        graph.launch(&origin)?;
         assert_eq!(values(&y), [7; LEN]);
         Ok(())
     })?;
@@ -429,25 +434,25 @@ fn threads_sharing_leased_memory_never_race() -> TestResult {
 /// Inserted waits are counted on the stream that waits.
 #[driver_test]
 fn inserted_waits_count_on_the_waiting_stream(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let other = test.stream();
-    let mut x = buffer(&own, 1);
+    let mut x = buffer(&origin, 1);
     let mut y = buffer(&other, 0);
-    y.as_slice_mut().copy_from_device_on(&own, &x)?;
+    y.as_slice_mut().copy_from_device_on(&origin, &x)?;
     assert_eq!(
-        (own.inserted_waits(), other.inserted_waits()),
+        (origin.inserted_waits(), other.inserted_waits()),
         (1, 0),
         "the write of the target"
     );
     x.as_slice_mut().fill_on(&other, 2)?;
     assert_eq!(
-        (own.inserted_waits(), other.inserted_waits()),
+        (origin.inserted_waits(), other.inserted_waits()),
         (1, 1),
         "the read of the source"
     );
     x.as_slice_mut().fill_on(&other, 3)?;
     assert_eq!(
-        (own.inserted_waits(), other.inserted_waits()),
+        (origin.inserted_waits(), other.inserted_waits()),
         (1, 1),
         "a stream does not wait for itself"
     );

@@ -31,10 +31,15 @@ fn others(test: &TestDriver) -> (Vec<DeviceBuffer<u32>>, Vec<Array<u32>>) {
     let stream = test.stream();
     let buffers = (0..16).map(|value| buffer(&stream, 100 + value)).collect();
     let shape = ArrayShape::new_1d(LEN);
-    let array = |_| {
-        Array::from_slice(&stream, &[77; LEN], shape, ArrayFlags::SURFACE).expect("memory suffices")
-    };
-    (buffers, (0..4).map(array).collect())
+    (
+        buffers,
+        (0..4)
+            .map(|_| {
+                Array::from_slice(&stream, &[77; LEN], shape, ArrayFlags::SURFACE)
+                    .expect("memory suffices")
+            })
+            .collect(),
+    )
 }
 
 /// Launches the graph twice, and checks that it writes `result` and none of the other allocations.
@@ -141,13 +146,13 @@ fn array_and_surface_outlive_their_owners(test: &TestDriver) -> TestResult {
 /// Textures of arrays and buffers outlive their owners.
 #[driver_test]
 fn textures_outlive_their_owners(test: &TestDriver) -> TestResult {
-    let own = test.stream();
-    let mut result = buffer(&own, 0);
+    let origin = test.stream();
+    let mut result = buffer(&origin, 0);
     let read =
         kernel::<(TextureObject, &[f32], &mut [f32], u32)>(test, kernels::TEXTURE, "read_line")?;
     let fetch =
         kernel::<(TextureObject, &[i32], &mut [u32], u32)>(test, kernels::TEXTURE, "fetch")?;
-    let mut sampled = DeviceBuffer::<f32>::zeroed(&own, 4)?;
+    let mut sampled = DeviceBuffer::<f32>::zeroed(&origin, 4)?;
     let mut executable = {
         let stream = test.stream();
         let line = Array::from_slice(
@@ -158,16 +163,16 @@ fn textures_outlive_their_owners(test: &TestDriver) -> TestResult {
         );
         let line = Texture::from_array(&Arc::new(line?), &TextureOptions::new());
         let line = line?;
-        let elements: Vec<u32> = (0..4096).map(|at| at * 3).collect();
+        let elements: Vec<u32> = (0..4096).map(|index| index * 3).collect();
         let elements = DeviceBuffer::from_slice(&stream, &elements)?;
         let elements = Texture::from_buffer(&Arc::new(elements), &TextureOptions::new())?;
-        let at = DeviceBuffer::from_slice(&stream, &[0.5_f32, 1.5, 2.5, 3.5])?;
+        let index = DeviceBuffer::from_slice(&stream, &[0.5_f32, 1.5, 2.5, 3.5])?;
         let indices = DeviceBuffer::from_slice(&stream, &[7_i32, 5, 3, 1])?;
         captured(test, |scope| {
             read.launch(
                 scope,
                 LaunchConfig::for_elements(4),
-                (&line, &at, &mut sampled, 4),
+                (&line, &index, &mut sampled, 4),
             )?;
             fetch.launch(
                 scope,
@@ -252,9 +257,9 @@ fn context_outlives_its_other_handles(test: &TestDriver) -> TestResult {
 
 #[driver_test]
 fn captured_host_function_keeps_what_it_owns(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let count = Arc::new(AtomicU32::new(0));
-    let mut result = buffer(&own, 0);
+    let mut result = buffer(&origin, 0);
     let add = |scope: &curium_driver::CaptureScope, stream: &Stream, more: u32| {
         let counter = Arc::clone(&count);
         scope.add_host(stream, move || {
@@ -266,7 +271,7 @@ fn captured_host_function_keeps_what_it_owns(test: &TestDriver) -> TestResult {
         let branch = scope.fork()?;
         result.as_slice_mut().fill_on(&branch, 2)?;
         add(scope, &branch, 10)?;
-        let error = add(scope, &own, 100).expect_err("the stream is not part of the capture");
+        let error = add(scope, &origin, 100).expect_err("the stream is not part of the capture");
         assert!(
             error.function().is_none()
                 && error.to_string().contains("does not belong to the capture"),

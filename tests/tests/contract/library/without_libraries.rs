@@ -255,8 +255,8 @@ fn image_is_loaded_on_a_device_that_can_run_it() {
         let kernel = library.kernel::<Fill>("fill")?;
         assert_eq!(simulator.calls(Function::cuModuleLoadDataEx), 2);
         drop(kernel);
-        let kept = Library::from_kept_image(test.driver(), image, &JitOptions::new())?;
-        kept.kernel::<Fill>("fill")?;
+        let cached = Library::from_kept_image(test.driver(), image, &JitOptions::new())?;
+        cached.kernel::<Fill>("fill")?;
         Ok(())
     });
 }

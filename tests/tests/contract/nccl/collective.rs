@@ -123,16 +123,16 @@ fn broadcast_sends_the_root_elements(rank: &mut Rank) -> TestResult {
 /// All gather writes the elements in the order of the ranks.
 #[driver_test(on_ranks(4))]
 fn all_gather_writes_in_rank_order(rank: &mut Rank) -> TestResult {
-    let own = rank.rank();
+    let own_rank = rank.rank();
     let size = rank.size();
     let expected: Vec<f32> = (0..size).flat_map(|rank| elements(rank, LEN)).collect();
-    let source = rank.buffer(&elements(own, LEN));
+    let source = rank.buffer(&elements(own_rank, LEN));
     let mut target = rank.zeroed::<f32>(LEN * size);
     rank.communicator
         .all_gather(&rank.stream, &source, &mut target)?;
     assert_eq!(target.to_vec()?, expected);
     let mut host = vec![0.0; LEN * size];
-    host[own * LEN..(own + 1) * LEN].copy_from_slice(&elements(own, LEN));
+    host[own_rank * LEN..(own_rank + 1) * LEN].copy_from_slice(&elements(own_rank, LEN));
     let mut memory = rank.buffer(&host);
     rank.communicator
         .enqueue(&rank.stream, Operation::all_gather_in_place(&mut memory))?;
@@ -142,28 +142,36 @@ fn all_gather_writes_in_rank_order(rank: &mut Rank) -> TestResult {
 
 #[driver_test(on_ranks(4))]
 fn reduce_scatter_writes_the_ranks_chunk(rank: &mut Rank) -> TestResult {
-    let own = rank.rank();
+    let own_rank = rank.rank();
     let size = rank.size();
     let sums = combined(size, LEN * size, |a, b| a + b)?;
-    let expected = &sums[own * LEN..(own + 1) * LEN];
-    let mut source = rank.buffer(&elements(own, LEN * size));
+    let expected = &sums[own_rank * LEN..(own_rank + 1) * LEN];
+    let mut source = rank.buffer(&elements(own_rank, LEN * size));
     let mut target = rank.zeroed::<f32>(LEN);
     rank.communicator
         .reduce_scatter(&rank.stream, &source, &mut target, Reduction::Sum)?;
     assert_eq!(target.to_vec()?, expected);
     let operation = Operation::reduce_scatter_in_place(&mut source, Reduction::Sum);
     rank.communicator.enqueue(&rank.stream, operation)?;
-    assert_eq!(source.to_vec()?[own * LEN..(own + 1) * LEN], *expected);
+    assert_eq!(
+        source.to_vec()?[own_rank * LEN..(own_rank + 1) * LEN],
+        *expected
+    );
     Ok(())
 }
 
 #[driver_test(on_ranks(4))]
 fn all_to_all_exchanges_parts(rank: &mut Rank) -> TestResult {
-    let own = rank.rank();
+    let own_rank = rank.rank();
     let size = rank.size();
-    let value = |from: usize, to: usize| (from * 100 + to) as u32;
-    let source: Vec<u32> = (0..size).flat_map(|to| [value(own, to); 5]).collect();
-    let expected: Vec<u32> = (0..size).flat_map(|from| [value(from, own); 5]).collect();
+    fn value(from: usize, to: usize) -> u32 {
+        (from * 100 + to) as u32
+    }
+
+    let source: Vec<u32> = (0..size).flat_map(|to| [value(own_rank, to); 5]).collect();
+    let expected: Vec<u32> = (0..size)
+        .flat_map(|from| [value(from, own_rank); 5])
+        .collect();
     let source = rank.buffer(&source);
     let mut target = rank.zeroed::<u32>(5 * size);
     rank.communicator
@@ -174,32 +182,32 @@ fn all_to_all_exchanges_parts(rank: &mut Rank) -> TestResult {
 
 #[driver_test(on_ranks(4))]
 fn gather_and_scatter_have_a_root(rank: &mut Rank) -> TestResult {
-    let own = rank.rank();
+    let own_rank = rank.rank();
     let size = rank.size();
     let root = 1;
     let all: Vec<f32> = (0..size).flat_map(|rank| elements(rank, 7)).collect();
-    let source = rank.buffer(&elements(own, 7));
+    let source = rank.buffer(&elements(own_rank, 7));
     let mut gathered = rank.zeroed::<f32>(7 * size);
-    let operation = if own == root {
+    let operation = if own_rank == root {
         Operation::gather_into(&source, &mut gathered)
     } else {
         Operation::gather(&source, root)
     };
     rank.communicator.enqueue(&rank.stream, operation)?;
-    let expected = if own == root {
+    let expected = if own_rank == root {
         all
     } else {
         vec![0.0; 7 * size]
     };
     assert_eq!(gathered.to_vec()?, expected);
     let mut scattered = rank.zeroed::<f32>(7);
-    let operation = if own == root {
+    let operation = if own_rank == root {
         Operation::scatter_from(&gathered, &mut scattered)
     } else {
         Operation::scatter(&mut scattered, root)
     };
     rank.communicator.enqueue(&rank.stream, operation)?;
-    assert_eq!(scattered.to_vec()?, elements(own, 7));
+    assert_eq!(scattered.to_vec()?, elements(own_rank, 7));
     Ok(())
 }
 
@@ -300,7 +308,7 @@ fn old_library_refuses_fp8_by_name() -> TestResult {
 #[driver_test(on_ranks(2))]
 fn invalid_lengths_and_ranks_make_no_call(rank: &mut Rank) -> TestResult {
     let size = rank.size();
-    let own = rank.rank();
+    let own_rank = rank.rank();
     let source = rank.zeroed::<f32>(10);
     let mut target = rank.zeroed::<f32>(11);
     let mut refused = |operation: Operation<'_>| {
@@ -337,12 +345,12 @@ fn invalid_lengths_and_ranks_make_no_call(rank: &mut Rank) -> TestResult {
         format!("send: rank out of range (99 of {size} ranks)")
     );
     assert_eq!(
-        refused(Operation::receive(&mut target, own)),
-        format!("receive: transfer to the rank itself ({own}); enqueue both ends in a group")
+        refused(Operation::receive(&mut target, own_rank)),
+        format!("receive: transfer to the rank itself ({own_rank}); enqueue both ends in a group")
     );
     assert_eq!(
-        refused(Operation::reduce(&source, own, Reduction::Sum)),
-        format!("reduce: this rank is the root ({own}); call the form for the root")
+        refused(Operation::reduce(&source, own_rank, Reduction::Sum)),
+        format!("reduce: this rank is the root ({own_rank}); call the form for the root")
     );
     Ok(())
 }

@@ -72,11 +72,11 @@ fn future_resolves_when_all_ranks_have_arrived(driver: &TestDriver, size: usize)
 /// A split orders ranks by key and leaves out those without a color.
 #[driver_test(on_ranks(4))]
 fn split_orders_by_key_and_omits_no_color(rank: &mut Rank) -> TestResult {
-    let own = rank.rank();
+    let own_rank = rank.rank();
     let size = rank.size();
     // In reverse order, without rank 0 unless there are two ranks only.
-    let color = (own > 0 || size == 2).then_some(7);
-    let split = rank.communicator.split(color, (size - own) as u32)?;
+    let color = (own_rank > 0 || size == 2).then_some(7);
+    let split = rank.communicator.split(color, (size - own_rank) as u32)?;
     let members = if size == 2 { 2 } else { size - 1 };
     let Some(mut child) = split else {
         return {
@@ -84,8 +84,8 @@ fn split_orders_by_key_and_omits_no_color(rank: &mut Rank) -> TestResult {
             Ok(())
         };
     };
-    assert_eq!((child.rank(), child.size()), (size - 1 - own, members));
-    let mut memory = rank.buffer(&[own as u32]);
+    assert_eq!((child.rank(), child.size()), (size - 1 - own_rank, members));
+    let mut memory = rank.buffer(&[own_rank as u32]);
     child.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
     let sum = (0..size as u32).sum::<u32>();
     assert_eq!(memory.to_vec()?, [sum]);
@@ -95,9 +95,9 @@ fn split_orders_by_key_and_omits_no_color(rank: &mut Rank) -> TestResult {
 
 #[driver_test(on_ranks(3))]
 fn shrunken_communicator_has_the_ranks_that_remain(rank: &mut Rank) -> TestResult {
-    let own = rank.rank();
+    let own_rank = rank.rank();
     let size = rank.size();
-    if own == 0 {
+    if own_rank == 0 {
         let refused = rank
             .communicator
             .shrink(&[0], false)
@@ -121,7 +121,7 @@ fn shrunken_communicator_has_the_ranks_that_remain(rank: &mut Rank) -> TestResul
         }
         child => child?,
     };
-    assert_eq!((child.rank(), child.size()), (own - 1, size - 1));
+    assert_eq!((child.rank(), child.size()), (own_rank - 1, size - 1));
     let mut memory = rank.buffer(&[1_u32]);
     child.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
     assert_eq!(memory.to_vec()?, [size as u32 - 1]);

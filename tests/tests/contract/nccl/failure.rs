@@ -161,7 +161,7 @@ fn watchdog_aborts_operations_that_wait(mut rank: Rank) -> TestResult {
 /// A group refuses operations after another thread began to abort and the abort waits for its end.
 #[driver_test(on_ranks_with(2, with_timeout(60_000)))]
 fn abort_waits_for_the_end_of_a_group(mut rank: Rank) -> TestResult {
-    let own = rank.rank();
+    let own_rank = rank.rank();
     let first = rank.buffer(&[1_u32; 8]);
     let second = rank.buffer(&[2_u32; 8]);
     let mut third = rank.buffer(&[0_u32; 8]);
@@ -175,8 +175,12 @@ fn abort_waits_for_the_end_of_a_group(mut rank: Rank) -> TestResult {
     thread::scope(|scope| -> TestResult<_> {
         let mut aborting = None;
         let grouped = nccl().group(|group| {
-            group.enqueue(communicator, stream, Operation::send(&first, own))?;
-            group.enqueue(communicator, stream, Operation::receive(&mut third, own))?;
+            group.enqueue(communicator, stream, Operation::send(&first, own_rank))?;
+            group.enqueue(
+                communicator,
+                stream,
+                Operation::receive(&mut third, own_rank),
+            )?;
             aborting = Some(scope.spawn(|| {
                 let aborted = handle.abort();
                 assert!(
@@ -187,8 +191,12 @@ fn abort_waits_for_the_end_of_a_group(mut rank: Rank) -> TestResult {
             }));
             thread::sleep(time(300));
             has_ended.store(true, Release);
-            group.enqueue(communicator, stream, Operation::send(&second, own))?;
-            group.enqueue(communicator, stream, Operation::receive(&mut fourth, own))
+            group.enqueue(communicator, stream, Operation::send(&second, own_rank))?;
+            group.enqueue(
+                communicator,
+                stream,
+                Operation::receive(&mut fourth, own_rank),
+            )
         });
         assert!(matches!(grouped, Err(Error::Aborted(_))), "{grouped:?}");
         let aborted = aborting.ok_or("the group called the closure")?.join();
@@ -207,13 +215,12 @@ fn abort_inside_an_observer_is_refused(mut rank: Rank) -> TestResult {
     let handle = rank.communicator.abort_handle();
     let aborted = Arc::new(OnceLock::new());
     let result = Arc::clone(&aborted);
-    let abort = move || {
+    // The operation waits for the stream that wrote the memory.
+    let observer = observe_calls(During::call_of(Function::cuStreamWaitEvent, move || {
         result
             .set(handle.abort())
             .expect("the observer runs it once");
-    };
-    // The operation waits for the stream that wrote the memory.
-    let observer = observe_calls(During::call_of(Function::cuStreamWaitEvent, abort));
+    }));
     let enqueued = rank
         .communicator
         .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);

@@ -19,8 +19,8 @@ fn one_thread_has_all_ranks(driver: &TestDriver, size: usize) -> TestResult {
         .collect();
     let streams: Vec<_> = contexts
         .iter()
-        .map(|context| context.stream().expect("there is a stream"))
-        .collect();
+        .map(|context| context.stream())
+        .collect::<Result<_, _>>()?;
     let mut ranks = Communicator::all(&nccl(), &contexts)?;
     let buffer = |(rank, stream)| {
         DeviceBuffer::from_slice(stream, &[rank as u32; 100]).expect("memory suffices")
@@ -46,11 +46,11 @@ fn one_thread_has_all_ranks(driver: &TestDriver, size: usize) -> TestResult {
 
 #[driver_test(on_ranks(4))]
 fn ranks_exchange_elements_in_a_group(rank: &mut Rank) -> TestResult {
-    let own = rank.rank();
+    let own_rank = rank.rank();
     let size = rank.size();
-    let next = (own + 1) % size;
-    let previous = (own + size - 1) % size;
-    let source = rank.buffer(&[own as i32; 50]);
+    let next = (own_rank + 1) % size;
+    let previous = (own_rank + size - 1) % size;
+    let source = rank.buffer(&[own_rank as i32; 50]);
     let mut target = rank.zeroed::<i32>(50);
     let Rank {
         communicator,
@@ -71,19 +71,23 @@ fn ranks_exchange_elements_in_a_group(rank: &mut Rank) -> TestResult {
 
 #[driver_test(on_ranks(2))]
 fn rank_sends_to_itself_in_a_group(rank: &mut Rank) -> TestResult {
-    let own = rank.rank();
-    let source = rank.buffer(&[own as u8; 20]);
+    let own_rank = rank.rank();
+    let source = rank.buffer(&[own_rank as u8; 20]);
     let mut target = rank.zeroed::<u8>(20);
     let Rank {
         communicator,
         stream,
     } = rank;
     let grouped = nccl().group(|group| {
-        group.enqueue(communicator, stream, Operation::send(&source, own))?;
-        group.enqueue(communicator, stream, Operation::receive(&mut target, own))
+        group.enqueue(communicator, stream, Operation::send(&source, own_rank))?;
+        group.enqueue(
+            communicator,
+            stream,
+            Operation::receive(&mut target, own_rank),
+        )
     });
     grouped?;
-    assert_eq!(target.to_vec()?, [own as u8; 20]);
+    assert_eq!(target.to_vec()?, [own_rank as u8; 20]);
     Ok(())
 }
 

@@ -143,7 +143,7 @@ fn identifier_serves_once() -> TestResult {
 /// A finalized communicator is destroyed once and has no operations.
 #[test]
 fn finalized_communicator_has_no_operations() -> TestResult {
-    let test = || -> TestResult {
+    fn test() -> TestResult {
         for options in [
             CommunicatorOptions::new(),
             CommunicatorOptions::new().with_timeout(Duration::from_secs(60)),
@@ -181,7 +181,8 @@ fn finalized_communicator_has_no_operations() -> TestResult {
             assert_eq!(live_communicators(), 0);
         }
         Ok(())
-    };
+    }
+
     let name = "nccl::lifecycle::finalized_communicator_has_no_operations";
     in_new_process(name, test)
 }

@@ -34,54 +34,42 @@ fn free_port() -> TestResult<u16> {
 fn on_processes(
     name: &str,
     count: usize,
-    test: impl FnOnce(Rank),
+    test: impl FnOnce(Rank) -> TestResult,
 ) -> TestResult<Vec<(bool, String)>> {
     let input = format!("{count} {}", free_port()?);
     Ok(outcomes_of_processes(name, count, &input, |rank, input| {
-        test(meet(rank, input, |device| device));
+        test(meet(rank, input, |device| device)?)
     }))
 }
 
 /// Creates the rank of this process on a device.
-fn meet(rank: usize, input: &str, device: impl Fn(usize) -> usize) -> Rank {
-    let (mut rendezvous, context) = place(rank, input, device);
+fn meet(rank: usize, input: &str, device: impl Fn(usize) -> usize) -> TestResult<Rank> {
+    let (mut rendezvous, context) = place(rank, input, device)?;
     let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
-    let communicator = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options)
-        .expect("the ranks connect");
-    Rank {
+    let communicator = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options)?;
+    Ok(Rank {
         communicator,
-        stream: context.stream().expect("there is a stream"),
-    }
+        stream: context.stream()?,
+    })
 }
 
 fn place(
     rank: usize,
     input: &str,
     device: impl Fn(usize) -> usize,
-) -> (Rendezvous, curium_driver::Context) {
+) -> TestResult<(Rendezvous, curium_driver::Context)> {
     let (count, port) = input
         .split_once(' ')
-        .expect("it is a number of ranks and a port");
-    let count = count.parse().expect("it is a number");
+        .ok_or("the input is no number of ranks and port")?;
+    let count = count.parse()?;
     let driver = if uses_cuda() {
-        Driver::load().expect("there is a driver")
+        Driver::load()?
     } else {
-        let config = Config::new().with_devices(u32::try_from(count).expect("there are few"));
-        Simulator::new(config)
-            .expect("it can be made")
-            .driver()
-            .expect("it starts")
+        let config = Config::new().with_devices(u32::try_from(count)?);
+        Simulator::new(config)?.driver()?
     };
-    let rendezvous = Rendezvous::new(
-        rank,
-        count,
-        "127.0.0.1",
-        port.parse().expect("it is a port"),
-    );
-    (
-        rendezvous.expect("the rank is in range"),
-        context(&driver, device(rank)),
-    )
+    let rendezvous = Rendezvous::new(rank, count, "127.0.0.1", port.parse()?);
+    Ok((rendezvous?, context(&driver, device(rank))))
 }
 
 #[track_caller]
@@ -98,11 +86,11 @@ fn eight_processes_run_all_operations() -> TestResult {
         "nccl::processes::eight_processes_run_all_operations",
         ranks(8)?,
         |mut rank| {
-            let own = rank.rank();
+            let own_rank = rank.rank();
             let size = rank.size();
             let all: Vec<u32> = (0..size).flat_map(|rank| [rank as u32; LEN]).collect();
             let sum = (0..size as u32).sum::<u32>();
-            let source = rank.buffer(&[own as u32; LEN]);
+            let source = rank.buffer(&[own_rank as u32; LEN]);
             let mut target = rank.zeroed::<u32>(LEN);
             let mut whole = rank.zeroed::<u32>(LEN * size);
             let mut exchanged = rank.zeroed::<u32>(LEN * size);
@@ -112,34 +100,21 @@ fn eight_processes_run_all_operations() -> TestResult {
                 stream,
             } = &mut rank;
 
-            communicator
-                .all_reduce(stream, &source, &mut target, Reduction::Sum)
-                .expect("it is enqueued");
-            assert_eq!(target.to_vec().expect("it can be read"), [sum; LEN]);
-            communicator
-                .all_gather(stream, &source, &mut whole)
-                .expect("it is enqueued");
-            assert_eq!(whole.to_vec().expect("it can be read"), all);
-            communicator
-                .reduce_scatter(stream, &whole, &mut target, Reduction::Max)
-                .expect("it is enqueued");
-            assert_eq!(target.to_vec().expect("it can be read"), [own as u32; LEN]);
-            communicator
-                .broadcast(stream, &mut target, size - 1)
-                .expect("it is enqueued");
-            assert_eq!(
-                target.to_vec().expect("it can be read"),
-                [size as u32 - 1; LEN]
-            );
-            communicator
-                .enqueue(stream, Operation::all_to_all(&whole, &mut exchanged))
-                .expect("it is enqueued");
-            let expected: Vec<u32> = (0..size).flat_map(|_| [own as u32; LEN]).collect();
-            assert_eq!(exchanged.to_vec().expect("it can be read"), expected);
+            communicator.all_reduce(stream, &source, &mut target, Reduction::Sum)?;
+            assert_eq!(target.to_vec()?, [sum; LEN]);
+            communicator.all_gather(stream, &source, &mut whole)?;
+            assert_eq!(whole.to_vec()?, all);
+            communicator.reduce_scatter(stream, &whole, &mut target, Reduction::Max)?;
+            assert_eq!(target.to_vec()?, [own_rank as u32; LEN]);
+            communicator.broadcast(stream, &mut target, size - 1)?;
+            assert_eq!(target.to_vec()?, [size as u32 - 1; LEN]);
+            communicator.enqueue(stream, Operation::all_to_all(&whole, &mut exchanged))?;
+            let expected: Vec<u32> = (0..size).flat_map(|_| [own_rank as u32; LEN]).collect();
+            assert_eq!(exchanged.to_vec()?, expected);
 
             // In a ring, and to the rank itself.
-            let next = (own + 1) % size;
-            let previous = (own + size - 1) % size;
+            let next = (own_rank + 1) % size;
+            let previous = (own_rank + size - 1) % size;
             let grouped = nccl().group(|group| {
                 group.enqueue(communicator, stream, Operation::send(&source, next))?;
                 group.enqueue(
@@ -147,44 +122,38 @@ fn eight_processes_run_all_operations() -> TestResult {
                     stream,
                     Operation::receive(&mut target, previous),
                 )?;
-                group.enqueue(communicator, stream, Operation::send(&source, own))?;
-                group.enqueue(communicator, stream, Operation::receive(&mut own_copy, own))
+                group.enqueue(communicator, stream, Operation::send(&source, own_rank))?;
+                group.enqueue(
+                    communicator,
+                    stream,
+                    Operation::receive(&mut own_copy, own_rank),
+                )
             });
-            grouped.expect("the group is started");
-            assert_eq!(
-                target.to_vec().expect("it can be read"),
-                [previous as u32; LEN]
-            );
-            assert_eq!(
-                own_copy.to_vec().expect("it can be read"),
-                [own as u32; LEN]
-            );
+            grouped?;
+            assert_eq!(target.to_vec()?, [previous as u32; LEN]);
+            assert_eq!(own_copy.to_vec()?, [own_rank as u32; LEN]);
 
             let mut half = communicator
-                .split(Some(own as u32 % 2), 0)
-                .expect("every rank splits")
-                .expect("it has a color");
-            half.all_reduce(stream, &source, &mut target, Reduction::Sum)
-                .expect("it is enqueued");
+                .split(Some(own_rank as u32 % 2), 0)?
+                .ok_or("the rank has no color")?;
+            half.all_reduce(stream, &source, &mut target, Reduction::Sum)?;
             let sum_of_half: u32 = (0..size as u32)
-                .filter(|rank| rank % 2 == own as u32 % 2)
+                .filter(|rank| rank % 2 == own_rank as u32 % 2)
                 .sum();
-            assert_eq!(target.to_vec().expect("it can be read"), [sum_of_half; LEN]);
-            half.close().expect("all ranks have finished");
+            assert_eq!(target.to_vec()?, [sum_of_half; LEN]);
+            half.close()?;
 
             let graph = Graph::capture(&communicator.context().clone(), |scope| {
                 communicator.all_reduce(scope, &source, &mut target, Reduction::Sum)
             });
-            let mut executable = graph
-                .expect("it is captured")
-                .instantiate()
-                .expect("the graph is correct");
+            let mut executable = graph?.instantiate()?;
             for _ in 0..20 {
-                executable.launch(stream).expect("it can be launched");
+                executable.launch(stream)?;
             }
-            assert_eq!(target.to_vec().expect("it can be read"), [sum; LEN]);
+            assert_eq!(target.to_vec()?, [sum; LEN]);
             drop(executable);
             rank.close();
+            Ok(())
         },
     )?;
     expect_success(&outcomes);
@@ -208,43 +177,46 @@ fn process_that_dies_is_named_on_every_other_rank() -> TestResult {
 
 fn on_dead_processes(name: &str, dead: usize) -> TestResult<Vec<(bool, String)>> {
     let input = format!("{dead} 4 {}", free_port()?);
-    Ok(outcomes_of_processes(name, 4, &input, |rank, input| {
-        let (dead, input) = input.split_once(' ').expect("it starts with a rank");
-        let dead: usize = dead.parse().expect("it is a rank");
-        let mut rank = meet(rank, input, |device| device);
-        let mut memory = rank.buffer(&[1.0_f32; 64]);
-        rank.communicator
-            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
-            .expect("it is enqueued");
-        rank.communicator
-            .synchronize(&rank.stream)
-            .expect("no rank has failed");
-        if rank.rank() == dead {
-            // The others have the result by then.
-            std::thread::sleep(Duration::from_secs(1));
-            std::process::abort();
-        }
-        let start = Instant::now();
-        let enqueued =
+    Ok(outcomes_of_processes(
+        name,
+        4,
+        &input,
+        |rank, input| -> TestResult {
+            let (dead, input) = input.split_once(' ').ok_or("the input is no rank")?;
+            let dead: usize = dead.parse()?;
+            let mut rank = meet(rank, input, |device| device)?;
+            let mut memory = rank.buffer(&[1.0_f32; 64]);
             rank.communicator
-                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
-        let Err(Error::Call(error)) =
-            enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream))
-        else {
-            panic!("a rank has died")
-        };
-        assert!(start.elapsed() < TIMEOUT / 2, "{:?}", start.elapsed());
-        assert_eq!(error.code, curium_nccl::sys::ncclResult_t::ncclRemoteError);
-        let text = error.to_string();
-        let expected = if dead == 0 {
-            "the process that created the identifier has ended"
-        } else {
-            "rank 2 has ended without"
-        };
-        assert!(text.contains(expected), "{text}");
-        drop(rank);
-        assert_eq!(curium_sim_libraries::live_communicators(), 0);
-    }))
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
+            rank.communicator.synchronize(&rank.stream)?;
+            if rank.rank() == dead {
+                // The others have the result by then.
+                std::thread::sleep(Duration::from_secs(1));
+                std::process::abort();
+            }
+            let start = Instant::now();
+            let enqueued =
+                rank.communicator
+                    .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+            let Err(Error::Call(error)) =
+                enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream))
+            else {
+                panic!("a rank has died")
+            };
+            assert!(start.elapsed() < TIMEOUT / 2, "{:?}", start.elapsed());
+            assert_eq!(error.code, curium_nccl::sys::ncclResult_t::ncclRemoteError);
+            let text = error.to_string();
+            let expected = if dead == 0 {
+                "the process that created the identifier has ended"
+            } else {
+                "rank 2 has ended without"
+            };
+            assert!(text.contains(expected), "{text}");
+            drop(rank);
+            assert_eq!(curium_sim_libraries::live_communicators(), 0);
+            Ok(())
+        },
+    ))
 }
 
 #[test]
@@ -266,6 +238,7 @@ fn disagreeing_ranks_in_processes_are_named() -> TestResult {
             text.contains("ncclAllReduce(8 elements") && text.contains("ncclAllReduce(9 elements"),
             "{text}"
         );
+        Ok(())
     })?;
     expect_success(&outcomes);
     Ok(())
@@ -278,12 +251,13 @@ fn two_processes_on_one_device_are_refused() -> TestResult {
     }
     let input = format!("2 {}", free_port()?);
     let name = "nccl::processes::two_processes_on_one_device_are_refused";
-    let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| {
-        let (mut rendezvous, context) = place(rank, input, |_| 1);
+    let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| -> TestResult {
+        let (mut rendezvous, context) = place(rank, input, |_| 1)?;
         let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
         let error = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options)
             .expect_err("one device");
         assert!(error.to_string().contains("duplicate GPU"), "{error}");
+        Ok(())
     });
     expect_success(&outcomes);
     Ok(())
@@ -296,9 +270,9 @@ fn strangers_disturb_no_rank() -> TestResult {
     }
     let input = format!("2 {}", free_port()?);
     let name = "nccl::processes::strangers_disturb_no_rank";
-    let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| {
-        let (mut rendezvous, context) = place(rank, input, |device| device);
-        let id = UniqueId::exchanged(&nccl(), &mut rendezvous).expect("the ranks connect");
+    let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| -> TestResult {
+        let (mut rendezvous, context) = place(rank, input, |device| device)?;
+        let id = UniqueId::exchanged(&nccl(), &mut rendezvous)?;
         let port = u16::from_le_bytes([id.as_bytes()[12], id.as_bytes()[13]]);
         let mut strangers = Vec::new();
         for bytes in [
@@ -307,8 +281,8 @@ fn strangers_disturb_no_rank() -> TestResult {
             &[5, 0, 0, 0, 0],
             &[],
         ] {
-            let mut stranger = TcpStream::connect(("127.0.0.1", port)).expect("the port is open");
-            stranger.write_all(bytes).expect("the connection is open");
+            let mut stranger = TcpStream::connect(("127.0.0.1", port))?;
+            stranger.write_all(bytes)?;
             strangers.push(stranger);
         }
         // An identifier with another secret reaches the process, which gives no answer.
@@ -320,17 +294,17 @@ fn strangers_disturb_no_rank() -> TestResult {
         }
         let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
         let communicator = Communicator::with_options(&nccl(), &context, id, rank, 2, options);
-        let communicator = communicator.expect("the ranks connect");
+        let communicator = communicator?;
         let mut rank = Rank {
             communicator,
-            stream: context.stream().expect("there is a stream"),
+            stream: context.stream()?,
         };
         let mut memory = rank.buffer(&[1_u8; 4]);
         rank.communicator
-            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)
-            .expect("it is enqueued");
-        assert_eq!(memory.to_vec().expect("it can be read"), [2; 4]);
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
+        assert_eq!(memory.to_vec()?, [2; 4]);
         rank.close();
+        Ok(())
     });
     expect_success(&outcomes);
     Ok(())

@@ -269,8 +269,8 @@ fn unregistrable_memory_is_returned(driver: &TestDriver, size: usize) -> TestRes
     let mut ranks = Communicator::all(&nccl(), &contexts)?;
     let streams: Vec<_> = contexts
         .iter()
-        .map(|context| context.stream().expect("there is a stream"))
-        .collect();
+        .map(|context| context.stream())
+        .collect::<Result<_, _>>()?;
     let other = DeviceBuffer::<f32>::zeroed(&streams[1], 8)?;
     let refused = ranks[0].register(other).expect_err("it is another device");
     let expected = "Communicator::register: the stream belongs to another device (1, the communicator is on 0)";

@@ -144,15 +144,19 @@ fn offsets_at_the_sequence_end_are_valid(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
     let mut generator = seeded::<Philox4x32>(&stream, 1)?;
-    let mut at = |offset| -> TestResult<_> {
+    let mut fill_at = |offset| -> TestResult<_> {
         generator.set_offset(offset)?;
         generator.bits(&mut buffer)?;
         Ok(buffer.to_vec()?)
     };
-    let first = at(0)?;
-    let last = at(u64::MAX)?;
+    let first = fill_at(0)?;
+    let last = fill_at(u64::MAX)?;
     assert_ne!(first, last, "the offset is applied");
-    assert_eq!(at(u64::MAX)?, last, "the offset determines the numbers");
-    assert_eq!(at(0)?, first);
+    assert_eq!(
+        fill_at(u64::MAX)?,
+        last,
+        "the offset determines the numbers"
+    );
+    assert_eq!(fill_at(0)?, first);
     Ok(())
 }

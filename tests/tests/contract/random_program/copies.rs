@@ -3,10 +3,12 @@
 use curium_memory::copy::{self, CopyBatch};
 use curium_memory::{ArrayRegion, Extent, PinnedBuffer, PinnedFlags, Pitch};
 
+use curium_tests::TestResult;
+
 use super::{LEN, Piece, Program};
 
 impl Program<'_> {
-    pub(super) fn copy_part(&mut self) {
+    pub(super) fn copy_part(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let range = this.dice.range();
@@ -16,62 +18,57 @@ impl Program<'_> {
                 model: source_model,
                 ..
             } = &this.pieces[this.dice.below(this.pieces.len())];
-            let source = source
-                .view()
-                .slice(from..from + range.len())
-                .expect("it fits");
+            let source = source.view().slice(from..from + range.len())?;
             let target = memory.view_mut().slice(range.clone());
-            target
-                .and_then(|mut part| part.copy_from_device_on(&stream, &source))
-                .expect("it fits");
+            target.and_then(|mut part| part.copy_from_device_on(&stream, &source))?;
             model[range.clone()].copy_from_slice(&source_model[from..from + range.len()]);
-        });
+            Ok(())
+        })
     }
 
-    pub(super) fn copy_within(&mut self) {
+    pub(super) fn copy_within(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let middle = this.dice.below(LEN / 2 + 1);
-            let (low, high) = memory.view_mut().split_at(middle).expect("it fits");
+            let (low, high) = memory.view_mut().split_at(middle)?;
             let target = high.slice(..middle);
-            target
-                .and_then(|mut high| high.copy_from_device_on(&stream, &low))
-                .expect("it fits");
+            target.and_then(|mut high| high.copy_from_device_on(&stream, &low))?;
             model.copy_within(..middle, middle);
-        });
+            Ok(())
+        })
     }
 
-    pub(super) fn upload(&mut self) {
+    pub(super) fn upload(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let values = this.dice.values(LEN);
             let pinned =
                 PinnedBuffer::from_slice(&this.world.test.context(), &values, PinnedFlags::empty());
-            let pinned = pinned.expect("memory suffices");
+            let pinned = pinned?;
             let pending = copy::upload(&stream, pinned, &mut memory.view_mut())
                 .map_err(|returned| returned.error);
-            let pending = pending.expect("the lengths are equal");
+            let pending = pending?;
             match this.dice.below(3) {
                 0 => drop(pending),
                 1 => this.pending.push((pending, values.clone())),
                 _ => {
                     let other = this.stream();
-                    let pinned = pending.wait().expect("the copy ends");
+                    let pinned = pending.wait()?;
                     let pending = copy::download(&other, &memory.view(), pinned)
                         .map_err(|returned| returned.error);
-                    this.pending
-                        .push((pending.expect("the lengths are equal"), values.clone()));
+                    this.pending.push((pending?, values.clone()));
                 }
             }
             *model = values;
-        });
+            Ok(())
+        })
     }
 
-    pub(super) fn download(&mut self) {
+    pub(super) fn download(&mut self) -> TestResult {
         let stream = self.stream();
         let range = self.dice.range();
         if range.is_empty() {
-            return;
+            return Ok(());
         }
         let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
         let pinned = PinnedBuffer::zeroed(
@@ -79,38 +76,36 @@ impl Program<'_> {
             range.len(),
             PinnedFlags::empty(),
         );
-        let part = memory.view().slice(range.clone()).expect("it fits");
-        let pending = copy::download(&stream, &part, pinned.expect("memory suffices"))
-            .map_err(|returned| returned.error);
-        self.pending.push((
-            pending.expect("the lengths are equal"),
-            model[range].to_vec(),
-        ));
+        let part = memory.view().slice(range.clone())?;
+        let pending = copy::download(&stream, &part, pinned?).map_err(|returned| returned.error);
+        self.pending.push((pending?, model[range].to_vec()));
+        Ok(())
     }
 
-    pub(super) fn upload_slice(&mut self) {
+    pub(super) fn upload_slice(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let range = this.dice.range();
             let values = this.dice.values(range.len());
             memory
                 .view_mut()
                 .slice(range.clone())
-                .and_then(|mut part| part.copy_from_slice(&values))
-                .expect("it fits");
+                .and_then(|mut part| part.copy_from_slice(&values))?;
             model[range].copy_from_slice(&values);
-        });
+            Ok(())
+        })
     }
 
     /// Waits for the pending copies.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn settle(&mut self) -> TestResult {
         for (pending, values) in self.pending.drain(..) {
-            let pinned = pending.wait().expect("the copy ends");
+            let pinned = pending.wait()?;
             assert_eq!(&*pinned, values);
         }
+        Ok(())
     }
 
     /// Copies in a scope, interleaved with a fill of a part on another stream.
-    pub(super) fn scope(&mut self) {
+    pub(super) fn scope(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let other = this.stream();
@@ -121,7 +116,7 @@ impl Program<'_> {
             // The driver itself waits for a copy to pageable memory.
             let result =
                 PinnedBuffer::zeroed(&this.world.test.context(), LEN, PinnedFlags::empty());
-            let mut result = result.expect("memory suffices");
+            let mut result = result?;
             copy::copy_scope(&stream, |scope| {
                 let (mut low, mut high) = memory.view_mut().split_at(middle)?;
                 scope.upload(&first, &mut low)?;
@@ -129,20 +124,20 @@ impl Program<'_> {
                 low.fill_on(&other, before)?;
                 scope.download(&memory.view(), &mut result)?;
                 memory.view_mut().slice(..middle)?.fill_on(&other, behind)
-            })
-            .expect("the copies fit");
+            })?;
             assert_eq!(&*result, [vec![before; middle], second.clone()].concat());
             *model = [vec![behind; middle], second].concat();
-        });
+            Ok(())
+        })
     }
 
-    pub(super) fn batch(&mut self) {
+    pub(super) fn batch(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let middle = this.dice.below(LEN + 1);
             let one = this.dice.below(this.pieces.len());
             let other = this.dice.below(this.pieces.len());
-            let (low, high) = memory.view_mut().split_at(middle).expect("it fits");
+            let (low, high) = memory.view_mut().split_at(middle)?;
             let [first, second] = [&this.pieces[one], &this.pieces[other]];
             let first_model = &first.model;
             let second_model = &second.model;
@@ -153,14 +148,13 @@ impl Program<'_> {
                 .and_then(|part| CopyBatch::new().copy(low, part));
             let batch =
                 batch.and_then(|batch| batch.copy(high, second.memory.view().slice(middle..)?));
-            batch
-                .and_then(|batch| batch.enqueue(&stream))
-                .expect("it fits");
+            batch.and_then(|batch| batch.enqueue(&stream))?;
             *model = [&first_model[..middle], &second_model[middle..]].concat();
-        });
+            Ok(())
+        })
     }
 
-    pub(super) fn grid(&mut self) {
+    pub(super) fn grid(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let extent = Extent::new_3d(2, 2, 2);
@@ -170,63 +164,59 @@ impl Program<'_> {
                 model: source_model,
                 ..
             } = &this.pieces[this.dice.below(this.pieces.len())];
-            let source = source.view().pitched(extent, pitch).expect("it fits");
+            let source = source.view().pitched(extent, pitch)?;
             let target = memory.view_mut().pitched(extent, pitch);
-            target
-                .and_then(|mut target| target.copy_from_on(&stream, &source))
-                .expect("it fits");
+            target.and_then(|mut target| target.copy_from_on(&stream, &source))?;
             for index in (0..2)
                 .flat_map(|z| (0..2).flat_map(move |y| (0..2).map(move |x| (z * 4 + y) * 3 + x)))
             {
                 model[index] = source_model[index];
             }
-        });
+            Ok(())
+        })
     }
 
     /// Copies to the array.
-    pub(super) fn store(&mut self) {
+    pub(super) fn store(&mut self) -> TestResult {
         let stream = self.stream();
         let range = self.dice.range();
         let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
         let (array, array_model) = &mut self.array;
         if range.is_empty() {
-            return;
+            return Ok(());
         }
-        let source = memory.view().slice(range.clone()).expect("it fits");
+        let source = memory.view().slice(range.clone())?;
         let origin = [range.start, 0, 0];
         let extent = Extent::new_2d(range.len(), 1);
         if self.dice.below(2) == 0 {
-            array
-                .copy_from_device(
-                    ArrayRegion {
-                        origin,
-                        extent: [range.len(), 1, 1],
-                    },
-                    &source,
-                )
-                .expect("it fits");
+            array.copy_from_device(
+                ArrayRegion {
+                    origin,
+                    extent: [range.len(), 1, 1],
+                },
+                &source,
+            )?;
         } else {
-            let rows = source
-                .pitched(extent, Pitch::tight::<u32>(extent))
-                .expect("it fits");
+            let rows = source.pitched(extent, Pitch::tight::<u32>(extent))?;
             let batch = CopyBatch::new()
                 .copy_to_array(array, origin, rows)
                 .and_then(|batch| batch.enqueue(&stream));
-            batch.expect("it fits");
+            batch?;
         }
         array_model[range.clone()].copy_from_slice(&model[range]);
+        Ok(())
     }
 
     /// Copies from the array.
-    pub(super) fn load(&mut self) {
+    pub(super) fn load(&mut self) -> TestResult {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let range = this.dice.range();
             let (array, array_model) = &this.array;
             if range.is_empty() {
-                return;
+                return Ok(());
             }
-            let mut target = memory.view_mut().slice(range.clone()).expect("it fits");
+            let mut target = memory.view_mut().slice(range.clone())?;
             let origin = [range.start, 0, 0];
             let extent = Extent::new_2d(range.len(), 1);
             if this.dice.below(2) == 0 {
@@ -234,17 +224,14 @@ impl Program<'_> {
                     origin,
                     extent: [range.len(), 1, 1],
                 };
-                array.copy_to_device(region, &mut target).expect("it fits");
+                array.copy_to_device(region, &mut target)?;
             } else {
-                let rows = target
-                    .pitched(extent, Pitch::tight::<u32>(extent))
-                    .expect("it fits");
+                let rows = target.pitched(extent, Pitch::tight::<u32>(extent))?;
                 let batch = CopyBatch::new().copy_from_array(rows, array, origin);
-                batch
-                    .and_then(|batch| batch.enqueue(&stream))
-                    .expect("it fits");
+                batch.and_then(|batch| batch.enqueue(&stream))?;
             }
             model[range.clone()].copy_from_slice(&array_model[range]);
-        });
+            Ok(())
+        })
     }
 }

@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use curium_driver::{Context, Graph, GraphExec, Stream};
 
+use curium_tests::TestResult;
+
 use super::Piece;
 
 /// The graphs of a program.
@@ -52,8 +54,9 @@ impl Graphs {
         context: &Context,
         source: &mut Piece,
         target: &mut Piece,
-        (range, then): (Range<usize>, Option<u32>),
-    ) {
+        range: Range<usize>,
+        then: Option<u32>,
+    ) -> TestResult {
         // Drops the oldest graph.
         if self.copies.len() == 3 {
             self.copies.remove(0);
@@ -70,9 +73,7 @@ impl Graphs {
             let mut part = source.memory.view_mut().slice(range.clone())?;
             then.map_or(Ok(()), |value| part.fill_on(&other, value))
         });
-        let executable = graph
-            .and_then(|graph| graph.instantiate())
-            .expect("the copy can be captured");
+        let executable = graph.and_then(|graph| graph.instantiate())?;
         self.copies.push(Copy {
             executable,
             source: source.number,
@@ -80,6 +81,7 @@ impl Graphs {
             range,
             then,
         });
+        Ok(())
     }
 
     /// Drops one graph, if there is any, even while it runs.
@@ -90,21 +92,24 @@ impl Graphs {
     }
 
     /// Launches one graph, if there is any, and updates the expected content.
-    pub(super) fn launch(&mut self, which: usize, stream: &Stream, pieces: &mut [Piece]) {
+    pub(super) fn launch(
+        &mut self,
+        which: usize,
+        stream: &Stream,
+        pieces: &mut [Piece],
+    ) -> TestResult {
         if self.copies.is_empty() {
-            return;
+            return Ok(());
         }
-        let at = which % self.copies.len();
+        let index = which % self.copies.len();
         let Copy {
             executable,
             source,
             target,
             range,
             then,
-        } = &mut self.copies[at];
-        executable
-            .launch(stream)
-            .expect("every object is still live");
+        } = &mut self.copies[index];
+        executable.launch(stream)?;
         self.launches += 1;
         let mut model_of = |number: u64, change: &mut dyn FnMut(&mut [u32])| {
             let live = pieces
@@ -119,8 +124,11 @@ impl Graphs {
         let mut values = Vec::new();
         model_of(*source, &mut |model| {
             values = model.to_vec();
-            then.iter().for_each(|value| model.fill(*value));
+            if let Some(value) = then {
+                model.fill(*value);
+            }
         });
         model_of(*target, &mut |model| model.copy_from_slice(&values));
+        Ok(())
     }
 }

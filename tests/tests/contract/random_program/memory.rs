@@ -6,6 +6,8 @@ use curium_memory::{
     MappedBuffer, PitchedBuffer, SyncAlloc, UnifiedBuffer,
 };
 
+use curium_tests::TestResult;
+
 use super::{Dice, LEN};
 
 /// An allocation of [`LEN`] elements.
@@ -26,8 +28,8 @@ impl Memory {
         cache: &CachingResource,
         stream: &Stream,
         values: &[u32],
-    ) -> Self {
-        let made = match dice.below(9) {
+    ) -> TestResult<Self> {
+        let memory = match dice.below(9) {
             0 => DeviceBuffer::from_slice_in(stream, values, SyncAlloc).map(Self::SyncAlloc),
             1 => MappedBuffer::from_slice(stream, values).map(Self::Mapped),
             2 => UnifiedBuffer::from_slice(stream, values).map(Self::Unified),
@@ -36,13 +38,11 @@ impl Memory {
             5 | 6 => DeviceBuffer::from_slice_in(stream, values, cache.clone()).map(Self::Cached),
             _ => DeviceBuffer::from_slice(stream, values).map(Self::Pooled),
         };
-        let mut made = made.expect("memory suffices");
-        if let Self::Pitched(_) = made {
-            made.view_mut()
-                .copy_from_slice(values)
-                .expect("the lengths are equal");
+        let mut memory = memory?;
+        if let Self::Pitched(_) = memory {
+            memory.view_mut().copy_from_slice(values)?;
         }
-        made
+        Ok(memory)
     }
 
     pub(super) fn view(&self) -> DeviceSlice<'_, u32> {
@@ -70,33 +70,32 @@ impl Memory {
     }
 
     /// Returns a host view of the elements, if the memory is accessible to the host.
-    pub(super) fn seen(&self) -> Option<HostView<'_, u32>> {
-        match self {
-            Self::Mapped(buffer) => Some(buffer.host_view().expect("the work ends")),
-            Self::Unified(buffer) => Some(buffer.host_view().expect("the work ends")),
+    pub(super) fn seen(&self) -> TestResult<Option<HostView<'_, u32>>> {
+        Ok(match self {
+            Self::Mapped(buffer) => Some(buffer.host_view()?),
+            Self::Unified(buffer) => Some(buffer.host_view()?),
             _ => None,
-        }
+        })
     }
 
     /// Returns a mutable host view of the elements, if the memory is accessible to the host.
-    pub(super) fn host(&mut self) -> Option<HostViewMut<'_, u32>> {
-        match self {
-            Self::Mapped(buffer) => Some(buffer.host_view_mut().expect("the work ends")),
-            Self::Unified(buffer) => Some(buffer.host_view_mut().expect("the work ends")),
+    pub(super) fn host(&mut self) -> TestResult<Option<HostViewMut<'_, u32>>> {
+        Ok(match self {
+            Self::Mapped(buffer) => Some(buffer.host_view_mut()?),
+            Self::Unified(buffer) => Some(buffer.host_view_mut()?),
             _ => None,
-        }
+        })
     }
 
     /// Grows and shrinks the memory to its original size, if it can grow.
-    pub(super) fn breathe(&mut self, values: &[u32]) {
+    pub(super) fn breathe(&mut self, values: &[u32]) -> TestResult {
         if let Self::Growing(vector) = self {
-            vector.extend_from_slice(values).expect("memory suffices");
+            vector.extend_from_slice(values)?;
             // Beyond the first granule, which is mapped and unmapped as a whole.
-            vector
-                .resize((1 << 19) + values.len(), 7)
-                .expect("memory suffices");
+            vector.resize((1 << 19) + values.len(), 7)?;
             vector.truncate(LEN);
-            vector.shrink_to_fit().expect("the memory after it is free");
+            vector.shrink_to_fit()?;
         }
+        Ok(())
     }
 }

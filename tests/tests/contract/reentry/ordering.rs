@@ -46,19 +46,18 @@ impl Leasing {
 /// An owner of leased memory is dropped during the launch that waits for it.
 #[driver_test(without_deadlock)]
 fn leased_owner_drops_during_its_launch(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let launching = test.stream();
     let Leasing {
         owned,
         target,
         mut exec,
-    } = Leasing::new(test, &own);
+    } = Leasing::new(test, &origin);
     let owned = Mutex::new(Some(owned));
-    let action = move || {
-        drop(owned.lock().take().expect("it is called once"));
-    };
     // The launch waits for the work of the other stream.
-    let guard = observe_calls(During::call_of(Function::cuEventRecord, action));
+    let guard = observe_calls(During::call_of(Function::cuEventRecord, move || {
+        drop(owned.lock().take().expect("it is called once"));
+    }));
     exec.launch(&launching)?;
     drop(guard);
     exec.launch(&launching)?;
@@ -70,9 +69,9 @@ fn leased_owner_drops_during_its_launch(test: &TestDriver) -> TestResult {
 /// A view of the host ends during the launch that waits for it.
 #[driver_test(without_deadlock)]
 fn host_view_ends_during_its_launch(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let launching = test.stream();
-    let viewed = MappedBuffer::from_slice(&own, &[1_u32; 64])?;
+    let viewed = MappedBuffer::from_slice(&origin, &[1_u32; 64])?;
     // The launch waits for the memory of the view only.
     let mut target = DeviceBuffer::<u32>::zeroed(&launching, 64)?;
     let graph = Graph::capture(&test.context(), |scope| {
@@ -104,20 +103,19 @@ fn host_view_ends_during_its_launch(test: &TestDriver) -> TestResult {
 /// An executable graph that is dropped during a launch of another leaves its memory usable.
 #[driver_test(without_deadlock)]
 fn executable_drops_during_another_launch(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let launching = test.stream();
-    let mut leasing = Leasing::new(test, &own);
+    let mut leasing = Leasing::new(test, &origin);
     let other = Graph::capture(&test.context(), |scope| {
         leasing.owned.as_slice_mut().fill_on(scope, 9)
     });
     let mut other = other.and_then(|graph| graph.instantiate())?;
     other.launch(&launching)?;
     let other = Mutex::new(Some(other));
-    let action = move || {
+    let guard = observe_calls(During::call_of(Function::cuEventRecord, move || {
         drop(other.lock().take().expect("it is called once"));
-    };
-    let guard = observe_calls(During::call_of(Function::cuEventRecord, action));
-    leasing.exec.launch(&own)?;
+    }));
+    leasing.exec.launch(&origin)?;
     drop(guard);
     assert_eq!(leasing.values(), [7; 64]);
     Ok(())
@@ -126,14 +124,14 @@ fn executable_drops_during_another_launch(test: &TestDriver) -> TestResult {
 /// A large copy of an observer is not staged while its thread orders an access to the memory.
 #[driver_test(without_deadlock)]
 fn observer_copy_in_an_access_is_not_staged(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let other = test.stream();
     let options = StagingOptions::new()
         .with_threads(4)
         .with_buffer_bytes(1 << 18)
         .with_threshold(1 << 18);
-    Staging::set_options(own.context(), options)?;
-    let source = Arc::new(DeviceBuffer::from_slice(&own, &vec![3_u32; 1 << 18])?);
+    Staging::set_options(origin.context(), options)?;
+    let source = Arc::new(DeviceBuffer::from_slice(&origin, &vec![3_u32; 1 << 18])?);
     let mut target = DeviceBuffer::<u32>::zeroed(&other, 1 << 18)?;
     let seen = Seen::default();
     // A worker of a thread pool makes its staged copies on other threads only.
@@ -162,12 +160,12 @@ fn observer_copy_in_an_access_is_not_staged(test: &TestDriver) -> TestResult {
 /// Access of an observer that cannot be recorded is waited for even if a wait fails.
 #[driver_test(without_deadlock)]
 fn unrecorded_observer_access_is_waited_for(test: &TestDriver) -> TestResult {
-    let own = test.stream();
+    let origin = test.stream();
     let other = test.stream();
-    let source = Arc::new(DeviceBuffer::from_slice(&own, &[3_u32; 64])?);
-    let copied = DeviceBuffer::<u32>::zeroed(&own, 64)?;
+    let source = Arc::new(DeviceBuffer::from_slice(&origin, &[3_u32; 64])?);
+    let copied = DeviceBuffer::<u32>::zeroed(&origin, 64)?;
     let mut target = DeviceBuffer::<u32>::zeroed(&other, 64)?;
-    own.synchronize()?;
+    origin.synchronize()?;
     if let Some(simulator) = test.simulator() {
         simulator.inject(
             Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY),
@@ -175,21 +173,21 @@ fn unrecorded_observer_access_is_waited_for(test: &TestDriver) -> TestResult {
     }
     let seen = Seen::default();
     let action = {
-        let used = Mutex::new(Some((Arc::clone(&source), copied, own.clone())));
+        let used = Mutex::new(Some((Arc::clone(&source), copied, origin.clone())));
         let seen = Arc::clone(&seen);
         move || {
             let used = used.lock().take();
-            let (source, mut copied, own) = used.expect("it is called once");
-            let gate = Gate::on(&own);
+            let (source, mut copied, origin) = used.expect("it is called once");
+            let gate = Gate::on(&origin);
             let opening = thread::spawn(move || {
                 thread::sleep(Duration::from_millis(50));
                 gate.open();
             });
             // Needs no order on this stream. The record would need a lock that this thread holds.
-            let made = copied.as_slice_mut().copy_from_device_on(&own, &*source);
-            let is_over = own.is_finished();
+            let outcome = copied.as_slice_mut().copy_from_device_on(&origin, &*source);
+            let is_over = origin.is_finished();
             opening.join().expect("the thread does not panic");
-            *seen.lock() = Some((made, is_over, copied));
+            *seen.lock() = Some((outcome, is_over, copied));
         }
     };
     let guard = observe_calls(During::call_of(Function::cuEventRecord, action));
@@ -197,8 +195,8 @@ fn unrecorded_observer_access_is_waited_for(test: &TestDriver) -> TestResult {
         .as_slice_mut()
         .copy_from_device_on(&other, &*source)?;
     drop(guard);
-    let (made, is_over, copied) = take(&seen);
-    made?;
+    let (outcome, is_over, copied) = take(&seen);
+    outcome?;
     assert!(
         is_over?,
         "a later write of the source would not wait for the copy"

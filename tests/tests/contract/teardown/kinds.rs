@@ -18,35 +18,27 @@ use curium_tests::{Gate, TestDriver, TestResult, driver_test, uses_cuda};
 use super::{CODE, leaking, stream};
 
 /// Memory of every kind that is freed by a synchronous call, with its name and size in bytes.
-fn every_kind(stream: &Stream) -> Vec<(&'static str, u64, Box<dyn Any + Send>)> {
+fn every_kind(stream: &Stream) -> TestResult<Vec<(&'static str, u64, Box<dyn Any + Send>)>> {
     let context = stream.context();
     let shape = ArrayShape::new_2d(16, 16);
-    let pinned =
-        PinnedBuffer::<u8>::zeroed(context, 4096, PinnedFlags::empty()).expect("memory suffices");
-    let mapped = MappedBuffer::<u8>::zeroed(stream, 4096).expect("memory suffices");
-    let unified = UnifiedBuffer::<u8>::zeroed(stream, 4096).expect("memory suffices");
-    let pitched = PitchedBuffer::<u8>::zeroed(stream, 64, 4).expect("memory suffices");
+    let pinned = PinnedBuffer::<u8>::zeroed(context, 4096, PinnedFlags::empty())?;
+    let mapped = MappedBuffer::<u8>::zeroed(stream, 4096)?;
+    let unified = UnifiedBuffer::<u8>::zeroed(stream, 4096)?;
+    let pitched = PitchedBuffer::<u8>::zeroed(stream, 64, 4)?;
     let pitched_bytes = 4 * pitched.pitch_bytes() as u64;
-    let array = Array::<f32>::new(stream, shape, ArrayFlags::empty()).expect("memory suffices");
-    let levels =
-        MipmappedArray::<f32>::new(stream, shape, 3, ArrayFlags::empty()).expect("memory suffices");
-    let mut vector = DeviceVec::<u8>::with_max_len(stream, 8 << 20).expect("there are addresses");
-    vector
-        .extend_from_slice(&[1; 100])
-        .expect("memory suffices");
+    let array = Array::<f32>::new(stream, shape, ArrayFlags::empty())?;
+    let levels = MipmappedArray::<f32>::new(stream, shape, 3, ArrayFlags::empty())?;
+    let mut vector = DeviceVec::<u8>::with_max_len(stream, 8 << 20)?;
+    vector.extend_from_slice(&[1; 100])?;
     let vector_bytes = vector.capacity() as u64;
-    let sync = DeviceBuffer::<u8, _>::zeroed_in(stream, 4096, SyncAlloc).expect("memory suffices");
-    let managed = DeviceBuffer::<u8, _>::zeroed_in(stream, 4096, Managed).expect("memory suffices");
-    let host = DeviceBuffer::<u8, _>::zeroed_in(stream, 4096, Pinned).expect("memory suffices");
-    let owner = DeviceBuffer::<u8, _>::zeroed_in(stream, 4096, SyncAlloc).expect("memory suffices");
+    let sync = DeviceBuffer::<u8, _>::zeroed_in(stream, 4096, SyncAlloc)?;
+    let managed = DeviceBuffer::<u8, _>::zeroed_in(stream, 4096, Managed)?;
+    let host = DeviceBuffer::<u8, _>::zeroed_in(stream, 4096, Pinned)?;
+    let owner = DeviceBuffer::<u8, _>::zeroed_in(stream, 4096, SyncAlloc)?;
     // SAFETY: the owner has this memory until it is dropped, and is not used otherwise.
     let borrowed = unsafe { BorrowedBuffer::<u8, _>::new(stream, owner.as_pointer(), 4096, owner) };
-    vec![
-        (
-            "BorrowedBuffer",
-            4096,
-            Box::new(borrowed.expect("the memory is aligned")),
-        ),
+    Ok(vec![
+        ("BorrowedBuffer", 4096, Box::new(borrowed?)),
         ("PinnedBuffer", 4096, Box::new(pinned)),
         ("MappedBuffer", 4096, Box::new(mapped)),
         ("UnifiedBuffer", 4096, Box::new(unified)),
@@ -57,7 +49,7 @@ fn every_kind(stream: &Stream) -> Vec<(&'static str, u64, Box<dyn Any + Send>)> 
         ("SyncAlloc", 4096, Box::new(sync)),
         ("Managed", 4096, Box::new(managed)),
         ("Pinned", 4096, Box::new(host)),
-    ]
+    ])
 }
 
 /// Handles of every kind that a failing destruction leaves to a second attempt, with their names.
@@ -114,7 +106,7 @@ fn handles_are_destroyed_by_a_second_attempt() -> TestResult {
 fn free_keeps_foreign_global_captures_valid(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let captured = test.stream();
-    let memory = every_kind(&stream)
+    let memory = every_kind(&stream)?
         .into_iter()
         .map(|(name, _, memory)| (name, memory));
     let memory: Vec<_> = memory.chain(handles(&stream)?).collect();
@@ -152,12 +144,12 @@ fn free_keeps_foreign_global_captures_valid(test: &TestDriver) -> TestResult {
 fn failed_frees_are_counted_and_reported_once() -> TestResult {
     let kinds = std::cell::Cell::new(0);
     leaking(|driver, _| {
-        kinds.set(every_kind(&stream(driver)).len());
+        kinds.set(every_kind(&stream(driver))?.len());
         Ok(())
     })?;
     for index in 0..kinds.get() {
         let reports = leaking(|driver, simulator| -> TestResult {
-            let mut memory = every_kind(&stream(driver));
+            let mut memory = every_kind(&stream(driver))?;
             let (name, bytes, memory) = memory.swap_remove(index);
             for function in [
                 Function::cuStreamSynchronize,
@@ -182,7 +174,7 @@ fn failed_frees_are_counted_and_reported_once() -> TestResult {
 fn second_attempt_frees_every_kind() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
-        for (name, _, memory) in every_kind(&stream) {
+        for (name, _, memory) in every_kind(&stream)? {
             for function in [
                 Function::cuStreamSynchronize,
                 Function::cuStreamQuery,

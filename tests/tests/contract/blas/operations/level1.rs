@@ -113,12 +113,12 @@ pub(super) fn rotg<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
         1 => (zero, random.number()),
         _ => (random.number(), random.number()),
     };
-    let found = blas.rotg(a, b)?;
+    let actual = blas.rotg(a, b)?;
     let a = a.wide();
     let b = b.wide();
-    let c = complex_from_real::<T>(found.cosine);
-    let s = found.sine.wide();
-    scalar(c * a + s * b).assert_is::<T>(&scalar(found.length.wide()), 4, "rotg");
+    let c = complex_from_real::<T>(actual.cosine);
+    let s = actual.sine.wide();
+    scalar(c * a + s * b).assert_is::<T>(&scalar(actual.length.wide()), 4, "rotg");
     scalar(c * b - s.conj() * a).assert_is::<T>(&scalar(Complex64::new(0.0, 0.0)), 4, "rotg");
     scalar(Complex64::new(c.norm_sqr() + s.norm_sqr(), 0.0)).assert_is::<T>(
         &scalar(Complex64::new(1.0, 0.0)),
@@ -218,8 +218,8 @@ pub(super) fn dot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
     let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n);
     let y = RandomVector::<T>::new(random, &stream, n);
-    let found = blas.dot(x.view(), y.view())?.wide();
-    scalar(found).assert_is::<T>(&x.host.transposed().times(&y.host), n, "dot");
+    let actual = blas.dot(x.view(), y.view())?.wide();
+    scalar(actual).assert_is::<T>(&x.host.transposed().times(&y.host), n, "dot");
     Ok(())
 }
 
@@ -228,8 +228,8 @@ pub(super) fn dot_conjugated<T: Number>(blas: &mut Blas, random: &mut Random) ->
     let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n);
     let y = RandomVector::<T>::new(random, &stream, n);
-    let found = blas.dot_conjugated(x.view(), y.view())?.wide();
-    scalar(found).assert_is::<T>(&x.host.adjoint().times(&y.host), n, "dot_conjugated");
+    let actual = blas.dot_conjugated(x.view(), y.view())?.wide();
+    scalar(actual).assert_is::<T>(&x.host.adjoint().times(&y.host), n, "dot_conjugated");
     Ok(())
 }
 
@@ -238,8 +238,8 @@ pub(super) fn nrm2<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n);
     let sum: f64 = (0..n).map(|row| x.host.at(row, 0).norm_sqr()).sum();
-    let found = complex_from_real::<T>(blas.nrm2(x.view())?);
-    scalar(found).assert_is::<T>(&scalar(Complex64::new(sum.sqrt(), 0.0)), n, "nrm2");
+    let actual = complex_from_real::<T>(blas.nrm2(x.view())?);
+    scalar(actual).assert_is::<T>(&scalar(Complex64::new(sum.sqrt(), 0.0)), n, "nrm2");
     Ok(())
 }
 
@@ -248,8 +248,8 @@ pub(super) fn asum<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n);
     let sum: f64 = (0..n).map(|row| x.host.at(row, 0).l1_norm()).sum();
-    let found = complex_from_real::<T>(blas.asum(x.view())?);
-    scalar(found).assert_is::<T>(&scalar(Complex64::new(sum, 0.0)), n, "asum");
+    let actual = complex_from_real::<T>(blas.asum(x.view())?);
+    scalar(actual).assert_is::<T>(&scalar(Complex64::new(sum, 0.0)), n, "asum");
     Ok(())
 }
 
@@ -268,10 +268,10 @@ pub(super) fn iamax<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<(
     let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n);
     let size = |row: usize| x.host.at(row, 0).l1_norm();
-    let found = blas.index_of_max(x.view())?.expect("there is an element");
+    let actual = blas.index_of_max(x.view())?.expect("there is an element");
     assert!(
-        (0..n).all(|row| size(row) <= size(found) + 1e-6),
-        "iamax: {found}"
+        (0..n).all(|row| size(row) <= size(actual) + 1e-6),
+        "iamax: {actual}"
     );
     Ok(())
 }
@@ -281,10 +281,10 @@ pub(super) fn iamin<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<(
     let n = sizes(random).0;
     let x = RandomVector::<T>::new(random, &stream, n);
     let size = |row: usize| x.host.at(row, 0).l1_norm();
-    let found = blas.index_of_min(x.view())?.expect("there is an element");
+    let actual = blas.index_of_min(x.view())?.expect("there is an element");
     assert!(
-        (0..n).all(|row| size(row) >= size(found) - 1e-6),
-        "iamin: {found}"
+        (0..n).all(|row| size(row) >= size(actual) - 1e-6),
+        "iamin: {actual}"
     );
     Ok(())
 }

@@ -64,7 +64,7 @@ pub(super) fn gemm_strided_batched<T: Number>(blas: &mut Blas, random: &mut Rand
         &mut MatrixMut::row_major(&mut c, m, n)?,
         batches,
     )?;
-    let found = c.to_vec()?;
+    let actual = c.to_vec()?;
     for batch in 0..count {
         let left = Host::from_fn(m, k, |row, column| {
             hosts.0[batch * strides.0 + row * k + column].wide()
@@ -77,7 +77,7 @@ pub(super) fn gemm_strided_batched<T: Number>(blas: &mut Blas, random: &mut Rand
                 elements[batch * strides.2 + row * n + column].wide()
             })
         };
-        of(&found).assert_is::<T>(
+        of(&actual).assert_is::<T>(
             &left.times(&right).plus(&of(&hosts.2)),
             k,
             "gemm_strided_batched",
@@ -336,12 +336,12 @@ pub(super) fn trsm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
         a.view(),
         &mut b.view_mut(),
     )?;
-    let found = product(
+    let actual = product(
         side,
         &triangular(&a.host, triangle, Diagonal::Unit),
         &b.now(),
     );
-    found.assert_is::<T>(&b.host.scaled(alpha.wide()), 16 * size, "trsm");
+    actual.assert_is::<T>(&b.host.scaled(alpha.wide()), 16 * size, "trsm");
     Ok(())
 }
 
@@ -412,12 +412,12 @@ pub(super) fn trsm_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> R
     let mut results: Vec<_> = b.iter_mut().map(RandomMatrix::view_mut).collect();
     blas.trsm_batched(alpha, side, triangle, Diagonal::Unit, &left, &mut results)?;
     for (a, b) in a.iter().zip(&b) {
-        let found = product(
+        let actual = product(
             side,
             &triangular(&a.host, triangle, Diagonal::Unit),
             &b.now(),
         );
-        found.assert_is::<T>(&b.host.scaled(alpha.wide()), 16 * size, "trsm_batched");
+        actual.assert_is::<T>(&b.host.scaled(alpha.wide()), 16 * size, "trsm_batched");
     }
     Ok(())
 }
