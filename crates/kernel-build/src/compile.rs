@@ -16,9 +16,8 @@ use crate::target::Target;
 use crate::toolchain::{DEVICE, Toolchain, lock, write};
 
 /// The passes of `opt`. Facts of conditions are used once more at the end, because many bounds checks have their final form only after
-/// indices were simplified.
-const PASSES: &str =
-    "globaldce,default<O3>,function(constraint-elimination,instcombine,simplifycfg)";
+/// indices were simplified. A single `instcombine` is an error if it does not reach a fixpoint, unless that is not verified.
+const PASSES: &str = "globaldce,default<O3>,function(constraint-elimination,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 /// Loops that copy or set words stay loops: the back end would replace the call of `memcpy` or `memset` by a loop over bytes.
 const KEEP_LOOPS: [&str; 2] = ["-disable-loop-idiom-memcpy", "-disable-loop-idiom-memset"];
@@ -126,6 +125,7 @@ impl Build<'_> {
                 &root,
                 &self.options.dependencies,
                 is_whole,
+                &self.package.features(self.options.is_build_script),
                 &profile,
             )?,
         )?;
@@ -329,6 +329,10 @@ impl Build<'_> {
         }
         let mut flags = remap(&prefixes);
         flags.push("--cap-lints=allow".to_owned());
+        for feature in self.package.features(self.options.is_build_script) {
+            flags.push("--cfg".to_owned());
+            flags.push(format!("feature={feature:?}"));
+        }
         flags
     }
 
@@ -447,6 +451,16 @@ mod tests {
         assert_eq!(
             without_lines(ptx),
             ".version 7.8\n\t.local .align 8 .b8 x[8];\n\tret;\n"
+        );
+    }
+
+    /// Kernels whose instructions need more than one round would not compile.
+    #[test]
+    fn fixpoints_are_not_verified() {
+        let combine = PASSES.matches("instcombine").count();
+        assert_eq!(
+            combine,
+            PASSES.matches("instcombine<no-verify-fixpoint>").count()
         );
     }
 

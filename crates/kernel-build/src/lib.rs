@@ -20,6 +20,8 @@
 //! `curium/kernels` of the user's cache folder. Where `rustup target add nvptx64-nvidia-cuda` finds that target, it takes the place of
 //! `rust-src`. Nothing of NVIDIA is needed.
 //!
+//! The device code is compiled with the features of the package that are enabled for the host.
+//!
 //! `CURIUM_KERNELS_TOOLCHAIN` names another toolchain of rustup for the kernels, such as `stable`, if that of the package is too old.
 //!
 //! # Prebuilt PTX
@@ -51,6 +53,7 @@
 mod artifact;
 mod compile;
 mod error;
+mod feature;
 mod host;
 mod ir;
 mod package;

@@ -1,11 +1,13 @@
 //! The package with the kernels, and the crate for the device that is generated from it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::feature;
 use crate::program;
 use crate::source;
 use crate::toolchain::Toolchain;
@@ -26,6 +28,8 @@ pub(crate) struct Package {
     pub(crate) library: Option<PathBuf>,
     pub(crate) workspace: PathBuf,
     dependencies: Vec<Value>,
+    /// What each feature enables.
+    features: BTreeMap<String, Vec<String>>,
 }
 
 impl Package {
@@ -80,17 +84,48 @@ impl Package {
                 .as_array()
                 .cloned()
                 .unwrap_or_default(),
+            features: serde_json::from_value(package["features"].clone()).unwrap_or_default(),
         })
     }
 
-    /// Returns the manifest of the crate for the device. Its dependencies are `curium-kernel`, `names`, and for a whole package all that are
-    /// not optional.
+    /// Returns the enabled features: those of the running build script, or the default ones.
+    pub(crate) fn features(&self, is_build_script: bool) -> BTreeSet<&str> {
+        if is_build_script {
+            let names = self.features.keys().map(String::as_str);
+            return names.filter(|name| feature::is_enabled(name)).collect();
+        }
+        let mut enabled = BTreeSet::new();
+        let mut pending = vec!["default"];
+        while let Some(name) = pending.pop() {
+            if let Some((name, enables)) = self.features.get_key_value(name)
+                && enabled.insert(name.as_str())
+            {
+                pending.extend(enables.iter().map(String::as_str));
+            }
+        }
+        enabled
+    }
+
+    /// Returns `true` if one of the features enables an optional dependency.
+    fn enables(&self, features: &BTreeSet<&str>, dependency: &str) -> bool {
+        let mut enabled = features.iter().flat_map(|feature| &self.features[*feature]);
+        enabled.any(|enabled| match enabled.strip_prefix("dep:") {
+            Some(name) => name == dependency,
+            None => enabled
+                .split_once('/')
+                .is_some_and(|(name, _)| name == dependency),
+        })
+    }
+
+    /// Returns the manifest of the crate for the device. Its dependencies are `curium-kernel`, `names`, and for a whole package all but the
+    /// optional ones that no feature enables.
     pub(crate) fn device_manifest(
         &self,
         package_name: &str,
         root: &Path,
         names: &[String],
         is_whole: bool,
+        features: &BTreeSet<&str>,
         profile: &str,
     ) -> Result<String> {
         let mut manifest = format!(
@@ -123,9 +158,10 @@ impl Package {
                     self.name, dependency["name"]
                 )));
             }
-            let is_optional = dependency["optional"].as_bool().unwrap_or(false);
+            let is_disabled =
+                dependency["optional"].as_bool().unwrap_or(false) && !self.enables(features, name);
             let is_named = name == DEVICE_CRATE || names.iter().any(|listed| listed == name);
-            if is_named || (is_whole && !is_optional && dependency["target"].is_null()) {
+            if is_named || (is_whole && !is_disabled && dependency["target"].is_null()) {
                 write_dependency(&mut manifest, dependency)?;
             }
         }

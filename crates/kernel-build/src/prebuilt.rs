@@ -3,6 +3,7 @@
 //! It is for builds without the parts of a toolchain that compile kernels: on docs.rs, with an old Rust, from a published package. Its first
 //! lines record what it was compiled from. The text is the same on every machine.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::hash::Hasher as _;
@@ -13,6 +14,7 @@ use siphasher::sip128::{Hasher128 as _, SipHasher24};
 use crate::Kernels;
 use crate::compile::{Compiled, without_lines};
 use crate::error::{Error, Result};
+use crate::feature;
 use crate::rewrite::Kernel;
 use crate::source::{Root, relative};
 use crate::target::Target;
@@ -24,6 +26,7 @@ const TITLE: &str = "// curium-kernels: ";
 const COMPILER: &str = "// compiler: ";
 const SOURCE: &str = "// source: ";
 const KERNEL: &str = "// kernel: ";
+const FEATURE: &str = "// feature: ";
 
 /// Returns the file with the PTX for a target, beside the source.
 pub(crate) fn path(options: &Kernels, package: &Path, root: &Root, target: &Target) -> PathBuf {
@@ -52,6 +55,7 @@ pub(crate) fn render(
     compiler: &str,
 ) -> Result<Vec<(PathBuf, String)>> {
     let mut sources = vec![(root.shown.clone(), hash(&root.text))];
+    let mut features = enabled_features(&root.text);
     for file in &compiled.files {
         let shown = relative(file, package);
         let is_own = !shown.is_absolute()
@@ -61,6 +65,7 @@ pub(crate) fn render(
         if is_own && shown != root.shown {
             let text = fs::read_to_string(file).map_err(Error::file(file))?;
             sources.push((shown, hash(&text)));
+            features.extend(enabled_features(&text));
         }
     }
     sources.sort();
@@ -79,6 +84,9 @@ pub(crate) fn render(
                 .collect();
             let _ = writeln!(text, "{SOURCE}{hash} {}", file.join("/"));
         }
+        for feature in &features {
+            let _ = writeln!(text, "{FEATURE}{feature}");
+        }
         for kernel in &compiled.kernels {
             let table: String = kernel.table.iter().fold(String::new(), |mut table, byte| {
                 let _ = write!(table, "{byte:02x}");
@@ -90,6 +98,15 @@ pub(crate) fn render(
         files.push((path(options, package, root, target), text));
     }
     Ok(files)
+}
+
+/// Returns the enabled features that a source names. Other features do not change its code.
+fn enabled_features(source: &str) -> BTreeSet<String> {
+    let named = feature::named(source).into_iter();
+    named
+        .filter(|name| feature::is_enabled(name))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Writes the prebuilt files.
@@ -173,6 +190,7 @@ pub(crate) fn read(options: &Kernels, package: &Path, root: &Root) -> Result<Com
         {
             return Err(stale(&path, "it was compiled with other options"));
         }
+        let mut features = BTreeSet::new();
         for line in &header {
             let Some((recorded, file)) = line
                 .strip_prefix(SOURCE)
@@ -181,21 +199,27 @@ pub(crate) fn read(options: &Kernels, package: &Path, root: &Root) -> Result<Com
                 continue;
             };
             let source = package.join(file);
-            let current = if Path::new(file) == root.shown {
-                hash(&root.text)
+            let text = if Path::new(file) == root.shown {
+                root.text.clone()
             } else {
-                hash(
-                    &fs::read_to_string(&source)
-                        .map_err(|error| stale(&path, &format!("{file}: {error}")))?,
-                )
+                fs::read_to_string(&source)
+                    .map_err(|error| stale(&path, &format!("{file}: {error}")))?
             };
-            if recorded != current {
+            features.extend(enabled_features(&text));
+            if recorded != hash(&text) {
                 return Err(stale(
                     &path,
                     &format!("`{file}` has changed since it was compiled"),
                 ));
             }
             files.push(source);
+        }
+        let recorded_features: BTreeSet<&str> = header
+            .iter()
+            .filter_map(|line| line.strip_prefix(FEATURE))
+            .collect();
+        if !features.iter().map(String::as_str).eq(recorded_features) {
+            return Err(stale(&path, "it was compiled with other features"));
         }
         kernels.clear();
         for line in &header {
@@ -231,6 +255,7 @@ fn split(text: &str) -> (Vec<&str>, &str) {
             COMPILER,
             "// options: ",
             SOURCE,
+            FEATURE,
             KERNEL,
         ]
         .iter()

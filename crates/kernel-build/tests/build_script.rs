@@ -164,6 +164,49 @@ fn modes_select_what_is_built() -> TestResult {
     Ok(())
 }
 
+/// The features of the host's build reach the kernels, and prebuilt PTX belongs to them.
+#[test]
+#[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
+fn features_reach_the_kernels() -> TestResult {
+    let package = Package::new()?;
+    let manifest = package.path("Cargo.toml");
+    let text = fs::read_to_string(&manifest)?
+        + "\n[features]\ndefault = [\"times-7777\"]\ntimes-7777 = []\nunrelated = []\n";
+    fs::write(&manifest, &text)?;
+    let factor = "(if cfg!(feature = \"times-7777\") { 7777 } else { 3 }) * x";
+    let main = MAIN.replace("3 * x", factor);
+    package.write(&main.replace(
+        "{}\", ptx.contains",
+        "{}\", ptx.contains(\"7777\") && ptx.contains",
+    ))?;
+    let with_feature = package.run(&[("CURIUM_KERNELS", "update")])?;
+    assert!(with_feature.contains("image sm_80 true"), "{with_feature}");
+    assert_eq!(
+        package.run(&[("CURIUM_KERNELS", "prebuilt")])?,
+        with_feature
+    );
+
+    // A feature that the kernels do not name changes nothing.
+    fs::write(
+        &manifest,
+        text.replace("= [\"times", "= [\"unrelated\", \"times"),
+    )?;
+    assert_eq!(
+        package.run(&[("CURIUM_KERNELS", "prebuilt")])?,
+        with_feature
+    );
+
+    fs::write(&manifest, text.replace("= [\"times-7777\"]", "= []"))?;
+    let errors = package.errors(&[("CURIUM_KERNELS", "prebuilt")])?;
+    assert!(errors.contains("other features"), "{errors}");
+    let without_feature = package.run(&[])?;
+    assert!(
+        without_feature.contains("image sm_80 false"),
+        "{without_feature}"
+    );
+    Ok(())
+}
+
 /// Each error appears once: in the code that the host compiles too, or beside `include_kernels!`.
 #[test]
 #[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]

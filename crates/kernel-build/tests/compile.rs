@@ -133,6 +133,29 @@ fn kernels_are_entries() -> TestResult {
     Ok(())
 }
 
+/// Outside of a build script, the device code has the default features of the package.
+#[test]
+fn kernels_have_the_features_of_the_package() -> TestResult {
+    let module = r#"
+        kernel!(0 factor = "curium.kernel.factor" "curium.meta.factor" (x x_length) {
+            x[0] = if cfg!(all(feature = "by-seven", not(feature = "other"))) { 7777 } else { 1111 };
+        });
+    "#;
+    let package = Package::new("features", module)?;
+    let manifest = package.folder.path().join("Cargo.toml");
+    let text = fs::read_to_string(&manifest)?
+        + "\n[features]\ndefault = [\"fast\"]\nfast = [\"by-seven\"]\nby-seven = []\nother = []\n";
+    fs::write(manifest, text)?;
+    let result = package.build();
+    if is_skipped(&result) {
+        return Ok(());
+    }
+    let output = result?;
+    let ptx = &output.images[0].ptx;
+    assert!(ptx.contains("7777") && !ptx.contains("1111"), "{ptx}");
+    Ok(())
+}
+
 /// A block reaches a barrier through a function pointer, between two branches on the number of the thread. Duplicating the call into the
 /// branches would separate the threads of the block.
 #[test]
