@@ -426,12 +426,11 @@ impl<T: AtomicNumber, S: MemoryScope> Atomic<T, S> {
             !matches!(ordering, Ordering::Release | Ordering::AcqRel),
             "a load has no release ordering"
         );
-        // SAFETY: the place is valid, and all accesses through `&` are atomic.
-        let load = || unsafe { T::load(self.value.get(), S::NUMBER) };
         if matches!(ordering, Ordering::SeqCst) {
             Fence::Sequential.execute::<S>();
         }
-        let value = load();
+        // SAFETY: the number is borrowed, and all accesses through `&` are atomic.
+        let value = unsafe { T::load(self.value.get(), S::NUMBER) };
         Fence::after(ordering).execute::<S>();
         value
     }

@@ -157,7 +157,7 @@ macro_rules! tuples {
             #[allow(non_snake_case, reason = "the names are those of the types")]
             unsafe fn block_handle(self) -> Self::Handle {
                 let ($($operand,)*) = self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the handles are used by code of the running block only, in place of the operands.
                 ($(unsafe { $operand.block_handle() },)*)
             }
 

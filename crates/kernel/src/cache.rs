@@ -226,7 +226,7 @@ const fn width(align: usize, remaining: usize) -> usize {
 unsafe fn load<T: AnyBitPattern>(source: *const T, policy: LoadPolicy) -> T {
     // In local memory, a streaming load would discard what was written (`ld.lu`).
     if !is_global(source) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller guarantees that the element is valid for reads.
         return unsafe { *source };
     }
     let mut value = MaybeUninit::<T>::uninit();
@@ -279,7 +279,7 @@ unsafe fn load<T: AnyBitPattern>(source: *const T, policy: LoadPolicy) -> T {
 #[inline(always)]
 unsafe fn store<T: Pod>(target: *mut T, value: T, policy: StorePolicy) {
     if !is_global(target) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller guarantees that the element is valid for writes.
         unsafe { *target = value };
         return;
     }

@@ -187,9 +187,9 @@ impl<'a, T: ClusterType> ClusterView<'a, T> {
     #[must_use]
     pub fn block(&self, index: usize) -> &'a T {
         assert!(index < self.blocks, "the cluster has no such block");
-        let own = core::ptr::from_ref(self.own) as usize as u64;
+        let address = core::ptr::from_ref(self.own) as usize as u64;
         // SAFETY: the block exists.
-        let address = unsafe { device::map_shared(own, index as u32) };
+        let address = unsafe { device::map_shared(address, index as u32) };
         // SAFETY: the variable has the same offset in the memory of each block. All blocks have arrived at a cluster barrier, none writes the
         // memory before the next one, and none exits before it.
         unsafe { &*(address as usize as *const T) }

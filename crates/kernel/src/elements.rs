@@ -4,6 +4,7 @@ use core::marker::PhantomData;
 
 use crate::address::Address;
 use crate::block::ThreadCodeOnly;
+use crate::thread::Thread;
 
 /// The elements of an array that a thread owns: every `threads`-th one from its own index on.
 pub struct Elements<'a, T> {
@@ -38,6 +39,19 @@ impl<'a, T> Elements<'a, T> {
             _elements: PhantomData,
             _not_sync: ThreadCodeOnly::NEW,
         }
+    }
+
+    /// Returns the elements that a thread of a grid along x owns: every one whose index modulo the number of threads is that of the thread.
+    ///
+    /// # Safety
+    ///
+    /// The `len` elements at `start` are valid for `'a`, and only this value and those of other threads access them.
+    #[inline(always)]
+    pub(crate) unsafe fn in_grid(start: *mut T, len: usize, thread: &Thread) -> Self {
+        let first = thread.index_in_grid();
+        let step = thread.threads_in_grid();
+        // SAFETY: the caller guarantees the elements, and other threads have other indices.
+        unsafe { Self::new(start, len, first, step, false) }
     }
 
     /// Returns the first element of the thread, unless it has none: the only one, if there are at most as many elements as threads.

@@ -1,14 +1,10 @@
 //! FP8: numbers of 8 bits, and pairs of them.
 
-use core::fmt;
-
-use bytemuck::{Pod, Zeroable};
-
 use crate::half::F16x2;
 use crate::intrinsics::intrinsics;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::intrinsics::only_on_the_device;
-use crate::small_float::{E4m3Format, E5m2Format};
+use crate::small_float::{E4m3Format, E5m2Format, bits};
 
 intrinsics! {
     e4m3x2_from_f32 = "curium.asm|cvt.rn.satfinite.e4m3x2.f32 $0, $2, $1;|=h,f,f|pure,sm_89"(low: f32, high: f32) -> u16;
@@ -34,34 +30,9 @@ macro_rules! fp8 {
         #[repr(transparent)]
         pub struct $pair(u16);
 
-        // SAFETY: zeros are a number.
-        unsafe impl Zeroable for $name {}
-        // SAFETY: any bytes are a number.
-        unsafe impl Pod for $name {}
-        // SAFETY: a number without padding.
-        unsafe impl crate::ByValue for $name {}
-        // SAFETY: zeros are a pair of numbers.
-        unsafe impl Zeroable for $pair {}
-        // SAFETY: any bytes are a pair of numbers.
-        unsafe impl Pod for $pair {}
-        // SAFETY: two numbers without padding.
-        unsafe impl crate::ByValue for $pair {}
+        bits!($name(u8), $pair(u16));
 
         impl $name {
-            /// Creates a number from its bits.
-            #[inline(always)]
-            #[must_use]
-            pub const fn from_bits(bits: u8) -> Self {
-                Self(bits)
-            }
-
-            /// Returns the bits.
-            #[inline(always)]
-            #[must_use]
-            pub const fn to_bits(self) -> u8 {
-                self.0
-            }
-
             /// Rounds to the nearest number. Numbers that are too large, and infinities, become the largest finite number (`satfinite`).
             #[inline(always)]
             #[must_use]
@@ -74,19 +45,6 @@ macro_rules! fp8 {
             #[must_use]
             pub fn to_f32(self) -> f32 {
                 $format::widen(u32::from(self.0))
-            }
-        }
-
-        impl From<$name> for f32 {
-            #[inline(always)]
-            fn from(number: $name) -> Self {
-                number.to_f32()
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.to_f32().fmt(formatter)
             }
         }
 
@@ -155,26 +113,6 @@ macro_rules! fp8 {
             #[must_use]
             pub const fn to_numbers(self) -> [$name; 2] {
                 [$name(self.0 as u8), $name((self.0 >> 8) as u8)]
-            }
-
-            /// Creates a pair from its bits, the first number in the low ones.
-            #[inline(always)]
-            #[must_use]
-            pub const fn from_bits(bits: u16) -> Self {
-                Self(bits)
-            }
-
-            /// Returns the bits.
-            #[inline(always)]
-            #[must_use]
-            pub const fn to_bits(self) -> u16 {
-                self.0
-            }
-        }
-
-        impl fmt::Debug for $pair {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.to_f32s().fmt(formatter)
             }
         }
     };

@@ -68,7 +68,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     /// Returns the address of the row that the running lane passes to `ldmatrix`: of 16 rows from `row` on, in the `U32x4` with index
     /// `column` (lanes 0 to 15) or the next one.
     #[inline(always)]
-    fn row_of_lane(&self, warp: &Warp, row: usize, column: usize) -> u32 {
+    fn lane_row(&self, warp: &Warp, row: usize, column: usize) -> u32 {
         assert!(
             row <= ROWS && ROWS - row >= 16 && column < COLUMNS && COLUMNS - column >= 2,
             "the fragment is out of bounds"
@@ -81,8 +81,8 @@ impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
         };
         let pitch = 16 * (COLUMNS + PADDING) as u32;
         let lane = warp.lane_index();
-        let of_lane = lane % 16 * pitch + lane / 16 * 16;
-        self.start + of_lane + (row as u32 * pitch + column as u32 * 16)
+        let lane_offset = lane % 16 * pitch + lane / 16 * 16;
+        self.start + lane_offset + (row as u32 * pitch + column as u32 * 16)
     }
 
     /// Loads the fragment `a` of [`Warp::mma_bf16`] and [`Warp::mma_f16`]: 16 rows from `row` on, and 16 elements from the `U32x4` with index
@@ -94,7 +94,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     #[doc(alias = "ldmatrix")]
     #[inline(always)]
     pub fn load(&self, warp: &Warp, row: usize, column: usize) -> Lanes<[u32; 4]> {
-        let address = self.row_of_lane(warp, row, column);
+        let address = self.lane_row(warp, row, column);
         let [mut m0, mut m1, mut m2, mut m3] = [0_u32; 4];
         // SAFETY: all lanes of the warp get here, with rows in bounds of a tile in shared memory, which nobody writes.
         unsafe {
@@ -115,7 +115,7 @@ impl<const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
     #[doc(alias = "ldmatrix")]
     #[inline(always)]
     pub fn load_transposed(&self, warp: &Warp, row: usize, column: usize) -> [Lanes<[u32; 2]>; 2] {
-        let address = self.row_of_lane(warp, row, column);
+        let address = self.lane_row(warp, row, column);
         let [mut m0, mut m1, mut m2, mut m3] = [0_u32; 4];
         // SAFETY: all lanes of the warp get here, with rows in bounds of a tile in shared memory, which nobody writes.
         unsafe {

@@ -276,15 +276,7 @@ unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y,
         // SAFETY: the caller guarantees the dimensions.
         let thread = unsafe { Thread::new::<X, Y, Z>() };
         // SAFETY: the memory is borrowed mutably, and other threads own other elements.
-        unsafe {
-            Elements::new(
-                self.start.0,
-                self.len,
-                thread.index_in_grid(),
-                thread.threads_in_grid(),
-                false,
-            )
-        }
+        unsafe { Elements::in_grid(self.start.0, self.len, &thread) }
     }
 }
 

@@ -3,13 +3,11 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use bytemuck::{Pod, Zeroable};
-
 use crate::intrinsics::intrinsics;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::intrinsics::only_on_the_device;
 use crate::math::Rounding;
-use crate::small_float::{Bfloat16, Binary16};
+use crate::small_float::{Bfloat16, Binary16, bits};
 
 intrinsics! {
     f16_from_f32 = "curium.asm|cvt.rn.f16.f32 $0, $1;|=h,f|pure"(x: f32) -> u16;
@@ -68,39 +66,15 @@ macro_rules! half {
 
         $(#[$pair_attribute])*
         ///
-        /// Its arithmetic is for the device only; conversions work on the host as well.
+        /// Its arithmetic is for the device only; conversions work on the host as well. The bits are an operand of
+        /// [`Warp::mma_f16`](crate::Warp::mma_f16) or [`Warp::mma_bf16`](crate::Warp::mma_bf16).
         #[derive(Clone, Copy, Default)]
         #[repr(transparent)]
         pub struct $pair(u32);
 
-        // SAFETY: zeros are a number.
-        unsafe impl Zeroable for $name {}
-        // SAFETY: any bytes are a number.
-        unsafe impl Pod for $name {}
-        // SAFETY: a number without padding.
-        unsafe impl crate::ByValue for $name {}
-        // SAFETY: zeros are a pair of numbers.
-        unsafe impl Zeroable for $pair {}
-        // SAFETY: any bytes are a pair of numbers.
-        unsafe impl Pod for $pair {}
-        // SAFETY: two numbers without padding.
-        unsafe impl crate::ByValue for $pair {}
+        bits!($name(u16), $pair(u32));
 
         impl $name {
-            /// Creates a number from its bits.
-            #[inline(always)]
-            #[must_use]
-            pub const fn from_bits(bits: u16) -> Self {
-                Self(bits)
-            }
-
-            /// Returns the bits.
-            #[inline(always)]
-            #[must_use]
-            pub const fn to_bits(self) -> u16 {
-                self.0
-            }
-
             /// Rounds to the nearest number. Numbers that are too large become infinite.
             #[inline(always)]
             #[must_use]
@@ -124,13 +98,6 @@ macro_rules! half {
             }
         }
 
-        impl From<$name> for f32 {
-            #[inline(always)]
-            fn from(number: $name) -> Self {
-                number.to_f32()
-            }
-        }
-
         impl PartialEq for $name {
             #[inline(always)]
             fn eq(&self, other: &Self) -> bool {
@@ -142,12 +109,6 @@ macro_rules! half {
             #[inline(always)]
             fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
                 self.to_f32().partial_cmp(&other.to_f32())
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.to_f32().fmt(formatter)
             }
         }
 
@@ -198,20 +159,6 @@ macro_rules! half {
             #[must_use]
             pub const fn from_halves(low: $name, high: $name) -> Self {
                 Self(low.0 as u32 | (high.0 as u32) << 16)
-            }
-
-            /// Creates a pair from its bits, the first number in the low ones.
-            #[inline(always)]
-            #[must_use]
-            pub const fn from_bits(bits: u32) -> Self {
-                Self(bits)
-            }
-
-            /// Returns the bits: an operand of [`Warp::mma_f16`](crate::Warp::mma_f16) or [`Warp::mma_bf16`](crate::Warp::mma_bf16).
-            #[inline(always)]
-            #[must_use]
-            pub const fn to_bits(self) -> u32 {
-                self.0
             }
 
             /// Returns the two numbers.
@@ -284,12 +231,6 @@ macro_rules! half {
             #[inline(always)]
             fn mul_assign(&mut self, other: Self) {
                 *self = *self * other;
-            }
-        }
-
-        impl fmt::Debug for $pair {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.to_f32s().fmt(formatter)
             }
         }
     };

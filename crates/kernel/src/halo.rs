@@ -160,7 +160,7 @@ impl<T, const LEN: usize, const RADIUS: usize> Index<isize> for HaloRow<T, LEN, 
         let cells = (&raw const *self).cast::<T>();
         // SAFETY: the struct consists of that many elements.
         let element = unsafe { cells.add(cell) };
-        // SAFETY: as above; the struct is borrowed.
+        // SAFETY: the element is in bounds of the struct, which is borrowed.
         unsafe { &*element }
     }
 }
@@ -191,7 +191,7 @@ impl<T, const R: usize, const C: usize, const RR: usize, const CR: usize> Index<
         let cells = (&raw const *self).cast::<T>();
         // SAFETY: the struct consists of rows of that many elements.
         let element = unsafe { cells.add(row * Self::ALL_COLUMNS + column) };
-        // SAFETY: as above; the struct is borrowed.
+        // SAFETY: the element is in bounds of the struct, which is borrowed.
         unsafe { &*element }
     }
 }

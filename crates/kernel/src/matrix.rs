@@ -79,13 +79,6 @@ impl<T> Matrix<T> {
         self.start.as_ptr()
     }
 
-    /// Returns the index of an element that is in bounds.
-    #[inline(always)]
-    fn element_index(&self, row: usize, column: usize) -> usize {
-        // Sizes have 32 bits, so the product is one instruction.
-        (row as u32 as usize) * self.columns() + column
-    }
-
     /// Returns an element, unless it is out of bounds.
     #[inline(always)]
     #[must_use]
@@ -96,7 +89,7 @@ impl<T> Matrix<T> {
         }
         // The launcher checked that the product of the sizes is the number of elements, so the sum does not overflow.
         // SAFETY: the element is in bounds.
-        let element = unsafe { self.as_ptr().add(self.element_index(row, column)) };
+        let element = unsafe { self.as_ptr().add(row * self.columns() + column) };
         // SAFETY: the element is in bounds, and nobody writes it.
         Some(unsafe { &*element })
     }

@@ -4,57 +4,49 @@ use crate::intrinsics as device;
 use crate::ptx;
 use crate::warp::{ALL, Lanes, WHOLE_WARP, Warp};
 
-impl Warp {
+/// Declares products of matrices whose elements have 16 bits.
+macro_rules! products {
+    ($($(#[$attribute:meta])* $name:ident = $instruction:literal;)*) => {
+        impl Warp {
+            $(
+                $(#[$attribute])*
+                #[doc(alias = "mma.sync")]
+                #[inline(always)]
+                pub fn $name(
+                    &self,
+                    a: &Lanes<[u32; 4]>,
+                    b: &Lanes<[u32; 2]>,
+                    accumulators: &mut Lanes<[f32; 4]>,
+                ) {
+                    let [a0, a1, a2, a3] = a.0;
+                    let [b0, b1] = b.0;
+                    let [c0, c1, c2, c3] = accumulators.0;
+                    let [mut d0, mut d1, mut d2, mut d3] = [0.0_f32; 4];
+                    // SAFETY: all lanes of the warp get here.
+                    unsafe {
+                        ptx!(
+                            $instruction,
+                            out(f) d0, out(f) d1, out(f) d2, out(f) d3,
+                            in(r) a0, in(r) a1, in(r) a2, in(r) a3, in(r) b0, in(r) b1, in(f) c0, in(f) c1, in(f) c2, in(f) c3
+                        );
+                    }
+                    accumulators.0 = [d0, d1, d2, d3];
+                }
+            )*
+        }
+    };
+}
+
+products! {
     /// Adds the product of two bfloat16 matrices of 16 × 16 and 16 × 8 elements to `accumulators`, in the fragments of
     /// `mma.m16n8k16`. Needs compute capability 8.0.
-    #[doc(alias = "mma.sync")]
-    #[inline(always)]
-    pub fn mma_bf16(
-        &self,
-        a: &Lanes<[u32; 4]>,
-        b: &Lanes<[u32; 2]>,
-        accumulators: &mut Lanes<[f32; 4]>,
-    ) {
-        let [a0, a1, a2, a3] = a.0;
-        let [b0, b1] = b.0;
-        let [c0, c1, c2, c3] = accumulators.0;
-        let [mut d0, mut d1, mut d2, mut d3] = [0.0_f32; 4];
-        // SAFETY: all lanes of the warp get here.
-        unsafe {
-            ptx!(
-                "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}, {6}, {7}}}, {{{8}, {9}}}, {{{10}, {11}, {12}, {13}}};",
-                out(f) d0, out(f) d1, out(f) d2, out(f) d3,
-                in(r) a0, in(r) a1, in(r) a2, in(r) a3, in(r) b0, in(r) b1, in(f) c0, in(f) c1, in(f) c2, in(f) c3
-            );
-        }
-        accumulators.0 = [d0, d1, d2, d3];
-    }
-
+    mma_bf16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}, {6}, {7}}}, {{{8}, {9}}}, {{{10}, {11}, {12}, {13}}};";
     /// Adds the product of two binary16 matrices of 16 × 16 and 16 × 8 elements to `accumulators`, in the fragments of
     /// `mma.m16n8k16`. Needs compute capability 8.0.
-    #[doc(alias = "mma.sync")]
-    #[inline(always)]
-    pub fn mma_f16(
-        &self,
-        a: &Lanes<[u32; 4]>,
-        b: &Lanes<[u32; 2]>,
-        accumulators: &mut Lanes<[f32; 4]>,
-    ) {
-        let [a0, a1, a2, a3] = a.0;
-        let [b0, b1] = b.0;
-        let [c0, c1, c2, c3] = accumulators.0;
-        let [mut d0, mut d1, mut d2, mut d3] = [0.0_f32; 4];
-        // SAFETY: all lanes of the warp get here.
-        unsafe {
-            ptx!(
-                "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}, {6}, {7}}}, {{{8}, {9}}}, {{{10}, {11}, {12}, {13}}};",
-                out(f) d0, out(f) d1, out(f) d2, out(f) d3,
-                in(r) a0, in(r) a1, in(r) a2, in(r) a3, in(r) b0, in(r) b1, in(f) c0, in(f) c1, in(f) c2, in(f) c3
-            );
-        }
-        accumulators.0 = [d0, d1, d2, d3];
-    }
+    mma_f16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}, {6}, {7}}}, {{{8}, {9}}}, {{{10}, {11}, {12}, {13}}};";
+}
 
+impl Warp {
     /// Combines the values of the four lanes that have the same rows of a fragment of accumulators. The four can combine in
     /// different orders, so their results can differ in rounding.
     #[inline(always)]

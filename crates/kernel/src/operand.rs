@@ -178,7 +178,7 @@ macro_rules! tuples {
             #[allow(non_snake_case, clippy::unused_unit, reason = "the names are those of the types")]
             unsafe fn thread_part(self) -> Self::Part {
                 let ($($operand,)*) = self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: only code of the running thread receives each part, in a block of these dimensions.
                 ($(unsafe { $operand.thread_part() },)*)
             }
         }
@@ -191,7 +191,7 @@ macro_rules! tuples {
             #[allow(non_snake_case, clippy::unused_unit, reason = "the names are those of the types")]
             unsafe fn warp_part(self) -> Self::Part {
                 let ($($operand,)*) = self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: only code of the running warp receives each part, in a block of these dimensions.
                 ($(unsafe { $operand.warp_part() },)*)
             }
         }
@@ -204,7 +204,7 @@ macro_rules! tuples {
             #[allow(non_snake_case, clippy::unused_unit, reason = "the names are those of the types")]
             unsafe fn lane_part(self) -> Self::Part {
                 let ($($operand,)*) = self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: only code of the running lane receives each part.
                 ($(unsafe { $operand.lane_part() },)*)
             }
         }

@@ -252,16 +252,7 @@ impl<T> PerThread<T> {
     #[inline(always)]
     pub fn iter_mut(&mut self, thread: &Thread) -> ElementsIter<'_, T> {
         // SAFETY: the buffer is borrowed mutably, and other threads own other elements.
-        unsafe {
-            Elements::new(
-                self.start.0,
-                self.len,
-                thread.index_in_grid(),
-                thread.threads_in_grid(),
-                false,
-            )
-        }
-        .into_iter()
+        unsafe { Elements::in_grid(self.start.0, self.len, thread) }.into_iter()
     }
 }
 
@@ -276,15 +267,7 @@ unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32> ThreadOperand<X, Y,
         // SAFETY: the caller guarantees the dimensions.
         let thread = unsafe { Thread::new::<X, Y, Z>() };
         // SAFETY: the buffer is borrowed mutably, and other threads own other elements.
-        unsafe {
-            Elements::new(
-                self.start.0,
-                self.len,
-                thread.index_in_grid(),
-                thread.threads_in_grid(),
-                false,
-            )
-        }
+        unsafe { Elements::in_grid(self.start.0, self.len, &thread) }
     }
 }
 

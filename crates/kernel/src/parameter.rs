@@ -242,7 +242,7 @@ unsafe impl<T: AnyBitPattern> Parameter for &[T] {
 
     #[inline(always)]
     unsafe fn from_words(_: &Launch, start: *const T, len: usize, (): ()) -> &[T] {
-        // SAFETY: the caller passes the words of the launcher, and any bytes are a `T`.
+        // SAFETY: the words are those of the launcher, which borrows the elements during the launch; any bytes are a `T`.
         unsafe { core::slice::from_raw_parts(start, len) }
     }
 }
@@ -268,7 +268,7 @@ unsafe impl<T: AtomicNumber, S: GridScope> Parameter for &[Atomic<T, S>] {
         len: usize,
         (): (),
     ) -> &[Atomic<T, S>] {
-        // SAFETY: the caller passes the words of the launcher, and any bytes are a number.
+        // SAFETY: the words are those of the launcher, which borrows the numbers during the launch; any bytes are a number.
         unsafe { core::slice::from_raw_parts(start, len) }
     }
 }

@@ -103,7 +103,7 @@ macro_rules! tuples {
             #[allow(non_snake_case, reason = "the names are those of the types")]
             unsafe fn slots<'s>(&self, stage: usize) -> Self::Slots<'s> {
                 let ($first, $($memory,)*) = self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the stage exists in each memory, and the caller keeps readers away until a barrier.
                 (unsafe { $first.slots(stage) }, $(unsafe { $memory.slots(stage) },)*)
             }
 
@@ -111,7 +111,7 @@ macro_rules! tuples {
             #[allow(non_snake_case, reason = "the names are those of the types")]
             unsafe fn views<'s>(&self, stage: usize) -> Self::Views<'s> {
                 let ($first, $($memory,)*) = self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the stage exists in each memory, and the caller keeps writers away for `'s`.
                 (unsafe { $first.views(stage) }, $(unsafe { $memory.views(stage) },)*)
             }
         }
@@ -301,17 +301,17 @@ unsafe fn copy_group<T: Pod, const IS_GROUP: bool>(
     any: *const T,
 ) {
     if IS_GROUP {
-        // SAFETY: the caller upholds the same contract, and a group has 16 bytes.
+        // SAFETY: the caller guarantees that both addresses have 16 bytes, aligned to their size.
         unsafe { copy_element::<T, U32x4>(target, source, any) };
         return;
     }
     if align_of::<T>() == size_of::<T>() {
         match size_of::<T>() {
-            // SAFETY: the caller upholds the same contract, and the size is that of the element.
+            // SAFETY: the caller guarantees one element at both addresses, which has 4 bytes.
             4 => return unsafe { copy_element::<T, u32>(target, source, any) },
-            // SAFETY: the caller upholds the same contract, and the size is that of the element.
+            // SAFETY: the caller guarantees one element at both addresses, which has 8 bytes.
             8 => return unsafe { copy_element::<T, u64>(target, source, any) },
-            // SAFETY: the caller upholds the same contract, and the size is that of the element.
+            // SAFETY: the caller guarantees one element at both addresses, which has 16 bytes.
             16 => return unsafe { copy_element::<T, U32x4>(target, source, any) },
             _ => {}
         }

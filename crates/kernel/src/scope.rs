@@ -72,7 +72,7 @@ unsafe impl<const X: u32, const Y: u32, const Z: u32> Scope for Block<X, Y, Z> {
 
     #[inline(always)]
     unsafe fn enter(_: &Launch) -> Block<X, Y, Z> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the kernel calls this once in each thread, in blocks of these dimensions.
         unsafe { Block::new() }
     }
 }
@@ -87,7 +87,7 @@ unsafe impl<const X: u32, const Y: u32, const Z: u32> Scope for Grid<Block<X, Y,
 
     #[inline(always)]
     unsafe fn enter(_: &Launch) -> Self {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the kernel calls this once in each thread, in a cooperative grid of such blocks.
         unsafe { Grid::new() }
     }
 }
@@ -108,7 +108,7 @@ unsafe impl<const X: u32, const Y: u32, const Z: u32, const CX: u32, const CY: u
 
     #[inline(always)]
     unsafe fn enter(_: &Launch) -> Self {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the kernel calls this once in each thread, in clusters of these dimensions.
         unsafe { Cluster::new() }
     }
 }
@@ -125,7 +125,7 @@ unsafe impl Scope for Thread {
 
     #[inline(always)]
     unsafe fn enter(_: &Launch) -> Thread {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the kernel calls this once in each thread, in blocks of this size.
         unsafe { Thread::new::<ELEMENT_WISE_BLOCK, 1, 1>() }
     }
 }

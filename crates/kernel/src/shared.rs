@@ -303,7 +303,7 @@ macro_rules! slice_memory {
             }
         }
 
-        // SAFETY: as for the memory.
+        // SAFETY: the elements are those of the memory, of which each thread owns its own.
         unsafe impl<'a, T, const X: u32, const Y: u32, const Z: u32>
             $crate::operand::ThreadOperand<X, Y, Z> for &'a mut $ty
         {
@@ -311,7 +311,7 @@ macro_rules! slice_memory {
 
             #[inline(always)]
             unsafe fn thread_part(self) -> $crate::Elements<'a, T> {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: only code of the running thread receives the elements, in a block of these dimensions.
                 unsafe { $crate::operand::ThreadOperand::<X, Y, Z>::thread_part(&mut self.memory) }
             }
         }

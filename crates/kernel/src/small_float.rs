@@ -12,6 +12,76 @@ pub(crate) type E4m3Format = Format<4, 3, true>;
 /// FP8 E5M2, with numbers up to 57344.
 pub(crate) type E5m2Format = Format<5, 2, false>;
 
+/// Declares what numbers and their pairs have in common: conversions from and to bits, and the traits of plain memory.
+macro_rules! bits {
+    ($name:ident($bits:ty), $pair:ident($pair_bits:ty)) => {
+        // SAFETY: zeros are a number.
+        unsafe impl bytemuck::Zeroable for $name {}
+        // SAFETY: any bytes are a number.
+        unsafe impl bytemuck::Pod for $name {}
+        // SAFETY: a number without padding.
+        unsafe impl crate::ByValue for $name {}
+        // SAFETY: zeros are a pair of numbers.
+        unsafe impl bytemuck::Zeroable for $pair {}
+        // SAFETY: any bytes are a pair of numbers.
+        unsafe impl bytemuck::Pod for $pair {}
+        // SAFETY: two numbers without padding.
+        unsafe impl crate::ByValue for $pair {}
+
+        impl $name {
+            /// Creates a number from its bits.
+            #[inline(always)]
+            #[must_use]
+            pub const fn from_bits(bits: $bits) -> Self {
+                Self(bits)
+            }
+
+            /// Returns the bits.
+            #[inline(always)]
+            #[must_use]
+            pub const fn to_bits(self) -> $bits {
+                self.0
+            }
+        }
+
+        impl $pair {
+            /// Creates a pair from its bits, the first number in the low ones.
+            #[inline(always)]
+            #[must_use]
+            pub const fn from_bits(bits: $pair_bits) -> Self {
+                Self(bits)
+            }
+
+            /// Returns the bits.
+            #[inline(always)]
+            #[must_use]
+            pub const fn to_bits(self) -> $pair_bits {
+                self.0
+            }
+        }
+
+        impl From<$name> for f32 {
+            #[inline(always)]
+            fn from(number: $name) -> Self {
+                number.to_f32()
+            }
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                self.to_f32().fmt(formatter)
+            }
+        }
+
+        impl core::fmt::Debug for $pair {
+            fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                self.to_f32s().fmt(formatter)
+            }
+        }
+    };
+}
+pub(crate) use bits;
+
 impl<const E: u32, const M: u32, const FINITE: bool> Format<E, M, FINITE> {
     const BIAS: i32 = (1 << (E - 1)) - 1;
     const SIGN: u32 = 1 << (E + M);

@@ -88,7 +88,7 @@ macro_rules! tuples {
             #[allow(non_snake_case, reason = "the names are those of the types")]
             unsafe fn view<'v>(self) -> Self::View<'v> {
                 let ($($memory,)*) = self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller has a barrier before the call, and one after the last use of the views.
                 ($(unsafe { $memory.view() },)*)
             }
         }

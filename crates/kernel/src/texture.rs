@@ -76,50 +76,26 @@ intrinsics! {
     surface_store_16 = "curium.asm|sust.b.2d.v4.b32.zero [$0, {$1, $2}], {$3, $4, $5, $6};|l,r,r,r,r,r,r|"(surface: u64, x: u32, y: u32, a: u32, b: u32, c: u32, d: u32);
 }
 
-/// A component of the elements that a texture returns: `f32`, `u32` or `i32`.
-pub trait Component: sealed::Sealed + Copy + Default {
-    /// The number of the type.
-    #[doc(hidden)]
-    const NUMBER: u32;
+/// Declares the functions of [`Component`] and implements them for the three types.
+macro_rules! components {
+    ($($name:ident($($argument:ident: $argument_ty:ty),*) = $f32:ident, $u32:ident, $i32:ident;)*) => {
+        /// A component of the elements that a texture returns: `f32`, `u32` or `i32`.
+        pub trait Component: sealed::Sealed + Copy + Default {
+            /// The number of the type.
+            #[doc(hidden)]
+            const NUMBER: u32;
 
-    #[doc(hidden)]
-    fn sample_1d(texture: u64, x: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn fetch_1d(texture: u64, x: i32) -> [Self; 4];
-    #[doc(hidden)]
-    fn sample_2d(texture: u64, x: f32, y: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn fetch_2d(texture: u64, x: i32, y: i32) -> [Self; 4];
-    #[doc(hidden)]
-    fn sample_3d(texture: u64, x: f32, y: f32, z: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn fetch_3d(texture: u64, x: i32, y: i32, z: i32) -> [Self; 4];
-    #[doc(hidden)]
-    fn sample_a1d(texture: u64, layer: u32, x: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn sample_a2d(texture: u64, layer: u32, x: f32, y: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn sample_cube(texture: u64, x: f32, y: f32, z: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn level_1d(texture: u64, x: f32, level: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn level_2d(texture: u64, x: f32, y: f32, level: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn level_3d(texture: u64, x: f32, y: f32, z: f32, level: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn level_cube(texture: u64, x: f32, y: f32, z: f32, level: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn gather_r(texture: u64, x: f32, y: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn gather_g(texture: u64, x: f32, y: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn gather_b(texture: u64, x: f32, y: f32) -> [Self; 4];
-    #[doc(hidden)]
-    fn gather_a(texture: u64, x: f32, y: f32) -> [Self; 4];
-}
+            $(
+                #[doc(hidden)]
+                fn $name(texture: u64 $(, $argument: $argument_ty)*) -> [Self; 4];
+            )*
+        }
 
-macro_rules! component {
-    ($ty:ty, $number:literal: $($name:ident = $intrinsic:ident($($argument:ident: $argument_ty:ty),*);)*) => {
+        components! { @implement f32, 0: $($name = $f32($($argument: $argument_ty),*);)* }
+        components! { @implement u32, 1: $($name = $u32($($argument: $argument_ty),*);)* }
+        components! { @implement i32, 2: $($name = $i32($($argument: $argument_ty),*);)* }
+    };
+    (@implement $ty:ty, $number:literal: $($name:ident = $intrinsic:ident($($argument:ident: $argument_ty:ty),*);)*) => {
         impl Component for $ty {
             const NUMBER: u32 = $number;
 
@@ -138,64 +114,24 @@ macro_rules! component {
     };
 }
 
-component! { f32, 0:
-    sample_1d = sample_1d_f32(x: f32);
-    fetch_1d = fetch_1d_f32(x: i32);
-    sample_2d = sample_2d_f32(x: f32, y: f32);
-    fetch_2d = fetch_2d_f32(x: i32, y: i32);
-    sample_3d = sample_3d_f32(x: f32, y: f32, z: f32);
-    fetch_3d = fetch_3d_f32(x: i32, y: i32, z: i32);
-    sample_a1d = sample_a1d_f32(layer: u32, x: f32);
-    sample_a2d = sample_a2d_f32(layer: u32, x: f32, y: f32);
-    sample_cube = sample_cube_f32(x: f32, y: f32, z: f32);
-    level_1d = level_1d_f32(x: f32, level: f32);
-    level_2d = level_2d_f32(x: f32, y: f32, level: f32);
-    level_3d = level_3d_f32(x: f32, y: f32, z: f32, level: f32);
-    level_cube = level_cube_f32(x: f32, y: f32, z: f32, level: f32);
-    gather_r = gather_r_f32(x: f32, y: f32);
-    gather_g = gather_g_f32(x: f32, y: f32);
-    gather_b = gather_b_f32(x: f32, y: f32);
-    gather_a = gather_a_f32(x: f32, y: f32);
-}
-
-component! { u32, 1:
-    sample_1d = sample_1d_u32(x: f32);
-    fetch_1d = fetch_1d_u32(x: i32);
-    sample_2d = sample_2d_u32(x: f32, y: f32);
-    fetch_2d = fetch_2d_u32(x: i32, y: i32);
-    sample_3d = sample_3d_u32(x: f32, y: f32, z: f32);
-    fetch_3d = fetch_3d_u32(x: i32, y: i32, z: i32);
-    sample_a1d = sample_a1d_u32(layer: u32, x: f32);
-    sample_a2d = sample_a2d_u32(layer: u32, x: f32, y: f32);
-    sample_cube = sample_cube_u32(x: f32, y: f32, z: f32);
-    level_1d = level_1d_u32(x: f32, level: f32);
-    level_2d = level_2d_u32(x: f32, y: f32, level: f32);
-    level_3d = level_3d_u32(x: f32, y: f32, z: f32, level: f32);
-    level_cube = level_cube_u32(x: f32, y: f32, z: f32, level: f32);
-    gather_r = gather_r_u32(x: f32, y: f32);
-    gather_g = gather_g_u32(x: f32, y: f32);
-    gather_b = gather_b_u32(x: f32, y: f32);
-    gather_a = gather_a_u32(x: f32, y: f32);
-}
-
-component! { i32, 2:
-    sample_1d = sample_1d_i32(x: f32);
-    fetch_1d = fetch_1d_i32(x: i32);
-    sample_2d = sample_2d_i32(x: f32, y: f32);
-    fetch_2d = fetch_2d_i32(x: i32, y: i32);
-    sample_3d = sample_3d_i32(x: f32, y: f32, z: f32);
-    fetch_3d = fetch_3d_i32(x: i32, y: i32, z: i32);
-    sample_a1d = sample_a1d_i32(layer: u32, x: f32);
-    sample_a2d = sample_a2d_i32(layer: u32, x: f32, y: f32);
-    sample_cube = sample_cube_i32(x: f32, y: f32, z: f32);
-    level_1d = level_1d_i32(x: f32, level: f32);
-    level_2d = level_2d_i32(x: f32, y: f32, level: f32);
-    level_3d = level_3d_i32(x: f32, y: f32, z: f32, level: f32);
-    level_cube = level_cube_i32(x: f32, y: f32, z: f32, level: f32);
-    gather_r = gather_r_i32(x: f32, y: f32);
-    gather_g = gather_g_i32(x: f32, y: f32);
-    gather_b = gather_b_i32(x: f32, y: f32);
-    gather_a = gather_a_i32(x: f32, y: f32);
+components! {
+    sample_1d(x: f32) = sample_1d_f32, sample_1d_u32, sample_1d_i32;
+    fetch_1d(x: i32) = fetch_1d_f32, fetch_1d_u32, fetch_1d_i32;
+    sample_2d(x: f32, y: f32) = sample_2d_f32, sample_2d_u32, sample_2d_i32;
+    fetch_2d(x: i32, y: i32) = fetch_2d_f32, fetch_2d_u32, fetch_2d_i32;
+    sample_3d(x: f32, y: f32, z: f32) = sample_3d_f32, sample_3d_u32, sample_3d_i32;
+    fetch_3d(x: i32, y: i32, z: i32) = fetch_3d_f32, fetch_3d_u32, fetch_3d_i32;
+    sample_a1d(layer: u32, x: f32) = sample_a1d_f32, sample_a1d_u32, sample_a1d_i32;
+    sample_a2d(layer: u32, x: f32, y: f32) = sample_a2d_f32, sample_a2d_u32, sample_a2d_i32;
+    sample_cube(x: f32, y: f32, z: f32) = sample_cube_f32, sample_cube_u32, sample_cube_i32;
+    level_1d(x: f32, level: f32) = level_1d_f32, level_1d_u32, level_1d_i32;
+    level_2d(x: f32, y: f32, level: f32) = level_2d_f32, level_2d_u32, level_2d_i32;
+    level_3d(x: f32, y: f32, z: f32, level: f32) = level_3d_f32, level_3d_u32, level_3d_i32;
+    level_cube(x: f32, y: f32, z: f32, level: f32) = level_cube_f32, level_cube_u32, level_cube_i32;
+    gather_r(x: f32, y: f32) = gather_r_f32, gather_r_u32, gather_r_i32;
+    gather_g(x: f32, y: f32) = gather_g_f32, gather_g_u32, gather_g_i32;
+    gather_b(x: f32, y: f32) = gather_b_f32, gather_b_u32, gather_b_i32;
+    gather_a(x: f32, y: f32) = gather_a_f32, gather_a_u32, gather_a_i32;
 }
 
 /// What a texture returns: one, two or four numbers of type `f32`, `u32` or `i32`.

@@ -249,7 +249,7 @@ pub(crate) unsafe fn coordinates<const X: u32, const Y: u32, const Z: u32>() -> 
 /// The kernel is launched with blocks of these dimensions.
 #[inline(always)]
 pub(crate) unsafe fn index_in_block<const X: u32, const Y: u32, const Z: u32>() -> usize {
-    // SAFETY: the caller upholds the same contract.
+    // SAFETY: the caller guarantees that the blocks have these dimensions.
     let [x, y, z] = unsafe { coordinates::<X, Y, Z>() };
     linear::<X, Y>(x, y, z) as usize
 }

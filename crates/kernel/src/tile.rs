@@ -194,7 +194,7 @@ impl<T: Pod, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
                 match source.get(source_row, source_column) {
                     // SAFETY: the element belongs to this thread, which accesses it after the wait below, and the source is not written.
                     Some(source) => unsafe { copy_async(element, source, size_of::<T>()) },
-                    // SAFETY: as for a source, of which nothing is read.
+                    // SAFETY: nothing is read; the element belongs to this thread, which accesses it after the wait below.
                     None => unsafe { copy_async(element, source.as_ptr(), 0) },
                 }
             });

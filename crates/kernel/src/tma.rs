@@ -630,14 +630,14 @@ macro_rules! tuples {
             #[inline(always)]
             unsafe fn copy(tiles: Self::Addresses, barrier: u32, sources: Self::Sources<'_>) {
                 $(
-                    // SAFETY: the caller upholds the same contract.
+                    // SAFETY: one thread calls this, and nothing else accesses the tiles until the phase of the barrier has ended.
                     unsafe { <$tile as RingStage>::copy(tiles.$index, barrier, sources.$index) };
                 )*
             }
 
             #[inline(always)]
             unsafe fn view<'a>(tiles: Self::Addresses) -> Self::View<'a> {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the copies are complete, and the caller keeps writers away for `'a`.
                 ($(unsafe { <$tile as RingStage>::view(tiles.$index) },)*)
             }
         }

@@ -127,19 +127,19 @@ macro_rules! width {
 
             #[inline(always)]
             unsafe fn add_bf16(values: &mut [f32; $count], a: u64, b: u64) {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: all threads of the warpgroup get here with these tiles, which nobody writes before `wait`.
                 unsafe { ptx!($bf16, inout(f $values) values, in(l) a, in(l) b) };
             }
 
             #[inline(always)]
             unsafe fn add_f16(values: &mut [f32; $count], a: u64, b: u64) {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: all threads of the warpgroup get here with these tiles, which nobody writes before `wait`.
                 unsafe { ptx!($f16, inout(f $values) values, in(l) a, in(l) b) };
             }
 
             #[inline(always)]
             unsafe fn add_bf16_fragment(values: &mut [f32; $count], a: [u32; 4], b: u64) {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: all threads of the warpgroup get here with this tile, which nobody writes before `wait`.
                 unsafe { ptx!($fragment, inout(f $values) values, in(r [4]) a, in(l) b) };
             }
 
@@ -509,7 +509,7 @@ macro_rules! tuples {
             #[allow(non_snake_case, reason = "the names are those of the types")]
             unsafe fn warp_group_part(self) -> Self::Part {
                 let ($($operand,)*) = self;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: only code of the running warpgroup receives each part.
                 ($(unsafe { $operand.warp_group_part() },)*)
             }
         }

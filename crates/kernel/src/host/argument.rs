@@ -252,12 +252,12 @@ unsafe impl<T> View for DeviceSlice<'_, T> {
     }
 
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<u64> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
         unsafe { DriverArgument::<&[T]>::bind(self, guard) }
     }
 
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller has bound the argument with the same guard, and not used it since.
         unsafe { DriverArgument::<&[T]>::launched(self, guard) };
     }
 }
@@ -269,12 +269,12 @@ unsafe impl<T> View for DeviceSliceMut<'_, T> {
     }
 
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<u64> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
         unsafe { DriverArgument::<&mut [T]>::bind(self, guard) }
     }
 
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller has bound the argument with the same guard, and not used it since.
         unsafe { DriverArgument::<&mut [T]>::launched(self, guard) };
     }
 }
@@ -370,7 +370,7 @@ macro_rules! linear {
         unsafe impl<'b, $($generics)*> PreparedArgument<$parameter> for Linear<$view<'b, $element>> {
             unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<$parameter>> {
                 Ok(Words {
-                    // SAFETY: the caller upholds the same contract.
+                    // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
                     first: non_null::<$element>(unsafe { View::bind(&mut self.0, guard) }?) as _,
                     second: View::len(&self.0),
                     third: (),
@@ -378,7 +378,7 @@ macro_rules! linear {
             }
 
             unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller has bound the argument with the same guard, and not used it since.
                 unsafe { View::launched(&mut self.0, guard) };
             }
         }
@@ -424,7 +424,7 @@ macro_rules! matrix {
         unsafe impl<'b, $($generics)*> PreparedArgument<$parameter> for MatrixView<$view<'b, T>> {
             unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<$parameter>> {
                 Ok(Words {
-                    // SAFETY: the caller upholds the same contract.
+                    // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
                     first: non_null::<T>(unsafe { View::bind(&mut self.view, guard) }?) as _,
                     second: self.rows,
                     third: self.columns,
@@ -432,7 +432,7 @@ macro_rules! matrix {
             }
 
             unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller has bound the argument with the same guard, and not used it since.
                 unsafe { View::launched(&mut self.view, guard) };
             }
         }

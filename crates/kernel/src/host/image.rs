@@ -46,11 +46,11 @@ macro_rules! read_as {
             unsafe impl ReadAs<$result> for $element {
                 const CONVERSION: Conversion = Conversion::$conversion;
             }
-            // SAFETY: as for one channel.
+            // SAFETY: each channel is converted to the type, as a single one is.
             unsafe impl ReadAs<[$result; 2]> for [$element; 2] {
                 const CONVERSION: Conversion = Conversion::$conversion;
             }
-            // SAFETY: as for one channel.
+            // SAFETY: each channel is converted to the type, as a single one is.
             unsafe impl ReadAs<[$result; 4]> for [$element; 4] {
                 const CONVERSION: Conversion = Conversion::$conversion;
             }
@@ -149,7 +149,7 @@ macro_rules! textures {
             // SAFETY: the word is the object.
             unsafe impl<T: Sample, E: ReadAs<T>> PreparedArgument<$name<T>> for PreparedTexture<'_, E> {
                 unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<$name<T>>> {
-                    // SAFETY: the caller upholds the same contract.
+                    // SAFETY: the caller calls `launched` before it uses the texture again, if the kernel is enqueued.
                     let _: TextureObject = unsafe { DriverArgument::bind(&mut self.0, guard) }?;
                     Ok(Words {
                         first: self.0.as_raw(),
@@ -159,7 +159,7 @@ macro_rules! textures {
                 }
 
                 unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-                    // SAFETY: the caller upholds the same contract.
+                    // SAFETY: the caller has bound the texture with the same guard, and not used it since.
                     unsafe { DriverArgument::<TextureObject>::launched(&mut self.0, guard) };
                 }
 
@@ -204,7 +204,7 @@ unsafe impl<'a, T: Pod + Texel> Argument<Surface2D<T>> for &'a Surface<T> {
 // SAFETY: the word is the object.
 unsafe impl<T: Pod + Texel> PreparedArgument<Surface2D<T>> for PreparedSurface<'_, T> {
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<Surface2D<T>>> {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller calls `launched` before it uses the surface again, if the kernel is enqueued.
         let _: SurfaceObject = unsafe { DriverArgument::bind(&mut self.0, guard) }?;
         Ok(Words {
             first: self.0.as_raw(),
@@ -214,7 +214,7 @@ unsafe impl<T: Pod + Texel> PreparedArgument<Surface2D<T>> for PreparedSurface<'
     }
 
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller upholds the same contract.
+        // SAFETY: the caller has bound the surface with the same guard, and not used it since.
         unsafe { DriverArgument::<SurfaceObject>::launched(&mut self.0, guard) };
     }
 

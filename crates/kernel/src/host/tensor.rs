@@ -32,8 +32,7 @@ fn checked_sizes(len: usize, rows: usize, columns: usize) -> Result<(u32, u32), 
     if len == 0 {
         return Err("a tensor map describes at least one element".to_owned());
     }
-    let is_in_range = |size: usize| size <= MAX_COORDINATE as usize;
-    if !is_in_range(rows) || !is_in_range(columns) {
+    if rows.max(columns) > MAX_COORDINATE as usize {
         return Err(format!(
             "{rows} rows of {columns} columns: a size of a tensor map is at most {MAX_COORDINATE}"
         ));
@@ -77,7 +76,7 @@ fn data_type<T: TensorElement>() -> TensorDataType {
 }
 
 /// Returns the box of a tile, innermost dimension first.
-fn box_of<Tile: TensorTile>() -> [u32; 2] {
+fn box_dimensions<Tile: TensorTile>() -> [u32; 2] {
     [Tile::COLUMNS as u32, Tile::ROWS as u32]
 }
 
@@ -110,7 +109,7 @@ macro_rules! tensors {
                 let (slice, rows, columns) = self.into_parts();
                 let (rows, columns) = checked_sizes(slice.len(), rows, columns)?;
                 let layout = layout::<Tile>(slice.as_pointer(), rows, columns)?;
-                let view = $view::tiled(slice, &layout, &box_of::<Tile>())
+                let view = $view::tiled(slice, &layout, &box_dimensions::<Tile>())
                     .map_err(|error| error.to_string())?;
                 Ok(Tensor {
                     view,
@@ -128,7 +127,7 @@ macro_rules! tensors {
             ) -> Result<Words<$parameter<Tile>>> {
                 let mut view = &$($mutable)* self.view;
                 Ok(Words {
-                    // SAFETY: the caller upholds the same contract.
+                    // SAFETY: the caller calls `launched` before it uses the tensor again, if the kernel is enqueued.
                     first: bytes(&unsafe { DriverArgument::<$kind>::bind(&mut view, guard) }?),
                     second: self.rows,
                     third: self.columns,
@@ -137,7 +136,7 @@ macro_rules! tensors {
 
             unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
                 let mut view = &$($mutable)* self.view;
-                // SAFETY: the caller upholds the same contract.
+                // SAFETY: the caller has bound the tensor with the same guard, and not used it since.
                 unsafe { DriverArgument::<$kind>::launched(&mut view, guard) };
             }
         }

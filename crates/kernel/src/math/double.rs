@@ -22,20 +22,20 @@ pub(super) fn rsqrt(x: f64) -> f64 {
 
 /// The remainder of `x` modulo 1/2, and the quotient modulo 4.
 #[inline(always)]
-fn remainder_of_half(x: f64) -> (f64, u32) {
+fn half_remainder(x: f64) -> (f64, u32) {
     let halves = round_ties_even_f64(x + x);
-    let rest = fma(halves, -0.5, x);
+    let remainder = fma(halves, -0.5, x);
     // Numbers above 2⁵³ are even.
     let quadrant = if x.abs() < 9_007_199_254_740_992.0 {
         halves as i64 as u32
     } else {
         0
     };
-    (rest, quadrant)
+    (remainder, quadrant)
 }
 
-fn sin_of_quadrant(rest: f64, quadrant: u32) -> f64 {
-    let angle = rest * PI;
+fn quadrant_sin(remainder: f64, quadrant: u32) -> f64 {
+    let angle = remainder * PI;
     let value = if quadrant & 1 == 0 {
         sin(angle)
     } else {
@@ -46,14 +46,14 @@ fn sin_of_quadrant(rest: f64, quadrant: u32) -> f64 {
 
 #[inline(always)]
 pub(super) fn sin_pi(x: f64) -> f64 {
-    let (rest, quadrant) = remainder_of_half(x);
-    sin_of_quadrant(rest, quadrant)
+    let (remainder, quadrant) = half_remainder(x);
+    quadrant_sin(remainder, quadrant)
 }
 
 #[inline(always)]
 pub(super) fn cos_pi(x: f64) -> f64 {
-    let (rest, quadrant) = remainder_of_half(x);
-    sin_of_quadrant(rest, quadrant.wrapping_add(1))
+    let (remainder, quadrant) = half_remainder(x);
+    quadrant_sin(remainder, quadrant.wrapping_add(1))
 }
 
 #[inline(always)]

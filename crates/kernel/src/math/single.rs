@@ -93,11 +93,11 @@ fn quarter_exp(x: f32) -> f32 {
 pub(super) fn exp_m1(x: f32) -> f32 {
     let shifted = fma(x, LOG2_E, ROUNDER);
     let whole = shifted - ROUNDER;
-    let rest = fma(whole, -LN_2, x);
-    let rest = fma(whole, -LN_2_LOW, rest);
+    let remainder = fma(whole, -LN_2, x);
+    let remainder = fma(whole, -LN_2_LOW, remainder);
     // e^r - 1 = r + r² / 2 + r³ q(r) for |r| <= ln(2) / 2, with an error of 2^-31.
     let q = polynomial(
-        rest,
+        remainder,
         [
             0.166_666_66,
             0.041_666_49,
@@ -106,7 +106,7 @@ pub(super) fn exp_m1(x: f32) -> f32 {
             0.000_197_586_4,
         ],
     );
-    let power = fma(fma(q, rest, 0.5) * rest, rest, rest);
+    let power = fma(fma(q, remainder, 0.5) * remainder, remainder, remainder);
     // Half of 2^whole is finite wherever the result is.
     let exponent = shifted.to_bits().wrapping_add(126) << 23;
     let half = f32::from_bits(exponent);
@@ -240,27 +240,36 @@ fn remainder_pi_2(x: f32) -> (f32, u32) {
     let shifted = fma(x, core::f32::consts::FRAC_2_PI, ROUNDER);
     let whole = shifted - ROUNDER;
     // π/2 in three parts. The first remainder is exact.
-    let rest = fma(whole, -1.570_796_25, x);
-    let rest = fma(whole, -7.549_789_4e-8, rest);
-    let rest = fma(whole, -5.390_302_5e-15, rest);
-    (rest, shifted.to_bits())
+    let remainder = fma(whole, -1.570_796_25, x);
+    let remainder = fma(whole, -7.549_789_4e-8, remainder);
+    let remainder = fma(whole, -5.390_302_5e-15, remainder);
+    (remainder, shifted.to_bits())
+}
+
+/// The bits of 2/π, after 32 zeros.
+const FRACTION: [u32; 8] = [
+    0,
+    0xa2f9_836e,
+    0x4e44_1529,
+    0xfc27_57d1,
+    0xf534_ddc0,
+    0xdb62_9599,
+    0x3c43_9041,
+    0xfe51_63ab,
+];
+
+/// Returns 32 bits of 2/π from bit `shift` of a word on.
+#[inline(always)]
+fn fraction_word(index: usize, shift: u32) -> u64 {
+    let high = u64::from(FRACTION[index % 8]);
+    let low = u64::from(FRACTION[(index + 1) % 8]);
+    ((high << 32 | low) << shift) >> 32
 }
 
 /// The remainder of large numbers, from the bits of 2/π that matter (Payne and Hanek).
 #[cold]
 #[inline(never)]
 fn remainder_pi_2_large(x: f32) -> (f32, u32) {
-    /// The bits of 2/π, after 32 zeros.
-    const FRACTION: [u32; 8] = [
-        0,
-        0xa2f9_836e,
-        0x4e44_1529,
-        0xfc27_57d1,
-        0xf534_ddc0,
-        0xdb62_9599,
-        0x3c43_9041,
-        0xfe51_63ab,
-    ];
     if !x.is_finite() {
         return (f32::NAN, 0);
     }
@@ -271,14 +280,9 @@ fn remainder_pi_2_large(x: f32) -> (f32, u32) {
     let first = exponent - 1;
     let index = (first / 32) as usize;
     let shift = first % 32;
-    let word = |offset: usize| {
-        let high = u64::from(FRACTION[(index + offset) % 8]);
-        let low = u64::from(FRACTION[(index + offset + 1) % 8]);
-        ((high << 32 | low) << shift) >> 32
-    };
-    let low = mantissa * word(2);
-    let middle = mantissa * word(1) + (low >> 32);
-    let high = mantissa * word(0) + (middle >> 32);
+    let low = mantissa * fraction_word(index + 2, shift);
+    let middle = mantissa * fraction_word(index + 1, shift) + (low >> 32);
+    let high = mantissa * fraction_word(index, shift) + (middle >> 32);
     // The quotient modulo 4, with 62 bits of its fraction.
     let quotient = high << 32 | middle & 0xffff_ffff;
     let nearest = quotient.wrapping_add(1 << 61) >> 62;
@@ -288,12 +292,12 @@ fn remainder_pi_2_large(x: f32) -> (f32, u32) {
     // π/2 · 2⁶³
     let product = (u128::from(normalized) * 0xc90f_daa2_2168_c235) >> 64;
     let scale = f32::from_bits((66 - zeros) << 23);
-    let rest = product as u64 as f32 * scale;
-    let rest = if fraction < 0 { -rest } else { rest };
+    let remainder = product as u64 as f32 * scale;
+    let remainder = if fraction < 0 { -remainder } else { remainder };
     if x < 0.0 {
-        (-rest, (nearest as u32).wrapping_neg())
+        (-remainder, (nearest as u32).wrapping_neg())
     } else {
-        (rest, nearest as u32)
+        (remainder, nearest as u32)
     }
 }
 
@@ -326,41 +330,41 @@ fn cos_core(x: f32) -> f32 {
 
 /// Returns the sine of the angle in a quadrant.
 #[inline(always)]
-fn sin_of_quadrant(rest: f32, quadrant: u32) -> f32 {
+fn quadrant_sin(remainder: f32, quadrant: u32) -> f32 {
     let value = if quadrant & 1 == 0 {
-        sin_core(rest)
+        sin_core(remainder)
     } else {
-        cos_core(rest)
+        cos_core(remainder)
     };
     if quadrant & 2 == 0 { value } else { -value }
 }
 
 #[inline(always)]
 pub(super) fn sin(x: f32) -> f32 {
-    let (rest, quadrant) = remainder_pi_2(x);
-    sin_of_quadrant(rest, quadrant)
+    let (remainder, quadrant) = remainder_pi_2(x);
+    quadrant_sin(remainder, quadrant)
 }
 
 #[inline(always)]
 pub(super) fn cos(x: f32) -> f32 {
-    let (rest, quadrant) = remainder_pi_2(x);
-    sin_of_quadrant(rest, quadrant.wrapping_add(1))
+    let (remainder, quadrant) = remainder_pi_2(x);
+    quadrant_sin(remainder, quadrant.wrapping_add(1))
 }
 
 #[inline(always)]
 pub(super) fn sin_cos(x: f32) -> (f32, f32) {
-    let (rest, quadrant) = remainder_pi_2(x);
+    let (remainder, quadrant) = remainder_pi_2(x);
     (
-        sin_of_quadrant(rest, quadrant),
-        sin_of_quadrant(rest, quadrant.wrapping_add(1)),
+        quadrant_sin(remainder, quadrant),
+        quadrant_sin(remainder, quadrant.wrapping_add(1)),
     )
 }
 
 #[inline(always)]
 pub(super) fn tan(x: f32) -> f32 {
-    let (rest, quadrant) = remainder_pi_2(x);
-    let sine = sin_core(rest);
-    let cosine = cos_core(rest);
+    let (remainder, quadrant) = remainder_pi_2(x);
+    let sine = sin_core(remainder);
+    let cosine = cos_core(remainder);
     if quadrant & 1 == 0 {
         sine / cosine
     } else {
@@ -370,10 +374,10 @@ pub(super) fn tan(x: f32) -> f32 {
 
 /// Returns the remainder of `π * x` after division by π/2, and the quotient modulo 4.
 #[inline(always)]
-fn remainder_of_pi(x: f32) -> (f32, u32) {
+fn pi_remainder(x: f32) -> (f32, u32) {
     let halves = round_ties_even_f32(x + x);
-    let rest = fma(halves, -0.5, x);
-    let angle = fma(rest, PI, rest * PI_LOW);
+    let remainder = fma(halves, -0.5, x);
+    let angle = fma(remainder, PI, remainder * PI_LOW);
     // Numbers above 2²⁴ are even.
     let quadrant = if x.abs() < 16_777_216.0 {
         (halves as i32).cast_unsigned()
@@ -385,14 +389,14 @@ fn remainder_of_pi(x: f32) -> (f32, u32) {
 
 #[inline(always)]
 pub(super) fn sin_pi(x: f32) -> f32 {
-    let (angle, quadrant) = remainder_of_pi(x);
-    sin_of_quadrant(angle, quadrant)
+    let (angle, quadrant) = pi_remainder(x);
+    quadrant_sin(angle, quadrant)
 }
 
 #[inline(always)]
 pub(super) fn cos_pi(x: f32) -> f32 {
-    let (angle, quadrant) = remainder_of_pi(x);
-    sin_of_quadrant(angle, quadrant.wrapping_add(1))
+    let (angle, quadrant) = pi_remainder(x);
+    quadrant_sin(angle, quadrant.wrapping_add(1))
 }
 
 /// Returns the arcsine for |x| <= 1/2, where `square` is x².
@@ -420,8 +424,8 @@ pub(super) fn asin(x: f32) -> f32 {
     }
     // asin x = π/2 - 2 asin(sqrt((1 - x) / 2)), where the difference is exact.
     let square = fma(absolute, -0.5, 0.5);
-    let rest = asin_core(sqrt(square), square);
-    let angle = fma(rest, -2.0, FRAC_PI_2) + FRAC_PI_2_LOW;
+    let half_angle = asin_core(sqrt(square), square);
+    let angle = fma(half_angle, -2.0, FRAC_PI_2) + FRAC_PI_2_LOW;
     angle.copysign(x)
 }
 
@@ -630,7 +634,7 @@ impl Logarithm {
         const LN_2_REST: f32 = 1.428_606_8e-6;
         let whole = self.k * LN_2_HIGH;
         let low = fma(self.k, LN_2_REST, self.low);
-        sum_of_three(whole, self.high, low)
+        add_three(whole, self.high, low)
     }
 
     /// Returns the binary logarithm as the sum of two numbers. It is exact for powers of 2.
@@ -640,13 +644,13 @@ impl Logarithm {
         let low = fma(self.high, LOG2_E, -product);
         let low = fma(self.high, LOG2_E_LOW, low);
         let low = fma(self.low, LOG2_E, low);
-        sum_of_three(self.k, product, low)
+        add_three(self.k, product, low)
     }
 }
 
 /// Returns a sum as the sum of two numbers. `|a|` is 0 or greater than `|b|`, which is much greater than `|c|`.
 #[inline(always)]
-fn sum_of_three(a: f32, b: f32, c: f32) -> (f32, f32) {
+fn add_three(a: f32, b: f32, c: f32) -> (f32, f32) {
     let sum = a + b;
     let low = (b - (sum - a)) + c;
     let high = sum + low;
@@ -702,8 +706,8 @@ pub(super) fn powf(x: f32, y: f32) -> f32 {
     } else {
         let (high, low) = Logarithm::new(absolute).binary();
         let product = y * high;
-        let rest = fma(y, low, fma(y, high, -product));
-        extended_exp2(product, rest)
+        let error = fma(y, low, fma(y, high, -product));
+        extended_exp2(product, error)
     };
     if is_negative { -magnitude } else { magnitude }
 }
@@ -817,11 +821,11 @@ fn extended_erfc(x: f32, low: f32) -> f32 {
     );
     let quotient = q / fma(absolute, 2.0, 1.0);
     let square = absolute * absolute;
-    let rest = fma(absolute, absolute, -square) + 2.0 * absolute * low;
+    let error = fma(absolute, absolute, -square) + 2.0 * absolute * low;
     let tail = if absolute > 10.06 {
         0.0
     } else {
-        quotient * extended_exp(-square, -rest)
+        quotient * extended_exp(-square, -error)
     };
     if x.is_nan() {
         x
@@ -977,16 +981,16 @@ pub(super) fn tgamma(x: f32) -> f32 {
     let difference = high - 1.0;
     let low = low + ((high - difference) - 1.0);
     let product = factor * difference;
-    let rest = fma(factor, low, fma(factor, difference, -product));
+    let error = fma(factor, low, fma(factor, difference, -product));
     let constant = STIRLING + stirling_tail(limited);
     let sum = product + constant;
-    let rest = rest + (constant - (sum - product));
+    let error = error + (constant - (sum - product));
     if x > 0.0 {
-        extended_exp(sum, rest)
+        extended_exp(sum, error)
     } else if x < -45.0 {
         0.0
     } else {
         let reflection = x * sin_pi(x);
-        extended_exp(-sum, -rest) * (-PI / reflection)
+        extended_exp(-sum, -error) * (-PI / reflection)
     }
 }
