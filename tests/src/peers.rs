@@ -41,10 +41,4 @@ pub fn on_peers<R: TestOutcome>(test: impl Fn(&TestDriver, &Context, &Context) -
     } else {
         on_simulator(Config::new().with_devices(2), |driver, _| run(driver))
     }
-    let contexts = [first, second].map(|device| {
-        device
-            .primary_context()
-            .expect("a device has a primary context")
-    });
-    test(driver, &contexts[0], &contexts[1]);
 }

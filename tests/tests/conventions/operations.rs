@@ -59,6 +59,13 @@ struct Operations {
     functions: BTreeMap<String, BTreeSet<String>>,
 }
 
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|character| character.is_ascii_alphanumeric() || character == '_')
+}
+
 /// Returns `true` for `Type::function` and `module::function`.
 fn is_operation(text: &str) -> bool {
     let Some((owner, function)) = text.split_once("::") else {

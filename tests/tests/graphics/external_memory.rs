@@ -44,14 +44,14 @@ fn copy(vulkan: &Vulkan, source: vk::Buffer, target: vk::Buffer) {
 }
 
 /// Copies numbers to Vulkan memory, changes them with CUDA, and copies them back.
-fn share(test: &TestDriver, vulkan: &Vulkan, form: (ExternalMemoryKind, bool)) {
+fn share(test: &TestDriver, vulkan: &Vulkan, kind: ExternalMemoryKind, is_dedicated: bool) {
     let numbers: Vec<u32> = (0..LEN as u32).collect();
     let (host, place) = vulkan.host_buffer(&numbers);
-    let exported = vulkan.exported_buffer(BYTES, form.0, form.1);
+    let exported = vulkan.exported_buffer(BYTES, kind, is_dedicated);
     let shared = exported.object;
     copy(vulkan, host, shared);
-    let mut words = words(test, exported, form);
-    assert_eq!(words.to_vec().expect("it can be read"), numbers, "{form:?}");
+    let mut words = words(test, exported, kind, is_dedicated);
+    assert_eq!(words.to_vec().expect("it can be read"), numbers, "{kind:?}");
     let reversed: Vec<u32> = numbers.iter().rev().copied().collect();
     words
         .as_slice_mut()
@@ -61,14 +61,14 @@ fn share(test: &TestDriver, vulkan: &Vulkan, form: (ExternalMemoryKind, bool)) {
     copy(vulkan, shared, host);
     // SAFETY: the buffer has this many words, and the writes to it are complete.
     let seen = unsafe { std::slice::from_raw_parts(place.cast_const(), LEN) };
-    assert_eq!(seen, reversed, "{form:?}");
+    assert_eq!(seen, reversed, "{kind:?}");
 }
 
 #[test]
 fn vulkan_memory_is_accessed_by_both_sides() {
     on_hardware(Vulkan::open, |test, vulkan| {
         for is_dedicated in [false, true] {
-            share(test, vulkan, (ExternalMemoryKind::Opaque, is_dedicated));
+            share(test, vulkan, ExternalMemoryKind::Opaque, is_dedicated);
         }
     });
 }
@@ -78,7 +78,7 @@ fn vulkan_memory_is_shared_as_a_dma_buf() {
     on_hardware(Vulkan::open, |test, vulkan| {
         // Not every Vulkan driver supports this export.
         if vulkan.has_dma_buf {
-            share(test, vulkan, (ExternalMemoryKind::DmaBuf, false));
+            share(test, vulkan, ExternalMemoryKind::DmaBuf, false);
         }
     });
 }
