@@ -262,7 +262,7 @@ fn levels_halve_and_keep_the_array_alive(test: &TestDriver) -> TestResult {
     let sizes = [(16, 8), (8, 4), (4, 2), (2, 1), (1, 1)];
     let levels: Vec<_> = (0..5)
         .map(|level| array.level(level))
-        .collect::<std::result::Result<_, _>>()?;
+        .collect::<Result<_, _>>()?;
     for (index, (level, (width, height))) in levels.iter().zip(sizes).enumerate() {
         assert_eq!(level.shape(), ArrayShape::new_2d(width, height));
         level.copy_from_slice(&vec![index as f32; width * height])?;

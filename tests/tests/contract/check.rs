@@ -527,9 +527,9 @@ fn same_value_device_races_are_warnings() -> TestResult {
 
 /// Accesses of device memory that are ordered or atomic are not reported.
 #[test]
-fn ordered_and_atomic_accesses_are_no_races() {
+fn ordered_and_atomic_accesses_are_no_races() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let exchange = "mad.wide.u32 %out, %thread, 4, %out; st.global.u32 [%out], %thread; bar.sync 0; xor.b32 %value, %thread, 32; \
                     ld.param.u64 %out, [out]; mad.wide.u32 %out, %value, 4, %out; ld.global.u32 %value, [%out];";
@@ -558,6 +558,7 @@ fn ordered_and_atomic_accesses_are_no_races() {
         !severities(0, 2, &LAST_BLOCK_LOADS.replace("FENCE", ""))?.0,
         "without a fence, the accesses race"
     );
+    Ok(())
 }
 
 /// Races for shared memory of the same value are warnings.

@@ -1,7 +1,7 @@
 //! Two devices with peer access: copies of every form, kernel arguments, and pools that both allocate from. On a
 //! machine with one GPU nothing of this runs.
 
-use curium_driver::{Context, DevicePointer, Function, LaunchConfig, Library, Stream};
+use curium_driver::{DevicePointer, Function, LaunchConfig, Library, Stream};
 use curium_memory::copy::{CopyBatch, CopyOptions};
 use curium_memory::{
     Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, DeviceSlice, Extent, MappedBuffer,

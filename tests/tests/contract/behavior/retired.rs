@@ -8,22 +8,23 @@ use curium_sys::{
     CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUDA_ARRAY_DESCRIPTOR, CUarray, CUarray_format,
     CUcontext, CUdriverProcAddressQueryResult, CUresult, CUstream,
 };
-use curium_tests::{Gate, on_driver};
+use curium_tests::{Gate, TestResult, on_driver};
 
 use super::call::{alloc, create, download, succeed};
 use super::{INVALID_VALUE, OK, current, in_context, in_created_context, loaded};
 
 #[test]
-fn block_shape_is_positive() {
+fn block_shape_is_positive() -> TestResult {
     on_driver(|test| {
         in_created_context(test, |driver, _| {
-            let (module, function) = loaded(driver);
+            let (module, function) = loaded(driver)?;
             succeed!(driver, cuFuncSetBlockShape(function, 8, 1, 1));
             let code = returned!(driver, cuFuncSetBlockShape(function, 0, 1, 1));
             assert_eq!(code, INVALID_VALUE);
             succeed!(driver, cuModuleUnload(module));
-        });
-    });
+            Ok(())
+        })
+    })
 }
 
 #[test]

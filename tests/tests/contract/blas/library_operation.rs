@@ -7,7 +7,7 @@ use curium_sys::{CUresult, Function};
 use curium_tests::{TestDriver, TestResult, simulator_test};
 
 /// Enqueues an operation that adds 1 to each of `len` bytes at `address`.
-fn increment(stream: &Stream, address: u64, len: usize) -> TestResult {
+fn increment(stream: &Stream, address: u64, len: usize) -> Result<(), CUresult> {
     let operand = Operand::read_write().with_run(address, len);
     // SAFETY: the tests keep the memory until the operation has run, or expect the simulator to find that they do not.
     unsafe {
@@ -16,8 +16,10 @@ fn increment(stream: &Stream, address: u64, len: usize) -> TestResult {
         })
         .enqueue(stream.as_raw())
     }
-    .map_err(|code| format!("{code:?}"))?;
-    Ok(())
+}
+
+fn failure(code: CUresult) -> String {
+    format!("the operation was not enqueued: {code:?}")
 }
 
 fn quiet() -> Config {
@@ -31,7 +33,7 @@ fn operations_run_in_stream_order(test: &TestDriver, simulator: &Simulator) -> T
     let buffer = DeviceBuffer::from_slice(&stream, &[1_u8, 2, 3])?;
     let before = simulator.calls(Function::cuLaunchKernel);
     for _ in 0..3 {
-        increment(&stream, buffer.as_pointer().as_raw() + 1, 2)?;
+        increment(&stream, buffer.as_pointer().as_raw() + 1, 2).map_err(failure)?;
     }
     assert_eq!(buffer.to_vec()?, [1, 5, 6]);
     assert_eq!(simulator.calls(Function::cuLaunchKernel), before + 3);
@@ -67,7 +69,7 @@ fn out_of_bounds_access_names_the_operation(
     let stream = test.stream();
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 100)?;
     let address = buffer.as_pointer().as_raw();
-    increment(&stream, address + 96, 8)?;
+    increment(&stream, address + 96, 8).map_err(failure)?;
     let error = stream.synchronize().expect_err("the operation fails");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
     assert_eq!(
@@ -96,7 +98,7 @@ fn freed_memory_is_reported(test: &TestDriver, simulator: &Simulator) -> TestRes
     let address = freed.as_pointer().as_raw();
     drop(freed);
     stream.synchronize()?;
-    increment(&stream, address, 8)?;
+    increment(&stream, address, 8).map_err(failure)?;
     stream.synchronize().expect_err("the operation fails");
     let text = simulator.reports()[0].to_string();
     assert!(text.contains("freed 8-byte allocation"), "{text}");
@@ -108,7 +110,7 @@ fn freed_memory_is_reported(test: &TestDriver, simulator: &Simulator) -> TestRes
 fn uninitialized_read_is_reported(test: &TestDriver, simulator: &Simulator) -> TestResult {
     let stream = test.stream();
     let buffer = DeviceBuffer::<u8>::uninit(&stream, 8)?;
-    increment(&stream, buffer.as_pointer().as_raw(), 8)?;
+    increment(&stream, buffer.as_pointer().as_raw(), 8).map_err(failure)?;
     stream.synchronize().expect_err("the operation fails");
     assert_eq!(simulator.reports()[0].kind, ReportKind::Uninitialized);
     simulator.reset_errors();
@@ -126,11 +128,11 @@ fn overlapping_operations_on_two_streams_race(
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 64)?;
     stream.synchronize()?;
     let address = buffer.as_pointer().as_raw();
-    increment(&stream, address, 16)?;
-    increment(&other, address + 16, 16)?;
+    increment(&stream, address, 16).map_err(failure)?;
+    increment(&other, address + 16, 16).map_err(failure)?;
     test.context().synchronize()?;
-    increment(&stream, address, 16)?;
-    increment(&other, address + 8, 16)?;
+    increment(&stream, address, 16).map_err(failure)?;
+    increment(&other, address + 8, 16).map_err(failure)?;
     test.context().synchronize().expect_err("they race");
     let reports = simulator.reports();
     assert_eq!(reports[0].kind, ReportKind::StreamRace, "{reports:?}");
