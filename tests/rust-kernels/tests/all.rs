@@ -8,7 +8,6 @@ mod kernels;
 mod launch;
 mod model;
 mod mutants;
-mod mutation;
 mod soundness;
 
 /// The files in this folder are modules of this program; a file that is not would not be compiled.

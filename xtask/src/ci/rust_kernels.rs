@@ -78,7 +78,8 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             cargo()
                 .env("CURIUM_KERNELS", "build")
                 .env("CURIUM_TEST_MUTANTS", "all")
-                .args(["test", "-p", "curium-test-kernels", "mutants"]),
+                .args(["test", "mutants", "-p", "curium-test-kernels"])
+                .args(["-p", "curium-test-kernels-hopper", "-p", "curium-test-kernels-sm90"]),
         )?;
         run_all(
             xtask()?

@@ -4,19 +4,13 @@
 mod clusters;
 mod gemm;
 mod grids;
+mod mutants;
 mod tensors;
 
-use curium_driver::{Device, Result, Stream};
-use curium_sim::Config;
+use curium_driver::{Result, Stream};
 use curium_test_kernels_hopper::Kernels;
 
 /// Runs a test for several orders of execution, with all checks.
 fn on_device(test: impl Fn(&Kernels, &Stream) -> Result<()>) -> Result<()> {
-    for seed in 0..3 {
-        curium_sim::test_with(Config::new().with_seed(seed), |device: Device| {
-            let stream = device.primary_context()?.stream()?;
-            test(&Kernels::load(&device)?, &stream)
-        })?;
-    }
-    Ok(())
+    curium_test_mutants::on_device(Kernels::load, Kernels::from_library, test)
 }

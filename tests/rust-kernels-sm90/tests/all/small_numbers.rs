@@ -1,17 +1,13 @@
 //! Instructions of newer GPUs, on the simulator with all checks.
-#![cfg(not(miri))]
 
-use curium_driver::{Device, Result, Stream};
+
+use curium_driver::{Result, Stream};
 use curium_kernel::{Bf16x2, E4m3x2, E5m2x2, F16x2, F32x2};
 use curium_memory::DeviceBuffer;
-use curium_sim::Config;
 use curium_test_kernels_sm90::Kernels;
 
 fn on_device(body: impl Fn(&Kernels, &Stream) -> Result<()>) -> Result<()> {
-    curium_sim::test_with(Config::new(), |device: Device| {
-        let stream = device.primary_context()?.stream()?;
-        body(&Kernels::load(&device)?, &stream)
-    })
+    curium_test_mutants::on_device(Kernels::load, Kernels::from_library, body)
 }
 
 /// The instructions convert as integer arithmetic does.
