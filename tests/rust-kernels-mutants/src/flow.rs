@@ -14,6 +14,8 @@ pub(crate) const NOTHING_PRECEDES: &str =
 
 /// The instructions of a function, and which ones follow each.
 pub(crate) struct Flow<'a> {
+    /// A function that is not a kernel is called among accesses that are not known.
+    is_kernel: bool,
     instructions: Vec<(usize, &'a str)>,
     successors: Vec<Vec<usize>>,
 }
@@ -63,6 +65,7 @@ impl<'a> Flow<'a> {
             successors.push(next);
         }
         Self {
+            is_kernel: item.is_kernel,
             instructions: code,
             successors,
         }
@@ -74,7 +77,11 @@ impl<'a> Flow<'a> {
             .instructions
             .iter()
             .any(|(_, code)| without_guard(code).starts_with("brx"));
-        if !is_barrier(mutant.opcode()) || mutant.change != Change::Removed || has_table {
+        if !self.is_kernel
+            || !is_barrier(mutant.opcode())
+            || mutant.change != Change::Removed
+            || has_table
+        {
             return None;
         }
         let barrier = self.index(mutant)?;

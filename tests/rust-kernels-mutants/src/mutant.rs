@@ -81,10 +81,11 @@ pub(crate) fn instructions<'a>(item: &Item<'a>) -> Vec<(usize, &'a str)> {
     let mut instructions = Vec::new();
     let mut position = item.body.start;
     let text: &'a str = item.text;
-    for piece in text[item.body.clone()].split_inclusive([';', '{', '}', '\n']) {
+    // Braces enclose inline assembly, and vectors within an instruction.
+    for piece in text[item.body.clone()].split_inclusive([';', '\n']) {
         let start = position;
         position += piece.len();
-        let trimmed = piece.trim_start();
+        let trimmed = piece.trim_start_matches(|c: char| c.is_whitespace() || "{}".contains(c));
         let start = start + piece.len() - trimmed.len();
         if trimmed.starts_with("//") {
             continue;
@@ -94,6 +95,9 @@ pub(crate) fn instructions<'a>(item: &Item<'a>) -> Vec<(usize, &'a str)> {
             let label_end = instruction.rfind(": ").map_or(0, |colon| colon + 2);
             instructions.push((start + label_end, &instruction[label_end..]));
         } else if trimmed.trim_end().ends_with(':') {
+            instructions.push((start, trimmed.trim_end()));
+        } else if trimmed.starts_with("call") {
+            // The operands of a call are on lines of their own.
             instructions.push((start, trimmed.trim_end()));
         }
     }

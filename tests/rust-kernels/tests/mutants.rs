@@ -23,6 +23,17 @@ const EQUIVALENCES: &[Equivalence] = &[
         )],
     },
     Equivalence {
+        reason: "no thread reads or writes elements of others between the barriers, and the callers have barriers of their own",
+        mutants: &[
+            removed("curium_test_kernels_model_double", "bar.sync", &[]),
+            removed(
+                "curium_test_kernels_model_Double_as_curium_test_kernels_model_Step_run",
+                "bar.sync",
+                &[],
+            ),
+        ],
+    },
+    Equivalence {
         reason: "the barrier of the sum follows before the tile is written again",
         mutants: &[removed("branch_on_sum", "bar.sync", &[3])],
     },
