@@ -79,7 +79,12 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
                 .env("CURIUM_KERNELS", "build")
                 .env("CURIUM_TEST_MUTANTS", "all")
                 .args(["test", "mutants", "-p", "curium-test-kernels"])
-                .args(["-p", "curium-test-kernels-hopper", "-p", "curium-test-kernels-sm90"]),
+                .args([
+                    "-p",
+                    "curium-test-kernels-hopper",
+                    "-p",
+                    "curium-test-kernels-sm90",
+                ]),
         )?;
         run_all(
             xtask()?

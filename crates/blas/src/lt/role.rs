@@ -198,9 +198,7 @@ mod tests {
             [Role::D, Role::Workspace]
         );
         assert!(
-            some.is_subset_of(all)
-                && some.without(Role::D).is_subset_of(some)
-                && !all.is_subset_of(some)
+            some.is_subset(all) && some.without(Role::D).is_subset(some) && !all.is_subset(some)
         );
         let mut values = ByRole([None; Role::ALL.len()]);
         values[Role::Bias] = Some(1);

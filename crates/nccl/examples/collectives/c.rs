@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use curium_driver::sys::CUresult;
 use curium_driver::{GraphExec, Stream};
+use curium_memory::DeviceBuffer;
 use curium_nccl::sys::{Api, cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
 use curium_nccl::{Communicator, Nccl};
 

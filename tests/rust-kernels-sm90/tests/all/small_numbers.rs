@@ -1,6 +1,5 @@
 //! Instructions of newer GPUs, on the simulator with all checks.
 
-
 use curium_driver::{Result, Stream};
 use curium_kernel::{Bf16x2, E4m3x2, E5m2x2, F16x2, F32x2};
 use curium_memory::DeviceBuffer;
