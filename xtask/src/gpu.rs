@@ -16,7 +16,12 @@ const MEBIBYTE: f64 = 1024.0 * 1024.0;
 const SCRIPT: &str = include_str!("gpu/run.sh");
 
 /// The packages whose tests run on a real driver.
-const TEST_PACKAGES: &[&str] = &["curium-tests"];
+const TEST_PACKAGES: &[&str] = &[
+    "curium-tests",
+    "curium-test-kernels",
+    "curium-test-kernels-sm90",
+    "curium-test-kernels-hopper",
+];
 
 /// Tests that read the sources, or run cargo or rustc.
 const NEED_SOURCES: &[&str] = &[

@@ -1,7 +1,7 @@
 //! `curium doctor`: diagnoses why CUDA does not work on this machine, and suggests fixes.
 //!
 //! The facts are collected into an [`Environment`](environment::Environment), which is plain data, and the checks read nothing else. Each
-//! check is therefore tested on made-up machines, and with the feature `full`, one machine can be examined on another.
+//! check is therefore tested on made-up machines, and one machine can be examined on another.
 
 mod check;
 mod environment;

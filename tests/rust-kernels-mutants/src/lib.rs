@@ -27,7 +27,11 @@ const SEED_VARIABLE: &str = "CURIUM_TEST_SEED";
 /// The seeds of each test, which select the order of execution.
 const SEEDS: std::ops::Range<u64> = 0..3;
 
-/// Runs a test for several orders of execution, with all checks.
+/// The variable that selects the driver of the tests, `cuda` for that of this machine.
+const DRIVER_VARIABLE: &str = "CURIUM_TEST_DRIVER";
+
+/// Runs a test for several orders of execution on the simulator, with all checks, or once on the first GPU of this machine if
+/// `CURIUM_TEST_DRIVER` is `cuda`.
 ///
 /// `load` and `from_library` are functions of the kernels. The second one also loads mutants.
 ///
@@ -43,6 +47,11 @@ pub fn on_device<K>(
     from_library: unsafe fn(&Library) -> Result<K>,
     test: impl Fn(&K, &Stream) -> Result<()>,
 ) -> Result<()> {
+    if uses_gpu() {
+        let device = Device::first()?;
+        let stream = device.primary_context()?.stream()?;
+        return test(&load(&device)?, &stream);
+    }
     let ptx = std::env::var_os(PTX_VARIABLE)
         .map(|path| std::fs::read_to_string(path).expect("the PTX is readable"));
     let only_seed: Option<u64> = std::env::var(SEED_VARIABLE)
@@ -64,4 +73,9 @@ pub fn on_device<K>(
         })?;
     }
     Ok(())
+}
+
+/// Returns `true` if the tests run on the driver of this machine, on which mutants must not run.
+fn uses_gpu() -> bool {
+    std::env::var_os(DRIVER_VARIABLE).is_some_and(|driver| driver == "cuda")
 }

@@ -14,6 +14,10 @@ mod soundness;
 #[test]
 fn all_files_are_modules() -> std::io::Result<()> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    // A bundle for a machine with a GPU has no sources.
+    if !std::path::Path::new(folder).exists() {
+        return Ok(());
+    }
     for entry in std::fs::read_dir(folder)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let module = name.strip_suffix(".rs").unwrap_or(&name);

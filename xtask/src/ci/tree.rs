@@ -97,9 +97,9 @@ mod tests {
     #[test]
     fn report_names_file_line_and_fault() {
         let texts = [("a.rs".to_owned(), "x".to_owned())];
-        let error = report("is bad", &texts, |_| vec![7]).expect_err("a fault was faults");
+        let error = report("is bad", &texts, |_| vec![7]).expect_err("a fault was found");
         assert_eq!(error.to_string(), "a.rs:7 is bad");
-        report("is bad", &texts, |_| Vec::new()).expect("no fault was faults");
+        report("is bad", &texts, |_| Vec::new()).expect("no fault was found");
     }
 
     #[test]

@@ -187,7 +187,7 @@ fn instruction_requires_its_version_and_target() {
         let (code, log) = load_with_log(&fixture, &CString::new(text).expect("there is no NUL"));
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_PTX);
         assert!(
-            log.contains("line 6; error") && log.contains(&format!("{needed} for 'redux'")),
+            log.contains("line 6; error") && log.contains(&format!("redux: requires {needed}")),
             "{log}"
         );
     }

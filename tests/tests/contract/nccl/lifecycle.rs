@@ -192,7 +192,7 @@ fn finalized_communicator_has_no_operations() -> TestResult {
 fn finalize_future_resolves_after_the_work(mut rank: Rank) -> TestResult {
     let mut memory = rank.buffer(&[1.0_f32; 64]);
     if rank.rank() == 1 && !uses_cuda() {
-        NcclFault::Delay(Duration::from_millis(40)).inject(&mut rank.communicator)?;
+        NcclFault::Delay(Duration::from_millis(200)).inject(&mut rank.communicator)?;
     }
     let start = Instant::now();
     rank.communicator

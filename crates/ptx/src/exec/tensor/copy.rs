@@ -78,6 +78,10 @@ fn perform(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, lane: usize) -> 
     let map = Map::read(&words).map_err(|reason| illegal_instruction(reason, lane))?;
     let starts =
         starts(unit, access, &map, lane).map_err(|reason| illegal_instruction(reason, lane))?;
+    // A prefetch has no shared memory.
+    if access.direction == Direction::Prefetch {
+        return Ok(());
+    }
     let shared = unit.frame.row::<u64>(op.b)[lane];
     let bytes = map.element.bytes();
     let transfer = Transfer {

@@ -269,7 +269,7 @@ fn invalid_tensor_accesses_are_faults() {
         (
             &one(128),
             &[],
-            "illegal instruction: no tensor map load_at the address",
+            "illegal instruction: no tensor map at the address",
         ),
         (
             &line,

@@ -175,7 +175,7 @@ fn video_selectors_are_read() {
     assert!(
         matches!(parsed[1], Operand::Select(_, selector) if selector.halves && selector.indices[..2] == [1, 0])
     );
-    assert!(refused_body("vadd2.s32.u32.u32 %r1, %r1.h90, %r2, %r1;").contains("parsed '.h90'"));
+    assert!(refused_body("vadd2.s32.u32.u32 %r1, %r1.h90, %r2, %r1;").contains("found '.h90'"));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn opcodes_parse() {
 fn unknown_opcodes_and_suffixes_are_named() {
     assert_eq!(
         refused_body("frobnicate.u32 %r1;"),
-        "line 6, column 1: expected an instruction, parsed 'frobnicate'"
+        "line 6, column 1: expected an instruction, found 'frobnicate'"
     );
     assert_eq!(
         refused_body("add.u33 %r1, %r1, 1;"),

@@ -140,7 +140,7 @@ fn special_registers_are_found_with_their_component() {
             }),
         ]
     );
-    assert!(refused_body("mov.u32 %r0, %tid.q;").contains("sources '.q'"));
+    assert!(refused_body("mov.u32 %r0, %tid.q;").contains("found '.q'"));
 }
 
 #[test]
