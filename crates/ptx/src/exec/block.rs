@@ -6,12 +6,13 @@ use super::barrier::Barrier;
 use super::cluster::Cluster;
 use super::lane::LANES;
 use super::memory::{HostBytes, SharedMemory};
+use super::op::Space;
 use super::report::{ReportKind, Resume, Trap};
 use super::shadow::Shadow;
 use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
 use super::warpgroup::{MAX_WARPGROUPS, NAMED_BARRIERS};
-use super::window::BLOCK_STRIDE;
+use super::window::{BLOCK_STRIDE, resolve};
 use super::worker::Worker;
 
 /// The number of rounds over its warps after which a block yields to another. Only rounds in which a warp uses up its turn count.
@@ -160,15 +161,59 @@ impl Block {
                 Ok(progress) => return Ok(progress),
                 Err(failure) => failure,
             };
-            if !worker.continues_after(self, index, failure) {
-                return Err((index, failure));
-            }
-            match failure.trap.resume {
-                Resume::Again => {}
-                Resume::After => self.warps[index].skip(failure.fragment),
-                Resume::End => self.warps[index].exit(failure.fragment, &mut self.state),
+            let (warp, failure) = self
+                .race_of_uninitialized_read(index, failure, worker)
+                .unwrap_or((index, failure));
+            if !self.resume(warp, failure, worker) {
+                return Err((warp, failure));
             }
         }
+    }
+
+    /// Returns the race of another warp with an uninitialized read of shared memory, if that warp writes the memory before the next
+    /// barrier. Then the read is uninitialized only because the barrier is missing.
+    fn race_of_uninitialized_read(
+        &mut self,
+        index: usize,
+        failure: Failure,
+        worker: &mut Worker<'_>,
+    ) -> Option<(usize, Failure)> {
+        self.state.shadow.as_ref()?;
+        let read = failure
+            .trap
+            .access
+            .filter(|_| failure.trap.kind == ReportKind::Uninitialized)?;
+        let space = match failure.trap.space? {
+            Space::Generic => resolve(read.address).0,
+            space => space,
+        };
+        if space != Space::Shared {
+            return None;
+        }
+        for other in (0..self.warps.len()).filter(|other| *other != index) {
+            while let Err(failure) = self.warps[other].run(self.turn, &mut self.state, worker) {
+                if matches!(failure.trap.kind, ReportKind::Race { .. }) {
+                    return Some((other, failure));
+                }
+                if !self.resume(other, failure, worker) {
+                    break;
+                }
+            }
+        }
+        None
+    }
+
+    /// Resumes the threads of a warp after a fault. Returns `false` if the launch does not continue.
+    fn resume(&mut self, index: usize, failure: Failure, worker: &mut Worker<'_>) -> bool {
+        if !worker.continues_after(self, index, failure) {
+            return false;
+        }
+        match failure.trap.resume {
+            Resume::Again => {}
+            Resume::After => self.warps[index].skip(failure.fragment),
+            Resume::End => self.warps[index].exit(failure.fragment, &mut self.state),
+        }
+        true
     }
 
     /// Returns the thread index of a warp's lane.

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use super::super::{Area, Report, ReportKind};
+use super::super::{Area, Checking, Report, ReportKind};
 use super::{BASE, Bench};
 
 /// Runs `body` on two blocks of 64 threads. Only the first 512 bytes of memory are initialized.
@@ -275,4 +275,31 @@ fn checks_are_off_by_default() {
     Bench::body("ld.global.u32 %r2, [%at4];", 4096)
         .launch(1, 32)
         .expect("nothing is looked for");
+}
+
+/// Runs `body` on two warps with the checks of races and of uninitialized reads.
+fn checked(body: &str) -> Report {
+    let checking = Checking::nothing()
+        .with_uninitialized(true)
+        .with_races(true);
+    Bench::body(body, 4096)
+        .with_checks(checking, 0..512)
+        .launch(1, 64)
+        .expect_err(body)
+}
+
+/// A read before the write of another warp is a race, although the memory is uninitialized then.
+#[test]
+fn missing_barrier_is_reported_as_a_race() {
+    let exchange = ".shared .b32 s[64]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; st.shared.u32 [%r3], %t; BARRIER
+        xor.b32 %r4, %t, 32; mad.lo.u32 %r4, %r4, 4, %r2; ld.shared.u32 %r5, [%r4]; st.global.u32 [%at4], %r5;";
+    let fault = checked(&exchange.replace("BARRIER", ""));
+    let is_race = matches!(fault.kind, ReportKind::Race { .. });
+    assert!(is_race, "{fault}");
+    assert_eq!(fault.thread, [32, 0, 0], "{fault}");
+    // Nobody writes the memory before the barrier.
+    let fault = checked(
+        ".shared .b32 s[64]; ld.shared.u32 %r5, [s]; st.global.u32 [%at4], %r5; bar.sync 0; st.shared.u32 [s], 1;",
+    );
+    assert_eq!(fault.kind, ReportKind::Uninitialized, "{fault}");
 }
