@@ -310,7 +310,7 @@ fn kernel(
         max_threads_per_block: performance
             .required_threads
             .or(performance.max_threads)
-            .map(|block| block.iter().product()),
+            .map(|block| block.into_iter().fold(1, u32::saturating_mul)),
         required_block: performance.required_threads,
         required_cluster: performance.required_cluster,
         function: index,

@@ -137,3 +137,14 @@ fn discarded_results_overwrite_nothing() {
     let bench = Bench::new(&format!("{callee}{body}"), 4096);
     assert_eq!(bench.results::<u32>(32), vec![11; 32]);
 }
+
+/// A product of dimensions above 32 bits limits nothing.
+#[test]
+fn huge_maxntid_does_not_limit_blocks() {
+    let body = kernel("st.global.u32 [%at4], %t;").replace(
+        "(.param .u64 p)\n",
+        "(.param .u64 p)\n.maxntid 65536, 65536, 1\n",
+    );
+    let bench = Bench::new(&body, 4096);
+    assert_eq!(bench.results::<u32>(2), [0, 1]);
+}
