@@ -17,8 +17,8 @@ pub(super) fn forms() -> Vec<Form> {
 /// The exact result, of which the bits above the width are the carry.
 type Sum = fn(Integer, Sources) -> i128;
 
-/// Returns a form for the result and one for the carry-out.
-fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 2] {
+/// Returns a form for the result, and forms for the carry-out as a sum and as a difference read it.
+fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 3] {
     let o = operand(t.bits);
     let letters = ["$a", "$b", "$c"];
     let scratch = if t.bits == 32 { "%rx" } else { "%lx" };
@@ -39,16 +39,14 @@ fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 
         _ => Form::new(name, o, [kinds[0], kinds[1], kinds[2], kinds[3]], f).code(code),
     };
     let result = format!("{carry} {code}.{} $d, {operands};", t.name());
-    // The borrow of a difference is only used by another difference.
-    let taken = if code.starts_with("sub") {
-        "subc"
+    // Hardware computes a difference as a sum with the complement, which carries unless the difference borrows.
+    let is_difference = code.starts_with("sub");
+    let [same, opposite] = if is_difference {
+        ["subc", "addc"]
     } else {
-        "addc"
+        ["addc", "subc"]
     };
-    let passed = format!(
-        "{carry} {code}.cc.{0} {scratch}, {operands}; {taken}.{0} $d, 0, 0;",
-        t.name()
-    );
+    let written = format!("{carry} {code}.cc.{} {scratch}, {operands};", t.name());
     [
         form(
             name.to_owned(),
@@ -57,16 +55,33 @@ fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 
         ),
         form(
             format!("{name} with .cc"),
-            passed,
+            format!("{written} {same}.{} $d, 0, 0;", t.name()),
             Box::new(move |sources| {
-                let carries = sum(t, sources) >> t.bits & 1 != 0;
-                match (carries, taken) {
-                    (true, "subc") => t.mask(),
-                    (carries, _) => u64::from(carries),
-                }
+                read_carry(t, same, carries(t, sum(t, sources), is_difference))
+            }),
+        ),
+        form(
+            format!("{name} with .cc, read by {opposite}"),
+            format!("{written} {opposite}.{} $d, 0, 0;", t.name()),
+            Box::new(move |sources| {
+                read_carry(t, opposite, carries(t, sum(t, sources), is_difference))
             }),
         ),
     ]
+}
+
+/// Returns the carry of an exact result.
+fn carries(t: Integer, exact: i128, is_difference: bool) -> bool {
+    (exact >> t.bits & 1 != 0) != is_difference
+}
+
+/// Returns the result of an instruction that reads the carry and adds or subtracts 0.
+fn read_carry(t: Integer, reader: &str, carry: bool) -> u64 {
+    match (reader, carry) {
+        ("addc", carry) => u64::from(carry),
+        (_, true) => 0,
+        _ => t.mask(),
+    }
 }
 
 fn unsigned(t: Integer, bits: u64) -> i128 {

@@ -64,10 +64,8 @@ macro_rules! carrying {
                 (sum as Self, first | second)
             }
             #[inline(always)]
-            fn difference(self, other: Self, borrow: bool) -> (Self, bool) {
-                let (difference, first) = (self as $unsigned).overflowing_sub(other as $unsigned);
-                let (difference, second) = difference.overflowing_sub(<$unsigned>::from(borrow));
-                (difference as Self, first | second)
+            fn complement(self) -> Self {
+                !self
             }
         }
     )*};
