@@ -63,7 +63,7 @@ unsafe impl ApiProvider for Simulator {
 pub enum Error {
     /// Too many simulators are live.
     #[error(
-        "simulator: no free slot (15 simulators are live, and none was dropped within 60 seconds)"
+        "simulator: no free slot (15 simulators of this thread are live, and none was dropped within 60 seconds)"
     )]
     NoFreeSlot,
     /// The system provided no addresses for device memory.
@@ -89,11 +89,11 @@ impl fmt::Debug for Error {
 impl Simulator {
     /// Creates a driver with these settings. The caller calls `cuInit`, as with any driver.
     ///
-    /// If 15 simulators are live, this waits up to 60 seconds for one of them to be dropped.
+    /// If 15 simulators are live, this waits until one of them is dropped.
     ///
     /// # Errors
     ///
-    /// [`Error`](enum@Error) if no simulator was dropped in time, or if the system does not provide the address space for device memory.
+    /// [`Error`](enum@Error) if this thread created all live simulators and none was dropped within 60 seconds, or if the system does not provide the address space for device memory.
     pub fn new(config: Config) -> Result<Self, Error> {
         let slot = slot::take().ok_or(Error::NoFreeSlot)?;
         match Driver::new(config, slot) {

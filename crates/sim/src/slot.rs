@@ -1,7 +1,8 @@
 //! The slots of the simulators, which are the only global state.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, RwLock};
 
@@ -13,18 +14,21 @@ pub(crate) const COUNT: usize = 16;
 /// The slot of the exported library.
 pub(crate) const EXPORTED: usize = 0;
 
-/// The time for which a new simulator waits for a slot.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// The time after which a thread that created all live simulators gives up to wait for a slot, since it may be the one to drop them.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 static DRIVERS: [RwLock<Option<Arc<Driver>>>; COUNT] = [const { RwLock::new(None) }; COUNT];
-static FREE: Mutex<Slots> = Mutex::new(Slots {
-    taken: [false; COUNT],
-    last: EXPORTED,
-});
-static FREED: Condvar = Condvar::new();
+static LINE: Line = Line::new();
+
+/// The threads that wait for a slot.
+struct Line {
+    slots: Mutex<Slots>,
+    freed: Condvar,
+}
 
 struct Slots {
-    taken: [bool; COUNT],
+    /// The thread that took each slot.
+    takers: [Option<ThreadId>; COUNT],
     /// Slots are reused as late as possible, so that stale functions of an ended simulator reach no other driver.
     last: usize,
 }
@@ -39,18 +43,9 @@ pub(crate) fn drivers() -> impl Iterator<Item = Arc<Driver>> {
     (0..COUNT).filter_map(driver)
 }
 
-/// Takes a free slot, and waits for one if there is none.
+/// Takes a free slot, and waits for one if there is none. Returns `None` if this thread created all simulators and none was dropped.
 pub(crate) fn take() -> Option<usize> {
-    let deadline = Instant::now() + PATIENCE;
-    let mut slots = FREE.lock();
-    loop {
-        if let Some(slot) = slots.take_next() {
-            return Some(slot);
-        }
-        if FREED.wait_until(&mut slots, deadline).timed_out() {
-            return slots.take_next();
-        }
-    }
+    LINE.take(PATIENCE)
 }
 
 /// Puts a driver into its slot.
@@ -65,17 +60,56 @@ pub(crate) fn empty(slot: usize) -> Option<Arc<Driver>> {
 
 /// Releases the slot for another simulator.
 pub(crate) fn release(slot: usize) {
-    FREE.lock().taken[slot] = false;
-    FREED.notify_one();
+    LINE.release(slot);
+}
+
+impl Line {
+    const fn new() -> Self {
+        Self {
+            slots: Mutex::new(Slots {
+                takers: [None; COUNT],
+                last: EXPORTED,
+            }),
+            freed: Condvar::new(),
+        }
+    }
+
+    fn take(&self, patience: Duration) -> Option<usize> {
+        let taker = thread::current().id();
+        let mut slots = self.slots.lock();
+        loop {
+            if let Some(slot) = slots.take_next(taker) {
+                return Some(slot);
+            }
+            let is_timed_out = self.freed.wait_for(&mut slots, patience).timed_out();
+            if is_timed_out && slots.are_taken_by(taker) {
+                return None;
+            }
+        }
+    }
+
+    fn release(&self, slot: usize) {
+        self.slots.lock().takers[slot] = None;
+        self.freed.notify_one();
+    }
 }
 
 impl Slots {
-    fn take_next(&mut self) -> Option<usize> {
+    fn take_next(&mut self, taker: ThreadId) -> Option<usize> {
         let in_turn = (1..COUNT).map(|step| 1 + (self.last + step - 1) % (COUNT - 1));
-        let slot = in_turn.into_iter().find(|slot| !self.taken[*slot])?;
-        self.taken[slot] = true;
+        let slot = in_turn
+            .into_iter()
+            .find(|slot| self.takers[*slot].is_none())?;
+        self.takers[slot] = Some(taker);
         self.last = slot;
         Some(slot)
+    }
+
+    /// Returns `true` if one thread took all slots.
+    fn are_taken_by(&self, taker: ThreadId) -> bool {
+        self.takers[EXPORTED + 1..]
+            .iter()
+            .all(|other| *other == Some(taker))
     }
 }
 
@@ -85,17 +119,33 @@ mod tests {
 
     #[test]
     fn slots_are_allocated_in_turn() {
-        let mut slots = Slots {
-            taken: [false; COUNT],
-            last: EXPORTED,
-        };
-        let first: Vec<_> = (1..COUNT).filter_map(|_| slots.take_next()).collect();
+        let taker = thread::current().id();
+        let mut slots = Line::new().slots.into_inner();
+        let first: Vec<_> = (1..COUNT).filter_map(|_| slots.take_next(taker)).collect();
         assert_eq!(first, (1..COUNT).collect::<Vec<_>>());
-        assert_eq!(slots.take_next(), None);
-        slots.taken[3] = false;
-        slots.taken[9] = false;
+        assert_eq!(slots.take_next(taker), None);
+        slots.takers[3] = None;
+        slots.takers[9] = None;
         slots.last = 5;
-        assert_eq!(slots.take_next(), Some(9));
-        assert_eq!(slots.take_next(), Some(3));
+        assert_eq!(slots.take_next(taker), Some(9));
+        assert_eq!(slots.take_next(taker), Some(3));
+    }
+
+    /// A thread waits as long as others use simulators, and fails only if it has all of them itself.
+    #[test]
+    fn thread_waits_in_line_for_a_slot() {
+        let line = Line::new();
+        let patience = Duration::from_millis(1);
+        for _ in 1..COUNT {
+            assert!(line.take(patience).is_some());
+        }
+        assert_eq!(line.take(patience), None);
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| line.take(patience));
+            thread::sleep(Duration::from_millis(50));
+            assert!(!waiter.is_finished());
+            line.release(7);
+            assert_eq!(waiter.join().ok().flatten(), Some(7));
+        });
     }
 }
