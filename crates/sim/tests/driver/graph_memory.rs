@@ -3,8 +3,8 @@
 use std::ptr;
 
 use curium_sys::{
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphExec, CUgraphNode,
-    CUmemAllocationType, CUmemLocationType, CUresult, CUstreamCaptureMode,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphExec, CUgraphMem_attribute,
+    CUgraphNode, CUmemAllocationType, CUmemLocationType, CUresult, CUstreamCaptureMode,
 };
 
 use crate::support::{Fixture, SUCCESS, cu, get, handle, ok};
@@ -153,4 +153,42 @@ fn another_graph_frees_orphaned_memory() {
         );
         assert_eq!(cu!(fixture.api, cuMemFree_v2(memory)), INVALID);
     }
+}
+
+/// Returns the bytes that a device's graphs use, their maximum, the reserved bytes, and their maximum.
+fn memory_of_graphs(fixture: &Fixture) -> [u64; 4] {
+    [
+        CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
+        CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
+        CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+        CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH,
+    ]
+    .map(|attribute| {
+        let mut bytes = 0_u64;
+        ok!(
+            fixture.api,
+            cuDeviceGetGraphMemAttribute(0, attribute, (&raw mut bytes).cast())
+        );
+        bytes
+    })
+}
+
+/// Memory that a graph frees is kept until it is trimmed, in steps of 32 MiB.
+#[test]
+fn graph_memory_is_kept_until_it_is_trimmed() {
+    const STEP: u64 = 32 << 20;
+    let fixture = Fixture::new();
+    let (graph, memory) = allocating(&fixture);
+    let executable = instantiate(&fixture, graph);
+    assert_eq!(memory_of_graphs(&fixture), [0; 4], "nothing was launched");
+    launch(&fixture, executable);
+    assert_eq!(memory_of_graphs(&fixture), [STEP; 4]);
+    ok!(fixture.api, cuDeviceGraphMemTrim(0));
+    assert_eq!(memory_of_graphs(&fixture), [STEP; 4], "it is in use");
+    ok!(fixture.api, cuMemFree_v2(memory));
+    assert_eq!(memory_of_graphs(&fixture), [STEP; 4]);
+    ok!(fixture.api, cuDeviceGraphMemTrim(0));
+    assert_eq!(memory_of_graphs(&fixture), [0, STEP, 0, STEP]);
+    launch(&fixture, executable);
+    assert_eq!(memory_of_graphs(&fixture), [STEP; 4]);
 }

@@ -18,6 +18,9 @@ use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::memory::{Location, Owner, Pool, Purpose};
 
+/// The step in which graphs reserve memory on a device.
+const STEP: u64 = 32 << 20;
+
 /// Memory of an allocation node. It exists as long as the graph and its executables do and, if a launch has allocated it, until it is
 /// freed; its contents are not kept between launches.
 #[derive(Clone)]
@@ -30,6 +33,8 @@ pub(crate) struct Allocation {
 #[derive(Default)]
 pub(crate) struct GraphMemory {
     allocations: HashMap<CUdeviceptr, NodeMemory>,
+    /// The bytes of each device that graphs keep until they are trimmed.
+    reserved: HashMap<usize, u64>,
     /// The high-water marks of used and reserved memory of each device since the last reset.
     high: HashMap<usize, [u64; 2]>,
 }
@@ -41,6 +46,8 @@ struct NodeMemory {
     size: u64,
     /// `true` if a launch has allocated it and nothing has freed it since.
     is_live: bool,
+    /// `true` if a launch has allocated it and it was not trimmed since.
+    is_mapped: bool,
     /// `true` if no graph or executable has the node any more. The memory is then released when it is freed.
     is_orphan: bool,
 }
@@ -126,9 +133,10 @@ impl Driver {
             device: owner.device,
             size: params.bytesize as u64,
             is_live: false,
+            is_mapped: false,
             is_orphan: false,
         };
-        self.graph_memory().add(params.dptr, memory);
+        self.graph_memory().allocations.insert(params.dptr, memory);
         let driver = self
             .shared()
             .map(|driver| Arc::downgrade(&driver))
@@ -188,17 +196,13 @@ impl GraphMemory {
             .is_some_and(|memory| memory.is_live)
     }
 
-    fn add(&mut self, address: CUdeviceptr, memory: NodeMemory) {
-        self.allocations.insert(address, memory);
-        self.record_high_water_mark(memory.device);
-    }
-
     fn set_live(&mut self, addresses: impl Iterator<Item = CUdeviceptr>) {
         for address in addresses {
             let Some(memory) = self.allocations.get_mut(&address) else {
                 continue;
             };
             memory.is_live = true;
+            memory.is_mapped = true;
             let device = memory.device;
             self.record_high_water_mark(device);
         }
@@ -231,25 +235,35 @@ impl GraphMemory {
         is_live
     }
 
-    /// Returns the bytes of a device in use and reserved.
+    /// Returns the bytes of a device in use and reserved. As on hardware, memory that a launch freed remains in use until it is trimmed.
     fn bytes(&self, device: usize) -> [u64; 2] {
-        let mut used = 0;
-        let mut reserved = 0;
-        for memory in self.allocations.values() {
-            if memory.device == device {
-                reserved += memory.size;
-                if memory.is_live {
-                    used += memory.size;
-                }
-            }
-        }
-        [used, reserved]
+        let mapped: u64 = self
+            .allocations
+            .values()
+            .filter(|memory| memory.device == device && memory.is_mapped)
+            .map(|memory| memory.size)
+            .sum();
+        let used = mapped.next_multiple_of(STEP);
+        let reserved = self.reserved.get(&device).copied().unwrap_or_default();
+        [used, reserved.max(used)]
     }
 
     fn record_high_water_mark(&mut self, device: usize) {
         let bytes = self.bytes(device);
+        self.reserved.insert(device, bytes[1]);
         let high = self.high.entry(device).or_default();
         *high = [high[0].max(bytes[0]), high[1].max(bytes[1])];
+    }
+
+    /// Releases the memory of a device that no launch uses.
+    fn trim(&mut self, device: usize) {
+        for memory in self.allocations.values_mut() {
+            if memory.device == device {
+                memory.is_mapped = memory.is_live;
+            }
+        }
+        self.reserved.remove(&device);
+        self.record_high_water_mark(device);
     }
 }
 
@@ -330,7 +344,9 @@ impl Driver {
     }
 
     pub(crate) fn cuDeviceGraphMemTrim(&self, device: CUdevice) -> Result {
-        self.device(device).map(|_| ())
+        let device = self.device(device)?;
+        self.graph_memory().trim(device);
+        Ok(())
     }
 
     pub(crate) fn cuDeviceGetGraphMemAttribute(
