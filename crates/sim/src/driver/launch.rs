@@ -289,6 +289,15 @@ impl Driver {
         if !is_valid {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        // As on hardware, the memory holds the local memory of as many threads as can be resident.
+        let resident = self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+            as u64
+            * u64::from(
+                self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+            );
+        if resident * u64::from(kernel.local_size) > self.config().device_model.memory() {
+            return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        }
         self.check_cluster(resolved, shape)?;
         if shape.is_cooperative {
             self.check_cooperative(resolved, shape)

@@ -129,3 +129,26 @@ fn freed_memory_is_an_illegal_address_to_a_kernel() {
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
     );
 }
+
+/// Returns a module whose kernel has a local variable.
+fn local_kernel(bytes: u32) -> std::ffi::CString {
+    std::ffi::CString::new(format!(
+        ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry local() {{ .local .b8 box[{bytes}]; \
+         st.local.u8 [box], 1; ret; }}\n"
+    ))
+    .expect("the text has no zero")
+}
+
+/// The local memory of all resident threads would exceed the memory of the device.
+#[test]
+fn launch_needs_memory_for_local_variables() {
+    let fixture = Fixture::new();
+    let small = function(&fixture, &local_kernel(100_000), c"local");
+    assert_eq!(launch(&fixture, small, &mut []), support::SUCCESS);
+    let large = function(&fixture, &local_kernel(400_000), c"local");
+    assert_eq!(
+        launch(&fixture, large, &mut []),
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY
+    );
+    ok!(fixture.api, cuCtxSynchronize());
+}
