@@ -8,6 +8,8 @@ use std::process::Command;
 use curium_driver::sys::load::{LoadError, Rejection};
 use curium_nvrtc::{Error, NvJitLink, Nvrtc};
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 fn load_error(path: &Path) -> Box<LoadError> {
     // SAFETY: none of the files named in these tests exports a function of NVRTC.
     match unsafe { Nvrtc::load_from(path) } {
@@ -17,8 +19,8 @@ fn load_error(path: &Path) -> Box<LoadError> {
 }
 
 #[test]
-fn missing_file_is_named_with_a_hint() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
+fn missing_file_is_named() -> TestResult {
+    let folder = tempfile::tempdir()?;
     let path = folder.path().join("libnvrtc.so.12");
     let error = load_error(&path);
     assert_eq!(error.attempts.len(), 1);
@@ -37,17 +39,19 @@ fn missing_file_is_named_with_a_hint() {
         1,
         "{text}"
     );
+    Ok(())
 }
 
 #[test]
-fn file_that_is_no_library_is_rejected() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
+fn other_file_is_rejected() -> TestResult {
+    let folder = tempfile::tempdir()?;
     let path = folder.path().join("libnvrtc.so.12");
-    fs::write(&path, "not a library").expect("the folder is writable");
+    fs::write(&path, "not a library")?;
     assert!(matches!(
         load_error(&path).attempts[0].rejection,
         Rejection::Unloadable { .. }
     ));
+    Ok(())
 }
 
 #[test]
@@ -64,14 +68,14 @@ fn other_library_is_rejected() {
 }
 
 #[test]
-fn chosen_folder_is_the_only_one_that_is_searched() {
+fn only_chosen_folder_is_searched() -> TestResult {
     // The environment must not be changed while other threads run, so this test runs itself in a child process.
     const ROLE: &str = "CURIUM_TEST_NVRTC_ROLE";
     if std::env::var_os(ROLE).is_some() {
         let Err(Error::Load(error)) = Nvrtc::load() else {
             panic!("an empty folder holds no NVRTC")
         };
-        let folder = std::env::var_os("CURIUM_NVRTC_PATH").expect("the parent sets it");
+        let folder = std::env::var_os("CURIUM_NVRTC_PATH").ok_or("the parent sets it")?;
         assert!(
             error
                 .attempts
@@ -80,33 +84,30 @@ fn chosen_folder_is_the_only_one_that_is_searched() {
             "{error}"
         );
         assert_eq!(error.attempts.len(), 3, "{error}");
-        return;
+        return Ok(());
     }
-    let folder = tempfile::tempdir().expect("a folder can be created");
-    let mut child =
-        Command::new(std::env::current_exe().expect("the path of this program is known"));
+    let folder = tempfile::tempdir()?;
+    let mut child = Command::new(std::env::current_exe()?);
     child
-        .args(["--exact", "chosen_folder_is_the_only_one_that_is_searched"])
+        .args(["--exact", "only_chosen_folder_is_searched"])
         .env(ROLE, "child");
-    let output = child
-        .env("CURIUM_NVRTC_PATH", folder.path())
-        .output()
-        .expect("the test can be run again");
+    let output = child.env("CURIUM_NVRTC_PATH", folder.path()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success() && text.contains("1 passed"),
         "{text}"
     );
+    Ok(())
 }
 
 #[test]
-fn active_python_environment_is_searched() {
+fn python_environment_is_searched() -> TestResult {
     const ROLE: &str = "CURIUM_TEST_NVRTC_PYTHON";
     if std::env::var_os(ROLE).is_some() {
         let Err(Error::Load(error)) = Nvrtc::load() else {
             panic!("the file is no library")
         };
-        let environment = std::env::var_os("VIRTUAL_ENV").expect("the parent sets it");
+        let environment = std::env::var_os("VIRTUAL_ENV").ok_or("the parent sets it")?;
         assert!(
             error
                 .attempts
@@ -115,32 +116,32 @@ fn active_python_environment_is_searched() {
             "{error}"
         );
         assert!(error.to_string().contains("not found in"), "{error}");
-        return;
+        return Ok(());
     }
-    let environment = tempfile::tempdir().expect("a folder can be created");
+    let environment = tempfile::tempdir()?;
     let packages = environment
         .path()
         .join("lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib");
-    fs::create_dir_all(&packages).expect("the folder is writable");
-    fs::write(packages.join("libnvrtc.so.12"), "not a library").expect("the folder is writable");
-    let mut child =
-        Command::new(std::env::current_exe().expect("the path of this program is known"));
+    fs::create_dir_all(&packages)?;
+    fs::write(packages.join("libnvrtc.so.12"), "not a library")?;
+    let mut child = Command::new(std::env::current_exe()?);
     child
-        .args(["--exact", "active_python_environment_is_searched"])
+        .args(["--exact", "python_environment_is_searched"])
         .env(ROLE, "child");
     child
         .env_remove("CURIUM_NVRTC_PATH")
         .env("VIRTUAL_ENV", environment.path());
-    let output = child.output().expect("the test can be run again");
+    let output = child.output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success() && text.contains("1 passed"),
         "{text}"
     );
+    Ok(())
 }
 
 #[test]
-fn missing_linker_is_named_with_its_own_variable() {
+fn missing_linker_is_named() {
     let path = Path::new("/nowhere/libnvJitLink.so.12");
     // SAFETY: the file does not exist.
     let error = unsafe { NvJitLink::load_from(path) }

@@ -8,39 +8,29 @@ use crate::library::{TestResult, nvrtc, with_nvrtc};
 use curium_nvrtc::{Architecture, CompileOptions, build};
 
 #[test]
-fn build_script_writes_its_output() {
+fn build_script_output() -> TestResult {
     const ROLE: &str = "CURIUM_TEST_BUILD_SCRIPT";
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/saxpy.cu");
     if std::env::var_os(ROLE).is_some() {
         let ptx = build::compile(&source, &CompileOptions::new());
-        assert!(
-            std::fs::read_to_string(ptx)
-                .expect("it is written")
-                .contains(".entry saxpy")
-        );
+        assert!(std::fs::read_to_string(ptx)?.contains(".entry saxpy"));
         let options = CompileOptions::new().with_architecture(Architecture::new(8, 0).real());
         let cubin = build::compile(&source, &options);
-        assert!(
-            std::fs::read(cubin)
-                .expect("it is written")
-                .starts_with(b"\x7fELF")
-        );
-        return;
+        assert!(std::fs::read(cubin)?.starts_with(b"\x7fELF"));
+        return Ok(());
     }
-    with_nvrtc("build_script_writes_its_output", |_| {
-        let folder = tempfile::tempdir().expect("a folder can be created");
-        let mut child =
-            Command::new(std::env::current_exe().expect("the path of this program is known"));
+    with_nvrtc("build_script_output", |_| {
+        let folder = tempfile::tempdir()?;
+        let mut child = Command::new(std::env::current_exe()?);
         child.args([
             "--exact",
-            "build_script::build_script_writes_its_output",
+            "build_script::build_script_output",
             "--nocapture",
         ]);
         let output = child
             .env(ROLE, "child")
             .env("OUT_DIR", folder.path())
-            .output()
-            .expect("it can be run again");
+            .output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(
             output.status.success() && text.contains("cargo::rerun-if-changed="),
@@ -48,14 +38,15 @@ fn build_script_writes_its_output() {
         );
         let names = ["saxpy.ptx", "saxpy.cubin"].map(|name| folder.path().join(name).exists());
         assert_eq!(names, [true, true]);
-    });
+        Ok(())
+    })
 }
 
 /// A header with a syntax error must not leave the PTX of the previous build.
 #[test]
-fn build_script_names_the_headers_to_cargo() -> TestResult {
+fn build_script_names_headers() -> TestResult {
     const ROLE: &str = "CURIUM_TEST_BUILD_SCRIPT_HEADERS";
-    const NAME: &str = "build_script_names_the_headers_to_cargo";
+    const NAME: &str = "build_script_names_headers";
     if let Some(package) = std::env::var_os(ROLE) {
         let package = Path::new(&package);
         let options = CompileOptions::new().with_include_path(package.join("include"));

@@ -56,7 +56,7 @@ extern "C" __global__ void twice(__half* x) { x[threadIdx.x] = __hadd(x[threadId
 }
 
 #[test]
-fn cub_block_reduction_runs_with_all_checks() -> TestResult {
+fn cub_reduction_runs() -> TestResult {
     const SOURCE: &str = r#"
 #include <cub/block/block_reduce.cuh>
 extern "C" __global__ void sums(const float* x, float* sums, unsigned n)
@@ -70,7 +70,7 @@ extern "C" __global__ void sums(const float* x, float* sums, unsigned n)
     }
 }
 "#;
-    let Some((nvrtc, options)) = with_headers("cub_block_reduction_runs_with_all_checks")? else {
+    let Some((nvrtc, options)) = with_headers("cub_reduction_runs")? else {
         return Ok(());
     };
     // CUB of CUDA 11.8 is for nvcc only.
@@ -150,8 +150,8 @@ fn missing_headers_have_hints() {
 
 /// The remedy in the hint for `INFINITY` works without headers.
 #[test]
-fn infinity_can_be_defined_without_headers() -> TestResult {
-    let Some(nvrtc) = nvrtc("infinity_can_be_defined_without_headers") else {
+fn infinity_without_headers() -> TestResult {
+    let Some(nvrtc) = nvrtc("infinity_without_headers") else {
         return Ok(());
     };
     let source = "extern \"C\" __global__ void k(float* x) { x[0] = INFINITY; x[1] = NAN; }";
@@ -169,8 +169,8 @@ curium_nvrtc::kernels! {
 }
 
 #[test]
-fn declared_headers_belong_to_the_program() -> TestResult {
-    let Some(nvrtc) = nvrtc("declared_headers_belong_to_the_program") else {
+fn declared_headers() -> TestResult {
+    let Some(nvrtc) = nvrtc("declared_headers") else {
         return Ok(());
     };
     on_device(|device| {

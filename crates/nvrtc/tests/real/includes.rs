@@ -113,8 +113,8 @@ fn check(nvrtc: &Nvrtc, program: &Program, options: &CompileOptions, path: &Path
 }
 
 #[test]
-fn changed_header_is_compiled_again() -> TestResult {
-    let Some(nvrtc) = nvrtc("changed_header_is_compiled_again") else {
+fn changed_header_is_recompiled() -> TestResult {
+    let Some(nvrtc) = nvrtc("changed_header_is_recompiled") else {
         return Ok(());
     };
     for case in CASES {
@@ -137,8 +137,8 @@ fn changed_header_is_compiled_again() -> TestResult {
 
 /// A header in an earlier folder replaces the one that was included before.
 #[test]
-fn header_that_appears_first_is_compiled() -> TestResult {
-    let Some(nvrtc) = nvrtc("header_that_appears_first_is_compiled") else {
+fn first_header_wins() -> TestResult {
+    let Some(nvrtc) = nvrtc("first_header_wins") else {
         return Ok(());
     };
     let folder = tempfile::tempdir()?;
@@ -155,8 +155,8 @@ fn header_that_appears_first_is_compiled() -> TestResult {
 /// NVRTC looks for such a header in the current directory, and for the headers of a header of the program in the folder
 /// of its name.
 #[test]
-fn headers_relative_to_the_current_directory() -> TestResult {
-    let Some(nvrtc) = nvrtc("headers_relative_to_the_current_directory") else {
+fn relative_headers() -> TestResult {
+    let Some(nvrtc) = nvrtc("relative_headers") else {
         return Ok(());
     };
     let folder = tempfile::tempdir()?;

@@ -6,7 +6,7 @@ use curium_nvrtc::{
     CompileError, CompileOptions, CompiledProgram, Error, NvJitLink, Nvrtc, Program,
 };
 
-pub(crate) type TestResult = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// Returns the NVRTC of this machine, if it is installed.
 pub(crate) fn nvrtc(name: &str) -> Option<Nvrtc> {
@@ -14,9 +14,10 @@ pub(crate) fn nvrtc(name: &str) -> Option<Nvrtc> {
 }
 
 /// Runs `test` if NVRTC is installed.
-pub(crate) fn with_nvrtc(name: &str, test: impl FnOnce(&Nvrtc)) {
-    if let Some(nvrtc) = nvrtc(name) {
-        test(&nvrtc);
+pub(crate) fn with_nvrtc(name: &str, test: impl FnOnce(&Nvrtc) -> TestResult) -> TestResult {
+    match nvrtc(name) {
+        Some(nvrtc) => test(&nvrtc),
+        None => Ok(()),
     }
 }
 

@@ -16,8 +16,8 @@ const OBSERVED: CudaVersion = CudaVersion::new(12, 3);
 
 /// A driver loads the cubin. The simulated one rejects it, because it runs no machine code, and the PTX like a real driver.
 #[test]
-fn newer_compiler_makes_a_cubin_for_an_older_driver() -> TestResult {
-    let Some(nvrtc) = nvrtc("newer_compiler_makes_a_cubin_for_an_older_driver") else {
+fn older_driver_gets_a_cubin() -> TestResult {
+    let Some(nvrtc) = nvrtc("older_driver_gets_a_cubin") else {
         return Ok(());
     };
     let driver = Simulator::new(Config::new().with_driver_version(OBSERVED))?.driver::<Driver>()?;
@@ -54,8 +54,8 @@ fn newer_compiler_makes_a_cubin_for_an_older_driver() -> TestResult {
 
 /// The output for a real architecture contains PTX, which the simulator runs.
 #[test]
-fn program_for_a_real_architecture_is_simulated() -> TestResult {
-    let Some(nvrtc) = nvrtc("program_for_a_real_architecture_is_simulated") else {
+fn real_architecture_is_simulated() -> TestResult {
+    let Some(nvrtc) = nvrtc("real_architecture_is_simulated") else {
         return Ok(());
     };
     let config = Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN);
@@ -69,8 +69,8 @@ fn program_for_a_real_architecture_is_simulated() -> TestResult {
 
 /// PTX on request is an error that names the remedy.
 #[test]
-fn rejected_ptx_names_the_architecture_to_use() -> TestResult {
-    let Some(nvrtc) = nvrtc("rejected_ptx_names_the_architecture_to_use") else {
+fn rejected_ptx_has_a_hint() -> TestResult {
+    let Some(nvrtc) = nvrtc("rejected_ptx_has_a_hint") else {
         return Ok(());
     };
     if nvrtc.version() <= OLD {

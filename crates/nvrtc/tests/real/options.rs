@@ -1,5 +1,6 @@
 //! Every typed option, passed to the real NVRTC.
 
+use crate::library::TestResult;
 use std::num::NonZero;
 
 use crate::library::{compiled, program, with_nvrtc};
@@ -128,8 +129,8 @@ const OPTIONS: &[((u32, u32), With)] = &[
 ];
 
 #[test]
-fn options_are_accepted_since_their_version() {
-    with_nvrtc("options_are_accepted_since_their_version", |nvrtc| {
+fn options_since_their_version() -> TestResult {
+    with_nvrtc("options_since_their_version", |nvrtc| {
         let program = program("extern \"C\" __global__ void k(float* x) { *x = 2 * *x; }")
             .with_header("before.h", "");
         for ((major, minor), with) in OPTIONS {
@@ -138,11 +139,12 @@ fn options_are_accepted_since_their_version() {
                 compiled(nvrtc, &program, &options);
             }
         }
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn newer_option_is_an_error() {
+fn newer_option_is_an_error() -> TestResult {
     with_nvrtc("newer_option_is_an_error", |nvrtc| {
         let program = program("extern \"C\" __global__ void k() {}");
         if nvrtc.version() < CudaVersion::new(13, 4) {
@@ -151,5 +153,6 @@ fn newer_option_is_an_error() {
                 .expect_err("it is not known");
             assert!(error.to_string().contains("--utf-8"), "{error}");
         }
-    });
+        Ok(())
+    })
 }

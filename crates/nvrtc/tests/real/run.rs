@@ -1,6 +1,6 @@
 //! Complete runs, from a kernel in a string to its result, on the simulator or a GPU.
 
-use crate::library::{compiled, nvjitlink, with_nvrtc};
+use crate::library::{TestResult, compiled, nvjitlink, with_nvrtc};
 use curium_driver::{CudaVersion, Device, Driver, Kernel, LaunchConfig};
 use curium_memory::DeviceBuffer;
 use curium_nvrtc::{Compile as _, CompileOptions, Error, LinkOptions, Nvrtc, Program};
@@ -8,14 +8,13 @@ use curium_sim::{Config, Simulator};
 
 /// Runs `test` on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, otherwise on a simulated device with the newest
 /// driver, which accepts the PTX of every NVRTC.
-fn on_driver(test: impl FnOnce(&Driver)) {
+fn on_driver(test: impl FnOnce(&Driver) -> TestResult) -> TestResult {
     if uses_cuda() {
-        return test(&Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver"));
+        return test(&Driver::load()?);
     }
-    let simulator = Simulator::new(Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN))
-        .expect("the settings are right");
-    let driver = simulator.driver::<Driver>().expect("the table is complete");
-    test(&driver);
+    let config = Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN);
+    let simulator = Simulator::new(config)?;
+    test(&simulator.driver::<Driver>()?)
 }
 
 fn uses_cuda() -> bool {
@@ -23,73 +22,53 @@ fn uses_cuda() -> bool {
 }
 
 /// Returns options for the architecture that the driver of `device` loads.
-fn options(nvrtc: &Nvrtc, device: &Device) -> CompileOptions {
-    let architecture = nvrtc
-        .architecture_for(device)
-        .expect("NVRTC compiles for the device");
-    CompileOptions::new().with_architecture(architecture)
+fn options(nvrtc: &Nvrtc, device: &Device) -> TestResult<CompileOptions> {
+    let architecture = nvrtc.architecture_for(device)?;
+    Ok(CompileOptions::new().with_architecture(architecture))
 }
 
 #[test]
-fn template_from_a_string_runs_with_its_arguments() {
-    with_nvrtc("template_from_a_string_runs_with_its_arguments", |nvrtc| {
+fn template_runs() -> TestResult {
+    with_nvrtc("template_runs", |nvrtc| {
         on_driver(|driver| {
-            let device = driver.device(0).expect("there is one");
-            let stream = device
-                .primary_context()
-                .expect("it can be retained")
-                .stream()
-                .expect("it can be created");
+            let device = driver.device(0)?;
+            let stream = device.primary_context()?.stream()?;
             let source = "template<class T> __global__ void saxpy(T a, const T* x, T* y, unsigned n) {\n\
                 unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = a * x[i] + y[i];\n}\n";
             let program = Program::new("saxpy.cu", source).with_name_expression("saxpy<float>");
-            let compiled = compiled(nvrtc, &program, &options(nvrtc, &device));
-            let library = compiled
-                .library(&device, &curium_driver::JitOptions::new())
-                .expect("the PTX loads");
-            let saxpy: Kernel<(f32, &[f32], &mut [f32], u32)> = compiled
-                .kernel(&library, "saxpy<float>")
-                .expect("its parameters are these");
-            let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0]).expect("there is memory");
-            let mut y =
-                DeviceBuffer::from_slice(&stream, &[10.0, 20.0, 30.0]).expect("there is memory");
+            let compiled = compiled(nvrtc, &program, &options(nvrtc, &device)?);
+            let library = compiled.library(&device, &curium_driver::JitOptions::new())?;
+            let saxpy: Kernel<(f32, &[f32], &mut [f32], u32)> =
+                compiled.kernel(&library, "saxpy<float>")?;
+            let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
+            let mut y = DeviceBuffer::from_slice(&stream, &[10.0, 20.0, 30.0])?;
             // SAFETY: the kernel reads x, writes y, and guards its index with the length of both.
-            unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), (2.0, &x, &mut y, 3)) }
-                .expect("it runs");
-            assert_eq!(y.to_vec().expect("it can be read"), [12.0, 24.0, 36.0]);
+            unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), (2.0, &x, &mut y, 3)) }?;
+            assert_eq!(y.to_vec()?, [12.0, 24.0, 36.0]);
             let wrong = compiled.kernel::<(f64, &[f32], &mut [f32], u32)>(&library, "saxpy<float>");
             let error = wrong
                 .expect_err("the first parameter is a float")
                 .to_string();
             assert!(error.contains("has 4 bytes, and `f64` has 8"), "{error}");
-        });
-    });
+            Ok(())
+        })
+    })
 }
 
 #[test]
-fn source_that_a_device_compiles_runs() {
-    with_nvrtc("source_that_a_device_compiles_runs", |_| {
+fn device_compiles_a_source() -> TestResult {
+    with_nvrtc("device_compiles_a_source", |_| {
         on_driver(|driver| {
-            let device = driver.device(0).expect("there is one");
-            let stream = device
-                .primary_context()
-                .expect("it can be retained")
-                .stream()
-                .expect("it can be created");
-            let program = device
-                .compile(
-                    "extern \"C\" __global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }",
-                )
-                .expect("the source is correct");
-            let scale = program
-                .kernel::<(&mut [f32], f32)>("scale")
-                .expect("its parameters are these");
-            let mut x =
-                DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0]).expect("there is memory");
+            let device = driver.device(0)?;
+            let stream = device.primary_context()?.stream()?;
+            let program = device.compile(
+                "extern \"C\" __global__ void scale(float* x, float by) { x[threadIdx.x] *= by; }",
+            )?;
+            let scale = program.kernel::<(&mut [f32], f32)>("scale")?;
+            let mut x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
             // SAFETY: the kernel changes the element of each of its threads, and x has as many.
-            unsafe { scale.launch(&stream, LaunchConfig::new(1, 3), (&mut x, 2.0)) }
-                .expect("it runs");
-            assert_eq!(x.to_vec().expect("it can be read"), [2.0, 4.0, 6.0]);
+            unsafe { scale.launch(&stream, LaunchConfig::new(1, 3), (&mut x, 2.0)) }?;
+            assert_eq!(x.to_vec()?, [2.0, 4.0, 6.0]);
             let Err(Error::Compile(error)) = device.compile("\n__global__ void scale(float* x { }")
             else {
                 panic!("the source has a syntax error")
@@ -103,31 +82,26 @@ fn source_that_a_device_compiles_runs() {
                 Some(2),
                 "{error}"
             );
-        });
-    });
+            Ok(())
+        })
+    })
 }
 
 #[test]
-fn linked_ptx_runs() {
+fn linked_ptx_runs() -> TestResult {
     with_nvrtc("linked_ptx_runs", |nvrtc| {
         let Some(library) = nvjitlink("linked_ptx_runs") else {
-            return;
+            return Ok(());
         };
         if nvrtc.version() > library.version()
             || nvrtc.version().major() != library.version().major()
         {
-            return;
+            return Ok(());
         }
         on_driver(|driver| {
-            let device = driver.device(0).expect("there is one");
-            let stream = device
-                .primary_context()
-                .expect("it can be retained")
-                .stream()
-                .expect("it can be created");
-            let architecture = nvrtc
-                .architecture_for(&device)
-                .expect("NVRTC compiles for the device");
+            let device = driver.device(0)?;
+            let stream = device.primary_context()?.stream()?;
+            let architecture = nvrtc.architecture_for(&device)?;
             let options = CompileOptions::new()
                 .with_architecture(architecture)
                 .with_link_time_optimization();
@@ -140,29 +114,20 @@ fn linked_ptx_runs() {
                     .with_link_time_optimization()
                     .with_ptx()
             };
-            let mut linker = library
-                .linker(&link_options)
-                .expect("the options are known");
+            let mut linker = library.linker(&link_options)?;
             for source in ["__device__ float square(float x) { return x * x; }", kernel] {
                 let part = compiled(nvrtc, &Program::new("part.cu", source), &options);
-                linker.add_program(&part).expect("it is LTO IR");
+                linker.add_program(&part)?;
             }
-            let linked = linker
-                .complete()
-                .expect("everything is defined")
-                .library(&device)
-                .expect("the code loads");
-            let squares = linked
-                .kernel::<(&mut [f32],)>("squares")
-                .expect("its parameter is this");
-            let mut x =
-                DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0]).expect("there is memory");
+            let linked = linker.complete()?.library(&device)?;
+            let squares = linked.kernel::<(&mut [f32],)>("squares")?;
+            let mut x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
             // SAFETY: the kernel writes as many elements as there are threads.
-            unsafe { squares.launch(&stream, LaunchConfig::new(1, 3), (&mut x,)) }
-                .expect("it runs");
-            assert_eq!(x.to_vec().expect("it can be read"), [1.0, 4.0, 9.0]);
-        });
-    });
+            unsafe { squares.launch(&stream, LaunchConfig::new(1, 3), (&mut x,)) }?;
+            assert_eq!(x.to_vec()?, [1.0, 4.0, 9.0]);
+            Ok(())
+        })
+    })
 }
 
 curium_nvrtc::kernels! {
@@ -174,35 +139,30 @@ curium_nvrtc::kernels! {
 }
 
 #[test]
-fn declared_kernels_are_compiled_and_run() {
-    with_nvrtc("declared_kernels_are_compiled_and_run", |nvrtc| {
+fn declared_kernels_run() -> TestResult {
+    with_nvrtc("declared_kernels_run", |nvrtc| {
         on_driver(|driver| {
-            let device = driver.device(0).expect("there is one");
-            let stream = device
-                .primary_context()
-                .expect("it can be retained")
-                .stream()
-                .expect("it can be created");
-            let options = options(nvrtc, &device);
+            let device = driver.device(0)?;
+            let stream = device.primary_context()?.stream()?;
+            let options = options(nvrtc, &device)?;
             let kernels = Scaling::from_program(&Scaling::program(), nvrtc, &device, &options);
-            let kernels = kernels.expect("the source is valid");
-            let mut x =
-                DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("there is memory");
+            let kernels = kernels?;
+            let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0])?;
             let config = LaunchConfig::for_elements(2);
             // SAFETY: the kernels guard their index with the length of the buffer.
-            unsafe { kernels.scale_f32.launch(&stream, config, (&mut x, 3.0, 2)) }
-                .expect("it runs");
+            unsafe { kernels.scale_f32.launch(&stream, config, (&mut x, 3.0, 2)) }?;
             // SAFETY: the kernels guard their index with the length of the buffer.
-            unsafe { kernels.negate.launch(&stream, config, (&mut x, 2)) }.expect("it runs");
-            assert_eq!(x.to_vec().expect("it can be read"), [-3.0, -6.0]);
+            unsafe { kernels.negate.launch(&stream, config, (&mut x, 2)) }?;
+            assert_eq!(x.to_vec()?, [-3.0, -6.0]);
             assert_eq!(kernels.scale_u32.name(), "_Z5scaleIjEvPT_S0_j");
             let program = Program::new("other.cu", "__global__ void negate(float* x) {}")
                 .with_name_expression("negate");
             let error = Scaling::from_program(&program, nvrtc, &device, &options)
                 .expect_err("the others are not there");
             assert!(error.to_string().contains("scale<float>"), "{error}");
-        });
-    });
+            Ok(())
+        })
+    })
 }
 
 curium_nvrtc::kernels! {
@@ -214,40 +174,34 @@ curium_nvrtc::kernels! {
 }
 
 #[test]
-fn declared_kernels_are_safe_in_their_source() {
-    with_nvrtc("declared_kernels_are_safe_in_their_source", |nvrtc| {
+fn declared_kernels_are_safe() -> TestResult {
+    with_nvrtc("declared_kernels_are_safe", |nvrtc| {
         on_driver(|driver| {
-            let device = driver.device(0).expect("there is one");
-            let stream = device
-                .primary_context()
-                .expect("it can be retained")
-                .stream()
-                .expect("it can be created");
+            let device = driver.device(0)?;
+            let stream = device.primary_context()?.stream()?;
             if !uses_cuda() {
-                let kernels = Harmless::compile(nvrtc, &device).expect("the source is valid");
+                let kernels = Harmless::compile(nvrtc, &device)?;
                 kernels
                     .nothing
-                    .launch(&stream, LaunchConfig::new(1, 1), (1.0,))
-                    .expect("it runs");
+                    .launch(&stream, LaunchConfig::new(1, 1), (1.0,))?;
             }
-            let options = options(nvrtc, &device).with_macro("UNUSED");
+            let options = options(nvrtc, &device)?.with_macro("UNUSED");
             // SAFETY: the options do not change the kernel.
             let kernels =
                 unsafe { Harmless::from_program(&Harmless::program(), nvrtc, &device, &options) };
-            let kernels = kernels.expect("the source is valid");
+            let kernels = kernels?;
             kernels
                 .nothing
-                .launch(&stream, LaunchConfig::new(1, 1), (1.0,))
-                .expect("it runs");
-            let mut x = DeviceBuffer::from_slice(&stream, &[0_u32; 2]).expect("there is memory");
+                .launch(&stream, LaunchConfig::new(1, 1), (1.0,))?;
+            let mut x = DeviceBuffer::from_slice(&stream, &[0_u32; 2])?;
             // SAFETY: the buffer has an element 1.
             unsafe {
                 kernels
                     .store
                     .launch(&stream, LaunchConfig::new(1, 1), (&mut x, 1))
-            }
-            .expect("it runs");
-            assert_eq!(x.to_vec().expect("it can be read"), [0, 1]);
-        });
-    });
+            }?;
+            assert_eq!(x.to_vec()?, [0, 1]);
+            Ok(())
+        })
+    })
 }

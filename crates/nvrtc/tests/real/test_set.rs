@@ -1,5 +1,6 @@
 //! Compilation of the test kernels with every NVRTC. Their results are tested with the PTX of the oldest version.
 
+use crate::library::TestResult;
 use std::path::{Path, PathBuf};
 
 use curium_driver::{CudaVersion, Driver};
@@ -21,32 +22,32 @@ const DEVICES: [(u32, DeviceModel); 3] = [
 ];
 
 /// Returns the source files of the test kernels.
-fn sources() -> Vec<PathBuf> {
+fn sources() -> TestResult<Vec<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
-    let files = std::fs::read_dir(folder).expect("the folder is there");
-    let paths = files.map(|file| file.expect("it can be listed").path());
-    paths
-        .filter(|path| path.extension().is_some_and(|extension| extension == "cu"))
-        .collect()
+    let mut paths = Vec::new();
+    for file in std::fs::read_dir(folder)? {
+        paths.push(file?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "cu"));
+    Ok(paths)
 }
 
 /// Compiles a file for a compute capability and loads it, unless it requires a newer one. Returns the number of its
 /// kernels.
-fn kernel_count(nvrtc: &Nvrtc, driver: &Driver, path: &Path, capability: u32) -> usize {
-    let source = std::fs::read_to_string(path).expect("the file can be read");
+fn kernel_count(nvrtc: &Nvrtc, driver: &Driver, path: &Path, capability: u32) -> TestResult<usize> {
+    let source = std::fs::read_to_string(path)?;
     let options = source
         .lines()
         .filter_map(|line| line.strip_prefix(OPTIONS_LINE))
         .flat_map(str::split_whitespace);
     let (needed, options): (Vec<&str>, Vec<_>) =
         options.partition(|option| option.starts_with(ARCHITECTURE_OPTION));
-    let needed = needed.first().map_or(0, |option| {
-        option[ARCHITECTURE_OPTION.len()..]
-            .parse()
-            .expect("it is a number")
-    });
+    let needed = match needed.first() {
+        Some(option) => option[ARCHITECTURE_OPTION.len()..].parse()?,
+        None => 0,
+    };
     if capability < needed {
-        return 0;
+        return Ok(0);
     }
     let architecture = Architecture::new(capability / 10, capability % 10);
     let options = options.into_iter().fold(
@@ -56,36 +57,39 @@ fn kernel_count(nvrtc: &Nvrtc, driver: &Driver, path: &Path, capability: u32) ->
     let name = path
         .file_name()
         .and_then(|name| name.to_str())
-        .expect("it is UTF-8");
+        .ok_or("it is UTF-8")?;
     let compiled = compiled(nvrtc, &Program::new(name, source), &options);
-    let device = driver.device(0).expect("there is one");
+    let device = driver.device(0)?;
     let library = compiled
         .library(&device, &curium_driver::JitOptions::new())
         .unwrap_or_else(|error| panic!("{name} for {capability}: {error}"));
-    library
+    let kernels = library
         .kernels()
-        .unwrap_or_else(|error| panic!("{name} for {capability}: {error}"))
-        .len()
+        .unwrap_or_else(|error| panic!("{name} for {capability}: {error}"));
+    Ok(kernels.len())
 }
 
 #[test]
-fn test_set_compiles_and_loads() {
+fn test_set_compiles_and_loads() -> TestResult {
     with_nvrtc("test_set_compiles_and_loads", |nvrtc| {
-        let counts = DEVICES.map(|(capability, model)| {
+        let mut counts = Vec::new();
+        for (capability, model) in DEVICES {
             let config = Config::new()
                 .with_driver_version(CudaVersion::NEWEST_KNOWN)
                 .with_device_model(model);
-            let simulator = Simulator::new(config).expect("the settings are right");
-            let driver = simulator.driver::<Driver>().expect("the table is complete");
-            sources()
-                .iter()
-                .map(|path| kernel_count(nvrtc, &driver, path, capability))
-                .sum::<usize>()
-        });
+            let simulator = Simulator::new(config)?;
+            let driver = simulator.driver::<Driver>()?;
+            let mut count = 0;
+            for path in sources()? {
+                count += kernel_count(nvrtc, &driver, &path, capability)?;
+            }
+            counts.push(count);
+        }
         // Newer devices support more kernels.
         assert!(
             counts[0] >= 60 && counts.is_sorted_by(|fewer, more| fewer < more),
             "{counts:?}"
         );
-    });
+        Ok(())
+    })
 }
