@@ -5,7 +5,9 @@ mod program;
 use std::fs;
 use std::process::Output;
 
-fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+fn bench(arguments: &[&str]) -> TestResult<(Option<i32>, String, String)> {
     let mut command = program::curium();
     let Output {
         status,
@@ -14,18 +16,17 @@ fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
     } = command
         .args(["bench", "--device", "sim"])
         .args(arguments)
-        .output()
-        .expect("the program was built");
-    (
+        .output()?;
+    Ok((
         status.code(),
         String::from_utf8_lossy(&stdout).into_owned(),
         String::from_utf8_lossy(&stderr).into_owned(),
-    )
+    ))
 }
 
 #[test]
-fn table_warns_of_simulated_times() {
-    let (code, stdout, stderr) = bench(&["launch/", "--rounds", "2"]);
+fn simulated_times_are_marked() -> TestResult {
+    let (code, stdout, stderr) = bench(&["launch/", "--rounds", "2"])?;
     assert_eq!(code, Some(0), "{stderr}");
     for said in [
         "not representative of hardware",
@@ -36,18 +37,19 @@ fn table_warns_of_simulated_times() {
         assert!(stdout.contains(said), "{said}: {stdout}");
     }
     assert!(!stdout.contains("copy/"), "{stdout}");
+    Ok(())
 }
 
 #[test]
-fn pictures_show_measured_values_only() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
+fn pictures_show_measured_values() -> TestResult {
+    let folder = tempfile::tempdir()?;
     let path = folder.path().join("pictures");
-    let to = path.to_str().expect("the path is text");
+    let to = path.to_str().ok_or("the path is text")?;
     assert_eq!(
-        bench(&["allocate/live", "--rounds", "2", "--svg", to]).0,
+        bench(&["allocate/live", "--rounds", "2", "--svg", to])?.0,
         Some(0)
     );
-    let svg = fs::read_to_string(path.join("allocate.svg")).expect("the picture was drawn");
+    let svg = fs::read_to_string(path.join("allocate.svg"))?;
     for said in [
         "cost over live blocks",
         "free and allocate, C",
@@ -57,11 +59,12 @@ fn pictures_show_measured_values_only() {
         assert!(svg.contains(said), "{said}");
     }
     assert!(!path.join("launch.svg").exists() && !path.join("bandwidth.svg").exists());
+    Ok(())
 }
 
 #[test]
-fn memory_filter_writes_tables() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
+fn memory_filter_writes_tables() -> TestResult {
+    let folder = tempfile::tempdir()?;
     let path = folder.path().join("memory.md");
     let (code, stdout, stderr) = bench(&[
         "memory",
@@ -69,8 +72,8 @@ fn memory_filter_writes_tables() {
         "1",
         "--json",
         "--markdown",
-        path.to_str().expect("the path is text"),
-    ]);
+        path.to_str().ok_or("the path is text")?,
+    ])?;
     assert_eq!(code, Some(0), "{stderr}");
     for said in [
         "copy/pageable-to-device/1048576",
@@ -81,7 +84,7 @@ fn memory_filter_writes_tables() {
         assert!(stdout.contains(&format!("\"{said}\"")), "{said}: {stdout}");
     }
     assert!(!stdout.contains("launch/"), "{stdout}");
-    let tables = fs::read_to_string(path).expect("the tables were written");
+    let tables = fs::read_to_string(path)?;
     for said in [
         "not representative of hardware",
         "| live blocks | C, ns |",
@@ -96,14 +99,16 @@ fn memory_filter_writes_tables() {
         tables.contains("| 10 | 32 [32 32] | 32 [32 32] | 1.000 [1.000 1.000] |"),
         "{tables}"
     );
+    Ok(())
 }
 
 #[test]
-fn filter_without_a_match_is_an_error_with_a_hint() {
-    let (code, stdout, stderr) = bench(&["lunch"]);
+fn filter_without_a_match() -> TestResult {
+    let (code, stdout, stderr) = bench(&["lunch"])?;
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
     assert!(
         stderr.contains("\"lunch\"") && stderr.contains("--list"),
         "{stderr}"
     );
+    Ok(())
 }

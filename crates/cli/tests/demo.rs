@@ -10,6 +10,8 @@ use std::process::Output;
 
 use tempfile::TempDir;
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 /// A directory in which the program runs, without a driver.
 struct Folder {
     folder: TempDir,
@@ -62,11 +64,11 @@ impl Folder {
 }
 
 /// Returns the colors of a picture, row by row, and its width.
-fn decoded(path: &Path) -> (Vec<[u8; 3]>, usize) {
-    let file = BufReader::new(File::open(path).expect("the picture was written"));
-    let mut reader = png::Decoder::new(file).read_info().expect("it is a PNG");
+fn decoded(path: &Path) -> TestResult<(Vec<[u8; 3]>, usize)> {
+    let file = BufReader::new(File::open(path)?);
+    let mut reader = png::Decoder::new(file).read_info()?;
     let mut bytes = vec![0; reader.output_buffer_size().expect("it is small")];
-    let info = reader.next_frame(&mut bytes).expect("it is whole");
+    let info = reader.next_frame(&mut bytes)?;
     assert_eq!(
         (info.color_type, info.bit_depth),
         (png::ColorType::Rgb, png::BitDepth::Eight)
@@ -76,7 +78,7 @@ fn decoded(path: &Path) -> (Vec<[u8; 3]>, usize) {
         .0
         .iter()
         .map(|color| [color[0], color[1], color[2]]);
-    (colors.collect(), info.width as usize)
+    Ok((colors.collect(), info.width as usize))
 }
 
 /// Returns the iteration count of the textbook algorithm, computed independently of the program.
@@ -92,7 +94,7 @@ fn escape_time(c_x: f64, c_y: f64, limit: u32) -> u32 {
 }
 
 #[test]
-fn simulated_picture_shows_the_set() {
+fn simulated_picture() -> TestResult {
     let folder = Folder::new();
     // The width of a pixel is a power of two, so every coordinate is exact.
     let region = [
@@ -122,7 +124,7 @@ fn simulated_picture_shows_the_set() {
         assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
     }
 
-    let (colors, width) = decoded(&folder.picture());
+    let (colors, width) = decoded(&folder.picture())?;
     assert_eq!((colors.len(), width), (512 * 256, 512));
     let mut color_of = HashMap::new();
     for (index, color) in colors.into_iter().enumerate() {
@@ -141,12 +143,13 @@ fn simulated_picture_shows_the_set() {
     }
     let inside = color_of
         .remove(&60)
-        .expect("the picture shows the inside of the set");
+        .ok_or("the picture shows the inside of the set")?;
     assert!(color_of.len() > 30 && color_of.values().all(|color| *color != inside));
+    Ok(())
 }
 
 #[test]
-fn gpu_without_a_driver_is_an_error() {
+fn gpu_without_a_driver() {
     let folder = Folder::new();
     let outcome = folder.demo(&["--device", "gpu"]);
     assert_eq!(outcome.code, Some(1));
@@ -167,7 +170,7 @@ fn gpu_without_a_driver_is_an_error() {
 }
 
 #[test]
-fn auto_without_a_driver_falls_back() {
+fn auto_without_a_driver() {
     let folder = Folder::new();
     let small = ["--width", "64", "--height", "48", "--iterations", "100"];
     let outcome = folder.demo(&small);
@@ -201,7 +204,7 @@ fn auto_without_a_driver_falls_back() {
 }
 
 #[test]
-fn picture_without_a_check_is_marked_unchecked() {
+fn unchecked_picture_is_marked() -> TestResult {
     let folder = Folder::new();
     let outcome = folder.demo(&[
         "--device",
@@ -220,13 +223,14 @@ fn picture_without_a_check_is_marked_unchecked() {
         "{}",
         outcome.stdout
     );
-    let (colors, width) = decoded(&folder.folder.path().join("small.png"));
+    let (colors, width) = decoded(&folder.folder.path().join("small.png"))?;
     assert_eq!((colors.len(), width), (15, 5));
+    Ok(())
 }
 
 /// A file that cannot be written is an error before anything is computed.
 #[test]
-fn unwritable_file_is_refused_first() {
+fn unwritable_file_is_refused() {
     let folder = Folder::new();
     let huge = [
         "--device",

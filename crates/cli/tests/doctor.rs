@@ -6,6 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 struct Outcome {
     code: Option<i32>,
     stdout: String,
@@ -43,7 +45,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn doctor_without_a_driver_exits_with_3() {
+fn missing_driver_exits_with_3() {
     let folder = folder();
     let outcome = curium(folder.path(), &["doctor"], &[]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(3), ""));
@@ -58,7 +60,7 @@ fn doctor_without_a_driver_exits_with_3() {
 }
 
 #[test]
-fn doctor_runs_a_kernel_on_every_simulated_device() {
+fn every_device_runs_a_kernel() {
     let folder = folder();
     let outcome = curium(
         folder.path(),
@@ -74,7 +76,7 @@ fn doctor_runs_a_kernel_on_every_simulated_device() {
 }
 
 #[test]
-fn saved_machine_has_the_same_findings() {
+fn saved_machine_findings() -> TestResult {
     let folder = folder();
     let saved = curium(folder.path(), &["doctor", "--save", "machine.json"], &[]);
     let elsewhere = curium(
@@ -86,7 +88,7 @@ fn saved_machine_has_the_same_findings() {
         (saved.code, &saved.stdout),
         (elsewhere.code, &elsewhere.stdout)
     );
-    fs::write(folder.path().join("other.json"), "{}").expect("the folder is writable");
+    fs::write(folder.path().join("other.json"), "{}")?;
     let outcome = curium(folder.path(), &["doctor", "--from", "other.json"], &[]);
     assert_eq!(outcome.code, Some(1));
     assert!(
@@ -96,16 +98,16 @@ fn saved_machine_has_the_same_findings() {
         "{}",
         outcome.stderr
     );
+    Ok(())
 }
 
 #[test]
-fn ptx_that_a_driver_is_too_old_for_is_found() {
+fn too_old_driver_is_reported() -> TestResult {
     let folder = folder();
     fs::write(
         folder.path().join("new.ptx"),
         ".version 8.8\n.target sm_90\n",
-    )
-    .expect("the folder is writable");
+    )?;
     let doctor = ["doctor", "--device", "sim", "--ptx", "new.ptx"];
     let outcome = curium(
         folder.path(),
@@ -124,12 +126,13 @@ fn ptx_that_a_driver_is_too_old_for_is_found() {
         &[("CURIUM_SIM_DRIVER_VERSION", "12.9")],
     );
     assert_eq!(outcome.code, Some(0), "{}", outcome.stdout);
-    fs::write(folder.path().join("new.ptx"), "nothing").expect("the folder is writable");
+    fs::write(folder.path().join("new.ptx"), "nothing")?;
     assert!(
         curium(folder.path(), &doctor, &[])
             .stderr
             .contains("new.ptx is not PTX")
     );
+    Ok(())
 }
 
 /// PTX that is newer than every known version is too new for the newest known driver.
@@ -168,7 +171,7 @@ fn ptx_is_read_up_to_its_header() -> Result<(), Box<dyn std::error::Error>> {
 
 /// The exit code does not depend on a receiver of the output.
 #[test]
-fn closed_output_changes_no_exit_code() -> std::io::Result<()> {
+fn closed_output_keeps_exit_code() -> std::io::Result<()> {
     let folder = tempfile::tempdir()?;
     let exit_code = |arguments: &[&str], closes_stderr: bool| {
         let (_, closed) = std::io::pipe()?;
@@ -192,7 +195,7 @@ fn closed_output_changes_no_exit_code() -> std::io::Result<()> {
 }
 
 #[test]
-fn ptx_with_an_unknown_version_is_no_success() -> std::io::Result<()> {
+fn unknown_ptx_version() -> std::io::Result<()> {
     let folder = folder();
     let doctor = ["doctor", "--device", "sim", "--ptx", "new.ptx"];
     for (version, code, text) in [
@@ -214,7 +217,7 @@ fn ptx_with_an_unknown_version_is_no_success() -> std::io::Result<()> {
 }
 
 #[test]
-fn colors_follow_the_option_and_the_environment() {
+fn colors_follow_the_settings() {
     let folder = folder();
     let doctor = ["doctor", "--device", "sim"];
     for (arguments, variables, is_colored) in [
@@ -229,7 +232,7 @@ fn colors_follow_the_option_and_the_environment() {
 }
 
 #[test]
-fn unknown_command_is_a_wrong_command_line() {
+fn unknown_command() {
     let outcome = curium(folder().path(), &["benchmark"], &[]);
     assert_eq!(outcome.code, Some(2));
     assert!(

@@ -4,6 +4,8 @@ mod program;
 
 use serde_json::Value;
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 fn curium(arguments: &[&str]) -> (Option<i32>, Value) {
     let mut command = program::curium();
     let output = command
@@ -109,7 +111,7 @@ fn elements(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
 }
 
 #[test]
-fn info_output_matches_its_schema() {
+fn info_matches_its_schema() {
     let (code, info) = curium(&["info", "--device", "sim", "--json"]);
     assert_eq!(code, Some(0));
     let (_, schema) = curium(&["info", "--schema"]);
@@ -125,7 +127,7 @@ fn info_output_matches_its_schema() {
 }
 
 #[test]
-fn doctor_output_matches_its_schema() {
+fn doctor_matches_its_schema() {
     let (code, doctor) = curium(&["doctor", "--device", "sim", "--json"]);
     assert_eq!(code, Some(0));
     let (_, schema) = curium(&["doctor", "--schema"]);
@@ -145,7 +147,7 @@ fn doctor_output_matches_its_schema() {
 }
 
 #[test]
-fn value_that_violates_the_schema_is_found() {
+fn schema_violation_is_detected() {
     let (_, schema) = curium(&["info", "--schema"]);
     let (_, right) = curium(&["info", "--device", "sim", "--json"]);
     let alterations: [fn(&mut Value); 5] = [
@@ -167,7 +169,7 @@ fn value_that_violates_the_schema_is_found() {
 }
 
 #[test]
-fn bench_matches_its_schema() {
+fn bench_matches_its_schema() -> TestResult {
     let (code, bench) = curium(&["bench", "--device", "sim", "--json", "--rounds", "2"]);
     assert_eq!(code, Some(0));
     let (_, schema) = curium(&["bench", "--schema"]);
@@ -180,8 +182,7 @@ fn bench_matches_its_schema() {
     let list = program::curium()
         .args(["bench", "--device", "sim", "--list"])
         .output();
-    let list =
-        String::from_utf8(list.expect("the program was built").stdout).expect("it writes text");
+    let list = String::from_utf8(list?.stdout)?;
     assert_eq!(
         measured.collect::<Vec<_>>(),
         list.lines().collect::<Vec<_>>()
@@ -191,4 +192,5 @@ fn bench_matches_its_schema() {
             && list.lines().any(|id| id.starts_with("allocate/live/"))
     );
     assert_eq!(bench["simulated"], true);
+    Ok(())
 }

@@ -36,7 +36,7 @@ fn build_error(release: &str) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn missing_components_are_named_with_a_command() -> TestResult {
+fn missing_components_are_named() -> TestResult {
     let error = build_error("1.98.0")?;
     assert!(
         error.contains("`rustup component add llvm-tools rust-src --toolchain stable`"),
@@ -57,7 +57,7 @@ fn old_compilers_are_refused() -> TestResult {
 }
 
 #[test]
-fn unknown_architectures_are_listed() -> TestResult {
+fn unknown_architectures() -> TestResult {
     let output = program::curium()
         .args(["kernels", "build", "--target", "sm_61"])
         .output()?;

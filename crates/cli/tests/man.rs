@@ -4,18 +4,16 @@ mod program;
 
 use std::process::Output;
 
-fn man(arguments: &[&str]) -> Output {
-    program::curium()
-        .arg("man")
-        .args(arguments)
-        .output()
-        .expect("the program was built")
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+fn man(arguments: &[&str]) -> TestResult<Output> {
+    Ok(program::curium().arg("man").args(arguments).output()?)
 }
 
 #[test]
-fn program_page_names_its_commands() {
-    let output = man(&[]);
-    let page = String::from_utf8(output.stdout).expect("the program writes UTF-8");
+fn page_names_the_commands() -> TestResult {
+    let output = man(&[])?;
+    let page = String::from_utf8(output.stdout)?;
     assert!(
         output.status.success() && page.contains(".TH curium 1"),
         "{page}"
@@ -36,14 +34,15 @@ fn program_page_names_its_commands() {
             "{command}: {page}"
         );
     }
+    Ok(())
 }
 
 #[test]
-fn folder_gets_a_page_for_every_command() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
+fn every_command_has_a_page() -> TestResult {
+    let folder = tempfile::tempdir()?;
     let to = folder.path().join("man1");
     assert!(
-        man(&["--folder", to.to_str().expect("the path is text")])
+        man(&["--folder", to.to_str().ok_or("the path is text")?])?
             .status
             .success()
     );
@@ -55,9 +54,10 @@ fn folder_gets_a_page_for_every_command() {
     ] {
         assert!(to.join(page).exists(), "{page}");
     }
-    let page = std::fs::read_to_string(to.join("curium-doctor.1")).expect("the page was written");
+    let page = std::fs::read_to_string(to.join("curium-doctor.1"))?;
     assert!(
         page.contains("Exit codes") && page.contains("3  CUDA does not work"),
         "{page}"
     );
+    Ok(())
 }

@@ -6,6 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 fn mem(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = program::curium();
     let output = command
@@ -48,9 +50,9 @@ fn log() -> String {
 }
 
 #[test]
-fn log_is_drawn_and_summed_up() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
-    fs::write(folder.path().join("a.log"), log()).expect("the log can be written");
+fn log_is_drawn_and_summed_up() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("a.log"), log())?;
     let (code, stdout, stderr) = mem(
         folder.path(),
         &["a.log", "--output", "a.svg", "--snapshot", "a.pickle"],
@@ -66,7 +68,7 @@ fn log_is_drawn_and_summed_up() {
         "{stdout}"
     );
     assert!(stdout.contains("cache    32.0 MiB reserved"), "{stdout}");
-    let svg = fs::read_to_string(folder.path().join("a.svg")).expect("the picture was written");
+    let svg = fs::read_to_string(folder.path().join("a.svg"))?;
     assert!(
         svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"),
         "{svg}"
@@ -79,19 +81,19 @@ fn log_is_drawn_and_summed_up() {
     ] {
         assert!(svg.contains(text), "the image contains {text}");
     }
-    let pickle = fs::read(folder.path().join("a.pickle")).expect("the snapshot was written");
+    let pickle = fs::read(folder.path().join("a.pickle"))?;
     assert_eq!((pickle.first(), pickle.last()), (Some(&0x80), Some(&b'.')));
+    Ok(())
 }
 
 #[test]
-fn invalid_log_is_an_error_with_the_line() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
+fn invalid_log_names_its_line() -> TestResult {
+    let folder = tempfile::tempdir()?;
     fs::write(
         folder.path().join("bad.log"),
         "curium allocation log 1\n1 allocate here 1 1 1\n",
-    )
-    .expect("a file");
-    fs::write(folder.path().join("empty.log"), "curium allocation log 1\n").expect("a file");
+    )?;
+    fs::write(folder.path().join("empty.log"), "curium allocation log 1\n")?;
     for (arguments, expected) in [
         (
             &["bad.log"][..],
@@ -105,6 +107,7 @@ fn invalid_log_is_an_error_with_the_line() {
         assert!(stderr.contains(expected), "{stderr}");
     }
     assert!(!folder.path().join("curium-mem.svg").exists());
+    Ok(())
 }
 
 /// Times, addresses and sizes that no machine has are rejected, and events may be in any order.

@@ -8,8 +8,10 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+type TestResult<T = ()> = Result<T, Box<dyn Error>>;
+
 /// Runs a shell script on every rank. Returns the exit code, the sorted lines of output, and the errors.
-fn run(arguments: &[&str], script: &str) -> (Option<i32>, Vec<String>, String) {
+fn run(arguments: &[&str], script: &str) -> TestResult<(Option<i32>, Vec<String>, String)> {
     let mut command = program::curium();
     command
         .arg("run")
@@ -20,23 +22,19 @@ fn run(arguments: &[&str], script: &str) -> (Option<i32>, Vec<String>, String) {
         status,
         stdout,
         stderr,
-    } = command.output().expect("the program was built");
+    } = command.output()?;
     let mut lines: Vec<_> = String::from_utf8_lossy(&stdout)
         .lines()
         .map(str::to_owned)
         .collect();
     lines.sort();
-    (
-        status.code(),
-        lines,
-        String::from_utf8(stderr).expect("the program writes UTF-8"),
-    )
+    Ok((status.code(), lines, String::from_utf8(stderr)?))
 }
 
 #[test]
-fn ranks_share_a_rendezvous() {
+fn ranks_share_a_rendezvous() -> TestResult {
     let script = "echo $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE; echo $MASTER_ADDR $MASTER_PORT $CURIUM_TOKEN >&2";
-    let (code, lines, errors) = run(&["--ranks", "3"], script);
+    let (code, lines, errors) = run(&["--ranks", "3"], script)?;
     assert_eq!(code, Some(0), "{errors}");
     assert_eq!(
         lines,
@@ -64,14 +62,15 @@ fn ranks_share_a_rendezvous() {
                 .is_some_and(|token| token.len() == 64),
         "{address}"
     );
+    Ok(())
 }
 
 /// The exit code is that of the failed rank.
 #[test]
-fn failed_rank_ends_the_others() {
+fn failed_rank_ends_the_others() -> TestResult {
     let start = Instant::now();
     let script = "if [ $RANK = 2 ]; then exit 7; fi; echo begun; exec sleep 100";
-    let (code, lines, errors) = run(&["-n", "4", "--grace", "100"], script);
+    let (code, lines, errors) = run(&["-n", "4", "--grace", "100"], script)?;
     assert_eq!(code, Some(7), "{errors}");
     assert!(
         errors.contains("rank 2 failed (exit status: 7)"),
@@ -86,61 +85,64 @@ fn failed_rank_ends_the_others() {
         "{:?}",
         start.elapsed()
     );
+    Ok(())
 }
 
 /// A rank that ignores the request to terminate is killed after the grace period.
 #[test]
-fn stubborn_rank_is_killed() {
+fn stubborn_rank_is_killed() -> TestResult {
     let start = Instant::now();
     let script =
         "if [ $RANK = 1 ]; then sleep 0.3; exit 3; fi; trap '' TERM; while :; do sleep 0.1; done";
-    let (code, _, errors) = run(&["-n", "2", "--grace", "1"], script);
+    let (code, _, errors) = run(&["-n", "2", "--grace", "1"], script)?;
     assert_eq!(code, Some(3), "{errors}");
     assert!(
         (Duration::from_secs(1)..Duration::from_secs(20)).contains(&start.elapsed()),
         "{:?}",
         start.elapsed()
     );
+    Ok(())
 }
 
+/// A rank that a signal ends gives 128 plus the signal's number.
 #[test]
-fn rank_that_a_signal_ends_gives_128_plus_its_number() {
+fn signal_sets_the_exit_code() -> TestResult {
     let (code, _, errors) = run(
         &["-n", "2"],
         "if [ $RANK = 1 ]; then kill -KILL $$; fi; exec sleep 60",
-    );
+    )?;
     assert_eq!(code, Some(137), "{errors}");
+    Ok(())
 }
 
 #[test]
-fn request_to_terminate_ends_every_rank() {
+fn sigterm_ends_every_rank() -> TestResult {
     let script = "trap 'echo ended; exit 0' TERM; echo begun; while :; do sleep 0.05; done";
     let command = ["run", "-n", "2", "--", "sh", "-c", script];
     let mut program = program::curium()
         .args(command)
         .stdout(Stdio::piped())
-        .spawn()
-        .expect("the program was built");
-    let mut output = BufReader::new(program.stdout.take().expect("the output is a pipe"))
+        .spawn()?;
+    let mut output = BufReader::new(program.stdout.take().ok_or("the output is a pipe")?)
         .lines()
         .map_while(Result::ok);
     let mut lines: Vec<String> = output.by_ref().take(2).collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
     let killed = Command::new("kill")
         .arg(program.id().to_string())
-        .status()
-        .expect("kill exists");
+        .status()?;
     assert!(killed.success());
     lines.extend(output);
-    assert_eq!(program.wait().expect("it ended").code(), Some(143));
+    assert_eq!(program.wait()?.code(), Some(143));
     lines.sort();
     assert_eq!(lines, ["[0] begun", "[0] ended", "[1] begun", "[1] ended"]);
+    Ok(())
 }
 
 /// The ranks load the simulator's libraries.
 #[test]
-fn simulated_ranks_get_a_device_each() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
+fn each_rank_gets_a_device() -> TestResult {
+    let folder = tempfile::tempdir()?;
     let file = |name| {
         let path = folder.path().join(name);
         std::fs::write(&path, "").expect("the folder is writable");
@@ -153,39 +155,40 @@ fn simulated_ranks_get_a_device_each() {
     let (code, lines, errors) = run(
         &arguments,
         "echo $CURIUM_SIM_DEVICES $CURIUM_DRIVER_PATH $CURIUM_NCCL_PATH",
-    );
+    )?;
     assert_eq!(code, Some(0), "{errors}");
     assert_eq!(
         lines,
         [0, 1, 2].map(|rank| format!("[{rank}] 3 {driver} {nccl}"))
     );
+    Ok(())
 }
 
 #[test]
-fn program_that_cannot_be_started_is_named() {
+fn unstartable_program_is_named() -> TestResult {
     let output = program::curium()
         .args(["run", "-n", "2", "--", "./absent"])
-        .output()
-        .expect("the program was built");
+        .output()?;
     assert_eq!(output.status.code(), Some(1));
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("./absent could not be started"),
         "{output:?}"
     );
+    Ok(())
 }
 
 #[test]
-fn rank_count_is_positive() {
+fn rank_count_is_positive() -> TestResult {
     let output = program::curium()
         .args(["run", "-n", "0", "--", "true"])
-        .output()
-        .expect("the program was built");
+        .output()?;
     assert_eq!(output.status.code(), Some(2));
+    Ok(())
 }
 
 /// A failed rank ends the processes that ranks left in the background, too.
 #[test]
-fn descendants_are_terminated_with_their_rank() -> Result<(), Box<dyn Error>> {
+fn descendants_end_with_the_rank() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("ended");
     let script = format!(
@@ -194,7 +197,7 @@ fn descendants_are_terminated_with_their_rank() -> Result<(), Box<dyn Error>> {
         file.display()
     );
     let start = Instant::now();
-    let (code, lines, errors) = run(&["-n", "2", "--grace", "20"], &script);
+    let (code, lines, errors) = run(&["-n", "2", "--grace", "20"], &script)?;
     assert_eq!(code, Some(3), "{errors}");
     assert_eq!(lines, ["[1] ready"]);
     assert!(file.exists(), "the descendant received no SIGTERM");
@@ -208,11 +211,11 @@ fn descendants_are_terminated_with_their_rank() -> Result<(), Box<dyn Error>> {
 
 /// A descendant that ignores SIGTERM is killed after the grace period, and its output until then is forwarded.
 #[test]
-fn descendant_that_ignores_sigterm_is_killed() {
+fn stubborn_descendant_is_killed() -> TestResult {
     let start = Instant::now();
     let script =
         "sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.05; done' & sleep 0.5; exit 3";
-    let (code, lines, errors) = run(&["-n", "1", "--grace", "1"], script);
+    let (code, lines, errors) = run(&["-n", "1", "--grace", "1"], script)?;
     assert_eq!(code, Some(3), "{errors}");
     assert!(
         start.elapsed() < Duration::from_secs(20),
@@ -224,6 +227,7 @@ fn descendant_that_ignores_sigterm_is_killed() {
     };
     let id = line.trim_start_matches("[0] ");
     assert!(!is_running(id), "process {id} is running");
+    Ok(())
 }
 
 /// Returns `true` if the process exists and is no zombie.
@@ -238,10 +242,10 @@ fn is_running(id: &str) -> bool {
 
 /// After all ranks succeeded, a descendant that holds the output has the grace period to end.
 #[test]
-fn descendant_outlives_no_successful_job() {
+fn job_ends_its_descendants() -> TestResult {
     let start = Instant::now();
     let script = "(sleep 0.3; echo late; exec sleep 100) & echo $!";
-    let (code, lines, errors) = run(&["-n", "1", "--grace", "1"], script);
+    let (code, lines, errors) = run(&["-n", "1", "--grace", "1"], script)?;
     assert_eq!(code, Some(0), "{errors}");
     assert!(
         start.elapsed() < Duration::from_secs(20),
@@ -254,16 +258,17 @@ fn descendant_outlives_no_successful_job() {
     assert_eq!(late, "[0] late");
     let id = id.trim_start_matches("[0] ");
     assert!(!is_running(id), "process {id} is running");
+    Ok(())
 }
 
 /// A process in a session of its own is not terminated, but does not hold the job, although it holds the pipe.
 #[cfg(target_os = "linux")]
 #[test]
-fn other_session_does_not_hold_the_job() -> Result<(), Box<dyn Error>> {
+fn other_session_holds_no_job() -> Result<(), Box<dyn Error>> {
     for code in [0, 3] {
         let start = Instant::now();
         let script = format!("echo before; setsid sleep 30 & sleep 0.2; echo after; exit {code}");
-        let (exit_code, lines, errors) = run(&["-n", "2", "--grace", "1"], &script);
+        let (exit_code, lines, errors) = run(&["-n", "2", "--grace", "1"], &script)?;
         assert_eq!(exit_code, Some(code), "{errors}");
         let after = lines.iter().filter(|line| line.ends_with("after")).count();
         assert!(after >= 1, "{lines:?}");
@@ -279,7 +284,7 @@ fn other_session_does_not_hold_the_job() -> Result<(), Box<dyn Error>> {
 /// A process in a session of its own that writes without an end does not hold the job either.
 #[cfg(target_os = "linux")]
 #[test]
-fn endless_output_does_not_hold_the_job() {
+fn endless_output_holds_no_job() -> TestResult {
     let start = Instant::now();
     let script = "setsid timeout 30 yes & sleep 0.2; exit 3";
     let mut command = program::curium();
@@ -287,20 +292,20 @@ fn endless_output_does_not_hold_the_job() {
     let status = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .status()
-        .expect("the program was built");
+        .status()?;
     assert_eq!(status.code(), Some(3));
     assert!(
         start.elapsed() < Duration::from_secs(15),
         "{:?}",
         start.elapsed()
     );
+    Ok(())
 }
 
 /// A line of 64 MiB without an end is forwarded in pieces, in little memory.
 #[cfg(target_os = "linux")]
 #[test]
-fn endless_line_needs_little_memory() -> Result<(), Box<dyn Error>> {
+fn endless_line_is_bounded() -> Result<(), Box<dyn Error>> {
     let script = "head -c 67108864 /dev/zero; echo; echo end; exec sleep 100";
     let mut program = program::curium()
         .args(["run", "-n", "1", "--grace", "1", "--", "sh", "-c", script])
@@ -359,13 +364,14 @@ fn second_interrupt_kills() -> Result<(), Box<dyn Error>> {
 
 /// The longest grace period is no time limit.
 #[test]
-fn longest_grace_period_is_accepted() {
+fn longest_grace_period() -> TestResult {
     let grace = u64::MAX.to_string();
     let script = "if [ $RANK = 1 ]; then exit 3; fi; exec sleep 100";
-    let (code, _, errors) = run(&["-n", "2", "--grace", &grace], script);
+    let (code, _, errors) = run(&["-n", "2", "--grace", &grace], script)?;
     assert_eq!(code, Some(3), "{errors}");
-    let (code, _, errors) = run(&["-n", "2", "--grace", &grace], "exit 0");
+    let (code, _, errors) = run(&["-n", "2", "--grace", &grace], "exit 0")?;
     assert_eq!(code, Some(0), "{errors}");
+    Ok(())
 }
 
 /// Returns a pipe whose reader has closed it.
@@ -499,7 +505,7 @@ fn interrupt_ends_the_start() -> Result<(), Box<dyn Error>> {
 /// A rank that has changed its user cannot be killed by others than the superuser. All others are killed nevertheless.
 #[cfg(target_os = "linux")]
 #[test]
-fn another_users_rank_saves_no_rank() -> Result<(), Box<dyn Error>> {
+fn another_users_rank() -> Result<(), Box<dyn Error>> {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     let is_root = Command::new("id").arg("-u").output()?.stdout == b"0\n";

@@ -6,44 +6,48 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 const CURIUM: &str = env!("CARGO_BIN_EXE_curium");
 
-fn trace(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+fn trace(folder: &Path, arguments: &[&str]) -> TestResult<(Option<i32>, String)> {
     let mut command = program::curium();
     command.arg("trace").args(arguments).current_dir(folder);
     let Output { status, stderr, .. } = command
         .env("CURIUM_DRIVER_PATH", folder.join("absent"))
-        .output()
-        .expect("the program was built");
-    (
-        status.code(),
-        String::from_utf8(stderr).expect("the program writes UTF-8"),
-    )
+        .output()?;
+    Ok((status.code(), String::from_utf8(stderr)?))
 }
 
 /// Traces `curium` with `arguments`.
-fn trace_curium(folder: &Path, options: &[&str], arguments: &[&str]) -> (Option<i32>, String) {
+fn trace_curium(
+    folder: &Path,
+    options: &[&str],
+    arguments: &[&str],
+) -> TestResult<(Option<i32>, String)> {
     let words = program::words(CURIUM);
     let words: Vec<_> = words.iter().map(String::as_str).collect();
-    trace(folder, &[options, &["--"], &words, arguments].concat())
+    Ok(trace(
+        folder,
+        &[options, &["--"], &words, arguments].concat(),
+    )?)
 }
 
 #[test]
-fn traced_program_keeps_its_exit_code() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
+fn trace_keeps_the_exit_code() -> TestResult {
+    let folder = tempfile::tempdir()?;
     let demo = ["demo", "--device", "sim", "--width", "8", "--height", "8"];
-    let (code, stderr) = trace_curium(folder.path(), &["--device", "gpu", "-o", "t.json"], &demo);
+    let (code, stderr) = trace_curium(folder.path(), &["--device", "gpu", "-o", "t.json"], &demo)?;
     assert_eq!(code, Some(0), "{stderr}");
     assert!(
         stderr.contains("wrote t.json") && stderr.contains("functions on 1 thread of 1 process"),
         "{stderr}"
     );
-    let text = fs::read_to_string(folder.path().join("t.json")).expect("the trace was written");
-    let events: Vec<serde_json::Value> =
-        serde_json::from_str(&text).expect("the trace is a closed list");
+    let text = fs::read_to_string(folder.path().join("t.json"))?;
+    let events: Vec<serde_json::Value> = serde_json::from_str(&text)?;
     for event in &events {
-        let begin = event["ts"].as_f64().expect("an event has a time");
-        let duration = event["dur"].as_f64().expect("an event has a duration");
+        let begin = event["ts"].as_f64().ok_or("an event has a time")?;
+        let duration = event["dur"].as_f64().ok_or("an event has a duration")?;
         assert!(begin > 0.0 && duration >= 0.0, "{event}");
     }
     for name in ["cuInit", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2"] {
@@ -57,18 +61,19 @@ fn traced_program_keeps_its_exit_code() {
         folder.path(),
         &["--device", "gpu"],
         &["demo", "--device", "sim", "-o", "absent/x.png"],
-    );
+    )?;
     assert_eq!(
         code,
         Some(1),
         "a program that fails before its first call leaves no trace"
     );
+    Ok(())
 }
 
 #[test]
-fn program_without_a_call_is_an_error_with_a_hint() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
-    let (code, stderr) = trace_curium(folder.path(), &["--device", "gpu"], &["demo", "--help"]);
+fn program_without_a_call() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    let (code, stderr) = trace_curium(folder.path(), &["--device", "gpu"], &["demo", "--help"])?;
     assert_eq!(code, Some(1));
     assert!(
         stderr.contains("made no traceable call") && stderr.contains("--device sim"),
@@ -78,12 +83,14 @@ fn program_without_a_call_is_an_error_with_a_hint() {
         !folder.path().join("curium-trace.json").exists(),
         "no empty trace is left behind"
     );
+    Ok(())
 }
 
+/// A missing program or simulator is named.
 #[test]
-fn program_or_simulator_that_is_not_there_is_named() {
-    let folder = tempfile::tempdir().expect("a folder can be created");
-    let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", "./absent"]);
+fn missing_program_is_named() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", "./absent"])?;
     assert!(
         code == Some(1) && stderr.contains("./absent could not be started"),
         "{stderr}"
@@ -98,39 +105,39 @@ fn program_or_simulator_that_is_not_there_is_named() {
             "--",
             CURIUM,
         ],
-    );
+    )?;
     assert!(
         code == Some(1) && stderr.contains("there is no file none/libcuda.so.1"),
         "{stderr}"
     );
+    Ok(())
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn missing_simulator_is_built() {
+fn missing_simulator_is_built() -> TestResult {
     use std::os::unix::fs::PermissionsExt as _;
     use std::process::Command;
 
-    let folder = tempfile::tempdir().expect("a folder can be created");
+    let folder = tempfile::tempdir()?;
     let target = folder.path().join("target");
     let program = target.join("debug/curium");
-    fs::create_dir_all(target.join("debug")).expect("the folder is writable");
-    fs::copy(CURIUM, &program).expect("the program can be copied");
+    fs::create_dir_all(target.join("debug"))?;
+    fs::copy(CURIUM, &program)?;
     // A stand-in for cargo, which would compile for minutes.
     let cargo = folder.path().join("cargo");
     let script = "#!/bin/sh\nwhile [ \"$1\" != --target-dir ]; do shift; done\nmkdir \"$2/release\"\n: >\"$2/release/libcurium_sim_libraries.so\"\n";
-    fs::write(&cargo, script).expect("the folder is writable");
-    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755))
-        .expect("the file belongs to this process");
-    let words = program::words(program.to_str().expect("the path is text"));
+    fs::write(&cargo, script)?;
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755))?;
+    let words = program::words(program.to_str().ok_or("the path is text")?);
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     command
         .args(["trace", "--device", "sim", "--", "true"])
         .current_dir(folder.path())
         .env("CARGO", &cargo);
-    let output = command.output().expect("the program can be started");
-    let stderr = String::from_utf8(output.stderr).expect("the program writes UTF-8");
+    let output = command.output()?;
+    let stderr = String::from_utf8(output.stderr)?;
     assert!(
         stderr.contains("building the simulator's libcuda.so.1"),
         "{stderr}"
@@ -141,4 +148,5 @@ fn missing_simulator_is_built() {
     );
     assert!(target.join("sim/libcuda.so.1").is_file());
     assert!(target.join("sim/libnccl.so.2").is_file());
+    Ok(())
 }

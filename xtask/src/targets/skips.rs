@@ -16,13 +16,13 @@ const SKIPS: &[Skip] = &[
     Skip {
         targets: "aarch64",
         program: "trace",
-        test: "program_or_simulator_that_is_not_there_is_named",
+        test: "missing_program_is_named",
         reason: SPAWN,
     },
     Skip {
         targets: "aarch64",
         program: "run",
-        test: "program_that_cannot_be_started_is_named",
+        test: "unstartable_program_is_named",
         reason: SPAWN,
     },
 ];

@@ -161,13 +161,15 @@ fn healthy_machine_needs_no_fix() {
     );
 }
 
+/// Without a driver, the advice is to load the kernel module.
 #[test]
-fn gpu_without_a_driver_is_advised_to_load_the_module() {
+fn missing_driver_advice() {
     assert_failure(&bare(), "kernel-module", "0000:01:00.0", "modprobe nvidia");
 }
 
+/// A GPU that nouveau drives needs NVIDIA's driver.
 #[test]
-fn gpu_that_nouveau_drives_needs_the_other_driver() {
+fn nouveau_is_replaced() {
     let mut environment = bare();
     put(&mut environment, "/proc/modules", names(&["nouveau"]));
     assert_failure(&environment, "nouveau", "nouveau", "blacklist");
@@ -196,7 +198,7 @@ fn unreadable_pci_bus() {
 
 /// Names the version of the library to install.
 #[test]
-fn kernel_module_without_its_library() {
+fn module_without_library() {
     let environment = Environment {
         library: bare().library,
         start: None,
@@ -230,7 +232,7 @@ fn toolkit_stub_is_no_driver() {
 }
 
 #[test]
-fn driver_that_is_too_old_is_to_be_updated() {
+fn old_driver_needs_an_update() {
     let library = failed(
         "libcuda.so.1",
         Rejection::TooOld,
@@ -245,7 +247,7 @@ fn driver_that_is_too_old_is_to_be_updated() {
 }
 
 #[test]
-fn path_that_the_user_chose_is_named() {
+fn chosen_path_is_named() {
     let mut environment = bare();
     set(&mut environment, "CURIUM_DRIVER_PATH", "/opt/none");
     assert_failure(
@@ -257,7 +259,7 @@ fn path_that_the_user_chose_is_named() {
 }
 
 #[test]
-fn library_that_the_loader_does_not_find_is_named() {
+fn unfound_library_is_named() {
     let mut environment = bare();
     put(
         &mut environment,
@@ -274,7 +276,7 @@ fn library_that_the_loader_does_not_find_is_named() {
 
 /// Advises to reinstall the driver.
 #[test]
-fn library_with_a_missing_dependency() {
+fn missing_dependency() {
     let reason =
         "libnvidia-ptxjitcompiler.so.1: cannot open shared object file: No such file or directory";
     let library = failed("/usr/lib/libcuda.so.1", Rejection::Unloadable, reason);
@@ -286,8 +288,9 @@ fn library_with_a_missing_dependency() {
     );
 }
 
+/// A library for another processor architecture is detected.
 #[test]
-fn library_for_another_processor_is_detected() {
+fn other_processor_is_detected() {
     let library = failed(
         "/usr/lib/libcuda.so.1",
         Rejection::Unloadable,
@@ -336,8 +339,9 @@ fn container_without_a_gpu() {
     );
 }
 
+/// A container lacks the driver capability `compute`.
 #[test]
-fn container_without_the_compute_capability() {
+fn no_compute_in_a_container() {
     let mut environment = bare();
     put(&mut environment, "/.dockerenv", Entry::Present);
     set(
@@ -348,8 +352,9 @@ fn container_without_the_compute_capability() {
     assert_failure(&environment, "container", "graphics,utility", "compute");
 }
 
+/// A container has the library, but no device node.
 #[test]
-fn container_with_the_library_but_no_device_node() {
+fn no_node_in_a_container() {
     let mut environment = no_device();
     put(&mut environment, "/.dockerenv", Entry::Present);
     environment
@@ -371,7 +376,7 @@ fn container_with_the_library_but_no_device_node() {
 }
 
 #[test]
-fn nodes_that_the_user_may_not_open_are_named() {
+fn forbidden_nodes_are_named() {
     for code in [100, 999] {
         let mut environment = not_starting(code);
         put(
@@ -384,7 +389,7 @@ fn nodes_that_the_user_may_not_open_are_named() {
 }
 
 #[test]
-fn device_nodes_forbidden_by_the_container() {
+fn container_forbids_nodes() {
     let mut environment = no_device();
     put(&mut environment, "/.dockerenv", Entry::Present);
     put(
@@ -439,7 +444,7 @@ fn wsl_without_the_library() {
 }
 
 #[test]
-fn jetson_and_nixos_have_special_packages() {
+fn jetson_and_nixos_packages() {
     let mut environment = bare();
     put(
         &mut environment,
@@ -458,7 +463,7 @@ fn jetson_and_nixos_have_special_packages() {
 }
 
 #[test]
-fn system_without_cuda_is_reported() {
+fn missing_cuda_is_reported() {
     assert_failure(
         &Environment {
             system: "macos".to_owned(),
@@ -470,8 +475,9 @@ fn system_without_cuda_is_reported() {
     );
 }
 
+/// A variable that hides every device is named.
 #[test]
-fn variable_that_hides_every_device_is_named() {
+fn hidden_devices_are_an_error() {
     for (value, what) in [
         ("", "list is empty"),
         ("-1", "names no device"),
@@ -490,7 +496,7 @@ fn variable_that_hides_every_device_is_named() {
 }
 
 #[test]
-fn variable_that_hides_some_devices_is_a_note() {
+fn some_hidden_devices_are_a_note() {
     let mut environment = healthy();
     set(&mut environment, "CUDA_VISIBLE_DEVICES", "0");
     assert!(
@@ -501,14 +507,14 @@ fn variable_that_hides_some_devices_is_a_note() {
 }
 
 #[test]
-fn variable_that_hides_nothing_is_not_blamed() {
+fn harmless_variable_is_ignored() {
     let mut environment = no_device();
     set(&mut environment, "CUDA_VISIBLE_DEVICES", "0");
     assert_failure(&environment, "devices", "exposes no GPU", "nvidia-smi");
 }
 
 #[test]
-fn divided_gpu_without_an_instance_needs_one() {
+fn divided_gpu_needs_an_instance() {
     let mut environment = no_device();
     put(
         &mut environment,
@@ -519,7 +525,7 @@ fn divided_gpu_without_an_instance_needs_one() {
 }
 
 #[test]
-fn instance_that_the_user_may_not_use_is_named() {
+fn forbidden_instance_is_named() {
     let mut environment = no_device();
     put(
         &mut environment,
@@ -561,8 +567,9 @@ fn instance_in_use_is_a_note() {
     );
 }
 
+/// The versions of library and kernel module differ.
 #[test]
-fn library_and_module_mismatch_names_both() {
+fn mismatch_names_both_versions() {
     let environment = Environment {
         library: loaded("12.9", "/usr/lib/libcuda.so.575.57.08"),
         ..not_starting(803)
@@ -577,7 +584,7 @@ fn library_and_module_mismatch_names_both() {
 
 /// Advises to remove the compatibility package.
 #[test]
-fn unsupported_forward_compatibility() {
+fn forward_compatibility() {
     let path = "/usr/local/cuda-13.0/compat/libcuda.so.580.65.06";
     for code in [803, 804] {
         let environment = Environment {
@@ -601,8 +608,9 @@ fn unsupported_forward_compatibility() {
     );
 }
 
+/// A machine with NVSwitch needs the fabric manager.
 #[test]
-fn machine_with_switches_needs_the_fabric_manager() {
+fn fabric_manager_is_needed() {
     assert_failure(
         &not_starting(802),
         "fabric",
@@ -619,7 +627,7 @@ fn unreachable_mps_service() {
 }
 
 #[test]
-fn unexplained_failure_has_the_drivers_message() {
+fn unexplained_failure() {
     let environment = not_starting(999);
     assert_failure(&environment, "start", "does not initialize", "dmesg");
     assert!(
@@ -630,7 +638,7 @@ fn unexplained_failure_has_the_drivers_message() {
 }
 
 #[test]
-fn device_that_fails_is_explained_by_its_code() {
+fn device_failure_is_explained() {
     for (code, check, fix) in [
         (46, "exclusive", "nvidia-smi -c DEFAULT"),
         (2, "memory", "other processes"),
@@ -652,7 +660,7 @@ fn device_that_fails_is_explained_by_its_code() {
 }
 
 #[test]
-fn one_failing_device_is_a_failure() {
+fn one_failing_device() {
     let devices = vec![
         device("A", "9.0", Ok(1)),
         device("B", "9.0", Err(failure(46))),
@@ -669,7 +677,7 @@ fn one_failing_device_is_a_failure() {
 }
 
 #[test]
-fn nvrtc_newer_than_the_driver_is_a_warning() {
+fn newer_nvrtc_is_a_warning() {
     let environment = Environment {
         nvrtc: Some("13.0".to_owned()),
         ..healthy()
@@ -691,7 +699,7 @@ fn nvrtc_newer_than_the_driver_is_a_warning() {
 }
 
 #[test]
-fn ptx_that_is_too_new_for_the_driver_is_a_failure() {
+fn newer_ptx_is_a_failure() {
     assert_failure(
         &with_ptx((8, 8), "sm_90"),
         "ptx",
@@ -715,7 +723,7 @@ fn ptx_that_is_too_new_for_the_driver_is_a_failure() {
 
 /// The newest driver that is known accepts its own PTX and no newer one; of newer drivers, newer PTX is unknown.
 #[test]
-fn newest_driver_accepts_its_own_ptx_only() {
+fn newest_driver_accepts_its_ptx() {
     let accepts = "the driver accepts this version";
     let limit = "accepts PTX up to version 9.5";
     assert_ptx_finding("13.5", (9, 5), Severity::Good, accepts);
@@ -739,7 +747,7 @@ fn newest_driver_accepts_its_own_ptx_only() {
 }
 
 #[test]
-fn settings_that_slow_programs_down_are_warnings() {
+fn slow_settings_are_warnings() {
     let mut environment = healthy();
     set(&mut environment, "CUDA_LAUNCH_BLOCKING", "1");
     assert_eq!(finding(&environment, "setting").severity, Severity::Warning);

@@ -28,7 +28,7 @@ fn about(library: OptionalLibrary, cuda: &str) -> Finding {
 }
 
 #[test]
-fn library_has_its_version_and_file() {
+fn library_version_and_file() {
     let finding = about(
         library(
             "cuBLAS",
@@ -54,7 +54,7 @@ fn library_has_its_version_and_file() {
 
 /// The package depends on the CUDA version of the driver.
 #[test]
-fn missing_library_is_a_note_with_the_package() {
+fn missing_library_is_a_note() {
     for (name, cuda, package) in [
         ("cuBLAS", "13.0", "`pip install nvidia-cublas`"),
         ("cuBLASLt", "12.8", "`pip install nvidia-cublas-cu12`"),
@@ -77,7 +77,7 @@ fn missing_library_is_a_note_with_the_package() {
 }
 
 #[test]
-fn unloadable_library_is_a_note_with_the_reason() {
+fn unloadable_library_is_a_note() {
     let finding = about(
         library(
             "cuFFT",
@@ -95,7 +95,7 @@ fn unloadable_library_is_a_note_with_the_reason() {
 
 /// The warning names the package for the driver's CUDA version.
 #[test]
-fn library_for_a_newer_cuda_is_a_warning() {
+fn newer_library_is_a_warning() {
     let finding = about(library("cuBLAS", Some("13.1.0"), None, &[]), "12.8");
     assert_eq!(finding.severity, Severity::Warning, "{finding:#?}");
     assert!(
@@ -112,7 +112,7 @@ fn library_for_a_newer_cuda_is_a_warning() {
 }
 
 #[test]
-fn package_per_version_without_a_driver() {
+fn package_per_version() {
     let environment = Environment {
         libraries: vec![library("cuRAND", None, None, &[])],
         ..bare()

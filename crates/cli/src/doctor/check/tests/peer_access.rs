@@ -16,7 +16,7 @@ fn without_peer_access(version: &str) -> Environment {
 
 /// The warning names the variable that overrides the check.
 #[test]
-fn blocked_peer_access_is_a_warning() {
+fn blocked_peer_access() {
     let mut environment = without_peer_access("13.5");
     put(&mut environment, "/sys/class/iommu", names(&["dmar0"]));
     let warning = finding(&environment, "peer-access");
@@ -51,7 +51,7 @@ fn denied_peer_access_is_a_note() {
 
 /// With one device, the override is not reported.
 #[test]
-fn peer_access_override_is_a_note() {
+fn peer_access_override() {
     let mut environment = without_peer_access("13.5");
     set(
         &mut environment,
