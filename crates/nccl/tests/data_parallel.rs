@@ -14,16 +14,15 @@ use curium_sim::{Config, Simulator};
 
 use self::train::train;
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 const STEPS: usize = 12;
 
-fn losses(ranks: usize) -> Vec<f32> {
+fn losses(ranks: usize) -> TestResult<Vec<f32>> {
     let config = Config::new().with_devices(ranks as u32);
-    let driver = Simulator::new(config)
-        .expect("it can be created")
-        .driver::<Driver>()
-        .expect("it starts");
+    let driver = Simulator::new(config)?.driver::<Driver>()?;
     let nccl = curium_sim_libraries::nccl();
-    let id = UniqueId::new(&nccl).expect("it is simulated");
+    let id = UniqueId::new(&nccl)?;
     let rank = &|rank: usize| {
         let context = driver
             .device(rank)
@@ -50,21 +49,22 @@ fn losses(ranks: usize) -> Vec<f32> {
         all.iter().all(|losses| *losses == all[0]),
         "every rank has the same losses"
     );
-    all.into_iter().next().expect("there is a rank")
+    Ok(all.into_iter().next().ok_or("there is a rank")?)
 }
 
 #[test]
-fn losses_do_not_depend_on_the_rank_count() {
-    let one = losses(1);
+fn losses_ignore_the_rank_count() -> TestResult {
+    let one = losses(1)?;
     assert!(one[STEPS - 1] < 0.7 * one[0], "the loss falls: {one:?}");
     for ranks in [2, 4] {
-        for (single, several) in one.iter().zip(losses(ranks)) {
+        for (single, several) in one.iter().zip(losses(ranks)?) {
             assert!(
                 (single - several).abs() <= 1e-5 * single,
                 "{ranks} ranks: {single} and {several}"
             );
         }
     }
+    Ok(())
 }
 
 /// The environment variable of a rank that is a process: its number, the port, and the time in microseconds after which rank 1 dies.
@@ -77,9 +77,10 @@ const DEATHS: &str = "CURIUM_TEST_DEATHS";
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[test]
-fn dead_rank_ends_the_training() {
+fn dead_rank_ends_the_training() -> TestResult {
     if let Ok(rank) = std::env::var(RANK) {
-        return train_until_a_rank_dies(&rank);
+        train_until_a_rank_dies(&rank)?;
+        return Ok(());
     }
     let deaths: u64 = std::env::var(DEATHS).map_or(6, |text| text.parse().expect("it is a number"));
     for death in 0..deaths {
@@ -87,16 +88,17 @@ fn dead_rank_ends_the_training() {
         let time = death * 1_000_003 % 100_000;
         let listener =
             TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-        let port = listener.expect("there is a free port").port();
+        let port = listener?.port();
         let [survivor, dead] = [0, 1].map(|rank| start(rank, port, time));
-        let (status, output) = ended(survivor);
+        let (status, output) = ended(survivor)?;
         assert!(status, "after {time} µs:\n{output}");
         assert!(
             output.contains("rank 1 has ended without the end of its communicator"),
             "after {time} µs:\n{output}"
         );
-        assert!(!ended(dead).0, "rank 1 dies");
+        assert!(!ended(dead)?.0, "rank 1 dies");
     }
+    Ok(())
 }
 
 fn start(rank: usize, port: u16, time: u64) -> Child {
@@ -115,32 +117,26 @@ fn start(rank: usize, port: u16, time: u64) -> Child {
 }
 
 /// Waits for a process, and returns its success and its output.
-fn ended(mut child: Child) -> (bool, String) {
+fn ended(mut child: Child) -> TestResult<(bool, String)> {
     let deadline = Instant::now() + 6 * TIMEOUT;
-    while child
-        .try_wait()
-        .expect("a child can be waited for")
-        .is_none()
-    {
+    while child.try_wait()?.is_none() {
         if Instant::now() > deadline {
-            child.kill().expect("a child can be ended");
-            return (false, "the process hangs".to_owned());
+            child.kill()?;
+            return Ok((false, "the process hangs".to_owned()));
         }
         thread::sleep(Duration::from_millis(5));
     }
-    let output = child
-        .wait_with_output()
-        .expect("a child that has ended can be waited for");
+    let output = child.wait_with_output()?;
     let text = [output.stdout, output.stderr].concat();
-    (
+    Ok((
         output.status.success(),
         String::from_utf8_lossy(&text).into_owned(),
-    )
+    ))
 }
 
 /// Trains as one of two processes, of which rank 1 dies after a time.
 #[expect(clippy::print_stderr, reason = "the other process reads the error")]
-fn train_until_a_rank_dies(input: &str) {
+fn train_until_a_rank_dies(input: &str) -> TestResult {
     let numbers: Vec<u64> = input
         .split(' ')
         .map(|text| text.parse().expect("it is a number"))
@@ -148,23 +144,17 @@ fn train_until_a_rank_dies(input: &str) {
     let [rank, port, time] = numbers[..] else {
         panic!("there are three numbers")
     };
-    let driver = Simulator::new(Config::new().with_devices(2))
-        .expect("it can be made")
-        .driver::<Driver>();
-    let context = driver
-        .expect("it starts")
-        .device(rank as usize)
-        .expect("it exists")
-        .primary_context();
+    let driver = Simulator::new(Config::new().with_devices(2))?.driver::<Driver>();
+    let context = driver?.device(rank as usize)?.primary_context();
     let rendezvous = Rendezvous::new(rank as usize, 2, "127.0.0.1", port as u16);
     let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
     let communicator = Communicator::exchanged(
         &curium_sim_libraries::nccl(),
-        &context.expect("it has one"),
-        &mut rendezvous.expect("the rank is in range"),
+        &context?,
+        &mut rendezvous?,
         options,
     );
-    let mut communicator = communicator.expect("the ranks meet");
+    let mut communicator = communicator?;
     if rank == 1 {
         thread::spawn(move || {
             thread::sleep(Duration::from_micros(time));
@@ -186,4 +176,5 @@ fn train_until_a_rank_dies(input: &str) {
     eprintln!("{error}");
     drop(communicator);
     assert_eq!(curium_sim_libraries::live_communicators(), 0);
+    Ok(())
 }

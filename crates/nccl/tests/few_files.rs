@@ -54,7 +54,7 @@ fn start_rank_0(port: u16, test: &str) -> Result<Rank0> {
 
 /// Rank 0 names the limit of the system if it has too few files for all ranks.
 #[test]
-fn too_few_files_for_the_ranks_are_reported() -> Result {
+fn too_few_files_are_reported() -> Result {
     const WORLD_SIZE: usize = 100;
     const TIMEOUT: Duration = Duration::from_secs(3);
     if let Ok(port) = env::var(PORT) {
@@ -68,7 +68,7 @@ fn too_few_files_for_the_ranks_are_reported() -> Result {
         return Ok(());
     }
     let port = TcpListener::bind((HOST, 0))?.local_addr()?.port();
-    let mut rank_0 = start_rank_0(port, "too_few_files_for_the_ranks_are_reported")?;
+    let mut rank_0 = start_rank_0(port, "too_few_files_are_reported")?;
     let mut ranks = Vec::new();
     for rank in 1..WORLD_SIZE {
         let mut rendezvous = rendezvous_in(WORLD_SIZE, rank, port)?.with_timeout(TIMEOUT);
@@ -97,13 +97,13 @@ fn drip(strangers: Vec<TcpStream>) {
 
 /// Strangers open more connections than rank 0 may have files, and hold them. A rank with the token arrives nevertheless.
 #[test]
-fn rank_arrives_although_files_run_out() -> Result {
+fn rank_arrives_without_files() -> Result {
     if let Ok(port) = env::var(PORT) {
         rendezvous(0, port.parse()?)?.broadcast(&mut [7; 4])?;
         return Ok(());
     }
     let port = TcpListener::bind((HOST, 0))?.local_addr()?.port();
-    let mut rank_0 = start_rank_0(port, "rank_arrives_although_files_run_out")?;
+    let mut rank_0 = start_rank_0(port, "rank_arrives_without_files")?;
     let start = Instant::now();
     let mut strangers = Vec::new();
     while strangers.len() < 200 {

@@ -91,7 +91,7 @@ fn time_to_give_up(address: SocketAddr) -> Result<(Duration, RendezvousError)> {
 
 /// A listener that drips its first message holds a rank for no longer than the timeout.
 #[test]
-fn dripped_challenge_ends_at_the_timeout() -> Result {
+fn dripped_challenge_times_out() -> Result {
     let (address, listener) = listen_and_drip(b"", CHALLENGE)?;
     let (waited, error) = time_to_give_up(address)?;
     assert!(waited < Duration::from_secs(4), "{waited:?}: {error}");
@@ -106,7 +106,7 @@ fn dripped_challenge_ends_at_the_timeout() -> Result {
 
 /// A listener that drips its answer holds a rank for at most twice the timeout.
 #[test]
-fn dripped_answer_ends_after_the_timeout() -> Result {
+fn dripped_answer_times_out() -> Result {
     let answer: &[u8; 40] = &[
         0, 0, 0, 0, 4, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
         22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35,
@@ -124,7 +124,7 @@ fn dripped_answer_ends_after_the_timeout() -> Result {
 
 /// A listener that ends each connection after its first message is tried again until the timeout.
 #[test]
-fn listener_that_hangs_up_ends_at_the_timeout() -> Result {
+fn closed_listener_times_out() -> Result {
     let listener = TcpListener::bind((HOST, 0))?;
     let address = listener.local_addr()?;
     listener.set_nonblocking(true)?;
@@ -281,7 +281,7 @@ fn connection_count() -> usize {
 
 /// Ranks with the token arrive although 2,000 strangers hold and renew connections.
 #[test]
-fn ranks_arrive_among_dripping_strangers() -> Result {
+fn ranks_arrive_among_strangers() -> Result {
     let address = free_address()?;
     let rank_0 = broadcast(rendezvous(0, 5, address)?);
     let siege = Siege::start(address, connection_count())?;
@@ -305,7 +305,7 @@ fn ranks_arrive_among_dripping_strangers() -> Result {
 
 /// Connections that are half open, end at once or send a part of a message delay no rank.
 #[test]
-fn half_open_connections_delay_no_rank() -> Result {
+fn half_open_connections() -> Result {
     let address = free_address()?;
     let rank_0 = broadcast(rendezvous(0, 2, address)?);
     let mut strangers = Vec::new();

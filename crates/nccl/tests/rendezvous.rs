@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use curium_nccl::{Exchange as _, Rendezvous, RendezvousError, Token};
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 const HOST: &str = "127.0.0.1";
 
 /// Returns a port that was free a moment ago.
-fn free_port() -> u16 {
-    TcpListener::bind((HOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .expect("a free port")
-        .port()
+fn free_port() -> TestResult<u16> {
+    Ok(TcpListener::bind((HOST, 0))
+        .and_then(|listener| listener.local_addr())?
+        .port())
 }
 
 fn rendezvous(rank: usize, world_size: usize, port: u16) -> Rendezvous {
@@ -47,22 +48,23 @@ fn broadcast_all(ranks: Vec<Rendezvous>) -> Vec<Result<[u8; 4], RendezvousError>
 }
 
 #[test]
-fn ranks_receive_the_bytes_in_any_start_order() {
+fn any_start_order_is_accepted() -> TestResult {
     for (size, rank_0_is_last) in [(2, false), (16, true), (64, false)] {
-        let port = free_port();
+        let port = free_port()?;
         let mut ranks: Vec<_> = (0..size).map(|rank| rendezvous(rank, size, port)).collect();
         if rank_0_is_last {
             ranks.reverse();
         }
         for result in broadcast_all(ranks) {
-            assert_eq!(&result.expect("all ranks arrive"), b"root");
+            assert_eq!(&result?, b"root");
         }
     }
+    Ok(())
 }
 
 #[test]
-fn broadcasts_follow_each_other_on_one_port() {
-    let port = free_port();
+fn one_port_serves_broadcasts() -> TestResult {
+    let port = free_port()?;
     let threads: Vec<_> = (0..4)
         .map(|rank| {
             thread::spawn(move || {
@@ -78,17 +80,19 @@ fn broadcasts_follow_each_other_on_one_port() {
     for thread in threads {
         thread.join().expect("no panic");
     }
+    Ok(())
 }
 
 #[test]
-fn single_rank_needs_no_network() {
-    let single = Rendezvous::new(0, 1, "no-such-host.invalid", 1).expect("the rank is in range");
-    assert_eq!(&broadcast(single).expect("no network"), b"root");
+fn single_rank_needs_no_network() -> TestResult {
+    let single = Rendezvous::new(0, 1, "no-such-host.invalid", 1)?;
+    assert_eq!(&broadcast(single)?, b"root");
+    Ok(())
 }
 
 #[test]
-fn missing_ranks_are_named_on_the_present_ranks() {
-    let port = free_port();
+fn missing_ranks_are_named() -> TestResult {
+    let port = free_port()?;
     let timeout = Duration::from_millis(700);
     let present = [0, 1, 4].map(|rank| rendezvous(rank, 5, port).with_timeout(timeout));
     for result in broadcast_all(present.into()) {
@@ -102,49 +106,50 @@ fn missing_ranks_are_named_on_the_present_ranks() {
         };
         assert_eq!((ranks, world_size, waited), (vec![2, 3], 5, timeout));
     }
+    Ok(())
 }
 
 #[test]
-fn unreachable_rank_0_is_an_error_within_the_timeout() {
+fn unreachable_rank_0_times_out() -> TestResult {
     let start = Instant::now();
-    let result = broadcast(rendezvous(1, 2, free_port()).with_timeout(Duration::from_millis(300)));
+    let result = broadcast(rendezvous(1, 2, free_port()?).with_timeout(Duration::from_millis(300)));
     assert!(
         matches!(result, Err(RendezvousError::Unreachable { .. })),
         "{result:?}"
     );
     assert!(start.elapsed() < Duration::from_secs(10));
+    Ok(())
 }
 
 #[test]
-fn port_in_use_is_an_error() {
-    let listener = TcpListener::bind((HOST, 0)).expect("a free port");
-    let port = listener.local_addr().expect("an address").port();
+fn port_in_use_is_an_error() -> TestResult {
+    let listener = TcpListener::bind((HOST, 0))?;
+    let port = listener.local_addr()?.port();
     let result = broadcast(rendezvous(0, 2, port));
     assert!(
         matches!(&result, Err(RendezvousError::Listen { .. })),
         "{result:?}"
     );
+    Ok(())
 }
 
 #[test]
-fn rank_with_another_token_is_rejected() {
-    let port = free_port();
+fn other_token_is_rejected() -> TestResult {
+    let port = free_port()?;
     let rank_0 = thread::spawn(move || broadcast(rendezvous(0, 2, port)));
     let stranger = broadcast(rendezvous(1, 2, port).with_token(Token::new(*b"other")));
     assert!(
         matches!(stranger, Err(RendezvousError::TokenMismatch { .. })),
         "{stranger:?}"
     );
-    assert_eq!(
-        &broadcast(rendezvous(1, 2, port)).expect("the right token"),
-        b"root"
-    );
-    rank_0.join().expect("no panic").expect("rank 1 arrived");
+    assert_eq!(&broadcast(rendezvous(1, 2, port))?, b"root");
+    rank_0.join().expect("no panic")?;
+    Ok(())
 }
 
 #[test]
-fn rank_0_with_another_token_is_not_believed() {
-    let port = free_port();
+fn rank_0_needs_the_token() -> TestResult {
+    let port = free_port()?;
     // A rank 0 that follows the protocol without the token cannot give this rank its bytes.
     let impostor = thread::spawn(move || {
         broadcast(
@@ -159,11 +164,12 @@ fn rank_0_with_another_token_is_not_believed() {
         "{result:?}"
     );
     assert!(impostor.join().expect("no panic").is_err());
+    Ok(())
 }
 
 #[test]
-fn ranks_that_disagree_are_distinguished() {
-    let port = free_port();
+fn disagreements_are_named() -> TestResult {
+    let port = free_port()?;
     let rank_0 = thread::spawn(move || broadcast(rendezvous(0, 3, port)));
     let more = broadcast(rendezvous(1, 4, port));
     assert!(
@@ -192,24 +198,23 @@ fn ranks_that_disagree_are_distinguished() {
         matches!(second, Err(RendezvousError::DuplicateRank { rank: 1 })),
         "{second:?}"
     );
-    broadcast(rendezvous(2, 3, port)).expect("all ranks arrive");
-    first.join().expect("no panic").expect("all ranks arrive");
-    rank_0.join().expect("no panic").expect("all ranks arrive");
+    broadcast(rendezvous(2, 3, port))?;
+    first.join().expect("no panic")?;
+    rank_0.join().expect("no panic")?;
+    Ok(())
 }
 
+/// A rank that ends while it waits can be started again.
 #[test]
-fn rank_that_ends_while_it_waits_can_be_started_again() {
-    let port = free_port();
+fn waiting_rank_is_restartable() -> TestResult {
+    let port = free_port()?;
     let rank_0 = thread::spawn(move || broadcast(rendezvous(0, 3, port)));
     // Rank 1 arrives, gives up at once, and is started again.
     let impatient = rendezvous(1, 3, port).with_timeout(Duration::from_millis(1));
     drop(thread::spawn(move || broadcast(impatient)));
     thread::sleep(Duration::from_millis(100));
     let others = [1, 2].map(|rank| thread::spawn(move || broadcast(rendezvous(rank, 3, port))));
-    rank_0
-        .join()
-        .expect("no panic")
-        .expect("all ranks arrived in the end");
+    rank_0.join().expect("no panic")?;
     for other in others {
         // The first rank 1 waits a while for the verdict of rank 0, so the second may be the one that is rejected, or that comes after
         // rank 0 has ended.
@@ -224,20 +229,19 @@ fn rank_that_ends_while_it_waits_can_be_started_again() {
             "{result:?}"
         );
     }
+    Ok(())
 }
 
 #[test]
-fn strangers_delay_no_rank() {
-    let port = free_port();
+fn strangers_delay_no_rank() -> TestResult {
+    let port = free_port()?;
     let rank_0 = thread::spawn(move || broadcast(rendezvous(0, 2, port)));
     let mut strangers = Vec::new();
     while strangers.len() < 20 {
         match TcpStream::connect((HOST, port)) {
             Ok(mut stream) => {
                 if strangers.len() % 2 == 0 {
-                    stream
-                        .write_all(&[b'x'; 256])
-                        .expect("the connection is open");
+                    stream.write_all(&[b'x'; 256])?;
                 }
                 strangers.push(stream);
             }
@@ -245,22 +249,20 @@ fn strangers_delay_no_rank() {
         }
     }
     let start = Instant::now();
-    assert_eq!(
-        &broadcast(rendezvous(1, 2, port)).expect("rank 0 is there"),
-        b"root"
-    );
+    assert_eq!(&broadcast(rendezvous(1, 2, port))?, b"root");
     assert!(
         start.elapsed() < Duration::from_secs(4),
         "{:?}",
         start.elapsed()
     );
-    rank_0.join().expect("no panic").expect("rank 1 arrived");
+    rank_0.join().expect("no panic")?;
+    Ok(())
 }
 
 #[test]
-fn program_that_speaks_another_protocol_is_reported() {
-    let listener = TcpListener::bind((HOST, 0)).expect("a free port");
-    let port = listener.local_addr().expect("an address").port();
+fn other_protocol_is_reported() -> TestResult {
+    let listener = TcpListener::bind((HOST, 0))?;
+    let port = listener.local_addr()?.port();
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
         stream
@@ -275,6 +277,7 @@ fn program_that_speaks_another_protocol_is_reported() {
         "{result:?}"
     );
     server.join().expect("no panic");
+    Ok(())
 }
 
 #[test]
