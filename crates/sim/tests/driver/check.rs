@@ -1,5 +1,6 @@
 //! Reports of invalid kernels: a test for each kind, with the text of the report.
 
+use crate::TestResult;
 use std::ffi::{CStr, CString, OsStr, c_void};
 use std::process::Command;
 use std::ptr;
@@ -22,7 +23,7 @@ fn checking() -> Config {
 }
 
 /// Returns a module with one kernel `main`, whose parameter is in `%p`, and a shared, a local and a constant variable.
-fn image(body: &str) -> CString {
+fn image(body: &str) -> TestResult<CString> {
     let text = format!(
         ".version 8.0
 .target sm_75
@@ -41,12 +42,12 @@ fn image(body: &str) -> CString {
     ret;
 }}"
     );
-    CString::new(text).expect("there is no NUL in it")
+    Ok(CString::new(text)?)
 }
 
 /// Runs one warp of `body`, and returns the code of the wait for it.
-fn run(fixture: &Fixture, body: &str, argument: CUdeviceptr) -> CUresult {
-    run_image(fixture, &image(body), argument)
+fn run(fixture: &Fixture, body: &str, argument: CUdeviceptr) -> TestResult<CUresult> {
+    Ok(run_image(fixture, &image(body)?, argument))
 }
 
 fn run_image(fixture: &Fixture, image: &CStr, argument: CUdeviceptr) -> CUresult {
@@ -78,14 +79,19 @@ fn run_image(fixture: &Fixture, image: &CStr, argument: CUdeviceptr) -> CUresult
 
 /// Runs `body`, which fails with `code`, and returns the report.
 #[track_caller]
-fn fault(fixture: &Fixture, body: &str, argument: CUdeviceptr, code: CUresult) -> Report {
-    assert_eq!(run(fixture, body, argument), code, "{body}");
+fn fault(
+    fixture: &Fixture,
+    body: &str,
+    argument: CUdeviceptr,
+    code: CUresult,
+) -> TestResult<Report> {
+    assert_eq!(run(fixture, body, argument)?, code, "{body}");
     fixture.simulator.reset_errors();
-    fixture
+    Ok(fixture
         .simulator
         .reports()
         .pop()
-        .expect("the fault is kept")
+        .ok_or("the fault is kept")?)
 }
 
 #[track_caller]
@@ -102,12 +108,13 @@ fn assert_says(fault: &Report, parts: &[&str]) {
 
 const LOAD: &str = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777; @%q trap;";
 
+/// The report names the memory and the distance.
 #[test]
-fn out_of_bounds_access_names_memory_and_distance() {
+fn out_of_bounds_report() -> TestResult {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(100);
     ok!(fixture.api, cuMemsetD8_v2(memory, 0, 100));
-    let report = fault(&fixture, LOAD, memory, ILLEGAL);
+    let report = fault(&fixture, LOAD, memory, ILLEGAL)?;
     let access = format!("illegal address: 4-byte read at {:#x}", memory + 100);
     let near = format!("just past the end of a 100-byte allocation at {memory:#x}");
     assert_says(&report, &[&access, "thread (25, 0, 0)", &near]);
@@ -147,9 +154,9 @@ fn out_of_bounds_access_names_memory_and_distance() {
         } else {
             ILLEGAL
         };
-        assert_says(&fault(&fixture, body, memory, code), &[part]);
+        assert_says(&fault(&fixture, body, memory, code)?, &[part]);
     }
-    let report = fault(&fixture, "ld.const.u32 %r1, [table+24];", memory, ILLEGAL);
+    let report = fault(&fixture, "ld.const.u32 %r1, [table+24];", memory, ILLEGAL)?;
     assert_says(
         &report,
         &[
@@ -157,24 +164,26 @@ fn out_of_bounds_access_names_memory_and_distance() {
             ", 8 bytes past the end of a 16-byte allocation at 0x",
         ],
     );
+    Ok(())
 }
 
 #[test]
-fn access_to_freed_memory_is_reported_as_such() {
+fn freed_memory_report() -> TestResult {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(100);
     ok!(fixture.api, cuMemFree_v2(memory));
-    let report = fault(&fixture, LOAD, memory, ILLEGAL);
+    let report = fault(&fixture, LOAD, memory, ILLEGAL)?;
     assert_says(
         &report,
         &[&format!(
             ", 0 bytes into a freed 100-byte allocation at {memory:#x}"
         )],
     );
+    Ok(())
 }
 
 #[test]
-fn misaligned_access_names_its_allocation() {
+fn misaligned_access_report() -> TestResult {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(100);
     let report = fault(
@@ -182,17 +191,18 @@ fn misaligned_access_names_its_allocation() {
         "st.global.u32 [%p+6], %r0;",
         memory,
         CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
-    );
+    )?;
     let near = format!(", 6 bytes into a 100-byte allocation at {memory:#x}");
     assert_says(&report, &["misaligned address: 4-byte write", &near]);
+    Ok(())
 }
 
 #[test]
-fn uninitialized_read_names_its_allocation() {
+fn uninitialized_read_report() -> TestResult {
     let fixture = Fixture::with(checking());
     let memory = fixture.alloc(128);
     ok!(fixture.api, cuMemsetD8_v2(memory, 0, 40));
-    let report = fault(&fixture, LOAD, memory, FAILED);
+    let report = fault(&fixture, LOAD, memory, FAILED)?;
     let access = format!("uninitialized read: 4-byte read at {:#x}", memory + 40);
     let near = format!(", 40 bytes into a 128-byte allocation at {memory:#x}");
     assert_says(&report, &[&access, "thread (10, 0, 0)", &near]);
@@ -207,7 +217,7 @@ fn uninitialized_read_names_its_allocation() {
         ),
     ] {
         assert_says(
-            &fault(&fixture, body, memory, FAILED),
+            &fault(&fixture, body, memory, FAILED)?,
             &["uninitialized read: 4-byte read", part],
         );
     }
@@ -217,13 +227,15 @@ fn uninitialized_read_names_its_allocation() {
             &fixture,
             "ld.const.u32 %r1, [table+12]; ld.param.u32 %r2, [p+4];",
             memory
-        ),
+        )?,
         CUresult::CUDA_SUCCESS
     );
+    Ok(())
 }
 
+/// Copies propagate which bytes are written, and are not checked.
 #[test]
-fn copies_propagate_written_bytes_and_are_not_checked() {
+fn copies_propagate_definedness() -> TestResult {
     let fixture = Fixture::with(checking());
     let api = &fixture.api;
     let from = fixture.alloc(128);
@@ -233,14 +245,15 @@ fn copies_propagate_written_bytes_and_are_not_checked() {
     ok!(api, cuMemcpyDtoD_v2(to, from, 128));
     // As on hardware, uninitialized bytes can be copied to the host.
     assert_eq!(fixture.download(to, 128)[..64], [1; 64]);
-    assert_eq!(fault(&fixture, LOAD, to, FAILED).thread, [16, 0, 0]);
+    assert_eq!(fault(&fixture, LOAD, to, FAILED)?.thread, [16, 0, 0]);
     ok!(api, cuMemsetD32_v2(from + 64, 7, 16));
     ok!(api, cuMemcpyDtoD_v2(to, from, 128));
-    assert_eq!(run(&fixture, LOAD, to), CUresult::CUDA_SUCCESS);
+    assert_eq!(run(&fixture, LOAD, to)?, CUresult::CUDA_SUCCESS);
+    Ok(())
 }
 
 #[test]
-fn reused_pool_memory_is_uninitialized() {
+fn reused_memory_is_uninitialized() -> TestResult {
     let fixture = Fixture::with(checking());
     for is_written in [true, false, true] {
         let memory: CUdeviceptr = get!(fixture.api, cuMemAllocAsync(_, 128, ptr::null_mut()));
@@ -249,29 +262,32 @@ fn reused_pool_memory_is_uninitialized() {
                 fixture.api,
                 cuMemsetD8Async(memory, 0, 128, ptr::null_mut())
             );
-            assert_eq!(run(&fixture, LOAD, memory), CUresult::CUDA_SUCCESS);
+            assert_eq!(run(&fixture, LOAD, memory)?, CUresult::CUDA_SUCCESS);
         } else {
             assert_eq!(
-                fault(&fixture, LOAD, memory, FAILED).kind,
+                fault(&fixture, LOAD, memory, FAILED)?.kind,
                 ReportKind::Uninitialized
             );
         }
         ok!(fixture.api, cuMemFreeAsync(memory, ptr::null_mut()));
     }
+    Ok(())
 }
 
+/// Host-visible memory counts as written.
 #[test]
-fn memory_that_the_host_can_write_counts_as_written() {
+fn host_memory_is_initialized() -> TestResult {
     let fixture = Fixture::with(checking());
     let pinned: *mut c_void = handle!(fixture.api, cuMemHostAlloc(_, 128, 0));
     let managed: CUdeviceptr = get!(fixture.api, cuMemAllocManaged(_, 128, 1));
     for memory in [pinned.addr() as CUdeviceptr, managed] {
-        assert_eq!(run(&fixture, LOAD, memory), CUresult::CUDA_SUCCESS);
+        assert_eq!(run(&fixture, LOAD, memory)?, CUresult::CUDA_SUCCESS);
     }
+    Ok(())
 }
 
 /// Returns a kernel that allocates memory, executes an instruction, and reads the memory.
-fn allocating_image(write: &str) -> CString {
+fn allocating_image(write: &str) -> TestResult<CString> {
     let body = format!(
         "setp.ne.u32 %q, %r0, 0; @%q ret;
     {{ .param .b64 size; .param .b64 at; st.param.b64 [size], 16;
@@ -280,30 +296,31 @@ fn allocating_image(write: &str) -> CString {
     ld.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777; @%q trap;
     {{ .param .b64 gone; st.param.b64 [gone], %d1; call.uni free, (gone); }}"
     );
-    let text = image(&body).into_string().expect("PTX is text");
+    let text = image(&body)?.into_string()?;
     let declarations = ".extern .func (.param .b64 at) malloc (.param .b64 size);\n\
                         .extern .func free (.param .b64 gone);\n.const";
-    CString::new(text.replacen(".const", declarations, 1)).expect("PTX has no NUL")
+    Ok(CString::new(text.replacen(".const", declarations, 1))?)
 }
 
 #[test]
-fn kernel_heap_memory_is_uninitialized() {
+fn kernel_heap_is_uninitialized() -> TestResult {
     let fixture = Fixture::with(checking());
-    let written = allocating_image("st.u32 [%d1], 1;");
+    let written = allocating_image("st.u32 [%d1], 1;")?;
     assert_eq!(run_image(&fixture, &written, 0), CUresult::CUDA_SUCCESS);
-    let unwritten = allocating_image("");
+    let unwritten = allocating_image("")?;
     let code = run_image(&fixture, &unwritten, 0);
     assert_eq!(code, FAILED, "the same bytes were allocated again");
+    Ok(())
 }
 
 #[test]
-fn report_mode_continues_after_an_uninitialized_read() {
+fn report_mode_continues() -> TestResult {
     let fixture = Fixture::with(checking().with_checks(Checks::Report));
     let memory = fixture.alloc(128);
     let body =
         "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777;
         @%q trap; st.global.u32 [%d1], %r0;";
-    assert_eq!(run(&fixture, body, memory), CUresult::CUDA_SUCCESS);
+    assert_eq!(run(&fixture, body, memory)?, CUresult::CUDA_SUCCESS);
     let expected: Vec<u8> = (0..32_u32).flat_map(u32::to_le_bytes).collect();
     assert_eq!(
         fixture.download(memory, 128),
@@ -315,42 +332,44 @@ fn report_mode_continues_after_an_uninitialized_read() {
         matches!(&faults[..], [fault] if fault.kind == ReportKind::Uninitialized),
         "{faults:?}"
     );
+    Ok(())
 }
 
+/// Uninitialized reads are not checked by default.
 #[test]
-fn uninitialized_reads_are_not_checked_by_default() {
+fn default_ignores_uninitialized() -> TestResult {
     let fixture = Fixture::new();
     assert_eq!(
-        run(&fixture, LOAD, fixture.alloc(128)),
+        run(&fixture, LOAD, fixture.alloc(128))?,
         CUresult::CUDA_SUCCESS
     );
+    Ok(())
 }
 
 /// Set in a process that must abort.
 const CHILD: &str = "CURIUM_SIM_TEST_ABORTS";
 
 #[test]
-fn abort_mode_aborts_at_an_uninitialized_read() {
+fn abort_mode_aborts() -> TestResult {
     if std::env::var_os(CHILD).is_some() {
         let fixture = Fixture::with(checking().with_checks(Checks::Abort));
-        run(&fixture, LOAD, fixture.alloc(128));
-        return;
+        run(&fixture, LOAD, fixture.alloc(128))?;
+        return Ok(());
     }
-    let name = "check::abort_mode_aborts_at_an_uninitialized_read";
+    let name = "check::abort_mode_aborts";
     // The emulator for this program, where the system has none.
     let runner = std::env::var("CURIUM_TEST_RUNNER").unwrap_or_default();
-    let program = std::env::current_exe().expect("the path of this program is known");
+    let program = std::env::current_exe()?;
     let mut words = runner
         .split_whitespace()
         .map(OsStr::new)
         .chain([program.as_os_str()]);
-    let mut command = Command::new(words.next().expect("the program is a word"));
+    let mut command = Command::new(words.next().ok_or("the program is a word")?);
     let output = command
         .args(words)
         .args([name, "--exact", "--nocapture"])
         .env(CHILD, "1")
-        .output()
-        .expect("it can be started again");
+        .output()?;
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{text}");
     assert!(
@@ -363,4 +382,5 @@ fn abort_mode_aborts_at_an_uninitialized_read() {
         Some(6),
         "{text}"
     );
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Injected faults, as programs observe them.
 
+use crate::TestResult;
 use std::time::{Duration, Instant};
 
 use curium_sim::{Config, Fault, FaultPlan};
@@ -28,7 +29,7 @@ fn lost_devices_fail_their_calls() {
 }
 
 #[test]
-fn delayed_call_has_its_effect_later() {
+fn delayed_call() {
     let delay = Duration::from_millis(30);
     let fixture = Fixture::with(Config::new().with_workers(1));
     fixture
@@ -40,7 +41,7 @@ fn delayed_call_has_its_effect_later() {
 }
 
 #[test]
-fn summary_lists_calls_and_live_objects() {
+fn summary_lists_calls() {
     let fixture = Fixture::new();
     let _leaked = fixture.alloc(64);
     let summary = fixture.simulator.summary();
@@ -55,21 +56,22 @@ fn summary_lists_calls_and_live_objects() {
 }
 
 #[test]
-fn planned_fault_applies_from_the_start() {
+fn planned_fault_applies() -> TestResult {
     let fault = Fault::on(Function::cuInit)
         .call(1)
         .returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY);
-    let (simulator, api) = fresh(Config::new().with_faults(FaultPlan::new().with(fault)));
+    let (simulator, api) = fresh(Config::new().with_faults(FaultPlan::new().with(fault)))?;
     assert_eq!(cu!(api, cuInit(0)), CUresult::CUDA_ERROR_SYSTEM_NOT_READY);
     ok!(api, cuInit(0));
     simulator.inject(Fault::on(Function::cuInit).always());
     assert_eq!(cu!(api, cuInit(0)), CUresult::CUDA_ERROR_UNKNOWN);
     simulator.clear_faults();
     ok!(api, cuInit(0));
+    Ok(())
 }
 
 #[test]
-fn fault_applies_to_the_named_call() {
+fn fault_applies_to_its_call() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     fixture.simulator.inject(

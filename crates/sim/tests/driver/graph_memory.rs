@@ -48,8 +48,9 @@ fn free_node(fixture: &Fixture, graph: CUgraph, address: CUdeviceptr) -> CUresul
     )
 }
 
+/// An allocation outlives its graph and the executable.
 #[test]
-fn allocation_outlives_its_graph_and_its_executable() {
+fn allocation_outlives_its_graph() {
     let fixture = Fixture::new();
     let (graph, memory) = allocating(&fixture);
     let executable = instantiate(&fixture, graph);
@@ -65,7 +66,7 @@ fn allocation_outlives_its_graph_and_its_executable() {
 }
 
 #[test]
-fn unlaunched_allocation_ends_with_its_executable() {
+fn unlaunched_allocation_ends() {
     let fixture = Fixture::new();
     let (graph, memory) = allocating(&fixture);
     let executable = instantiate(&fixture, graph);
@@ -79,7 +80,7 @@ fn unlaunched_allocation_ends_with_its_executable() {
 }
 
 #[test]
-fn orphaned_allocation_is_freed_in_stream_order() {
+fn orphan_is_freed_in_stream_order() {
     let fixture = Fixture::new();
     let (graph, memory) = allocating(&fixture);
     let executable = instantiate(&fixture, graph);
@@ -95,8 +96,9 @@ fn orphaned_allocation_is_freed_in_stream_order() {
     assert_eq!(fixture.simulator.live_handles().device_allocations, 0);
 }
 
+/// An allocation outlives its graph until the launch ends.
 #[test]
-fn allocation_outlives_its_graph_until_launch_ends() {
+fn allocation_lives_for_a_launch() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let stream = fixture.stream(1);
@@ -127,7 +129,7 @@ fn allocation_outlives_its_graph_until_launch_ends() {
 }
 
 #[test]
-fn another_graph_frees_orphaned_memory() {
+fn another_graph_frees_an_orphan() {
     for destroys_executable in [false, true] {
         let fixture = Fixture::new();
         let (allocating_graph, memory) = allocating(&fixture);

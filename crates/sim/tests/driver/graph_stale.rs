@@ -193,7 +193,7 @@ fn destroyed_event_is_reported() {
 }
 
 #[test]
-fn freed_memory_is_reported_with_its_address() {
+fn freed_memory_is_reported() {
     let fixture = quiet();
     let memory = fixture.alloc(64);
     let graph = graph(&fixture);
@@ -236,7 +236,7 @@ fn freed_host_memory_is_reported() {
 }
 
 #[test]
-fn memory_freed_in_stream_order_is_reported() {
+fn stream_ordered_free_is_reported() {
     let fixture = quiet();
     let stream = fixture.stream(1);
     let graph = graph(&fixture);
@@ -303,8 +303,9 @@ fn graph_memory_is_not_reported() {
     assert_eq!(stale_nodes(&fixture), []);
 }
 
+/// A node that was updated or disabled is not reported.
 #[test]
-fn node_that_was_updated_or_disabled_is_not_reported() {
+fn updated_node_is_not_reported() {
     let fixture = quiet();
     let first = fixture.alloc(16);
     let second = fixture.alloc(16);
@@ -332,7 +333,7 @@ fn node_that_was_updated_or_disabled_is_not_reported() {
 }
 
 #[test]
-fn report_does_not_end_the_program() {
+fn report_does_not_abort() {
     let fixture = Fixture::with(
         Config::new()
             .with_memory_budget(64 << 20)

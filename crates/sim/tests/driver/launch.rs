@@ -45,7 +45,7 @@ pub(crate) fn poke(fixture: &Fixture, address: CUdeviceptr) -> CUresult {
 }
 
 #[test]
-fn illegal_address_is_a_sticky_error() {
+fn illegal_address_is_sticky() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let memory = fixture.alloc(100);
@@ -119,7 +119,7 @@ fn each_fault_has_its_code() {
 }
 
 #[test]
-fn freed_memory_is_an_illegal_address_to_a_kernel() {
+fn freed_memory_is_illegal() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(64);
     ok!(fixture.api, cuMemFree_v2(memory));

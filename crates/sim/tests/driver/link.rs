@@ -1,5 +1,6 @@
 //! Links: the device runtime library, and limits of registers.
 
+use crate::TestResult;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
@@ -113,7 +114,7 @@ fn linked(
 }
 
 #[test]
-fn runtime_library_synchronizes_a_grid() {
+fn device_runtime_syncs_a_grid() {
     const BLOCKS: u32 = 5;
     let fixture = Fixture::with(Config::new().with_workers(2));
     let meet = linked(&fixture, &[RUNTIME], MEET, &mut []).expect("the library is known");
@@ -152,13 +153,13 @@ fn runtime_library_synchronizes_a_grid() {
 }
 
 #[test]
-fn runtime_library_is_linked_once() {
+fn device_runtime_is_linked_once() {
     linked(&Fixture::new(), &[RUNTIME, RUNTIME], MEET, &mut [])
         .expect("its functions are defined once");
 }
 
 #[test]
-fn machine_code_is_no_binary_for_the_device() {
+fn machine_code_is_refused() {
     let fixture = Fixture::new();
     let refused = linked(&fixture, &[b"!<arch>\nother.o/ ..."], MEET, &mut [])
         .expect_err("it is machine code");
@@ -175,7 +176,7 @@ fn linked_registers(fixture: &Fixture, ptx: &CStr, options: &mut [(CUjit_option,
 }
 
 #[test]
-fn link_limits_registers() {
+fn link_limits_registers() -> TestResult {
     let fixture = Fixture::new();
     // All of these words are live across a label.
     const WORDS: usize = 40;
@@ -189,8 +190,9 @@ fn link_limits_registers() {
         ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry meet(.param .u64 out)\n{{\n.reg .b64 %rd<2>;\n\
          .reg .b32 %r<{WORDS}>;\nld.param.u64 %rd1, [out];\n{loads}NEXT:\n{stores}ret;\n}}\n"
     );
-    let ptx = CString::new(ptx).expect("PTX has no NUL");
+    let ptx = CString::new(ptx)?;
     assert!(linked_registers(&fixture, &ptx, &mut []) >= WORDS as i32);
     let mut limit = [(CUjit_option::CU_JIT_MAX_REGISTERS, 24)];
     assert_eq!(linked_registers(&fixture, &ptx, &mut limit), 24);
+    Ok(())
 }

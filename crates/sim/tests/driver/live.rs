@@ -1,5 +1,6 @@
 //! Live objects with their origins, and failed calls.
 
+use crate::TestResult;
 use std::ffi::c_void;
 use std::ptr;
 
@@ -22,7 +23,7 @@ fn remaining(simulator: &Simulator) -> Vec<LiveObject> {
 }
 
 #[test]
-fn live_objects_name_their_origin() {
+fn live_objects_have_an_origin() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let context = fixture.context.addr();
@@ -105,7 +106,7 @@ fn leak_stream(fixture: &Fixture) {
 }
 
 #[test]
-fn backtraces_are_recorded_on_request() {
+fn backtraces_on_request() {
     let fixture = Fixture::with(Config::new().with_backtraces(true));
     leak_stream(&fixture);
     let objects = remaining(&fixture.simulator);
@@ -134,9 +135,10 @@ fn backtraces_are_recorded_on_request() {
     );
 }
 
+/// A primary context originates from the call that revived it.
 #[test]
-fn primary_context_originates_from_its_revival() {
-    let simulator = Simulator::new(Config::new()).expect("there is room for a simulator");
+fn primary_context_origin() -> TestResult {
+    let simulator = Simulator::new(Config::new())?;
     let api = simulator.api();
     ok!(api, cuInit(0));
     let mut numbers = Vec::new();
@@ -155,10 +157,12 @@ fn primary_context_originates_from_its_revival() {
         assert!(simulator.live_objects().is_empty());
     }
     assert_eq!(numbers, [1, 1]);
+    Ok(())
 }
 
+/// Failing calls are counted by function and code.
 #[test]
-fn calls_that_fail_are_counted_by_function_and_code() {
+fn failing_calls_are_counted() {
     let fixture = Fixture::new();
     for _ in 0..2 {
         assert_eq!(

@@ -19,3 +19,5 @@ mod support;
 mod test;
 #[cfg(target_os = "linux")]
 mod virtual_memory;
+
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;

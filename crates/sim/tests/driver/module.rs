@@ -1,5 +1,6 @@
 //! Modules, libraries, functions and kernels.
 
+use crate::TestResult;
 use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
@@ -82,7 +83,7 @@ fn add(fixture: &Fixture, function: CUfunction) {
 }
 
 #[test]
-fn fat_binary_with_ptx_is_loaded_by_every_loader() {
+fn fat_binary_is_loaded() {
     /// The record that CUDA C++ compilers emit into the data of a program.
     #[repr(C)]
     struct Record {
@@ -162,7 +163,7 @@ fn fat_binary_with_ptx_is_loaded_by_every_loader() {
 }
 
 #[test]
-fn unsupported_instruction_is_rejected_by_name() {
+fn unsupported_instruction() {
     let fixture = Fixture::new();
     let image =
         c".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {\n  wgmma.fence.sync.aligned;\n  ret;\n}\n";
@@ -172,7 +173,7 @@ fn unsupported_instruction_is_rejected_by_name() {
 }
 
 #[test]
-fn instruction_requires_its_version_and_target() {
+fn instruction_needs_its_version() -> TestResult {
     let fixture = Fixture::new();
     for (header, needed) in [
         (".version 7.0\n.target sm_75", "target sm_80 or higher"),
@@ -184,13 +185,14 @@ fn instruction_requires_its_version_and_target() {
         let text = format!(
             "{header}\n.address_size 64\n.entry k() {{\n.reg .b32 %r<2>;\n  redux.sync.add.s32 %r0, %r1, -1;\n  ret;\n}}\n"
         );
-        let (code, log) = load_with_log(&fixture, &CString::new(text).expect("there is no NUL"));
+        let (code, log) = load_with_log(&fixture, &CString::new(text)?);
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_PTX);
         assert!(
             log.contains("line 6; error") && log.contains(&format!("redux: requires {needed}")),
             "{log}"
         );
     }
+    Ok(())
 }
 
 #[test]
@@ -220,7 +222,7 @@ fn log_is_cut_to_its_buffer() {
 }
 
 #[test]
-fn newer_ptx_is_an_unsupported_version() {
+fn newer_ptx_is_unsupported() {
     let old = Fixture::with(Config::new().with_driver_version(CudaVersion::new(11, 8)));
     assert_eq!(
         load(&old, SAXPY.to_bytes_with_nul()),
@@ -234,7 +236,7 @@ fn newer_ptx_is_an_unsupported_version() {
 }
 
 #[test]
-fn ptx_for_a_newer_device_is_invalid() {
+fn newer_target_is_invalid() {
     let fixture = Fixture::new();
     let image = c".version 8.8\n.target sm_100\n.address_size 64\n.entry k() { ret; }\n";
     assert_eq!(
@@ -244,7 +246,7 @@ fn ptx_for_a_newer_device_is_invalid() {
 }
 
 #[test]
-fn occupancy_follows_the_device_model() {
+fn occupancy_follows_the_model() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let module = handle!(api, cuModuleLoadData(_, SAXPY.as_ptr().cast()));

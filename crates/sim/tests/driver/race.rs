@@ -199,7 +199,7 @@ fn expect_race(races: bool, flags: u32, program: impl Fn(&Program)) {
 }
 
 #[test]
-fn unordered_kernels_race_if_one_writes() {
+fn unordered_kernels_race() {
     expect_race(true, NON_BLOCKING, |program| {
         program.write(0);
         program.write(1);
@@ -220,7 +220,7 @@ fn unordered_kernels_race_if_one_writes() {
 }
 
 #[test]
-fn neighbors_do_not_race_down_to_the_byte() {
+fn neighbors_do_not_race() {
     expect_race(false, NON_BLOCKING, |program| {
         let memory = program.fixture.alloc(3 * WORDS);
         program.launch(c"put_bytes", program.streams[0], memory + 1, 0);
@@ -253,7 +253,7 @@ fn atomics_race_with_writes_only() {
 }
 
 #[test]
-fn event_orders_waiting_work_after_the_recorded_work() {
+fn event_orders_work() {
     for is_waited_for in [true, false] {
         expect_race(!is_waited_for, NON_BLOCKING, |program| {
             let api = &program.fixture.api;
@@ -278,7 +278,7 @@ fn event_orders_waiting_work_after_the_recorded_work() {
 }
 
 #[test]
-fn completed_event_orders_later_work() {
+fn completed_event_orders_work() {
     expect_race(false, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
         let [event, other] = [(); 2].map(|()| handle!(api, cuEventCreate(_, 0)));
@@ -328,7 +328,7 @@ fn host_wait_orders_later_work() {
 }
 
 #[test]
-fn legacy_stream_orders_blocking_streams() {
+fn legacy_stream_orders_streams() {
     for flags in [BLOCKING, NON_BLOCKING] {
         expect_race(flags == NON_BLOCKING, flags, |program| {
             program.write(0);
@@ -355,7 +355,7 @@ fn legacy_stream_orders_blocking_streams() {
 }
 
 #[test]
-fn copies_and_fills_race_like_kernels() {
+fn copies_and_fills_race() {
     expect_race(true, NON_BLOCKING, |program| {
         program.write(0);
         ok!(
@@ -384,7 +384,7 @@ fn copies_and_fills_race_like_kernels() {
 unsafe extern "C" fn nothing(_data: *mut c_void) {}
 
 #[test]
-fn host_synchronization_prevents_a_race() {
+fn synchronization_prevents_races() {
     expect_race(false, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
         program.write(0);
@@ -413,7 +413,7 @@ fn host_synchronization_prevents_a_race() {
 }
 
 #[test]
-fn fences_order_signaling_kernels() {
+fn fences_order_kernels() {
     for seed in 0..10 {
         let program = Program::new(Config::new().with_seed(seed).with_workers(2), NON_BLOCKING);
         let flag = program.fixture.alloc(4);
@@ -426,7 +426,7 @@ fn fences_order_signaling_kernels() {
 }
 
 #[test]
-fn graph_nodes_race_unless_edges_order_them() {
+fn unordered_graph_nodes_race() {
     for is_ordered in [true, false] {
         expect_race(!is_ordered, NON_BLOCKING, |program| {
             let api = &program.fixture.api;

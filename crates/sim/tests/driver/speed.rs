@@ -1,5 +1,6 @@
 //! The duration of launches and loads. These are measurements: run them in release, alone, with `--ignored --nocapture`.
 
+use crate::TestResult;
 use std::ffi::{CString, c_void};
 use std::fmt::Write;
 use std::ptr;
@@ -82,7 +83,7 @@ fn empty_kernel_latency() {
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
-fn time_to_allocate_a_gibibyte_with_all_checks() {
+fn allocation_of_a_gibibyte() {
     let config = Config::new().with_workers(2).with_memory_budget(4 << 30);
     let fixture = Fixture::with(
         config
@@ -99,7 +100,7 @@ fn time_to_allocate_a_gibibyte_with_all_checks() {
 }
 
 /// Returns a module of `lines` lines: kernels that load, compute and store, as compilers emit them.
-fn long_module(lines: usize) -> CString {
+fn long_module(lines: usize) -> TestResult<CString> {
     let mut text = String::from(".version 8.0\n.target sm_75\n.address_size 64\n");
     let mut written = 3;
     for kernel in 0.. {
@@ -110,8 +111,7 @@ fn long_module(lines: usize) -> CString {
             text,
             ".visible .entry kernel_{kernel}(.param .u64 p)\n{{\n.reg .f32 %f<203>;\n.reg .b64 %rd<103>;\n\
              ld.param.u64 %rd1, [p];\ncvta.to.global.u64 %rd2, %rd1;\nld.global.f32 %f1, [%rd2];\n"
-        )
-        .expect("a string takes any text");
+        )?;
         for step in 0..100 {
             let address = step + 2;
             let value = 2 * step + 1;
@@ -121,21 +121,20 @@ fn long_module(lines: usize) -> CString {
                 "ld.global.f32 %f{after}, [%rd{address}+{}];\nfma.rn.f32 %f{other}, %f{after}, 0f3F800000, %f{value};\n\
                  st.global.f32 [%rd{address}], %f{other};\nadd.s64 %rd{next}, %rd{address}, 4;\n",
                 4 * step
-            )
-            .expect("a string takes any text");
+            )?;
         }
         text.push_str("ret;\n}\n");
         written += 409;
     }
-    CString::new(text).expect("the text has no NUL")
+    Ok(CString::new(text)?)
 }
 
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
-fn time_to_load_ten_thousand_lines() {
+fn loading_of_many_lines() -> TestResult {
     let fixture = Fixture::new();
-    let image = long_module(10_000);
+    let image = long_module(10_000)?;
     let lines = image
         .as_bytes()
         .iter()
@@ -153,4 +152,5 @@ fn time_to_load_ten_thousand_lines() {
         "{lines} lines, {} bytes: {median:?}, at least {min:?}",
         image.as_bytes().len()
     );
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Tests with all checks on.
 
+use crate::TestResult;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::thread;
@@ -11,17 +12,17 @@ use curium_sys::{CUcontext, CUdeviceptr, CUresult};
 use crate::support::{SUCCESS, cu, handle, ok};
 
 /// Returns the message of the panic that ends a test.
-fn message(body: impl FnOnce(Simulator)) -> String {
+fn message(body: impl FnOnce(Simulator)) -> TestResult<String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| curium_sim::test(body)));
     let panic = outcome.expect_err("the test fails");
-    panic
+    Ok(panic
         .downcast_ref::<String>()
-        .expect("it is a message")
-        .clone()
+        .ok_or("it is a message")?
+        .clone())
 }
 
 #[test]
-fn test_without_live_objects_returns_its_result() {
+fn clean_test_returns_its_result() {
     assert!(curium_sim::test(|simulator: Simulator| simulator
         .live_handles()
         .is_empty()));
@@ -29,8 +30,8 @@ fn test_without_live_objects_returns_its_result() {
 
 /// Another thread drops the last handle a moment after the program.
 #[test]
-fn leaked_objects_are_those_that_stay_live() {
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+fn live_objects_are_leaks() -> TestResult {
+    let simulator = Simulator::new(Config::new())?;
     let api = simulator.api();
     ok!(api, cuInit(0));
     assert_eq!(simulator.leaked_objects().len(), 0);
@@ -48,10 +49,11 @@ fn leaked_objects_are_those_that_stay_live() {
     assert!(!context.is_null());
     assert_eq!(simulator.leaked_objects().len(), 1);
     ok!(api, cuDevicePrimaryCtxRelease_v2(0));
+    Ok(())
 }
 
 #[test]
-fn test_that_leaks_fails_with_the_object_and_its_call() {
+fn leak_fails_the_test() -> TestResult {
     let message = message(|simulator| {
         let api = simulator.api();
         ok!(api, cuInit(0));
@@ -63,17 +65,19 @@ fn test_that_leaks_fails_with_the_object_and_its_call() {
         ok!(api, cuDevicePrimaryCtxRelease_v2(0));
         let context: CUcontext = handle!(api, cuDevicePrimaryCtxRetain(_, 0));
         assert!(!context.is_null());
-    });
+    })?;
     assert!(
         message.contains("leak: context") && message.contains("cuDevicePrimaryCtxRetain"),
         "{message}"
     );
+    Ok(())
 }
 
+/// The last clone ends the shared driver.
 #[test]
-fn clones_share_one_driver_that_ends_with_the_last() {
+fn clones_share_one_driver() -> TestResult {
     let api = {
-        let simulator = Simulator::new(Config::new()).expect("there is room for a simulator");
+        let simulator = Simulator::new(Config::new())?;
         let other = simulator.clone();
         let api = simulator.api();
         drop(simulator);
@@ -82,4 +86,5 @@ fn clones_share_one_driver_that_ends_with_the_last() {
         api
     };
     assert_eq!(cu!(api, cuInit(0)), CUresult::CUDA_ERROR_DEINITIALIZED);
+    Ok(())
 }

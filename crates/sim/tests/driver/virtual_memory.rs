@@ -70,7 +70,7 @@ impl Fixture {
 }
 
 #[test]
-fn copies_cross_adjacent_mappings() {
+fn copies_cross_mappings() {
     let fixture = Fixture::new();
     let address = fixture.reserve(4 * PAGE);
     fixture.map(address, PAGE);
@@ -124,7 +124,7 @@ fn memory_without_rights_faults() {
 }
 
 #[test]
-fn memory_that_may_be_read_faults_when_it_is_written() {
+fn read_only_memory_faults() {
     let fixture = Fixture::new();
     let address = fixture.reserve(PAGE);
     let memory = fixture.create(PAGE);
@@ -146,7 +146,7 @@ fn memory_that_may_be_read_faults_when_it_is_written() {
 }
 
 #[test]
-fn each_device_has_its_own_access() {
+fn access_is_per_device() {
     let fixture = Fixture::with(Config::new().with_devices(2).with_memory_budget(64 << 20));
     let address = fixture.reserve(PAGE);
     let memory = fixture.create(PAGE);
@@ -166,8 +166,9 @@ fn each_device_has_its_own_access() {
     );
 }
 
+/// Memory counts against the budget until its last use.
 #[test]
-fn budget_includes_memory_until_its_last_use() {
+fn budget_counts_used_memory() {
     let fixture = Fixture::with(Config::new().with_memory_budget(4 << 20));
     let address = fixture.reserve(4 << 20);
     let memory = fixture.create(4 << 20);

@@ -107,7 +107,7 @@ fn difference(
 }
 
 #[test]
-fn forms_are_accepted_as_by_the_assembler() {
+fn forms_match_the_assembler() {
     let differences = known_differences();
     let forms = include_str!("forms.txt").lines().map(|line| {
         let (answer, form) = line.split_at(1);
@@ -135,7 +135,7 @@ fn forms_are_accepted_as_by_the_assembler() {
 }
 
 #[test]
-fn accepted_forms_run_to_their_end() {
+fn accepted_forms_run() {
     let forms = include_str!("forms.txt")
         .lines()
         .filter_map(|line| line.strip_prefix('+'));
@@ -166,7 +166,7 @@ fn variable(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn random_forms_are_accepted_as_by_the_assembler() {
+fn random_forms_match() {
     let Some(assembler) = std::env::var_os("CURIUM_PTXAS").map(PathBuf::from) else {
         return;
     };

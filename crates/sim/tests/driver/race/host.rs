@@ -8,7 +8,7 @@ use super::{BYTES, NON_BLOCKING, Program, expect_race};
 use crate::support::{cu, get, handle, ok};
 
 #[test]
-fn registered_host_memory_is_checked_in_copies() {
+fn registered_memory_is_checked() {
     for synchronizes in [false, true] {
         expect_race(!synchronizes, NON_BLOCKING, |program| {
             let api = &program.fixture.api;
@@ -44,8 +44,9 @@ fn registered_host_memory_is_checked_in_copies() {
     }
 }
 
+/// The host changes memory of a copy that is still enqueued.
 #[test]
-fn host_change_under_a_queued_copy_is_reported() {
+fn host_change_is_reported() {
     for (wait, is_source) in [(true, true), (true, false), (false, true), (false, false)] {
         let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
         let api = &program.fixture.api;
@@ -91,7 +92,7 @@ fn host_change_under_a_queued_copy_is_reported() {
 }
 
 #[test]
-fn stream_wait_value_orders_the_host() {
+fn wait_value_orders_the_host() {
     let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
     let api = &program.fixture.api;
     let [flag, pinned] = [4, BYTES].map(|size| handle!(api, cuMemHostAlloc(_, size, 0)));

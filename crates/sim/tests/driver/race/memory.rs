@@ -6,7 +6,7 @@ use super::{BYTES, NON_BLOCKING, Program, WORDS, expect_race};
 use crate::support::{cu, get, handle, ok};
 
 #[test]
-fn reallocated_memory_has_no_accesses() {
+fn reallocated_memory_is_fresh() {
     expect_race(false, NON_BLOCKING, |program| {
         let api = &program.fixture.api;
         for stream in program.streams {
@@ -32,7 +32,7 @@ fn order_streams(program: &Program) {
 
 /// Stream-ordered memory is used after its allocation and before it is freed.
 #[test]
-fn stream_ordered_memory_is_used_in_its_lifetime() {
+fn stream_ordered_lifetime() {
     for is_ordered in [true, false] {
         expect_race(!is_ordered, NON_BLOCKING, |program| {
             let memory = get!(

@@ -7,7 +7,7 @@ use super::{BYTES, NON_BLOCKING, Program};
 use crate::support::{Fixture, cu, get, handle, ok};
 
 #[test]
-fn report_names_both_accesses_and_the_allocation() {
+fn report_names_both_accesses() {
     let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
     let api = &program.fixture.api;
     let numbers: [u64; 2] = program
@@ -63,7 +63,7 @@ fn report_names_both_accesses_and_the_allocation() {
 }
 
 #[test]
-fn races_are_not_checked_by_default() {
+fn default_ignores_races() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(BYTES);
     for stream in [fixture.stream(NON_BLOCKING), fixture.stream(NON_BLOCKING)] {
@@ -74,7 +74,7 @@ fn races_are_not_checked_by_default() {
 }
 
 #[test]
-fn report_mode_continues_after_a_race() {
+fn race_report_continues() {
     let config = Config::new()
         .with_checks(Checks::Report)
         .with_race_checks(true);
