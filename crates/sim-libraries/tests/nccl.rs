@@ -12,6 +12,8 @@ use curium_nccl::sys::{
 };
 use curium_sim::{Config, Simulator};
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 /// Calls a function of NCCL, and returns its code.
 macro_rules! nccl {
     ($function:ident($($argument:expr),* $(,)?)) => {{
@@ -41,37 +43,31 @@ struct Pair {
 }
 
 impl Pair {
-    fn new() -> Self {
-        let simulator =
-            Simulator::new(Config::new().with_devices(2)).expect("the settings are valid");
-        let driver = simulator
-            .driver::<Driver>()
-            .expect("the simulator is a driver");
-        let contexts = [0, 1].map(|index| {
-            let device = driver.device(index).expect("the device exists");
-            device.primary_context().expect("it can be retained")
-        });
-        let streams =
-            [0, 1].map(|index: usize| contexts[index].stream().expect("a stream can be created"));
+    fn new() -> TestResult<Self> {
+        let simulator = Simulator::new(Config::new().with_devices(2))?;
+        let driver = simulator.driver::<Driver>()?;
+        let contexts = [
+            driver.device(0)?.primary_context()?,
+            driver.device(1)?.primary_context()?,
+        ];
+        let streams = [contexts[0].stream()?, contexts[1].stream()?];
         let mut ranks = [ptr::null_mut(); 2];
         let created =
             contexts[0].entered(|_| Ok(nccl!(ncclCommInitAll(ranks.as_mut_ptr(), 2, ptr::null()))));
-        assert_eq!(
-            created.expect("the context is live"),
-            ncclResult_t::ncclSuccess
-        );
-        Self {
+        assert_eq!(created?, ncclResult_t::ncclSuccess);
+        Ok(Self {
             contexts,
             streams,
             ranks,
-        }
+        })
     }
 
-    fn buffers(&self, value: f32) -> [DeviceBuffer<f32>; 2] {
-        [0, 1].map(|rank: usize| {
-            DeviceBuffer::from_slice(&self.streams[rank], &[value, 10.0 * value])
-                .expect("memory suffices")
-        })
+    fn buffers(&self, value: f32) -> TestResult<[DeviceBuffer<f32>; 2]> {
+        let elements = [value, 10.0 * value];
+        Ok([
+            DeviceBuffer::from_slice(&self.streams[0], &elements)?,
+            DeviceBuffer::from_slice(&self.streams[1], &elements)?,
+        ])
     }
 
     /// Sums the buffers of the two ranks in a group, with this operator and stream.
@@ -114,28 +110,29 @@ fn address(memory: &DeviceBuffer<f32>) -> *mut c_void {
 const SUMS: [ncclRedOp_t; 2] = [ncclRedOp_t::ncclSum; 2];
 
 #[test]
-fn default_stream_is_on_the_rank_device() {
+fn default_stream_has_a_device() -> TestResult {
     let per_thread: cudaStream_t = CU_STREAM_PER_THREAD.cast();
     for stream in [ptr::null_mut(), per_thread] {
-        let pair = Pair::new();
-        let memory = pair.buffers(1.0);
+        let pair = Pair::new()?;
+        let memory = pair.buffers(1.0)?;
         for stream in &pair.streams {
-            stream.synchronize().expect("the copies succeed");
+            stream.synchronize()?;
         }
         // No context is current.
         pair.sum(&memory, SUMS, [stream; 2]);
         for context in &pair.contexts {
-            context.synchronize().expect("the operations succeed");
+            context.synchronize()?;
         }
         for memory in memory {
-            assert_eq!(memory.to_vec().expect("it can be read"), [2.0, 20.0]);
+            assert_eq!(memory.to_vec()?, [2.0, 20.0]);
         }
     }
+    Ok(())
 }
 
 #[test]
-fn one_thread_splits_its_ranks_in_a_group() {
-    let pair = Pair::new();
+fn one_thread_splits_ranks() -> TestResult {
+    let pair = Pair::new()?;
     let mut parts = [ptr::null_mut(); 2];
     nccl_ok!(ncclGroupStart());
     for (rank, part) in parts.iter_mut().enumerate() {
@@ -161,13 +158,15 @@ fn one_thread_splits_its_ranks_in_a_group() {
         assert_eq!((rank, size), (1 - index as i32, 2));
         nccl_ok!(ncclCommDestroy(part));
     }
+    Ok(())
 }
 
+/// A factor in device memory is read when the operation runs.
 #[test]
-fn device_factor_is_read_when_the_operation_runs() {
-    let pair = Pair::new();
-    let memory = pair.buffers(1.0);
-    let factors = pair.buffers(3.0);
+fn device_factor_is_read_late() -> TestResult {
+    let pair = Pair::new()?;
+    let memory = pair.buffers(1.0)?;
+    let factors = pair.buffers(3.0)?;
     let mut operators = SUMS;
     for rank in 0..2 {
         nccl_ok!(ncclRedOpCreatePreMulSum(
@@ -179,20 +178,19 @@ fn device_factor_is_read_when_the_operation_runs() {
         ));
     }
     let mut factors = factors;
-    factors[1]
-        .copy_from_slice(&[5.0, 0.0])
-        .expect("the length is the same");
+    factors[1].copy_from_slice(&[5.0, 0.0])?;
     let streams = [0, 1].map(|rank: usize| pair.streams[rank].as_raw().cast());
     pair.sum(&memory, operators, streams);
     for (rank, memory) in memory.into_iter().enumerate() {
-        assert_eq!(memory.to_vec().expect("it can be read"), [8.0, 80.0]);
+        assert_eq!(memory.to_vec()?, [8.0, 80.0]);
         nccl_ok!(ncclRedOpDestroy(operators[rank], pair.ranks[rank]));
     }
+    Ok(())
 }
 
 #[test]
-fn ranks_meet_under_the_first_identifier() {
-    let pair = Pair::new();
+fn ranks_meet() -> TestResult {
+    let pair = Pair::new()?;
     let mut identifiers: [ncclUniqueId; 2] = [ncclUniqueId { internal: [0; 128] }; 2];
     for identifier in &mut identifiers {
         nccl_ok!(ncclGetUniqueId(identifier));
@@ -211,10 +209,7 @@ fn ranks_meet_under_the_first_identifier() {
                 ptr::null_mut()
             )))
         });
-        assert_eq!(
-            created.expect("the context is live"),
-            ncclResult_t::ncclSuccess
-        );
+        assert_eq!(created?, ncclResult_t::ncclSuccess);
     }
     nccl_ok!(ncclGroupEnd());
     for rank in ranks {
@@ -229,20 +224,19 @@ fn ranks_meet_under_the_first_identifier() {
         ptr::null_mut()
     ));
     assert_eq!(none, ncclResult_t::ncclInvalidArgument);
+    Ok(())
 }
 
 #[test]
-fn memory_is_freed_without_a_current_context() {
-    let pair = Pair::new();
+fn free_needs_no_context() -> TestResult {
+    let pair = Pair::new()?;
     let mut memory = ptr::null_mut();
     let allocated = pair.contexts[1].entered(|_| Ok(nccl!(ncclMemAlloc(&raw mut memory, 64))));
-    assert_eq!(
-        allocated.expect("the context is live"),
-        ncclResult_t::ncclSuccess
-    );
+    assert_eq!(allocated?, ncclResult_t::ncclSuccess);
     nccl_ok!(ncclMemFree(memory));
     assert_eq!(
         nccl!(ncclMemFree(memory)),
         ncclResult_t::ncclUnhandledCudaError
     );
+    Ok(())
 }
