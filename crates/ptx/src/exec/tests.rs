@@ -46,6 +46,8 @@ use super::{
 };
 use crate::syntax;
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 /// The address of the tests' device memory.
 pub(super) const BASE: u64 = 0x7f00_0000_0000;
 

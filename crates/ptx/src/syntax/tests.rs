@@ -16,6 +16,8 @@ mod variables;
 
 use super::{Function, Instruction, Module, Operand, parse};
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 /// The first three lines of every module here. The next text starts on line 4.
 pub(super) const HEADER: &str = ".version 8.7\n.target sm_90a\n.address_size 64\n";
 
@@ -41,19 +43,19 @@ fn with_body(text: &str) -> String {
 }
 
 /// Returns the only instruction of a body.
-fn instruction(text: &str) -> Instruction {
+fn instruction(text: &str) -> TestResult<Instruction> {
     let module = body(text);
     let instructions = module.functions[0]
         .body
         .as_ref()
-        .expect("a definition has a body");
+        .ok_or("a definition has a body")?;
     assert_eq!(instructions.len(), 1, "{text}");
-    instructions[0].clone()
+    Ok(instructions[0].clone())
 }
 
 /// Returns the operands of the only instruction of a body.
-fn operands(text: &str) -> Vec<Operand> {
-    instruction(text).operands
+fn operands(text: &str) -> TestResult<Vec<Operand>> {
+    Ok(instruction(text)?.operands)
 }
 
 /// Returns the error message for `items` after the header.

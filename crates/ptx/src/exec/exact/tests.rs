@@ -162,8 +162,9 @@ fn is_rounded(exact: &Fixed, result: f64, rounding: Rounding) -> bool {
 
 const DIRECTED: [Rounding; 3] = [Rounding::Zero, Rounding::Down, Rounding::Up];
 
+/// Directed sums and products of `f32` are exact in `f64`.
 #[test]
-fn directed_sums_and_products_are_exact_in_f64() {
+fn directed_sums_are_exact() {
     let values = samples();
     for (index, &a) in values.iter().enumerate() {
         for (step, &b) in values.iter().enumerate() {
@@ -198,7 +199,7 @@ fn directed_sums_and_products_are_exact_in_f64() {
 }
 
 #[test]
-fn nearest_results_agree_with_the_host_in_f64_and_f32() {
+fn nearest_results_match_the_host() {
     let values = samples();
     for &a in &values {
         assert_eq!(
@@ -231,8 +232,9 @@ fn nearest(exact: Exact) -> u64 {
     exact.round(F64, Rounding::Nearest)
 }
 
+/// Directed quotients and roots bracket the exact values.
 #[test]
-fn directed_quotients_and_roots_bracket_exact_values() {
+fn directed_roots_bracket_values() {
     // q <= a / b < next_up(q) is q * b <= a < next_up(q) * b for positive b.
     let values: Vec<f64> = samples()
         .into_iter()
@@ -265,7 +267,7 @@ fn directed_quotients_and_roots_bracket_exact_values() {
 }
 
 #[test]
-fn narrow_formats_round_trip_every_bit_pattern() {
+fn narrow_formats_round_trip() {
     for format in [F16, BF16] {
         for bits in 0..=u64::from(u16::MAX) {
             let value = widen(bits, format);
@@ -277,7 +279,7 @@ fn narrow_formats_round_trip_every_bit_pattern() {
 }
 
 #[test]
-fn overflow_follows_the_rounding_direction() {
+fn overflow_follows_the_rounding() {
     let huge = Exact::from_f64(1e300);
     let tiny = Exact::from_f64(-1e-300);
     assert_eq!(huge.round(F32, Rounding::Zero), 0x7f7f_ffff);

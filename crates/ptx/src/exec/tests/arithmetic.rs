@@ -63,7 +63,7 @@ pub(in crate::exec) const NAN32: u64 = 0x7fff_ffff;
 pub(in crate::exec) const ONES32: u64 = 0xffff_ffff;
 
 #[test]
-fn integer_arithmetic_wraps_saturates_and_widens() {
+fn integer_arithmetic() {
     check(&[
         ("add.u32 $d, $a, $b;", R, &[ONES32, 2], 1),
         ("add.sat.s32 $d, $a, $b;", R, &[0x7fff_ffff, 1], 0x7fff_ffff),
@@ -109,7 +109,7 @@ fn integer_arithmetic_wraps_saturates_and_widens() {
 }
 
 #[test]
-fn shifts_and_bit_operations_follow_the_width() {
+fn bit_operations() {
     check(&[
         ("shl.b32 $d, $a, 31;", R, &[3], 0x8000_0000),
         ("shl.b32 $d, $a, 32;", R, &[3], 0),
@@ -140,7 +140,7 @@ fn shifts_and_bit_operations_follow_the_width() {
 }
 
 #[test]
-fn single_precision_in_every_mode() {
+fn single_precision_modes() {
     let one = u64::from(1f32.to_bits());
     let third = u64::from((1f32 / 3.0).to_bits());
     check(&[
@@ -216,7 +216,7 @@ fn single_precision_in_every_mode() {
 }
 
 #[test]
-fn double_precision_in_every_mode() {
+fn double_precision_modes() {
     let one = 1f64.to_bits();
     let third = (1f64 / 3.0).to_bits();
     check(&[
@@ -287,7 +287,7 @@ fn half_precision_rounds_once() {
 }
 
 #[test]
-fn conversions_round_clamp_and_extend() {
+fn conversions() {
     check(&[
         (
             "cvt.rzi.s32.f32 $d, $a;",

@@ -2,6 +2,7 @@
 
 use super::super::ReportKind;
 use super::Bench;
+use super::TestResult;
 
 /// Copies the thread's own word from memory to `tile`. `%r2` holds its address there.
 const COPY: &str = "
@@ -12,7 +13,7 @@ const COPY: &str = "
     cp.async.commit_group;";
 
 #[test]
-fn copied_words_are_present_after_the_wait() {
+fn wait_completes_a_copy() -> TestResult {
     let bench = Bench::body(
         &format!(
             "{COPY} cp.async.wait_group 0; ld.shared.u32 %r3, [%r2]; st.global.u32 [%at4+1024], %r3;"
@@ -21,23 +22,25 @@ fn copied_words_are_present_after_the_wait() {
     );
     let values: Vec<u32> = (0..64).map(|index| index * 3 + 1).collect();
     bench.memory.write(0, &values);
-    bench.launch(1, 64).expect("no fault");
+    bench.launch(1, 64)?;
     assert_eq!(bench.memory.read::<u32>(1024, 64), values);
+    Ok(())
 }
 
 #[test]
-fn copied_words_are_missing_without_a_wait() {
+fn copy_needs_a_wait() -> TestResult {
     let bench = Bench::body(
         &format!("{COPY} ld.shared.u32 %r3, [%r2]; st.global.u32 [%at4+1024], %r3;"),
         4096,
     );
     bench.memory.write(0, &[5_u32; 32]);
-    bench.launch(1, 32).expect("no fault");
+    bench.launch(1, 32)?;
     assert_eq!(bench.memory.read::<u32>(1024, 32), [0; 32]);
+    Ok(())
 }
 
 #[test]
-fn newer_groups_may_stay_pending() {
+fn newer_groups_may_stay_pending() -> TestResult {
     let bench = Bench::body(
         "
     .shared .align 16 .b8 tile[64];
@@ -55,13 +58,14 @@ fn newer_groups_may_stay_pending() {
         128,
     );
     bench.memory.write(0, &[1_u32, 2, 3, 4, 5, 6]);
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     // Only four of the last copy's bytes are read; the rest is zero.
     assert_eq!(bench.memory.read::<u32>(32, 6), [3, 4, 0, 0, 5, 0]);
+    Ok(())
 }
 
 #[test]
-fn copy_outside_memory_is_a_fault() {
+fn copy_outside_memory() {
     let bench = Bench::body(&COPY.replace("[%at4], 4", "[%at4+8192], 4"), 4096);
     let fault = bench.launch(1, 32).expect_err("it is out of bounds");
     assert_eq!(fault.kind, ReportKind::IllegalAddress);
@@ -73,7 +77,7 @@ fn copy_outside_memory_is_a_fault() {
 }
 
 #[test]
-fn bulk_copy_completes_on_its_barrier_object() {
+fn bulk_copy_completes_a_barrier() -> TestResult {
     let bench = Bench::body(
         "
     .shared .align 128 .b8 tile[256];
@@ -105,15 +109,17 @@ END:",
     );
     let values: Vec<u32> = (0..64).collect();
     bench.memory.write(0, &values);
-    bench.launch(1, 64).expect("no fault");
+    bench.launch(1, 64)?;
     assert_eq!(
         bench.memory.read::<u32>(256, 64),
         (1..65).collect::<Vec<_>>()
     );
+    Ok(())
 }
 
+/// An arrival after copies counts once they are complete.
 #[test]
-fn arrival_after_copies_counts_once_they_are_done() {
+fn arrival_follows_copies() -> TestResult {
     let bench = Bench::body(
         &format!(
             "
@@ -134,6 +140,7 @@ WAIT:
         4096,
     );
     bench.memory.write(0, &[9_u32; 32]);
-    bench.launch(1, 32).expect("no fault");
+    bench.launch(1, 32)?;
     assert_eq!(bench.memory.read::<u32>(1024, 32), [9; 32]);
+    Ok(())
 }

@@ -1,10 +1,11 @@
 //! Atomics of many blocks.
 
 use super::super::Schedule;
+use super::TestResult;
 use super::{Bench, kernel};
 
 #[test]
-fn sums_from_many_blocks_and_workers_are_exact() {
+fn atomic_sums_are_exact() -> TestResult {
     for schedule in [Schedule::InOrder, Schedule::Shuffled(11)] {
         let mut bench = Bench::body(
             "
@@ -21,7 +22,7 @@ fn sums_from_many_blocks_and_workers_are_exact() {
         );
         bench.workers = 2;
         bench.schedule = schedule;
-        let statistics = bench.launch(100, 96).expect("no fault");
+        let statistics = bench.launch(100, 96)?;
         assert_eq!(statistics.blocks, 100);
         assert_eq!(bench.memory.read::<u32>(0, 1), [9600]);
         assert_eq!(bench.memory.read::<u64>(8, 1), [28_800]);
@@ -33,10 +34,11 @@ fn sums_from_many_blocks_and_workers_are_exact() {
             [0, (0..9600).fold(0, |a, b| a | b)]
         );
     }
+    Ok(())
 }
 
 #[test]
-fn atomics_return_the_old_value() {
+fn atomics_return_the_old_value() -> TestResult {
     let cases = [
         ("add.u32", 7u32, "5", 12u32),
         ("min.s32", 7, "-5", (-5i32) as u32),
@@ -63,17 +65,18 @@ fn atomics_return_the_old_value() {
             4096,
         );
         bench.memory.write(8, &[before]);
-        bench.launch(1, 1).expect("no fault");
+        bench.launch(1, 1)?;
         let old_and_new = (
             bench.memory.read::<u32>(0, 1)[0],
             bench.memory.read::<u32>(8, 1)[0],
         );
         assert_eq!(old_and_new, (before, after), "{operation} {operands}");
     }
+    Ok(())
 }
 
 #[test]
-fn shared_and_generic_atomics_reach_shared_memory() {
+fn shared_memory_atomics() {
     let bench = Bench::new(
         &kernel(
             "
@@ -92,7 +95,7 @@ fn shared_and_generic_atomics_reach_shared_memory() {
 }
 
 #[test]
-fn narrow_and_packed_atomics_add_in_their_own_format() {
+fn narrow_and_packed_atomics() -> TestResult {
     let bench = Bench::body(
         "
     mov.b16 %h1, 0x3c00;
@@ -104,16 +107,17 @@ fn narrow_and_packed_atomics_add_in_their_own_format() {
     atom.global.cas.b16 %h3, [%p+8], %h5, %h4;",
         128,
     );
-    bench.launch(1, 32).expect("no fault");
+    bench.launch(1, 32)?;
     // 32 in f16; 32 and 64 in bf16.
     assert_eq!(
         bench.memory.read::<u16>(0, 5),
         [0x5000, 0, 0x4280, 0x4200, 7]
     );
+    Ok(())
 }
 
 #[test]
-fn atomics_128_bit() {
+fn atomics_128_bit() -> TestResult {
     let bench = Bench::body(
         "
     .reg .b128 %q<4>;
@@ -131,12 +135,13 @@ fn atomics_128_bit() {
         128,
     );
     bench.memory.write(0, &[7_u64, 8]);
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     assert_eq!(bench.memory.read::<u64>(0, 8), [3, 4, 3, 4, 7, 8, 1, 2]);
+    Ok(())
 }
 
 #[test]
-fn vector_reductions_change_each_element() {
+fn vector_reductions() -> TestResult {
     let bench = Bench::body(
         "
     mov.f32 %f1, 0f3F800000;
@@ -145,13 +150,14 @@ fn vector_reductions_change_each_element() {
     atom.global.v4.f32.add {%f3, %f4, %f5, %f6}, [%p+16], {%f1, %f2, %f1, %f2};",
         128,
     );
-    bench.launch(1, 4).expect("no fault");
+    bench.launch(1, 4)?;
     let expected = [4.0_f32, 8.0, 0.0, 0.0, 4.0, 8.0, 4.0, 8.0];
     assert_eq!(bench.memory.read::<u32>(0, 8), expected.map(f32::to_bits));
+    Ok(())
 }
 
 #[test]
-fn signed_volatile_vectors_are_extended() {
+fn signed_volatile_vectors() -> TestResult {
     let bench = Bench::body(
         "
     ld.volatile.global.v4.s8 {%r1, %r2, %r3, %r4}, [%p];
@@ -173,7 +179,7 @@ fn signed_volatile_vectors_are_extended() {
     bench
         .memory
         .write(0, &[0xff_u8, 2, 0x80, 127, 0, 0xff, 5, 0]);
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     let [halves, extended] = [[0x02ff, 0x7f80, -256, 5], [-1, 2, -128, 127]]
         .map(|list: [i32; 4]| list.map(i32::cast_unsigned));
     assert_eq!(bench.memory.read::<u32>(16, 4), extended);
@@ -182,10 +188,11 @@ fn signed_volatile_vectors_are_extended() {
         [halves[0], halves[1], extended[0], extended[1]]
     );
     assert_eq!(bench.memory.read::<u32>(48, 4), halves);
+    Ok(())
 }
 
 #[test]
-fn vectors_that_another_block_stores_are_read_whole() {
+fn vectors_are_read_whole() -> TestResult {
     let cases = [
         ("v2.u8", "%h1, %h1", "%h2, %h3", "%h2, %h3"),
         (
@@ -254,7 +261,8 @@ LOOP:
             4096,
         );
         bench.workers = 4;
-        bench.launch(64, 32).expect("no fault");
+        bench.launch(64, 32)?;
         assert_eq!(bench.memory.read::<u32>(64, 1), [0], "{vector}");
     }
+    Ok(())
 }

@@ -1,21 +1,23 @@
 //! Integers beyond basic arithmetic: carries, permutations, dot products, and comparisons with numeric results.
 
+use super::TestResult;
 use super::arithmetic::{D, F, H, ONES32, R, check, compute};
 use super::{Bench, kernel};
 
 #[test]
-fn carries_link_words() {
-    assert_eq!(wide_sum("add", [ONES32, ONES32], [1, 0]), [0, 0, 1]);
-    assert_eq!(wide_sum("add", [ONES32, 5], [0, 0]), [u32::MAX, 5, 0]);
+fn carries_link_words() -> TestResult {
+    assert_eq!(wide_sum("add", [ONES32, ONES32], [1, 0])?, [0, 0, 1]);
+    assert_eq!(wide_sum("add", [ONES32, 5], [0, 0])?, [u32::MAX, 5, 0]);
     assert_eq!(
-        wide_sum("sub", [0, 0], [1, 0]),
+        wide_sum("sub", [0, 0], [1, 0])?,
         [u32::MAX, u32::MAX, u32::MAX]
     );
-    assert_eq!(wide_sum("sub", [0, 1], [1, 0]), [u32::MAX, 0, 0]);
+    assert_eq!(wide_sum("sub", [0, 1], [1, 0])?, [u32::MAX, 0, 0]);
+    Ok(())
 }
 
 /// Returns a sum or difference of two words, and its carry.
-fn wide_sum(op: &str, a: [u64; 2], b: [u64; 2]) -> Vec<u32> {
+fn wide_sum(op: &str, a: [u64; 2], b: [u64; 2]) -> TestResult<Vec<u32>> {
     let bench = Bench::new(
         &kernel(&format!(
             "ld.global.v2.u32 {{%r4, %r5}}, [%p];
@@ -31,12 +33,12 @@ fn wide_sum(op: &str, a: [u64; 2], b: [u64; 2]) -> Vec<u32> {
     bench
         .memory
         .write(0, &[a[0] as u32, a[1] as u32, b[0] as u32, b[1] as u32]);
-    bench.launch(1, 1).expect("no fault");
-    bench.memory.read::<u32>(16, 3)
+    bench.launch(1, 1)?;
+    Ok(bench.memory.read::<u32>(16, 3))
 }
 
 #[test]
-fn products_carry_into_the_next_word() {
+fn products_carry() {
     check(&[
         (
             "mad.lo.cc.u32 $d, $a, $b, $c; addc.u32 $d, 0, 0;",
@@ -108,7 +110,7 @@ fn products_carry_into_the_next_word() {
 }
 
 #[test]
-fn fields_extend_and_set_bits_are_found() {
+fn fields_and_set_bits() {
     check(&[
         ("szext.wrap.s32 $d, $a, $b;", R, &[0xff, 36], ONES32),
         ("szext.clamp.s32 $d, $a, $b;", R, &[0xff, 36], 0xff),
@@ -127,8 +129,9 @@ fn fields_extend_and_set_bits_are_found() {
     ]);
 }
 
+/// Each operand of a dot product is extended by its own sign.
 #[test]
-fn dot_products_extend_each_side_by_its_own_sign() {
+fn dot_products_extend_operands() {
     check(&[
         (
             "dp4a.u32.u32 $d, $a, $b, $c;",
@@ -209,7 +212,7 @@ fn products_24_bit() {
 }
 
 #[test]
-fn packed_halves_add_and_compare_separately() {
+fn packed_halves_are_separate() {
     check(&[
         ("add.u16x2 $d, $a, $b;", R, &[0xffff_ffff, 0x0001_0001], 0),
         (
@@ -278,7 +281,7 @@ fn set_gives_all_ones_or_one() {
 }
 
 #[test]
-fn packed_comparison_gives_a_predicate_for_each_half() {
+fn packed_comparison() {
     let select = "selp.b32 $d, 1, 0, %p1; @%p2 add.u32 $d, $d, 2;";
     let cases = [
         (0x3c00_4000, 0x4000_3c00, 1),

@@ -21,7 +21,7 @@ fn call_text(name: &str, x: u32, result: &str) -> String {
 
 /// Shared variables of functions overlap neither each other nor those of the kernel.
 #[test]
-fn functions_have_disjoint_shared_variables() {
+fn functions_share_no_variables() {
     let calls = [
         call_text("one", 7, "%r2"),
         call_text("two", 9, "%r2"),
@@ -46,7 +46,7 @@ fn shared_sizes(text: &str) -> Vec<u32> {
 
 /// A module can have more shared variables than a block has memory: each kernel has those that it accesses.
 #[test]
-fn shared_variables_overlap_in_different_kernels() {
+fn kernels_overlap_variables() {
     let text = "
 .shared .align 4 .b8 first[400];
 .shared .align 16 .b8 both[64];
@@ -63,7 +63,7 @@ fn shared_variables_overlap_in_different_kernels() {
 }
 
 #[test]
-fn function_pointers_differ_between_lanes() {
+fn divergent_function_pointers() {
     let functions = "
 .func (.reg .u32 out) twice(.reg .u32 x)
 {
@@ -95,7 +95,7 @@ fn function_pointers_differ_between_lanes() {
 }
 
 #[test]
-fn endless_recursion_is_a_stack_fault() {
+fn endless_recursion_is_a_fault() {
     let body = kernel("call endless, ();");
     let bench = Bench::new(
         &format!(".func endless() {{ .local .b8 room[64]; call endless, (); ret; }}\n{body}"),
@@ -107,7 +107,7 @@ fn endless_recursion_is_a_stack_fault() {
 }
 
 #[test]
-fn a_bad_function_pointer_is_a_fault() {
+fn bad_function_pointer_is_a_fault() {
     let body = kernel(
         "
     mov.u64 %d1, 4096;
@@ -121,7 +121,7 @@ fn a_bad_function_pointer_is_a_fault() {
 }
 
 #[test]
-fn discarded_results_overwrite_nothing() {
+fn discarded_results() {
     let callee = ".func (.param .align 8 .b8 out[64]) many(.param .b32 x) { .reg .b64 %d<2>; mov.u64 %d1, -1;
         st.param.b64 [out], %d1; st.param.b64 [out+8], %d1; st.param.b64 [out+56], %d1; ret; }
         .func (.reg .v4 .b32 o, .reg .b32 p) both() { mov.v4.b32 o, {1, 2, 3, 4}; mov.u32 p, 5; ret; }

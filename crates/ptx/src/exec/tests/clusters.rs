@@ -1,12 +1,13 @@
 //! Clusters: blocks that access each other's shared memory.
 
 use super::super::ReportKind;
+use super::TestResult;
 use super::{BASE, Bench, kernel};
 
 const PARAMS: [u8; 8] = BASE.to_le_bytes();
 
 #[test]
-fn clusters_share_memory() {
+fn clusters_share_memory() -> TestResult {
     // Each block stores its rank in the next block of the ring.
     let mut bench = Bench::body(
         "
@@ -38,17 +39,16 @@ fn clusters_share_memory() {
         4096,
     );
     bench.cluster = [4, 1, 1];
-    bench
-        .launch_with([8, 1, 1], [1, 1, 1], &PARAMS)
-        .expect("no fault");
+    bench.launch_with([8, 1, 1], [1, 1, 1], &PARAMS)?;
     assert_eq!(
         bench.memory.read::<u32>(0, 8),
         [103, 100, 101, 102, 103, 100, 101, 102]
     );
+    Ok(())
 }
 
 #[test]
-fn cluster_registers_hold_the_rank_in_the_cluster() {
+fn cluster_registers() -> TestResult {
     let mut bench = Bench::body(
         "
     mov.u32 %r2, %ctaid.y;
@@ -71,34 +71,34 @@ fn cluster_registers_hold_the_rank_in_the_cluster() {
         4096,
     );
     bench.cluster = [2, 2, 1];
-    bench
-        .launch_with([4, 2, 1], [1, 1, 1], &PARAMS)
-        .expect("no fault");
+    bench.launch_with([4, 2, 1], [1, 1, 1], &PARAMS)?;
     assert_eq!(
         bench.memory.read::<u32>(0, 8),
         [20, 1021, 10020, 11021, 122, 1123, 10122, 11123]
     );
+    Ok(())
 }
 
 /// Cluster that the kernel requires needs a grid of whole clusters.
 #[test]
-fn required_cluster_needs_whole_clusters() {
+fn required_cluster_is_whole() -> TestResult {
     let text = kernel("mov.u32 %r2, %cluster_nctarank; st.global.u32 [%at4], %r2;");
     let bench = Bench::new(
         &text.replace("(.param .u64 p)", "(.param .u64 p) .reqnctapercluster 2"),
         128,
     );
-    bench.launch(4, 1).expect("no fault");
+    bench.launch(4, 1)?;
     assert_eq!(bench.memory.read::<u32>(0, 4), [2; 4]);
     let fault = bench.launch(3, 1).expect_err("three blocks are no pairs");
     assert!(
         matches!(fault.kind, ReportKind::InvalidLaunch(_)),
         "{fault}"
     );
+    Ok(())
 }
 
 #[test]
-fn unreached_cluster_barrier_is_a_deadlock() {
+fn cluster_barrier_deadlock() {
     let mut bench = Bench::body(
         "
     barrier.cluster.arrive;

@@ -90,7 +90,7 @@ fn bytes_convert_to_f16_pairs() {
 
 /// The forms of the CUDA headers: conversions between bf16 and bytes take registers of 8 bits.
 #[test]
-fn bf16_converts_to_and_from_bytes() {
+fn bf16_conversions_of_bytes() {
     const S8: &str = "{ .reg .b8 byte; cvt.rzi.s8.bf16 byte, $a; mov.b16 $d, {byte, 0}; }";
     const U8: &str = "{ .reg .b8 byte; cvt.rni.u8.bf16 byte, $a; mov.b16 $d, {byte, 0}; }";
     const FROM_S8: &str =
@@ -114,7 +114,7 @@ fn bf16_converts_to_and_from_bytes() {
 }
 
 #[test]
-fn integers_saturate_and_are_packed() {
+fn integers_saturate() {
     check(&[
         (
             "cvt.pack.sat.s16.s32 $d, $a, $b;",

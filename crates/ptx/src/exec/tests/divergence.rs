@@ -2,9 +2,10 @@
 
 use super::super::Schedule;
 use super::Bench;
+use super::TestResult;
 
 #[test]
-fn lanes_take_a_spin_lock_in_turn() {
+fn lanes_share_a_spin_lock() -> TestResult {
     // Word 0 is the lock, word 1 the counter. The winner must continue while the others spin.
     let bench = Bench::body(
         "
@@ -19,13 +20,14 @@ AGAIN:
     atom.global.exch.b32 %r4, [%p], 0;",
         4096,
     );
-    bench.launch(1, 64).expect("no fault");
+    bench.launch(1, 64)?;
     assert_eq!(bench.memory.read::<u32>(0, 2), [0, 64]);
+    Ok(())
 }
 
 /// A lane that waits for its warps other lane is not starved.
 #[test]
-fn waiting_lane_is_not_starved() {
+fn waiting_lane_is_not_starved() -> TestResult {
     // Lane 0 spins at a lower address until lane 31 writes the flag at a higher one.
     let bench = Bench::body(
         "
@@ -41,13 +43,14 @@ SET:
 DONE:",
         4096,
     );
-    bench.launch(1, 32).expect("no fault");
+    bench.launch(1, 32)?;
     assert_eq!(bench.memory.read::<u32>(0, 1), [7]);
+    Ok(())
 }
 
 /// Blocks that wait for blocks not yet begun make progress.
 #[test]
-fn blocks_wait_for_later_blocks() {
+fn blocks_wait_for_later_blocks() -> TestResult {
     // A grid barrier with a counter requires that all blocks are resident.
     for schedule in [Schedule::InOrder, Schedule::Shuffled(3)] {
         let mut bench = Bench::body(
@@ -62,7 +65,8 @@ SPIN:
         );
         bench.workers = 2;
         bench.schedule = schedule;
-        bench.launch(24, 1).expect("no fault");
+        bench.launch(24, 1)?;
         assert_eq!(bench.memory.read::<u32>(0, 2), [24, 24]);
     }
+    Ok(())
 }

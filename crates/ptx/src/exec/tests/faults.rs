@@ -1,5 +1,6 @@
 //! Faults that stop a launch, and refusals before it.
 
+use super::TestResult;
 use std::sync::Mutex;
 
 use super::super::{ReportKind, lower};
@@ -8,7 +9,7 @@ use crate::syntax;
 
 /// An illegal address names block thread line and access.
 #[test]
-fn illegal_address_report() {
+fn illegal_address_report() -> TestResult {
     let bench = Bench::body(
         "
     setp.ne.u32 %p1, %i, 70;
@@ -30,7 +31,7 @@ OUT:",
     let fault = bench.launch(3, 32).expect_err("one past the end");
     assert_eq!(fault.kind, ReportKind::IllegalAddress);
     assert_eq!((fault.block, fault.thread), ([2, 0, 0], [6, 0, 0]));
-    let access = fault.access.expect("an access failed");
+    let access = fault.access.ok_or("an access failed")?;
     assert_eq!(
         (access.address, access.size, access.write),
         (BASE + 4096, 8, true)
@@ -41,10 +42,11 @@ OUT:",
         "kernel `main`: illegal address: 8-byte write at 0x7f0000001000, \
          block (2, 0, 0), thread (6, 0, 0), PTX line 22"
     );
+    Ok(())
 }
 
 #[test]
-fn accesses_outside_every_space_are_illegal() {
+fn out_of_space_access_is_illegal() {
     for access in [
         "ld.global.u32 %r2, [%p+4096];",
         "ld.global.u32 %r2, [%p+-4];",
@@ -64,19 +66,18 @@ fn accesses_outside_every_space_are_illegal() {
 }
 
 #[test]
-fn vectors_are_aligned_as_a_whole() {
+fn vectors_are_aligned() -> TestResult {
     let fault = Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+4];", 4096)
         .launch(1, 32)
         .expect_err("8 bytes at an odd multiple of 4");
     assert_eq!(fault.kind, ReportKind::MisalignedAddress);
-    Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+8];", 4096)
-        .launch(1, 32)
-        .expect("aligned");
+    Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+8];", 4096).launch(1, 32)?;
+    Ok(())
 }
 
 /// The report of a misaligned vector names all of it, not an element.
 #[test]
-fn misaligned_vector_is_reported_as_a_whole() {
+fn misaligned_vector_is_reported() -> TestResult {
     for space in ["global", "shared", "local"] {
         for (code, write) in [
             ("ld.SPACE.v4.u32 {%r2, %r3, %r4, %r5}, [BASE+8];", false),
@@ -93,16 +94,17 @@ fn misaligned_vector_is_reported_as_a_whole() {
             let fault = Bench::body(&format!("{declaration}{code}"), 4096)
                 .launch(1, 32)
                 .expect_err(&code);
-            let access = fault.access.expect("an access failed");
+            let access = fault.access.ok_or("an access failed")?;
             assert_eq!(fault.kind, ReportKind::MisalignedAddress, "{fault}");
             assert_eq!((access.size, access.write), (16, write), "{fault}");
             assert_eq!(access.address % 16, 8, "{fault}");
         }
     }
+    Ok(())
 }
 
 #[test]
-fn trap_reports_the_lowest_thread_that_reached_it() {
+fn trap_reports_the_lowest_thread() {
     let fault = Bench::body("setp.gt.u32 %p1, %t, 9; @%p1 trap;", 4096)
         .launch(1, 32)
         .expect_err("a trap");
@@ -110,7 +112,7 @@ fn trap_reports_the_lowest_thread_that_reached_it() {
 }
 
 #[test]
-fn launches_that_do_not_fit_are_refused() {
+fn oversized_launch_is_refused() {
     let bench = Bench::body("", 4096);
     let refuse = |grid, block, params: &[u8]| {
         let fault = bench.launch_with(grid, block, params).expect_err("refused");
@@ -123,10 +125,10 @@ fn launches_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn unsupported_instructions_are_refused() {
+fn unsupported_instructions() -> TestResult {
     let text = ".version 8.8\n.target sm_100\n.address_size 64\n.entry k()\n{\n    \
                 .reg .b32 %r<9>;\n    tcgen05.wait::ld.sync.aligned;\n    ret;\n}";
-    let module = syntax::parse(text).expect("it parses");
+    let module = syntax::parse(text)?;
     let error = lower(&module).expect_err("it is not supported");
     assert_eq!((error.line, error.column), (7, 5));
     assert_eq!(
@@ -143,7 +145,7 @@ fn unsupported_instructions_are_refused() {
         let text = text
             .replace("tcgen05.wait::ld.sync.aligned;", instruction)
             .replace("%r<9>", "%r<9>; .reg .b64 %d<2>");
-        let error = lower(&syntax::parse(&text).expect("it parses"))
+        let error = lower(&syntax::parse(&text)?)
             .expect_err("it is not supported")
             .to_string();
         assert!(
@@ -151,6 +153,7 @@ fn unsupported_instructions_are_refused() {
             "{error}"
         );
     }
+    Ok(())
 }
 
 /// Unsupported instructions and forms, each with a part of the refusal.
@@ -202,7 +205,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn unsupported_instruction_is_refused_by_its_spelling() {
+fn refusal_names_the_spelling() {
     for (instruction, reason) in REFUSED {
         let text = format!(
             ".version 8.8\n.target sm_100a\n.address_size 64\n.entry k()\n{{\n    .reg .b32 %r<9>; .reg .b64 %d<4>; \
@@ -219,7 +222,7 @@ fn unsupported_instruction_is_refused_by_its_spelling() {
 }
 
 #[test]
-fn continued_launch_loses_faulting_threads_only() {
+fn faulting_threads_end() -> TestResult {
     let mut bench = Bench::body(
         "
     setp.eq.u32 %p1, %t, 40;
@@ -242,9 +245,8 @@ WRONG:
     let faults = bench
         .host
         .continued_after
-        .expect("faults are passed over")
-        .into_inner()
-        .expect("no thread panics");
+        .ok_or("faults are passed over")?
+        .into_inner()?;
     let [fault] = &faults[..] else {
         panic!("one thread is at fault: {faults:?}")
     };
@@ -252,11 +254,12 @@ WRONG:
         (fault.kind, fault.thread),
         (ReportKind::IllegalAddress, [40, 0, 0])
     );
+    Ok(())
 }
 
 /// Continued launch loses threads in functions and counts each faulting warp.
 #[test]
-fn continued_launch_loses_threads_in_functions() {
+fn faulting_functions_end() -> TestResult {
     let mut bench = Bench::new(
         "
 .func wrong(.param .u64 at)
@@ -277,17 +280,17 @@ fn continued_launch_loses_threads_in_functions() {
         4096,
     );
     bench.host.continued_after = Some(Mutex::default());
-    bench.launch(2, 96).expect("the launch goes on");
+    bench.launch(2, 96)?;
     assert_eq!(bench.memory.read::<u32>(0, 1), [0], "no thread continued");
     let faults = bench
         .host
         .continued_after
-        .expect("faults are passed over")
-        .into_inner()
-        .expect("no thread panics");
+        .ok_or("faults are passed over")?
+        .into_inner()?;
     assert_eq!(faults.len(), 6);
     assert!(
         faults.iter().all(|fault| &*fault.function == "wrong"),
         "{faults:?}"
     );
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use super::arithmetic::{D, H, R, check};
 
 #[test]
-fn halves_round_flush_saturate_and_rectify() {
+fn half_modes() {
     check(&[
         ("add.rn.f16 $d, $a, $b;", H, &[0x7bff, 0x7bff], 0x7c00),
         ("add.ftz.f16 $d, $a, $b;", H, &[0x0001, 0x8001], 0),
@@ -40,7 +40,7 @@ fn halves_round_flush_saturate_and_rectify() {
 }
 
 #[test]
-fn pairs_compute_both_halves_separately() {
+fn pairs_compute_both_halves() {
     check(&[
         (
             "add.f16x2 $d, $a, $b;",
@@ -136,7 +136,7 @@ fn single_pairs_round_once() {
 }
 
 #[test]
-fn ternary_and_magnitude_extremes() {
+fn extremes_of_three_operands() {
     let one = 0x3f80_0000;
     check(&[
         (

@@ -37,7 +37,7 @@ fn hints_change_nothing() {
 }
 
 #[test]
-fn breakpoint_stops_the_launch_as_a_trap_does() {
+fn breakpoint_is_a_trap() {
     for stop in ["brkpt;", "trap;"] {
         let fault = Bench::body(stop, 64).launch(1, 1).expect_err("it stops");
         assert_eq!(fault.kind, ReportKind::Trap, "{stop}");

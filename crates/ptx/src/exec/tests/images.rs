@@ -1,5 +1,6 @@
 //! Textures and surfaces in forms that CUDA C++ compilers do not emit.
 
+use super::TestResult;
 use std::sync::Arc;
 
 use super::{BASE, Bench, kernel};
@@ -56,7 +57,7 @@ fn bench(body: &str) -> Bench {
 
 /// Integer coordinates select elements and read zero out of range.
 #[test]
-fn integer_texture_coordinates() {
+fn integer_texture_coordinates() -> TestResult {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -70,7 +71,7 @@ fn integer_texture_coordinates() {
     st.v4.u32 [%p], {%r3, %r4, %r5, %r6};
     st.v4.u32 [%p+16], {%r7, %r8, %r9, %r10};",
     );
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     assert_eq!(
         bench.memory.read::<u32>(0, 4),
         [4, 0, 0, 0],
@@ -81,10 +82,11 @@ fn integer_texture_coordinates() {
         [0, 4, 0, 1],
         "a read of a mipmap level is clamped to the edge"
     );
+    Ok(())
 }
 
 #[test]
-fn surface_reductions() {
+fn surface_reductions() -> TestResult {
     let cases = [
         ("add.1d.u32", 0x0804_0201_u32, 0x1000_0000_u32, 0x1804_0201),
         ("min.1d.u32", 0x0804_0201, 5, 5),
@@ -102,13 +104,14 @@ fn surface_reductions() {
     sured.b.{operation}.trap [%d1, {{%r1}}], %r2;"
         ));
         assert_eq!(bench.memory.read::<u32>(128, 1), [before]);
-        bench.launch(1, 1).expect("no fault");
+        bench.launch(1, 1)?;
         assert_eq!(bench.memory.read::<u32>(128, 1), [after], "{operation}");
     }
+    Ok(())
 }
 
 #[test]
-fn access_across_a_surface_edge_is_a_fault() {
+fn access_across_a_surface_edge_is_a_fault() -> TestResult {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -118,18 +121,19 @@ fn access_across_a_surface_edge_is_a_fault() {
     st.u32 [%p], %r2;
     st.v2.u32 [%p+8], {%r3, %r4};",
     );
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     assert_eq!(bench.memory.read::<u32>(0, 1), [0]);
     assert_eq!(
         bench.memory.read::<u32>(8, 2),
         [4, 8],
         "the access is clamped to the last two bytes"
     );
+    Ok(())
 }
 
 /// Offset is added to the coordinate and wraps at four bits.
 #[test]
-fn texture_offset_wraps_at_four_bits() {
+fn texture_offset_wraps_at_four_bits() -> TestResult {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -143,12 +147,13 @@ fn texture_offset_wraps_at_four_bits() {
     tex.level.1d.v4.u32.s32 {%r8, _, _, _}, [%d1, {%r1}], 0, {-5};
     st.v4.u32 [%p], {%r5, %r6, %r7, %r8};",
     );
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     assert_eq!(bench.memory.read::<u32>(0, 4), [8, 0, 8, 1]);
+    Ok(())
 }
 
 #[test]
-fn unmapped_tiles_read_as_zero_and_not_resident() {
+fn unmapped_tiles_read_as_zero_and_not_resident() -> TestResult {
     let body = "
     mov.u64 %d1, 0;
     mov.u32 %r1, %t;
@@ -157,7 +162,7 @@ fn unmapped_tiles_read_as_zero_and_not_resident() {
     add.u32 %r3, %r3, %r4;
     st.global.u32 [%at4], %r3;";
     let mut bench = bench(body);
-    bench.launch(1, 5).expect("no fault");
+    bench.launch(1, 5)?;
     assert_eq!(
         bench.memory.read::<u32>(0, 5),
         [17, 18, 20, 24, 16],
@@ -168,12 +173,13 @@ fn unmapped_tiles_read_as_zero_and_not_resident() {
     tiles.set([2, 0, 0], [2, 1, 1], true);
     sparse.tiles.push(Arc::new(tiles));
     bench.host.textures[0] = Arc::new(sparse);
-    bench.launch(1, 5).expect("no fault");
+    bench.launch(1, 5)?;
     assert_eq!(bench.memory.read::<u32>(0, 5), [0, 0, 20, 24, 16]);
+    Ok(())
 }
 
 #[test]
-fn object_is_not_a_texture_or_surface_reference() {
+fn object_is_not_a_texture_or_surface_reference() -> TestResult {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -184,8 +190,9 @@ fn object_is_not_a_texture_or_surface_reference() {
     selp.u32 %r3, 1, 2, %p1;
     st.v2.u32 [%p], {%r2, %r3};",
     );
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     assert_eq!(bench.memory.read::<u32>(0, 2), [2, 2]);
+    Ok(())
 }
 
 #[test]

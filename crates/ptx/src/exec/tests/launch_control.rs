@@ -1,6 +1,7 @@
 //! Clusters that cancel others and take over their work.
 
 use super::super::Schedule;
+use super::TestResult;
 use super::{BASE, Bench};
 
 /// Each block increments a counter at its own index and at each index that it takes over. The word at `[%p+1024]` counts blocks.
@@ -39,7 +40,7 @@ WAIT:
     bra VISIT;";
 
 #[test]
-fn every_block_index_is_visited_once_by_any_cluster() {
+fn every_block_index_is_visited_once_by_any_cluster() -> TestResult {
     for (workers, schedule) in [
         (1, Schedule::InOrder),
         (4, Schedule::InOrder),
@@ -47,18 +48,17 @@ fn every_block_index_is_visited_once_by_any_cluster() {
     ] {
         let mut bench = Bench::body(TAKER, 4096);
         (bench.workers, bench.schedule) = (workers, schedule);
-        let statistics = bench
-            .launch_with([5, 7, 1], [1, 1, 1], &BASE.to_le_bytes())
-            .expect("no fault");
+        let statistics = bench.launch_with([5, 7, 1], [1, 1, 1], &BASE.to_le_bytes())?;
         assert_eq!(bench.memory.read::<u32>(0, 35), [1; 35]);
         let began = bench.memory.read::<u32>(1024, 1)[0];
         assert!(began < 35, "{began} blocks began");
         assert_eq!(statistics.blocks, u64::from(began));
     }
+    Ok(())
 }
 
 #[test]
-fn multicast_response_reaches_each_block() {
+fn multicast_response_reaches_each_block() -> TestResult {
     // Rank 0 requests both. Each block adds its rank in the canceled cluster.
     let mut bench = Bench::body(
         "
@@ -95,10 +95,9 @@ END:
         4096,
     );
     bench.cluster = [2, 1, 1];
-    bench
-        .launch_with([8, 1, 1], [1, 1, 1], &BASE.to_le_bytes())
-        .expect("no fault");
+    bench.launch_with([8, 1, 1], [1, 1, 1], &BASE.to_le_bytes())?;
     assert_eq!(bench.memory.read::<u32>(0, 8), [1; 8]);
+    Ok(())
 }
 
 #[test]

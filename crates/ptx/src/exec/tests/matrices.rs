@@ -1,6 +1,7 @@
 //! Products of matrices, compared with the definition. Operands are loaded in the layout of the ISA.
 
 use super::Bench;
+use super::TestResult;
 use crate::exec::handler::with_baseline_handlers;
 
 /// The addresses of the operands and the result in memory.
@@ -207,7 +208,7 @@ fn floating_point_products_equal_the_definition() {
 }
 
 #[test]
-fn double_precision_product_equals_the_definition() {
+fn double_precision_product_equals_the_definition() -> TestResult {
     let bench = Bench::body(
         "
     shr.u32 %r2, %t, 2;
@@ -234,16 +235,17 @@ fn double_precision_product_equals_the_definition() {
     };
     bench.memory.write(0, &bits(&a));
     bench.memory.write(256, &bits(&b));
-    bench.launch(1, 32).expect("no fault");
+    bench.launch(1, 32)?;
     let expected: Vec<i32> = product(&a, &b, 8, 4, |a, b| a * b)
         .into_iter()
         .map(|bits| bits + 1)
         .collect();
     assert_eq!(bench.memory.read::<u64>(512, 64), bits(&expected));
+    Ok(())
 }
 
 #[test]
-fn small_matrices_are_loaded_transposed_and_stored() {
+fn small_matrices_are_loaded_transposed_and_stored() -> TestResult {
     let bench = Bench::body(
         "
     .shared .align 16 .b8 tile[512];
@@ -269,7 +271,7 @@ fn small_matrices_are_loaded_transposed_and_stored() {
     );
     let halves: Vec<u16> = (0..256).collect();
     bench.memory.write(0, &halves);
-    bench.launch(1, 32).expect("no fault");
+    bench.launch(1, 32)?;
     // The second matrix starts at element 64. Each lane has two neighbors.
     assert_eq!(
         bench.memory.read::<u16>(512, 64),
@@ -279,10 +281,11 @@ fn small_matrices_are_loaded_transposed_and_stored() {
     assert_eq!(bench.memory.read::<u16>(640, 64), transposed);
     assert_eq!(bench.memory.read::<u16>(768, 64), transposed);
     assert_eq!(bench.memory.read::<u16>(1024, 64), transposed);
+    Ok(())
 }
 
 #[test]
-fn wmma_layouts() {
+fn wmma_layouts() -> TestResult {
     // D = A B + C with row-major A, column-major B, and different strides.
     let bench = Bench::body(
         "
@@ -320,7 +323,7 @@ fn wmma_layouts() {
             .map(|value| (*value as f32).to_bits())
             .collect::<Vec<_>>(),
     );
-    bench.launch(1, 32).expect("no fault");
+    bench.launch(1, 32)?;
     let element = |row: usize, column: usize| {
         c[row * 16 + column]
             + (0..16)
@@ -331,4 +334,5 @@ fn wmma_layouts() {
         .map(|index| (element(index % 16, index / 16) as f32).to_bits())
         .collect();
     assert_eq!(bench.memory.read::<u32>(4096, 256), expected);
+    Ok(())
 }

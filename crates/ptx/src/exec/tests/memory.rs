@@ -1,11 +1,12 @@
 //! State spaces, vectors, widths and initial values.
 
 use super::super::{Checking, ReportKind};
+use super::TestResult;
 use super::{Bench, kernel};
 
 /// Vectors load and store in order and may overwrite their address.
 #[test]
-fn vector_accesses() {
+fn vector_accesses() -> TestResult {
     let bench = Bench::body(
         "
     ld.global.v2.u64 {%p, %d2}, [%p];
@@ -17,13 +18,14 @@ fn vector_accesses() {
     );
     bench.memory.write(0, &[5u64, super::BASE + 64]);
     bench.memory.write(64, &[1u16, 2, 3, 4]);
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     let stored = bench.memory.read::<u64>(80, 2);
     assert_eq!(stored, [super::BASE + 69, 0x0001_0002_0003_0004]);
+    Ok(())
 }
 
 #[test]
-fn narrow_loads_extend_by_their_type() {
+fn narrow_loads_extend_by_their_type() -> TestResult {
     let bench = Bench::body(
         "
     ld.global.s8 %r2, [%p];
@@ -38,17 +40,18 @@ fn narrow_loads_extend_by_their_type() {
         4096,
     );
     bench.memory.write(0, &[0x80feu16]);
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     assert_eq!(bench.memory.read::<u32>(8, 2), [0xffff_fffe, 0xfe]);
     assert_eq!(
         bench.memory.read::<u64>(16, 3),
         [0xffff_ffff_ffff_80fe, 0x80fe, 0xfe]
     );
+    Ok(())
 }
 
 /// Module variables hold their initial values and each others addresses.
 #[test]
-fn module_variables_are_initialized() {
+fn module_variables_are_initialized() -> TestResult {
     let variables = "
 .const .align 4 .f32 weights[3] = { 0f3F800000, 2.5, -1.0 };
 .global .align 2 .u16 bytes[4] = { 1, 2, 0xffff };
@@ -67,9 +70,10 @@ fn module_variables_are_initialized() {
     );
     let bench = Bench::new(&format!("{variables}{body}"), 4096);
     assert!(bench.program.globals()[0].constant);
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     let expected = [2.5f32.to_bits(), 0xffff, (-1.0f32).to_bits()];
     assert_eq!(bench.memory.read::<u32>(0, 3), expected);
+    Ok(())
 }
 
 #[test]
@@ -115,7 +119,7 @@ fn vectors_in_local_memory_are_aligned_as_a_whole() {
 }
 
 #[test]
-fn dynamic_shared_memory_follows_static_shared_memory() {
+fn dynamic_shared_memory_follows_static_shared_memory() -> TestResult {
     let body = kernel(
         "
     .shared .align 4 .b8 fixed[100];
@@ -132,14 +136,15 @@ fn dynamic_shared_memory_follows_static_shared_memory() {
         4096,
     );
     bench.dynamic_shared = 8;
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     assert_eq!(bench.memory.read::<u32>(0, 4), [112, 112, 8, 120]);
     bench.dynamic_shared = 4;
     bench.launch(1, 1).expect_err("the store is past the end");
+    Ok(())
 }
 
 #[test]
-fn parameters_are_laid_out_by_alignment() {
+fn parameters_are_laid_out_by_alignment() -> TestResult {
     let bench = Bench::new(
         "
 .visible .entry main(.param .u64 p, .param .u8 small, .param .align 8 .b8 pair[16])
@@ -159,7 +164,7 @@ fn parameters_are_laid_out_by_alignment() {
 }",
         128,
     );
-    let kernel = bench.program.kernel("main").expect("it is there");
+    let kernel = bench.program.kernel("main").ok_or("it is there")?;
     let layout: Vec<_> = kernel.params.iter().map(|p| (p.offset, p.size)).collect();
     assert_eq!(
         (layout, kernel.param_size),
@@ -169,14 +174,13 @@ fn parameters_are_laid_out_by_alignment() {
     params.extend(200u64.to_le_bytes());
     params.extend(11u64.to_le_bytes());
     params.extend(12u64.to_le_bytes());
-    bench
-        .launch_with([1, 1, 1], [1, 1, 1], &params)
-        .expect("no fault");
+    bench.launch_with([1, 1, 1], [1, 1, 1], &params)?;
     assert_eq!(bench.memory.read::<u64>(0, 3), [200, 11, 12]);
+    Ok(())
 }
 
 #[test]
-fn special_registers_hold_each_threads_position() {
+fn special_registers() -> TestResult {
     let bench = Bench::body(
         "
     mov.u32 %r2, %ctaid.x;
@@ -192,7 +196,7 @@ fn special_registers_hold_each_threads_position() {
     st.global.u32 [%at4], %r2;",
         4096,
     );
-    bench.launch(3, 64).expect("no fault");
+    bench.launch(3, 64)?;
     let seen = bench.memory.read::<u32>(0, 192);
     for (index, &value) in seen.iter().enumerate() {
         let block = index as u32 / 64;
@@ -204,10 +208,11 @@ fn special_registers_hold_each_threads_position() {
             (((block * 10 + 3) * 100 + lane) * 10 + warp) * 100 + lane
         );
     }
+    Ok(())
 }
 
 #[test]
-fn bulk_store_clears_shared_memory_and_no_other() {
+fn bulk_store_clears_shared_memory() {
     let expected: Vec<u64> = (0..32)
         .map(|word| {
             if (1..4).contains(&word) || (6..8).contains(&word) {
@@ -256,7 +261,7 @@ fn pattern_body(address: &str) -> String {
 
 /// Bytes that a load does not use may lie beyond the allocation.
 #[test]
-fn unused_load_bytes_may_be_unallocated() {
+fn unused_bytes_of_loads() {
     for load in [
         ".pragma \"used_bytes_mask 0xfff\"; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4080];",
         ".pragma \"used_bytes_mask 4095\"; ld.global.v4.u32 {%r2, %r3, %r4, _}, [%p+4080];",
@@ -280,16 +285,17 @@ fn unused_load_bytes_may_be_unallocated() {
 }
 
 #[test]
-fn unused_load_bytes_do_not_race() {
+fn unused_load_bytes_do_not_race() -> TestResult {
     // The last thread of each 16 bytes writes the bytes that the others do not use.
     let launch = |mask| {
         Bench::body(&masked_load_body(mask), 4096)
             .with_checks(Checking::nothing().with_races(true), 0..0)
             .launch(1, 64)
     };
-    launch("used_bytes_mask 0xfff").expect("nothing races");
+    launch("used_bytes_mask 0xfff")?;
     let fault = launch("used_bytes_mask 0xffff").expect_err("a race");
     assert!(matches!(fault.kind, ReportKind::Race { .. }), "{fault}");
+    Ok(())
 }
 
 /// Returns a body whose second warp stores, and whose first loads with a mask of used bytes.
@@ -304,7 +310,7 @@ fn masked_load_body(mask: &str) -> String {
 }
 
 #[test]
-fn changed_addresses_are_computed_again() {
+fn changed_addresses() {
     // Each thread loads by one register, in runs and not, before and after it changes, on every turn of a loop.
     let bench = Bench::body(
         "

@@ -132,7 +132,7 @@ fn try_program(text: &str) -> bool {
 }
 
 #[test]
-fn programs_with_exchanged_tokens_do_not_panic() {
+fn exchanged_tokens_do_not_panic() {
     let mut random = Rng::with_seed(0);
     let mut loaded = 0;
     for round in 0..1500 {
@@ -161,7 +161,7 @@ fn programs_with_exchanged_tokens_do_not_panic() {
 }
 
 #[test]
-fn sizes_that_no_device_has_are_refused() {
+fn impossible_sizes_are_refused() {
     let refused = |body: &str, parameters: &str| {
         let text = format!(
             ".version 8.8\n.target sm_100\n.address_size 64\n{}.entry main({parameters}) {{ {} ret; }}",

@@ -32,7 +32,7 @@ fn vector_registers_are_operands() {
 }
 
 #[test]
-fn module_variables_in_bodies_are_scoped() {
+fn module_variables_are_scoped() {
     let body = ".global .u32 g[2] = {3, 4}; .const .u32 c = 10;
         { .global .u32 g = 5; .global .u64 at = g; ld.global.u64 %d1, [at]; ld.global.u32 %r4, [%d1]; }
         ld.global.u32 %r2, [g+4]; ld.const.u32 %r3, [c]; ld.global.u32 %r5, g[0];
@@ -78,7 +78,7 @@ fn single_element_vectors() {
 
 /// Newer compilers keep volatile variables of a thread in memory.
 #[test]
-fn local_memory_is_accessed_volatile_from_ptx_9_1_on() {
+fn volatile_local_memory() {
     let body = ".local .align 8 .u32 l[2]; mov.u32 %r2, %t; st.volatile.local.v2.u32 [l], {%r2, 5};
         ld.volatile.local.u32 %r3, [l+4]; ld.volatile.local.u32 %r4, [l]; mad.lo.u32 %r2, %r3, 100, %r4;
         st.global.u32 [%at4], %r2;";

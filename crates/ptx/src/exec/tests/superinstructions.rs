@@ -198,7 +198,7 @@ const ALL: Checking = Checking::nothing()
     .with_uninitialized(true);
 
 #[test]
-fn superinstructions_compute_the_same() {
+fn superinstruction_results() {
     let mut count = 0;
     for seed in 0..300 {
         let mut numbers = Numbers(seed);
@@ -217,7 +217,7 @@ fn superinstructions_compute_the_same() {
 }
 
 #[test]
-fn superinstructions_report_the_same() {
+fn superinstruction_reports() {
     const KINDS: [&str; 4] = [
         "Race",
         "Uninitialized",
@@ -265,7 +265,7 @@ const STORES: &str =
 
 /// Access in the middle of a superinstruction is reported as alone.
 #[test]
-fn superinstruction_access_is_reported() {
+fn superinstruction_access() {
     for (access, kind) in [
         ("ld.shared.f32 %f1, [%d2+1020];", "IllegalAddress"),
         ("ld.shared.f32 %f1, [%d1+1024];", "IllegalAddress"),
@@ -292,7 +292,7 @@ fn superinstruction_access_is_reported() {
 
 /// Races with a superinstruction are reported before and after it.
 #[test]
-fn superinstruction_races_are_reported() {
+fn superinstruction_races() {
     let load = around("ld.shared.f32 %f1, [%d2+128];");
     // The first warp runs first: it stores before the other one loads, or loads before the other one stores.
     for (guard, offset, races) in [

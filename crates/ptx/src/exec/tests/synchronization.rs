@@ -61,7 +61,7 @@ fn halves(low: &str, high: &str) -> String {
 
 /// Two barriers at different places do not meet.
 #[test]
-fn barriers_in_two_arms_are_reported() {
+fn barriers_in_two_arms() {
     for barrier in [
         "bar.sync 0;",
         "barrier.sync.aligned 0;",
@@ -85,7 +85,7 @@ fn barriers_in_two_arms_are_reported() {
 
 /// Only a part of each warp executes the barrier, and the others execute what follows.
 #[test]
-fn conditional_barrier_is_reported() {
+fn conditional_barrier() {
     for barrier in BARRIERS {
         let report = run(&halves(barrier, "mov.u32 %r3, 5;")).expect_err(barrier);
         let text = report.to_string();
@@ -108,7 +108,7 @@ fn guarded_barrier_is_reported() {
 }
 
 #[test]
-fn lanes_with_different_barriers_are_reported() {
+fn different_barriers_of_lanes() {
     let report = run("and.b32 %r4, %t, 1; bar.sync %r4;").expect_err("two barriers");
     let text = report.to_string();
     assert_eq!(
@@ -120,7 +120,7 @@ fn lanes_with_different_barriers_are_reported() {
 
 /// A barrier in a loop whose number of iterations differs, followed by a barrier or by a store.
 #[test]
-fn barrier_in_uneven_loop_is_reported() {
+fn barrier_in_uneven_loop() {
     for last in ["bar.sync 1;", "st.global.u32 [%at4], %t;"] {
         let body = format!(
             "mov.u32 %r2, 0; and.b32 %r4, %t, 1;
@@ -139,7 +139,7 @@ fn barrier_in_uneven_loop_is_reported() {
 
 /// Two calls of a function with a barrier, directly or through a pointer.
 #[test]
-fn barrier_in_two_calls_is_reported() {
+fn barrier_in_two_calls() {
     let function = ".func sync() { bar.sync 0; ret; }
         .func other() { bar.sync 0; ret; }\n";
     let direct = halves("call sync, ();", "call sync, ();");
@@ -160,7 +160,7 @@ fn barrier_in_two_calls_is_reported() {
 
 /// One call instruction that the halves of a warp reach one after the other is one barrier.
 #[test]
-fn barrier_in_one_call_is_accepted() -> Result {
+fn barrier_in_one_call() -> Result {
     let body = "setp.lt.u32 %p1, %t, 16; @!%p1 bra SLOW;
         SYNC:
         call sync, ();
@@ -174,7 +174,7 @@ fn barrier_in_one_call_is_accepted() -> Result {
 }
 
 #[test]
-fn threads_that_return_early_are_accepted() -> Result {
+fn early_returns_are_accepted() -> Result {
     for barrier in BARRIERS {
         // The exit comes first, the barrier comes first, and both exit.
         run(&format!(
@@ -202,7 +202,7 @@ fn threads_that_return_early_are_accepted() -> Result {
 
 /// The part of a warp that the scheduler runs first waits for the others.
 #[test]
-fn arms_that_meet_at_a_barrier_are_accepted() -> Result {
+fn arms_meet_at_a_barrier() -> Result {
     for barrier in BARRIERS {
         run(&format!(
             "mov.u32 %r9, 0;
@@ -225,7 +225,7 @@ fn arms_that_meet_at_a_barrier_are_accepted() -> Result {
 
 /// The PTX ISA allows barriers without `.aligned` at different places.
 #[test]
-fn barriers_that_are_not_aligned_may_differ() -> Result {
+fn unaligned_barriers_may_differ() -> Result {
     let barrier = "barrier.sync 0;";
     run(&halves(barrier, barrier))?;
     let barrier = "barrier.cluster.arrive; barrier.cluster.wait;";
@@ -233,14 +233,14 @@ fn barriers_that_are_not_aligned_may_differ() -> Result {
 }
 
 #[test]
-fn whole_warps_may_use_different_barriers() -> Result {
+fn different_barriers_of_warps() -> Result {
     run("setp.lt.u32 %p1, %t, 32; @%p1 bra LOW; bar.sync 0; bra JOIN; LOW: bar.sync 0; JOIN:")?;
     run("setp.lt.u32 %p1, %t, 32; @%p1 bar.arrive 1, 64; @!%p1 bar.sync 1, 64;")
 }
 
 /// Threads in the mask that end elsewhere are no longer waited for, and those that wait elsewhere are missing.
 #[test]
-fn member_that_never_arrives_is_reported() {
+fn missing_member_is_reported() {
     for code in [
         "shfl.sync.bfly.b32 %r2, %t, 1, 31, -1;",
         "vote.sync.ballot.b32 %r2, %p1, -1;",
@@ -271,7 +271,7 @@ fn member_that_never_arrives_is_reported() {
 }
 
 #[test]
-fn members_that_have_exited_are_not_waited_for() -> Result {
+fn exited_members_are_not_awaited() -> Result {
     for code in [
         "shfl.sync.bfly.b32 %r2, %t, 1, 31, -1;",
         "vote.sync.ballot.b32 %r2, %p1, -1;",
@@ -288,7 +288,7 @@ fn members_that_have_exited_are_not_waited_for() -> Result {
 
 /// If the launch continues, each warp is reported, and the threads arrive as they do without the check.
 #[test]
-fn launch_continues_after_a_divergent_barrier() -> Result {
+fn divergent_barrier_continues() -> Result {
     let mut bench = checked(&kernel(&halves("bar.sync 0;", "bar.sync 0;")));
     bench.host.continued_after = Some(Mutex::default());
     bench.launch(1, 64)?;
@@ -304,7 +304,7 @@ fn launch_continues_after_a_divergent_barrier() -> Result {
 
 /// Without the check, a barrier counts the threads that arrive.
 #[test]
-fn divergent_barriers_run_without_the_check() {
+fn unchecked_divergent_barriers() {
     let body = halves("bar.sync 0;", "bar.sync 0;");
     assert!(Bench::body(&body, 4096).launch(1, 64).is_ok());
 }

@@ -17,7 +17,7 @@ fn bench(body: &str) -> Bench {
 }
 
 #[test]
-fn printed_text_has_every_argument_at_its_position() {
+fn printed_text_has_its_arguments() {
     let bench = bench(
         "
     .local .align 8 .b8 args[32];
@@ -78,7 +78,7 @@ NONE:
 }
 
 #[test]
-fn failed_assertion_names_thread_file_and_line() {
+fn failed_assertion_names_its_line() {
     let bench = bench(
         "
     mov.u64 %d2, word;
@@ -108,7 +108,7 @@ FINE:",
 }
 
 #[test]
-fn memory_that_was_not_allocated_cannot_be_freed() {
+fn unallocated_memory_is_not_freed() {
     let bench = bench("{ .param .b64 q; st.param.b64 [q], 64; call.uni free, (q); }");
     assert_eq!(
         bench.launch(1, 1).expect_err("it is not allocated").kind,

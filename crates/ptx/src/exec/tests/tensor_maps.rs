@@ -14,7 +14,7 @@ fn refusal(body: &str) -> String {
 }
 
 #[test]
-fn tensor_map_that_is_not_aligned_is_a_fault() {
+fn misaligned_tensor_map() {
     let bench = Bench::body(
         "tensormap.replace.tile.rank.global.b1024.b32 [%p+32], 0;",
         256,
@@ -26,7 +26,7 @@ fn tensor_map_that_is_not_aligned_is_a_fault() {
 }
 
 #[test]
-fn tensor_map_outside_memory_is_a_fault() {
+fn tensor_map_outside_memory() {
     let body = ".shared .align 128 .b8 map[4]; mov.u32 %r2, map; tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r2], 2;";
     let fault = Bench::body(body, 256)
         .launch(1, 1)
@@ -35,7 +35,7 @@ fn tensor_map_outside_memory_is_a_fault() {
 }
 
 #[test]
-fn invalid_field_value_is_refused() {
+fn invalid_field_value() {
     for case in [
         "elemtype.global.b1024.b32 [%p], 16",
         "swizzle_mode.global.b1024.b32 [%p], 5",

@@ -12,7 +12,7 @@ fn is_taken(instruction: &str, version: &str, target: &str) -> bool {
 }
 
 #[test]
-fn spellings_are_accepted_as_by_the_assembler() {
+fn spellings_match_the_assembler() {
     const LOAD: &str =
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes";
     let wide = [
@@ -185,7 +185,7 @@ fn spellings_are_accepted_as_by_the_assembler() {
 }
 
 #[test]
-fn spellings_have_a_first_version_and_device() {
+fn spellings_have_a_first_version() {
     let load = "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1, {%r0}], [%r2];";
     let own_block = load.replace("shared::cluster", "shared::cta");
     let paired = load.replace("bytes [", "bytes.cta_group::2 [");

@@ -2,6 +2,7 @@
 
 use super::super::ReportKind;
 use super::super::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
+use super::TestResult;
 use super::{BASE, Bench};
 
 /// The addresses of the tensor and the results, after the map.
@@ -82,7 +83,7 @@ fn word(column: i64, row: i64) -> Option<u32> {
 }
 
 #[test]
-fn tile_is_loaded_with_zeroes_beyond_the_edges() {
+fn tile_is_zero_beyond_edges() -> TestResult {
     for (x, y) in [
         (0, 0),
         (4, 1),
@@ -93,19 +94,20 @@ fn tile_is_loaded_with_zeroes_beyond_the_edges() {
         (-2_147_483_648, 2_147_483_647),
     ] {
         let bench = bench(&load(128, &format!("{x}, {y}")), encoded_map(&[&MATRIX]));
-        bench.launch(1, 1).expect("no fault");
+        bench.launch(1, 1)?;
         let expected: Vec<u32> = (0..32)
             .map(|index| word(x + index % 8, y + index / 8).unwrap_or(0))
             .collect();
         assert_eq!(bench.memory.read::<u32>(LEFT, 32), expected, "at {x}, {y}");
     }
+    Ok(())
 }
 
 #[test]
-fn rows_shorter_than_the_swizzle_are_padded() {
+fn short_rows_are_padded() -> TestResult {
     let swizzled = [(Field::SWIZZLE, 3), (Field::DATA_TYPE, 7), (Field::FILL, 1)];
     let bench = bench(&load(128, "8, 2"), encoded_map(&[&MATRIX, &swizzled]));
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     let remaining = bench.memory.read::<u32>(LEFT, 256);
     for (at, found) in remaining.iter().enumerate() {
         // The index of a line moves the 16 bytes within it.
@@ -118,15 +120,16 @@ fn rows_shorter_than_the_swizzle_are_padded() {
         };
         assert_eq!(*found, expected, "word {at}");
     }
+    Ok(())
 }
 
 #[test]
-fn strided_tile_is_loaded() {
+fn strided_tile_is_loaded() -> TestResult {
     let bench = bench(
         &load(64, "0, 1"),
         encoded_map(&[&MATRIX, &[(Field::step(1), 2), (Field::step(0), 3)]]),
     );
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     let expected: Vec<u32> = (0..16)
         .map(|index| word(index % 8, 1 + index / 8 * 2).unwrap_or(0))
         .collect();
@@ -135,10 +138,11 @@ fn strided_tile_is_loaded() {
         expected,
         "steps along a row are not taken"
     );
+    Ok(())
 }
 
 #[test]
-fn pixels_are_walked_between_the_corners() {
+fn pixels_between_the_corners() -> TestResult {
     // Three images of 4 pixels with 4 channels. The box contains pixels 1 to 2 of each.
     let corners = Corners::new(3).pack(&[1], &[-1]);
     let fields = [
@@ -157,7 +161,7 @@ fn pixels_are_walked_between_the_corners() {
     cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r2], [%p, {{0, 2, 1}}], [%r3], {{%h1}};{LEAVE}"
     );
     let bench = bench(&code, map);
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     // Each pixel is one to the right of its position in the box: pixel 3 of image 1, pixels 2 and 3 of image 2, and none of image 3.
     let expected: Vec<u32> = [
         first_element(1, 3),
@@ -169,6 +173,7 @@ fn pixels_are_walked_between_the_corners() {
     .chain([0; 8])
     .collect();
     assert_eq!(bench.memory.read::<u32>(LEFT, 20), expected);
+    Ok(())
 }
 
 /// Returns the first element of a pixel.
@@ -199,37 +204,39 @@ const STORE: &str =
     "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%p, {8, 3}], [%r2];";
 
 #[test]
-fn stored_tile_skips_elements_beyond_the_edges() {
+fn stored_tile_ends_at_edges() -> TestResult {
     let bench = bench(&out(STORE), encoded_map(&[&MATRIX]));
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     let mut expected: Vec<u32> = (1..=96).collect();
     for (row, column) in (0..2).flat_map(|row| (0..4).map(move |column| (row, column))) {
         expected[(3 + row) * 16 + 8 + column] = (1001 + 8 * row + column) as u32;
     }
     assert_eq!(bench.memory.read::<u32>(TENSOR, 96), expected);
+    Ok(())
 }
 
 /// Stored tile writes whole granules at the edge of a row.
 #[test]
-fn stored_tile_writes_whole_granules() {
+fn stored_tile_is_whole_granules() -> TestResult {
     let bench = bench(
         &out(STORE),
         encoded_map(&[&MATRIX, &[(Field::extent(0), 9), (Field::extent(1), 4)]]),
     );
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     let row = bench.memory.read::<u32>(TENSOR + 3 * 64 + 32, 8);
     assert_eq!(
         row,
         [1001, 1002, 1003, 1004, 61, 62, 63, 64],
         "three of the four are beyond the edge"
     );
+    Ok(())
 }
 
 #[test]
-fn tile_is_added_to_a_tensor() {
+fn tile_is_added_to_a_tensor() -> TestResult {
     let add = "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%p, {4, 1}], [%r2];";
     let bench = bench(&out(add), encoded_map(&[&MATRIX]));
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     let row = bench.memory.read::<u32>(TENSOR + 2 * 64 + 16, 8);
     assert_eq!(
         row,
@@ -237,10 +244,11 @@ fn tile_is_added_to_a_tensor() {
             .map(|column| 37 + column + 1009 + column)
             .collect::<Vec<u32>>()
     );
+    Ok(())
 }
 
 #[test]
-fn invalid_tensor_accesses_are_faults() {
+fn invalid_tensor_accesses() {
     let fault = |code: &str, fields: &[(Field, u64)]| {
         let fault = bench(code, encoded_map(&[&MATRIX, fields]))
             .launch(1, 1)
@@ -341,7 +349,7 @@ fn invalid_tensor_accesses_are_faults() {
 }
 
 #[test]
-fn uninitialized_tensor_is_a_fault() {
+fn uninitialized_tensor() {
     let bench = bench(&load(128, "0, 0"), encoded_map(&[&MATRIX]))
         .with_uninitialized_checks(0..TENSOR + 64);
     bench.memory.write(0, &encoded_map(&[&MATRIX]));
@@ -354,20 +362,22 @@ fn uninitialized_tensor_is_a_fault() {
     );
 }
 
+/// A tensor map is copied from shared to device memory.
 #[test]
-fn tensor_map_is_copied_from_shared_to_device_memory() {
+fn tensor_map_is_copied() -> TestResult {
     let code = out("setp.ne.u32 %p2, %t, 0; bar.warp.sync -1; add.u64 %d9, %p, 8192;
     tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d9], [%r2], 128;");
     let bench = bench(&code, encoded_map(&[]));
-    bench.launch(1, 32).expect("no fault");
+    bench.launch(1, 32)?;
     assert_eq!(
         bench.memory.read::<u32>(LEFT, 33),
         (1001..1033).chain([0]).collect::<Vec<_>>()
     );
+    Ok(())
 }
 
 #[test]
-fn bytes_are_reduced_masked_and_fetched() {
+fn reduced_and_masked_bytes() -> TestResult {
     let code = out("add.u64 %d9, %p, 256; mov.b16 %h1, 0xf00;
     cp.reduce.async.bulk.global.shared::cta.bulk_group.max.s32 [%d9], [%r2], 16;
     cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d9+16], [%r2], 32, %h1;
@@ -376,7 +386,7 @@ fn bytes_are_reduced_masked_and_fetched() {
     cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r2+16], [%r2], 16, [%r3];
     ld.shared.u32 %r7, [%r2+20]; st.global.u32 [%p+8192], %r7;");
     let bench = bench(&code, encoded_map(&[]));
-    bench.launch(1, 1).expect("no fault");
+    bench.launch(1, 1)?;
     assert_eq!(
         bench.memory.read::<u32>(TENSOR, 12),
         [1001, 1002, 1003, 1004, 5, 6, 1003, 8, 9, 10, 1007, 12]
@@ -389,4 +399,5 @@ fn bytes_are_reduced_masked_and_fetched() {
         );
         bench.launch(1, 1).expect_err(wrong);
     }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Uninitialized reads that are reported, and reads that are not.
 
+use super::TestResult;
 use std::sync::Mutex;
 
 use super::super::{Area, Checking, Report, ReportKind};
@@ -22,7 +23,7 @@ fn assert_found(body: &str) -> Report {
 
 /// Uninitialized read of device memory names thread line and address.
 #[test]
-fn uninitialized_read_report() {
+fn uninitialized_read_report() -> TestResult {
     let fault = assert_found(
         "add.u64 %at4, %at4, 384; ld.global.u32 %r2, [%at4];\nst.global.u32 [%p], %r2;",
     );
@@ -30,13 +31,14 @@ fn uninitialized_read_report() {
         (fault.block, fault.thread, fault.line, fault.loaded_at),
         ([0; 3], [32, 0, 0], 20, 19)
     );
-    let access = fault.access.expect("an access failed");
+    let access = fault.access.ok_or("an access failed")?;
     assert_eq!(
         (access.address, access.size, access.write),
         (BASE + 512, 4, false)
     );
     let text = format!("uninitialized read: 4-byte read at {:#x}", BASE + 512);
     assert!(fault.to_string().contains(&text), "{fault}");
+    Ok(())
 }
 
 #[test]
@@ -91,7 +93,7 @@ fn written_values_are_read_back() {
 
 /// Shared memory is fresh in each block and local memory in each call.
 #[test]
-fn shared_and_local_memory_start_uninitialized() {
+fn fresh_memory_is_uninitialized() {
     let fault = assert_found(
         ".shared .b32 s[64];
     mov.u32 %r2, %ctaid.x;
@@ -140,7 +142,7 @@ READ:
 }
 
 #[test]
-fn parameters_and_results_count_as_written() {
+fn parameters_are_initialized() -> TestResult {
     let function = ".func (.param .b64 out) half(.param .b64 in)
 {
     .reg .b64 %d<4>;
@@ -152,7 +154,8 @@ fn parameters_and_results_count_as_written() {
         "{ .param .b64 a; .param .b64 b; call (b), half, (a); ld.param.u64 %d1, [b]; }",
     );
     let bench = Bench::new(&format!("{function}\n{kernel}"), 4096).with_uninitialized_checks(0..0);
-    bench.launch(1, 32).expect("nothing is wrong");
+    bench.launch(1, 32)?;
+    Ok(())
 }
 
 /// A local variable that only the lower half of each warp writes, and that every thread loads into `%r2`.
@@ -161,7 +164,7 @@ const HALF: &str = ".local .align 8 .b32 l[2]; .shared .align 4 .b32 s[64]; and.
     @%p1 st.local.u32 [l], %t; ld.local.u32 %r2, [l];\n";
 
 #[test]
-fn discarded_undefined_value_is_no_error() {
+fn discarded_undefined_value() {
     for body in [
         "selp.u32 %r3, %r2, 7, %p1; st.global.u32 [%at4], %r3;",
         "add.u32 %r2, %r2, 1; mul.lo.u32 %r2, %r2, %r2; selp.u32 %r3, 7, %r2, !%p1; @%p1 st.global.u32 [%at4], %r2;",
@@ -188,7 +191,7 @@ fn discarded_undefined_value_is_no_error() {
 
 /// Undefined value is an error if it affects control or leaves the block.
 #[test]
-fn undefined_values_are_reported_when_used() {
+fn used_undefined_value() {
     for body in [
         "st.global.u32 [%at4], %r2;",
         "st.u32 [%at4], %r2;",
@@ -225,7 +228,7 @@ fn undefined_values_are_reported_when_used() {
 }
 
 #[test]
-fn undefined_value_is_tracked_through_calls() {
+fn undefined_value_through_calls() {
     let twice = ".func (.param .b32 out) twice(.param .b32 in)
 {
     .reg .b32 %r<4>;
@@ -246,21 +249,20 @@ fn undefined_value_is_tracked_through_calls() {
 }
 
 #[test]
-fn continued_launch_counts_each_warp_once() {
+fn each_warp_is_counted_once() -> TestResult {
     let mut bench = Bench::body(
         "ld.global.u32 %r2, [%at4]; add.u32 %r2, %r2, %i; st.global.u32 [%at4], %r2;",
         4096,
     )
     .with_uninitialized_checks(0..128);
     bench.host.continued_after = Some(Mutex::default());
-    bench.launch(1, 96).expect("the launch goes on");
+    bench.launch(1, 96)?;
     assert_eq!(bench.memory.read::<u32>(0, 96), (0..96).collect::<Vec<_>>());
     let faults = bench
         .host
         .continued_after
-        .expect("faults are passed over")
-        .into_inner()
-        .expect("no thread panics");
+        .ok_or("faults are passed over")?
+        .into_inner()?;
     assert_eq!(
         faults
             .iter()
@@ -268,13 +270,13 @@ fn continued_launch_counts_each_warp_once() {
             .collect::<Vec<_>>(),
         [32, 64]
     );
+    Ok(())
 }
 
 #[test]
-fn checks_are_off_by_default() {
-    Bench::body("ld.global.u32 %r2, [%at4];", 4096)
-        .launch(1, 32)
-        .expect("nothing is looked for");
+fn checks_are_off_by_default() -> TestResult {
+    Bench::body("ld.global.u32 %r2, [%at4];", 4096).launch(1, 32)?;
+    Ok(())
 }
 
 /// Runs `body` on two warps with the checks of races and of uninitialized reads.

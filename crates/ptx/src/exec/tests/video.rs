@@ -2,8 +2,9 @@
 
 use super::arithmetic::{R, check};
 
+/// Elements are computed separately, and may be summed.
 #[test]
-fn elements_are_computed_separately_and_may_be_summed() {
+fn elements_are_separate() {
     check(&[
         (
             "vadd2.u32.u32.u32 $d, $a, $b, $c;",

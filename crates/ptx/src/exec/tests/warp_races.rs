@@ -73,7 +73,7 @@ const RACES: [(&str, &str); 12] = [
 ];
 
 #[test]
-fn races_within_a_warp_are_reported() {
+fn races_within_a_warp() {
     for space in ["shared", "global"] {
         for (name, body) in RACES {
             let report = run(space, body).expect_err(name);
@@ -144,7 +144,7 @@ const ORDERED: [(&str, &str); 13] = [
 ];
 
 #[test]
-fn ordered_accesses_within_a_warp_are_accepted() {
+fn ordered_accesses_within_a_warp() {
     for space in ["shared", "global"] {
         for (name, body) in ORDERED {
             if let Err(report) = run(space, body) {
@@ -173,7 +173,7 @@ fn local_memory_does_not_race() -> Result {
 
 /// Generic addresses are checked as those of their space.
 #[test]
-fn generic_accesses_race_as_others() {
+fn generic_accesses_race() {
     for space in ["", "shared"] {
         for scalar in ["u8", "u32"] {
             let convert = if space.is_empty() {

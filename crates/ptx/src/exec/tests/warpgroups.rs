@@ -1,5 +1,6 @@
 //! Products of matrices by warpgroups.
 
+use super::TestResult;
 use super::{Bench, kernel};
 
 /// Returns a kernel for sm_90a.
@@ -29,7 +30,7 @@ const COPY: &str = "
 
 /// Product of halves from shared memory is added to registers.
 #[test]
-fn f16_product_is_accumulated() {
+fn f16_product_is_accumulated() -> TestResult {
     let body = format!(
         "{COPY}
     mov.f32 %f0, 0f41200000;
@@ -57,7 +58,7 @@ fn f16_product_is_accumulated() {
         set(64 + column, 15, column as u16);
     }
     bench.memory.write(0, &image);
-    bench.launch(1, 128).expect("no fault");
+    bench.launch(1, 128)?;
     let results = bench.memory.read::<u32>(8192, 512);
     for (thread, registers) in results.as_chunks::<4>().0.iter().enumerate() {
         let row = thread / 32 * 16 + thread % 32 / 4;
@@ -70,6 +71,7 @@ fn f16_product_is_accumulated() {
             "thread {thread}"
         );
     }
+    Ok(())
 }
 
 /// Returns the bits of a small integer as an f16.
@@ -82,7 +84,7 @@ fn f16_bits(value: u16) -> u16 {
 }
 
 #[test]
-fn warp_that_is_ahead_waits_for_its_warpgroup() {
+fn warp_waits_for_its_warpgroup() -> TestResult {
     // The first warp releases the tile as soon as its wait is over, and the last warp arrives late.
     let body = format!(
         "{COPY}
@@ -109,11 +111,12 @@ KEEP:
     );
     let bench = bench(&body, 16384);
     bench.memory.write(0, &vec![0x3f80_u16; 2048]);
-    bench.launch(1, 128).expect("no fault");
+    bench.launch(1, 128)?;
     assert_eq!(
         bench.memory.read::<u32>(8192, 128),
         [16.0_f32.to_bits(); 128]
     );
+    Ok(())
 }
 
 #[test]

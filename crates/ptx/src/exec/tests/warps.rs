@@ -2,10 +2,11 @@
 
 use super::super::ReportKind;
 use super::Bench;
+use super::TestResult;
 
 /// Block that polls between barriers yields to the block that it waits for.
 #[test]
-fn polling_block_yields() {
+fn polling_block_yields() -> TestResult {
     let bench = Bench::body(
         "
     setp.ne.u32 %p1, %r0, 0;
@@ -22,15 +23,14 @@ SET:
 END:",
         4096,
     );
-    bench
-        .launch(2, 64)
-        .expect("the second block runs although the first never stops");
+    bench.launch(2, 64)?;
     assert_eq!(bench.memory.read::<u32>(0, 1), [7]);
+    Ok(())
 }
 
 /// Barrier that is never completed is a deadlock with its location.
 #[test]
-fn incomplete_barrier_is_a_deadlock() {
+fn incomplete_barrier() {
     let bench = Bench::body(
         "
     setp.lt.u32 %p1, %t, 32;
@@ -83,7 +83,7 @@ fn shuffles_move_values() {
 }
 
 #[test]
-fn warp_barriers_in_both_arms_meet() {
+fn warp_barriers_meet() {
     let bench = Bench::body(
         "
     .shared .align 4 .b32 box;
@@ -104,7 +104,7 @@ OUT:",
 }
 
 #[test]
-fn extremes_ignore_nan_unless_it_is_requested() {
+fn extremes_ignore_nan() -> TestResult {
     let body = super::kernel(
         "
     ld.global.f32 %f0, [%at4];
@@ -130,11 +130,12 @@ fn extremes_ignore_nan_unless_it_is_requested() {
             .map(|number| number.to_bits())
             .collect::<Vec<_>>(),
     );
-    bench.launch(1, 32).expect("no fault");
+    bench.launch(1, 32)?;
     let results = |lane: u64| bench.memory.read::<u32>(1024 + 32 * lane, 5);
     let nan = f32::from_bits(0x7fff_ffff);
     assert_eq!(results(0), bit_patterns([-20.0, 11.0, 0.0, nan, 0.0]));
     assert_eq!(results(31), bit_patterns([-20.0, 11.0, 0.0, -4.0, 11.0]));
+    Ok(())
 }
 
 /// Returns the bits of numbers.

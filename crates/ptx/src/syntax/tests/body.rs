@@ -1,10 +1,11 @@
 //! Labels, branches, lists, calls and locations.
 
+use super::TestResult;
 use super::{body, module, operands, refused, refused_body};
 use crate::syntax::{CallSignature, Callee, LabelId, Operand, PrototypeId, Symbol};
 
 #[test]
-fn labels_point_at_the_instruction_that_follows() {
+fn labels_precede_instructions() -> TestResult {
     let module = body("bra L2;\nL1: ret;\nL2: L3:\nbra L1;\nL4:");
     let function = &module.functions[0];
     let locations: Vec<_> = function
@@ -13,13 +14,14 @@ fn labels_point_at_the_instruction_that_follows() {
         .map(|label| (module.text(label.name), label.instruction))
         .collect();
     assert_eq!(locations, [("L1", 1), ("L2", 2), ("L3", 2), ("L4", 3)]);
-    let instructions = function.body.as_ref().expect("defined");
+    let instructions = function.body.as_ref().ok_or("defined")?;
     assert_eq!(instructions[0].operands, [Operand::Label(LabelId(1))]);
     assert_eq!(instructions[2].operands, [Operand::Label(LabelId(0))]);
+    Ok(())
 }
 
 #[test]
-fn nested_scopes_have_their_own_labels() {
+fn nested_scopes_have_labels() {
     let module = body("{ bra DONE; DONE: ret; }\n{ bra DONE; DONE: ret; }\nbra DONE;\nDONE: ret;");
     let function = &module.functions[0];
     let targets: Vec<u32> = function
@@ -35,14 +37,14 @@ fn nested_scopes_have_their_own_labels() {
 }
 
 #[test]
-fn branches_resolve_to_outer_labels() {
+fn branches_to_outer_labels() {
     let module = body("{ @%p1 bra OUT; }\nret;\nOUT: ret;");
     let function = &module.functions[0];
     assert_eq!(function.labels[0].instruction, 2);
 }
 
 #[test]
-fn branch_targets_may_name_labels_that_follow() {
+fn branch_targets_may_follow() -> TestResult {
     let module = body("T: .branchtargets A, B, A;\nbrx.idx %r1, T;\nA: ret;\nB: ret;");
     let function = &module.functions[0];
     let targets: Vec<u32> = function.branch_targets[0]
@@ -51,28 +53,30 @@ fn branch_targets_may_name_labels_that_follow() {
         .map(|id| function.labels[id.0 as usize].instruction)
         .collect();
     assert_eq!(targets, [1, 2, 1]);
-    let brx = &function.body.as_ref().expect("defined")[0];
+    let brx = &function.body.as_ref().ok_or("defined")?[0];
     assert!(matches!(brx.operands[1], Operand::BranchTargets(_)));
+    Ok(())
 }
 
 const CALLEE: &str = ".func (.param .b32 r) g(.param .b32 a, .param .align 4 .b8 s[12]) { ret; }\n.func h() { ret; }\n";
 
 #[test]
-fn direct_calls_name_function_results_and_arguments() {
+fn direct_calls() -> TestResult {
     let module = module(&format!(
         "{CALLEE}.func f() {{ .param .b32 x; .param .align 4 .b8 y[12]; .param .b32 z; call.uni (z), g, (x, y); call h; call h, (); }}"
     ));
-    let instructions = module.functions[2].body.as_ref().expect("defined");
+    let instructions = module.functions[2].body.as_ref().ok_or("defined")?;
     let Operand::Call(call) = &instructions[0].operands[0] else {
         panic!("{instructions:?}")
     };
     assert_eq!(call.callee, Callee::Direct(crate::syntax::FunctionId(0)));
     assert!(matches!(*call.returns, [Operand::Symbol(Symbol::Local(id), 0)] if id.0 == 2));
     assert_eq!(call.arguments.len(), 2);
+    Ok(())
 }
 
 #[test]
-fn indirect_calls_carry_a_prototype_or_targets() {
+fn indirect_calls() {
     let module = body(
         "P: .callprototype (.param .b32 _) _ (.param .b64 _, .param .b32 _) .noreturn;\n.param .b32 r; .param .b64 a; .param .b32 b;\n\
          call (r), %d1, (a, b), P;\nQ: .callprototype _ ();\ncall %d1, Q;\nT: .calltargets f;\ncall %d1, (), T;",
@@ -111,7 +115,7 @@ fn refused_call(call: &str) -> String {
 }
 
 #[test]
-fn calls_that_do_not_fit_are_refused() {
+fn mismatched_calls_are_refused() {
     assert_eq!(
         refused_call("call (x), g, (x);"),
         "line 7, column 6: call: wrong number of arguments (expected 2, found 1)"
@@ -139,7 +143,7 @@ fn calls_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn locations_have_their_first_instruction() {
+fn locations() {
     let module = body(
         ".loc 1 7 3\nret;\n.loc 1 9 5, function_name $L__info0, inlined_at 1 8 2\nret;\n.loc 2 1 1, function_name $L__i + 4, inlined_at 1 8 2",
     );
@@ -177,9 +181,10 @@ fn invalid_labels_are_refused() {
 }
 
 #[test]
-fn scoped_variables_are_addresses() {
-    let parsed = operands("{ .shared .u32 s[4]; mov.u32 %r1, s+8; }");
+fn scoped_variables() -> TestResult {
+    let parsed = operands("{ .shared .u32 s[4]; mov.u32 %r1, s+8; }")?;
     assert!(matches!(parsed[1], Operand::Symbol(Symbol::Local(_), 8)));
-    let parsed = operands("{ .shared .v2 .u32 s[4]; mov.u32 %r1, s[2]; }");
+    let parsed = operands("{ .shared .v2 .u32 s[4]; mov.u32 %r1, s[2]; }")?;
     assert!(matches!(parsed[1], Operand::Symbol(Symbol::Local(_), 16)));
+    Ok(())
 }

@@ -2,6 +2,7 @@
 //! 13.0 accepts for sm_100.
 
 use super::super::parse;
+use super::TestResult;
 
 /// Conversions, and the possible roundings for each set of flags; `_` is none.
 const CONVERSIONS: &[(&str, &str)] = &[
@@ -125,7 +126,7 @@ fn is_accepted(instruction: &str) -> bool {
 }
 
 #[test]
-fn conversions_are_those_that_the_assembler_takes() {
+fn conversions_match_the_assembler() {
     let mut accepted = 0;
     for (to, from) in TYPES
         .into_iter()
@@ -146,7 +147,7 @@ fn conversions_are_those_that_the_assembler_takes() {
 }
 
 #[test]
-fn bf16_conversions_require_exact_widths() {
+fn bf16_conversions_have_widths() {
     let integers = ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"];
     let registers = [("%c", 8), ("%h", 16), ("%r", 32), ("%d", 64)];
     for scalar in integers {
@@ -256,15 +257,15 @@ const ARITHMETIC_FLAGS: [&str; 20] = [
 ];
 
 #[test]
-fn arithmetic_suffixes_match_the_assembler() {
+fn arithmetic_suffixes() -> TestResult {
     let names = ARITHMETIC
         .iter()
         .flat_map(|(names, _)| names.split_whitespace());
     for name in names {
         let (form, count) = name
             .split_once('/')
-            .expect("each has the number of its operands");
-        let (opcode, scalar) = form.split_once('.').expect("each has a type");
+            .ok_or("each has the number of its operands")?;
+        let (opcode, scalar) = form.split_once('.').ok_or("each has a type")?;
         let of_integers = scalar.starts_with(['s', 'u']) && opcode != "sub" && opcode != "add";
         for (rounding, flags) in ROUNDINGS[..5]
             .iter()
@@ -281,7 +282,7 @@ fn arithmetic_suffixes_match_the_assembler() {
             if is_foreign {
                 continue;
             }
-            let registers: Vec<String> = (1..=count.parse().expect("it is a number"))
+            let registers: Vec<String> = (1..=count.parse()?)
                 .map(|number| register(scalar, number))
                 .collect();
             let text = format!(
@@ -297,10 +298,12 @@ fn arithmetic_suffixes_match_the_assembler() {
             );
         }
     }
+    Ok(())
 }
 
+/// Packed conversions require rounding and saturation.
 #[test]
-fn packed_conversions_require_rounding_and_saturation() {
+fn packed_conversions() {
     for text in [
         "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;",
         "cvt.rn.relu.satfinite.e5m2x2.f16x2 %h1, %r1;",

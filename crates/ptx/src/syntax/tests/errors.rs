@@ -10,8 +10,9 @@ fn columns_count_characters() {
     assert!(error.to_string().ends_with("found 'ret'"), "{error}");
 }
 
+/// Carriage returns and tabs count as one character.
 #[test]
-fn carriage_returns_and_tabs_count_as_one_character() {
+fn tabs_count_as_one_character() {
     let error =
         parse(&HEADER.replace('\n', "\r\n").replace("64", "64\t\tx")).expect_err("x is no item");
     assert_eq!((error.line(), error.column()), (3, 19));
@@ -47,7 +48,7 @@ fn long_tokens_are_shortened() {
 }
 
 #[test]
-fn missing_semicolon_is_found_at_the_next_token() {
+fn missing_semicolon() {
     assert_eq!(
         refused_body("ret\nret;"),
         "line 7, column 1: unknown name 'ret'"

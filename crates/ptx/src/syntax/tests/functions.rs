@@ -1,12 +1,13 @@
 //! Kernels, device functions, and items of module scope.
 
+use super::TestResult;
 use super::{KERNELS, module, refused};
 use crate::syntax::{
     Alias, FunctionId, FunctionKind, Linkage, Parameter, Performance, Space, parse,
 };
 
 #[test]
-fn performance_directives_are_read() {
+fn performance_directives() {
     let module = module(
         ".entry k() .maxntid 256, 2 .minnctapersm 4 .maxnreg 64 .maxnctapersm 8 .explicitcluster\n\
          .reqnctapercluster 2, 1, 1 .maxclusterrank 8 .pragma \"nounroll\"; { ret; }\n.entry j() .reqntid 32 .blocksareclusters { ret; }",
@@ -33,7 +34,7 @@ fn performance_directives_are_read() {
 }
 
 #[test]
-fn parameters_carry_their_layout_and_promises() {
+fn parameters_carry_their_layout() -> TestResult {
     let module = module(
         ".visible .entry k(.param .align 8 .b8 s[24], .param .u64 .ptr .global .align 16 p, .param .u64 .ptr q) { ret; }",
     );
@@ -46,17 +47,18 @@ fn parameters_carry_their_layout_and_promises() {
         (function.variables[0].size, function.variables[0].align),
         (24, 8)
     );
-    let pointer = function.variables[1].pointer.expect("declared .ptr");
+    let pointer = function.variables[1].pointer.ok_or("declared .ptr")?;
     assert_eq!((pointer.space, pointer.align), (Some(Space::Global), 16));
     assert_eq!(
-        function.variables[2].pointer.expect("declared .ptr").space,
+        function.variables[2].pointer.ok_or("declared .ptr")?.space,
         None
     );
     assert_eq!(function.parameters.len(), 3);
+    Ok(())
 }
 
 #[test]
-fn register_parameters_and_results_are_registers() {
+fn register_parameters() {
     let module = module(".func (.reg .f32 y) f(.reg .f32 x, .param .u32 n) { mov.f32 y, x; ret; }");
     let function = &module.functions[0];
     assert!(matches!(function.returns[0], Parameter::Register(_)));
@@ -65,7 +67,7 @@ fn register_parameters_and_results_are_registers() {
 }
 
 #[test]
-fn declaration_and_definition_are_one_function() {
+fn declared_function_is_defined() {
     let module = module(
         ".extern .func (.param .b32 r) g(.param .b32 a);\n.func (.param .b32 r) f(.param .b32 a);\n\
          .func (.param .b32 r) f(.param .b32 b) { ret; }\n.func (.param .b32 r) f(.param .b32 b);\n.func n() .noreturn;",
@@ -76,8 +78,9 @@ fn declaration_and_definition_are_one_function() {
     assert!(module.functions[2].performance.no_return);
 }
 
+/// Aliases, files, pragmas and debug sections are read.
 #[test]
-fn aliases_files_pragmas_and_debug_sections_are_read() {
+fn aliases_and_debug_sections() {
     let module = module(
         ".file 1 \"/a b.cu\", 123, 45\n.func a() { ret; }\n.func b();\n.alias b, a;\n.pragma \"x\";\n\
          .section .debug_info { .b8 1,2, .debug_line \n .b64 $L__x \n .b32 a-b+1 }\n.section .debug_str\n{\n$L__info0:\n.b8 67\n}\n",
@@ -94,8 +97,8 @@ fn aliases_files_pragmas_and_debug_sections_are_read() {
 }
 
 #[test]
-fn kernels_are_listed() {
-    let module = parse(KERNELS).expect("the sample is valid");
+fn kernels_are_listed() -> TestResult {
+    let module = parse(KERNELS)?;
     let names: Vec<&str> = module
         .kernels()
         .map(|kernel| module.text(kernel.name))
@@ -103,10 +106,11 @@ fn kernels_are_listed() {
     assert_eq!(names, ["saxpy"]);
     assert_eq!(module.functions.len(), 3);
     assert_eq!(module.variables.len(), 4);
+    Ok(())
 }
 
 #[test]
-fn invalid_headers_are_refused_with_their_location() {
+fn invalid_headers() {
     for (text, expected) in [
         (
             ".entry k(.reg .b32 x) { }",

@@ -1,5 +1,6 @@
 //! `.version`, `.target`, `.address_size`.
 
+use super::TestResult;
 use crate::syntax::{ErrorKind, TargetVariant, Texturing, Version, parse, parse_for};
 
 fn header(version: &str, target: &str) -> String {
@@ -7,8 +8,8 @@ fn header(version: &str, target: &str) -> String {
 }
 
 #[test]
-fn version_is_compared_as_two_numbers() {
-    let module = parse(&header("8.10", "sm_90")).expect("8.10 is older than 9.5");
+fn version_is_two_numbers() -> TestResult {
+    let module = parse(&header("8.10", "sm_90"))?;
     assert_eq!(
         module.version,
         Version {
@@ -19,10 +20,11 @@ fn version_is_compared_as_two_numbers() {
     let error = parse_for(&header("8.10", "sm_90"), Version { major: 8, minor: 9 })
         .expect_err("8.10 follows 8.9");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
+    Ok(())
 }
 
 #[test]
-fn unsupported_version_has_its_own_kind() {
+fn unsupported_version_kind() {
     let error = parse(&header("9.6", "sm_90")).expect_err("too new");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
     assert_eq!(
@@ -33,26 +35,27 @@ fn unsupported_version_has_its_own_kind() {
 
 /// Version too new is reported even if the rest is not understood.
 #[test]
-fn unsupported_version_is_reported_first() {
+fn unsupported_version_comes_first() {
     let error = parse(".version 42.0\n.target sm_999\n§").expect_err("too new");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
 }
 
 #[test]
-fn target_options_are_read() {
-    let module = parse(&header("9.0", "sm_100f, debug, texmode_independent")).expect("valid");
+fn target_options_are_read() -> TestResult {
+    let module = parse(&header("9.0", "sm_100f, debug, texmode_independent"))?;
     assert_eq!(module.target.architecture, 100);
     assert_eq!(module.target.variant, TargetVariant::Family);
     assert!(module.target.debug);
     assert_eq!(module.target.texturing, Texturing::Independent);
-    let module = parse(&header("8.0", "sm_90a")).expect("valid");
+    let module = parse(&header("8.0", "sm_90a"))?;
     assert_eq!(module.target.variant, TargetVariant::Architecture);
-    let module = parse(&header("1.4", "sm_13, map_f64_to_f32")).expect("valid");
+    let module = parse(&header("1.4", "sm_13, map_f64_to_f32"))?;
     assert!(module.target.map_f64_to_f32);
+    Ok(())
 }
 
 #[test]
-fn unknown_target_is_its_own_kind() {
+fn unknown_target_kind() {
     for target in ["sm_9000", "gfx90a", "sm_", "sm_+90", "sm_90b"] {
         let error = parse(&header("8.0", target)).expect_err("no such target");
         assert_eq!(error.kind(), ErrorKind::UnsupportedTarget, "{target}");
@@ -62,7 +65,7 @@ fn unknown_target_is_its_own_kind() {
 
 /// Address size of 32 bits is its own kind also by default.
 #[test]
-fn address_size_32_has_its_own_kind() {
+fn address_size_32_kind() {
     let error = parse(".version 8.0\n.target sm_90\n.address_size 32\n").expect_err("32 bits");
     assert_eq!(error.kind(), ErrorKind::UnsupportedAddressSize);
     assert_eq!(

@@ -1,5 +1,6 @@
 //! Guards, suffixes and the shapes of operands.
 
+use super::TestResult;
 use super::{body, instruction, operands, refused_body};
 use crate::syntax::{
     Address, Base, CacheLevel, Compare, Eviction, Modifier, Opcode, Operand, Operation, Predicate,
@@ -10,8 +11,8 @@ const R0: RegisterId = RegisterId(0);
 const R1: RegisterId = RegisterId(1);
 
 #[test]
-fn guards_are_parsed_with_their_negation() {
-    let plain = instruction("@%p1 ret;");
+fn guards_may_be_negated() -> TestResult {
+    let plain = instruction("@%p1 ret;")?;
     assert_eq!(
         plain.predicate,
         Some(Predicate {
@@ -19,7 +20,7 @@ fn guards_are_parsed_with_their_negation() {
             negated: false
         })
     );
-    let negated = instruction("  @!%p1 ret;");
+    let negated = instruction("  @!%p1 ret;")?;
     assert_eq!(
         negated.predicate,
         Some(Predicate {
@@ -28,10 +29,11 @@ fn guards_are_parsed_with_their_negation() {
         })
     );
     assert_eq!(negated.span, Span { line: 6, column: 9 });
+    Ok(())
 }
 
 #[test]
-fn suffixes_are_parsed_in_order_and_by_opcode() {
+fn suffixes_are_parsed_by_opcode() -> TestResult {
     use Modifier as M;
     for (text, opcode, expected) in [
         (
@@ -83,74 +85,79 @@ fn suffixes_are_parsed_in_order_and_by_opcode() {
             vec![M::Space(Space::SharedCluster), M::Type(ScalarType::U32)],
         ),
     ] {
-        let parsed = instruction(text);
+        let parsed = instruction(text)?;
         assert_eq!(
             (parsed.opcode, parsed.modifiers),
             (opcode, expected),
             "{text}"
         );
     }
+    Ok(())
 }
 
 #[test]
-fn matrix_shapes_are_read() {
+fn matrix_shapes_are_read() -> TestResult {
     let parsed = instruction(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};",
-    );
+    )?;
     assert!(parsed.has(Modifier::Shape(Shape { m: 16, n: 8, k: 16 })));
     assert_eq!(parsed.types().count(), 4);
     assert!(
-        instruction("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1,%r2}, [%r3];")
+        instruction("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1,%r2}, [%r3];")?
             .has(Modifier::Shape(Shape { m: 8, n: 8, k: 0 }))
     );
+    Ok(())
 }
 
 /// Returns the base and the offset of the address that a load has as its source.
-fn address(text: &str) -> (Base, i64) {
-    match operands(&format!("ld.shared.u32 %r1, {text};"))[1] {
+fn address(text: &str) -> TestResult<(Base, i64)> {
+    Ok(match operands(&format!("ld.shared.u32 %r1, {text};"))?[1] {
         Operand::Address(address) => (address.base, address.offset),
         ref other => panic!("{other:?}"),
-    }
+    })
 }
 
 #[test]
-fn addresses_have_base_and_offset() {
-    assert_eq!(address("[%d1]"), (Base::Register(R1), 0));
-    assert_eq!(address("[%d1+8]"), (Base::Register(R1), 8));
-    assert_eq!(address("[%d1+-8]"), (Base::Register(R1), -8));
-    assert_eq!(address("[%d1+4*2-16]"), (Base::Register(R1), -8));
-    assert_eq!(address("[0x10]"), (Base::Absolute, 16));
-    assert_eq!(address("[16+4*2]"), (Base::Absolute, 24));
+fn addresses_have_an_offset() -> TestResult {
+    assert_eq!(address("[%d1]")?, (Base::Register(R1), 0));
+    assert_eq!(address("[%d1+8]")?, (Base::Register(R1), 8));
+    assert_eq!(address("[%d1+-8]")?, (Base::Register(R1), -8));
+    assert_eq!(address("[%d1+4*2-16]")?, (Base::Register(R1), -8));
+    assert_eq!(address("[0x10]")?, (Base::Absolute, 16));
+    assert_eq!(address("[16+4*2]")?, (Base::Absolute, 24));
+    Ok(())
 }
 
+/// Pairs, sinks, negations and vectors are read.
 #[test]
-fn pairs_sinks_negations_and_vectors_are_read() {
+fn operand_kinds_are_read() -> TestResult {
     assert_eq!(
-        operands("setp.eq.s32 %p1|%p2, 1, 2;")[0],
+        operands("setp.eq.s32 %p1|%p2, 1, 2;")?[0],
         Operand::Pair(Some(R0), Some(R1))
     );
     assert_eq!(
-        operands("setp.eq.s32 _|%p2, 1, 2;")[0],
+        operands("setp.eq.s32 _|%p2, 1, 2;")?[0],
         Operand::Pair(None, Some(R0))
     );
     assert_eq!(
-        operands("setp.eq.s32 %p2|_, 1, 2;")[0],
+        operands("setp.eq.s32 %p2|_, 1, 2;")?[0],
         Operand::Pair(Some(R0), None)
     );
-    assert_eq!(operands("atom.add.u32 _, [%d1], 1;")[0], Operand::Sink);
-    assert_eq!(operands("not.pred %p1, !%p2;")[1], Operand::Not(R1));
-    let vector = operands("mov.b64 {%r1, _}, %d1;");
+    assert_eq!(operands("atom.add.u32 _, [%d1], 1;")?[0], Operand::Sink);
+    assert_eq!(operands("not.pred %p1, !%p2;")?[1], Operand::Not(R1));
+    let vector = operands("mov.b64 {%r1, _}, %d1;")?;
     assert_eq!(
         vector[0],
         Operand::Vector([Operand::Register(R0), Operand::Sink].into())
     );
-    let negative = operands("mov.b32 %r1, -1;");
+    let negative = operands("mov.b32 %r1, -1;")?;
     assert!(matches!(negative[1], Operand::Integer(integer) if integer.value() == -1));
+    Ok(())
 }
 
 #[test]
-fn texture_coordinates_follow_their_handle() {
-    let parsed = operands("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, {%f5, %f6}];");
+fn texture_coordinates() -> TestResult {
+    let parsed = operands("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, {%f5, %f6}];")?;
     let Operand::Tensor(tensor) = &parsed[1] else {
         panic!("{parsed:?}")
     };
@@ -162,20 +169,22 @@ fn texture_coordinates_follow_their_handle() {
         }
     ));
     assert_eq!((tensor.sampler, tensor.coordinates.len()), (None, 2));
-    let parsed = operands("tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, %d2, {%f5}];");
+    let parsed = operands("tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, %d2, {%f5}];")?;
     let Operand::Tensor(tensor) = &parsed[1] else {
         panic!("{parsed:?}")
     };
     assert!(tensor.sampler.is_some());
+    Ok(())
 }
 
 #[test]
-fn video_selectors_are_read() {
-    let parsed = operands("vadd2.s32.u32.u32 %r1, %r1.h10, %r2.h32, %r1;");
+fn video_selectors_are_read() -> TestResult {
+    let parsed = operands("vadd2.s32.u32.u32 %r1, %r1.h10, %r2.h32, %r1;")?;
     assert!(
         matches!(parsed[1], Operand::Select(_, selector) if selector.halves && selector.indices[..2] == [1, 0])
     );
     assert!(refused_body("vadd2.s32.u32.u32 %r1, %r1.h90, %r2, %r1;").contains("found '.h90'"));
+    Ok(())
 }
 
 #[test]
@@ -193,7 +202,7 @@ fn opcodes_parse() {
 }
 
 #[test]
-fn unknown_opcodes_and_suffixes_are_named() {
+fn unknown_opcodes_are_named() {
     assert_eq!(
         refused_body("frobnicate.u32 %r1;"),
         "line 6, column 1: expected an instruction, found 'frobnicate'"

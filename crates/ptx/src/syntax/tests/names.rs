@@ -1,56 +1,61 @@
 //! Scopes, ranges and shadowing.
 
+use super::TestResult;
 use super::{body, module, refused, refused_body, register_named};
 use crate::syntax::{Integer, Operand, RegisterId, ScalarType, SpecialRegister};
 
-fn sources(text: &str) -> Vec<Operand> {
+fn sources(text: &str) -> TestResult<Vec<Operand>> {
     let module = body(text);
-    let instructions = module.functions[0].body.as_ref().expect("defined");
-    instructions
+    let instructions = module.functions[0].body.as_ref().ok_or("defined")?;
+    Ok(instructions
         .iter()
         .map(|instruction| instruction.operands[1].clone())
-        .collect()
+        .collect())
 }
 
 #[test]
-fn scopes_redeclare_and_restore_registers() {
+fn scopes_restore_registers() -> TestResult {
     let operands =
-        sources("mov.b32 %r0, %r1;\n{ .reg .b32 %r1; mov.b32 %r0, %r1; }\nmov.b32 %r0, %r1;");
+        sources("mov.b32 %r0, %r1;\n{ .reg .b32 %r1; mov.b32 %r0, %r1; }\nmov.b32 %r0, %r1;")?;
     let Operand::Register(inner) = operands[1] else {
         panic!("{operands:?}")
     };
     assert_eq!(operands[0], operands[2]);
     assert_ne!(operands[0], Operand::Register(inner));
+    Ok(())
 }
 
 #[test]
-fn inner_range_shadows_outer_register() {
+fn inner_range_shadows_register() -> TestResult {
     let operands = sources(
         "mov.b32 %r0, %r1;\n{ .reg .b32 %r<3>; mov.b32 %r0, %r1; mov.b32 %r0, %r5; }\nmov.b32 %r0, %r1; mov.b32 %r0, %r5;",
-    );
+    )?;
     assert_ne!(operands[0], operands[1]);
     assert_eq!(operands[0], operands[3], "the outer register is back");
     assert_eq!(
         operands[2], operands[4],
         "an index beyond the inner range is of the outer one, for good"
     );
+    Ok(())
 }
 
 #[test]
-fn unrelated_range_shadows_nothing() {
+fn unrelated_range() -> TestResult {
     let operands = sources(
         "{ .reg .b32 %r1; mov.b32 %r0, %r1; { .reg .b32 t<2>; mov.b32 %r0, %r1; } mov.b32 %r0, %r1; }",
-    );
+    )?;
     assert_eq!(operands[0], operands[1]);
     assert_eq!(operands[0], operands[2]);
+    Ok(())
 }
 
 /// Register of an outer range first mentioned inside is the same outside.
 #[test]
-fn outer_range_registers_are_shared_by_scopes() {
-    let operands = sources("{ mov.b32 %r0, %r7; }\n{ mov.b32 %r0, %r7; }\nmov.b32 %r0, %r7;");
+fn scopes_share_outer_ranges() -> TestResult {
+    let operands = sources("{ mov.b32 %r0, %r7; }\n{ mov.b32 %r0, %r7; }\nmov.b32 %r0, %r7;")?;
     assert_eq!(operands[0], operands[1]);
     assert_eq!(operands[0], operands[2]);
+    Ok(())
 }
 
 #[test]
@@ -65,7 +70,7 @@ fn prefix_may_end_in_digits() {
 }
 
 #[test]
-fn registers_outside_a_range_do_not_exist() {
+fn registers_end_with_their_range() {
     assert_eq!(
         refused_body("mov.b32 %r0, %r9;"),
         "line 6, column 14: unknown name '%r9'"
@@ -87,12 +92,12 @@ fn huge_ranges_cost_nothing() {
 }
 
 #[test]
-fn register_ids_index_the_list_with_types_and_vectors() {
+fn register_ids_index_the_list() -> TestResult {
     let module = module(
         ".func f() { .reg .v4 .f32 v; .reg .pred p, q<2>; mov.f32 v.y, v.w; mov.pred p, q1; ret; }",
     );
     let function = &module.functions[0];
-    let instructions = function.body.as_ref().expect("defined");
+    let instructions = function.body.as_ref().ok_or("defined")?;
     assert_eq!(
         instructions[0].operands,
         [
@@ -103,10 +108,11 @@ fn register_ids_index_the_list_with_types_and_vectors() {
     assert_eq!(function.registers[0].vector, 4);
     assert_eq!(function.registers[1].scalar, ScalarType::Pred);
     assert_eq!(module.text(function.registers[2].name), "q1");
+    Ok(())
 }
 
 #[test]
-fn names_are_declared_once_in_a_scope() {
+fn names_are_declared_once() {
     assert_eq!(
         refused_body(".reg .b32 a;\n.reg .b64 a;"),
         "line 7, column 11: 'a' is already declared in this scope"
@@ -116,7 +122,7 @@ fn names_are_declared_once_in_a_scope() {
 }
 
 #[test]
-fn ranges_are_declared_once_in_a_scope() {
+fn ranges_are_declared_once() {
     assert_eq!(
         refused_body("{ .reg .b32 t<2>;\n.reg .b32 t<3>; }"),
         "line 7, column 11: 't' is already declared in this scope"
@@ -124,10 +130,10 @@ fn ranges_are_declared_once_in_a_scope() {
 }
 
 #[test]
-fn special_registers_are_found_with_their_component() {
+fn special_register_components() -> TestResult {
     let operands = sources(
         "mov.u32 %r0, %tid.x; mov.u32 %r0, %laneid; mov.u64 %d0, %clock64; mov.u32 %r0, WARP_SZ;",
-    );
+    )?;
     assert_eq!(
         operands,
         [
@@ -141,6 +147,7 @@ fn special_registers_are_found_with_their_component() {
         ]
     );
     assert!(refused_body("mov.u32 %r0, %tid.q;").contains("found '.q'"));
+    Ok(())
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Forms of instructions that the assembler accepts or refuses by a rule: suffixes with types, immediates, spaces of variables and packs.
 
 use super::super::parse;
+use super::TestResult;
 
 /// Returns the error for an instruction that follows the declarations of a module, if any.
 fn error(declared: &str, instruction: &str) -> Option<String> {
@@ -13,20 +14,21 @@ fn error(declared: &str, instruction: &str) -> Option<String> {
 }
 
 /// Checks instructions, one a line, of which the first are accepted, and those after an empty line are refused.
-fn check(text: &str) {
+fn check(text: &str) -> TestResult {
     let (accepted, refused) = text
         .split_once("\n\n")
-        .expect("an empty line is between both");
+        .ok_or("an empty line is between both")?;
     for line in accepted.lines().filter(|line| !line.is_empty()) {
         assert_eq!(error("", line), None, "{line}");
     }
     for line in refused.lines().filter(|line| !line.is_empty()) {
         assert!(error("", line).is_some(), "{line}");
     }
+    Ok(())
 }
 
 #[test]
-fn suffixes_depend_on_the_type() {
+fn suffixes_depend_on_the_type() -> TestResult {
     check(
         "
 rcp.rn.ftz.f64 %e1, %e2;
@@ -68,11 +70,13 @@ setp.eq.f16 %p1|%p2, %h1, %h2;
 set.eq.b32.u32 %r1, %r2, %r3;
 set.eq.ftz.bf16.f32 %h1, %f1, %f2;
 set.eq.f16.bf16 %h1, %h2, %h3;",
-    );
+    )?;
+    Ok(())
 }
 
+/// Operands have the type, and results are registers.
 #[test]
-fn operands_have_the_type_and_results_are_registers() {
+fn operands_have_the_type() -> TestResult {
     check(
         "
 madc.lo.u32 %r1, %r2, 1, 2;
@@ -105,11 +109,12 @@ slct.b32.s32 %r1, %r2, %r3, %f1;
 tanh.approx.f16 %h1, 1.5;
 add.f16x2 %r1, %r2, %f1;
 setp.eq.f16x2 %p1|%p2, %f1, %r1;",
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn barriers_are_below_16_with_whole_warps() {
+fn barriers_are_below_16() -> TestResult {
     check(
         "
 bar.sync 15, 64;
@@ -124,11 +129,12 @@ bar.arrive 0, 0;
 bar.red.or.pred %p1, -1, %p2;
 barrier.sync %r1, 31;
 barrier.sync 31;",
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn variables_are_accessed_in_their_space() {
+fn variables_have_a_space() -> TestResult {
     check(
         "
 ld.global.u32 %r1, [g];
@@ -157,11 +163,12 @@ red.global.add.u32 [s], 1;
 cvta.shared.u64 %d1, g;
 cvta.global.u64 %d1, s+4;
 cvta.global.u64 %d1, main;",
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn addresses_with_an_offset_are_integers() {
+fn offset_addresses_are_integers() -> TestResult {
     check(
         "
 mov.u32 %r1, g+4;
@@ -180,11 +187,12 @@ mov.u64 %d1, main[2];
 mov.u64 %d1, P[2];
 add.u64 %d1, %d2, g;
 add.f32 %f1, %f1, g+4;",
-    );
+    )?;
+    Ok(())
 }
 
 #[test]
-fn packed_elements_have_one_width_and_class() {
+fn packed_elements() -> TestResult {
     check(
         "
 mov.b16 %h1, {%c1, %c2};
@@ -211,7 +219,8 @@ mov.b64 %d1, {_, %r1};
 mov.b64 {%f1, %u1}, %d1;
 mov.b64 %d1, {%u1, %f1};
 mov.u32 %r1, {%h1, %h2};",
-    );
+    )?;
+    Ok(())
 }
 
 #[test]

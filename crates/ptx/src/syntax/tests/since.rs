@@ -80,7 +80,7 @@ const FIRST: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn instructions_have_a_first_version_and_target() {
+fn instructions_have_a_version() {
     for &(instruction, version, target) in FIRST {
         assert_eq!(
             module(version, target, instruction),
@@ -96,7 +96,7 @@ fn instructions_have_a_first_version_and_target() {
 }
 
 #[test]
-fn earlier_version_or_target_is_refused() {
+fn earlier_version_is_refused() {
     for &(instruction, version, target) in FIRST {
         let error = module("4.3", "sm_50", instruction).expect_err(instruction);
         let expected =
@@ -130,7 +130,7 @@ fn highest_requirement_is_named() {
 }
 
 #[test]
-fn target_is_refused_for_a_version_without_it() {
+fn target_needs_its_version() {
     for (target, before, first) in [
         ("sm_70", "5.0", "6.0"),
         ("sm_75", "6.2", "6.3"),
@@ -155,7 +155,7 @@ fn target_is_refused_for_a_version_without_it() {
 }
 
 #[test]
-fn specific_instructions_need_a_specific_target() {
+fn specific_instructions() {
     for (instruction, target, others) in [
         (
             "wgmma.fence.sync.aligned;",

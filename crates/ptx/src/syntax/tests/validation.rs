@@ -47,7 +47,7 @@ fn sm_100_module(instruction: &str) -> String {
 }
 
 #[test]
-fn asynchronous_semantics_are_validated() {
+fn asynchronous_semantics() {
     for instruction in [
         "st.async.release.gpu.global.b32 [%d1], %r1;",
         "st.async.b16 [%d1], %h1;",
@@ -99,7 +99,7 @@ fn asynchronous_semantics_are_validated() {
 }
 
 #[test]
-fn invalid_forms_are_refused_with_the_expected_ones() {
+fn invalid_forms_name_valid_ones() {
     for (text, column, problem) in [
         (
             "add.f32 %f1, %f2, 1;",
@@ -312,6 +312,6 @@ fn invalid_forms_are_refused_with_the_expected_ones() {
 }
 
 #[test]
-fn uncommon_opcodes_are_accepted_in_any_form() {
+fn uncommon_opcodes() {
     body("vadd.u32.u32.u32 %r1;");
 }

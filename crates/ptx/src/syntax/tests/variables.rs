@@ -11,7 +11,7 @@ fn integer(value: u64) -> Constant {
 }
 
 #[test]
-fn variables_have_size_alignment_and_space() {
+fn variables_have_a_layout() {
     let module = module(
         ".global .align 16 .b8 a[3][5];\n.visible .const .f64 b;\n.shared .v4 .f32 c[2];\n.extern .shared .align 8 .b8 d[];\n\
          .weak .global .u16 e = 7;\n.common .global .u32 f;\n.global .attribute(.managed) .align 4 .u32 g;",
@@ -58,8 +58,9 @@ fn filled_scalars(module: &Module, index: usize) -> Vec<(u64, Constant)> {
         .collect()
 }
 
+/// Nested braces fill rows; elements without a value are zero.
 #[test]
-fn nested_braces_fill_rows_and_leave_the_rest_zero() {
+fn nested_braces_fill_rows() {
     let module = module(
         ".global .u32 a[2][3] = {{1}, {4, 5}};\n.global .u32 b[2][3] = {{}, {2}};\n.global .v2 .u16 c[] = {{1, 2}, {3, 4}};",
     );
@@ -82,7 +83,7 @@ fn nested_braces_fill_rows_and_leave_the_rest_zero() {
 }
 
 #[test]
-fn unsized_array_takes_its_extent_from_its_values() {
+fn unsized_array() {
     let module = module(".global .u32 a[] = {1, 2, 3};\n.global .b8 b[][4] = {{1}, {2}};");
     assert_eq!(
         (module.variables[0].size, module.variables[0].is_unsized),
@@ -116,8 +117,9 @@ fn address_constant(offset: i64, generic: bool, mask: Option<u64>) -> Constant {
     }
 }
 
+/// Initial values hold numbers and addresses.
 #[test]
-fn initial_values_hold_numbers_and_addresses() {
+fn initial_values_are_read() {
     let module = module(
         ".func f();\n.global .u32 a;\n.global .u64 p[5] = {a, a+4, generic(a)+8, f, generic(a)+-2};\n\
          .global .u8 m[2] = {0xFF(a), 0xFF00(a)};\n.global .f32 x[3] = {0f3F800000, -2.5, 1e2};",
@@ -157,7 +159,7 @@ fn initial_values_hold_numbers_and_addresses() {
 }
 
 #[test]
-fn opaque_references_keep_their_settings() {
+fn opaque_references() {
     let module = module(
         ".global .texref t;\n.global .samplerref s = {filter_mode = nearest, addr_mode_0 = wrap};\n.global .surfref u;",
     );
@@ -168,7 +170,7 @@ fn opaque_references_keep_their_settings() {
 }
 
 #[test]
-fn external_variable_is_completed_by_its_definition() {
+fn external_variable_is_completed() {
     let module =
         module(".extern .global .u32 a;\n.visible .global .u32 a = 5;\n.extern .global .u32 a;");
     assert_eq!(module.variables.len(), 1);
@@ -176,7 +178,7 @@ fn external_variable_is_completed_by_its_definition() {
 }
 
 #[test]
-fn invalid_declarations_are_refused() {
+fn invalid_declarations() {
     for (text, expected) in [
         (
             ".global .u32 a[2] = {1, 2, 3};",
@@ -240,7 +242,7 @@ fn invalid_declarations_are_refused() {
 }
 
 #[test]
-fn sizes_that_overflow_are_refused() {
+fn overflowing_sizes_are_refused() {
     let text = ".global .u64 a[4294967296][4294967296];";
     assert_eq!(
         refused(text),

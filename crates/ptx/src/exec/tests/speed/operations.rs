@@ -1,5 +1,6 @@
 //! The cost of single operations and of a tiled product, each next to its yardstick in the same run.
 
+use crate::exec::tests::TestResult;
 use std::process::Command;
 use std::sync::Arc;
 use std::{env, fs, iter, process};
@@ -257,12 +258,12 @@ fn operation_cost() {
 }
 
 /// Returns the nanoseconds per multiply-add of the same product in C, compiled with `-O2`: the best of several.
-fn product_in_c(extent: u32) -> f64 {
+fn product_in_c(extent: u32) -> TestResult<f64> {
     let folder = env::temp_dir().join(format!("curium-sim-speed-{}", process::id()));
-    fs::create_dir_all(&folder).expect("the folder for temporary files can be written");
+    fs::create_dir_all(&folder)?;
     let source = folder.join("product.c");
     let program = folder.join("product");
-    fs::write(&source, include_str!("product.c")).expect("the folder was made");
+    fs::write(&source, include_str!("product.c"))?;
     let compiler = Command::new("cc")
         .arg("-O2")
         .arg("-o")
@@ -273,24 +274,18 @@ fn product_in_c(extent: u32) -> f64 {
         compiler.is_ok_and(|status| status.success()),
         "there is a C compiler"
     );
-    let output = Command::new(&program)
-        .arg(extent.to_string())
-        .output()
-        .expect("it was compiled");
-    fs::remove_dir_all(&folder).expect("the folder was made");
-    String::from_utf8_lossy(&output.stdout)
-        .trim()
-        .parse()
-        .expect("it prints a number")
+    let output = Command::new(&program).arg(extent.to_string()).output()?;
+    fs::remove_dir_all(&folder)?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().parse()?)
 }
 
 /// Prints the cost of a launch that multiplies matrices, next to that of C.
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
-fn product_beside_c(name: &str, make: impl Fn(u32) -> Run) {
+fn product_beside_c(name: &str, make: impl Fn(u32) -> Run) -> TestResult {
     const EXTENT: u32 = 256;
     let run = make(EXTENT);
     let mut simulated = f64::INFINITY;
-    let native = product_in_c(EXTENT);
+    let native = product_in_c(EXTENT)?;
     for _ in 0..7 {
         simulated = simulated.min(
             nanoseconds(|| assert!(run.launch().blocks > 0, "it ran")) / f64::from(EXTENT).powi(3),
@@ -300,21 +295,24 @@ fn product_beside_c(name: &str, make: impl Fn(u32) -> Run) {
     eprintln!(
         "product of {EXTENT} x {EXTENT}{name}: {simulated:.3} ns for a multiply-add, {times:.1} times C's {native:.3}"
     );
+    Ok(())
 }
 
 #[test]
 #[ignore = "a measurement"]
-fn tiled_product_beside_c() {
-    product_beside_c("", kernels::matmul);
+fn tiled_product_beside_c() -> TestResult {
+    product_beside_c("", kernels::matmul)?;
+    Ok(())
 }
 
 #[test]
 #[ignore = "a measurement"]
-fn checked_product_beside_c() {
+fn checked_product_beside_c() -> TestResult {
     let all = Checking::nothing()
         .with_races(true)
         .with_uninitialized(true);
     product_beside_c(" with all checks", |extent| {
         kernels::matmul(extent).with_checks(all)
-    });
+    })?;
+    Ok(())
 }
