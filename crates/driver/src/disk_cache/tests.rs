@@ -4,6 +4,8 @@ use std::thread;
 
 use super::*;
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 /// A directory that is removed on drop.
 struct Scratch(PathBuf);
 
@@ -18,11 +20,10 @@ impl Scratch {
         DiskCache::open(&self.0).expect("the folder can be created")
     }
 
-    fn files(&self) -> Vec<PathBuf> {
-        fs::read_dir(&self.0)
-            .expect("a folder")
+    fn files(&self) -> TestResult<Vec<PathBuf>> {
+        Ok(fs::read_dir(&self.0)?
             .map(|file| file.expect("a file").path())
-            .collect()
+            .collect())
     }
 }
 
@@ -37,27 +38,22 @@ fn key(name: &str) -> CacheKey {
 }
 
 #[test]
-fn entry_is_read_under_its_key_only() {
+fn entry_is_read_by_its_key() -> TestResult {
     let scratch = Scratch::new("put");
-    scratch
-        .cache()
-        .put(&key("a"), b"contents")
-        .expect("it is written");
+    scratch.cache().put(&key("a"), b"contents")?;
     let cache = scratch.cache();
     assert_eq!(
-        cache.get(&key("a")).expect("it is read").as_deref(),
+        cache.get(&key("a"))?.as_deref(),
         Some(b"contents".as_slice())
     );
-    assert_eq!(cache.get(&key("b")).expect("it is no error"), None);
-    cache.put(&key("a"), b"other").expect("it is replaced");
-    assert_eq!(
-        cache.get(&key("a")).expect("it is read").as_deref(),
-        Some(b"other".as_slice())
-    );
-    assert_eq!(cache.usage().expect("it is counted").entries, 1);
-    cache.remove(&key("a")).expect("it is removed");
-    cache.remove(&key("a")).expect("it is gone already");
-    assert_eq!(cache.get(&key("a")).expect("it is no error"), None);
+    assert_eq!(cache.get(&key("b"))?, None);
+    cache.put(&key("a"), b"other")?;
+    assert_eq!(cache.get(&key("a"))?.as_deref(), Some(b"other".as_slice()));
+    assert_eq!(cache.usage()?.entries, 1);
+    cache.remove(&key("a"))?;
+    cache.remove(&key("a"))?;
+    assert_eq!(cache.get(&key("a"))?, None);
+    Ok(())
 }
 
 #[test]
@@ -72,93 +68,90 @@ fn key_parts_are_delimited() {
 
 /// An entry with any byte changed or missing is removed and not used.
 #[test]
-fn damaged_entry_is_removed() {
+fn damaged_entry_is_removed() -> TestResult {
     let scratch = Scratch::new("broken");
     let cache = scratch.cache();
     let key = key("a");
-    cache.put(&key, b"some contents").expect("it is written");
+    cache.put(&key, b"some contents")?;
     let path = cache.path(&key);
-    let whole = fs::read(&path).expect("it is there");
+    let whole = fs::read(&path)?;
     let changed = (0..whole.len()).map(|index| {
         let mut bytes = whole.clone();
         bytes[index] ^= 0x10;
         bytes
     });
     for bytes in changed.chain((0..whole.len()).map(|len| whole[..len].to_vec())) {
-        fs::write(&path, &bytes).expect("the test owns the folder");
-        assert_eq!(cache.get(&key).expect("it is no error"), None);
+        fs::write(&path, &bytes)?;
+        assert_eq!(cache.get(&key)?, None);
         assert!(!path.exists(), "{bytes:?} is removed");
     }
+    Ok(())
 }
 
 #[test]
-fn digest_collision_is_detected() {
+fn digest_collision_is_detected() -> TestResult {
     let scratch = Scratch::new("collision");
     let cache = scratch.cache();
-    cache.put(&key("a"), b"of a").expect("it is written");
-    fs::rename(cache.path(&key("a")), cache.path(&key("b"))).expect("the test owns the folder");
-    assert_eq!(cache.get(&key("b")).expect("it is no error"), None);
+    cache.put(&key("a"), b"of a")?;
+    fs::rename(cache.path(&key("a")), cache.path(&key("b")))?;
+    assert_eq!(cache.get(&key("b"))?, None);
     assert!(cache.path(&key("b")).exists(), "it is whole");
+    Ok(())
 }
 
+/// The least recently used entries are evicted first.
 #[test]
-fn least_recently_used_entries_are_evicted_first() {
+fn old_entries_are_evicted_first() -> TestResult {
     let scratch = Scratch::new("full");
     let contents = [7; 1000];
     let cache = scratch.cache().with_limit(3 * 1200);
     for (name, age) in [("a", 30), ("b", 20), ("c", 10)] {
-        cache.put(&key(name), &contents).expect("it is written");
-        let file = File::options()
-            .append(true)
-            .open(cache.path(&key(name)))
-            .expect("it is there");
-        file.set_modified(SystemTime::now() - Duration::from_secs(age))
-            .expect("the test owns the file");
+        cache.put(&key(name), &contents)?;
+        let file = File::options().append(true).open(cache.path(&key(name)))?;
+        file.set_modified(SystemTime::now() - Duration::from_secs(age))?;
     }
-    assert!(
-        cache.get(&key("a")).expect("it is read").is_some(),
-        "this use counts"
-    );
-    cache.put(&key("d"), &contents).expect("it is written");
+    assert!(cache.get(&key("a"))?.is_some(), "this use counts");
+    cache.put(&key("d"), &contents)?;
     let remaining: Vec<_> = ["a", "b", "c", "d"]
         .into_iter()
         .filter(|name| cache.path(&key(name)).exists())
         .collect();
     assert_eq!(remaining, ["a", "c", "d"]);
-    cache
-        .put(&key("e"), &[0; 5000])
-        .expect("what is too large is not kept");
-    assert_eq!(cache.usage().expect("it is counted").entries, 3);
-    cache.clear().expect("it is cleared");
-    assert_eq!(cache.usage().expect("it is counted"), CacheUsage::default());
+    cache.put(&key("e"), &[0; 5000])?;
+    assert_eq!(cache.usage()?.entries, 3);
+    cache.clear()?;
+    assert_eq!(cache.usage()?, CacheUsage::default());
+    Ok(())
 }
 
 /// Creates a file that counts as abandoned.
-fn create_old(path: &Path) {
-    let file = File::create(path).expect("the test owns the folder");
-    file.set_modified(SystemTime::now() - 2 * ABANDONED)
-        .expect("the test owns the file");
+fn create_old(path: &Path) -> TestResult {
+    let file = File::create(path)?;
+    file.set_modified(SystemTime::now() - 2 * ABANDONED)?;
+    Ok(())
 }
 
+/// Old files from dead processes are removed.
 #[test]
-fn old_files_from_dead_processes_are_removed() {
+fn stale_files_are_removed() -> TestResult {
     let scratch = Scratch::new("left");
     let cache = scratch.cache();
     let old = scratch.0.join("1-0.unfinished");
     let new = scratch.0.join("2-0.unfinished");
     for path in [&old, &new] {
-        fs::write(path, b"half").expect("the test owns the folder");
+        fs::write(path, b"half")?;
     }
-    create_old(&old);
-    cache.put(&key("a"), b"").expect("it is written");
+    create_old(&old)?;
+    cache.put(&key("a"), b"")?;
     assert!(!old.exists() && new.exists());
-    create_old(&old);
-    cache.clear().expect("it is cleared");
+    create_old(&old)?;
+    cache.clear()?;
     assert!(!old.exists() && new.exists());
+    Ok(())
 }
 
 #[test]
-fn files_written_under_the_same_process_id_are_kept() {
+fn same_process_id_keeps_files() -> TestResult {
     let scratch = Scratch::new("number");
     let cache = scratch.cache();
     let of_another: Vec<_> = (0..500)
@@ -168,21 +161,17 @@ fn files_written_under_the_same_process_id_are_kept() {
                 .join(format!("{}-{number}.unfinished", std::process::id()))
         })
         .collect();
-    of_another
-        .iter()
-        .for_each(|path| fs::write(path, b"half").expect("the test owns the folder"));
-    cache
-        .put(&key("a"), b"whole")
-        .expect("another name is found");
-    assert_eq!(
-        cache.get(&key("a")).expect("it is read").as_deref(),
-        Some(b"whole".as_slice())
-    );
+    for path in &of_another {
+        fs::write(path, b"half")?;
+    }
+    cache.put(&key("a"), b"whole")?;
+    assert_eq!(cache.get(&key("a"))?.as_deref(), Some(b"whole".as_slice()));
     assert!(of_another.iter().all(|path| path.exists()));
+    Ok(())
 }
 
 #[test]
-fn concurrent_readers_read_complete_entries() {
+fn readers_see_complete_entries() -> TestResult {
     let scratch = Scratch::new("threads");
     let cache = scratch.cache();
     thread::scope(|scope| {
@@ -202,23 +191,23 @@ fn concurrent_readers_read_complete_entries() {
             }
         }
     });
-    assert_eq!(scratch.files().len(), 1, "nothing is left behind");
+    assert_eq!(scratch.files()?.len(), 1, "nothing is left behind");
+    Ok(())
 }
 
 #[cfg(unix)]
 #[test]
-fn folder_and_entries_are_private() {
+fn cache_is_private() -> TestResult {
     use std::os::unix::fs::PermissionsExt as _;
 
     let scratch = Scratch::new("private");
     let cache = scratch.cache();
-    cache.put(&key("a"), b"").expect("it is written");
+    cache.put(&key("a"), b"")?;
     for (path, expected) in [(scratch.0.clone(), 0o700), (cache.path(&key("a")), 0o600)] {
-        let metadata = fs::metadata(path).expect("it is there");
+        let metadata = fs::metadata(path)?;
         assert_eq!(metadata.permissions().mode() & 0o777, expected);
     }
-    fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755))
-        .expect("the test owns the folder");
+    fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755))?;
     let error = DiskCache::open(&scratch.0)
         .expect_err("others can read it")
         .to_string();
@@ -227,36 +216,39 @@ fn folder_and_entries_are_private() {
             && error.ends_with("(mode 755); set the mode to 700"),
         "{error}"
     );
+    Ok(())
 }
 
 #[test]
-fn folder_that_cannot_be_is_an_error_that_names_it() {
+fn impossible_folder_is_named() -> TestResult {
     let scratch = Scratch::new("file");
-    fs::write(&scratch.0, b"").expect("the folder is writable");
+    fs::write(&scratch.0, b"")?;
     let error = DiskCache::open(&scratch.0)
         .expect_err("it is a file")
         .to_string();
     assert!(
-        error.contains(scratch.0.to_str().expect("the path is text")),
+        error.contains(scratch.0.to_str().ok_or("the path is text")?),
         "{error}"
     );
     let below = DiskCache::open(scratch.0.join("below"))
         .expect_err("its parent is a file")
         .to_string();
     assert!(below.contains("below"), "{below}");
-    fs::remove_file(&scratch.0).expect("the test owns the file");
+    fs::remove_file(&scratch.0)?;
+    Ok(())
 }
 
 #[cfg(unix)]
+/// An entry that other users can write is refused.
 #[test]
-fn entry_writable_by_other_users_is_refused() {
+fn writable_entry_is_refused() -> TestResult {
     use std::os::unix::fs::PermissionsExt as _;
 
     let scratch = Scratch::new("written-by-others");
     let cache = scratch.cache();
-    cache.put(&key("a"), b"contents").expect("it is written");
-    let file = scratch.files().pop().expect("there is an entry");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).expect("the test owns the file");
+    cache.put(&key("a"), b"contents")?;
+    let file = scratch.files()?.pop().ok_or("there is an entry")?;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o622))?;
     let error = cache
         .get(&key("a"))
         .expect_err("others can write it")
@@ -265,15 +257,17 @@ fn entry_writable_by_other_users_is_refused() {
         error.contains("file writable by other users (mode 622)"),
         "{error}"
     );
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("the test owns the file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
     assert_eq!(
-        cache.get(&key("a")).expect("it is private").as_deref(),
+        cache.get(&key("a"))?.as_deref(),
         Some(b"contents".as_slice())
     );
+    Ok(())
 }
 
+/// No key of code equals a key of a program.
 #[test]
-fn code_key_equals_no_program_key() {
+fn keys_of_kinds_differ() {
     // SAFETY: nothing is stored under the key.
     let code = unsafe { CacheKey::of_code("ptx") };
     assert!(!code.as_bytes().starts_with(CacheKey::new("ptx").as_bytes()));

@@ -9,6 +9,8 @@ use curium_sys::{CUdeviceptr, CUeglFrame, CUeglStreamConnection, CUresult, CUstr
 
 use super::*;
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 static REGISTERED: AtomicUsize = AtomicUsize::new(0);
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 static CONNECTED: AtomicUsize = AtomicUsize::new(0);
@@ -117,8 +119,8 @@ unsafe extern "C" fn frame(
     CUresult::CUDA_SUCCESS
 }
 
-fn driver() -> (Driver, Simulator) {
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+fn driver() -> TestResult<(Driver, Simulator)> {
+    let simulator = Simulator::new(Config::new())?;
     let mut api = simulator.api();
     api.cuGraphicsGLRegisterBuffer = Some(register_buffer);
     api.cuGraphicsUnregisterResource = Some(unregister);
@@ -132,21 +134,17 @@ fn driver() -> (Driver, Simulator) {
     api.cuGraphicsResourceGetMappedEglFrame = Some(frame);
     // SAFETY: the functions implement their CUDA contract as far as the tests call them, and the simulator outlives the
     // driver.
-    (
-        unsafe { Driver::from_api(api) }.expect("the driver initializes"),
-        simulator,
-    )
+    Ok((unsafe { Driver::from_api(api) }?, simulator))
 }
 
 /// One test, since the counts are global.
 #[test]
-fn resources_and_frames_are_returned_once_in_order() {
-    let (driver, simulator) = driver();
+fn resources_are_returned_once() -> TestResult {
+    let (driver, simulator) = driver()?;
     let context = driver
         .device(0)
-        .and_then(|device| device.primary_context())
-        .expect("a context");
-    let stream = context.stream().expect("a stream");
+        .and_then(|device| device.primary_context())?;
+    let stream = context.stream()?;
     // SAFETY: the buffers of this test are plain numbers.
     let register = |buffer| unsafe {
         GraphicsResource::from_gl_buffer(&context, buffer, GraphicsFlags::READ_ONLY)
@@ -156,14 +154,11 @@ fn resources_and_frames_are_returned_once_in_order() {
         .expect_err("there is no such buffer")
         .to_string();
     assert!(error.contains("buffer 0 of OpenGL"), "{error}");
-    let mut resources = [
-        register(1).expect("it is registered"),
-        register(2).expect("it is registered"),
-    ];
-    let mapped = GraphicsResource::map(&mut resources, &stream).expect("they are mapped");
+    let mut resources = [register(1)?, register(2)?];
+    let mapped = GraphicsResource::map(&mut resources, &stream)?;
     assert_eq!(MAPPED.load(Ordering::Acquire), 2);
     assert_eq!(
-        mapped.pointer(1).expect("it is a buffer"),
+        mapped.pointer(1)?,
         (crate::DevicePointer::from_raw(0x400), 4096)
     );
     let error = mapped.pointer(2).expect_err("there are two").to_string();
@@ -177,8 +172,7 @@ fn resources_and_frames_are_returned_once_in_order() {
     assert_eq!(REGISTERED.load(Ordering::Acquire), 0);
 
     // SAFETY: the stream of this test is a plain number.
-    let mut consumer =
-        unsafe { EglConsumer::connect(&context, ptr::null_mut(), None) }.expect("it connects");
+    let mut consumer = unsafe { EglConsumer::connect(&context, ptr::null_mut(), None) }?;
     let timeout = std::time::Duration::from_millis(1);
     let error = consumer
         .acquire(&stream, Some(timeout))
@@ -189,8 +183,8 @@ fn resources_and_frames_are_returned_once_in_order() {
         !error.is_sticky() && !error.to_string().contains("lost"),
         "no frame came in time, no more: {error}"
     );
-    let frame = consumer.acquire(&stream, None).expect("there is a frame");
-    assert_eq!(frame.planes().expect("the frame is known").width, 640);
+    let frame = consumer.acquire(&stream, None)?;
+    assert_eq!(frame.planes()?.width, 640);
     drop(frame);
     assert_eq!(
         (
@@ -199,8 +193,9 @@ fn resources_and_frames_are_returned_once_in_order() {
         ),
         (0, 1)
     );
-    consumer.close().expect("it disconnects");
+    consumer.close()?;
     assert_eq!(CONNECTED.load(Ordering::Acquire), 0);
     drop((stream, context, driver));
     assert!(simulator.live_handles().is_empty());
+    Ok(())
 }

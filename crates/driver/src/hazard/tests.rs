@@ -296,18 +296,21 @@ fn access_against_launch(is_launch_write: bool, mutation: Option<Mutation>) {
     });
 }
 
+/// Accesses and launches that write are ordered with each other.
 #[test]
-fn accesses_and_launches_that_write_find_each_other() {
+fn writing_launches_are_ordered() {
     access_against_launch(true, None);
 }
 
+/// Accesses and launches that read are ordered with each other.
 #[test]
-fn accesses_and_launches_that_read_find_each_other() {
+fn reading_launches_are_ordered() {
     access_against_launch(false, None);
 }
 
+/// An access to several allocations is ordered with a launch.
 #[test]
-fn access_to_several_allocations_meets_a_launch() {
+fn several_allocations() {
     check(|| {
         let device = Device::new();
         let operations = Arc::new(Operations::default());
@@ -332,7 +335,7 @@ fn access_to_several_allocations_meets_a_launch() {
 }
 
 #[test]
-fn two_executables_find_each_other() {
+fn two_executables_are_ordered() {
     check(|| {
         let device = Device::new();
         let operations = Arc::new(Operations::default());
@@ -355,7 +358,7 @@ fn two_executables_find_each_other() {
 }
 
 #[test]
-fn dropped_executable_records_its_launches() {
+fn dropped_executable() {
     check(|| {
         let device = Device::new();
         let operations = Arc::new(Operations::default());
@@ -380,13 +383,13 @@ fn dropped_executable_records_its_launches() {
 
 #[test]
 #[should_panic(expected = "missed")]
-fn model_finds_launches_that_are_not_recorded() {
+fn unrecorded_launch_is_detected() {
     access_against_launch(true, Some(Mutation::OmitsLaunches));
 }
 
 #[test]
 #[should_panic(expected = "missed")]
-fn model_finds_operations_that_are_not_awaited() {
+fn missing_wait_is_detected() {
     access_against_launch(true, Some(Mutation::WaitsForAnotherStream));
 }
 
@@ -438,13 +441,14 @@ fn capture_against_end(enters: bool) {
     });
 }
 
+/// Work enqueued while a capture ends is in its log.
 #[test]
-fn work_enqueued_while_a_capture_ends_is_in_its_log() {
+fn work_at_the_end_is_captured() {
     capture_against_end(true);
 }
 
 #[test]
 #[should_panic(expected = "was taken for the other")]
-fn model_finds_work_that_does_not_enter_the_capture() {
+fn uncaptured_work_is_detected() {
     capture_against_end(false);
 }
