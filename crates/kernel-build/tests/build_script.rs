@@ -255,7 +255,7 @@ fn time_check(package: &Package, main: &str) -> Result<Duration, Box<dyn std::er
 /// A build that changes nothing runs no build script; a change of the host's code compiles the kernels again, though cargo has them.
 #[test]
 #[ignore = "builds a package with its build script; needs the toolchain's parts for kernels"]
-fn unchanged_packages_build_in_a_second() -> TestResult {
+fn unchanged_build_takes_a_second() -> TestResult {
     let package = Package::new()?;
     let first = time_check(&package, MAIN)?;
     let start = Instant::now();

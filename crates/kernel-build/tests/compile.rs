@@ -135,7 +135,7 @@ fn kernels_are_entries() -> TestResult {
 
 /// Outside of a build script, the device code has the default features of the package.
 #[test]
-fn kernels_have_the_features_of_the_package() -> TestResult {
+fn kernels_have_package_features() -> TestResult {
     let module = r#"
         kernel!(0 factor = "curium.kernel.factor" "curium.meta.factor" (x x_length) {
             x[0] = if cfg!(all(feature = "by-seven", not(feature = "other"))) { 7777 } else { 1111 };
@@ -159,7 +159,7 @@ fn kernels_have_the_features_of_the_package() -> TestResult {
 /// A block reaches a barrier through a function pointer, between two branches on the number of the thread. Duplicating the call into the
 /// branches would separate the threads of the block.
 #[test]
-fn barriers_behind_pointers_are_not_duplicated() -> TestResult {
+fn barriers_are_not_duplicated() -> TestResult {
     let module = r#"
         #[inline(never)] fn wait() { unsafe { barrier(0) } }
         #[inline(never)] fn skip() {}
@@ -227,7 +227,7 @@ fn instructions_are_generated() -> TestResult {
 }
 
 #[test]
-fn reserved_names_cannot_be_defined() -> TestResult {
+fn reserved_names_are_refused() -> TestResult {
     let module = format!(
         r#"#[unsafe(export_name = "curium.llvm.nvvm.read.ptx.sreg.tid.y")] extern "C" fn evil() -> u32 {{ 7 }}
         unsafe extern "C" {{ #[link_name = "curium.llvm.nvvm.read.ptx.sreg.tid.y"] fn tid_y() -> u32; }}
@@ -277,7 +277,7 @@ fn atomics_of_core_are_refused() -> TestResult {
 }
 
 #[test]
-fn statics_that_can_change_are_refused() -> TestResult {
+fn mutable_statics_are_refused() -> TestResult {
     let module = r#"
         static COUNTER: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
         static UNUSED: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
@@ -373,7 +373,7 @@ fn blocks_do_not_use_allocators() -> TestResult {
 
 /// A module of the user that is called `core` is no core.
 #[test]
-fn panics_are_those_of_the_real_core() -> TestResult {
+fn panics_match_core() -> TestResult {
     let module = r#"
         mod core { pub mod panicking { #[inline(never)] pub fn panic(y: &mut [u32], n: usize) { y[0] = n as u32 } } }
         kernel!(0 k = "curium.kernel.k" "curium.meta.k" (y y_length) {
@@ -483,7 +483,7 @@ fn errors_have_their_line() -> TestResult {
 
 /// A module in a file of its own, with a module in another file. Messages name the files as the host does.
 #[test]
-fn modules_are_compiled_from_files() -> TestResult {
+fn modules_in_files() -> TestResult {
     let package = Package::new("files", "")?;
     let source = package.folder.path().join("src");
     fs::write(source.join("main.rs"), "mod kernels;\nfn main() {}\n")?;
@@ -518,7 +518,7 @@ fn modules_are_compiled_from_files() -> TestResult {
 }
 
 #[test]
-fn constant_assertions_are_errors() -> TestResult {
+fn constant_assertions() -> TestResult {
     let module = r#"
         struct Assert<const N: usize>;
         impl<const N: usize> Assert<N> { const OK: () = assert!(N < 5, "N is less than five"); }
@@ -532,8 +532,9 @@ fn constant_assertions_are_errors() -> TestResult {
     )
 }
 
+/// Unknown targets and dependencies are errors.
 #[test]
-fn unknown_targets_and_dependencies_are_errors() -> TestResult {
+fn unknown_targets_are_errors() -> TestResult {
     let package = Package::new("unknown", SAXPY)?;
     let result = package.build_with(&options().targets(["sm_61"]));
     if is_skipped(&result) {
@@ -593,7 +594,7 @@ fn unchanged_builds_are_fast() -> TestResult {
     Ok(())
 }
 
-/// One process of [`parallel_builds_share_one_core`].
+/// One process of [`builds_share_one_core`].
 #[test]
 #[ignore = "started by another test"]
 fn one_of_parallel_builds() -> TestResult {
@@ -608,7 +609,7 @@ fn one_of_parallel_builds() -> TestResult {
 /// Fifty processes start with an empty cache: one builds `core`, the others wait, and all succeed.
 #[test]
 #[ignore = "takes minutes; needs a toolchain without the target nvptx64-nvidia-cuda"]
-fn parallel_builds_share_one_core() -> TestResult {
+fn builds_share_one_core() -> TestResult {
     let cache = tempfile::tempdir()?;
     let mut processes = Vec::new();
     for _ in 0..50 {

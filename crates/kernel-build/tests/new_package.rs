@@ -227,7 +227,7 @@ fn program_of_the_readme_runs() -> TestResult {
 /// `cargo check` reports a wrong kernel or launch once, at its line, and knows the launchers without having seen them.
 #[test]
 #[ignore = "compiles Curium; needs the toolchain's parts for kernels"]
-fn errors_appear_once_at_their_line() -> TestResult {
+fn errors_appear_once() -> TestResult {
     let package = Package::from_readme("app-wrong")?;
     assert!(package.check(&[])?.is_empty(), "the README has no warnings");
     for (from, to, marker, text) in [
@@ -294,7 +294,7 @@ fn errors_appear_once_at_their_line() -> TestResult {
 /// What only the compilation for the GPU finds is one error, which names the line of the kernel.
 #[test]
 #[ignore = "compiles Curium; needs the toolchain's parts for kernels"]
-fn errors_of_the_device_appear_once() -> TestResult {
+fn device_errors_appear_once() -> TestResult {
     let atomic = "core::sync::atomic::AtomicU32::new(1).swap(2, core::sync::atomic::Ordering::SeqCst); *y += a";
     for (from, to, text) in [
         ("*y += a", atomic, "uses an atomic of `core`"),
@@ -381,7 +381,7 @@ fn packed_package_is_complete() -> TestResult {
 /// Writes the times of builds to `times-new-package.txt`. A build that changes nothing takes less than a second on an idle machine.
 #[test]
 #[ignore = "compiles Curium; needs the toolchain's parts for kernels"]
-fn unchanged_builds_take_a_second() -> TestResult {
+fn unchanged_build_is_fast() -> TestResult {
     let package = Package::from_readme("app-timed")?;
     let mut report = String::new();
     package.time_build(

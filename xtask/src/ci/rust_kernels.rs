@@ -73,7 +73,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             "--ignored",
             "--exact",
         ]);
-        run_all(parallel.arg("parallel_builds_share_one_core"))?;
+        run_all(parallel.arg("builds_share_one_core"))?;
         run_all(
             cargo()
                 .env("CURIUM_KERNELS", "build")
