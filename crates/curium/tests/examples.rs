@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 /// The output of each example when it succeeds.
 const SAID: [(&str, &str); 17] = [
     ("01_vector_add", "10000 sums are right"),
@@ -30,18 +32,19 @@ const SAID: [(&str, &str); 17] = [
 ];
 
 /// Returns the directory into which cargo builds examples, beside this test's.
-fn built() -> PathBuf {
-    let test = std::env::current_exe().expect("the path of this program is known");
-    test.parent()
+fn built() -> TestResult<PathBuf> {
+    let test = std::env::current_exe()?;
+    Ok(test
+        .parent()
         .and_then(Path::parent)
-        .expect("tests lie in a folder of their profile")
-        .join("examples")
+        .ok_or("tests lie in a folder of their profile")?
+        .join("examples"))
 }
 
 #[test]
-fn each_example_prints_its_result() {
+fn examples_print_their_results() -> TestResult {
     for (name, said) in SAID {
-        let program = built().join(name);
+        let program = built()?.join(name);
         let is_off = match name {
             "08_nvrtc_templates" => !cfg!(feature = "nvrtc"),
             "09_graph_replay" => !cfg!(feature = "graphs"),
@@ -57,23 +60,19 @@ fn each_example_prints_its_result() {
             program.exists(),
             "{name} is not built: `cargo build -p curium --examples` builds it, and so does `cargo test -p curium`"
         );
-        let output = Command::new(&program)
-            .args(["--device", "sim"])
-            .output()
-            .expect("the example was built");
+        let output = Command::new(&program).args(["--device", "sim"]).output()?;
         let out = String::from_utf8_lossy(&output.stdout);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {error}");
         assert!(out.contains(said), "{name}: {out}");
     }
+    Ok(())
 }
 
 #[test]
-fn every_example_is_run() {
+fn every_example_is_run() -> TestResult {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    let files = fs::read_dir(folder)
-        .expect("the examples are there")
-        .map(|entry| entry.expect("it can be read").path());
+    let files = fs::read_dir(folder)?.map(|entry| entry.expect("it can be read").path());
     let sources = files.filter(|path| {
         path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists()
     });
@@ -87,4 +86,5 @@ fn every_example_is_run() {
         Vec::<String>::new(),
         "state in this test the output of these examples"
     );
+    Ok(())
 }

@@ -15,6 +15,8 @@ use curium_sim::{Config, Simulator};
 use self::block::{Block, Result, Sample, Shape, Tuning};
 use self::reference::{Reference, error};
 
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
 /// The bound of the error of the output, relative to its largest element: it is the sum of the input and two results of layers, each of
 /// which is rounded to bf16.
 const OUTPUT_BOUND: f64 = 0.01;
@@ -103,8 +105,9 @@ fn rank_errors(
     Ok(errors)
 }
 
+/// Output and gradients agree with the reference.
 #[test]
-fn output_and_gradients_agree_with_the_reference() {
+fn output_matches_the_reference() {
     assert_agrees(SHAPE, Tuning::Expected);
     assert_agrees(
         Shape {
@@ -116,16 +119,15 @@ fn output_and_gradients_agree_with_the_reference() {
 }
 
 #[test]
-fn gradients_are_averaged_across_ranks() {
-    let driver = driver(2).expect("the simulator starts");
+fn gradients_are_averaged() -> TestResult {
+    let driver = driver(2)?;
     let contexts = [0, 1].map(|device| {
         driver
             .device(device)
             .and_then(|device| device.primary_context())
     });
     let contexts = contexts.map(|context| context.expect("there are two devices"));
-    let ranks =
-        Communicator::all(&curium_sim_libraries::nccl(), &contexts).expect("the ranks meet");
+    let ranks = Communicator::all(&curium_sim_libraries::nccl(), &contexts)?;
     thread::scope(|scope| {
         for (context, communicator) in contexts.iter().zip(ranks) {
             scope.spawn(move || {
@@ -138,10 +140,11 @@ fn gradients_are_averaged_across_ranks() {
             });
         }
     });
+    Ok(())
 }
 
 #[test]
-fn sequences_that_end_within_a_tile_agree() {
+fn partial_tiles_agree() {
     // Tiles have 128 and 64 positions; warps have bands of 16.
     for sequence in [1, 17, 65, 130] {
         for is_causal in [true, false] {
@@ -158,7 +161,7 @@ fn sequences_that_end_within_a_tile_agree() {
 }
 
 #[test]
-fn batches_agree_with_the_reference() {
+fn batches_match_the_reference() {
     assert_agrees(
         Shape {
             batch: 3,
@@ -184,7 +187,7 @@ fn rows_of_partial_groups_agree() {
 }
 
 #[test]
-fn sizes_that_the_kernels_do_not_support_are_refused() {
+fn unsupported_sizes_are_refused() {
     for (shape, part) in [
         (
             Shape { heads: 3, ..SHAPE },

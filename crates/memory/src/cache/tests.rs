@@ -202,7 +202,7 @@ impl Model {
 }
 
 #[test]
-fn heap_agrees_with_a_granule_model() {
+fn heap_matches_the_model() {
     let (seeds, steps) = if cfg!(miri) { (1, 100) } else { (40, 1500) };
     for seed in 0..seeds {
         let mut numbers = Numbers(fastrand::Rng::with_seed(seed));
@@ -223,7 +223,7 @@ fn heap_agrees_with_a_granule_model() {
 }
 
 #[test]
-fn thread_cache_and_heap_leak_no_block() {
+fn no_block_is_leaked() {
     let mut numbers = Numbers(fastrand::Rng::with_seed(3));
     let mut model = Model::new();
     let stream = StreamId(1);
