@@ -1,5 +1,6 @@
 //! Runs tests that make their process unusable, or that test its end, in a process of their own.
 
+use crate::TestResult;
 use std::fmt::Debug;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -93,11 +94,11 @@ pub fn outcomes_of_processes<R: TestOutcome + Debug>(
     count: usize,
     input: &str,
     test: impl FnOnce(usize, &str) -> R,
-) -> Vec<(bool, String)> {
+) -> TestResult<Vec<(bool, String)>> {
     if OtherProcess::is_this(name) {
-        let given = std::env::var(INPUT).expect("the process was given an input");
-        let (number, input) = given.split_once(' ').expect("it starts with a number");
-        let outcome = test(number.parse().expect("it is a number"), input);
+        let given = std::env::var(INPUT)?;
+        let (number, input) = given.split_once(' ').ok_or("it starts with a number")?;
+        let outcome = test(number.parse()?, input);
         assert!(!outcome.is_failure(), "{outcome:?}");
         std::process::exit(0);
     }
@@ -108,9 +109,9 @@ pub fn outcomes_of_processes<R: TestOutcome + Debug>(
         })
         .collect();
     let outcomes = processes.into_iter().map(OtherProcess::outcome);
-    outcomes
+    Ok(outcomes
         .map(|(success, output)| (success, output.concat()))
-        .collect()
+        .collect())
 }
 
 /// Runs `this`, a part of the test called `name`, while `other` runs in a new process, which is killed at an arbitrary

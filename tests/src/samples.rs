@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_samples_in_any_order() {
+    fn quantiles_are_samples() {
         let samples: Samples = [5.0, 1.0, 3.0, -2.0, 4.0].into_iter().collect();
         assert_eq!(
             [0.0, 0.25, 0.5, 0.75, 1.0].map(|part| samples.quantile(part)),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn text_has_the_median_first_and_a_unit_that_suits() {
+    fn text_begins_with_the_median() {
         let samples: Samples = [1, 20, 300]
             .map(Duration::from_micros)
             .into_iter()

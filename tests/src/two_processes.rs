@@ -1,5 +1,6 @@
 //! Two processes that exchange messages.
 
+use crate::TestResult;
 use std::ffi::{c_int, c_void};
 use std::io::{Read, Write, stdin};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -24,15 +25,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// # Panics
 ///
 /// Panics if either process fails, or the test is not found in the new process.
-pub fn in_two_processes(name: &str, first: impl FnOnce(&mut Peer), second: impl FnOnce(&mut Peer)) {
+pub fn in_two_processes(
+    name: &str,
+    first: impl FnOnce(&mut Peer),
+    second: impl FnOnce(&mut Peer),
+) -> TestResult {
     if OtherProcess::is_this(name) {
-        let socket = stdin()
-            .as_fd()
-            .try_clone_to_owned()
-            .expect("the other process has passed a socket");
-        return second(&mut Peer::new(socket.into()));
+        let socket = stdin().as_fd().try_clone_to_owned()?;
+        second(&mut Peer::new(socket.into()));
+        return Ok(());
     }
-    let (ours, theirs) = UnixStream::pair().expect("there are sockets");
+    let (ours, theirs) = UnixStream::pair()?;
     let other = OtherProcess::start(name, Stdio::from(OwnedFd::from(theirs)));
     let result = catch_unwind(AssertUnwindSafe(|| first(&mut Peer::new(ours))));
     // The end of the socket ends the other process too, which reports the failure.
@@ -40,6 +43,7 @@ pub fn in_two_processes(name: &str, first: impl FnOnce(&mut Peer), second: impl 
     ended
         .and(result)
         .unwrap_or_else(|payload| resume_unwind(payload));
+    Ok(())
 }
 
 impl Peer {

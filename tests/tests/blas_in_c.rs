@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use curium_blas::sys::{Api, cublasHandle_t, cublasStatus_t};
 use curium_blas::{Blas, CuBlas, Vector, VectorMut};
 use curium_memory::DeviceBuffer;
-use curium_tests::{c_library, on_driver, uses_cuda};
+use curium_tests::{TestResult, c_library, on_driver, uses_cuda};
 use libloading::{Library, Symbol};
 
 type NewHandle = unsafe extern "C" fn() -> cublasHandle_t;
@@ -48,21 +48,19 @@ unsafe fn set<T>(library: &Library, name: &str, value: T) {
 
 /// A C library works on the handle and the stream between two operations of Curium.
 #[test]
-fn c_library_shares_handle_and_stream() {
+fn c_library_shares_the_handle() -> TestResult {
     let cublas = cublas();
     let Some(library) = normalizer(cublas.api()) else {
-        return;
+        return Ok(());
     };
     // SAFETY: the function has this type.
-    let normalize: Symbol<'_, Normalize> =
-        unsafe { library.get(c"normalize") }.expect("the library has it");
+    let normalize: Symbol<'_, Normalize> = unsafe { library.get(c"normalize") }?;
     on_driver(|test| {
         let stream = test.stream();
-        let mut blas = Blas::new(&cublas, &stream).expect("a handle can be created");
-        let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
-        let mut y = DeviceBuffer::from_slice(&stream, &[2.0_f32, 2.0]).expect("memory suffices");
-        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))
-            .expect("the lengths agree");
+        let mut blas = Blas::new(&cublas, &stream)?;
+        let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0])?;
+        let mut y = DeviceBuffer::from_slice(&stream, &[2.0_f32, 2.0])?;
+        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))?;
         let raw = blas.as_raw();
         let pointer = std::ptr::without_provenance_mut(y.as_pointer().as_raw() as usize);
         let context = test.context();
@@ -75,46 +73,46 @@ fn c_library_shares_handle_and_stream() {
         };
         assert_eq!(normalized(2), cublasStatus_t::CUBLAS_STATUS_SUCCESS);
         assert_eq!(normalized(0), cublasStatus_t::CUBLAS_STATUS_INVALID_VALUE);
-        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))
-            .expect("the lengths agree");
-        let y = y.to_vec().expect("it can be read");
+        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y))?;
+        let y = y.to_vec()?;
         assert!(
             (y[0] - 1.6).abs() < 1e-6 && (y[1] - 2.8).abs() < 1e-6,
             "{y:?}"
         );
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn adopted_c_handle_is_destroyed_once() {
+fn adopted_handle_is_destroyed() -> TestResult {
     let cublas = cublas();
     let Some(library) = normalizer(cublas.api()) else {
-        return;
+        return Ok(());
     };
     // SAFETY: the function has this type.
-    let new_handle: Symbol<'_, NewHandle> =
-        unsafe { library.get(c"new_handle") }.expect("the library has it");
+    let new_handle: Symbol<'_, NewHandle> = unsafe { library.get(c"new_handle") }?;
     on_driver(|test| {
         let stream = test.stream();
         // SAFETY: a context is current.
-        let raw = test
-            .context()
-            .entered(|_| Ok(unsafe { new_handle() }))
-            .expect("the context can be entered");
+        let raw = test.context().entered(|_| Ok(unsafe { new_handle() }))?;
         assert!(!raw.is_null());
         // SAFETY: the handle was created in this context, and nobody else uses it.
-        let mut blas =
-            unsafe { Blas::from_raw(&cublas, raw, &stream) }.expect("the stream can be set");
+        let mut blas = unsafe { Blas::from_raw(&cublas, raw, &stream) }?;
         assert_eq!(blas.as_raw(), raw);
-        let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
-        blas.scal(3.0, &mut VectorMut::new(&mut x))
-            .expect("it is enqueued");
-        assert_eq!(x.to_vec().expect("it can be read"), [3.0, 6.0]);
+        let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0])?;
+        blas.scal(3.0, &mut VectorMut::new(&mut x))?;
+        assert_eq!(x.to_vec()?, [3.0, 6.0]);
         drop(blas);
         if test.simulator().is_some() {
             // SAFETY: the simulated library finds handles that are not live.
-            let code = unsafe { cublas.api().cublasDestroy_v2.expect("every version has it")(raw) };
+            let code = unsafe {
+                cublas
+                    .api()
+                    .cublasDestroy_v2
+                    .ok_or("every version has it")?(raw)
+            };
             assert_eq!(code, cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED);
         }
-    });
+        Ok(())
+    })
 }

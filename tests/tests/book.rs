@@ -3,6 +3,7 @@
 #[path = "book/kernels.rs"]
 mod kernels;
 
+use curium_tests::TestResult;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,44 +17,46 @@ fn read(path: &Path) -> String {
 }
 
 /// Returns the names of the book's chapters.
-fn chapters() -> Vec<String> {
-    let files = fs::read_dir(root().join("docs/book/src")).expect("the book is readable");
+fn chapters() -> TestResult<Vec<String>> {
+    let files = fs::read_dir(root().join("docs/book/src"))?;
     let names = files.map(|file| {
         file.expect("it can be read")
             .file_name()
             .to_string_lossy()
             .into_owned()
     });
-    names
+    Ok(names
         .filter(|name| name.ends_with(".md") && name != "SUMMARY.md")
-        .collect()
+        .collect())
 }
 
 #[test]
-fn every_chapter_is_in_the_summary() {
+fn chapters_are_in_the_summary() -> TestResult {
     let summary = read(&root().join("docs/book/src/SUMMARY.md"));
-    for chapter in chapters() {
+    for chapter in chapters()? {
         assert!(
             summary.contains(&format!("({chapter})")),
             "the summary lacks {chapter}"
         );
     }
+    Ok(())
 }
 
 /// Readers see lines that begin with `# ` on some sites: comments before the examples have what is hidden.
 #[test]
-fn examples_have_no_hidden_lines() {
-    for chapter in chapters() {
+fn examples_have_no_hidden_lines() -> TestResult {
+    for chapter in chapters()? {
         for code in blocks(&format!("docs/book/src/{chapter}"), "rust") {
             let hidden = code.lines().find(|line| line.starts_with("# "));
             assert_eq!(hidden, None, "{chapter}");
         }
     }
+    Ok(())
 }
 
 #[test]
-fn book_code_is_in_a_tested_language() {
-    for chapter in chapters() {
+fn book_code_is_tested() -> TestResult {
+    for chapter in chapters()? {
         let text = read(&root().join("docs/book/src").join(&chapter));
         let fences = text
             .lines()
@@ -82,6 +85,7 @@ fn book_code_is_in_a_tested_language() {
             );
         }
     }
+    Ok(())
 }
 
 /// Returns the code blocks of a page in the given language.
@@ -108,7 +112,7 @@ mod quick_start_kernels {
     }
 
     #[test]
-    fn kernels_run_on_the_oldest_driver() -> curium::Result<()> {
+    fn oldest_driver_runs_kernels() -> curium::Result<()> {
         curium_sim::test_with(super::oldest_driver(), |device: Device| {
             assert_eq!(doubled(&device, &[1.0, 2.0, 3.0])?, [2.0, 4.0, 6.0]);
             Ok(())
@@ -123,7 +127,7 @@ fn oldest_driver() -> curium_sim::Config {
 
 /// The front page and the quick start have the code of the example `saxpy`, which its own test runs.
 #[test]
-fn code_that_readers_paste_is_the_code_that_is_run() {
+fn pasted_code_is_tested() {
     let example = |file: &str| read(&root().join("examples/01_saxpy").join(file));
     let pasted = |file: &str| read(&root().join("tests/quick_start").join(file));
     assert_eq!(
@@ -146,7 +150,7 @@ fn code_that_readers_paste_is_the_code_that_is_run() {
 
 /// The documentation of `curium` has the beginning of the example.
 #[test]
-fn documentation_shows_the_example() {
+fn documentation_has_the_example() {
     let example = read(&root().join("examples/01_saxpy/src/main.rs"));
     let library = read(&root().join("crates/curium/src/lib.rs"));
     let code = library
@@ -167,7 +171,7 @@ fn documentation_shows_the_example() {
 }
 
 #[test]
-fn code_on_cudarc_is_that_of_the_example() {
+fn cudarc_code_is_the_example() {
     let example = read(&root().join("tests/examples/cudarc_interop.rs"));
     let lines: HashSet<_> = example.lines().map(str::trim).collect();
     let code = blocks("docs/book/src/from-cudarc.md", "rust,ignore").join("\n");
@@ -194,7 +198,7 @@ fn alternatives(path: &str) -> Vec<String> {
 }
 
 #[test]
-fn files_that_the_page_on_safety_names_exist() {
+fn safety_page_names_files() {
     let text = read(&root().join("docs/safety.md"));
     let quoted = text.split('`').skip(1).step_by(2);
     let named: Vec<_> = quoted
@@ -224,7 +228,7 @@ const FOREIGN: [&str; 7] = [
 ];
 
 #[test]
-fn migration_tables_name_existing_items() {
+fn migration_tables_name_items() {
     let defined = [
         "driver", "memory", "nvrtc", "blas", "rand", "fft", "nccl", "curium",
     ]

@@ -9,10 +9,15 @@ mod modules;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use curium_tests::uses_cuda;
+use curium_tests::{TestResult, uses_cuda};
 
 /// Returns the packages that `package` depends on by `edges` on `targets`, directly or up to `depth`, without itself.
-fn dependencies(package: &str, edges: &str, depth: &str, targets: &[&str]) -> BTreeSet<String> {
+fn dependencies(
+    package: &str,
+    edges: &str,
+    depth: &str,
+    targets: &[&str],
+) -> TestResult<BTreeSet<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = [
         "tree",
@@ -31,19 +36,18 @@ fn dependencies(package: &str, edges: &str, depth: &str, targets: &[&str]) -> BT
         .args(["--format", "{p}", "--all-features"])
         .args(targets)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo can be started");
+        .output()?;
     assert!(
         output.status.success(),
         "cargo tree failed: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let text = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
+    let text = String::from_utf8(output.stdout)?;
     let names = text
         .lines()
         .filter_map(|line| line.split_whitespace().next())
         .map(str::to_owned);
-    names.filter(|name| name != package).collect()
+    Ok(names.filter(|name| name != package).collect())
 }
 
 /// Returns the `names` that belong to the workspace.
@@ -177,27 +181,28 @@ const ARROWS: [(&str, &[&str]); 31] = [
 ];
 
 #[test]
-fn packages_use_only_those_that_the_design_lets_them() {
+fn packages_follow_the_design() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     for (package, allowed) in ARROWS {
-        for used in ours(dependencies(package, "normal,build", "1", &[])) {
+        for used in ours(dependencies(package, "normal,build", "1", &[])?) {
             assert!(
                 allowed.contains(&used.as_str()),
                 "{package} may not depend on {used}"
             );
         }
     }
+    Ok(())
 }
 
 #[test]
-fn every_workspace_package_is_listed() {
+fn every_package_is_listed() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates");
-    let folders = std::fs::read_dir(root).expect("the crates exist");
+    let folders = std::fs::read_dir(root)?;
     let manifests = folders.map(|folder| {
         folder
             .expect("a folder can be read")
@@ -205,23 +210,24 @@ fn every_workspace_package_is_listed() {
             .join("Cargo.toml")
     });
     for manifest in manifests.filter(|manifest| manifest.exists()) {
-        let text = std::fs::read_to_string(&manifest).expect("a manifest can be read");
+        let text = std::fs::read_to_string(&manifest)?;
         let name = text
             .lines()
             .find_map(|line| line.strip_prefix("name = "))
-            .expect("a package has a name");
+            .ok_or("a package has a name")?;
         let name = name.trim_matches('"');
         assert!(
             ARROWS.iter().any(|(package, _)| *package == name),
             "{name} is not on the list of this test"
         );
     }
+    Ok(())
 }
 
 #[test]
-fn libraries_use_the_simulator_in_tests_only() {
+fn simulator_is_for_tests() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     for package in [
         "curium-sys",
@@ -233,24 +239,25 @@ fn libraries_use_the_simulator_in_tests_only() {
         "curium-fft",
         "curium",
     ] {
-        let all = dependencies(package, "normal,build", "255", &[]);
+        let all = dependencies(package, "normal,build", "255", &[])?;
         assert!(
             !all.contains("curium-sim"),
             "{package} depends on the simulator"
         );
     }
-    let tests = ours(dependencies("curium-driver", "dev", "1", &[]));
+    let tests = ours(dependencies("curium-driver", "dev", "1", &[])?);
     assert_eq!(
         tests,
         ["curium-sim"],
         "this test recognizes dependencies of tests"
     );
+    Ok(())
 }
 
 #[test]
-fn libraries_pull_in_no_more_packages_than_counted() {
+fn dependencies_are_counted() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let allowed: BTreeSet<&str> = BTreeSet::from([
         "bitflags",
@@ -288,7 +295,7 @@ fn libraries_pull_in_no_more_packages_than_counted() {
         "zerocopy",
         "zerocopy-derive",
     ]);
-    let dependencies = dependencies("curium-memory", "normal,build", "255", &["--target", "all"]);
+    let dependencies = dependencies("curium-memory", "normal,build", "255", &["--target", "all"])?;
     let new: Vec<_> = dependencies
         .iter()
         .filter(|name| !allowed.contains(name.as_str()))
@@ -307,4 +314,5 @@ fn libraries_pull_in_no_more_packages_than_counted() {
         Vec::<&&str>::new(),
         "these are unused; remove them from the list"
     );
+    Ok(())
 }

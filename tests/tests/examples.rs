@@ -2,32 +2,32 @@
 //! test.
 #![cfg(not(miri))]
 
+use curium_tests::TestResult;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Returns the program of an example, which cargo builds beside this test.
-fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a program knows its own path");
+fn example(name: &str) -> TestResult<PathBuf> {
+    let test = std::env::current_exe()?;
     let folder = test
         .parent()
         .and_then(Path::parent)
-        .expect("tests lie in a folder of their profile")
+        .ok_or("tests lie in a folder of their profile")?
         .join("examples");
     let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     assert!(
         program.exists(),
         "{name} is not built: `cargo build -p curium-tests --examples` builds it"
     );
-    program
+    Ok(program)
 }
 
-fn library_times(arguments: &[&str]) -> Output {
-    let mut program = Command::new(example("library_times"));
-    program
+fn library_times(arguments: &[&str]) -> TestResult<Output> {
+    let mut program = Command::new(example("library_times")?);
+    Ok(program
         .env_remove("CURIUM_TEST_DRIVER")
         .args(arguments)
-        .output()
-        .expect("the example was built")
+        .output()?)
 }
 
 /// Returns the first columns of the rows of a table, which are to the left of a bar.
@@ -66,27 +66,30 @@ const PRODUCTS: [&str; 5] = [
 ];
 
 #[test]
-fn library_times_are_printed() {
+fn library_times_are_printed() -> TestResult {
     assert_eq!(
-        rows(&library_times(&["--device", "sim"])),
+        rows(&library_times(&["--device", "sim"])?),
         [&HOST[..], &PRODUCTS].concat()
     );
+    Ok(())
 }
 
 #[test]
-fn selected_library_times_are_printed() {
-    assert_eq!(rows(&library_times(&["--only", "host"])), HOST);
-    assert_eq!(rows(&library_times(&["--only", "products"])), PRODUCTS);
+fn selected_times_are_printed() -> TestResult {
+    assert_eq!(rows(&library_times(&["--only", "host"])?), HOST);
+    assert_eq!(rows(&library_times(&["--only", "products"])?), PRODUCTS);
+    Ok(())
 }
 
 #[test]
-fn unknown_part_or_device_is_an_error() {
+fn unknown_part_is_an_error() -> TestResult {
     for (arguments, said) in [
         (["--only", "some"], "host or products"),
         (["--device", "tpu"], "gpu or sim"),
     ] {
-        let output = library_times(&arguments);
+        let output = library_times(&arguments)?;
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && error.contains(said), "{error}");
     }
+    Ok(())
 }

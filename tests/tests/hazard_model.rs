@@ -13,7 +13,7 @@ mod hazard_model {
     pub(super) mod sync_points;
 }
 
-use curium_tests::guard;
+use curium_tests::{TestResult, guard};
 
 use self::hazard_model::driver::RecordingDriver;
 use self::hazard_model::program::{AccessKind, Program};
@@ -24,7 +24,7 @@ const MAX_LENGTH: usize = if cfg!(debug_assertions) { 4 } else { 5 };
 
 /// Every short program orders all conflicting accesses, and waits no more than necessary.
 #[test]
-fn every_short_program_is_ordered() {
+fn short_programs_are_ordered() {
     let driver = RecordingDriver::new();
     let mut programs = 0_u64;
     let mut accesses_run = 0_u64;
@@ -45,7 +45,7 @@ fn every_short_program_is_ordered() {
 
 /// Every short program orders all conflicting accesses that take output, whichever call fails.
 #[test]
-fn every_short_program_is_ordered_if_a_call_fails() {
+fn failing_programs_are_ordered() {
     let driver = RecordingDriver::new();
     let mut failed = 0_u64;
     for length in 1..=3 {
@@ -65,20 +65,16 @@ fn every_short_program_is_ordered_if_a_call_fails() {
 }
 
 #[test]
-fn accesses_on_one_stream_make_no_call() {
+fn one_stream_makes_no_call() -> TestResult {
     let driver = RecordingDriver::new();
     let stream = driver.stream();
     let _ = driver.stream();
     let mut accesses = curium_driver::hazard::Accesses::allocated(&stream);
     let before = driver.calls();
     for _ in 0..3 {
-        accesses
-            .before_write(&mut guard(&stream))
-            .expect("nothing fails");
+        accesses.before_write(&mut guard(&stream))?;
         accesses.after_write(&mut guard(&stream));
-        accesses
-            .before_read(&mut guard(&stream))
-            .expect("nothing fails");
+        accesses.before_read(&mut guard(&stream))?;
         accesses.after_read(&mut guard(&stream));
     }
     assert_eq!(
@@ -86,10 +82,11 @@ fn accesses_on_one_stream_make_no_call() {
         before,
         "no function of the driver is called"
     );
+    Ok(())
 }
 
 #[test]
-fn model_finds_programs_that_forget_an_access() {
+fn forgotten_access_is_detected() {
     // Negative control: the model must reject these programs.
     let driver = RecordingDriver::new();
     let mut rejected = 0;
@@ -111,14 +108,14 @@ fn model_finds_programs_that_forget_an_access() {
 }
 
 #[test]
-fn two_threads_leave_no_access_unordered() {
-    let interleavings =
-        sync_points::check(sync_points::Order::Correct).expect("no interleaving breaks the rule");
+fn two_threads_are_ordered() -> TestResult {
+    let interleavings = sync_points::check(sync_points::Order::Correct)?;
     assert!(interleavings > 1_000, "{interleavings} interleavings");
+    Ok(())
 }
 
 #[test]
-fn sync_points_counted_late_leave_accesses_unordered() {
+fn late_sync_points_are_detected() {
     sync_points::check(sync_points::Order::RecordBeforeWork)
         .expect_err("an access that is recorded too early is taken for one that was waited for");
     sync_points::check(sync_points::Order::CountAfterRecord)

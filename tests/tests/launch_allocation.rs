@@ -9,7 +9,7 @@ use curium_driver::{
     Stream,
 };
 use curium_memory::DeviceBuffer;
-use curium_tests::{idle_driver, kernels, uses_cuda};
+use curium_tests::{TestResult, idle_driver, kernels, uses_cuda};
 
 /// The system allocator, with a counter of the requests of each thread.
 struct Counting;
@@ -50,24 +50,22 @@ fn allocations(operation: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn launch_allocates_nothing() {
+fn launch_allocates_nothing() -> TestResult {
     let driver = if uses_cuda() {
-        Driver::load().expect("there is a driver")
+        Driver::load()?
     } else {
-        idle_driver()
+        idle_driver()?
     };
     let context = driver
         .device(0)
-        .and_then(|device| device.primary_context())
-        .expect("there is a context");
-    let [own, other] = [(); 2].map(|()| context.stream().expect("a stream can be created"));
-    let saxpy = Library::from_ptx(&driver, kernels::SAXPY).expect("the PTX is valid");
-    let saxpy = saxpy
-        .kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")
-        .expect("the kernel is there");
-    let x = DeviceBuffer::from_slice(&own, &[1.0; 256]).expect("memory suffices");
-    let mut y = DeviceBuffer::from_slice(&own, &[2.0; 256]).expect("memory suffices");
-    let mut z = DeviceBuffer::from_slice(&other, &[3.0; 256]).expect("memory suffices");
+        .and_then(|device| device.primary_context())?;
+    let own = context.stream()?;
+    let other = context.stream()?;
+    let saxpy = Library::from_ptx(&driver, kernels::SAXPY)?;
+    let saxpy = saxpy.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")?;
+    let x = DeviceBuffer::from_slice(&own, &[1.0; 256])?;
+    let mut y = DeviceBuffer::from_slice(&own, &[2.0; 256])?;
+    let mut z = DeviceBuffer::from_slice(&other, &[3.0; 256])?;
     let config = LaunchConfig::for_elements(256);
     let mut launch = || {
         // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both.
@@ -90,62 +88,58 @@ fn launch_allocates_nothing() {
         "the first use on another stream allocates a record, so the counter works"
     );
     assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
-    own.synchronize()
-        .and_then(|()| other.synchronize())
-        .expect("it runs");
+    own.synchronize().and_then(|()| other.synchronize())?;
+    Ok(())
 }
 
 #[test]
-fn graph_launch_allocates_nothing() {
+fn graph_launch_allocates_nothing() -> TestResult {
     let driver = if uses_cuda() {
-        Driver::load().expect("there is a driver")
+        Driver::load()?
     } else {
-        idle_driver()
+        idle_driver()?
     };
     let context = driver
         .device(0)
-        .and_then(|device| device.primary_context())
-        .expect("there is a context");
-    let [own, other] = [(); 2].map(|()| context.stream().expect("a stream can be created"));
-    let buffer = DeviceBuffer::from_slice(&own, &[1_u32; 256]).expect("memory suffices");
-    let mut graph = Graph::new(&context).expect("a graph can be created");
+        .and_then(|device| device.primary_context())?;
+    let own = context.stream()?;
+    let other = context.stream()?;
+    let buffer = DeviceBuffer::from_slice(&own, &[1_u32; 256])?;
+    let mut graph = Graph::new(&context)?;
     let fill = GraphFill::new(buffer.as_pointer().cast(), FillValue::U32(2), 256);
     for _ in 0..20 {
         // SAFETY: the buffer has this length and outlives the launches, which are waited for.
-        unsafe { graph.add_fill(&[], fill) }.expect("it fits");
+        unsafe { graph.add_fill(&[], fill) }?;
     }
-    let mut exec = graph.instantiate().expect("the graph is valid");
+    let mut exec = graph.instantiate()?;
     let mut launch = || {
         exec.launch(&own).expect("it can be launched");
         exec.launch(&other).expect("it can be launched");
     };
     launch();
     assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
-    own.synchronize()
-        .and_then(|()| other.synchronize())
-        .expect("it runs");
+    own.synchronize().and_then(|()| other.synchronize())?;
+    Ok(())
 }
 
 #[test]
-fn graph_launch_with_leases_allocates_nothing() {
+fn graph_launch_with_leases() -> TestResult {
     let driver = if uses_cuda() {
-        Driver::load().expect("there is a driver")
+        Driver::load()?
     } else {
-        idle_driver()
+        idle_driver()?
     };
     let context = driver
         .device(0)
-        .and_then(|device| device.primary_context())
-        .expect("there is a context");
-    let [own, other] = [(); 2].map(|()| context.stream().expect("a stream can be created"));
-    let x = DeviceBuffer::from_slice(&own, &[1_u32; 256]).expect("memory suffices");
-    let mut y = DeviceBuffer::from_slice(&own, &[2_u32; 256]).expect("memory suffices");
+        .and_then(|device| device.primary_context())?;
+    let own = context.stream()?;
+    let other = context.stream()?;
+    let x = DeviceBuffer::from_slice(&own, &[1_u32; 256])?;
+    let mut y = DeviceBuffer::from_slice(&own, &[2_u32; 256])?;
     let graph = Graph::capture(&context, |scope| {
         y.as_slice_mut().copy_from_device_on(scope, &x)
     });
-    let mut exec = graph
-        .and_then(|graph| graph.instantiate())
-        .expect("the work can be captured");
+    let mut exec = graph.and_then(|graph| graph.instantiate())?;
     let mut launch = |stream: &Stream| exec.launch(stream).expect("it can be launched");
     launch(&own);
     assert_eq!(allocations(|| (0..100).for_each(|_| launch(&own))), 0);
@@ -157,32 +151,27 @@ fn graph_launch_with_leases_allocates_nothing() {
     launch(&own);
     let mut alternate = || [&other, &own].into_iter().for_each(&mut launch);
     assert_eq!(allocations(|| (0..100).for_each(|_| alternate())), 0);
-    own.synchronize()
-        .and_then(|()| other.synchronize())
-        .expect("it runs");
+    own.synchronize().and_then(|()| other.synchronize())?;
+    Ok(())
 }
 
 #[test]
-fn node_update_allocates_nothing() {
+fn node_update_allocates_nothing() -> TestResult {
     let driver = if uses_cuda() {
-        Driver::load().expect("there is a driver")
+        Driver::load()?
     } else {
-        idle_driver()
+        idle_driver()?
     };
     let context = driver
         .device(0)
-        .and_then(|device| device.primary_context())
-        .expect("there is a context");
-    let fill = Library::from_ptx(&driver, kernels::FILL).expect("the PTX is valid");
-    let fill = fill
-        .kernel::<(&mut [u32], u32, u32)>("fill")
-        .expect("the kernel is there");
-    let mut graph = Graph::new(&context).expect("a graph can be created");
+        .and_then(|device| device.primary_context())?;
+    let fill = Library::from_ptx(&driver, kernels::FILL)?;
+    let fill = fill.kernel::<(&mut [u32], u32, u32)>("fill")?;
+    let mut graph = Graph::new(&context)?;
     let pointer = DevicePointer::from_raw(0);
     // SAFETY: the kernel writes the number of words in its argument, which is zero.
-    let node = unsafe { graph.add_kernel(&[], &fill, LaunchConfig::new(1, 32), (pointer, 0, 0)) }
-        .expect("it fits");
-    let mut exec = graph.instantiate().expect("the graph is valid");
+    let node = unsafe { graph.add_kernel(&[], &fill, LaunchConfig::new(1, 32), (pointer, 0, 0)) }?;
+    let mut exec = graph.instantiate()?;
     let mut update = |value| {
         // SAFETY: the kernel writes the number of words in its argument, which is zero.
         unsafe { exec.set_kernel(&node, (pointer, value, 0)) }.expect("it fits");
@@ -194,4 +183,5 @@ fn node_update_allocates_nothing() {
     assert_eq!(allocations(|| (0..100).for_each(&mut update)), 0);
     drop(graph);
     assert_eq!(allocations(|| (0..100).for_each(&mut update)), 0);
+    Ok(())
 }

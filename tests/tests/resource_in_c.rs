@@ -10,7 +10,7 @@ use curium_memory::{
     StreamOrdered,
 };
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
-use curium_tests::{c_library, on_driver};
+use curium_tests::{TestResult, c_library, on_driver};
 use libloading::{Library, Symbol};
 
 type Use = unsafe extern "C" fn(*const ResourceTable, CUstream, usize) -> c_int;
@@ -24,11 +24,12 @@ fn program() -> Option<Library> {
 }
 
 #[test]
-fn resources_go_between_rust_and_c_in_one_layout() {
-    let Some(library) = program() else { return };
+fn resources_have_one_layout() -> TestResult {
+    let Some(library) = program() else {
+        return Ok(());
+    };
     // SAFETY: the symbol has this type.
-    let layout: Symbol<'_, *const [usize; 8]> =
-        unsafe { library.get(c"layout") }.expect("the program has it");
+    let layout: Symbol<'_, *const [usize; 8]> = unsafe { library.get(c"layout") }?;
     // SAFETY: the symbol is an array of this length.
     let layout = unsafe { **layout };
     assert_eq!(
@@ -48,11 +49,9 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         let context = test.context();
         let stream = test.stream();
         // SAFETY: the symbol has this type.
-        let use_resource: Symbol<'_, Use> =
-            unsafe { library.get(c"use_resource") }.expect("the program has it");
+        let use_resource: Symbol<'_, Use> = unsafe { library.get(c"use_resource") }?;
         let options = CachingOptions::new().with_cache(true);
-        let cache =
-            CachingResource::with_options(&context, &options).expect("a resource can be created");
+        let cache = CachingResource::with_options(&context, &options)?;
         let table = ResourceTable::export(cache.clone(), &context);
         assert_eq!(
             // SAFETY: the table was not released, and the stream is live.
@@ -66,8 +65,7 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         );
         // The table from C becomes a Rust resource again.
         // SAFETY: the symbol has this type.
-        let make: Symbol<'_, Make> =
-            unsafe { library.get(c"make_counting") }.expect("the program has it");
+        let make: Symbol<'_, Make> = unsafe { library.get(c"make_counting") }?;
         let remaining = AtomicIsize::new(-1);
         let mut counting = ResourceTable {
             context: std::ptr::null_mut(),
@@ -81,28 +79,28 @@ fn resources_go_between_rust_and_c_in_one_layout() {
             0
         );
         // SAFETY: the C functions forward to those of the cache, from any thread, and the table has no other owner.
-        let resource =
-            unsafe { ExternalResource::from_table(counting) }.expect("the table is complete");
-        let buffer =
-            DeviceBuffer::from_slice_in(&stream, &[1, 2, 3], &resource).expect("memory suffices");
-        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
+        let resource = unsafe { ExternalResource::from_table(counting) }?;
+        let buffer = DeviceBuffer::from_slice_in(&stream, &[1, 2, 3], &resource)?;
+        assert_eq!(buffer.to_vec()?, [1, 2, 3]);
         assert_eq!(cache.statistics().live_allocations(), 1);
         drop(buffer);
-        resource.purge().expect("there is nothing to do");
+        resource.purge()?;
         drop(resource);
         assert_eq!(remaining.load(Ordering::Relaxed), 0);
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn refusal_is_a_code_in_c_and_leaves_nothing() {
-    let Some(library) = program() else { return };
+fn refusal_is_a_code_in_c() -> TestResult {
+    let Some(library) = program() else {
+        return Ok(());
+    };
     on_driver(|test| {
         let context = test.context();
         let stream = test.stream();
         // SAFETY: the symbol has this type.
-        let use_resource: Symbol<'_, Use> =
-            unsafe { library.get(c"use_resource") }.expect("the program has it");
+        let use_resource: Symbol<'_, Use> = unsafe { library.get(c"use_resource") }?;
         let table = ResourceTable::export(
             Statistics::new(LimitedResource::new(StreamOrdered, 200_000)),
             &context,
@@ -111,6 +109,7 @@ fn refusal_is_a_code_in_c_and_leaves_nothing() {
         let code = unsafe { use_resource(&raw const table, stream.as_raw(), 5000) };
         assert_eq!(code, CUresult::CUDA_ERROR_OUT_OF_MEMORY.0.cast_signed());
         // SAFETY: the table is not used from here on.
-        unsafe { table.release.expect("the table is complete")(table.context) };
-    });
+        unsafe { table.release.ok_or("the table is complete")?(table.context) };
+        Ok(())
+    })
 }

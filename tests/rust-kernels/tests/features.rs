@@ -166,7 +166,7 @@ fn stencils_with_all_borders() -> Result<()> {
 }
 
 #[test]
-fn stencils_of_one_and_three_dimensions() -> Result<()> {
+fn stencils_in_1d_and_3d() -> Result<()> {
     let x: Vec<u32> = (0..200).map(|i| i * i % 97).collect();
     let (depth, height, width) = (4, 10, 20);
     let volume: Vec<f32> = (0..depth * height * width)

@@ -257,7 +257,7 @@ fn launches_are_captured() -> Result<()> {
 
 /// An index out of bounds ends the launch with an error. Nothing outside of the buffer is read.
 #[test]
-fn panic_is_an_error_of_the_launch() -> Result<()> {
+fn panic_is_a_launch_error() -> Result<()> {
     let simulator =
         Simulator::new(Config::new().with_race_checks(true)).expect("the simulator starts");
     let device = simulator

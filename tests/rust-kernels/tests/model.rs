@@ -34,7 +34,7 @@ fn reverse_through_shared_memory() -> Result<()> {
 }
 
 #[test]
-fn coordinates_of_three_dimensions() -> Result<()> {
+fn coordinates_in_3d() -> Result<()> {
     on_device(|kernels, stream| {
         let mut index = DeviceBuffer::uninit(stream, 128)?;
         let mut packed = DeviceBuffer::uninit(stream, 128)?;
@@ -54,7 +54,7 @@ fn coordinates_of_three_dimensions() -> Result<()> {
 
 /// Each element of a grid-stride loop belongs to one thread.
 #[test]
-fn grid_stride_visits_each_element_once() -> Result<()> {
+fn grid_stride_visits_once() -> Result<()> {
     on_device(|kernels, stream| {
         let mut y = DeviceBuffer::uninit(stream, 1000)?;
         kernels.visitors.launch(stream, 300, &mut y)?;

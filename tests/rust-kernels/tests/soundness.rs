@@ -12,7 +12,7 @@ use crate::common::on_device;
 
 /// The device computes what the host computes: casts, wide integers, floating-point numbers, slices and texts.
 #[test]
-fn operations_have_the_results_of_the_host() -> Result<()> {
+fn operations_match_the_host() -> Result<()> {
     let special = [
         0,
         1,

@@ -1,5 +1,6 @@
 //! The kernels of the book: each is quoted from code that is compiled for the device and run on the simulator.
 
+use curium_tests::TestResult;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +49,7 @@ fn trimmed(text: &str) -> Vec<&str> {
 }
 
 /// Returns the parts of a block of code between empty lines at the outermost level, without lines that readers do not see.
-fn items(code: &str) -> Vec<String> {
+fn items(code: &str) -> TestResult<Vec<String>> {
     let mut items = vec![String::new()];
     for line in code.lines() {
         let is_hidden = line == "#" || line.starts_with("# ");
@@ -56,7 +57,7 @@ fn items(code: &str) -> Vec<String> {
             continue;
         }
         let begins = line.starts_with(|letter: char| !letter.is_whitespace() && letter != '}');
-        let last = items.last_mut().expect("there is one");
+        let last = items.last_mut().ok_or("there is one")?;
         if begins && last.ends_with("\n\n") {
             items.push(format!("{line}\n"));
         } else {
@@ -65,7 +66,7 @@ fn items(code: &str) -> Vec<String> {
         }
     }
     items.retain(|item| !item.trim().is_empty());
-    items
+    Ok(items)
 }
 
 fn is_quoted(item: &str, sources: &[Vec<&str>]) -> bool {
@@ -76,7 +77,7 @@ fn is_quoted(item: &str, sources: &[Vec<&str>]) -> bool {
 }
 
 #[test]
-fn kernels_are_quoted_from_code_that_is_run() {
+fn quoted_kernels_are_run() -> TestResult {
     let texts: Vec<String> = sources().iter().map(|path| read(Path::new(path))).collect();
     let sources: Vec<Vec<&str>> = texts.iter().map(|text| trimmed(text)).collect();
     let mut count = 0;
@@ -85,7 +86,7 @@ fn kernels_are_quoted_from_code_that_is_run() {
             if !code.contains("#[kernel]") {
                 continue;
             }
-            for item in items(&code) {
+            for item in items(&code)? {
                 assert!(
                     is_quoted(&item, &sources),
                     "{chapter}: no example and no test has this code:\n{item}"
@@ -95,15 +96,17 @@ fn kernels_are_quoted_from_code_that_is_run() {
         }
     }
     assert!(count > 30, "{count}");
+    Ok(())
 }
 
 #[test]
-fn items_are_separated_by_empty_lines() {
+fn items_are_separated() -> TestResult {
     let code = "# use a;\n/// One\nfn one() {\n    1\n\n}\n\nstruct Two;\n";
     assert_eq!(
-        items(code),
+        items(code)?,
         ["/// One\nfn one() {\n    1\n\n}\n\n", "struct Two;\n"]
     );
+    Ok(())
 }
 
 #[test]

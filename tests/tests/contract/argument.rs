@@ -80,8 +80,8 @@ fn store<S: Signature>(test: &TestDriver, name: &str) -> TestResult<Kernel<S>> {
     Ok(library.kernel(name)?)
 }
 
-fn optional(test: &TestDriver) -> Optional {
-    Optional::load(test.driver()).expect("the parameters are pointers")
+fn optional(test: &TestDriver) -> TestResult<Optional> {
+    Ok(Optional::load(test.driver())?)
 }
 
 fn saxpy(test: &TestDriver) -> TestResult<Kernel<Untyped>> {
@@ -132,7 +132,7 @@ fn half_numbers_are_passed_and_read_back(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn optional_pointer_is_null_for_none(test: &TestDriver) -> TestResult {
     let stream = test.stream();
-    let kernels = optional(test);
+    let kernels = optional(test)?;
     let x = DeviceBuffer::from_slice(&stream, &[3_u32])?;
     let mut out = DeviceBuffer::from_slice(&stream, &[0_u32, 1])?;
     let mut expect = |x: Option<&DeviceBuffer<u32>>, value| -> TestResult<_> {
@@ -157,7 +157,7 @@ fn optional_pointer_is_null_for_none(test: &TestDriver) -> TestResult {
 fn optional_buffer_is_tracked(test: &TestDriver) -> TestResult {
     let first = test.stream();
     let second = test.stream();
-    let kernels = optional(test);
+    let kernels = optional(test)?;
     let mut x = DeviceBuffer::from_slice(&first, &[3_u32])?;
     let mut out = DeviceBuffer::from_slice(&second, &[0_u32])?;
     // The first launch loads the code, which on hardware waits for the work that a gate blocks.

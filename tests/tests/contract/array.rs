@@ -152,7 +152,7 @@ fn arrays_accept_every_memory_view(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn batch_copies_array_regions_both_ways() -> TestResult {
+fn batch_copies_array_regions() -> TestResult {
     for (version, function) in [
         (CudaVersion::new(13, 0), Function::cuMemcpy3DBatchAsync_v2),
         (CudaVersion::new(12, 0), Function::cuMemcpy3DAsync_v2),

@@ -86,7 +86,7 @@ fn destroy(stream: &Stream, graph: CUgraph) -> TestResult {
     Ok(())
 }
 
-fn status(stream: &Stream) -> CUstreamCaptureStatus {
+fn status(stream: &Stream) -> TestResult<CUstreamCaptureStatus> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the stream is live, and the status is valid for writes.
     unsafe {
@@ -94,9 +94,8 @@ fn status(stream: &Stream) -> CUstreamCaptureStatus {
             stream.driver(),
             cuStreamIsCapturing(stream.as_raw(), &raw mut status)
         )
-    }
-    .expect("a stream can be queried");
-    status
+    }?;
+    Ok(status)
 }
 
 fn fill(stream: &Stream, address: CUdeviceptr, value: u32, count: usize) -> Result<()> {
@@ -119,8 +118,8 @@ fn copy(stream: &Stream, to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> Re
     }
 }
 
-fn event(test: &TestDriver) -> Event {
-    Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be created")
+fn event(test: &TestDriver) -> TestResult<Event> {
+    Ok(Event::new(&test.context(), EventFlags::DISABLE_TIMING)?)
 }
 
 fn record(event: &Event, stream: &Stream) -> Result<()> {
@@ -154,8 +153,8 @@ fn address(buffer: &DeviceBuffer<u32>) -> CUdeviceptr {
     buffer.as_pointer().as_raw()
 }
 
-fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
-    buffer.to_vec().expect("the buffer can be read")
+fn values(buffer: &DeviceBuffer<u32>) -> TestResult<Vec<u32>> {
+    Ok(buffer.to_vec()?)
 }
 
 fn code<T>(result: Result<T>) -> Option<CUresult> {
@@ -179,10 +178,13 @@ fn captured_work_runs_at_each_launch(test: &TestDriver) -> TestResult {
         Ok(())
     })?;
     stream.synchronize()?;
-    assert_eq!((values(&first), values(&second)), (vec![0; 4], vec![0; 4]));
+    assert_eq!(
+        (values(&first)?, values(&second)?),
+        (vec![0; 4], vec![0; 4])
+    );
     run(&stream, graph, 2)?;
     assert_eq!(
-        (values(&first), values(&second)),
+        (values(&first)?, values(&second)?),
         (vec![9, 9, 7, 7], vec![7; 4])
     );
     Ok(())
@@ -223,7 +225,7 @@ fn host_copies_run_at_each_launch(test: &TestDriver) -> TestResult {
     from[0] = 5;
     run(&stream, graph, 1)?;
     assert_eq!(
-        values(&device),
+        values(&device)?,
         [5, 2, 3, 4],
         "the copy ran at the launch of the graph"
     );
@@ -252,7 +254,7 @@ fn captured_launch_keeps_its_arguments(test: &TestDriver) -> TestResult {
         Ok(())
     })?;
     run(&stream, graph, 1)?;
-    assert_eq!(values(&buffer), [8; 4]);
+    assert_eq!(values(&buffer)?, [8; 4]);
     Ok(())
 }
 
@@ -297,7 +299,7 @@ fn memory_allocated_in_a_capture_belongs_to_the_graph(test: &TestDriver) -> Test
         Ok(())
     })?;
     run(&stream, graph, 2)?;
-    assert_eq!(values(&result), [6; 4]);
+    assert_eq!(values(&result)?, [6; 4]);
     Ok(())
 }
 
@@ -324,12 +326,12 @@ fn graph_launched_in_a_capture_is_refused(test: &TestDriver) -> TestResult {
         destroy(&stream, graph)?;
     }
     assert_eq!(
-        status(&stream),
+        status(&stream)?,
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
     );
     // SAFETY: the executable is live, and was never launched.
     unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }?;
-    assert_eq!(values(&buffer), [0; 4]);
+    assert_eq!(values(&buffer)?, [0; 4]);
     Ok(())
 }
 

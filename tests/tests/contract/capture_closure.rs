@@ -131,7 +131,7 @@ fn closure_refuses_work_on_other_streams(test: &TestDriver) -> TestResult {
 
 /// Operands without elements and advice are refused as well.
 #[test]
-fn empty_operands_and_advice_are_refused() -> TestResult {
+fn empty_operands_are_refused() -> TestResult {
     use curium_memory::copy::CopyBatch;
     use curium_memory::{
         DecompressBatch, Extent, HostPitchedSlice, HostPitchedSliceMut, MemoryAdvice,
@@ -258,7 +258,7 @@ fn zeroes(stream: &Stream) -> TestResult<DeviceBuffer<f32>> {
 
 /// A closure may return any error that an error of this crate becomes.
 #[test]
-fn closure_may_return_any_error_type() -> TestResult {
+fn closure_has_any_error_type() -> TestResult {
     #[derive(Debug)]
     enum Own {
         Driver(Error),
@@ -370,7 +370,7 @@ fn enqueued_by<T>(operation: impl FnOnce() -> T) -> (T, Vec<&'static str>) {
 /// function.
 #[test]
 #[cfg(not(miri))]
-fn no_operation_escapes_the_graph() {
+fn graph_holds_every_operation() {
     use std::collections::BTreeSet;
 
     use crate::operations::{self, Fixture};
@@ -432,7 +432,7 @@ fn no_operation_escapes_the_graph() {
 
 /// Copies to memory of the host name memory that a graph can write.
 #[test]
-fn error_suggests_memory_that_a_graph_can_write() -> TestResult {
+fn error_suggests_other_memory() -> TestResult {
     use curium_memory::{MappedBuffer, PinnedBuffer, PinnedFlags, copy};
 
     on_driver(|test| -> TestResult {

@@ -148,7 +148,7 @@ fn exchange(config: Config, barrier: &str) -> TestResult<Vec<Report>> {
 
 /// A race in shared memory names both threads for every seed.
 #[test]
-fn shared_memory_race_names_both_threads() -> TestResult {
+fn race_names_both_threads() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -199,7 +199,7 @@ fn exchange_in_warp(config: Config, between: &str) -> TestResult<Vec<Report>> {
 
 /// A race within a warp is found unless the warp synchronizes in between.
 #[test]
-fn race_within_a_warp_requires_synchronization() -> TestResult {
+fn warp_race_needs_a_barrier() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -258,7 +258,7 @@ fn unordered_streams(order: impl Fn(&Stream, &Stream) -> TestResult) -> TestResu
 
 /// A race between streams names both kernels and streams the address and the allocation.
 #[test]
-fn race_between_streams_names_both_kernels() -> TestResult {
+fn race_names_both_kernels() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -297,7 +297,7 @@ fn race_between_streams_names_both_kernels() -> TestResult {
 }
 
 #[test]
-fn exchange_that_is_ordered_is_no_race() -> TestResult {
+fn ordered_exchange_is_no_race() -> TestResult {
     for barrier in ["bar.sync 0;", "barrier.sync 3, 64;"] {
         for seed in 0..20 {
             assert_eq!(
@@ -379,7 +379,7 @@ fn failure(text: &str) -> TestResult<Option<Report>> {
 
 /// A part of each warp arrives at a barrier, and the others at another one, or at none.
 #[test]
-fn divergent_barrier_names_lanes_and_lines() -> TestResult {
+fn divergent_barrier_names_lanes() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -409,7 +409,7 @@ fn divergent_barrier_names_lanes_and_lines() -> TestResult {
 
 /// Threads that returned early do not take part in barriers and warp instructions.
 #[test]
-fn early_return_before_a_barrier_is_accepted() -> TestResult {
+fn early_return_is_accepted() -> TestResult {
     for text in [
         "setp.gt.u32 %p, %thread, 40; @%p ret; bar.sync 0; bar.warp.sync -1;",
         "setp.gt.u32 %p, %thread, 40; @%p bra END; bar.sync 0; mad.wide.u32 %own, %thread, 4, %out;
@@ -422,7 +422,7 @@ fn early_return_before_a_barrier_is_accepted() -> TestResult {
 
 /// Threads of one warp add to a word without an atomic operation, and exchange words without synchronization.
 #[test]
-fn races_within_a_warp_are_reported() -> TestResult {
+fn races_within_a_warp() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -451,7 +451,7 @@ fn races_within_a_warp_are_reported() -> TestResult {
 
 /// Threads of one warp that store the same value, or to volatile memory, and a member that never arrives.
 #[test]
-fn ordered_warps_pass_and_stuck_ones_fail() -> TestResult {
+fn stuck_warps_fail() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -490,7 +490,7 @@ const LAST_BLOCK_LOADS: &str = "setp.ne.u32 %p, %thread, 0;
 
 /// Races for device memory of the same value are warnings.
 #[test]
-fn same_value_device_races_are_warnings() -> TestResult {
+fn benign_device_races_warn() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -527,7 +527,7 @@ fn same_value_device_races_are_warnings() -> TestResult {
 
 /// Accesses of device memory that are ordered or atomic are not reported.
 #[test]
-fn ordered_and_atomic_accesses_are_no_races() -> TestResult {
+fn atomic_accesses_are_no_races() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -563,7 +563,7 @@ fn ordered_and_atomic_accesses_are_no_races() -> TestResult {
 
 /// Races for shared memory of the same value are warnings.
 #[test]
-fn same_value_shared_races_are_warnings() -> TestResult {
+fn benign_shared_races_warn() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }

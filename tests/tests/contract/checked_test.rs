@@ -40,7 +40,7 @@ fn assert_fails<R>(body: impl FnOnce(Device) -> R, parts: &[&str]) -> TestResult
 
 /// A test without errors returns the result of its closure.
 #[test]
-fn passing_test_returns_the_closure_result() -> TestResult {
+fn passing_test_returns_a_result() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -53,7 +53,7 @@ fn passing_test_returns_the_closure_result() -> TestResult {
 
 /// The thread that completes futures holds the event for a moment longer than the program.
 #[test]
-fn nothing_is_leaked_after_asynchronous_work() -> std::result::Result<(), Box<dyn Error>> {
+fn asynchronous_work_leaks_nothing() -> std::result::Result<(), Box<dyn Error>> {
     if uses_cuda() {
         return Ok(());
     }
@@ -71,7 +71,7 @@ fn nothing_is_leaked_after_asynchronous_work() -> std::result::Result<(), Box<dy
 }
 
 #[test]
-fn leak_fails_the_test_with_the_call_that_allocated() -> TestResult {
+fn leak_names_the_allocation() -> TestResult {
     assert_fails(
         |device: Device| -> Result<()> {
             let stream = device.primary_context()?.stream()?;
@@ -90,7 +90,7 @@ fn leak_fails_the_test_with_the_call_that_allocated() -> TestResult {
 
 /// Access out of bounds fails the test with kernel thread and line.
 #[test]
-fn out_of_bounds_access_fails_the_test() -> TestResult {
+fn out_of_bounds_access_fails() -> TestResult {
     fn write(device: Device) -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         let kernel = Library::from_ptx(&device, kernels::FAULTS)?
@@ -114,7 +114,7 @@ fn out_of_bounds_access_fails_the_test() -> TestResult {
 
 /// A uninitialized read fails the test with kernel thread and line.
 #[test]
-fn uninitialized_read_fails_the_test() -> TestResult {
+fn uninitialized_read_fails() -> TestResult {
     fn read(device: Device) -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         let kernel = Library::from_ptx(&device, kernels::FAULTS)?
@@ -144,7 +144,7 @@ fn uninitialized_read_fails_the_test() -> TestResult {
 }
 
 #[test]
-fn race_fails_the_test_with_kernel_and_both_threads() -> TestResult {
+fn race_fails_the_test() -> TestResult {
     fn race(device: Device) -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         let library = Library::from_ptx(&device, &EXCHANGE.replace("BARRIER", ""))?;
@@ -173,7 +173,7 @@ fn closure_panic_passes_through() {
 }
 
 #[test]
-fn driver_keeps_its_simulator_alive() -> TestResult {
+fn driver_keeps_its_simulator() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }

@@ -9,16 +9,17 @@ use curium_driver::{CheckpointProcess, ProcessState};
 #[cfg(target_os = "linux")]
 use curium_memory::DeviceBuffer;
 #[cfg(target_os = "linux")]
-use curium_tests::{Peer, in_two_processes, on_driver, uses_cuda};
+use curium_tests::{Peer, TestResult, in_two_processes, on_driver, uses_cuda};
 
 #[test]
 #[cfg(target_os = "linux")]
-fn restored_process_continues() {
+fn restored_process_continues() -> TestResult {
     if !uses_cuda() {
-        return;
+        return Ok(());
     }
     let name = "checkpoint::restored_process_continues";
-    in_two_processes(name, checkpoints, is_checkpointed);
+    in_two_processes(name, checkpoints, is_checkpointed)?;
+    Ok(())
 }
 
 #[cfg(target_os = "linux")]

@@ -184,7 +184,7 @@ fn threads_share_or_own_contexts(test: &TestDriver) -> TestResult {
 
 /// An observer of calls does not change the current context.
 #[test]
-fn observer_keeps_the_current_context() -> TestResult {
+fn observer_keeps_the_context() -> TestResult {
     struct Switching(Context, Mutex<Vec<Option<String>>>, ThreadId);
 
     impl CallObserver for Switching {

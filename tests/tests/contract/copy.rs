@@ -150,8 +150,9 @@ fn scope_waits_for_its_copies_at_its_end(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
+/// A scope that panics or fails waits for its copies.
 #[test]
-fn scope_that_panics_or_fails_waits_for_its_copies() -> TestResult {
+fn failing_scope_waits() -> TestResult {
     for fails in [false, true] {
         on_driver(|test| -> TestResult {
             let stream = test.stream();
@@ -209,7 +210,7 @@ fn captured<T>(stream: &Stream, operation: impl FnOnce() -> T) -> TestResult<T> 
 
 /// Copies of memory that a graph would outlive are refused while a stream is captured.
 #[test]
-fn short_lived_copies_are_refused_in_a_capture() -> TestResult {
+fn capture_refuses_short_copies() -> TestResult {
     // The simulator has no graphs yet.
     if !curium_tests::uses_cuda() {
         return Ok(());
@@ -277,7 +278,7 @@ fn copy_batch_is_one_call_per_kind(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn batch_on_an_older_driver_does_the_same() -> TestResult {
+fn batch_on_an_older_driver() -> TestResult {
     for (version, function, calls) in [
         (CudaVersion::new(12, 8), Function::cuMemcpyBatchAsync, 1),
         (CudaVersion::new(12, 6), Function::cuMemcpyAsync, 1),
@@ -295,7 +296,7 @@ fn batch_on_an_older_driver_does_the_same() -> TestResult {
 }
 
 #[test]
-fn copy_with_options_copies_on_every_driver() -> TestResult {
+fn options_copy_on_every_driver() -> TestResult {
     for minor in [(13, 2), (13, 0), (12, 0)] {
         on_simulator(
             Config::new().with_driver_version(CudaVersion::new(minor.0, minor.1)),
@@ -316,7 +317,7 @@ fn copy_with_options_copies_on_every_driver() -> TestResult {
 }
 
 #[test]
-fn grid_with_options_is_copied_on_every_driver() {
+fn options_copy_grids_everywhere() {
     for (version, function, calls) in [
         (
             CudaVersion::new(13, 2),

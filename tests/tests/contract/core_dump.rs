@@ -9,48 +9,45 @@ use curium_driver::{
 use curium_tests::{TestResult, in_own_process, kernels, on_driver, uses_cuda};
 
 #[test]
-fn settings_are_read_back_as_they_were_set() -> TestResult {
+fn settings_are_read_back() -> TestResult {
     if !uses_cuda() {
         return Ok(());
     }
-    in_own_process(
-        "core_dump::settings_are_read_back_as_they_were_set",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
-                let set = "curium.%p.dump";
-                let filled_in = format!("curium.{}.dump", std::process::id());
-                let scopes = [
-                    (CoreDump::global(test.driver()), filled_in.as_str()),
-                    (CoreDump::of_context(&test.context()), set),
-                ];
-                for (dump, file) in scopes {
-                    dump.set_file(set)?;
-                    assert_eq!(dump.file()?, Path::new(file));
-                    dump.set_flags(flags)?;
-                    assert_eq!(dump.flags()?, flags);
-                    for value in [true, false] {
-                        dump.set_triggers_host(value)?;
-                        assert_eq!(dump.triggers_host()?, value);
-                        dump.set_enabled(value)?;
-                        assert_eq!(dump.is_enabled()?, value);
-                    }
+    in_own_process("core_dump::settings_are_read_back", || -> TestResult {
+        on_driver(|test| -> TestResult {
+            let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
+            let set = "curium.%p.dump";
+            let filled_in = format!("curium.{}.dump", std::process::id());
+            let scopes = [
+                (CoreDump::global(test.driver()), filled_in.as_str()),
+                (CoreDump::of_context(&test.context()), set),
+            ];
+            for (dump, file) in scopes {
+                dump.set_file(set)?;
+                assert_eq!(dump.file()?, Path::new(file));
+                dump.set_flags(flags)?;
+                assert_eq!(dump.flags()?, flags);
+                for value in [true, false] {
+                    dump.set_triggers_host(value)?;
+                    assert_eq!(dump.triggers_host()?, value);
+                    dump.set_enabled(value)?;
+                    assert_eq!(dump.is_enabled()?, value);
                 }
-                Ok(())
-            })?;
+            }
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 
 #[test]
-fn kernel_that_fails_leaves_a_dump() -> TestResult {
+fn failing_kernel_leaves_a_dump() -> TestResult {
     if !uses_cuda() {
         return Ok(());
     }
     in_own_process(
-        "core_dump::kernel_that_fails_leaves_a_dump",
+        "core_dump::failing_kernel_leaves_a_dump",
         || -> TestResult {
             on_driver(|test| -> TestResult {
                 let file = std::env::temp_dir().join(format!("curium.{}.dump", std::process::id()));

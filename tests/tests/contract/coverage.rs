@@ -292,7 +292,7 @@ fn is_check(name: &str, reason: &str) -> bool {
 
 /// Every public function that may call the driver is an operation.
 #[test]
-fn every_driver_calling_function_is_an_operation() {
+fn driver_calls_are_operations() {
     if uses_cuda() {
         return;
     }
@@ -338,7 +338,7 @@ fn every_driver_calling_function_is_an_operation() {
 
 /// A public function may call the driver if its body its documentation or its result shows it.
 #[test]
-fn driver_calling_functions_are_detected() {
+fn driver_calls_are_detected() {
     let interface = Interface::from_text(
         "pub struct Stream; pub(crate) struct Private; pub trait Kept { fn keep(&self) -> Result<()>; }
         impl Stream {

@@ -33,10 +33,10 @@ fn use_every_kind(context: &Context) -> TestResult {
 
 /// A kernel in one context uses memory of another of the device.
 #[test]
-fn kernel_uses_memory_from_another_context() -> TestResult {
+fn kernel_uses_foreign_memory() -> TestResult {
     // Without peer access the launch would corrupt the context.
     in_own_process(
-        "created_context::kernel_uses_memory_from_another_context",
+        "created_context::kernel_uses_foreign_memory",
         || -> TestResult {
             on_driver(|test| -> TestResult {
                 let stream = test.stream();
@@ -76,7 +76,7 @@ fn created_context_supports_every_operation(test: &TestDriver) -> TestResult {
 
 /// A context is created by the best function of the driver.
 #[test]
-fn context_creation_uses_the_newest_function() -> TestResult {
+fn creation_uses_newest_function() -> TestResult {
     for (version, function) in [
         (CudaVersion::new(13, 0), Function::cuCtxCreate_v4),
         (CudaVersion::new(12, 5), Function::cuCtxCreate_v4),
@@ -96,7 +96,7 @@ fn context_creation_uses_the_newest_function() -> TestResult {
 }
 
 #[test]
-fn context_that_cannot_be_limited_is_refused() {
+fn unlimitable_context_is_refused() {
     for version in [CudaVersion::new(13, 0), CudaVersion::new(11, 8)] {
         on_simulator(
             Config::new().with_driver_version(version),

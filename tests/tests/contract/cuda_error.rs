@@ -139,7 +139,7 @@ fn nvrtc_reports_out_of_memory() {
 
 /// The codes of the libraries count too, although the driver returned no error.
 #[test]
-fn library_codes_are_out_of_memory() {
+fn library_codes_of_exhaustion() {
     use curium_blas::sys::cublasStatus_t;
     use curium_driver::LibraryStatus;
     use curium_fft::sys::cufftResult;

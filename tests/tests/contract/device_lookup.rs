@@ -9,45 +9,38 @@ use curium_tests::{
 
 /// Every device is found by its PCI bus ID and its UUID.
 #[test]
-fn device_is_found_by_bus_id_and_uuid() {
-    fn check(driver: &curium_driver::Driver) {
-        for device in driver.devices().expect("there are devices") {
-            let location = device
-                .pci_bus_id()
-                .expect("the device has a PCI bus identifier");
-            let same_device = driver
-                .device_by_pci_bus_id(&location)
-                .expect("the device is found by its PCI bus identifier");
+fn device_has_bus_id_and_uuid() -> TestResult {
+    fn check(driver: &curium_driver::Driver) -> TestResult {
+        for device in driver.devices()? {
+            let location = device.pci_bus_id()?;
+            let same_device = driver.device_by_pci_bus_id(&location)?;
             assert_eq!(same_device, device, "{location}");
             let short = location
                 .split_once(':')
-                .expect("a PCI bus identifier has a domain")
+                .ok_or("a PCI bus identifier has a domain")?
                 .1;
-            let same_device = driver
-                .device_by_pci_bus_id(short)
-                .expect("domain 0 need not be named");
+            let same_device = driver.device_by_pci_bus_id(short)?;
             assert_eq!(same_device, device, "{short}");
-            let uuid = device.uuid().expect("a device has a UUID");
-            assert_eq!(
-                driver.device_by_uuid(uuid).expect("a device has its UUID"),
-                device
-            );
+            let uuid = device.uuid()?;
+            assert_eq!(driver.device_by_uuid(uuid)?, device);
         }
+        Ok(())
     }
 
-    on_driver(|test| check(test.driver()));
+    on_driver(|test| check(test.driver()))?;
     on_simulator(Config::new().with_devices(3), |test, _| {
-        check(test.driver());
-    });
+        check(test.driver())
+    })
 }
 
 /// Devices with different handles or drivers are not equal.
 #[simulator_test(Config::new().with_devices(2))]
-fn devices_compare_by_handle_and_driver(test: &TestDriver, _: &Simulator) {
-    let [first, second] =
-        [0, 1].map(|ordinal| test.driver().device(ordinal).expect("there are two"));
+fn devices_compare_by_handle_and_driver(test: &TestDriver, _: &Simulator) -> TestResult {
+    let first = test.driver().device(0)?;
+    let second = test.driver().device(1)?;
     assert_ne!(first, second);
     on_simulator(Config::new(), |other, _| assert_ne!(first, other.device()));
+    Ok(())
 }
 
 #[driver_test]

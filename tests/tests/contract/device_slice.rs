@@ -145,7 +145,7 @@ fn slices_written_by_two_threads_are_waited_for(test: &TestDriver) -> TestResult
 
 /// Binds both parts before either access is recorded, as two threads may.
 #[test]
-fn recorded_access_keeps_other_slices() -> TestResult {
+fn access_keeps_other_slices() -> TestResult {
     use curium_driver::{Argument, call};
     on_driver(|test| -> TestResult {
         let first = test.stream();
@@ -250,7 +250,7 @@ fn kernel_uses_two_slices_from_one_buffer(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn fill_sets_every_element_size_exactly() -> TestResult {
+fn fill_sets_every_element_size() -> TestResult {
     fn check<T: bytemuck_traits::Element>(test: &TestDriver, before: T, value: T) -> TestResult {
         let mut buffer = DeviceBuffer::from_slice(&test.stream(), &[before; 9])?;
         buffer

@@ -301,8 +301,8 @@ fn vector_on_a_device_without_access_is_an_error(
     first: &Context,
     second: &Context,
 ) -> TestResult {
-    let [stream, there] =
-        [first, second].map(|context| context.stream().expect("a stream can be created"));
+    let stream = first.stream()?;
+    let there = second.stream()?;
     let library = Library::from_ptx(second, kernels::FILL)?;
     let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
     let mut vector = DeviceVec::<u32>::with_max_len(&stream, 4 * STEP)?;

@@ -111,7 +111,7 @@ fn damaged_entry_is_compiled_again(test: &TestDriver) -> TestResult {
 
 /// An entry with a key of the program is never loaded as code.
 #[test]
-fn program_entry_is_never_loaded_as_code() -> TestResult {
+fn program_entry_is_no_code() -> TestResult {
     const CUBIN: &[u8] = include_bytes!("../../../crates/driver/tests/images/bump.sm_75.cubin");
     on_simulator(Config::new(), |test, _| -> TestResult {
         let scratch = Scratch::new("forged");
@@ -194,7 +194,7 @@ const LENGTH: usize = 200_000;
 /// A process that is killed while it writes leaves whole entries or none.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[test]
-fn killed_writer_leaves_no_partial_entry() -> TestResult {
+fn killed_writer_leaves_no_entry() -> TestResult {
     let keys = ["a", "b"].map(|name| CacheKey::new("killed").with("name", name.as_bytes()));
     let open = |process: u32| {
         let folder = std::env::temp_dir().join(format!("curium-killed-{process}"));
@@ -212,7 +212,7 @@ fn killed_writer_leaves_no_partial_entry() -> TestResult {
     let is_whole =
         |bytes: &Vec<u8>| bytes.len() == LENGTH && bytes.iter().all(|byte| *byte == bytes[0]);
     for _ in 0..4 {
-        let name = "disk_cache::killed_writer_leaves_no_partial_entry";
+        let name = "disk_cache::killed_writer_leaves_no_entry";
         beside_a_process_that_is_killed(name, write, || {
             let mut seen = 0;
             let begin = Instant::now();

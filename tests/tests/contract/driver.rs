@@ -91,7 +91,7 @@ fn device_past_the_last_is_an_error_that_names_both(test: &TestDriver) -> TestRe
 }
 
 #[test]
-fn driver_without_device_fails_to_open_with_a_hint() -> TestResult {
+fn driver_without_a_device() -> TestResult {
     let simulator = Simulator::new(Config::new().with_devices(0))?;
     let error = simulator
         .driver::<Driver>()
@@ -106,7 +106,7 @@ fn driver_without_device_fails_to_open_with_a_hint() -> TestResult {
 }
 
 #[test]
-fn driver_that_fails_to_initialize_is_an_error() -> TestResult {
+fn failed_initialization() -> TestResult {
     for function in [Function::cuInit, Function::cuDriverGetVersion] {
         let plan = FaultPlan::new().with(
             Fault::on(function)
@@ -127,7 +127,7 @@ fn driver_that_fails_to_initialize_is_an_error() -> TestResult {
 
 /// An empty table is an error that names the function missing.
 #[test]
-fn empty_table_error_names_the_function() {
+fn empty_table_names_the_function() {
     // SAFETY: the table contains no function with a different signature.
     let error = unsafe { Driver::from_api(Api::empty()) }.expect_err("a driver needs functions");
     assert!(matches!(error, Error::Missing(_)), "{error}");
@@ -136,7 +136,7 @@ fn empty_table_error_names_the_function() {
 }
 
 #[test]
-fn owner_is_kept_until_the_last_handle_is_dropped() -> TestResult {
+fn last_handle_drops_the_owner() -> TestResult {
     struct Owner(Arc<AtomicBool>, Simulator);
     impl Drop for Owner {
         fn drop(&mut self) {

@@ -515,7 +515,7 @@ fn sweep(operation: Operation, config: Config, tally: &mut Tally) {
 
 /// Every call that fails is reported and nothing leaks.
 #[test]
-fn every_failing_call_is_reported() -> TestResult {
+fn failing_calls_are_reported() -> TestResult {
     if curium_tests::uses_cuda() {
         return Ok(());
     }

@@ -164,7 +164,7 @@ fn futures_run_on_every_executor(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn many_futures_share_one_thread_and_all_complete() -> TestResult {
+fn futures_share_one_thread() -> TestResult {
     const STREAMS: usize = 8;
     const ROUNDS: usize = if cfg!(miri) { 2 } else { 25 };
     on_driver(|test| -> TestResult {
@@ -357,39 +357,36 @@ fn failed_context_resolves_futures_to_its_error(
 /// Futures and host functions of a kernel that traps end with its error.
 #[cfg(not(miri))]
 #[test]
-fn trap_ends_futures_and_host_functions() -> TestResult {
-    in_own_process(
-        "future::trap_ends_futures_and_host_functions",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let stream = test.stream();
-                let event = event(test)?;
-                let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
-                let trap = library.kernel::<(u32,)>("trap")?;
-                let gate = Gate::on(&stream);
-                // SAFETY: the kernel accesses no memory.
-                unsafe { trap.launch(&stream, LaunchConfig::new(1, 32), (1,)) }?;
-                event.record(&stream)?;
-                let whole = stream.completion();
-                let point = event.completion();
-                let function = stream.launch_host_function(|| panic!("the function never runs"))?;
-                gate.open();
-                for result in [block_on(whole).0, block_on(point).0, block_on(function).0] {
-                    let error = result.expect_err("the context has failed");
-                    assert_eq!(
-                        error.code(),
-                        Some(CUresult::CUDA_ERROR_LAUNCH_FAILED),
-                        "{error}"
-                    );
-                }
-                if let Some(simulator) = test.simulator() {
-                    simulator.reset_errors();
-                }
-                Ok(())
-            })?;
+fn trap_ends_futures() -> TestResult {
+    in_own_process("future::trap_ends_futures", || -> TestResult {
+        on_driver(|test| -> TestResult {
+            let stream = test.stream();
+            let event = event(test)?;
+            let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
+            let trap = library.kernel::<(u32,)>("trap")?;
+            let gate = Gate::on(&stream);
+            // SAFETY: the kernel accesses no memory.
+            unsafe { trap.launch(&stream, LaunchConfig::new(1, 32), (1,)) }?;
+            event.record(&stream)?;
+            let whole = stream.completion();
+            let point = event.completion();
+            let function = stream.launch_host_function(|| panic!("the function never runs"))?;
+            gate.open();
+            for result in [block_on(whole).0, block_on(point).0, block_on(function).0] {
+                let error = result.expect_err("the context has failed");
+                assert_eq!(
+                    error.code(),
+                    Some(CUresult::CUDA_ERROR_LAUNCH_FAILED),
+                    "{error}"
+                );
+            }
+            if let Some(simulator) = test.simulator() {
+                simulator.reset_errors();
+            }
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 

@@ -146,12 +146,12 @@ fn executable_launches_do_not_overlap(test: &TestDriver) -> TestResult {
     add_kernel(&mut graph, &[*first], &kernel, &buffer, 2);
     let mut exec = graph.instantiate()?;
     let streams = [test.stream(), test.stream(), test.stream()];
-    streams
-        .iter()
-        .for_each(|stream| exec.launch(stream).expect("it can be launched"));
-    streams
-        .iter()
-        .for_each(|stream| stream.synchronize().expect("it runs"));
+    for stream in &streams {
+        exec.launch(stream)?;
+    }
+    for stream in &streams {
+        stream.synchronize()?;
+    }
     assert_eq!(words(&buffer), [2; LEN]);
     Ok(())
 }

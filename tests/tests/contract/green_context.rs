@@ -228,7 +228,7 @@ fn green_context_event_waits_for_its_streams(test: &TestDriver) -> TestResult {
 
 /// A green context without a default stream needs a newer driver.
 #[test]
-fn green_context_without_default_stream_needs_newer() -> TestResult {
+fn default_stream_is_optional() -> TestResult {
     let make = |test: &TestDriver| -> TestResult<_> {
         let split = all(test)?.split(1, 16, SplitFlags::empty())?;
         let part = split.parts.into_iter().next().ok_or("there is a part")?;
@@ -392,7 +392,7 @@ fn work_queue_keeps_its_context(test: &TestDriver, _: &Simulator) -> TestResult 
 }
 
 #[test]
-fn context_work_queues_are_configured() -> TestResult {
+fn work_queues_are_configured() -> TestResult {
     on_simulator(
         Config::new().with_driver_version(CudaVersion::new(13, 1)),
         |test, _| -> TestResult {

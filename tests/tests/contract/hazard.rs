@@ -85,8 +85,9 @@ fn reader_on_another_stream_waits_for_the_writer(test: &TestDriver) -> TestResul
     Ok(())
 }
 
+/// A writer waits for every reader on every stream.
 #[test]
-fn writer_waits_for_every_reader_on_every_stream() -> TestResult {
+fn writer_waits_for_all_readers() -> TestResult {
     for slow in 0..3 {
         on_driver(|test| -> TestResult {
             let [owner, writer] = streams(test);
@@ -346,7 +347,7 @@ fn run_random_program(test: &TestDriver, seed: u64) {
 
 /// Buffers used on several streams without explicit waits hold the results of one stream.
 #[test]
-fn many_streams_match_single_stream_results() {
+fn many_streams_match_one_stream() {
     on_driver(|test| (0..SEEDS / 2).for_each(|seed| run_random_program(test, seed)));
     for seed in 0..SEEDS / 2 {
         on_simulator(Config::new().with_seed(seed).with_workers(1), |test, _| {
@@ -374,7 +375,7 @@ fn unordered_copy_misses_the_write(test: &TestDriver, _: &Simulator) -> TestResu
 
 /// Proves that the tests of this file can fail: the simulator runs streams in an order that exposes a missing wait.
 #[test]
-fn missing_wait_between_streams_shows_for_some_seed() -> TestResult {
+fn some_seed_shows_a_missing_wait() -> TestResult {
     if looks_for_races() {
         return Ok(());
     }

@@ -450,7 +450,7 @@ fn sync_memops_apply_to_memory_outside_pools(test: &TestDriver) -> TestResult {
 
 /// Decompression without an engine is an error of the driver.
 #[test]
-fn decompression_without_an_engine_fails() -> TestResult {
+fn decompression_needs_an_engine() -> TestResult {
     use curium_memory::{Compression, DecompressBatch};
     on_simulator(Config::new(), |test, _| -> TestResult {
         let stream = test.stream();
@@ -491,7 +491,7 @@ fn decompression_without_an_engine_fails() -> TestResult {
 
 /// Pages are at the requested location and unmapped pages have none.
 #[test]
-fn pages_have_the_requested_location() -> TestResult {
+fn pages_have_their_location() -> TestResult {
     on_simulator(
         Config::new().with_driver_version(CudaVersion::new(13, 4)),
         |test, _| -> TestResult {

@@ -127,9 +127,8 @@ pub(crate) mod operations {
 
     fn open_ipc(fixture: &Fixture) -> Result<(IpcMemory, (Block<SyncAlloc>, OtherProcess))> {
         let owner = OtherProcess::new(fixture)?;
-        let theirs = block(&owner.stream, SyncAlloc).expect("the other process has memory");
-        let name = IpcMemoryHandle::of(owner.stream.context(), theirs.pointer)
-            .expect("the memory has a name");
+        let theirs = block(&owner.stream, SyncAlloc)?;
+        let name = IpcMemoryHandle::of(owner.stream.context(), theirs.pointer)?;
         Ok((IpcMemory::open(&fixture.context, name)?, (theirs, owner)))
     }
 }

@@ -286,8 +286,9 @@ fn old_driver_kernel_is_checked_by_its_ptx(test: &TestDriver, _: &Simulator) -> 
     Ok(())
 }
 
+/// Parameters from the driver and from the PTX agree.
 #[test]
-fn parameters_from_the_driver_and_from_the_ptx_agree() {
+fn parameter_sources_agree() {
     let parameters = |version| {
         let mut actual = Vec::new();
         on_simulator(Config::new().with_driver_version(version), |test, _| {
@@ -356,7 +357,7 @@ fn library_kernel_runs_in_any_context(test: &TestDriver, _: &Simulator) -> TestR
 }
 
 #[test]
-fn every_parameter_size_arrives_whole() -> TestResult {
+fn parameters_arrive_whole() -> TestResult {
     #[derive(Clone, Copy)]
     #[repr(C)]
     struct Triple {
@@ -432,7 +433,7 @@ fn arguments_are_copied_at_the_launch(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn launch_config_for_elements_has_a_thread_for_each() {
+fn every_element_has_a_thread() {
     for count in [0, 1, 255, 256, 257, 1 << 20, u32::MAX] {
         let LaunchConfig { grid, block, .. } = LaunchConfig::for_elements(count);
         assert!(grid.total() * block.total() >= u128::from(count), "{count}");

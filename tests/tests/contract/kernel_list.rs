@@ -167,7 +167,7 @@ fn absent_unified_function_is_named(test: &TestDriver) -> TestResult {
 
 /// A unified function is that of the driver with the name.
 #[test]
-fn unified_function_is_found_by_name() -> TestResult {
+fn unified_function_has_a_name() -> TestResult {
     /// Resolves one function by name.
     unsafe extern "C" fn known(
         place: *mut *mut c_void,

@@ -162,7 +162,7 @@ fn mismatched_declaration_fails_to_load(driver: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn struct_by_value_is_passed_to_the_kernel_unchanged() -> TestResult {
+fn struct_arrives_unchanged() -> TestResult {
     curium_driver::kernels! {
         struct Params from "../../kernels/params.ptx" {
             fn params(a: u8, b: u16, c: Count, d: u64, e: f32, f: f64, words: &mut [u64], triple: Triple);
@@ -253,7 +253,7 @@ fn is_by_value<T: ByValue>() -> usize {
 }
 
 #[test]
-fn derived_types_have_the_struct_sizes() {
+fn derived_types_have_sizes() {
     assert_eq!((is_by_value::<Triple>(), is_by_value::<Count>()), (12, 4));
     assert_eq!(
         (

@@ -191,7 +191,7 @@ fn opt_in_shared_memory_error_has_a_hint(test: &TestDriver) -> TestResult {
 
 /// The attribute belongs to a kernel on a device: the second device has its own.
 #[test]
-fn opt_in_shared_memory_on_the_second_device() -> Result<()> {
+fn opt_in_on_the_second_device() -> Result<()> {
     curium_sim::test_with(Config::new().with_devices(2), |driver: Driver| {
         let device = driver.device(1)?;
         let context = device.primary_context()?;

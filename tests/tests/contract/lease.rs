@@ -82,7 +82,7 @@ fn replay_works_after_its_operands_are_dropped(test: &TestDriver) -> TestResult 
 
 /// A launch is ordered with uses of the owner on other streams.
 #[test]
-fn launch_is_ordered_with_other_streams() -> TestResult {
+fn launch_is_ordered() -> TestResult {
     for seed in 0..if cfg!(miri) { 2 } else { 40 } {
         on_simulator(Config::new().with_seed(seed), |test, _| -> TestResult {
             let one = test.stream();
@@ -313,7 +313,7 @@ fn put_in_model(model: &mut [u32; BUFFERS], step: Step) {
 
 /// Random programs with captures and replays match direct execution.
 #[test]
-fn random_replays_match_direct_execution() -> TestResult {
+fn random_replays_match() -> TestResult {
     for seed in 0..if cfg!(miri) { 2 } else { 150 } {
         on_simulator(Config::new().with_seed(seed), |test, _| -> TestResult {
             run_random(test, seed)?;

@@ -160,7 +160,7 @@ fn close_returns_an_unloaded_library(test: &TestDriver, simulator: &Simulator) -
 
 /// Code dropped while its kernel is queued stays until the kernel has run.
 #[test]
-fn dropped_code_stays_until_its_kernel_ran() -> TestResult {
+fn dropped_code_stays_loaded() -> TestResult {
     // Hardware loads code lazily, and waits for the work that the gate blocks.
     on_simulator(Config::new(), |test, _| -> TestResult {
         type Fill = (&'static mut [u32], u32, u32);

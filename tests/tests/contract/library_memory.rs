@@ -91,7 +91,7 @@ fn operations_wait_for_launches() -> Result {
 
 /// Memory that was created in a capture belongs to it.
 #[test]
-fn captured_memory_is_refused_after_the_capture() -> Result {
+fn captured_memory_is_refused() -> Result {
     on_any_driver(|test| {
         let stream = test.stream();
         let mut output = DeviceBuffer::<u32>::zeroed(&stream, 16)?;
@@ -115,7 +115,7 @@ fn captured_memory_is_refused_after_the_capture() -> Result {
 }
 
 #[test]
-fn buffer_has_an_address_and_opaque_memory_has_none() -> Result {
+fn opaque_memory_has_no_address() -> Result {
     on_any_driver(|test| {
         let [buffer, opaque] = each_kind(&test.stream())?;
         assert_eq!(buffer.byte_len(), 256);

@@ -68,7 +68,7 @@ impl AsDeviceSliceMut for Shrinking {
 
 /// The length and the address of the numbers are those of one view.
 #[test]
-fn generator_takes_one_output_view() -> Result {
+fn generator_takes_one_view() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let mut output = Shrinking {
@@ -111,7 +111,7 @@ impl AsDeviceSliceMut for Replacing {
 
 /// The memory that NCCL has registered is the memory of the operations, and is freed after the registration.
 #[test]
-fn registration_keeps_the_view_it_registered() -> Result {
+fn registration_keeps_the_view() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let nccl = nccl();
@@ -140,7 +140,7 @@ fn registration_keeps_the_view_it_registered() -> Result {
 
 /// The workspace of a plan that was created in a capture is memory of the graph.
 #[test]
-fn captured_plan_is_refused_after_the_capture() -> Result {
+fn captured_plan_is_refused() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let other = test.stream();
@@ -163,7 +163,7 @@ fn captured_plan_is_refused_after_the_capture() -> Result {
 
 /// As for a plan; also if the workspace is the library's own.
 #[test]
-fn captured_blas_is_refused_after_the_capture() -> Result {
+fn captured_blas_is_refused() -> Result {
     on_checked_simulator(|test| {
         for has_workspace in [true, false] {
             let stream = test.stream();
@@ -237,7 +237,7 @@ fn state_is_ordered<A: Algorithm>(
 }
 
 #[test]
-fn every_generator_state_is_ordered() -> Result {
+fn generator_states_are_ordered() -> Result {
     on_checked_simulator(|test| {
         let library = &curand();
         let stream = &test.stream();
@@ -260,7 +260,7 @@ fn every_generator_state_is_ordered() -> Result {
 
 /// The library may allocate the state again when the seed or the order changes, and the nodes of a graph contain its address.
 #[test]
-fn captured_generator_is_not_reconfigured() -> Result {
+fn captured_generator_is_fixed() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let mut output = DeviceBuffer::<f32>::zeroed(&stream, 256)?;
@@ -278,7 +278,7 @@ fn captured_generator_is_not_reconfigured() -> Result {
 
 /// A graph keeps a generator and leases its state, and releases both when either is dropped first.
 #[test]
-fn generator_and_graph_are_dropped_in_any_order() -> Result {
+fn generator_drops_in_any_order() -> Result {
     on_checked_simulator(|test| {
         for is_generator_first in [true, false] {
             let stream = test.stream();
@@ -329,7 +329,7 @@ fn draw(random: &mut fastrand::Rng) -> usize {
 }
 
 #[test]
-fn extreme_plan_shapes_are_errors() -> Result {
+fn extreme_plans_are_errors() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let mut data = DeviceBuffer::<Complex32>::zeroed(&stream, 64)?;
@@ -381,7 +381,7 @@ fn layout(random: &mut fastrand::Rng) -> MatrixLayout {
 }
 
 #[test]
-fn extreme_blas_shapes_are_errors() -> Result {
+fn extreme_shapes_are_errors() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let memory = DeviceBuffer::<f32>::zeroed(&stream, 64)?;
@@ -448,7 +448,7 @@ fn extreme_operation(
 }
 
 #[test]
-fn extreme_product_shapes_are_errors() -> Result {
+fn extreme_products_are_errors() -> Result {
     on_checked_simulator(|test| {
         let lt = BlasLt::new(&cublaslt(), &test.context())?;
         let mut random = fastrand::Rng::with_seed(3);
@@ -606,7 +606,7 @@ fn operations_view_memory_once() -> Result {
 
 /// The rules for 8-bit floats compare leading dimensions in bytes.
 #[test]
-fn extreme_fp8_leading_dimensions_are_errors() -> Result {
+fn extreme_fp8_leading_dimensions() -> Result {
     on_checked_simulator(|test| {
         let lt = BlasLt::new(&cublaslt(), &test.context())?;
         let a = TypedLayout::new::<float8::F8E4M3>(MatrixLayout::row_major(16, 16));
@@ -634,7 +634,7 @@ fn extreme_fp8_leading_dimensions_are_errors() -> Result {
 
 /// An operation of a group keeps its capture open, which would wait forever at its end.
 #[test]
-fn group_refuses_a_capture_that_began_in_it() -> Result {
+fn group_refuses_its_capture() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let nccl = nccl();
@@ -663,7 +663,7 @@ fn group_refuses_a_capture_that_began_in_it() -> Result {
 
 /// A capture of other memory does not take references to a registration, which would look like those of a graph.
 #[test]
-fn capture_does_not_share_other_registrations() -> Result {
+fn capture_shares_no_registration() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let nccl = nccl();
@@ -723,7 +723,7 @@ impl Drop for PanicsOnDrop {
 
 /// The panic would make the drop of the graph panic, and leak the other memory that it leases.
 #[test]
-fn graph_drops_memory_whose_drop_panics() -> Result {
+fn memory_drop_may_panic() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let nccl = nccl();
@@ -752,7 +752,7 @@ impl Drop for KeptPanicsOnDrop {
 
 /// The drops of values that a graph keeps do not make the drop of the graph panic, nor a capture that fails.
 #[test]
-fn graph_drops_values_whose_drop_panics() -> Result {
+fn value_drop_may_panic() -> Result {
     on_checked_simulator(|test| {
         let context = test.context();
         for fails in [false, true] {
@@ -776,7 +776,7 @@ fn graph_drops_values_whose_drop_panics() -> Result {
 
 /// NCCL would keep an address that is mapped only while the graph runs.
 #[test]
-fn graph_memory_is_not_registered() -> Result {
+fn graph_memory_is_refused() -> Result {
     on_checked_simulator(|test| {
         let stream = test.stream();
         let nccl = nccl();
@@ -797,7 +797,7 @@ fn graph_memory_is_not_registered() -> Result {
 /// One thread is in a group with two communicators. A second one releases memory that is registered with the second communicator, and waits
 /// for the launch of a third one, which waits for the group.
 #[test]
-fn release_does_not_keep_a_group_waiting() -> Result {
+fn release_does_not_hold_a_group() -> Result {
     on_checked_simulator(|test| {
         let [stream, launching] = [test.stream(), test.stream()];
         let nccl = nccl();

@@ -89,7 +89,7 @@ fn every_limit_is_read_or_refused_by_name(test: &TestDriver) {
 }
 
 #[test]
-fn sync_depth_exists_below_compute_capability_9() -> TestResult {
+fn sync_depth_below_9_0() -> TestResult {
     for model in [DeviceModel::T4, DeviceModel::A100] {
         on_simulator(
             Config::new().with_device_model(model),
@@ -111,7 +111,7 @@ fn sync_depth_exists_below_compute_capability_9() -> TestResult {
 }
 
 #[test]
-fn sync_depth_is_refused_from_compute_capability_9_on() {
+fn sync_depth_is_refused_from_9_0() {
     fn refused(test: &TestDriver) {
         let context = test.context();
         if context

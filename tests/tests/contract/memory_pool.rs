@@ -96,7 +96,7 @@ fn attributes_are_read_back_as_set(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn newer_driver_pool_returns_its_options() -> TestResult {
+fn newer_pool_returns_options() -> TestResult {
     on_simulator(
         Config::new().with_driver_version(CudaVersion::new(13, 1)),
         |test, _| -> TestResult {
@@ -252,7 +252,7 @@ fn owning_context(
 }
 
 #[test]
-fn pool_access_matches_its_device() -> TestResult {
+fn pool_access_matches_device() -> TestResult {
     on_driver(|test| -> TestResult {
         let pool = pool(test)?;
         let device = test.device();
@@ -633,8 +633,8 @@ pub(crate) mod operations {
         let options = PoolOptions::new(&owner.device).with_handle_types(shared_handle_types());
         let theirs = MemoryPool::with_options(&owner.driver, &options)
             .and_then(|pool| block(&owner.stream, pool));
-        let theirs = theirs.expect("the other process has memory");
-        let descriptor = theirs.resource.export_fd().expect("the pool can be shared");
+        let theirs = theirs?;
+        let descriptor = theirs.resource.export_fd()?;
         let imported = MemoryPool::import_fd(&fixture.driver, descriptor.as_fd())?;
         Ok(SharedPool {
             imported,
@@ -649,8 +649,7 @@ pub(crate) mod operations {
         let name = shared
             .theirs
             .resource
-            .export_pointer(shared.theirs.pointer)
-            .expect("the pool is shared");
+            .export_pointer(shared.theirs.pointer)?;
         Ok(Opened {
             memory: shared.imported.import_pointer(name)?,
             shared,

@@ -56,7 +56,7 @@ fn operations_do_not_change_the_context_stack(test: &TestDriver) {
 /// Operations that may fail do not change the context stack.
 #[test]
 #[cfg(not(miri))]
-fn fallible_operations_keep_the_context_stack() {
+fn operations_keep_the_stack() {
     for (index, (name, operation)) in operations::solitary()
         .into_iter()
         .flat_map(|entry| [entry; STACKS])

@@ -101,7 +101,7 @@ fn unnoticed(
 }
 
 #[test]
-fn every_function_that_creates_nothing_is_an_error() {
+fn null_handles_are_errors() {
     if curium_tests::uses_cuda() {
         return;
     }

@@ -91,17 +91,14 @@ fn single_device_topology_has_no_link(test: &TestDriver, _: &Simulator) -> TestR
 }
 
 #[test]
-fn atomics_answer_for_each_operation_in_order() -> TestResult {
-    fn check(test: &TestDriver) {
+fn atomics_answer_in_order() -> TestResult {
+    fn check(test: &TestDriver) -> TestResult {
         let operations = [
             AtomicOperation::IntegerAdd,
             AtomicOperation::CompareAndSwap,
             AtomicOperation::FloatMax,
         ];
-        let forms = test
-            .device()
-            .host_atomics(&operations)
-            .expect("the device can be queried");
+        let forms = test.device().host_atomics(&operations)?;
         assert_eq!(forms.len(), operations.len());
         let error = test
             .device()
@@ -113,6 +110,7 @@ fn atomics_answer_for_each_operation_in_order() -> TestResult {
             .peer_atomics(&device, &operations)
             .expect_err("a device is not a peer of itself");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
+        Ok(())
     }
 
     on_driver(check);

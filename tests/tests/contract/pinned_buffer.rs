@@ -128,7 +128,7 @@ fn close_returns_an_unfreed_pinned_buffer(test: &TestDriver, simulator: &Simulat
 }
 
 #[test]
-fn overaligned_elements_are_refused_and_nothing_leaks() {
+fn overaligned_elements_leak_nothing() {
     #[derive(Clone, Copy)]
     // More than a page, and within the limit of object files on Windows.
     #[repr(C, align(8192))]

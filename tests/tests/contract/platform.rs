@@ -53,7 +53,7 @@ fn fill(test: &TestDriver) -> TestResult<Fill> {
 
 /// Models differ in how they share memory with the host.
 #[test]
-fn models_differ_in_host_memory_sharing() {
+fn models_share_host_memory() {
     for (model, expected) in [
         (DeviceModel::Orin, [true, false, false, false]),
         (DeviceModel::H100, [false, true, false, false]),
@@ -85,7 +85,7 @@ fn models_differ_in_host_memory_sharing() {
 
 /// A kernel uses pageable memory where the device has access to it.
 #[test]
-fn kernel_uses_pageable_memory_where_supported() -> TestResult {
+fn kernel_uses_pageable_memory() -> TestResult {
     for model in [DeviceModel::H100, DeviceModel::GH200, DeviceModel::GB10] {
         on_simulator(
             config(model, Platform::Linux),
@@ -133,7 +133,7 @@ fn unmapped_host_address_is_illegal(test: &TestDriver, simulator: &Simulator) ->
 
 /// Managed memory is used by turns without concurrent access.
 #[test]
-fn managed_memory_alternates_between_host_and_gpu() -> TestResult {
+fn managed_memory_alternates() -> TestResult {
     for (model, platform) in BY_TURNS {
         on_simulator(config(model, platform), |test, _| -> TestResult {
             assert!(
@@ -166,7 +166,7 @@ fn managed_memory_alternates_between_host_and_gpu() -> TestResult {
 
 /// The setting of concurrent access cannot exceed the platform and the model.
 #[test]
-fn concurrent_access_is_limited_by_the_platform() {
+fn concurrent_access_is_limited() {
     for (model, platform) in BY_TURNS {
         let config = config(model, platform).with_concurrent_managed_access(true);
         on_simulator(config, |test, _| {
@@ -217,7 +217,7 @@ fn windows_devices_are_not_peers() -> TestResult {
 
 /// Time limit of kernels is one of Windows and its error advises.
 #[test]
-fn kernel_time_limit_error_has_a_hint() {
+fn time_limit_error_has_a_hint() {
     for (platform, limited) in [
         (Platform::Linux, false),
         (Platform::Windows, true),
@@ -240,7 +240,7 @@ fn kernel_time_limit_error_has_a_hint() {
 
 /// File descriptors of memory exist if the attribute is set.
 #[test]
-fn file_descriptors_exist_if_the_attribute_is_set() -> TestResult {
+fn file_descriptors_are_supported() -> TestResult {
     for platform in [Platform::Linux, Platform::Windows, Platform::Wsl] {
         on_simulator(
             config(DeviceModel::H100, platform),
@@ -283,7 +283,7 @@ fn file_descriptors_exist_if_the_attribute_is_set() -> TestResult {
 
 /// Buffers of each kind work on every model and platform.
 #[test]
-fn every_buffer_works_on_every_model() -> TestResult {
+fn buffers_work_on_every_model() -> TestResult {
     for model in MODELS {
         for platform in [Platform::Linux, Platform::Windows, Platform::Wsl] {
             on_simulator(config(model, platform), |test, _| -> TestResult {

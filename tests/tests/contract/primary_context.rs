@@ -62,9 +62,9 @@ fn unsupported_primary_flags_are_named(test: &TestDriver) {
 
 /// A reset ends the primary context until it is retained again.
 #[test]
-fn reset_ends_the_primary_context() -> TestResult {
+fn reset_ends_the_context() -> TestResult {
     in_own_process(
-        "primary_context::reset_ends_the_primary_context",
+        "primary_context::reset_ends_the_context",
         || -> TestResult {
             on_driver(|test| -> TestResult {
                 let context = test.context();

@@ -108,9 +108,9 @@ fn taken(reports: &Mutex<Vec<String>>) -> Vec<String> {
 
 /// A process exits well with everything live in a static and on the stack.
 #[test]
-fn process_exits_with_everything_in_a_static() {
+fn statics_survive_process_exit() {
     static EVERYTHING: OnceLock<Everything> = OnceLock::new();
-    in_new_process("process::process_exits_with_everything_in_a_static", || {
+    in_new_process("process::statics_survive_process_exit", || {
         left_behind(|test| {
             assert!(EVERYTHING.get_or_init(|| Everything::new(test)).is_live());
             std::mem::forget(Everything::new(test));
@@ -122,16 +122,13 @@ fn process_exits_with_everything_in_a_static() {
 
 /// A process exits well with everything live in a thread local.
 #[test]
-fn process_exits_with_everything_in_a_thread_local() {
+fn thread_locals_survive_exit() {
     thread_local! {
         static EVERYTHING: RefCell<Option<Everything>> = const { RefCell::new(None) };
     }
-    in_new_process(
-        "process::process_exits_with_everything_in_a_thread_local",
-        || {
-            left_behind(|test| EVERYTHING.set(Some(Everything::new(test))));
-        },
-    );
+    in_new_process("process::thread_locals_survive_exit", || {
+        left_behind(|test| EVERYTHING.set(Some(Everything::new(test))));
+    });
 }
 
 /// The objects that an exit handler drops, and the number of driver calls it observed.
@@ -156,25 +153,22 @@ unsafe extern "C" {
 }
 
 #[test]
-fn drops_after_the_driver_began_to_exit_make_no_calls() {
-    in_new_process(
-        "process::drops_after_the_driver_began_to_exit_make_no_calls",
-        || {
-            // Exit handlers run in reverse order: this one after the driver's, like a destructor of another library.
-            assert_eq!(atexit(drop_at_exit), 0);
-            left_behind(|test| {
-                *AT_EXIT.lock() = Some(Everything::new(test));
-            });
-        },
-    );
+fn drops_at_exit_make_no_calls() {
+    in_new_process("process::drops_at_exit_make_no_calls", || {
+        // Exit handlers run in reverse order: this one after the driver's, like a destructor of another library.
+        assert_eq!(atexit(drop_at_exit), 0);
+        left_behind(|test| {
+            *AT_EXIT.lock() = Some(Everything::new(test));
+        });
+    });
 }
 
 #[test]
-fn thread_that_ends_drops_its_locals() {
+fn ending_thread_drops_locals() {
     thread_local! {
         static EVERYTHING: RefCell<Option<Everything>> = const { RefCell::new(None) };
     }
-    in_new_process("process::thread_that_ends_drops_its_locals", || {
+    in_new_process("process::ending_thread_drops_locals", || {
         on_driver(|test| {
             std::thread::scope(|scope| {
                 let thread = scope.spawn(|| EVERYTHING.set(Some(Everything::new(test))));
@@ -187,58 +181,55 @@ fn thread_that_ends_drops_its_locals() {
 
 /// A child of a fork gets an error from every operation and drops in silence.
 #[test]
-fn forked_child_gets_errors_and_drops_silently() {
-    in_new_process(
-        "process::forked_child_gets_errors_and_drops_silently",
-        || {
-            on_driver(|test| {
-                let mut fixture = Fixture::new(test);
-                let reports = reports();
-                in_fork(|| {
-                    for (name, operation) in operations::solitary() {
-                        assert!(
-                            operation(&mut fixture).is_err(),
-                            "{name} works in the child"
-                        );
-                    }
-                    for (name, operation) in operations::all() {
-                        let error = operation(&mut fixture)
-                            .err()
-                            .unwrap_or_else(|| panic!("{name} works in the child"));
-                        assert!(matches!(error, Error::Fork(_)), "{name}: {error}");
-                        let function = error.function().expect("the error has a function").name();
-                        assert!(
-                            error
-                                .to_string()
-                                .starts_with(&format!("{function}: not called ")),
-                            "{error}"
-                        );
-                    }
-                    drop(Driver::load().map(|driver| {
-                        driver
-                            .device_count()
-                            .expect_err("the driver does not work on this machine")
-                    }));
-                    drop(fixture);
-                    assert_eq!(taken(&reports), [""; 0]);
-                });
-                // The objects that the child dropped are still live here.
-                let mut fixture = Fixture::new(test);
-                for (name, operation) in operations::all() {
-                    drop(
-                        operation(&mut fixture)
-                            .unwrap_or_else(|error| panic!("{name} in the parent: {error}")),
+fn forked_child_gets_errors() {
+    in_new_process("process::forked_child_gets_errors", || {
+        on_driver(|test| {
+            let mut fixture = Fixture::new(test);
+            let reports = reports();
+            in_fork(|| {
+                for (name, operation) in operations::solitary() {
+                    assert!(
+                        operation(&mut fixture).is_err(),
+                        "{name} works in the child"
                     );
                 }
-                set_drop_observer(None);
+                for (name, operation) in operations::all() {
+                    let error = operation(&mut fixture)
+                        .err()
+                        .unwrap_or_else(|| panic!("{name} works in the child"));
+                    assert!(matches!(error, Error::Fork(_)), "{name}: {error}");
+                    let function = error.function().expect("the error has a function").name();
+                    assert!(
+                        error
+                            .to_string()
+                            .starts_with(&format!("{function}: not called ")),
+                        "{error}"
+                    );
+                }
+                drop(Driver::load().map(|driver| {
+                    driver
+                        .device_count()
+                        .expect_err("the driver does not work on this machine")
+                }));
+                drop(fixture);
+                assert_eq!(taken(&reports), [""; 0]);
             });
-        },
-    );
+            // The objects that the child dropped are still live here.
+            let mut fixture = Fixture::new(test);
+            for (name, operation) in operations::all() {
+                drop(
+                    operation(&mut fixture)
+                        .unwrap_or_else(|error| panic!("{name} in the parent: {error}")),
+                );
+            }
+            set_drop_observer(None);
+        });
+    });
 }
 
 #[test]
-fn forked_child_exits_with_everything_live() {
-    in_new_process("process::forked_child_exits_with_everything_live", || {
+fn forked_child_exits() {
+    in_new_process("process::forked_child_exits", || {
         on_driver(|test| {
             let everything = Everything::new(test);
             in_fork(|| std::process::exit(i32::from(everything.is_live())));
@@ -249,13 +240,13 @@ fn forked_child_exits_with_everything_live() {
 
 /// Handles that other code released are reported and nothing else happens.
 #[test]
-fn externally_released_handles_are_reported() -> TestResult {
+fn released_handles_are_reported() -> TestResult {
     if uses_cuda() {
         // The driver crashes when some handles are destroyed twice.
         return Ok(());
     }
     in_new_process(
-        "process::externally_released_handles_are_reported",
+        "process::released_handles_are_reported",
         || -> TestResult {
             on_driver(|test| -> TestResult {
                 test.may_leak();
@@ -311,111 +302,105 @@ fn externally_released_handles_are_reported() -> TestResult {
 
 /// A context that other code destroyed is an error of everything made in it.
 #[test]
-fn externally_destroyed_context_fails_every_use() -> TestResult {
+fn destroyed_context_fails() -> TestResult {
     if uses_cuda() {
         // The driver's behavior for the streams of such a context is not documented.
         return Ok(());
     }
-    in_new_process(
-        "process::externally_destroyed_context_fails_every_use",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                test.may_leak();
-                let context = test.device().create_context(ContextOptions::new())?;
-                let stream = context.stream()?;
-                let event = Event::new(&context, EventFlags::empty())?;
-                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
-                stream.synchronize()?;
-                // SAFETY: as above: the effect is the subject of the test.
-                unsafe { call!(test.driver(), cuCtxDestroy_v2(context.as_raw())) }?;
-                let errors = [
-                    context.synchronize().expect_err("the context is gone"),
-                    context.stream().map(drop).expect_err("the context is gone"),
-                    stream
-                        .synchronize()
-                        .expect_err("the stream was destroyed with it"),
-                    event
-                        .record(&stream)
-                        .expect_err("the event was destroyed with it"),
-                    buffer
-                        .to_vec()
-                        .map(drop)
-                        .expect_err("the stream was destroyed with it"),
-                    DeviceBuffer::<u32>::zeroed(&stream, 4)
-                        .map(drop)
-                        .expect_err("the stream was destroyed with it"),
-                ];
-                for error in errors {
-                    assert!(error.function().is_some(), "{error}");
-                }
-                let reports = reports();
-                let leaked = buffer.as_pointer();
-                drop((buffer, event, stream, context));
-                let reports = taken(&reports);
-                assert_eq!(reports.len(), 4, "each is reported once: {reports:#?}");
-                set_drop_observer(None);
-                // Memory of a pool outlives the context.
-                let stream = test.stream();
-                // SAFETY: the memory was allocated in a stream that is gone, and is freed once.
-                unsafe {
-                    call!(
-                        test.driver(),
-                        cuMemFreeAsync(leaked.as_raw(), stream.as_raw())
-                    )
-                }?;
-                Ok(())
-            })?;
+    in_new_process("process::destroyed_context_fails", || -> TestResult {
+        on_driver(|test| -> TestResult {
+            test.may_leak();
+            let context = test.device().create_context(ContextOptions::new())?;
+            let stream = context.stream()?;
+            let event = Event::new(&context, EventFlags::empty())?;
+            let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+            stream.synchronize()?;
+            // SAFETY: as above: the effect is the subject of the test.
+            unsafe { call!(test.driver(), cuCtxDestroy_v2(context.as_raw())) }?;
+            let errors = [
+                context.synchronize().expect_err("the context is gone"),
+                context.stream().map(drop).expect_err("the context is gone"),
+                stream
+                    .synchronize()
+                    .expect_err("the stream was destroyed with it"),
+                event
+                    .record(&stream)
+                    .expect_err("the event was destroyed with it"),
+                buffer
+                    .to_vec()
+                    .map(drop)
+                    .expect_err("the stream was destroyed with it"),
+                DeviceBuffer::<u32>::zeroed(&stream, 4)
+                    .map(drop)
+                    .expect_err("the stream was destroyed with it"),
+            ];
+            for error in errors {
+                assert!(error.function().is_some(), "{error}");
+            }
+            let reports = reports();
+            let leaked = buffer.as_pointer();
+            drop((buffer, event, stream, context));
+            let reports = taken(&reports);
+            assert_eq!(reports.len(), 4, "each is reported once: {reports:#?}");
+            set_drop_observer(None);
+            // Memory of a pool outlives the context.
+            let stream = test.stream();
+            // SAFETY: the memory was allocated in a stream that is gone, and is freed once.
+            unsafe {
+                call!(
+                    test.driver(),
+                    cuMemFreeAsync(leaked.as_raw(), stream.as_raw())
+                )
+            }?;
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 
 /// A driver that is deinitialized is an error of every operation and of no drop.
 #[test]
-fn deinitialized_driver_fails_every_operation() -> TestResult {
+fn deinitialized_driver_fails() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
-    in_new_process(
-        "process::deinitialized_driver_fails_every_operation",
-        || -> TestResult {
-            on_incomplete_simulator(Config::new(), |test| -> TestResult {
-                let simulator = test.simulator().ok_or("this driver is a simulator")?;
-                let mut fixture = Fixture::new(test);
-                let everything = Everything::new(test);
-                let reports = reports();
-                for function in Function::all() {
-                    simulator.inject(
-                        Fault::on(function)
-                            .always()
-                            .returns(CUresult::CUDA_ERROR_DEINITIALIZED),
-                    );
-                }
-                for (name, operation) in operations::all() {
-                    let error = operation(&mut fixture)
-                        .err()
-                        .unwrap_or_else(|| panic!("{name} works without a driver"));
-                    assert_eq!(
-                        error.code(),
-                        Some(CUresult::CUDA_ERROR_DEINITIALIZED),
-                        "{name}: {error}"
-                    );
-                }
-                assert!(!everything.is_live());
-                drop((fixture, everything));
-                assert_eq!(
-                    taken(&reports),
-                    [""; 0],
-                    "unloading the driver is not reported"
+    in_new_process("process::deinitialized_driver_fails", || -> TestResult {
+        on_incomplete_simulator(Config::new(), |test| -> TestResult {
+            let simulator = test.simulator().ok_or("this driver is a simulator")?;
+            let mut fixture = Fixture::new(test);
+            let everything = Everything::new(test);
+            let reports = reports();
+            for function in Function::all() {
+                simulator.inject(
+                    Fault::on(function)
+                        .always()
+                        .returns(CUresult::CUDA_ERROR_DEINITIALIZED),
                 );
-                set_drop_observer(None);
-                // Memory that could not be freed is no leak of this test: the process ends here.
-                exit_process();
-                Ok(())
-            })?;
+            }
+            for (name, operation) in operations::all() {
+                let error = operation(&mut fixture)
+                    .err()
+                    .unwrap_or_else(|| panic!("{name} works without a driver"));
+                assert_eq!(
+                    error.code(),
+                    Some(CUresult::CUDA_ERROR_DEINITIALIZED),
+                    "{name}: {error}"
+                );
+            }
+            assert!(!everything.is_live());
+            drop((fixture, everything));
+            assert_eq!(
+                taken(&reports),
+                [""; 0],
+                "unloading the driver is not reported"
+            );
+            set_drop_observer(None);
+            // Memory that could not be freed is no leak of this test: the process ends here.
+            exit_process();
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }

@@ -49,7 +49,7 @@ fn load(driver: &Driver, ptx: (u32, u32)) -> curium_driver::Result<()> {
 
 /// The simulated driver of each CUDA version accepts its newest PTX and rejects the next, and the error names the CUDA version that it needs.
 #[test]
-fn each_cuda_version_has_its_newest_ptx() -> Result {
+fn newest_ptx_per_cuda_version() -> Result {
     let versions = supported_versions()?;
     assert_eq!(versions.last(), Some(&CudaVersion::NEWEST_KNOWN));
     for version in versions {

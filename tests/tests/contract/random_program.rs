@@ -415,7 +415,7 @@ fn run(world: &World<'_>, seed: u64) -> TestResult<usize> {
 
 #[test]
 #[expect(clippy::print_stdout, reason = "the test reports its coverage")]
-fn random_programs_match_the_model_and_leak_nothing() -> TestResult {
+fn random_programs_match_the_model() -> TestResult {
     let mut launches = 0;
     on_driver(|test| -> TestResult {
         launches += World::new(test)?.run(0..PROGRAMS / 4)?;

@@ -307,7 +307,7 @@ unsafe impl Resource for Stubborn {
 
 /// Each step helps whichever fails before it or itself.
 #[test]
-fn each_recovery_step_tolerates_failures() -> TestResult {
+fn recovery_tolerates_failures() -> TestResult {
     const STEPS: [RecoveryStep; 4] = [
         RecoveryStep::Purge,
         RecoveryStep::Synchronize,

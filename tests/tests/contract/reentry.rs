@@ -162,7 +162,8 @@ fn observer_changing_the_same_node_gets_an_error(test: &TestDriver) -> TestResul
     let original = child.add_host(&[], || {})?;
     let mut graph = Graph::new(&test.context())?;
     let node = graph.add_child(&[], &child)?;
-    let [mut part, same] = [(); 2].map(|()| graph.child(node).expect("the node has a graph"));
+    let mut part = graph.child(node)?;
+    let same = graph.child(node)?;
     let host = part.find(&child, &original)?;
     let seen = Seen::default();
     let action = {
@@ -224,24 +225,22 @@ fn staged_copy_runs_no_other_pool_job(test: &TestDriver) -> TestResult {
 
 /// Makes an observer perform a staged copy to one of two leased buffers while the other is accessed and a launch waits
 /// for that access.
-fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
+fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) -> TestResult {
     let origin = test.stream();
     let launching = test.stream();
     let options = StagingOptions::new()
         .with_threads(4)
         .with_buffer_bytes(1 << 18)
         .with_threshold(1 << 18);
-    Staging::set_options(origin.context(), options).expect("the options are valid");
+    Staging::set_options(origin.context(), options)?;
     let source = vec![3_u32; 1 << 19];
-    let [mut first, mut second] = [(); 2]
-        .map(|()| DeviceBuffer::<u32>::zeroed(&origin, source.len()).expect("memory suffices"));
+    let mut first = DeviceBuffer::<u32>::zeroed(&origin, source.len())?;
+    let mut second = DeviceBuffer::<u32>::zeroed(&origin, source.len())?;
     let graph = Graph::capture(&test.context(), |scope| {
         first.as_slice_mut().fill_on(scope, 7)?;
         second.as_slice_mut().fill_on(scope, 7)
     });
-    let mut graph = graph
-        .and_then(|graph| graph.instantiate())
-        .expect("the graph is valid");
+    let mut graph = graph?.instantiate()?;
     let (mut accessed, copied) = if is_first_accessed {
         (first, second)
     } else {
@@ -277,25 +276,19 @@ fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
             .expect("the owner may write");
         drop(guard);
     });
+    assert!(take(&seen)?, "the copy is complete");
     assert!(
-        take(&seen).expect("the copy is made on this thread"),
-        "the copy is complete"
-    );
-    assert!(
-        accessed
-            .to_vec()
-            .expect("the buffer can be read")
-            .iter()
-            .all(|value| *value == 7),
+        accessed.to_vec()?.iter().all(|value| *value == 7),
         "the launch came last"
     );
+    Ok(())
 }
 
 /// A staged copy in the middle of an access does not wait for a launch that waits for it.
 #[driver_test(without_deadlock)]
 fn staged_copy_does_not_deadlock_with_a_launch(test: &TestDriver) -> TestResult {
-    [true, false]
-        .into_iter()
-        .for_each(|is_first| copy_during_an_access(test, is_first));
+    for is_first_accessed in [true, false] {
+        copy_during_an_access(test, is_first_accessed)?;
+    }
     Ok(())
 }

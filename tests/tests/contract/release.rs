@@ -59,7 +59,7 @@ fn drop_while_failing<T>(
 }
 
 #[test]
-fn each_failed_drop_is_reported_once() {
+fn failed_drop_is_reported_once() {
     if uses_cuda() {
         return;
     }
@@ -89,7 +89,7 @@ fn each_failed_drop_is_reported_once() {
 
 /// A report of a failed drop names the handle and the device.
 #[test]
-fn failed_drop_names_handle_and_device() {
+fn failed_drop_names_its_handle() {
     if uses_cuda() {
         return;
     }
@@ -170,7 +170,7 @@ fn failed_drop_names_handle_and_device() {
 }
 
 #[test]
-fn failed_context_creation_names_the_device() -> TestResult {
+fn failed_context_names_a_device() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -204,7 +204,7 @@ fn failed_context_creation_names_the_device() -> TestResult {
 }
 
 #[test]
-fn observer_that_panics_does_not_make_a_drop_panic() -> TestResult {
+fn observer_may_panic_in_a_drop() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -257,7 +257,7 @@ impl Subscriber for Panicking {
 
 /// A subscriber that panics does not make a drop panic and the observer is still called.
 #[test]
-fn subscriber_panic_does_not_affect_a_drop() {
+fn subscriber_may_panic_in_a_drop() {
     if uses_cuda() {
         return;
     }
@@ -278,7 +278,7 @@ fn subscriber_panic_does_not_affect_a_drop() {
 }
 
 #[test]
-fn drop_after_the_driver_ended_is_silent() -> TestResult {
+fn late_drop_is_silent() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -308,15 +308,15 @@ fn drop_after_the_driver_ended_is_silent() -> TestResult {
 }
 
 #[test]
-fn handles_dropped_in_any_order_leave_nothing() {
+fn handles_drop_in_any_order() -> TestResult {
     // Every order of four handles that depend on each other.
     for order in 0..24 {
-        curium_tests::on_driver(|test| {
+        curium_tests::on_driver(|test| -> TestResult {
             let context = test.context();
-            let stream = context.stream().expect("a stream can be created");
-            let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
-            event.record(&stream).expect("an event can be recorded");
-            let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
+            let stream = context.stream()?;
+            let event = Event::new(&context, EventFlags::empty())?;
+            event.record(&stream)?;
+            let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8)?;
             let mut handles: Vec<Box<dyn std::any::Any>> = vec![
                 Box::new(context),
                 Box::new(stream),
@@ -328,8 +328,10 @@ fn handles_dropped_in_any_order_leave_nothing() {
                 drop(handles.remove(remainder % remaining));
                 remainder /= remaining;
             }
-        });
+            Ok(())
+        })?;
     }
+    Ok(())
 }
 
 /// A value of an observer, whose drop registers another observer.
@@ -342,7 +344,7 @@ impl Drop for Replaces {
 }
 
 #[test]
-fn replaced_observer_may_register_another_one() {
+fn replaced_observer_registers() {
     let _turn = TURN.lock();
     let replaces = Replaces;
     set_drop_observer(Some(Arc::new(move |_| {

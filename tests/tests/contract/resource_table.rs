@@ -101,7 +101,7 @@ fn c_resource_is_released_once(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn table_without_a_function_is_refused() {
+fn incomplete_table_is_refused() {
     let table = ResourceTable {
         context: std::ptr::null_mut(),
         allocate: None,

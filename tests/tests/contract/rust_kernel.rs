@@ -51,7 +51,7 @@ fn assert_error<T>(result: Result<T>, parts: &[&str]) {
 
 /// A graph is updated with new arguments: a number, another buffer, and a larger grid.
 #[test]
-fn graph_is_updated_with_new_arguments() {
+fn graph_gets_new_arguments() {
     on_kernels(|test, kernels| {
         let context = test.context();
         let stream = test.stream();
@@ -149,7 +149,7 @@ fn streams_return_launch_futures() {
 
 /// Launches on the stream that used the buffers last are one driver call each; an empty grid makes none.
 #[test]
-fn observers_see_one_call_for_a_launch() {
+fn launch_is_one_call() {
     on_kernels(|test, kernels| {
         let stream = test.stream();
         let x = DeviceBuffer::filled(&stream, 300, 1.0)?;
@@ -393,7 +393,7 @@ curium_driver::kernels! {
 
 /// Kernels in Rust and in PTX take one struct by value, and one buffer.
 #[test]
-fn typed_and_untyped_kernels_share_types() {
+fn untyped_kernels_share_types() {
     on_kernels(|test, kernels| {
         let stream = test.stream();
         let lines = Lines::from_library(&Library::from_ptx(test.driver(), CORNER)?)?;
@@ -422,7 +422,7 @@ fn typed_and_untyped_kernels_share_types() {
 fn other_drivers_are_errors(test: &TestDriver, _: &Simulator) {
     run(test, |test, kernels| {
         let other = Simulator::new(Config::new()).expect("the simulator starts");
-        let driver: curium_driver::Driver = other.driver().expect("it has a driver");
+        let driver: curium_driver::Driver = other.driver()?;
         let foreign: Stream = driver.device(0)?.primary_context()?.stream()?;
         let stream = test.stream();
         let x = DeviceBuffer::filled(&stream, 3, 1.0)?;
@@ -436,7 +436,7 @@ fn other_drivers_are_errors(test: &TestDriver, _: &Simulator) {
 
 /// The oldest driver has no libraries; the code is loaded as modules.
 #[test]
-fn kernels_run_on_the_oldest_driver() {
+fn oldest_driver_runs_kernels() {
     let oldest = curium_driver::CudaVersion::OLDEST_SUPPORTED;
     on_simulator(Config::new().with_driver_version(oldest), |test, _| {
         run(test, |test, kernels| {

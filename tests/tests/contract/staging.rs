@@ -111,7 +111,7 @@ fn staged_copy_does_not_affect_other_captures(test: &TestDriver) -> TestResult {
                 .join()
                 .expect("the thread ends")
         });
-        assert!(copied.expect("the copies are not part of the capture") == source);
+        assert!(copied? == source);
         Ok(())
     });
     assert_eq!(
@@ -148,7 +148,7 @@ fn captured_slice_is_kept_and_not_staged(test: &TestDriver) -> TestResult {
 
 /// A staged copy comes after pending work of other streams.
 #[test]
-fn staged_copy_waits_for_other_streams() -> TestResult {
+fn staged_copy_waits() -> TestResult {
     for seed in 0..8 {
         on_simulator(Config::new().with_seed(seed), |test, _| -> TestResult {
             let context = test.context();

@@ -94,9 +94,9 @@ fn assert_context_is_lost(
 }
 
 #[test]
-fn out_of_bounds_write_ends_the_context() -> TestResult {
+fn out_of_bounds_ends_the_context() -> TestResult {
     in_own_process(
-        "sticky::out_of_bounds_write_ends_the_context",
+        "sticky::out_of_bounds_ends_the_context",
         || -> TestResult {
             on_driver(|test| -> TestResult {
                 let stream = test.stream();
@@ -118,46 +118,40 @@ fn out_of_bounds_write_ends_the_context() -> TestResult {
 }
 
 #[test]
-fn kernel_that_writes_misaligned_ends_the_context() -> TestResult {
-    in_own_process(
-        "sticky::kernel_that_writes_misaligned_ends_the_context",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let stream = test.stream();
-                let write = faulty::<(&mut [u8], u32)>(test, "write_misaligned")?;
-                let mut bytes = DeviceBuffer::<u8>::zeroed(&stream, 8)?;
-                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
-                // SAFETY: the kernel makes a misaligned write within the buffer, which the device rejects.
-                unsafe { write.launch(&stream, LaunchConfig::new(1, 1), (&mut bytes, 1)) }?;
-                assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS)?;
-                Ok(())
-            })?;
+fn misaligned_ends_the_context() -> TestResult {
+    in_own_process("sticky::misaligned_ends_the_context", || -> TestResult {
+        on_driver(|test| -> TestResult {
+            let stream = test.stream();
+            let write = faulty::<(&mut [u8], u32)>(test, "write_misaligned")?;
+            let mut bytes = DeviceBuffer::<u8>::zeroed(&stream, 8)?;
+            let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+            // SAFETY: the kernel makes a misaligned write within the buffer, which the device rejects.
+            unsafe { write.launch(&stream, LaunchConfig::new(1, 1), (&mut bytes, 1)) }?;
+            assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS)?;
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 
 #[test]
-fn kernel_that_traps_ends_the_context() -> TestResult {
-    in_own_process(
-        "sticky::kernel_that_traps_ends_the_context",
-        || -> TestResult {
-            on_driver(|test| -> TestResult {
-                let stream = test.stream();
-                let trap = faulty::<(u32,)>(test, "trap")?;
-                let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
-                // SAFETY: the kernel accesses no memory.
-                unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (0,)) }?;
-                stream.synchronize()?;
-                // SAFETY: the kernel accesses no memory.
-                unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }?;
-                assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_LAUNCH_FAILED)?;
-                Ok(())
-            })?;
+fn trap_ends_the_context() -> TestResult {
+    in_own_process("sticky::trap_ends_the_context", || -> TestResult {
+        on_driver(|test| -> TestResult {
+            let stream = test.stream();
+            let trap = faulty::<(u32,)>(test, "trap")?;
+            let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+            // SAFETY: the kernel accesses no memory.
+            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (0,)) }?;
+            stream.synchronize()?;
+            // SAFETY: the kernel accesses no memory.
+            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }?;
+            assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_LAUNCH_FAILED)?;
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 

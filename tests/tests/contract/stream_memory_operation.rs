@@ -129,9 +129,9 @@ fn concurrent_reductions_are_atomic(test: &TestDriver, _: &Simulator) -> TestRes
         // SAFETY: the address is aligned and in the buffer, which outlives the streams' work.
         unsafe { stream.batch_memory_operations(&operations) }?;
     }
-    streams
-        .iter()
-        .for_each(|stream| stream.synchronize().expect("a stream can be synchronized"));
+    for stream in &streams {
+        stream.synchronize()?;
+    }
     assert_eq!(*buffer, [300]);
     Ok(())
 }

@@ -14,7 +14,7 @@ use curium_memory::DeviceBuffer;
 use curium_nccl::{Communicator, Operation, UniqueId};
 use curium_sim::Config;
 use curium_sim_libraries::nccl;
-use curium_tests::{TestDriver, in_new_process, on_simulator};
+use curium_tests::{TestDriver, TestResult, in_new_process, on_simulator};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
@@ -46,24 +46,26 @@ impl Subscriber for Panicking {
 }
 
 /// Runs a test in a process whose subscriber panics: a panic that is not caught ends the process.
-fn with_panicking_subscriber(name: &str, test: fn(&TestDriver) -> Result) {
+fn with_panicking_subscriber(name: &str, test: fn(&TestDriver) -> Result) -> TestResult {
     in_new_process(&format!("subscriber::{name}"), || {
-        tracing::subscriber::set_global_default(Panicking).expect("this process has no subscriber");
+        tracing::subscriber::set_global_default(Panicking)?;
         on_simulator(Config::new(), |driver, _| {
-            test(driver).expect("the test succeeds");
-        });
-    });
+            test(driver)?;
+            Ok(())
+        })
+    })
 }
 
 #[test]
-fn panic_after_a_host_node_is_caught() {
-    with_panicking_subscriber("panic_after_a_host_node_is_caught", |test| {
+fn panic_in_a_host_node() -> TestResult {
+    with_panicking_subscriber("panic_in_a_host_node", |test| {
         let stream = test.stream();
         let mut graph = Graph::new(&test.context())?;
         graph.add_host(&[], || panic!("this panic is part of the test"))?;
         graph.instantiate()?.launch(&stream)?;
         Ok(stream.synchronize()?)
-    });
+    })?;
+    Ok(())
 }
 
 /// A value whose drop panics.
@@ -76,12 +78,13 @@ impl Drop for PanicsOnDrop {
 }
 
 #[test]
-fn panic_after_a_user_object_is_caught() {
-    with_panicking_subscriber("panic_after_a_user_object_is_caught", |test| {
+fn panic_in_a_user_object() -> TestResult {
+    with_panicking_subscriber("panic_in_a_user_object", |test| {
         let mut graph = Graph::new(&test.context())?;
         graph.retain_object(&UserObject::new(test.driver(), PanicsOnDrop)?)?;
         Ok(())
-    });
+    })?;
+    Ok(())
 }
 
 /// Polls a future until it is ready, for at most ten seconds.
@@ -100,20 +103,21 @@ fn resolved<T>(future: impl Future<Output = T>) -> Result<T> {
 }
 
 #[test]
-fn panic_after_a_host_function_is_caught() {
-    with_panicking_subscriber("panic_after_a_host_function_is_caught", |test| {
+fn panic_in_a_host_function() -> TestResult {
+    with_panicking_subscriber("panic_in_a_host_function", |test| {
         let stream = test.stream();
         let panicking = stream.launch_host_function(|| panic!("this panic is part of the test"))?;
         assert!(resolved::<curium_driver::Result<()>>(panicking)?.is_err());
         let other = stream.launch_host_function(|| 7)?;
         assert_eq!(resolved(other)??, 7);
         Ok(())
-    });
+    })?;
+    Ok(())
 }
 
 #[test]
-fn panic_at_a_group_end_is_caught() {
-    with_panicking_subscriber("panic_at_a_group_end_is_caught", |test| {
+fn panic_at_a_group_end() -> TestResult {
+    with_panicking_subscriber("panic_at_a_group_end", |test| {
         let stream = test.stream();
         let nccl = nccl();
         let id = UniqueId::new(&nccl)?;
@@ -131,5 +135,6 @@ fn panic_at_a_group_end_is_caught() {
         }));
         assert!(group.is_err());
         Ok(())
-    });
+    })?;
+    Ok(())
 }

@@ -115,7 +115,7 @@ fn dropped_cache_unmaps_during_other_captures(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn cache_whose_wait_fails_once_waits_again() -> TestResult {
+fn cache_waits_again() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         let resource = caching(&stream)?;
@@ -161,7 +161,7 @@ fn cache_whose_wait_fails_once_waits_again() -> TestResult {
 
 /// A cache that cannot wait leaks its segment and reports it.
 #[test]
-fn cache_leaks_a_segment_if_the_wait_fails() -> TestResult {
+fn cache_leaks_after_failed_wait() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         let resource = caching(&stream)?;
@@ -203,7 +203,7 @@ fn cache_leaks_a_segment_if_the_wait_fails() -> TestResult {
 
 /// A segment with a forgotten buffer is leaked and the others are unmapped.
 #[test]
-fn only_segments_with_forgotten_buffers_leak() -> TestResult {
+fn only_forgotten_segments_leak() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         let resource = caching(&stream)?;
@@ -235,7 +235,7 @@ fn only_segments_with_forgotten_buffers_leak() -> TestResult {
 
 /// A piece of another resource with a forgotten buffer stays with that resource.
 #[test]
-fn forgotten_buffer_stays_with_its_resource() -> TestResult {
+fn forgotten_buffer_stays() -> TestResult {
     leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         let options = CachingOptions::new().with_cache(true);
@@ -257,7 +257,7 @@ fn forgotten_buffer_stays_with_its_resource() -> TestResult {
 
 /// An arena with a forgotten buffer leaks its memory and reports it.
 #[test]
-fn arena_leaks_memory_with_forgotten_buffers() -> TestResult {
+fn arena_leaks_forgotten_buffers() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         let arena = Arena::new(stream.context())?;
@@ -315,7 +315,7 @@ fn invalidated_capture_leaks_no_memory(test: &TestDriver) {
 
 /// Memory that a capture cannot free at once is freed at its end.
 #[test]
-fn capture_frees_deferred_memory_at_its_end() -> TestResult {
+fn capture_frees_deferred_memory() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         let captured = Graph::capture(stream.context(), |scope| {
@@ -340,7 +340,7 @@ fn capture_frees_deferred_memory_at_its_end() -> TestResult {
 
 /// A block of an arena that cannot be waited for is not reused.
 #[test]
-fn arena_block_is_not_reused_if_the_wait_fails() -> TestResult {
+fn failed_wait_blocks_reuse() -> TestResult {
     leaking(|driver, simulator| -> TestResult {
         let (stream, other) = (stream(driver), stream(driver));
         let arena = Arena::new(stream.context())?;
@@ -370,7 +370,7 @@ fn arena_block_is_not_reused_if_the_wait_fails() -> TestResult {
 }
 
 #[test]
-fn memory_that_cannot_be_waited_for_is_not_freed() -> TestResult {
+fn unwaitable_memory_is_not_freed() -> TestResult {
     let sources: [Arc<dyn Resource>; 3] =
         [Arc::new(SyncAlloc), Arc::new(Managed), Arc::new(Pinned)];
     for source in sources {
@@ -406,8 +406,8 @@ fn memory_that_cannot_be_waited_for_is_not_freed() -> TestResult {
 /// Borrowed memory that cannot be waited for aborts the process with its reason.
 #[test]
 #[cfg(not(miri))]
-fn unwaitable_borrowed_memory_aborts() -> TestResult {
-    const NAME: &str = "teardown::unwaitable_borrowed_memory_aborts";
+fn unwaitable_borrow_aborts() -> TestResult {
+    const NAME: &str = "teardown::unwaitable_borrow_aborts";
     const CHILD: &str = "CURIUM_TEST_ABORT";
     if std::env::var_os(CHILD).is_some() {
         let simulator = Simulator::new(Config::new())?;

@@ -58,32 +58,29 @@ fn threads_share_a_context_with_own_streams(test: &TestDriver) -> TestResult {
 
 /// One context for each device serves one thread through all of them.
 #[test]
-fn one_thread_uses_a_context_per_device() {
-    let work = |test: &TestDriver| {
-        let devices = test.driver().devices().expect("the devices can be counted");
+fn one_thread_uses_all_contexts() -> TestResult {
+    fn work(test: &TestDriver) -> TestResult<usize> {
+        let devices = test.driver().devices()?;
         let contexts = devices
             .iter()
             .map(|device| device.create_context(ContextOptions::new()));
-        let contexts: Vec<_> = contexts
-            .collect::<Result<_>>()
-            .expect("each device has room for a context");
+        let contexts: Vec<_> = contexts.collect::<Result<_>>()?;
         for (value, context) in (0..).zip(&contexts) {
-            let values = context
-                .scoped(|| filled(context, &fill(context), value))
-                .expect("a context can be current");
-            assert_eq!(values.expect("the device works"), [value; LEN as usize]);
+            let values = context.scoped(|| filled(context, &fill(context), value))?;
+            assert_eq!(values?, [value; LEN as usize]);
         }
-        assert!(
-            Context::current_raw(test.driver())
-                .expect("the thread has a stack")
-                .is_null()
-        );
-        contexts.len()
-    };
-    on_driver(|test| assert!(work(test) >= 1));
+        assert!(Context::current_raw(test.driver())?.is_null());
+        Ok(contexts.len())
+    }
+
+    on_driver(|test| -> TestResult {
+        assert!(work(test)? >= 1);
+        Ok(())
+    })?;
     on_simulator(Config::new().with_devices(3), |test, _| {
-        assert_eq!(work(test), 3);
-    });
+        assert_eq!(work(test)?, 3);
+        Ok(())
+    })
 }
 
 #[simulator_test]

@@ -239,35 +239,32 @@ fn kernel_writes_pool_memory_on_the_peer(
 
 /// A kernel that uses plain memory of a device without access fails.
 #[test]
-fn kernel_without_peer_access_fails() -> TestResult {
-    in_own_process(
-        "two_devices::kernel_without_peer_access_fails",
-        || -> TestResult {
-            with_streams(|driver, here, there| -> TestResult {
-                let plain = DeviceBuffer::<u32, _>::zeroed_in(here, LEN, SyncAlloc)?;
-                here.synchronize()?;
-                let library = Library::from_ptx(there.context(), kernels::FILL)?;
-                let fill = library.kernel::<(DevicePointer<u32>, u32, u32)>("fill")?;
-                let arguments = (plain.as_pointer(), 1, LEN as u32);
-                // SAFETY: the memory has this many words; the missing access of the device is the subject of the test.
-                unsafe { fill.launch(there, LaunchConfig::for_elements(LEN as u32), arguments) }?;
-                let error = there
-                    .synchronize()
-                    .expect_err("the device has no access to the memory");
-                assert_eq!(
-                    error.code(),
-                    Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
-                    "{error}"
-                );
-                driver
-                    .simulator()
-                    .into_iter()
-                    .for_each(Simulator::reset_errors);
-                Ok(())
-            })?;
+fn kernel_needs_peer_access() -> TestResult {
+    in_own_process("two_devices::kernel_needs_peer_access", || -> TestResult {
+        with_streams(|driver, here, there| -> TestResult {
+            let plain = DeviceBuffer::<u32, _>::zeroed_in(here, LEN, SyncAlloc)?;
+            here.synchronize()?;
+            let library = Library::from_ptx(there.context(), kernels::FILL)?;
+            let fill = library.kernel::<(DevicePointer<u32>, u32, u32)>("fill")?;
+            let arguments = (plain.as_pointer(), 1, LEN as u32);
+            // SAFETY: the memory has this many words; the missing access of the device is the subject of the test.
+            unsafe { fill.launch(there, LaunchConfig::for_elements(LEN as u32), arguments) }?;
+            let error = there
+                .synchronize()
+                .expect_err("the device has no access to the memory");
+            assert_eq!(
+                error.code(),
+                Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS),
+                "{error}"
+            );
+            driver
+                .simulator()
+                .into_iter()
+                .for_each(Simulator::reset_errors);
             Ok(())
-        },
-    )?;
+        })?;
+        Ok(())
+    })?;
     Ok(())
 }
 

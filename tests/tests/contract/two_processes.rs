@@ -24,7 +24,7 @@ fn with_drivers(
     name: &str,
     first: impl FnOnce(&TestDriver, &Context, &mut Peer) -> TestResult,
     second: impl FnOnce(&TestDriver, &Context, &mut Peer) -> TestResult,
-) {
+) -> TestResult {
     let on_last = |peer: &mut Peer| {
         on_two_devices(|driver| {
             let devices = driver.driver().devices()?;
@@ -40,7 +40,8 @@ fn with_drivers(
                 .expect("the first process succeeds");
         },
         on_last,
-    );
+    )?;
+    Ok(())
 }
 
 fn on_two_devices(test: impl FnOnce(&TestDriver) -> TestResult) -> TestResult {
@@ -111,7 +112,7 @@ fn free(stream: &Stream, address: CUdeviceptr) -> TestResult {
 }
 
 #[test]
-fn memory_is_written_by_both_processes() {
+fn both_processes_write_memory() -> TestResult {
     fn first(_: &TestDriver, context: &Context, peer: &mut Peer) -> TestResult {
         let stream = stream(context)?;
         let address = plain(&stream, peer)?;
@@ -138,15 +139,12 @@ fn memory_is_written_by_both_processes() {
         Ok(())
     }
 
-    with_drivers(
-        "two_processes::memory_is_written_by_both_processes",
-        first,
-        second,
-    );
+    with_drivers("two_processes::both_processes_write_memory", first, second)?;
+    Ok(())
 }
 
 #[test]
-fn stream_waits_for_another_process() {
+fn stream_waits_for_a_process() -> TestResult {
     fn first(_: &TestDriver, context: &Context, peer: &mut Peer) -> TestResult {
         let stream = stream(context)?;
         let address = plain(&stream, peer)?;
@@ -195,16 +193,13 @@ fn stream_waits_for_another_process() {
         Ok(())
     }
 
-    with_drivers(
-        "two_processes::stream_waits_for_another_process",
-        first,
-        second,
-    );
+    with_drivers("two_processes::stream_waits_for_a_process", first, second)?;
+    Ok(())
 }
 
 /// A pool is imported by its descriptor and its memory by name.
 #[test]
-fn pool_is_imported_by_its_descriptor() {
+fn pool_is_imported() -> TestResult {
     fn first(driver: &TestDriver, context: &Context, peer: &mut Peer) -> TestResult {
         let stream = stream(context)?;
         let shared = MemoryHandleTypes::POSIX_FILE_DESCRIPTOR;
@@ -240,11 +235,8 @@ fn pool_is_imported_by_its_descriptor() {
         Ok(())
     }
 
-    with_drivers(
-        "two_processes::pool_is_imported_by_its_descriptor",
-        first,
-        second,
-    );
+    with_drivers("two_processes::pool_is_imported", first, second)?;
+    Ok(())
 }
 
 /// Maps memory for the device of a context.
@@ -256,7 +248,7 @@ fn map(context: &Context, memory: &PhysicalMemory) -> TestResult<Mapping> {
 }
 
 #[test]
-fn physical_memory_is_mapped_in_both_processes() {
+fn both_processes_map_memory() -> TestResult {
     fn first(driver: &TestDriver, context: &Context, peer: &mut Peer) -> TestResult {
         let stream = stream(context)?;
         let shared = MemoryHandleTypes::POSIX_FILE_DESCRIPTOR;
@@ -288,9 +280,6 @@ fn physical_memory_is_mapped_in_both_processes() {
         Ok(())
     }
 
-    with_drivers(
-        "two_processes::physical_memory_is_mapped_in_both_processes",
-        first,
-        second,
-    );
+    with_drivers("two_processes::both_processes_map_memory", first, second)?;
+    Ok(())
 }

@@ -101,7 +101,7 @@ fn blocked_wakers_do_not_stall_other_futures(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn task_woken_on_the_background_thread_is_woken() {
+fn task_is_woken_in_the_background() {
     let (waker, end) = Blocking::new();
     drop(end);
     extend::wake(TaskWaker::new(Waker::from(Arc::clone(&waker))));

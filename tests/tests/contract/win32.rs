@@ -1,5 +1,6 @@
 //! Win32 handles, on a driver whose functions pass them on.
 
+use curium_tests::TestResult;
 use std::fs::File;
 use std::os::windows::io::{AsHandle as _, AsRawHandle as _, IntoRawHandle as _, OwnedHandle};
 use std::ptr;
@@ -152,8 +153,8 @@ unsafe extern "C" fn destroy_semaphore(_: CUexternalSemaphore) -> CUresult {
 
 /// Handles are passed to the driver and remain the caller's.
 #[test]
-fn handles_are_borrowed_by_the_driver() {
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+fn driver_borrows_handles() -> TestResult {
+    let simulator = Simulator::new(Config::new())?;
     let mut api = simulator.api();
     api.cuMemCreate = Some(create);
     api.cuMemRelease = Some(release);
@@ -167,23 +168,21 @@ fn handles_are_borrowed_by_the_driver() {
     api.cuImportExternalSemaphore = Some(import_semaphore);
     api.cuDestroyExternalSemaphore = Some(destroy_semaphore);
     // SAFETY: the functions are the simulator's, which outlives the driver, and replacements that return results of a driver.
-    let driver = unsafe { Driver::from_api(api) }.expect("the simulator initializes");
-    let device = driver.device(0).expect("there is a device");
-    let context = device.primary_context().expect("the device has a context");
+    let driver = unsafe { Driver::from_api(api) }?;
+    let device = driver.device(0)?;
+    let context = device.primary_context()?;
     fn is_last(handle: &OwnedHandle) -> bool {
         RECEIVED.load(Ordering::SeqCst) == handle.as_raw_handle()
     }
 
     let options = PhysicalOptions::new(&device).with_handle_types(MemoryHandleTypes::WIN32);
-    let memory =
-        PhysicalMemory::with_options(&driver, 2 << 20, &options).expect("the attributes are set");
-    let exported = memory.export_win32().expect("the memory can be shared");
-    PhysicalMemory::import_win32(&driver, exported.as_handle(), 2 << 20)
-        .expect("it is a descriptor of memory");
+    let memory = PhysicalMemory::with_options(&driver, 2 << 20, &options)?;
+    let exported = memory.export_win32()?;
+    PhysicalMemory::import_win32(&driver, exported.as_handle(), 2 << 20)?;
     assert!(is_last(&exported));
 
     let options = PoolOptions::new(&device).with_handle_types(MemoryHandleTypes::WIN32);
-    MemoryPool::with_options(&driver, &options).expect("the attributes are set");
+    MemoryPool::with_options(&driver, &options)?;
 
     let ours = handle();
     for (kind, raw, dedicated) in [
@@ -208,8 +207,7 @@ fn handles_are_borrowed_by_the_driver() {
             1,
         ),
     ] {
-        ExternalMemory::import_win32(&context, ours.as_handle(), kind, 4096, false)
-            .expect("the handle is open");
+        ExternalMemory::import_win32(&context, ours.as_handle(), kind, 4096, false)?;
         assert!(is_last(&ours));
         assert_eq!(
             KIND.load(Ordering::SeqCst),
@@ -217,23 +215,20 @@ fn handles_are_borrowed_by_the_driver() {
             "{kind:?}"
         );
     }
-    ExternalSemaphore::import_win32(&context, ours.as_handle(), ExternalSemaphoreKind::Timeline)
-        .expect("it is open");
+    ExternalSemaphore::import_win32(&context, ours.as_handle(), ExternalSemaphoreKind::Timeline)?;
     assert!(is_last(&ours));
     // The handle is still open.
-    ours.try_clone().expect("it can be duplicated");
+    ours.try_clone()?;
+    Ok(())
 }
 
 #[test]
-fn nothing_is_imported_without_bytes() {
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
-    let driver = simulator
-        .driver::<Driver>()
-        .expect("the simulator initializes");
+fn empty_import_is_refused() -> TestResult {
+    let simulator = Simulator::new(Config::new())?;
+    let driver = simulator.driver::<Driver>()?;
     let context = driver
         .device(0)
-        .and_then(|device| device.primary_context())
-        .expect("there is a device");
+        .and_then(|device| device.primary_context())?;
     let ours = handle();
     let imported = ExternalMemory::import_win32(
         &context,
@@ -248,4 +243,5 @@ fn nothing_is_imported_without_bytes() {
             .to_string()
             .contains("zero length")
     );
+    Ok(())
 }

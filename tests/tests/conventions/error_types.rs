@@ -90,7 +90,7 @@ impl<'ast> Visit<'ast> for ErrorTypes {
 
 /// The types are compared by crate; the driver implements the trait for the types of `curium-sys`.
 #[test]
-fn public_error_types_answer_the_questions() -> Result<(), Box<dyn Error>> {
+fn error_types_answer_questions() -> Result<(), Box<dyn Error>> {
     let sources = parse_crates()?;
     let packages: BTreeSet<&str> = sources
         .iter()

@@ -211,7 +211,7 @@ impl<'ast> Visit<'ast> for Operations {
 /// In a public function of a type, the name is that of the function. Elsewhere it is that of a public function, which
 /// calls the code.
 #[test]
-fn errors_name_the_function_they_stand_in() -> Result<(), Box<dyn Error>> {
+fn errors_name_their_function() -> Result<(), Box<dyn Error>> {
     let mut operations = Operations::default();
     let mut public_types = BTreeSet::new();
     for source in parse_crates()? {

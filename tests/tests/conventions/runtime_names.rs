@@ -133,7 +133,7 @@ fn item_aliases(text: &str) -> Vec<BTreeSet<&str>> {
 }
 
 #[test]
-fn operations_are_found_by_runtime_names() -> Result<(), Box<dyn Error>> {
+fn operations_have_runtime_names() -> Result<(), Box<dyn Error>> {
     let mut unused = runtime_names();
     let names = unused.clone();
     let mut missing = Vec::new();

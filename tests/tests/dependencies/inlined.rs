@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{env, fs};
 
-use curium_tests::uses_cuda;
+use curium_tests::{TestResult, uses_cuda};
 use syn::visit::{Visit, visit_impl_item_fn, visit_item_fn};
 use syn::{Attribute, ImplItemFn, ItemFn, Meta, Signature};
 
@@ -42,47 +42,49 @@ impl<'ast> Visit<'ast> for Contradictions {
 }
 
 /// Returns the contradictions in the Rust files of a folder, each with its file.
-fn contradictions(folder: &Path) -> Vec<String> {
+fn contradictions(folder: &Path) -> TestResult<Vec<String>> {
     let entries =
         fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("a folder can be read").path());
     let mut names = Vec::new();
     for path in paths {
         if path.is_dir() {
-            names.extend(contradictions(&path));
+            names.extend(contradictions(&path)?);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).expect("a source can be read");
+            let text = fs::read_to_string(&path)?;
             let mut visitor = Contradictions::default();
-            visitor.visit_file(&syn::parse_file(&text).expect("a source is Rust"));
+            visitor.visit_file(&syn::parse_file(&text)?);
             for name in visitor.0 {
                 names.push(format!("{}: {name}", path.display()));
             }
         }
     }
-    names
+    Ok(names)
 }
 
 #[test]
-fn cold_functions_are_not_marked_for_inlining() {
+fn cold_functions_are_not_inlined() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
-    let root = env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it");
+    let root = env::var_os("CARGO_MANIFEST_DIR").ok_or("Cargo sets it")?;
     let crates = Path::new(&root)
         .parent()
-        .expect("the package lies in the workspace")
+        .ok_or("the package lies in the workspace")?
         .join("crates");
-    let names = contradictions(&crates);
+    let names = contradictions(&crates)?;
     assert!(
         names.is_empty(),
         "marked with both `#[cold]` and `#[inline]`: {names:#?}"
     );
+    Ok(())
 }
 
 #[test]
-fn contradicting_attributes_are_found() {
+fn contradictions_are_detected() -> TestResult {
     let mut visitor = Contradictions::default();
     let source = "#[cold] #[inline] fn a() {} #[cold] #[inline(never)] fn b() {} impl X { #[inline] #[cold] fn c() {} }";
-    visitor.visit_file(&syn::parse_file(source).expect("the source is Rust"));
+    visitor.visit_file(&syn::parse_file(source)?);
     assert_eq!(visitor.0, ["a", "c"]);
+    Ok(())
 }

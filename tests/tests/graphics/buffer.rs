@@ -6,7 +6,7 @@ use curium_driver::{
 };
 use curium_memory::BorrowedBuffer;
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, kernels};
+use curium_tests::{TestDriver, TestResult, kernels};
 
 use crate::on_hardware;
 use crate::opengl::OpenGl;
@@ -24,78 +24,74 @@ fn bytes(numbers: &[u32]) -> Vec<u8> {
         .collect()
 }
 
-fn register(test: &TestDriver, buffer: glow::Buffer) -> GraphicsResource {
+fn register(test: &TestDriver, buffer: glow::Buffer) -> TestResult<GraphicsResource> {
     // SAFETY: OpenGL is current on this thread, and the buffer lives as long as its context, which outlives the test.
     let resource = unsafe {
         GraphicsResource::from_gl_buffer(&test.context(), buffer.0.get(), GraphicsFlags::empty())
     };
-    resource.expect("OpenGL and CUDA share the device")
+    Ok(resource?)
 }
 
 /// Returns a view of a mapped buffer as numbers.
-fn mapped_numbers(stream: &Stream, mapped: &MappedGraphics<'_>) -> BorrowedBuffer<u32, ()> {
-    let (pointer, len) = mapped.pointer(0).expect("it is a buffer");
+fn mapped_numbers(
+    stream: &Stream,
+    mapped: &MappedGraphics<'_>,
+) -> TestResult<BorrowedBuffer<u32, ()>> {
+    let (pointer, len) = mapped.pointer(0)?;
     assert_eq!(len, LEN * 4);
     // SAFETY: the memory has this many bytes while it is mapped on the same stream, which outlives the result; OpenGL
     // does not access it meanwhile.
-    unsafe { BorrowedBuffer::new(stream, pointer.cast(), LEN, ()) }.expect("the pointer is aligned")
+    Ok(unsafe { BorrowedBuffer::new(stream, pointer.cast(), LEN, ()) }?)
 }
 
 #[test]
-fn opengl_devices_are_those_that_draw() {
+fn opengl_devices_draw() -> TestResult {
     on_hardware(OpenGl::open, |test, _| {
         for which in [GlDevices::All, GlDevices::CurrentFrame] {
-            let devices = test
-                .driver()
-                .gl_devices(which)
-                .expect("a context is current");
+            let devices = test.driver().gl_devices(which)?;
             assert!(devices.contains(&test.device()), "{devices:?}");
         }
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn opengl_buffer_is_accessed_by_kernels_and_copies() {
+fn opengl_buffer_is_accessed() -> TestResult {
     on_hardware(OpenGl::open, |test, gl| {
         let stream = test.stream();
         let buffer = gl.buffer(&bytes(&numbers(1)));
-        let mut resources = [register(test, buffer)];
-        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
-        let mut memory = mapped_numbers(&stream, &mapped);
-        assert_eq!(memory.to_vec().expect("it can be read"), numbers(1));
-        memory
-            .as_slice_mut()
-            .copy_from_slice(&numbers(3))
-            .expect("the lengths are equal");
+        let mut resources = [register(test, buffer)?];
+        let mapped = GraphicsResource::map(&mut resources, &stream)?;
+        let mut memory = mapped_numbers(&stream, &mapped)?;
+        assert_eq!(memory.to_vec()?, numbers(1));
+        memory.as_slice_mut().copy_from_slice(&numbers(3))?;
         drop(memory);
-        mapped.close().expect("it is unmapped");
+        mapped.close()?;
         assert_eq!(gl.contents(buffer, LEN * 4), bytes(&numbers(3)));
 
         let other = gl.buffer(&bytes(&numbers(7)));
         gl.copy(other, buffer, 2048);
-        let mapped = GraphicsResource::map(&mut resources, &stream).expect("it is unmapped");
-        let mut memory = mapped_numbers(&stream, &mapped);
+        let mapped = GraphicsResource::map(&mut resources, &stream)?;
+        let mut memory = mapped_numbers(&stream, &mapped)?;
         let expected = [&numbers(7)[..512], &numbers(3)[512..]].concat();
         assert_eq!(
-            memory.to_vec().expect("it can be read"),
+            memory.to_vec()?,
             expected,
             "mapping waits for the work of OpenGL"
         );
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
-        let fill = library
-            .kernel::<(&mut [u32], u32, u32)>("fill")
-            .expect("there is such a kernel");
+        let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+        let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
         let config = LaunchConfig::for_elements(LEN as u32);
         // SAFETY: `fill` writes exactly the words of the buffer.
-        unsafe { fill.launch(&stream, config, (&mut memory, 9, LEN as u32)) }
-            .expect("it can be launched");
+        unsafe { fill.launch(&stream, config, (&mut memory, 9, LEN as u32)) }?;
         drop((memory, mapped));
         assert_eq!(gl.contents(buffer, LEN * 4), bytes(&[9; LEN]));
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn missing_opengl_buffer_is_named_in_the_error() {
+fn missing_buffer_is_named() -> TestResult {
     on_hardware(OpenGl::open, |test, _| {
         // SAFETY: the buffer does not exist, which the driver must detect.
         let registered = unsafe {
@@ -107,19 +103,18 @@ fn missing_opengl_buffer_is_named_in_the_error() {
             "{error}"
         );
         assert!(error.code().is_some(), "{error}");
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn access_changes_only_while_unmapped() {
+fn mapping_fixes_the_access() -> TestResult {
     on_hardware(OpenGl::open, |test, gl| {
         let buffer = gl.buffer(&bytes(&numbers(1)));
-        let mut resources = [register(test, buffer)];
-        resources[0]
-            .set_access(GraphicsAccess::ReadOnly)
-            .expect("it is not mapped");
+        let mut resources = [register(test, buffer)?];
+        resources[0].set_access(GraphicsAccess::ReadOnly)?;
         let stream = test.stream();
-        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
+        let mapped = GraphicsResource::map(&mut resources, &stream)?;
         let error = mapped.array(0, 0, 0).expect_err("it is a buffer");
         assert_eq!(
             error.code(),
@@ -128,14 +123,13 @@ fn access_changes_only_while_unmapped() {
         );
         drop(mapped);
         let [resource] = resources;
-        resource
-            .set_access(GraphicsAccess::ReadWrite)
-            .expect("it is unmapped");
-        resource.close().expect("it is registered");
+        resource.set_access(GraphicsAccess::ReadWrite)?;
+        resource.close()?;
         assert_eq!(
             gl.contents(buffer, LEN * 4),
             bytes(&numbers(1)),
             "the buffer outlives its registration"
         );
-    });
+        Ok(())
+    })
 }

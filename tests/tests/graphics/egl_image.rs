@@ -3,7 +3,7 @@
 use curium_driver::{Error, Event, EventFlags, GraphicsFlags, GraphicsResource};
 use curium_memory::Array;
 use curium_sys::CUeglFrameType;
-use curium_tests::TestDriver;
+use curium_tests::{TestDriver, TestResult};
 use khronos_egl as egl;
 
 use crate::image::texels;
@@ -18,7 +18,7 @@ const GL_TEXTURE_2D: egl::Enum = 0x30b1;
 const SYNC_FENCE: egl::Enum = 0x30f9;
 
 #[test]
-fn egl_image_is_accessed_as_an_array() {
+fn egl_image_is_an_array() -> TestResult {
     on_hardware(OpenGl::open, |test, gl| {
         let egl = &gl.egl;
         let source = gl.texture((64, 32), &[texels(0, 1)]);
@@ -33,8 +33,8 @@ fn egl_image_is_accessed_as_an_array() {
             client,
             &[egl::ATTRIB_NONE],
         );
-        let image = image.expect("the texture is complete");
-        let texture = gl.texture_from_image(image);
+        let image = image?;
+        let texture = gl.texture_from_image(image)?;
         gl.write(texture, (64, 32), &texels(0, 5));
         gl.finish();
         // SAFETY: the image outlives the resource, and each side waits for the other.
@@ -45,20 +45,17 @@ fn egl_image_is_accessed_as_an_array() {
                 GraphicsFlags::empty(),
             )
         };
-        let resource = resource.expect("EGL and CUDA share the device");
+        let resource = resource?;
         let array = array(test, &resource);
-        assert_eq!(array.to_vec().expect("it can be read"), texels(0, 5));
-        array
-            .copy_from_slice(&texels(0, 99))
-            .expect("the lengths are equal");
-        array.stream().synchronize().expect("the stream works");
+        assert_eq!(array.to_vec()?, texels(0, 5));
+        array.copy_from_slice(&texels(0, 99))?;
+        array.stream().synchronize()?;
         assert_eq!(gl.texels(texture, 0, LEN), texels(0, 99));
         drop(array);
-        resource.close().expect("it is registered");
-        egl.instance
-            .destroy_image(egl.display, image)
-            .expect("the image ends");
-    });
+        resource.close()?;
+        egl.instance.destroy_image(egl.display, image)?;
+        Ok(())
+    })
 }
 
 /// Returns the array of an image, which outlives the result.
@@ -73,7 +70,7 @@ fn array(test: &TestDriver, resource: &GraphicsResource) -> Array<[u8; 4]> {
 }
 
 #[test]
-fn fence_event_completes_with_the_fence() {
+fn event_completes_with_the_fence() -> TestResult {
     on_hardware(OpenGl::open, |test, gl| {
         let egl = &gl.egl;
         // SAFETY: OpenGL is current on this thread.
@@ -81,7 +78,7 @@ fn fence_event_completes_with_the_fence() {
             egl.instance
                 .create_sync(egl.display, SYNC_FENCE, &[egl::ATTRIB_NONE])
         };
-        let sync = sync.expect("a fence can be created");
+        let sync = sync?;
         gl.finish();
         // SAFETY: the fence lives until the event is complete.
         let event =
@@ -90,14 +87,14 @@ fn fence_event_completes_with_the_fence() {
             Ok(event) => {
                 test.stream()
                     .wait_event(&event)
-                    .and_then(|()| event.synchronize())
-                    .expect("OpenGL has finished");
-                assert!(event.is_finished().expect("it can be queried"));
+                    .and_then(|()| event.synchronize())?;
+                assert!(event.is_finished()?);
             }
             // Drivers for consumer graphics cards do not support it.
             Err(error) => assert!(matches!(error, Error::Missing(_)), "{error}"),
         }
         // SAFETY: the fence is not in use any more.
-        unsafe { egl.instance.destroy_sync(egl.display, sync) }.expect("the fence ends");
-    });
+        unsafe { egl.instance.destroy_sync(egl.display, sync) }?;
+        Ok(())
+    })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use curium_driver::{EglConsumer, EglLocation, EglProducer};
 use curium_memory::{Array, ArrayFlags, ArrayShape};
 use curium_sys::{CUarray_format, CUeglColorFormat, CUeglFrame, CUeglFrameType, CUresult};
-use curium_tests::TestDriver;
+use curium_tests::{TestDriver, TestResult};
 use khronos_egl as egl;
 
 use crate::egl::Egl;
@@ -81,17 +81,17 @@ fn frame(array: &Array<[u8; 4]>) -> CUeglFrame {
 }
 
 #[test]
-fn egl_stream_frames_are_acquired_and_returned() {
+fn egl_stream_frames_are_returned() -> TestResult {
     on_hardware(open, |test, egl| {
         let stream = test.stream();
         let frames = EglStream::new(egl);
         let location = Some(EglLocation::Video);
         // SAFETY: the stream has no consumer, and outlives the connection.
         let consumer = unsafe { EglConsumer::connect(&test.context(), frames.raw, location) };
-        let mut consumer = consumer.expect("CUDA can be connected");
+        let mut consumer = consumer?;
         // SAFETY: the stream has no producer, and outlives the connection.
         let producer = unsafe { EglProducer::connect(&test.context(), frames.raw, (64, 32)) };
-        let mut producer = producer.expect("CUDA can be connected");
+        let mut producer = producer?;
         let error = consumer
             .acquire(&stream, Some(Duration::from_millis(1)))
             .map(drop)
@@ -105,11 +105,9 @@ fn egl_stream_frames_are_acquired_and_returned() {
         });
         for (seed, array) in (5..).zip(&arrays) {
             // SAFETY: no code writes the array until the frame is returned.
-            unsafe { producer.present(frame(array), &stream) }.expect("the stream takes a frame");
-            let taken = consumer
-                .acquire(&stream, Some(Duration::from_secs(5)))
-                .expect("there is a frame");
-            let planes = taken.planes().expect("the frame is known");
+            unsafe { producer.present(frame(array), &stream) }?;
+            let taken = consumer.acquire(&stream, Some(Duration::from_secs(5)))?;
+            let planes = taken.planes()?;
             assert_eq!(
                 (planes.width, planes.height, planes.planeCount),
                 (64, 32, 1)
@@ -117,15 +115,12 @@ fn egl_stream_frames_are_acquired_and_returned() {
             // SAFETY: the frame is made of arrays.
             let [raw, ..] = unsafe { planes.frame.pArray };
             // SAFETY: the array lives until the frame is released, and no code writes it until then.
-            let read =
-                unsafe { Array::<[u8; 4]>::borrow_raw(&stream, raw) }.expect("four bytes each");
-            assert_eq!(read.to_vec().expect("it can be read"), texels(0, seed));
+            let read = unsafe { Array::<[u8; 4]>::borrow_raw(&stream, raw) }?;
+            assert_eq!(read.to_vec()?, texels(0, seed));
             drop(read);
-            taken.close().expect("it was taken out");
+            taken.close()?;
         }
-        let back = producer
-            .take_back(&stream)
-            .expect("a later frame was acquired");
+        let back = producer.take_back(&stream)?;
         // SAFETY: the frame is made of arrays.
         assert_eq!(unsafe { back.frame.pArray }[0], arrays[0].as_raw());
         let error = producer
@@ -138,8 +133,9 @@ fn egl_stream_frames_are_acquired_and_returned() {
             "{error}"
         );
         assert!(!error.is_sticky(), "{error}");
-        stream.synchronize().expect("the stream works");
-        producer.close().expect("it is connected");
-        consumer.close().expect("it is connected");
-    });
+        stream.synchronize()?;
+        producer.close()?;
+        consumer.close()?;
+        Ok(())
+    })
 }

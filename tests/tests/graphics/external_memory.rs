@@ -5,7 +5,7 @@ use std::fs::File;
 use ash::vk;
 use curium_memory::BorrowedBuffer;
 use curium_memory::external::{ExternalBuffer, ExternalMemory, ExternalMemoryKind};
-use curium_tests::TestDriver;
+use curium_tests::{TestDriver, TestResult};
 
 use crate::on_hardware;
 use crate::vulkan::{Exported, Vulkan};
@@ -19,19 +19,16 @@ fn words(
     exported: Exported<vk::Buffer>,
     kind: ExternalMemoryKind,
     is_dedicated: bool,
-) -> BorrowedBuffer<u32, ExternalBuffer> {
+) -> TestResult<BorrowedBuffer<u32, ExternalBuffer>> {
     let Exported {
         descriptor, bytes, ..
     } = exported;
     let memory = ExternalMemory::import_fd(&test.context(), descriptor, kind, bytes, is_dedicated);
-    let buffer = memory
-        .and_then(|memory| memory.map(0, BYTES))
-        .expect("it is memory of the same device");
+    let buffer = memory.and_then(|memory| memory.map(0, BYTES))?;
     let pointer = buffer.as_pointer().cast();
     // SAFETY: the memory has this many bytes as long as its buffer lives, and the tests synchronize before the other
     // side accesses it.
-    unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, buffer) }
-        .expect("the pointer is aligned")
+    Ok(unsafe { BorrowedBuffer::new(&test.stream(), pointer, LEN, buffer) }?)
 }
 
 fn copy(vulkan: &Vulkan, source: vk::Buffer, target: vk::Buffer) {
@@ -44,64 +41,76 @@ fn copy(vulkan: &Vulkan, source: vk::Buffer, target: vk::Buffer) {
 }
 
 /// Copies numbers to Vulkan memory, changes them with CUDA, and copies them back.
-fn share(test: &TestDriver, vulkan: &Vulkan, kind: ExternalMemoryKind, is_dedicated: bool) {
+fn share(
+    test: &TestDriver,
+    vulkan: &Vulkan,
+    kind: ExternalMemoryKind,
+    is_dedicated: bool,
+) -> TestResult {
     let numbers: Vec<u32> = (0..LEN as u32).collect();
     let (host, place) = vulkan.host_buffer(&numbers);
-    let exported = vulkan.exported_buffer(BYTES, kind, is_dedicated);
+    let exported = vulkan.exported_buffer(BYTES, kind, is_dedicated)?;
     let shared = exported.object;
     copy(vulkan, host, shared);
-    let mut words = words(test, exported, kind, is_dedicated);
-    assert_eq!(words.to_vec().expect("it can be read"), numbers, "{kind:?}");
+    let mut words = words(test, exported, kind, is_dedicated)?;
+    assert_eq!(words.to_vec()?, numbers, "{kind:?}");
     let reversed: Vec<u32> = numbers.iter().rev().copied().collect();
-    words
-        .as_slice_mut()
-        .copy_from_slice(&reversed)
-        .expect("the lengths are equal");
-    words.stream().synchronize().expect("the stream works");
+    words.as_slice_mut().copy_from_slice(&reversed)?;
+    words.stream().synchronize()?;
     copy(vulkan, shared, host);
     // SAFETY: the buffer has this many words, and the writes to it are complete.
     let seen = unsafe { std::slice::from_raw_parts(place.cast_const(), LEN) };
     assert_eq!(seen, reversed, "{kind:?}");
+    Ok(())
 }
 
 #[test]
-fn vulkan_memory_is_accessed_by_both_sides() {
+fn vulkan_memory_is_shared() -> TestResult {
     on_hardware(Vulkan::open, |test, vulkan| {
         for is_dedicated in [false, true] {
-            share(test, vulkan, ExternalMemoryKind::Opaque, is_dedicated);
+            share(test, vulkan, ExternalMemoryKind::Opaque, is_dedicated)?;
         }
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn vulkan_memory_is_shared_as_a_dma_buf() {
+fn vulkan_memory_is_a_dma_buf() -> TestResult {
     on_hardware(Vulkan::open, |test, vulkan| {
         // Not every Vulkan driver supports this export.
         if vulkan.has_dma_buf {
-            share(test, vulkan, ExternalMemoryKind::DmaBuf, false);
+            share(test, vulkan, ExternalMemoryKind::DmaBuf, false)?;
         }
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn memory_outlives_the_exported_vulkan_buffer() {
+fn memory_outlives_vulkan_buffer() -> TestResult {
     on_hardware(Vulkan::open, |test, _| {
-        let other = Vulkan::open(test).expect("it was opened before");
+        let other = Vulkan::open(test)?;
         let kind = ExternalMemoryKind::Opaque;
-        let mut words = words(test, other.exported_buffer(BYTES, kind, false), kind, false);
+        let mut words = words(
+            test,
+            other.exported_buffer(BYTES, kind, false)?,
+            kind,
+            false,
+        )?;
         drop(other);
-        words.as_slice_mut().fill(6).expect("memory can be filled");
-        assert_eq!(words.to_vec().expect("it can be read"), [6; LEN]);
-    });
+        words.as_slice_mut().fill(6)?;
+        assert_eq!(words.to_vec()?, [6; LEN]);
+        Ok(())
+    })
 }
 
 #[test]
-fn file_descriptor_is_not_imported_as_memory() {
+fn descriptor_is_no_memory() -> TestResult {
     on_hardware(Vulkan::open, |test, _| {
-        let descriptor = File::open("/dev/null").expect("the system has it").into();
+        let descriptor = File::open("/dev/null")?.into();
         let kind = ExternalMemoryKind::Opaque;
         let error = ExternalMemory::import_fd(&test.context(), descriptor, kind, BYTES, false)
             .expect_err("no memory");
         assert!(error.to_string().contains("4096 bytes"), "{error}");
-    });
+        Ok(())
+    })
 }

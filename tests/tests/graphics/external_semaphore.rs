@@ -11,7 +11,7 @@ use curium_memory::external::{
     ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind,
 };
 use curium_memory::{BorrowedBuffer, DeviceBuffer};
-use curium_tests::{Gate, TestDriver};
+use curium_tests::{Gate, TestDriver, TestResult};
 
 use crate::on_hardware;
 use crate::vulkan::{At, Vulkan};
@@ -25,9 +25,9 @@ struct Shared {
     of_vulkan: vk::Buffer,
 }
 
-fn shared(stream: &Stream, vulkan: &Vulkan) -> Shared {
+fn shared(stream: &Stream, vulkan: &Vulkan) -> TestResult<Shared> {
     let kind = ExternalMemoryKind::Opaque;
-    let exported = vulkan.exported_buffer(BYTES, kind, false);
+    let exported = vulkan.exported_buffer(BYTES, kind, false)?;
     let of_vulkan = exported.object;
     let memory = ExternalMemory::import_fd(
         stream.context(),
@@ -36,31 +36,26 @@ fn shared(stream: &Stream, vulkan: &Vulkan) -> Shared {
         exported.bytes,
         false,
     );
-    let buffer = memory
-        .and_then(|memory| memory.map(0, BYTES))
-        .expect("it is memory of the same device");
+    let buffer = memory.and_then(|memory| memory.map(0, BYTES))?;
     let pointer = buffer.as_pointer().cast();
     // SAFETY: the memory has this many bytes as long as its buffer lives, and semaphores order the accesses of both
     // sides.
     let words = unsafe { BorrowedBuffer::new(stream, pointer, LEN, buffer) };
-    Shared {
-        words: words.expect("the pointer is aligned"),
+    Ok(Shared {
+        words: words?,
         of_vulkan,
-    }
+    })
 }
 
 fn semaphore(
     test: &TestDriver,
     vulkan: &Vulkan,
     kind: ExternalSemaphoreKind,
-) -> (vk::Semaphore, Arc<ExternalSemaphore>) {
+) -> TestResult<(vk::Semaphore, Arc<ExternalSemaphore>)> {
     let (semaphore, descriptor) =
-        vulkan.exported_semaphore(kind == ExternalSemaphoreKind::Timeline);
+        vulkan.exported_semaphore(kind == ExternalSemaphoreKind::Timeline)?;
     let imported = ExternalSemaphore::import_fd(&test.context(), descriptor, kind);
-    (
-        semaphore,
-        Arc::new(imported.expect("it is a semaphore of the same device")),
-    )
+    Ok((semaphore, Arc::new(imported?)))
 }
 
 /// Makes Vulkan copy the shared words to `host`, and then fill them with `value`.
@@ -95,24 +90,18 @@ fn seen(place: *mut u32) -> Vec<u32> {
 }
 
 #[test]
-fn timeline_semaphore_orders_streams_and_queues() {
+fn timeline_semaphore_orders() -> TestResult {
     on_hardware(Vulkan::open, |test, vulkan| {
         let stream = test.stream();
-        let mut shared = shared(&stream, vulkan);
-        let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline);
+        let mut shared = shared(&stream, vulkan)?;
+        let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline)?;
         let (host, place) = vulkan.host_buffer(&[0; LEN]);
         for round in 0..5 {
             let written = round * 10 + 1;
             let answered = round * 10 + 2;
             let gate = Gate::on(&stream);
-            shared
-                .words
-                .as_slice_mut()
-                .fill_on(&stream, round as u32)
-                .expect("memory can be filled");
-            semaphore
-                .signal(&stream, written)
-                .expect("the stream accepts it");
+            shared.words.as_slice_mut().fill_on(&stream, round as u32)?;
+            semaphore.signal(&stream, written)?;
             let points = ((of_vulkan, written), (of_vulkan, answered));
             let done = copy_and_fill(
                 vulkan,
@@ -122,105 +111,84 @@ fn timeline_semaphore_orders_streams_and_queues() {
                 host,
                 100 + round as u32,
             );
-            semaphore
-                .wait(&stream, answered)
-                .expect("the stream accepts it");
-            let mut copied = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
+            semaphore.wait(&stream, answered)?;
+            let mut copied = DeviceBuffer::<u32>::zeroed(&stream, LEN)?;
             copied
                 .as_slice_mut()
-                .copy_from_device_on(&stream, &shared.words)
-                .expect("the lengths are equal");
+                .copy_from_device_on(&stream, &shared.words)?;
             thread::sleep(Duration::from_millis(5));
             assert!(!vulkan.is_done(done), "the queue waits for the stream");
             assert!(vulkan.value(of_vulkan) < written);
             gate.open();
             vulkan.wait(done);
             assert_eq!(seen(place), [round as u32; LEN]);
-            assert_eq!(
-                copied.to_vec().expect("it can be read"),
-                [100 + round as u32; LEN]
-            );
+            assert_eq!(copied.to_vec()?, [100 + round as u32; LEN]);
             assert_eq!(vulkan.value(of_vulkan), answered);
         }
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn opaque_semaphores_order_streams_and_queues() {
+fn opaque_semaphores_order() -> TestResult {
     on_hardware(Vulkan::open, |test, vulkan| {
         let stream = test.stream();
-        let mut shared = shared(&stream, vulkan);
-        let (first, written) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque);
-        let (second, answered) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque);
+        let mut shared = shared(&stream, vulkan)?;
+        let (first, written) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque)?;
+        let (second, answered) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque)?;
         let (host, place) = vulkan.host_buffer(&[0; LEN]);
         for round in 0..3 {
-            shared
-                .words
-                .as_slice_mut()
-                .fill_on(&stream, round)
-                .expect("memory can be filled");
-            written.signal(&stream, 0).expect("the stream accepts it");
+            shared.words.as_slice_mut().fill_on(&stream, round)?;
+            written.signal(&stream, 0)?;
             let done = copy_and_fill(vulkan, (first, 0), (second, 0), &shared, host, 100 + round);
-            answered.wait(&stream, 0).expect("the stream accepts it");
-            assert_eq!(
-                shared.words.to_vec().expect("it can be read"),
-                [100 + round; LEN]
-            );
+            answered.wait(&stream, 0)?;
+            assert_eq!(shared.words.to_vec()?, [100 + round; LEN]);
             vulkan.wait(done);
             assert_eq!(seen(place), [round; LEN]);
         }
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn graph_signals_and_waits_for_vulkan_semaphores() {
+fn graph_uses_semaphores() -> TestResult {
     on_hardware(Vulkan::open, |test, vulkan| {
         let stream = test.stream();
-        let shared = shared(&stream, vulkan);
-        let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline);
+        let shared = shared(&stream, vulkan)?;
+        let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline)?;
         let (host, _) = vulkan.host_buffer(&[0; LEN]);
-        let mut graph = Graph::new(&test.context()).expect("a graph can be created");
-        let signal = graph
-            .add_semaphore_signal(&[], &[semaphore.for_graph(1)])
-            .expect("a node can be added");
-        let wait = graph
-            .add_semaphore_wait(&[*signal], &[semaphore.for_graph(2)])
-            .expect("a node can be added");
-        let mut executable = graph.instantiate().expect("it can be instantiated");
+        let mut graph = Graph::new(&test.context())?;
+        let signal = graph.add_semaphore_signal(&[], &[semaphore.for_graph(1)])?;
+        let wait = graph.add_semaphore_wait(&[*signal], &[semaphore.for_graph(2)])?;
+        let mut executable = graph.instantiate()?;
         for round in 0..3 {
             let points = [round * 10 + 1, round * 10 + 2];
             if round > 0 {
-                executable
-                    .set_semaphore_signal(signal, &[semaphore.for_graph(points[0])])
-                    .expect("it can be changed");
-                executable
-                    .set_semaphore_wait(wait, &[semaphore.for_graph(points[1])])
-                    .expect("it can be changed");
+                executable.set_semaphore_signal(signal, &[semaphore.for_graph(points[0])])?;
+                executable.set_semaphore_wait(wait, &[semaphore.for_graph(points[1])])?;
             }
             let order = ((of_vulkan, points[0]), (of_vulkan, points[1]));
             let done = copy_and_fill(vulkan, order.0, order.1, &shared, host, 100 + round as u32);
             thread::sleep(Duration::from_millis(2));
             assert!(!vulkan.is_done(done), "the queue waits for the graph");
-            executable.launch(&stream).expect("it can be launched");
-            stream.synchronize().expect("the queue returns a value");
+            executable.launch(&stream)?;
+            stream.synchronize()?;
             assert_eq!(vulkan.value(of_vulkan), points[1]);
             vulkan.wait(done);
-            assert_eq!(
-                shared.words.to_vec().expect("it can be read"),
-                [100 + round as u32; LEN]
-            );
+            assert_eq!(shared.words.to_vec()?, [100 + round as u32; LEN]);
         }
-    });
+        Ok(())
+    })
 }
 
 #[test]
-fn file_descriptor_is_not_imported_as_a_semaphore() {
+fn descriptor_is_no_semaphore() -> TestResult {
     on_hardware(Vulkan::open, |test, _| {
         for kind in [
             ExternalSemaphoreKind::Opaque,
             ExternalSemaphoreKind::Timeline,
         ] {
-            let descriptor = File::open("/dev/null").expect("the system has it").into();
+            let descriptor = File::open("/dev/null")?.into();
             let error = ExternalSemaphore::import_fd(&test.context(), descriptor, kind)
                 .expect_err("no semaphore");
             assert!(
@@ -228,5 +196,6 @@ fn file_descriptor_is_not_imported_as_a_semaphore() {
                 "{error}"
             );
         }
-    });
+        Ok(())
+    })
 }

@@ -16,7 +16,7 @@ mod image;
 mod opengl;
 mod vulkan;
 
-use curium_tests::{TestDriver, on_driver, uses_cuda};
+use curium_tests::{TestDriver, TestResult, on_driver, uses_cuda};
 
 /// Runs a test on this machine's driver with the interface that `open` opens.
 #[expect(
@@ -25,10 +25,10 @@ use curium_tests::{TestDriver, on_driver, uses_cuda};
 )]
 fn on_hardware<I>(
     open: impl FnOnce(&TestDriver) -> Result<I, String>,
-    test: impl FnOnce(&TestDriver, &I),
-) {
+    test: impl FnOnce(&TestDriver, &I) -> TestResult,
+) -> TestResult {
     if !uses_cuda() {
-        return;
+        return Ok(());
     }
     on_driver(|driver| match open(driver) {
         Ok(interface) => test(driver, &interface),
@@ -37,6 +37,7 @@ fn on_hardware<I>(
                 std::env::var_os("CURIUM_TEST_GRAPHICS").is_some_and(|value| value == "required");
             assert!(!is_required, "the interface cannot be opened: {reason}");
             println!("skipped: {reason}");
+            Ok(())
         }
-    });
+    })
 }

@@ -1,6 +1,6 @@
 //! OpenGL support for the tests.
 
-use curium_tests::TestDriver;
+use curium_tests::{TestDriver, TestResult};
 use glow::HasContext as _;
 use khronos_egl as egl;
 
@@ -91,23 +91,23 @@ impl OpenGl {
     }
 
     /// Returns a texture with the texels of an EGL image.
-    pub(crate) fn texture_from_image(&self, image: egl::Image) -> glow::Texture {
+    pub(crate) fn texture_from_image(&self, image: egl::Image) -> TestResult<glow::Texture> {
         type Target = unsafe extern "system" fn(u32, egl::EGLImage);
         // SAFETY: the context is current.
-        let texture = unsafe { self.gl.create_texture() }.expect("a texture can be created");
+        let texture = unsafe { self.gl.create_texture() }?;
         // SAFETY: the texture belongs to this context.
         unsafe { self.gl.bind_texture(glow::TEXTURE_2D, Some(texture)) };
         let function = self
             .egl
             .instance
             .get_proc_address("glEGLImageTargetTexture2DOES")
-            .expect("OpenGL has it");
+            .ok_or("OpenGL has it")?;
         // SAFETY: the function of this name has this type.
         let function = unsafe { std::mem::transmute::<extern "system" fn(), Target>(function) };
         // SAFETY: the texture is bound, and the image is live.
         unsafe { function(glow::TEXTURE_2D, image.as_ptr()) };
         self.expect_no_error();
-        texture
+        Ok(texture)
     }
 
     /// Overwrites level 0 of a texture of this size.

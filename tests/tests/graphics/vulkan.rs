@@ -6,7 +6,7 @@ use std::os::fd::{FromRawFd as _, OwnedFd};
 
 use ash::{ext, khr, vk};
 use curium_memory::external::ExternalMemoryKind;
-use curium_tests::TestDriver;
+use curium_tests::{TestDriver, TestResult};
 
 /// Vulkan on the CUDA device. Every object lives as long as this value.
 pub(crate) struct Vulkan {
@@ -93,7 +93,7 @@ impl Vulkan {
         bytes: u64,
         kind: ExternalMemoryKind,
         is_dedicated: bool,
-    ) -> Exported<vk::Buffer> {
+    ) -> TestResult<Exported<vk::Buffer>> {
         let kind = handle_type(kind);
         let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(kind);
         let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
@@ -102,26 +102,28 @@ impl Vulkan {
             .usage(usage)
             .push_next(&mut external);
         // SAFETY: the create info is valid.
-        let buffer =
-            unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be created");
+        let buffer = unsafe { self.device.create_buffer(&info, None) }?;
         self.own(Owned::Buffer(buffer));
         // SAFETY: the buffer belongs to this device.
         let needs = unsafe { self.device.get_buffer_memory_requirements(buffer) };
         let dedicated = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
         let (memory, descriptor) =
-            self.exported_memory(needs, kind, is_dedicated.then_some(dedicated));
+            self.exported_memory(needs, kind, is_dedicated.then_some(dedicated))?;
         // SAFETY: the memory satisfies the requirements of the buffer, and neither is bound.
-        unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }
-            .expect("the memory is for the buffer");
-        Exported {
+        unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }?;
+        Ok(Exported {
             object: buffer,
             descriptor,
             bytes: needs.size,
-        }
+        })
     }
 
     /// Returns a 2D image of 32-bit words with this many levels, in memory of its own, that can be imported.
-    pub(crate) fn exported_image(&self, size: (u32, u32), levels: u32) -> Exported<vk::Image> {
+    pub(crate) fn exported_image(
+        &self,
+        size: (u32, u32),
+        levels: u32,
+    ) -> TestResult<Exported<vk::Image>> {
         let (width, height) = size;
         let kind = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
         let mut external = vk::ExternalMemoryImageCreateInfo::default().handle_types(kind);
@@ -140,21 +142,19 @@ impl Vulkan {
             .usage(vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST)
             .push_next(&mut external);
         // SAFETY: the create info is valid.
-        let image =
-            unsafe { self.device.create_image(&info, None) }.expect("an image can be created");
+        let image = unsafe { self.device.create_image(&info, None) }?;
         self.own(Owned::Image(image));
         // SAFETY: the image belongs to this device.
         let needs = unsafe { self.device.get_image_memory_requirements(image) };
         let dedicated = vk::MemoryDedicatedAllocateInfo::default().image(image);
-        let (memory, descriptor) = self.exported_memory(needs, kind, Some(dedicated));
+        let (memory, descriptor) = self.exported_memory(needs, kind, Some(dedicated))?;
         // SAFETY: the memory satisfies the requirements of the image, and neither is bound.
-        unsafe { self.device.bind_image_memory(image, memory, 0) }
-            .expect("the memory is for the image");
-        Exported {
+        unsafe { self.device.bind_image_memory(image, memory, 0) }?;
+        Ok(Exported {
             object: image,
             descriptor,
             bytes: needs.size,
-        }
+        })
     }
 
     /// Returns a host-visible buffer, and the address of its words.
@@ -190,7 +190,10 @@ impl Vulkan {
     }
 
     /// Returns a semaphore that can be imported: a timeline semaphore that starts at 0, or a binary one.
-    pub(crate) fn exported_semaphore(&self, is_timeline: bool) -> (vk::Semaphore, OwnedFd) {
+    pub(crate) fn exported_semaphore(
+        &self,
+        is_timeline: bool,
+    ) -> TestResult<(vk::Semaphore, OwnedFd)> {
         let kind = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
         let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(kind);
         let mut timeline =
@@ -200,17 +203,15 @@ impl Vulkan {
             info = info.push_next(&mut timeline);
         }
         // SAFETY: the create info is valid.
-        let semaphore = unsafe { self.device.create_semaphore(&info, None) }
-            .expect("a semaphore can be created");
+        let semaphore = unsafe { self.device.create_semaphore(&info, None) }?;
         self.own(Owned::Semaphore(semaphore));
         let info = vk::SemaphoreGetFdInfoKHR::default()
             .semaphore(semaphore)
             .handle_type(kind);
         // SAFETY: the semaphore belongs to this device, and was created for export.
-        let raw = unsafe { self.semaphore_fd.get_semaphore_fd(&info) }
-            .expect("the semaphore can be exported");
+        let raw = unsafe { self.semaphore_fd.get_semaphore_fd(&info) }?;
         // SAFETY: Vulkan transferred ownership of the file descriptor.
-        (semaphore, unsafe { OwnedFd::from_raw_fd(raw) })
+        Ok((semaphore, unsafe { OwnedFd::from_raw_fd(raw) }))
     }
 
     /// Returns the value of a timeline semaphore.
@@ -288,7 +289,7 @@ impl Vulkan {
         needs: vk::MemoryRequirements,
         kind: vk::ExternalMemoryHandleTypeFlags,
         mut dedicated: Option<vk::MemoryDedicatedAllocateInfo<'_>>,
-    ) -> (vk::DeviceMemory, OwnedFd) {
+    ) -> TestResult<(vk::DeviceMemory, OwnedFd)> {
         let mut export = vk::ExportMemoryAllocateInfo::default().handle_types(kind);
         let mut info = vk::MemoryAllocateInfo::default()
             .allocation_size(needs.size)
@@ -298,16 +299,15 @@ impl Vulkan {
             info = info.push_next(dedicated);
         }
         // SAFETY: the create info is valid.
-        let memory = unsafe { self.device.allocate_memory(&info, None) }.expect("memory suffices");
+        let memory = unsafe { self.device.allocate_memory(&info, None) }?;
         self.own(Owned::Memory(memory));
         let info = vk::MemoryGetFdInfoKHR::default()
             .memory(memory)
             .handle_type(kind);
         // SAFETY: the memory belongs to this device, and was created for export.
-        let raw =
-            unsafe { self.memory_fd.get_memory_fd(&info) }.expect("the memory can be exported");
+        let raw = unsafe { self.memory_fd.get_memory_fd(&info) }?;
         // SAFETY: Vulkan transferred ownership of the file descriptor.
-        (memory, unsafe { OwnedFd::from_raw_fd(raw) })
+        Ok((memory, unsafe { OwnedFd::from_raw_fd(raw) }))
     }
 
     fn memory_type(&self, needs: vk::MemoryRequirements, wanted: vk::MemoryPropertyFlags) -> u32 {

@@ -2,7 +2,7 @@
 
 use curium_driver::Stream;
 use curium_driver::hazard::Accesses;
-use curium_tests::guard;
+use curium_tests::{TestResult, guard};
 
 use super::driver::{RecordingDriver, index};
 
@@ -16,7 +16,7 @@ fn written(driver: &RecordingDriver) -> (Accesses, Stream, Stream) {
 
 /// A stream that is being captured does not wait for pending work outside the capture.
 #[test]
-fn captured_stream_waits_for_no_pending_outside_work() {
+fn capture_ignores_outside_work() -> TestResult {
     let driver = RecordingDriver::new();
     let (accesses, _writer, reader) = written(&driver);
     driver.set_capture(&reader, 7);
@@ -33,22 +33,19 @@ fn captured_stream_waits_for_no_pending_outside_work() {
     );
     assert_eq!(driver.take_waits().0, [], "no stream waits");
     driver.set_busy(false);
-    accesses
-        .before_read(&mut guard(&reader))
-        .expect("the work has completed");
+    accesses.before_read(&mut guard(&reader))?;
     assert_eq!(driver.take_waits().0, [], "no stream needs to wait");
-    accesses
-        .before_read(&mut guard(&reader))
-        .expect("the work has completed");
+    accesses.before_read(&mut guard(&reader))?;
     assert_eq!(
         driver.take_waits(),
         (vec![], 0),
         "the work is known to have completed"
     );
+    Ok(())
 }
 
 #[test]
-fn stream_does_not_wait_for_work_that_is_captured() {
+fn captured_work_is_not_awaited() {
     let driver = RecordingDriver::new();
     let (accesses, writer, reader) = written(&driver);
     driver.set_capture(&writer, 7);
@@ -68,87 +65,75 @@ fn stream_does_not_wait_for_work_that_is_captured() {
     }
 }
 
+/// Streams wait in a capture, and again outside.
 #[test]
-fn streams_wait_in_a_capture_and_again_outside() {
+fn waits_repeat_after_a_capture() -> TestResult {
     let driver = RecordingDriver::new();
     let (accesses, writer, reader) = written(&driver);
     let wait = (index(reader.as_raw()), index(writer.as_raw()));
     driver.set_capture(&writer, 7);
     driver.set_capture(&reader, 7);
-    accesses
-        .before_read(&mut guard(&reader))
-        .expect("both are in one capture");
+    accesses.before_read(&mut guard(&reader))?;
     assert_eq!(driver.take_waits(), (vec![wait], 1));
     driver.set_capture(&writer, 0);
     driver.set_capture(&reader, 0);
-    accesses
-        .before_read(&mut guard(&reader))
-        .expect("neither is in a capture");
+    accesses.before_read(&mut guard(&reader))?;
     assert_eq!(
         driver.take_waits(),
         (vec![wait], 1),
         "captured work did not make the stream wait"
     );
+    Ok(())
 }
 
 #[test]
-fn wait_that_was_only_captured_forgets_no_reader() {
+fn captured_wait_keeps_readers() -> TestResult {
     let driver = RecordingDriver::new();
     let (mut accesses, writer, reader) = written(&driver);
-    accesses
-        .before_read(&mut guard(&reader))
-        .expect("nothing fails");
+    accesses.before_read(&mut guard(&reader))?;
     accesses.after_read(&mut guard(&reader));
     driver.take_waits();
     let wait = (index(writer.as_raw()), index(reader.as_raw()));
     [&writer, &reader]
         .into_iter()
         .for_each(|stream| driver.set_capture(stream, 7));
-    accesses
-        .before_write(&mut guard(&writer))
-        .expect("both are in one capture");
+    accesses.before_write(&mut guard(&writer))?;
     accesses.after_write(&mut guard(&writer));
     assert_eq!(driver.take_waits(), (vec![wait], 1));
     [&writer, &reader]
         .into_iter()
         .for_each(|stream| driver.set_capture(stream, 0));
-    accesses
-        .before_write(&mut guard(&writer))
-        .expect("neither is in a capture");
+    accesses.before_write(&mut guard(&writer))?;
     assert_eq!(
         driver.take_waits(),
         (vec![wait], 1),
         "the stream itself has not waited for the reader"
     );
+    Ok(())
 }
 
 #[test]
-fn write_that_was_only_captured_forgets_no_reader() {
+fn captured_write_keeps_readers() -> TestResult {
     let driver = RecordingDriver::new();
     let (mut accesses, writer, reader) = written(&driver);
     let third = driver.stream();
-    accesses
-        .before_read(&mut guard(&reader))
-        .expect("nothing fails");
+    accesses.before_read(&mut guard(&reader))?;
     accesses.after_read(&mut guard(&reader));
     let streams = [&writer, &reader, &third];
     streams
         .into_iter()
         .for_each(|stream| driver.set_capture(stream, 7));
-    accesses
-        .before_write(&mut guard(&third))
-        .expect("all are in one capture");
+    accesses.before_write(&mut guard(&third))?;
     accesses.after_write(&mut guard(&third));
     streams
         .into_iter()
         .for_each(|stream| driver.set_capture(stream, 0));
     driver.take_waits();
-    accesses
-        .before_write(&mut guard(&writer))
-        .expect("none is in a capture");
+    accesses.before_write(&mut guard(&writer))?;
     let (waits, _) = driver.take_waits();
     assert!(
         waits.contains(&(index(writer.as_raw()), index(reader.as_raw()))),
         "{waits:?} has the reader"
     );
+    Ok(())
 }

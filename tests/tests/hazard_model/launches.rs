@@ -184,7 +184,7 @@ fn each(steps: &mut Vec<Step>, length: usize, check: &mut impl FnMut(&[Step])) {
 }
 
 #[test]
-fn every_short_program_with_launches_is_ordered() {
+fn launch_programs_are_ordered() {
     let (programs, violations, first) = check_all(MAX_LENGTH, None);
     assert!(
         violations == 0,
@@ -194,7 +194,7 @@ fn every_short_program_with_launches_is_ordered() {
 }
 
 #[test]
-fn model_finds_programs_that_forget_a_launch() {
+fn forgotten_launch_is_detected() {
     for kind in [Kind::LaunchReader, Kind::LaunchWriter, Kind::Write] {
         let (programs, violations, _) = check_all(2, Some(kind));
         assert!(

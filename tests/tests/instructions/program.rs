@@ -2,6 +2,7 @@
 
 use curium_driver::{Device, Error, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
+use curium_tests::TestResult;
 
 use crate::form::{Form, Operand};
 use crate::operands::{COUNT, operands};
@@ -133,7 +134,7 @@ fn results(stream: &Stream, library: &Library, index: usize, form: &Form) -> Vec
 }
 
 /// Returns the compute capability of a device as a target number.
-pub(crate) fn architecture(device: &Device) -> u32 {
-    let capability = device.compute_capability().expect("the device reports it");
-    capability.major * 10 + capability.minor
+pub(crate) fn architecture(device: &Device) -> TestResult<u32> {
+    let capability = device.compute_capability()?;
+    Ok(capability.major * 10 + capability.minor)
 }

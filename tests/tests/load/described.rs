@@ -1,5 +1,6 @@
 //! The generic loader, with a library that Curium does not bind.
 
+use curium_tests::TestResult;
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 
@@ -58,28 +59,29 @@ fn load(path: &Path) -> Result<Api, LoadError> {
 
 /// The table has the exported functions and lacks the others.
 #[test]
-fn described_library_fills_its_table() {
+fn library_fills_its_table() -> TestResult {
     for (name, symbol) in [
         ("plain", "exampleCreate"),
         ("versioned", "__exampleCreate_12_0"),
     ] {
         let path = folder("described").join(name);
         build_example(&path, 12, symbol);
-        let api = load(&path).expect("the library is usable");
+        let api = load(&path)?;
         let create = api
             .exampleCreate
-            .expect("the library exports the function under one of its names");
+            .ok_or("the library exports the function under one of its names")?;
         // SAFETY: the function has no precondition.
         assert_eq!(unsafe { create() }, 7, "{symbol}");
         assert!(api.exampleDestroy.is_none());
     }
+    Ok(())
 }
 
 #[test]
-fn library_that_fails_its_check_is_rejected() {
+fn failed_check_rejects_a_library() -> TestResult {
     let path = folder("described").join("stub");
     build_example(&path, 0, "exampleCreate");
-    let error = load(&path).err().expect("version 0 is rejected");
+    let error = load(&path).err().ok_or("version 0 is rejected")?;
     assert!(
         matches!(error.attempts[0].rejection, Rejection::Stub),
         "{error}"
@@ -91,16 +93,17 @@ fn library_that_fails_its_check_is_rejected() {
     );
     let advice = "to fix it: `pip install nvidia-example-cu12`, or install the CUDA toolkit, or set CURIUM_EXAMPLE_PATH";
     assert!(text.contains(advice), "{text}");
+    Ok(())
 }
 
 #[test]
-fn library_without_a_function_is_rejected() {
+fn incomplete_library_is_rejected() -> TestResult {
     let path = folder("described").join("other");
     build(
         &path,
         "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}",
     );
-    let error = load(&path).err().expect("the library exports no function");
+    let error = load(&path).err().ok_or("the library exports no function")?;
     assert!(
         matches!(
             error.attempts[0].rejection,
@@ -111,10 +114,11 @@ fn library_without_a_function_is_rejected() {
         ),
         "{error}"
     );
+    Ok(())
 }
 
 #[test]
-fn missing_library_is_an_error_with_each_name() {
+fn missing_library_names_each_file() {
     // SAFETY: no library has these names.
     let error = unsafe { EXAMPLE.load() }.expect_err("no library has these names");
     let tried: Vec<_> = error

@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use curium_driver::{CudaVersion, Driver, Error, Function};
 use curium_sys::load::{LoadError, Rejection};
 use curium_sys::{Api, CUdriverProcAddressQueryResult, CUresult};
-use curium_tests::{in_fork, uses_cuda};
+use curium_tests::{TestResult, in_fork, uses_cuda};
 
 /// The directory in which these tests build their libraries.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/load");
@@ -208,10 +208,8 @@ fn rejection(path: &Path) -> (Rejection, String) {
 }
 
 /// Returns the output of the program that reports on its driver, with only these variables that name a driver.
-fn report(variables: &[(&str, &Path)]) -> Output {
-    report_command(variables)
-        .output()
-        .expect("the program can be started")
+fn report(variables: &[(&str, &Path)]) -> TestResult<Output> {
+    Ok(report_command(variables).output()?)
 }
 
 /// Returns the command that runs the program that reports on its driver, with only these variables that name a library.
@@ -243,7 +241,7 @@ fn assert_reports_error(output: &Output) -> String {
 }
 
 #[test]
-fn absent_file_is_an_error_with_a_remedy() {
+fn absent_file_has_a_remedy() {
     let path = folder("absent").join("libcuda.so.1");
     let (rejection, text) = rejection(&path);
     assert!(
@@ -257,7 +255,7 @@ fn absent_file_is_an_error_with_a_remedy() {
 }
 
 #[test]
-fn file_without_a_library_is_an_error() {
+fn file_without_a_library() -> TestResult {
     let folder = folder("no_library");
     for (name, bytes) in [
         ("text", b"hello".as_slice()),
@@ -265,7 +263,7 @@ fn file_without_a_library_is_an_error() {
         ("header", b"\x7fELF\x02\x01\x01"),
     ] {
         let path = folder.join(name);
-        std::fs::write(&path, bytes).expect("a file can be written");
+        std::fs::write(&path, bytes)?;
         let (rejection, text) = rejection(&path);
         assert!(
             matches!(rejection, Rejection::Unloadable { .. }),
@@ -273,10 +271,11 @@ fn file_without_a_library_is_an_error() {
         );
         assert!(text.contains(name), "{text}");
     }
+    Ok(())
 }
 
 #[test]
-fn library_without_the_drivers_functions_is_an_error() {
+fn library_without_functions() {
     let path = folder("no_symbols").join("libcuda.so.1");
     build(
         &path,
@@ -300,7 +299,7 @@ fn library_without_the_drivers_functions_is_an_error() {
 }
 
 #[test]
-fn stub_is_an_error_with_its_origin_and_a_hint() {
+fn stub_is_an_error() {
     let path = folder("stub").join("libcuda.so");
     build_driver(&path, 34, 0);
     let (rejection, text) = rejection(&path);
@@ -313,7 +312,7 @@ fn stub_is_an_error_with_its_origin_and_a_hint() {
 }
 
 #[test]
-fn outdated_driver_is_an_error_with_both_versions() {
+fn outdated_driver_is_an_error() {
     let path = folder("old").join("libcuda.so.1");
     build_driver(&path, 0, 11040);
     let (rejection, text) = rejection(&path);
@@ -332,7 +331,7 @@ fn outdated_driver_is_an_error_with_both_versions() {
 }
 
 #[test]
-fn driver_without_a_version_is_an_error() {
+fn driver_without_a_version() {
     let path = folder("no_version").join("libcuda.so.1");
     build_driver(&path, 999, 0);
     let (rejection, text) = rejection(&path);
@@ -345,14 +344,14 @@ fn driver_without_a_version_is_an_error() {
 
 /// A missing function is an error only when it is called.
 #[test]
-fn driver_without_some_functions_loads() {
+fn incomplete_driver_loads() -> TestResult {
     let path = folder("few").join("libcuda.so.1");
     build_driver(&path, 0, 12040);
-    let api = load(&path).expect("the library has the functions of a driver");
+    let api = load(&path)?;
     assert!(api.has(Function::cuInit) && !api.has(Function::cuDeviceGetCount));
     assert_eq!(api.absent().count(), Function::COUNT - 2);
     // SAFETY: the two functions of the library have CUDA's signatures.
-    let driver = unsafe { Driver::load_from(&path) }.expect("the library initializes");
+    let driver = unsafe { Driver::load_from(&path) }?;
     let error = driver
         .device_count()
         .expect_err("the library lacks the function");
@@ -366,82 +365,89 @@ fn driver_without_some_functions_loads() {
         newer.to_string(),
         "cuCtxCreate_v4 needs a driver for CUDA 12.5 or newer, and this one is for CUDA 12.4"
     );
+    Ok(())
 }
 
 #[test]
-fn program_runs_on_the_named_library() {
-    let out = assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR)]));
+fn named_library_is_used() -> TestResult {
+    let out = assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR)])?);
     assert!(out.to_lowercase().contains("simulat"), "{out}");
+    Ok(())
 }
 
 #[test]
-fn program_runs_on_the_library_in_a_named_folder() {
-    let folder = SIMULATOR.parent().expect("a file lies in a folder");
-    assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", folder)]));
+fn library_in_a_folder_is_used() -> TestResult {
+    let folder = SIMULATOR.parent().ok_or("a file lies in a folder")?;
+    assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", folder)])?);
+    Ok(())
 }
 
 #[test]
-fn program_runs_on_the_system_library() {
-    let folder = SIMULATOR.parent().expect("a file lies in a folder");
-    assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder)]));
+fn system_library_is_used() -> TestResult {
+    let folder = SIMULATOR.parent().ok_or("a file lies in a folder")?;
+    assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder)])?);
     let empty = Path::new("");
     assert_reports_saxpy(&report(&[
         ("LD_LIBRARY_PATH", folder),
         ("CURIUM_DRIVER_PATH", empty),
-    ]));
+    ])?);
+    Ok(())
 }
 
 #[test]
-fn library_in_a_variable_is_the_only_one_tried() {
+fn variable_names_the_library() -> TestResult {
     let path = folder("only").join("absent.so");
-    let simulator = SIMULATOR.parent().expect("a file lies in a folder");
+    let simulator = SIMULATOR.parent().ok_or("a file lies in a folder")?;
     let text = assert_reports_error(&report(&[
         ("CURIUM_DRIVER_PATH", &path),
         ("LD_LIBRARY_PATH", simulator),
-    ]));
+    ])?);
     assert_eq!(text.matches("\n  ").count(), 1, "{text}");
     assert!(text.contains("absent.so"), "{text}");
+    Ok(())
 }
 
+/// A folder in a variable is tried with both names of the library.
 #[test]
-fn folder_in_a_variable_is_tried_with_both_names() {
+fn variable_names_a_folder() -> TestResult {
     let folder = folder("both");
     build_driver(&folder.join("libcuda.so"), 34, 0);
-    let text = assert_reports_error(&report(&[("CURIUM_DRIVER_PATH", &folder)]));
+    let text = assert_reports_error(&report(&[("CURIUM_DRIVER_PATH", &folder)])?);
     let first = folder.join("libcuda.so.1");
     let second = folder.join("libcuda.so");
     let positions = [first, second].map(|path| text.find(&format!("\n  {}: ", path.display())));
     assert!(
-        positions[0].expect("the first is named") < positions[1].expect("the second is named"),
+        positions[0].ok_or("the first is named")? < positions[1].ok_or("the second is named")?,
         "{text}"
     );
     assert!(text.contains("stub library"), "{text}");
+    Ok(())
 }
 
 #[test]
-fn missing_driver_is_an_error_with_the_paths_tried() {
+fn missing_driver_names_the_paths() -> TestResult {
     if uses_cuda() {
-        return;
+        return Ok(());
     }
     let folder = folder("stub_only");
     build_driver(&folder.join("libcuda.so.1"), 34, 0);
     // The stub hides a driver that the system's loader would find, except under the other names.
-    std::fs::copy(folder.join("libcuda.so.1"), folder.join("libcuda.so"))
-        .expect("a file can be copied");
-    let text = assert_reports_error(&report(&[("LD_LIBRARY_PATH", &folder)]));
+    std::fs::copy(folder.join("libcuda.so.1"), folder.join("libcuda.so"))?;
+    let text = assert_reports_error(&report(&[("LD_LIBRARY_PATH", &folder)])?);
     assert!(
         text.contains("\n  libcuda.so.1: the CUDA toolkit's stub library"),
         "{text}"
     );
     assert!(text.contains("\n  libcuda.so: "), "{text}");
     assert!(text.contains("/usr/lib/wsl/lib/libcuda.so.1"), "{text}");
+    Ok(())
 }
 
 #[test]
-fn driver_lists_newer_functions_as_missing() {
+fn newer_functions_are_missing() -> TestResult {
     let path = folder("version_13_0").join("libcuda.so.1");
     build_driver(&path, 0, 13000);
-    let driver = report(&[("CURIUM_DRIVER_PATH", &path)]);
+    let driver = report(&[("CURIUM_DRIVER_PATH", &path)])?;
     let out = String::from_utf8_lossy(&driver.stdout);
     assert!(out.contains("driver: CUDA 13.0\n"), "{out}");
     let newer: Vec<_> = Function::all()
@@ -455,25 +461,27 @@ fn driver_lists_newer_functions_as_missing() {
         );
         assert!(out.contains(&line), "{line}{out}");
     }
+    Ok(())
 }
 
 #[test]
-fn program_runs_a_kernel_on_the_oldest_driver() {
+fn oldest_driver_runs_a_kernel() -> TestResult {
     let output = report(&[
         ("CURIUM_DRIVER_PATH", &SIMULATOR),
         ("CURIUM_SIM_DRIVER_VERSION", Path::new("11.8")),
-    ]);
+    ])?;
     let out = assert_reports_saxpy(&output);
     assert!(out.contains("driver: CUDA 11.8\n"), "{out}");
+    Ok(())
 }
 
 #[test]
-fn simulated_old_driver_lacks_newer_functions() {
+fn old_driver_lacks_functions() -> TestResult {
     let version = Path::new("13.0");
     let output = report(&[
         ("CURIUM_DRIVER_PATH", &OLD_SIMULATOR),
         ("CURIUM_SIM_DRIVER_VERSION", version),
-    ]);
+    ])?;
     let out = assert_reports_saxpy(&output);
     assert!(out.contains("driver: CUDA 13.0\n"), "{out}");
     let newer: Vec<_> = Function::all()
@@ -493,13 +501,14 @@ fn simulated_old_driver_lacks_newer_functions() {
         newer.len(),
         "nothing else is missing: {out}"
     );
+    Ok(())
 }
 
 /// Returns the address of `cuInit` from `cuGetProcAddress` instead of the dynamic linker.
-fn found_init(api: &Api) -> *mut c_void {
+fn found_init(api: &Api) -> TestResult<*mut c_void> {
     let look_up = api
         .cuGetProcAddress_v2
-        .expect("the library has every function");
+        .ok_or("the library has every function")?;
     let mut address = std::ptr::null_mut();
     let mut status = CUdriverProcAddressQueryResult(u32::MAX);
     // SAFETY: the name is NUL-terminated, and both addresses are valid for writes.
@@ -517,38 +526,42 @@ fn found_init(api: &Api) -> *mut c_void {
         status,
         CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS
     );
-    address
+    Ok(address)
 }
 
 #[test]
-fn resolved_function_is_the_exported_one() {
-    let api = load(&SIMULATOR).expect("it is a driver");
-    assert_eq!(found_init(&api).cast_const(), api.address(Function::cuInit));
+fn resolved_function_is_exported() -> TestResult {
+    let api = load(&SIMULATOR)?;
+    assert_eq!(
+        found_init(&api)?.cast_const(),
+        api.address(Function::cuInit)
+    );
+    Ok(())
 }
 
 #[test]
-fn forked_child_finds_the_library_uninitialized() {
-    let init = load(&SIMULATOR)
-        .expect("it is a driver")
+fn forked_child_is_uninitialized() -> TestResult {
+    let init = load(&SIMULATOR)?
         .cuInit
-        .expect("every driver has `cuInit`");
+        .ok_or("every driver has `cuInit`")?;
     // SAFETY: `cuInit` accepts 0.
     assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
     in_fork(|| {
         // SAFETY: `cuInit` accepts 0; the library returns an error if it is unusable in a child.
         assert_eq!(unsafe { init(0) }, CUresult::CUDA_ERROR_NOT_INITIALIZED);
     });
+    Ok(())
 }
 
 #[test]
-fn resolved_functions_fail_in_a_forked_child() {
+fn forked_child_functions_fail() -> TestResult {
     type Count = unsafe extern "C" fn(*mut i32) -> CUresult;
 
-    let api = load(&SIMULATOR).expect("the simulator loads");
+    let api = load(&SIMULATOR)?;
     // SAFETY: this is `cuInit`, which takes no flags.
-    let code = unsafe { api.cuInit.expect("some driver has it")(0) };
+    let code = unsafe { api.cuInit.ok_or("some driver has it")?(0) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
-    let find = api.cuGetProcAddress_v2.expect("the simulator has it");
+    let find = api.cuGetProcAddress_v2.ok_or("the simulator has it")?;
     let mut address = std::ptr::null_mut();
     // SAFETY: the name is NUL-terminated, the address is valid for writes, and the status is optional.
     let code = unsafe {
@@ -563,7 +576,7 @@ fn resolved_functions_fail_in_a_forked_child() {
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     // SAFETY: the returned function has this signature.
     let asked_for = unsafe { std::mem::transmute::<*mut c_void, Count>(address) };
-    let symbol = api.cuDeviceGetCount.expect("some driver has it");
+    let symbol = api.cuDeviceGetCount.ok_or("some driver has it")?;
     let count = |function: Count| {
         let mut count = -1;
         // SAFETY: the address is valid for writes.
@@ -582,4 +595,5 @@ fn resolved_functions_fail_in_a_forked_child() {
         [(CUresult::CUDA_SUCCESS, 1); 2],
         "the parent continues"
     );
+    Ok(())
 }

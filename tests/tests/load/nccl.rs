@@ -1,12 +1,13 @@
 //! NCCL in the simulator library.
 
+use curium_tests::TestResult;
 use std::path::Path;
 
 use super::{SIMULATOR, assert_reports_saxpy, report_command};
 
 #[test]
-fn ranks_exchange_data_through_the_simulated_nccl() {
-    let folder = SIMULATOR.parent().expect("a file lies in a folder");
+fn ranks_exchange_data() -> TestResult {
+    let folder = SIMULATOR.parent().ok_or("a file lies in a folder")?;
     let nccl = SIMULATOR.with_file_name("libnccl.so.2");
     let named: &[(&str, &Path)] = &[
         ("CURIUM_DRIVER_PATH", &SIMULATOR),
@@ -17,9 +18,9 @@ fn ranks_exchange_data_through_the_simulated_nccl() {
         let output = command
             .arg("ranks")
             .env("CURIUM_SIM_DEVICES", "3")
-            .output()
-            .expect("the program can be started");
+            .output()?;
         let out = assert_reports_saxpy(&output);
         assert!(out.contains("ranks: [6.0, 6.0, 6.0]"), "{out}");
     }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Set-uid programs: their environment is chosen by the caller, and selects no code that they load and no file that
 //! they write.
 
+use curium_tests::TestResult;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -26,13 +27,14 @@ const FILES: [&str; 4] = [
 ];
 
 /// Performs every operation that reads one of the variables.
-fn follow_everything(simulator: &Path) {
+fn follow_everything(simulator: &Path) -> TestResult {
     drop(NvtxRange::new("range"));
     drop(Driver::load());
     drop(DiskCache::of_user());
     // SAFETY: the library is the simulator.
-    let driver = unsafe { Driver::load_from(simulator) }.expect("the simulator is a driver");
-    driver.device(0).expect("the simulator has a device");
+    let driver = unsafe { Driver::load_from(simulator) }?;
+    driver.device(0)?;
+    Ok(())
 }
 
 /// Makes `from` a file called `name` in `folder`, which everybody can read and run.
@@ -82,24 +84,26 @@ fn followed(program: &Path, simulator: &Path, folder: &Path) -> Vec<&'static str
         .collect()
 }
 
-const TEST: &str = "privileges::set_uid_program_ignores_path_variables";
+const TEST: &str = "privileges::set_uid_ignores_path_variables";
 
 #[test]
 #[expect(
     clippy::print_stdout,
     reason = "the output of the tests lists those that were skipped"
 )]
-fn set_uid_program_ignores_path_variables() {
+fn set_uid_ignores_path_variables() -> TestResult {
     if let Some(simulator) = std::env::var_os(CHILD) {
-        return follow_everything(Path::new(&simulator));
+        follow_everything(Path::new(&simulator))?;
+        return Ok(());
     }
     let folder = std::env::temp_dir().join(format!("curium-privileges-{}", std::process::id()));
-    std::fs::create_dir(&folder).expect("a folder can be created");
-    if folder.metadata().expect("the folder is there").uid() != 0 {
+    std::fs::create_dir(&folder)?;
+    if folder.metadata()?.uid() != 0 {
         println!("skipped: only root can create a program that is set-user-ID for another user");
-        return std::fs::remove_dir(&folder).expect("the folder is empty");
+        std::fs::remove_dir(&folder)?;
+        return Ok(());
     }
-    let this = std::env::current_exe().expect("the path of this program is known");
+    let this = std::env::current_exe()?;
     let simulator = copy(&SIMULATOR, &folder, "libcuda.so.1", 0o755);
     let programs = [("plain", 0o755), ("raised", 0o4755)].map(|(name, mode)| {
         let folder = folder.join(name);
@@ -109,11 +113,12 @@ fn set_uid_program_ignores_path_variables() {
             .expect("the test owns the folder");
         followed(&program, &simulator, &folder)
     });
-    std::fs::remove_dir_all(&folder).expect("the test owns the folder");
+    std::fs::remove_dir_all(&folder)?;
     let all: Vec<_> = LIBRARIES.into_iter().chain(FILES).collect();
     assert_eq!(
         programs,
         [all, Vec::new()],
         "the variables that a program followed, without and with raised privileges"
     );
+    Ok(())
 }

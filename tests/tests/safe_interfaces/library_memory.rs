@@ -66,7 +66,7 @@ fn structs_with(type_name: &'static str) -> Result<Vec<(String, String)>> {
 }
 
 #[test]
-fn handles_keep_device_memory_as_library_memory() -> Result {
+fn handles_keep_device_memory() -> Result {
     let mut with_buffers = structs_with("DeviceBuffer")?;
     with_buffers.retain(|(krate, name)| {
         !BUFFERS

@@ -197,7 +197,7 @@ impl<'ast> Visit<'ast> for Finder {
 }
 
 #[test]
-fn memory_is_converted_to_a_view_once() -> Result {
+fn memory_becomes_one_view() -> Result {
     let mut functions = 0;
     let mut violations = Vec::new();
     for source in sources()? {

@@ -150,7 +150,7 @@ impl Drop for PanicsWhenDropped {
 }
 
 #[test]
-fn panicking_functions_resolve_their_futures() -> TestResult {
+fn panicking_futures_resolve() -> TestResult {
     with_panics(|| {
         let (_simulator, driver) = simulator()?;
         let stream = primary_stream(&driver)?;
@@ -170,7 +170,7 @@ fn panicking_functions_resolve_their_futures() -> TestResult {
 }
 
 #[test]
-fn host_nodes_and_their_destructors_may_panic() -> TestResult {
+fn host_nodes_may_panic() -> TestResult {
     with_panics(|| {
         let (_simulator, driver) = simulator()?;
         let stream = primary_stream(&driver)?;
@@ -237,7 +237,7 @@ fn drop_while_failing<T>(
 
 /// Memory that cannot be freed is counted, although the report of the leak panics.
 #[test]
-fn all_kinds_of_memory_leaks_are_counted() -> TestResult {
+fn memory_leaks_are_counted() -> TestResult {
     const BYTES: usize = 1 << 20;
     with_panics(|| {
         let leaked = [
@@ -267,7 +267,7 @@ fn all_kinds_of_memory_leaks_are_counted() -> TestResult {
 }
 
 #[test]
-fn failed_handle_drops_do_not_panic() -> TestResult {
+fn failed_drops_do_not_panic() -> TestResult {
     with_panics(|| {
         drop_while_failing(Function::cuStreamDestroy_v2, primary_stream)?;
         drop_while_failing(Function::cuEventDestroy_v2, |driver| {
@@ -291,7 +291,7 @@ fn failed_handle_drops_do_not_panic() -> TestResult {
 
 /// Each wait between streams is an event of `tracing`, also in the destructor of a buffer.
 #[test]
-fn buffers_on_many_streams_are_freed() -> TestResult {
+fn many_streams_free_buffers() -> TestResult {
     with_panics(|| {
         let (simulator, driver) = simulator()?;
         {
@@ -318,7 +318,7 @@ fn buffers_on_many_streams_are_freed() -> TestResult {
 }
 
 #[test]
-fn graph_caches_work_with_every_outcome() -> TestResult {
+fn graph_caches_work() -> TestResult {
     with_panics(|| {
         let (_simulator, driver) = simulator()?;
         let stream = primary_stream(&driver)?;

@@ -178,7 +178,7 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 
 /// A subscriber may panic, and a panic must not unwind into C.
 #[test]
-fn libraries_contain_all_user_code() -> Result<(), Box<dyn std::error::Error>> {
+fn user_code_is_contained() -> Result<(), Box<dyn std::error::Error>> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
     let mut all = Vec::new();
     for library in LIBRARIES {
@@ -200,7 +200,7 @@ fn libraries_contain_all_user_code() -> Result<(), Box<dyn std::error::Error>> {
 
 /// The rules find what they are made for.
 #[test]
-fn rules_find_uncontained_user_code() -> syn::Result<()> {
+fn uncontained_code_is_detected() -> syn::Result<()> {
     let text = r#"
         fn report() { tracing::error!("reported"); }
         extern "C" fn called() { work(); }

@@ -99,7 +99,7 @@ const CONTRACT_THOROUGH: &[&str] = &[
 
 /// Contract tests among these that take a minute or more: they load code several times, or long code.
 const CONTRACT_TOO_LONG: &[&str] = &[
-    "created_context::kernel_uses_memory_from_another_context",
+    "created_context::kernel_uses_foreign_memory",
     "kernel_list::every_kernel_is_listed",
     "library::library_loads_from_every_loader",
     "module::close_returns_an_unloaded_module",

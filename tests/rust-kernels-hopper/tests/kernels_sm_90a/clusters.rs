@@ -8,7 +8,7 @@ use curium_test_kernels_hopper::Kernels;
 use super::on_device;
 
 #[test]
-fn sums_over_distributed_shared_memory() -> Result<()> {
+fn distributed_shared_memory() -> Result<()> {
     let x: Vec<u32> = (0..1000).collect();
     on_device(|kernels, stream| {
         let device_x = DeviceBuffer::from_slice(stream, &x)?;
@@ -26,7 +26,7 @@ fn sums_over_distributed_shared_memory() -> Result<()> {
 
 /// Blocks add to the bins of other blocks.
 #[test]
-fn histogram_over_the_blocks_of_a_cluster() -> Result<()> {
+fn histogram_over_a_cluster() -> Result<()> {
     let data: Vec<u8> = (0..3000_u32).map(|i| (i * i % 251) as u8).collect();
     let mut expected = vec![0_u32; 256];
     for byte in &data {
@@ -61,7 +61,7 @@ fn threads_read_the_next_block() -> Result<()> {
 }
 
 #[test]
-fn grid_is_a_multiple_of_the_cluster() -> Result<()> {
+fn grid_is_whole_clusters() -> Result<()> {
     curium_sim::test(|device: Device| {
         let context = device.primary_context()?;
         let stream = context.stream()?;

@@ -63,7 +63,7 @@ fn blocks_decide_together() -> Result<()> {
 }
 
 #[test]
-fn values_of_blocks_survive_barriers() -> Result<()> {
+fn values_survive_barriers() -> Result<()> {
     on_device(|kernels, stream| {
         for blocks in [1, 2, 7] {
             let mut tickets = DeviceBuffer::zeroed(stream, blocks)?;
@@ -111,7 +111,7 @@ fn grid_that_is_not_resident_is_an_error() -> Result<()> {
 
 /// The counter of the barrier needs no preparation: launches can be repeated, also by a graph.
 #[test]
-fn cooperative_launches_in_a_graph() -> Result<()> {
+fn cooperative_graph() -> Result<()> {
     curium_sim::test(|device: Device| {
         let context = device.primary_context()?;
         let stream = context.stream()?;

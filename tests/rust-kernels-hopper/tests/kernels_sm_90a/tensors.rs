@@ -109,7 +109,7 @@ fn elements_of_swizzled_tiles() -> Result<()> {
 }
 
 #[test]
-fn barrier_with_work_before_the_wait() -> Result<()> {
+fn work_before_the_wait() -> Result<()> {
     let x: Vec<u32> = (0..128).map(|i| i * 37 % 101).collect();
     let mut expected = x.clone();
     for _ in 0..5 {

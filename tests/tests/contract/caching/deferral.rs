@@ -28,7 +28,7 @@ fn use_and_free(resource: &CachingResource, streams: &[&Stream]) -> u64 {
 
 /// A stream that cannot be queried keeps others from no memory.
 #[test]
-fn failed_stream_query_blocks_no_other_stream() -> TestResult {
+fn failed_query_blocks_no_stream() -> TestResult {
     for function in [Function::cuStreamQuery, Function::cuStreamIsCapturing] {
         on_simulator(Config::new(), |test, simulator| -> TestResult {
             let resource = caching(test)?;

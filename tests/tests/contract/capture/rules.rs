@@ -18,9 +18,9 @@ const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 
 /// Asserts that a capture was invalidated: its streams reject work, and it ends without a graph.
 #[track_caller]
-fn assert_lost(stream: &Stream) {
+fn assert_lost(stream: &Stream) -> TestResult {
     assert_eq!(
-        status(stream),
+        status(stream)?,
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED
     );
     let (graph, result) = end(stream);
@@ -30,9 +30,10 @@ fn assert_lost(stream: &Stream) {
     );
     assert!(graph.is_null());
     assert_eq!(
-        status(stream),
+        status(stream)?,
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
     );
+    Ok(())
 }
 
 /// Asserts the code of a violation while a stream captures, and that it invalidates the capture.
@@ -45,7 +46,7 @@ pub(super) fn assert_offence(
 ) -> TestResult {
     begin(stream, mode)?;
     assert_eq!(code(offence()), Some(expected));
-    assert_lost(stream);
+    assert_lost(stream)?;
     Ok(())
 }
 
@@ -68,7 +69,7 @@ fn capture_begins_once_and_ends_where_it_began(test: &TestDriver) -> TestResult 
         code(begin(&stream, mode)),
         Some(CUresult::CUDA_ERROR_ILLEGAL_STATE)
     );
-    let forked = event(test);
+    let forked = event(test)?;
     record(&forked, &stream)?;
     wait(&other, &forked)?;
     assert_eq!(
@@ -81,7 +82,7 @@ fn capture_begins_once_and_ends_where_it_began(test: &TestDriver) -> TestResult 
         destroy(&stream, graph)?;
     }
     assert_eq!(
-        status(&other),
+        status(&other)?,
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
     );
     Ok(())
@@ -108,13 +109,13 @@ fn legacy_stream_work_ends_blocking_captures(test: &TestDriver) -> TestResult {
     let asked = unsafe { call!(driver, cuStreamIsCapturing(legacy, &raw mut capture_status)) };
     assert_eq!(code(asked), Some(implicit));
     assert_eq!(
-        status(&blocking),
+        status(&blocking)?,
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE
     );
     // SAFETY: the buffer has this many words.
     let work = unsafe { call!(driver, cuMemsetD32Async(address(&buffer), 1, 4, legacy)) };
     assert_eq!(code(work), Some(implicit));
-    assert_lost(&blocking);
+    assert_lost(&blocking)?;
     scope.clear();
     Ok(())
 }
@@ -123,7 +124,7 @@ fn legacy_stream_work_ends_blocking_captures(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn waits_and_queries_invalidate_in_every_mode(test: &TestDriver) -> TestResult {
     let stream = test.stream();
-    let recorded = event(test);
+    let recorded = event(test)?;
     let raw = stream.as_raw();
     for mode in 0..3 {
         let mode = CUstreamCaptureMode(mode);
@@ -191,7 +192,7 @@ fn invalidated_capture_refuses_work(test: &TestDriver) -> TestResult {
         code(work),
         Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
     );
-    assert_lost(&stream);
+    assert_lost(&stream)?;
     fill(&stream, address(&buffer), 1, 4)?;
     stream.synchronize()?;
     Ok(())
@@ -202,7 +203,7 @@ fn stream_that_was_not_joined_leaves_no_graph(test: &TestDriver) -> TestResult {
     let main = test.stream();
     let side = test.stream();
     let buffer = words(test)?;
-    let forked = event(test);
+    let forked = event(test)?;
     begin(&main, Mode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
     record(&forked, &main)?;
     wait(&side, &forked)?;
@@ -214,7 +215,7 @@ fn stream_that_was_not_joined_leaves_no_graph(test: &TestDriver) -> TestResult {
     );
     assert!(graph.is_null());
     assert_eq!(
-        status(&side),
+        status(&side)?,
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
     );
     Ok(())
@@ -224,7 +225,7 @@ fn stream_that_was_not_joined_leaves_no_graph(test: &TestDriver) -> TestResult {
 fn wait_for_work_outside_the_capture_invalidates_it(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let other = test.stream();
-    let outside = event(test);
+    let outside = event(test)?;
     record(&outside, &other)?;
     let isolation = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
     assert_offence(
@@ -240,13 +241,13 @@ fn wait_for_work_outside_the_capture_invalidates_it(test: &TestDriver) -> TestRe
 fn wait_between_captures_invalidates_both(test: &TestDriver) -> TestResult {
     let first = test.stream();
     let second = test.stream();
-    let recorded = event(test);
+    let recorded = event(test)?;
     let mode = Mode::CU_STREAM_CAPTURE_MODE_RELAXED;
     begin(&first, mode)?;
     record(&recorded, &first)?;
     let merge = CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE;
     assert_offence(&second, mode, merge, || wait(&second, &recorded))?;
-    assert_lost(&first);
+    assert_lost(&first)?;
     Ok(())
 }
 
@@ -295,7 +296,7 @@ fn allocate(test: &TestDriver, mode: CUstreamCaptureMode) -> Result<()> {
     let allocated = unsafe { call!(driver, cuMemAlloc_v2(&raw mut memory, 16)) };
     if allocated.is_ok() {
         // SAFETY: the memory was allocated above and is not in use.
-        unsafe { call!(driver, cuMemFree_v2(memory)) }.expect("memory can be freed");
+        unsafe { call!(driver, cuMemFree_v2(memory)) }?;
     }
     exchange(before);
     scope.clear();
@@ -350,7 +351,7 @@ fn only_global_captures_restrict_other_threads(test: &TestDriver) -> TestResult 
     };
     begin(&stream, global)?;
     assert_eq!(elsewhere(global), Some(UNSUPPORTED));
-    assert_lost(&stream);
+    assert_lost(&stream)?;
     for (capture, thread) in [
         (global, local),
         (global, relaxed),

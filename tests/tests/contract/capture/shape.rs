@@ -64,14 +64,14 @@ fn streams_fork_and_join_by_events(test: &TestDriver) -> TestResult {
     let first = words(test)?;
     let second = words(test)?;
     let third = words(test)?;
-    let forked = event(test);
-    let joined = event(test);
+    let forked = event(test)?;
+    let joined = event(test)?;
     let graph = captured(&main, || {
         fill(&main, address(&first), 1, 4)?;
         record(&forked, &main)?;
         wait(&side, &forked)?;
         assert_eq!(
-            status(&side),
+            status(&side)?,
             CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE
         );
         copy(&side, address(&second), address(&first), 16)?;
@@ -82,12 +82,12 @@ fn streams_fork_and_join_by_events(test: &TestDriver) -> TestResult {
         Ok(())
     })?;
     assert_eq!(
-        status(&side),
+        status(&side)?,
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
     );
     assert_eq!(node_count(&main, graph)?, 4);
     run(&main, graph, 1)?;
-    assert_eq!(values(&third), [2, 1, 1, 1]);
+    assert_eq!(values(&third)?, [2, 1, 1, 1]);
     Ok(())
 }
 
@@ -97,7 +97,7 @@ fn stream_reports_its_capture_until_it_ends(test: &TestDriver) -> TestResult {
     let other = test.stream();
     let buffer = words(test)?;
     assert_eq!(
-        status(&stream),
+        status(&stream)?,
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
     );
     begin(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
@@ -107,7 +107,7 @@ fn stream_reports_its_capture_until_it_ends(test: &TestDriver) -> TestResult {
     let (again, same, nodes) = info(&stream)?;
     assert_eq!((again, same, nodes.len()), (number, graph, 1));
     assert_eq!(
-        status(&other),
+        status(&other)?,
         CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
     );
     let (ended, result) = end(&stream);
@@ -211,6 +211,6 @@ fn capture_into_a_graph_adds_to_its_nodes(test: &TestDriver) -> TestResult {
     result?;
     assert_eq!((same, node_count(&stream, graph)?), (graph, 2));
     run(&stream, graph, 1)?;
-    assert_eq!(values(&second), [3; 4]);
+    assert_eq!(values(&second)?, [3; 4]);
     Ok(())
 }

@@ -45,7 +45,7 @@ fn check_pairs<T>(
 
 /// Twins of operations on the own stream are captured and replayed.
 #[test]
-fn scoped_operations_are_captured_and_replayed() -> TestResult {
+fn scoped_operations_replay() -> TestResult {
     use curium_memory::{DeviceBox, Extent, HostPitchedSlice, Pitch};
 
     const SQUARE: Extent = Extent::new_2d(4, 4);
@@ -176,7 +176,7 @@ fn scoped_operations_are_captured_and_replayed() -> TestResult {
 /// Twins of operations of arrays are captured and replayed.
 #[test]
 #[cfg(not(miri))]
-fn scoped_array_operations_are_replayed() -> TestResult {
+fn array_operations_replay() -> TestResult {
     use curium_memory::{Array, ArrayFlags, ArrayRegion, ArrayShape};
 
     const SHAPE: ArrayShape = ArrayShape::new_2d(4, 4);

@@ -98,7 +98,7 @@ fn driver(simulator: &Simulator) -> TestResult<Driver> {
 
 /// An image of external memory is an array that keeps the memory.
 #[test]
-fn external_image_keeps_its_memory() -> TestResult {
+fn image_keeps_its_memory() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use curium_tests::{TestResult, on_driver, uses_cuda};
 
 /// Imported memory is the memory of its descriptor and outlives it.
 #[test]
-fn imported_memory_outlives_its_descriptor() -> TestResult {
+fn memory_outlives_its_descriptor() -> TestResult {
     if !uses_cuda() {
         return Ok(());
     }

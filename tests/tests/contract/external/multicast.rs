@@ -106,7 +106,7 @@ fn foreign_device(simulator: &Simulator) -> TestResult<Device> {
 
 /// An object is mapped as memory is and outlives its bindings and mappings.
 #[test]
-fn multicast_object_outlives_its_mappings() -> TestResult {
+fn object_outlives_its_mappings() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }

@@ -66,9 +66,9 @@ fn plan_is_destroyed_after_the_graph_that_captured_it(
 
 /// A failure of the library to destroy a plan is reported.
 #[test]
-fn failed_plan_destruction_is_reported() -> TestResult {
+fn failed_destruction_is_reported() -> TestResult {
     in_new_process(
-        "fft::handle::failed_plan_destruction_is_reported",
+        "fft::handle::failed_destruction_is_reported",
         || -> TestResult {
             on_simulator(Config::new(), |test, _| -> TestResult {
                 let reports = Arc::new(Mutex::new(Vec::new()));

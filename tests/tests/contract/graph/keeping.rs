@@ -250,7 +250,7 @@ fn executable_closure_outlives_its_launches(test: &TestDriver) -> TestResult {
 
 /// A closure of an executable outlives launches whose end is not known.
 #[test]
-fn closure_outlives_unfinished_launches() -> TestResult {
+fn closure_outlives_its_launches() -> TestResult {
     const CODE: CUresult = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
     let faults: [&[Fault]; 2] = [
         // The end of the launch can be queried at a later attempt only.

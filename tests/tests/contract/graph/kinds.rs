@@ -115,8 +115,8 @@ fn event_nodes_order_the_graph_with_other_work(test: &TestDriver) -> TestResult 
     let buffer = zeroes(test);
     let stream = test.stream();
     let gated = test.stream();
-    let [begin, end] = [(); 2]
-        .map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be created"));
+    let begin = Event::new(&test.context(), EventFlags::empty())?;
+    let end = Event::new(&test.context(), EventFlags::empty())?;
     let mut graph = graph(test);
     let waits = graph.add_event_wait(&[], &begin)?;
     let filled = add_fill(&mut graph, &[*waits], &buffer, 8)?;

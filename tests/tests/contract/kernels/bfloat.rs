@@ -39,7 +39,7 @@ fn widen(bits: u16) -> f32 {
 }
 
 #[test]
-fn single_precision_is_rounded_to_the_nearest_bf16() -> TestResult {
+fn bf16_rounds_to_nearest() -> TestResult {
     let nearest = |bits: u32| {
         let value = f32::from_bits(bits);
         if value.is_nan() {
@@ -111,7 +111,7 @@ fn bf16_pairs_are_fused_with_one_rounding(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn bf16_min_and_max_handle_every_class() -> TestResult {
+fn bf16_min_and_max() -> TestResult {
     // Orders -0 before +0. A NaN yields the other operand.
     let pick = |a: u16, b: u16, larger: bool| {
         let key = |bits: u16| {

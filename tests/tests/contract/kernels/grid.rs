@@ -28,7 +28,7 @@ fn transposed_matrix_equals_the_cpu(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn blurred_picture_repeats_its_border() -> TestResult {
+fn blur_repeats_the_border() -> TestResult {
     let weights = [
         0.0625_f32, 0.125, 0.0625, 0.125, 0.25, 0.125, 0.0625, 0.125, 0.0625,
     ];

@@ -10,7 +10,7 @@ use super::{buffer, integers, kernel, launch, values};
 type BarrierKernel = Kernel<(&'static mut [u32], &'static mut [u32], &'static mut [u32])>;
 
 #[test]
-fn recursion_returns_through_every_frame() -> TestResult {
+fn recursion_returns() -> TestResult {
     fn fibonacci(n: u32) -> u32 {
         if n < 2 {
             n
@@ -50,7 +50,7 @@ fn each_thread_calls_the_function_that_it_picked(test: &TestDriver) -> TestResul
 }
 
 #[test]
-fn switch_takes_every_case_and_falls_through() -> TestResult {
+fn switch_takes_every_case() -> TestResult {
     let each = |value: u32| match value % 8 {
         0 => value + 1,
         1 => value.wrapping_mul(3) ^ 0x55,

@@ -64,7 +64,7 @@ fn layer_normalization_is_near_the_cpu(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn elementary_functions_are_near_the_cpu() -> TestResult {
+fn elementary_functions() -> TestResult {
     // The error function is tested only for oddness and at known points.
     let points = [
         (0.0, 0.0),

@@ -35,7 +35,7 @@ fn sha256_equals_a_known_digest() -> TestResult {
 
 /// Random numbers are those of the published generator.
 #[test]
-fn random_numbers_match_the_published_generator() -> TestResult {
+fn random_numbers_are_published() -> TestResult {
     let round = |counter: [u32; 4], key: [u32; 2]| {
         let [a, b] = [(counter[0], 0xD251_1F53_u64), (counter[2], 0xCD9E_8D57)]
             .map(|term| u64::from(term.0) * term.1);
@@ -115,7 +115,7 @@ fn products_with_128_bits_carry() -> TestResult {
 }
 
 #[test]
-fn bits_are_counted_and_moved_as_on_the_cpu() -> TestResult {
+fn bit_operations_match_the_cpu() -> TestResult {
     let each = |a: u32, b: u32| {
         let both = u64::from(a) << 32 | u64::from(b);
         let bytes = [a.to_le_bytes(), b.to_le_bytes()].concat();
@@ -221,7 +221,7 @@ fn every_text_occurrence_is_counted(test: &TestDriver) {
 }
 
 #[test]
-fn divergent_loops_end_where_they_end_on_the_cpu() -> TestResult {
+fn divergent_loops_match_the_cpu() -> TestResult {
     let steps = |start: u64| {
         let mut value = start;
         let mut count = 0;

@@ -36,7 +36,7 @@ fn uniform(index: u32) -> [f32; 2] {
 
 /// Numbers of Threefry are those of the published generator.
 #[test]
-fn threefry_matches_the_published_generator() -> TestResult {
+fn threefry_is_as_published() -> TestResult {
     let pi = [[0x243f_6a88, 0x85a3_08d3], [0x1319_8a2e, 0x0370_7344]];
     let published = [
         ([0, 0], [0, 0], [0x6b20_0159, 0x99ba_4efe]),

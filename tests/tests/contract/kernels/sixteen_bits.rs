@@ -74,7 +74,7 @@ pub(super) fn fused(a: f64, b: f64, c: f64) -> f64 {
 }
 
 #[test]
-fn finite_16_bit_numbers_survive_a_round_trip() {
+fn finite_numbers_round_trip() {
     for (format, end) in [(F16, 0x7c00), (BF16, 0x7f80)] {
         for bits in (0..end).flat_map(|bits| [bits, bits | 0x8000]) {
             assert_eq!(format.bits(format.value(bits)), bits, "{bits:#06x}");

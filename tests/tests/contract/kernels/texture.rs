@@ -109,7 +109,7 @@ fn options(mode: AddressMode, filter: FilterMode, is_normalized: bool) -> Textur
 
 /// A nearest element of a line is read in every address mode.
 #[test]
-fn nearest_filter_supports_every_address_mode() -> TestResult {
+fn nearest_filter_address_modes() -> TestResult {
     let elements: Vec<f32> = (0..8).map(|x| (x * x) as f32).collect();
     // No coordinate is at the boundary of an element.
     let coordinates: Vec<f32> = (-48..48).map(|step| step as f32 / 2.0 + 0.25).collect();
@@ -242,7 +242,7 @@ fn linear_filter_blends_2d_and_3d(test: &TestDriver) -> TestResult {
 
 /// Bytes are read as fractions and in sRGB as brightness.
 #[test]
-fn bytes_are_normalized_and_srgb_decoded() -> TestResult {
+fn bytes_are_normalized() -> TestResult {
     let colors: Vec<[u8; 4]> = (0..64)
         .map(|step| [4 * step, 255 - 4 * step, 128, step])
         .collect();
@@ -284,7 +284,7 @@ fn bytes_are_normalized_and_srgb_decoded() -> TestResult {
 
 /// Integers are fetched unconverted in element read mode.
 #[test]
-fn element_read_mode_fetches_integers() -> TestResult {
+fn read_mode_fetches_integers() -> TestResult {
     let pairs: Vec<[u16; 2]> = (0..16).map(|step| [step * 4000, 65_535 - step]).collect();
     on_driver(|test| -> TestResult {
         let stream = test.stream();
@@ -346,7 +346,7 @@ fn layers_are_separate_and_clamped(test: &TestDriver) -> TestResult {
 
 /// A direction into a cube reads the face that it points to.
 #[test]
-fn cubemap_direction_selects_the_face() -> TestResult {
+fn direction_selects_the_face() -> TestResult {
     // The top two elements of each face differ from the others.
     let face = |number: u8| [0.25, 0.25, 0.0, 0.0].map(|more| f32::from(number) + more);
     let options = options(AddressMode::Clamp, FilterMode::Point, true);

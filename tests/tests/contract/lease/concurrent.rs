@@ -136,7 +136,7 @@ fn launch_during_an_access_is_an_error(test: &TestDriver) -> TestResult {
 }
 
 #[test]
-fn launch_does_not_wait_for_one_on_another_driver() -> TestResult {
+fn drivers_do_not_share_launches() -> TestResult {
     const DELAY: Duration = Duration::from_secs(2);
     let slow = Config::new().with_faults(
         FaultPlan::new().with(Fault::on(Function::cuGraphLaunch).always().delays(DELAY)),
@@ -301,7 +301,7 @@ fn assert_launch_does_not_wait(
 
 /// A leased buffer can be dropped by the end of a thread.
 #[test]
-fn leased_buffer_is_dropped_at_thread_exit() -> TestResult {
+fn buffer_drops_at_thread_exit() -> TestResult {
     thread_local! {
         static LAST: Mutex<Option<DeviceBuffer<u32>>> = const { Mutex::new(None) };
     }
@@ -333,7 +333,7 @@ fn leased_buffer_is_dropped_at_thread_exit() -> TestResult {
 
 /// A capture keeps what other threads enqueue while it ends.
 #[test]
-fn ending_capture_keeps_other_threads_work() -> TestResult {
+fn ending_capture_keeps_other_work() -> TestResult {
     for round in 0..if cfg!(miri) { 1 } else { 60 } {
         on_driver(|test| -> TestResult {
             let context = test.context();
@@ -376,7 +376,7 @@ fn ending_capture_keeps_other_threads_work() -> TestResult {
 
 /// Threads that launch and use the same memory never race.
 #[test]
-fn threads_sharing_leased_memory_never_race() -> TestResult {
+fn threads_never_race() -> TestResult {
     for seed in 0..if cfg!(miri) { 1 } else { 8 } {
         on_simulator(Config::new().with_seed(seed), |test, _| -> TestResult {
             let streams: [_; 4] = std::array::from_fn(|_| test.stream());

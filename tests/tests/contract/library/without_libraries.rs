@@ -86,7 +86,7 @@ fn kernel_runs_on_two_devices() {
 
 /// Every way to launch, in a stream and in a graph.
 #[test]
-fn kernel_is_launched_in_every_way() {
+fn kernel_launches_in_every_way() {
     on_oldest_driver(1, |test, _| {
         let context = test.context();
         let stream = test.stream();
@@ -127,7 +127,7 @@ fn kernel_is_launched_in_every_way() {
 
 /// The graph keeps the kernels that a capture launched, each with its code.
 #[test]
-fn captured_kernels_outlive_their_library() {
+fn kernels_outlive_their_library() {
     on_oldest_driver(1, |test, _| {
         let context = test.context();
         let stream = test.stream();
@@ -149,7 +149,7 @@ fn captured_kernels_outlive_their_library() {
 }
 
 #[test]
-fn attributes_and_occupancy_match_the_device() {
+fn attributes_match_the_device() {
     on_oldest_driver(1, |test, _| {
         let device = test.device();
         let context = test.context();
@@ -165,7 +165,7 @@ fn attributes_and_occupancy_match_the_device() {
 }
 
 #[test]
-fn errors_come_from_loading_and_lookup() {
+fn loading_and_lookup_fail() {
     on_oldest_driver(1, |test, _| {
         let broken = kernels::FILL.replacen("st.global.u32", "st.nowhere.u32", 1);
         let error = Library::from_ptx(test.driver(), &broken).expect_err("the PTX is broken");
@@ -220,7 +220,7 @@ fn missing_functions_are_named() {
 }
 
 #[test]
-fn module_is_loaded_once_per_context() {
+fn one_module_per_context() {
     on_oldest_driver(1, |test, simulator| {
         let stream = test.stream();
         let library = Library::from_ptx(&stream, kernels::FILL)?;
@@ -243,7 +243,7 @@ fn module_is_loaded_once_per_context() {
 
 /// A device for which the image has no code is skipped.
 #[test]
-fn image_is_loaded_on_a_device_that_can_run_it() {
+fn image_needs_a_fitting_device() {
     on_oldest_driver(2, |test, simulator| {
         simulator.inject(
             Fault::on(Function::cuModuleLoadDataEx)

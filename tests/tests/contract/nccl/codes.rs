@@ -8,7 +8,7 @@ use curium_memory::DeviceBuffer;
 use curium_nccl::sys::{
     Api, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t, ncclUniqueId,
 };
-use curium_tests::on_driver;
+use curium_tests::{TestResult, on_driver};
 
 use super::{context, nccl};
 
@@ -27,7 +27,7 @@ macro_rules! code {
 }
 
 /// Calls the test with NCCL's functions and the only rank of a communicator, which the test may end by setting it to null.
-fn on_rank(test: impl Fn(&Api, &Context, &mut ncclComm_t)) {
+fn on_rank(test: impl Fn(&Api, &Context, &mut ncclComm_t)) -> TestResult {
     on_driver(|driver| {
         let library = nccl();
         let context = context(driver.driver(), 0);
@@ -42,8 +42,9 @@ fn on_rank(test: impl Fn(&Api, &Context, &mut ncclComm_t)) {
             assert_eq!(code!(api, ncclCommDestroy(rank)), SUCCESS);
             Ok(())
         });
-        run.expect("the context is live");
-    });
+        run?;
+        Ok(())
+    })
 }
 
 fn memory(context: &Context) -> (DeviceBuffer<f32>, *mut c_void) {
@@ -54,8 +55,9 @@ fn memory(context: &Context) -> (DeviceBuffer<f32>, *mut c_void) {
     (buffer, address)
 }
 
+/// Devices that do not exist or repeat are refused.
 #[test]
-fn devices_that_do_not_exist_or_repeat_are_refused() {
+fn wrong_devices_are_refused() -> TestResult {
     on_rank(|api, _, _| {
         let create = |devices: &[c_int]| {
             let mut ranks = [ptr::null_mut(); 2];
@@ -68,11 +70,12 @@ fn devices_that_do_not_exist_or_repeat_are_refused() {
             [create(&[99]), create(&[-1]), create(&[0, 0])],
             [ARGUMENT, ARGUMENT, USAGE]
         );
-    });
+    })?;
+    Ok(())
 }
 
 #[test]
-fn identifier_remains_usable_after_refused_calls() {
+fn identifier_survives_refusals() -> TestResult {
     on_rank(|api, _, _| {
         let mut id = ncclUniqueId { internal: [0; 128] };
         let mut rank = ptr::null_mut();
@@ -93,11 +96,13 @@ fn identifier_remains_usable_after_refused_calls() {
             SUCCESS
         );
         assert_eq!(code!(api, ncclCommDestroy(rank)), SUCCESS);
-    });
+    })?;
+    Ok(())
 }
 
+/// Null can be ended, and a second finalize is refused.
 #[test]
-fn null_can_be_ended_and_a_second_finalize_is_refused() {
+fn second_finalize_is_refused() -> TestResult {
     on_rank(|api, _, rank| {
         let null: ncclComm_t = ptr::null_mut();
         assert_eq!(code!(api, ncclCommFinalize(null)), SUCCESS);
@@ -110,12 +115,13 @@ fn null_can_be_ended_and_a_second_finalize_is_refused() {
             ],
             [SUCCESS, ARGUMENT]
         );
-    });
+    })?;
+    Ok(())
 }
 
 /// An operator serves elements of its type until it is destroyed.
 #[test]
-fn operator_applies_to_its_type_until_destroyed() {
+fn operator_applies_to_its_type() -> TestResult {
     on_rank(|api, context, rank| {
         let (buffer, address) = memory(context);
         let mut operator = ncclRedOp_t::ncclSum;
@@ -153,12 +159,13 @@ fn operator_applies_to_its_type_until_destroyed() {
         );
         context.synchronize().expect("the operation succeeds");
         assert_eq!(buffer.to_vec().expect("it can be read"), [2.0, 4.0]);
-    });
+    })?;
+    Ok(())
 }
 
 /// A send to the rank itself without a receive is refused at the end of the group.
 #[test]
-fn unmatched_send_to_self_is_refused() {
+fn unmatched_send_is_refused() -> TestResult {
     on_rank(|api, context, rank| {
         let (_buffer, address) = memory(context);
         assert_eq!(code!(api, ncclGroupStart()), SUCCESS);
@@ -179,12 +186,13 @@ fn unmatched_send_to_self_is_refused() {
         assert_eq!(code!(api, ncclGroupEnd()), USAGE);
         assert_eq!(code!(api, ncclCommAbort(*rank)), SUCCESS);
         *rank = ptr::null_mut();
-    });
+    })?;
+    Ok(())
 }
 
 /// Memory of zero bytes is null and other memory cannot be freed.
 #[test]
-fn zero_bytes_are_null_and_foreign_memory_stays() {
+fn zero_bytes_are_null() -> TestResult {
     on_rank(|api, context, _| {
         let (_buffer, foreign) = memory(context);
         let mut address = ptr::without_provenance_mut(1);
@@ -198,11 +206,12 @@ fn zero_bytes_are_null_and_foreign_memory_stays() {
             ],
             [CUDA, CUDA]
         );
-    });
+    })?;
+    Ok(())
 }
 
 #[test]
-fn nothing_can_be_registered_and_deregistered() {
+fn empty_registration() -> TestResult {
     on_rank(|api, context, rank| {
         let (_buffer, address) = memory(context);
         let mut handle = ptr::null_mut();
@@ -215,12 +224,13 @@ fn nothing_can_be_registered_and_deregistered() {
             code!(api, ncclCommDeregister(*rank, ptr::null_mut())),
             SUCCESS
         );
-    });
+    })?;
+    Ok(())
 }
 
 /// Shrink without a rank to leave out or of an unknown rank is refused.
 #[test]
-fn invalid_shrink_is_refused() {
+fn invalid_shrink_is_refused() -> TestResult {
     on_rank(|api, _, rank| {
         if api.ncclCommShrink.is_none() {
             return;
@@ -243,5 +253,6 @@ fn invalid_shrink_is_refused() {
             [shrink(0, 0), shrink(0, 1), shrink(5, 1), shrink(-1, 1)],
             [ARGUMENT; 4]
         );
-    });
+    })?;
+    Ok(())
 }

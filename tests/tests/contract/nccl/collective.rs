@@ -242,7 +242,7 @@ fn sixteen_bit_numbers_are_reduced(rank: &mut Rank) -> TestResult {
 }
 
 #[test]
-fn eight_bit_numbers_with_an_exponent_are_reduced() -> TestResult {
+fn fp8_numbers_are_reduced() -> TestResult {
     use float8::{F8E4M3, F8E5M2};
     on_ranks(2, |rank: &mut Rank| -> TestResult {
         let size = rank.size() as f32;
@@ -270,7 +270,7 @@ fn eight_bit_numbers_with_an_exponent_are_reduced() -> TestResult {
 
 /// Eight-bit numbers are refused by name with an older library.
 #[test]
-fn old_library_refuses_fp8_by_name() -> TestResult {
+fn old_library_refuses_fp8() -> TestResult {
     unsafe extern "C" fn old_version(
         version: *mut std::ffi::c_int,
     ) -> curium_nccl::sys::ncclResult_t {

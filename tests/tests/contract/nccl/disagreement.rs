@@ -59,7 +59,7 @@ fn all_reduce(len: usize) -> impl Fn(&mut Rank) -> curium_nccl::Result<()> {
 }
 
 #[test]
-fn different_collectives_are_named() -> TestResult {
+fn other_collectives_are_named() -> TestResult {
     let errors = errors(
         |rank| {
             let mut memory = rank.zeroed::<f32>(8);
@@ -92,7 +92,7 @@ fn different_lengths_are_named() -> TestResult {
 }
 
 #[test]
-fn transfer_with_another_length_is_named() -> TestResult {
+fn other_length_is_named() -> TestResult {
     let errors = errors(
         |rank| {
             let source = rank.zeroed::<f32>(4);
@@ -114,7 +114,7 @@ fn transfer_with_another_length_is_named() -> TestResult {
 
 /// An exchange outside a group is a deadlock that the timeout ends.
 #[test]
-fn timeout_ends_an_exchange_outside_a_group() -> TestResult {
+fn timeout_ends_an_exchange() -> TestResult {
     if curium_tests::uses_cuda() {
         return Ok(());
     }

@@ -274,7 +274,7 @@ fn graph_is_dropped_after_a_launch_timeout(mut rank: Rank) -> TestResult {
 
 /// Asynchronous error reaches the wait of the other ranks.
 #[test]
-fn asynchronous_error_reaches_other_ranks() -> TestResult {
+fn error_reaches_other_ranks() -> TestResult {
     if curium_tests::uses_cuda() {
         return Ok(());
     }

@@ -216,7 +216,7 @@ unsafe extern "C" fn ends_with_an_error() -> ncclResult_t {
 
 /// A value of the closure is dropped after the communicators were released.
 #[test]
-fn group_value_drops_after_the_release() -> TestResult {
+fn value_drops_after_the_release() -> TestResult {
     if curium_tests::uses_cuda() {
         return Ok(());
     }

@@ -142,7 +142,7 @@ fn identifier_serves_once() -> TestResult {
 
 /// A finalized communicator is destroyed once and has no operations.
 #[test]
-fn finalized_communicator_has_no_operations() -> TestResult {
+fn finalized_communicator_is_idle() -> TestResult {
     fn test() -> TestResult {
         for options in [
             CommunicatorOptions::new(),
@@ -183,7 +183,7 @@ fn finalized_communicator_has_no_operations() -> TestResult {
         Ok(())
     }
 
-    let name = "nccl::lifecycle::finalized_communicator_has_no_operations";
+    let name = "nccl::lifecycle::finalized_communicator_is_idle";
     in_new_process(name, test)
 }
 
@@ -211,7 +211,7 @@ fn finalize_future_resolves_after_the_work(mut rank: Rank) -> TestResult {
 
 /// Finalizing with a silent rank ends within the timeout.
 #[test]
-fn finalize_with_a_silent_rank_times_out() -> TestResult {
+fn silent_rank_times_out() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }

@@ -67,7 +67,7 @@ fn operation_waits_for_readers_on_other_streams(rank: &mut Rank) -> TestResult {
 
 /// A later work on another stream waits for the operation.
 #[test]
-fn later_work_waits_for_the_operation() -> TestResult {
+fn later_work_waits() -> TestResult {
     let held = Barrier::new(2);
     on_ranks_with(2, CommunicatorOptions::new(), |mut rank| -> TestResult {
         let other = rank.communicator.context().stream()?;

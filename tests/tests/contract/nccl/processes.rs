@@ -37,9 +37,12 @@ fn on_processes(
     test: impl FnOnce(Rank) -> TestResult,
 ) -> TestResult<Vec<(bool, String)>> {
     let input = format!("{count} {}", free_port()?);
-    Ok(outcomes_of_processes(name, count, &input, |rank, input| {
-        test(meet(rank, input, |device| device)?)
-    }))
+    Ok(outcomes_of_processes(
+        name,
+        count,
+        &input,
+        |rank, input| test(meet(rank, input, |device| device)?),
+    )?)
 }
 
 /// Creates the rank of this process on a device.
@@ -80,10 +83,10 @@ fn expect_success(outcomes: &[(bool, String)]) {
 }
 
 #[test]
-fn eight_processes_run_all_operations() -> TestResult {
+fn eight_processes_run() -> TestResult {
     const LEN: usize = 300;
     let outcomes = on_processes(
-        "nccl::processes::eight_processes_run_all_operations",
+        "nccl::processes::eight_processes_run",
         ranks(8)?,
         |mut rank| {
             let own_rank = rank.rank();
@@ -160,13 +163,14 @@ fn eight_processes_run_all_operations() -> TestResult {
     Ok(())
 }
 
+/// Every other rank names the process that died.
 #[test]
-fn process_that_dies_is_named_on_every_other_rank() -> TestResult {
+fn dead_process_is_named() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
     for dead in [0, 2] {
-        let name = "nccl::processes::process_that_dies_is_named_on_every_other_rank";
+        let name = "nccl::processes::dead_process_is_named";
         let outcomes = on_dead_processes(name, dead)?;
         for (rank, (success, output)) in outcomes.iter().enumerate() {
             assert_eq!(*success, rank != dead, "rank {rank}:\n{output}");
@@ -216,15 +220,15 @@ fn on_dead_processes(name: &str, dead: usize) -> TestResult<Vec<(bool, String)>>
             assert_eq!(curium_sim_libraries::live_communicators(), 0);
             Ok(())
         },
-    ))
+    )?)
 }
 
 #[test]
-fn disagreeing_ranks_in_processes_are_named() -> TestResult {
+fn disagreeing_ranks_are_named() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
-    let name = "nccl::processes::disagreeing_ranks_in_processes_are_named";
+    let name = "nccl::processes::disagreeing_ranks_are_named";
     let outcomes = on_processes(name, 2, |mut rank| {
         let mut memory = rank.zeroed::<f32>(8 + rank.rank());
         let enqueued =
@@ -245,12 +249,12 @@ fn disagreeing_ranks_in_processes_are_named() -> TestResult {
 }
 
 #[test]
-fn two_processes_on_one_device_are_refused() -> TestResult {
+fn shared_device_is_refused() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
     let input = format!("2 {}", free_port()?);
-    let name = "nccl::processes::two_processes_on_one_device_are_refused";
+    let name = "nccl::processes::shared_device_is_refused";
     let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| -> TestResult {
         let (mut rendezvous, context) = place(rank, input, |_| 1)?;
         let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
@@ -258,7 +262,7 @@ fn two_processes_on_one_device_are_refused() -> TestResult {
             .expect_err("one device");
         assert!(error.to_string().contains("duplicate GPU"), "{error}");
         Ok(())
-    });
+    })?;
     expect_success(&outcomes);
     Ok(())
 }
@@ -305,7 +309,7 @@ fn strangers_disturb_no_rank() -> TestResult {
         assert_eq!(memory.to_vec()?, [2; 4]);
         rank.close();
         Ok(())
-    });
+    })?;
     expect_success(&outcomes);
     Ok(())
 }

@@ -97,7 +97,7 @@ fn observer_uses_a_deregistering_communicator(mut rank: Rank) -> TestResult {
 
 /// A failure that an observer notices aborts the communicator after the call of its thread.
 #[test]
-fn failure_in_an_observer_aborts_after_the_call() -> TestResult {
+fn observer_failure_aborts() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -148,7 +148,7 @@ fn failure_in_an_observer_aborts_after_the_call() -> TestResult {
 
 /// A failure in a group aborts the communicator after the group.
 #[test]
-fn group_failure_aborts_after_the_group() -> TestResult {
+fn group_failure_aborts() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -294,12 +294,12 @@ fn unregistrable_memory_is_returned(driver: &TestDriver, size: usize) -> TestRes
 }
 
 #[test]
-fn registrations_end_once_in_any_order() -> TestResult {
+fn registrations_end_once() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
     in_new_process(
-        "nccl::registration::registrations_end_once_in_any_order",
+        "nccl::registration::registrations_end_once",
         || -> TestResult {
             on_ranks(2, |rank: &mut Rank| -> TestResult {
                 let registered = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
@@ -359,7 +359,7 @@ fn registrations_end_once_in_any_order() -> TestResult {
 }
 
 #[test]
-fn deregistration_waits_for_the_operations() -> TestResult {
+fn deregistration_waits() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -385,7 +385,7 @@ fn deregistration_waits_for_the_operations() -> TestResult {
 
 /// Deregistration ends within the timeout if a rank is silent.
 #[test]
-fn deregistration_with_a_silent_rank_times_out() -> TestResult {
+fn deregistration_times_out() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
@@ -419,12 +419,12 @@ fn deregistration_with_a_silent_rank_times_out() -> TestResult {
 }
 
 #[test]
-fn graph_keeps_the_registration_and_the_memory() -> TestResult {
+fn graph_keeps_the_registration() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }
     in_new_process(
-        "nccl::registration::graph_keeps_the_registration_and_the_memory",
+        "nccl::registration::graph_keeps_the_registration",
         || -> TestResult {
             on_ranks(2, |rank: &mut Rank| -> TestResult {
                 let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
@@ -463,7 +463,7 @@ fn graph_keeps_the_registration_and_the_memory() -> TestResult {
 }
 
 #[test]
-fn mismatched_window_sizes_are_named() -> TestResult {
+fn mismatched_windows_are_named() -> TestResult {
     if uses_cuda() {
         return Ok(());
     }

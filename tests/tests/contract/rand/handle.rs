@@ -66,9 +66,9 @@ fn generator_outlives_its_captured_graph(test: &TestDriver, _: &Simulator) -> Te
 
 /// A failure of the library to destroy a generator is reported.
 #[test]
-fn failed_generator_destruction_is_reported() -> TestResult {
+fn failed_destruction_is_reported() -> TestResult {
     in_new_process(
-        "rand::handle::failed_generator_destruction_is_reported",
+        "rand::handle::failed_destruction_is_reported",
         || -> TestResult {
             on_simulator(Config::new(), |test, _| -> TestResult {
                 let reports = Arc::new(Mutex::new(Vec::new()));

@@ -71,7 +71,7 @@ fn handles(stream: &Stream) -> TestResult<Vec<(&'static str, Box<dyn Any + Send>
 }
 
 #[test]
-fn handles_are_destroyed_by_a_second_attempt() -> TestResult {
+fn second_attempt_destroys_handles() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
         for (name, handle) in handles(&stream(driver))? {
             let ends = [
@@ -141,7 +141,7 @@ fn free_keeps_foreign_global_captures_valid(test: &TestDriver) -> TestResult {
 
 /// Memory of every kind whose wait or free fails is counted and reported once.
 #[test]
-fn failed_frees_are_counted_and_reported_once() -> TestResult {
+fn failed_frees_are_counted() -> TestResult {
     let kinds = std::cell::Cell::new(0);
     leaking(|driver, _| {
         kinds.set(every_kind(&stream(driver))?.len());
@@ -171,7 +171,7 @@ fn failed_frees_are_counted_and_reported_once() -> TestResult {
 
 /// Memory of every kind is freed by the second attempt.
 #[test]
-fn second_attempt_frees_every_kind() -> TestResult {
+fn second_attempt_frees_all() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         for (name, _, memory) in every_kind(&stream)? {
@@ -194,7 +194,7 @@ fn second_attempt_frees_every_kind() -> TestResult {
 
 /// Pinned memory of a copy that cannot be waited for is counted.
 #[test]
-fn unwaitable_pinned_copy_is_counted() -> TestResult {
+fn pinned_copy_is_counted() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         let source = PinnedBuffer::<u8>::zeroed(stream.context(), 4096, PinnedFlags::empty())?;
@@ -228,7 +228,7 @@ fn unwaitable_pinned_copy_is_counted() -> TestResult {
 }
 
 #[test]
-fn memory_left_to_a_graph_whose_wait_fails_is_counted() -> TestResult {
+fn unwaitable_graph_is_counted() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
         let stream = stream(driver);
         let mut device = DeviceBuffer::<u8, _>::zeroed_in(&stream, 4096, SyncAlloc)?;

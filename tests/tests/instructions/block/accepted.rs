@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use curium_driver::{Library, Stream};
 use curium_sim::{Config, DeviceModel};
-use curium_tests::on_simulator;
+use curium_tests::{TestResult, on_simulator};
 
 use super::matrix::Product;
 use super::pattern::expand;
@@ -220,7 +220,7 @@ fn assert_tested(
 }
 
 #[test]
-fn every_accepted_memory_access_has_a_test() {
+fn memory_accesses_have_tests() {
     on_simulator(
         Config::new().with_device_model(DeviceModel::B200),
         |test, _| {
@@ -237,7 +237,7 @@ fn every_accepted_memory_access_has_a_test() {
 }
 
 #[test]
-fn every_accepted_image_access_has_a_test() {
+fn image_accesses_have_tests() {
     let geometries = format!("{{{}}}", GEOMETRIES.join(","));
     on_simulator(
         Config::new().with_device_model(DeviceModel::B200),
@@ -259,7 +259,7 @@ const SHAPES: &str = "{m8n8k4,m8n8k16,m8n8k32,m8n8k128,m16n8k4,m16n8k8,m16n8k16,
 const FACTORS: &str = "{f16.f16,bf16.bf16,tf32.tf32,f64.f64,{e4m3,e5m2}.{e4m3,e5m2},{s8,u8}.{s8,u8},{s4,u4}.{s4,u4},b1.b1,f16.bf16,s8.s4}";
 
 #[test]
-fn every_accepted_product_has_a_test() {
+fn products_have_tests() -> TestResult {
     on_simulator(
         Config::new().with_device_model(DeviceModel::B200),
         |test, _| {
@@ -267,7 +267,7 @@ fn every_accepted_product_has_a_test() {
             for ends in [
                 "f16 f16", "f32 f32", "f32 f16", "f16 f32", "f64 f64", "s32 s32",
             ] {
-                let (result, addend) = ends.split_once(' ').expect("there are two");
+                let (result, addend) = ends.split_once(' ').ok_or("there are two")?;
                 for how in ["{,.satfinite}", ".{xor,and}.popc"] {
                     let (before, behind) = if how.contains("popc") {
                         ("", how)
@@ -285,6 +285,7 @@ fn every_accepted_product_has_a_test() {
                 (spelling, operands)
             });
             assert_tested(&test.stream(), 60, candidates);
+            Ok(())
         },
-    );
+    )
 }

@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use curium_driver::{Dimensions, Error, Kernel, LaunchAttributes, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, DeviceModel};
-use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda, with_output_of_new_process};
+use curium_tests::{
+    TestDriver, TestResult, on_driver, on_simulator, uses_cuda, with_output_of_new_process,
+};
 
 use super::{BlockForm, FAMILIES, Output, TABLE, forms, module};
 use crate::form::Sources;
@@ -220,13 +222,13 @@ fn judge(form: &BlockForm, sources: &[Sources], found: &[Output]) -> String {
 }
 
 /// Runs the forms of a family that the device supports.
-fn check(test: &TestDriver, family: &str) {
+fn check(test: &TestDriver, family: &str) -> TestResult {
     let all = FAMILIES
         .iter()
         .find(|(name, _)| *name == family)
-        .expect("the family is in the list")
+        .ok_or("the family is in the list")?
         .1();
-    let capability = architecture(&test.device());
+    let capability = architecture(&test.device())?;
     let forms: Vec<&BlockForm> = all
         .iter()
         .filter(|form| form.architecture <= capability)
@@ -243,16 +245,21 @@ fn check(test: &TestDriver, family: &str) {
         forms.len(),
         outcome.left_out
     );
+    Ok(())
 }
 
 /// Runs the test of a family, in a process of its own on this machine's driver.
 #[expect(clippy::print_stdout, reason = "the output lists the skipped forms")]
-fn alone(name: &str, test: impl FnOnce()) {
-    if uses_cuda() {
-        with_output_of_new_process(name, test, |output, _| println!("{output}"));
-    } else {
-        test();
+fn alone(name: &str, test: impl FnOnce() -> TestResult) -> TestResult {
+    if !uses_cuda() {
+        return test();
     }
+    with_output_of_new_process(
+        name,
+        || test().expect("the forms of the family match"),
+        |output, _| println!("{output}"),
+    );
+    Ok(())
 }
 
 /// Defines a test for each family, by name.
@@ -260,10 +267,10 @@ macro_rules! families {
     ($($family:ident)*) => {
         $(
             #[test]
-            fn $family() {
+            fn $family() -> TestResult {
                 alone(concat!("block::runner::", stringify!($family)), || {
-                    on_driver(|test| check(test, stringify!($family)));
-                });
+                    on_driver(|test| check(test, stringify!($family)))
+                })
             }
         )*
 
@@ -278,7 +285,7 @@ families! { memory atomic warp partition barrier address asynchronous matrix wmm
 tensor_reduction sparse warpgroup }
 
 #[test]
-fn newer_block_forms_match_their_definitions() {
+fn newer_block_forms_match() {
     on_simulator(
         Config::new().with_device_model(DeviceModel::B200),
         |test, _| {
@@ -292,22 +299,23 @@ fn newer_block_forms_match_their_definitions() {
 }
 
 #[test]
-fn families_have_as_many_forms_as_they_had() {
+fn families_keep_their_forms() {
     let count = forms().len();
     assert!(count > 3000, "only {count} forms are left");
 }
 
 #[test]
-fn block_modules_are_written_for_the_assembler() {
+fn block_modules_for_the_assembler() -> TestResult {
     let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(PathBuf::from) else {
-        return;
+        return Ok(());
     };
     for (family, forms) in FAMILIES {
         for (index, form) in forms().iter().enumerate() {
             let path = folder
                 .join(format!("block-{family}-{index}"))
                 .with_extension("ptx");
-            std::fs::write(path, module(&[form])).expect("the folder is writable");
+            std::fs::write(path, module(&[form]))?;
         }
     }
+    Ok(())
 }
