@@ -2,13 +2,13 @@
 //!
 //! The tests are those of the package of the kernels, with the driver of the contract tests.
 
-#[path = "../../rust-kernels-hopper/tests/all/clusters.rs"]
+#[path = "../../rust-kernels-hopper/tests/kernels_sm_90a/clusters.rs"]
 mod clusters;
-#[path = "../../rust-kernels-hopper/tests/all/gemm.rs"]
+#[path = "../../rust-kernels-hopper/tests/kernels_sm_90a/gemm.rs"]
 mod gemm;
-#[path = "../../rust-kernels-hopper/tests/all/grids.rs"]
+#[path = "../../rust-kernels-hopper/tests/kernels_sm_90a/grids.rs"]
 mod grids;
-#[path = "../../rust-kernels-hopper/tests/all/tensors.rs"]
+#[path = "../../rust-kernels-hopper/tests/kernels_sm_90a/tensors.rs"]
 mod tensors;
 
 use curium_driver::{Result, Stream};
