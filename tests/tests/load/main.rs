@@ -33,6 +33,11 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
         "--features",
         "export",
     ]);
+    // These tests run small kernels only, and the optimized simulator takes minutes to compile.
+    for package in ["curium-ptx", "curium-sim"] {
+        let unoptimized = format!("profile.dev.package.{package}.opt-level=0");
+        cargo.args(["--config", &unoptimized]);
+    }
     cargo
         .args(["--crate-type", "cdylib,staticlib"])
         .arg("--target-dir")
