@@ -292,7 +292,7 @@ impl List {
             "{FIRST_LINE}/// Calls `$callback!` with every function of the library: `fn name(parameter: Type, …) -> Type = since;`, or\n\
              /// `= since ..= last;` where newer versions lack it. These are {product} versions (1000 × major + 10 × minor): the one that\n\
              /// introduced the function, and the last one that has it.\n\
-             macro_rules! {macro_name} {{\n    ($callback:ident) => {{\n        $callback! {{\n"
+             #[doc(hidden)]\n#[macro_export]\nmacro_rules! {macro_name} {{\n    ($callback:ident) => {{\n        $callback! {{\n"
         );
         for (name, signature) in functions.into_iter().filter(|(name, _)| is_listed(name)) {
             let signature = render_signature(signature)?.replace("$crate::", "");

@@ -3,6 +3,8 @@
 /// Calls `$callback!` with every function of the library: `fn name(parameter: Type, …) -> Type = since;`, or
 /// `= since ..= last;` where newer versions lack it. These are NCCL versions (1000 × major + 10 × minor): the one that
 /// introduced the function, and the last one that has it.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! for_each_nccl_function {
     ($callback:ident) => {
         $callback! {
