@@ -12,6 +12,7 @@ mod mixed;
 mod number;
 mod operand;
 mod routines;
+mod status;
 
 use curium_blas::sys::{Api, cublasHandle_t, cublasStatus_t};
 
@@ -19,6 +20,7 @@ use self::call::Call;
 use self::dense::Dense;
 use self::number::Number;
 use self::operand::Scalar;
+pub(crate) use self::status::{status_name, status_string};
 
 /// The result of a function.
 type Result<T = ()> = std::result::Result<T, cublasStatus_t>;
@@ -32,6 +34,7 @@ pub(crate) fn api() -> Api {
     routines::add_to(&mut api);
     mixed::add_to(&mut api);
     grouped::add_to(&mut api);
+    status::add_to(&mut api);
     api
 }
 

@@ -4,6 +4,7 @@ mod compute;
 mod execute;
 mod layout;
 mod plan;
+mod typed;
 
 use curium_fft::sys::{Api, cufftResult};
 
@@ -15,6 +16,7 @@ pub(crate) fn api() -> Api {
     let mut api = <Api as curium_sys::FunctionTable>::EMPTY;
     plan::add_to(&mut api);
     execute::add_to(&mut api);
+    typed::add_to(&mut api);
     api
 }
 

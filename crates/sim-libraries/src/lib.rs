@@ -29,13 +29,16 @@
 //!
 //! # Features
 //!
-//! `export` (not on by default) exports the functions of the driver and of NCCL under their C names, for the shared library that replaces
-//! `libcuda.so.1` and `libnccl.so.2`.
+//! `export` (not on by default) exports the functions of the driver and of these libraries under their C names, for the shared library that
+//! replaces `libcuda.so.1`, `libcublas.so.13` and their like. A function that is not simulated returns the library's code for that, and its
+//! first call is reported on stderr.
 
 mod cublas;
 mod cublaslt;
 mod cufft;
 mod curand;
+#[cfg(feature = "export")]
+mod export;
 mod nccl;
 mod own_memory;
 

@@ -11,8 +11,6 @@
 macro_rules! functions {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
-            // SAFETY: no other symbol of a process that loads this library as NCCL has this name.
-            #[cfg_attr(feature = "export", unsafe(no_mangle))]
             #[allow(non_snake_case, reason = "this is C's name")]
             unsafe extern "C" fn $name($($parameter: $ty),*) -> curium_nccl::sys::ncclResult_t {
                 $crate::nccl::entry(|| -> $crate::nccl::Result { $body })

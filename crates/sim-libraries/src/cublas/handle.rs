@@ -156,6 +156,11 @@ unsafe extern "C" fn get_property(
     code(unsafe { write(value, *number) })
 }
 
+/// Returns the version of the CUDA runtime that the library was built with.
+unsafe extern "C" fn get_cudart_version() -> usize {
+    (VERSION[0] * 1000) as usize
+}
+
 /// As on hardware, a new stream comes without the workspace of the caller.
 unsafe extern "C" fn set_stream(handle: cublasHandle_t, stream: cudaStream_t) -> cublasStatus_t {
     code(change(handle, |state| {
@@ -233,6 +238,7 @@ pub(super) fn add_to(api: &mut Api) {
     api.cublasDestroy_v2 = Some(destroy);
     api.cublasGetVersion_v2 = Some(get_version);
     api.cublasGetProperty = Some(get_property);
+    api.cublasGetCudartVersion = Some(get_cudart_version);
     api.cublasSetStream_v2 = Some(set_stream);
     api.cublasGetStream_v2 = Some(get_stream);
     api.cublasSetWorkspace_v2 = Some(set_workspace);

@@ -83,6 +83,16 @@ impl<T> Input<T> {
     pub(super) fn cast<U>(self) -> Input<U> {
         Input(self.0.cast())
     }
+
+    /// Returns the memory as one that an operation writes. The pointer was mutable in C.
+    pub(super) fn as_output(self) -> Output<T> {
+        Output(self.0.cast_mut())
+    }
+
+    /// Returns the memory `bytes` bytes after this.
+    pub(super) fn byte_offset(self, bytes: i64) -> Self {
+        Self(self.0.wrapping_byte_offset(bytes as isize))
+    }
 }
 
 impl<T> ScalarInput<T> {

@@ -1,7 +1,7 @@
 //! Handles, which have no state, and the version.
 
 use std::collections::HashSet;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::ptr;
 use std::sync::LazyLock;
 
@@ -10,6 +10,7 @@ use curium_blas::sys::{cublasLtHandle_t, cublasStatus_t, libraryPropertyType_t};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{INVALID, Result, code, write};
+use crate::cublas::{status_name, status_string};
 
 /// The version that the library reports.
 const VERSION: [c_int; 3] = [13, 10, 0];
@@ -74,16 +75,9 @@ unsafe extern "C" fn get_property(
     code(unsafe { write(value, *number) })
 }
 
-unsafe extern "C" fn get_status_name(status: cublasStatus_t) -> *const c_char {
-    let name = match status {
-        cublasStatus_t::CUBLAS_STATUS_SUCCESS => c"CUBLAS_STATUS_SUCCESS",
-        cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED => c"CUBLAS_STATUS_NOT_INITIALIZED",
-        cublasStatus_t::CUBLAS_STATUS_INVALID_VALUE => c"CUBLAS_STATUS_INVALID_VALUE",
-        cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED => c"CUBLAS_STATUS_EXECUTION_FAILED",
-        cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED => c"CUBLAS_STATUS_NOT_SUPPORTED",
-        _ => c"unknown",
-    };
-    name.as_ptr()
+/// Returns the version of the CUDA runtime that the library was built with.
+unsafe extern "C" fn get_cudart_version() -> usize {
+    (VERSION[0] * 1000) as usize
 }
 
 /// Adds the functions.
@@ -92,5 +86,7 @@ pub(super) fn add_to(api: &mut Api) {
     api.cublasLtDestroy = Some(destroy);
     api.cublasLtGetVersion = Some(get_version);
     api.cublasLtGetProperty = Some(get_property);
-    api.cublasLtGetStatusName = Some(get_status_name);
+    api.cublasLtGetCudartVersion = Some(get_cudart_version);
+    api.cublasLtGetStatusName = Some(status_name);
+    api.cublasLtGetStatusString = Some(status_string);
 }

@@ -64,7 +64,7 @@ fn compute(planned: &Transform, direction: FftDirection, input: &[u8]) -> Vec<u8
     }
 }
 
-unsafe extern "C" fn execute(
+pub(super) unsafe extern "C" fn execute(
     handle: cufftHandle,
     input: *mut c_void,
     output: *mut c_void,

@@ -216,25 +216,33 @@ unsafe fn side(
     })
 }
 
-unsafe extern "C" fn create(handle: *mut cufftHandle) -> cufftResult {
+/// Adds a plan, and returns its handle.
+pub(super) fn insert(allocates: bool) -> cufftHandle {
     let mut plans = PLANS.lock();
     plans.last += 1;
     let number = plans.last;
-    plans.live.insert(
-        number,
-        Plan {
-            allocates: true,
-            ..Plan::default()
-        },
-    );
+    let plan = Plan {
+        allocates,
+        ..Plan::default()
+    };
+    plans.live.insert(number, plan);
+    number
+}
+
+/// Removes a plan.
+pub(super) fn remove(handle: cufftHandle) -> Result {
+    let removed = PLANS.lock().live.remove(&handle);
+    removed.map(drop).ok_or(cufftResult::CUFFT_INVALID_PLAN)
+}
+
+unsafe extern "C" fn create(handle: *mut cufftHandle) -> cufftResult {
     // SAFETY: by the contract of the C function, `handle` is valid for writes.
-    unsafe { handle.write(number) };
+    unsafe { handle.write(insert(true)) };
     cufftResult::CUFFT_SUCCESS
 }
 
 unsafe extern "C" fn destroy(handle: cufftHandle) -> cufftResult {
-    let removed = PLANS.lock().live.remove(&handle);
-    code(removed.map(drop).ok_or(cufftResult::CUFFT_INVALID_PLAN))
+    code(remove(handle))
 }
 
 unsafe extern "C" fn get_property(
@@ -276,7 +284,7 @@ unsafe extern "C" fn set_work_area(handle: cufftHandle, workspace: *mut c_void) 
     }))
 }
 
-unsafe extern "C" fn make_plan(
+pub(super) unsafe extern "C" fn make_plan(
     handle: cufftHandle,
     rank: c_int,
     lengths: *mut c_longlong,

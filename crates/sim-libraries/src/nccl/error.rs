@@ -24,8 +24,6 @@ pub(super) fn raised((code, text): Failure) -> ncclResult_t {
     failed(code, text)
 }
 
-// SAFETY: no other symbol of a process that loads this library as NCCL has this name.
-#[cfg_attr(feature = "export", unsafe(no_mangle))]
 #[allow(non_snake_case, reason = "this is C's name")]
 unsafe extern "C" fn ncclGetLastError(_communicator: ncclComm_t) -> *const c_char {
     let mut last = LAST_ERROR.lock();
@@ -38,8 +36,6 @@ unsafe extern "C" fn ncclGetLastError(_communicator: ncclComm_t) -> *const c_cha
     text.as_ptr().cast()
 }
 
-// SAFETY: no other symbol of a process that loads this library as NCCL has this name.
-#[cfg_attr(feature = "export", unsafe(no_mangle))]
 #[allow(non_snake_case, reason = "this is C's name")]
 unsafe extern "C" fn ncclGetErrorString(code: ncclResult_t) -> *const c_char {
     description(code).as_ptr()
