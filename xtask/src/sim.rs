@@ -1,8 +1,10 @@
-//! `cargo xtask sim`: builds the simulated driver, with NCCL, as a shared library.
+//! `cargo xtask sim`: builds the simulated driver and libraries, as one shared library.
+
+#[path = "../../crates/cli/src/simulator/libraries.rs"]
+mod libraries;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -36,8 +38,8 @@ const BUILD_STATIC: &[&str] = &[
     "--crate-type",
     "staticlib",
 ];
-/// The names of NCCL's library: links to that of the driver, so that a process loads one simulator.
-const NCCL: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
+/// The functions of the libraries, as patterns of a linker script.
+const LIBRARY_FUNCTIONS: &str = "cublas*; cufft*; curand*; nccl*;";
 /// The system libraries that the static library requires.
 const SYSTEM: &[&str] = &[
     "-lgcc_s",
@@ -83,24 +85,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     println!("{}", path.display());
-    link_to_driver(&path)?;
+    libraries::create(&path)?;
     if options.cuda.is_none() {
         for (major, soname) in RUNTIMES {
             build_runtime(major, soname, &folder)?;
         }
     }
-    Ok(())
-}
-
-/// Links the names of NCCL's library to the driver.
-fn link_to_driver(driver: &Path) -> Result<()> {
-    let name = driver.file_name().context("the driver has a name")?;
-    for path in NCCL.map(|name| driver.with_file_name(name)) {
-        if !path.is_symlink() {
-            symlink(name, &path).with_context(|| path.display().to_string())?;
-        }
-    }
-    println!("{}", driver.with_file_name(NCCL[0]).display());
     Ok(())
 }
 
@@ -198,7 +188,7 @@ fn listed(list: &str) -> Result<Vec<(String, Version)>> {
     lines.map(function).collect()
 }
 
-/// Returns the linker script of the functions that drivers of `version` export, and of all functions of NCCL.
+/// Returns the linker script of the functions that drivers of `version` export, and of all functions of the libraries.
 fn exports(functions: &[(String, Version)], version: Version) -> Result<String> {
     let mut script = "{ global:\n".to_owned();
     let mut count = 0;
@@ -211,7 +201,7 @@ fn exports(functions: &[(String, Version)], version: Version) -> Result<String> 
         count > 0,
         "no function of the driver is as old as CUDA {version}"
     );
-    Ok(script + "nccl*;\nlocal: *; };\n")
+    Ok(format!("{script}{LIBRARY_FUNCTIONS}\nlocal: *; }};\n"))
 }
 
 #[cfg(test)]
@@ -230,10 +220,13 @@ mod tests {
         let exports = |text| exports(&functions, version(text)).expect("at least one exists");
         assert_eq!(
             exports("12.4"),
-            "{ global:\ncuInit; cuInit_pt[ds][sz];\nnccl*;\nlocal: *; };\n"
+            format!("{{ global:\ncuInit; cuInit_pt[ds][sz];\n{LIBRARY_FUNCTIONS}\nlocal: *; }};\n")
         );
-        let newer = "cuInit; cuInit_pt[ds][sz];\ncuCtxCreate_v4; cuCtxCreate_v4_pt[ds][sz];\nnccl*;\nlocal: *; };\n";
-        assert_eq!(exports("12.5"), format!("{{ global:\n{newer}"));
+        let newer = "cuInit; cuInit_pt[ds][sz];\ncuCtxCreate_v4; cuCtxCreate_v4_pt[ds][sz];";
+        assert_eq!(
+            exports("12.5"),
+            format!("{{ global:\n{newer}\n{LIBRARY_FUNCTIONS}\nlocal: *; }};\n")
+        );
     }
 
     /// A version older than every function and a line without a version are errors.

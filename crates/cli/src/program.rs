@@ -15,13 +15,15 @@ use crate::simulator;
 ///
 /// Returns an error if the path of the library contains a character that separates paths.
 pub(crate) fn use_simulator(command: &mut Command, library: &Path) -> Result<()> {
-    // Programs that use Curium read CURIUM_DRIVER_PATH and CURIUM_NCCL_PATH; the system's loader reads LD_LIBRARY_PATH.
+    // Programs that use Curium read the variables of the libraries; the system's loader reads LD_LIBRARY_PATH.
     command
         .env("CURIUM_DRIVER_PATH", library)
         .env("LD_LIBRARY_PATH", before_others(library)?);
-    let nccl = library.with_file_name(simulator::NCCL);
-    if nccl.is_file() {
-        command.env("CURIUM_NCCL_PATH", nccl);
+    for (variable, name) in simulator::VARIABLES {
+        let path = library.with_file_name(name);
+        if path.is_file() {
+            command.env(variable, path);
+        }
     }
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! The simulator's library: located, or built from its sources.
 
+#[cfg(unix)]
+mod libraries;
+
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -11,8 +14,14 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The soname of the driver.
 const NAME: &str = "libcuda.so.1";
-/// The soname of NCCL: a link to the simulator's library, which contains NCCL for simulated devices.
-pub(crate) const NCCL: &str = "libnccl.so.2";
+/// The variables of Curium's wrappers for the path of a library, each with the library's name.
+pub(crate) const VARIABLES: [(&str, &str); 5] = [
+    ("CURIUM_CUBLAS_PATH", "libcublas.so.13"),
+    ("CURIUM_CUBLASLT_PATH", "libcublasLt.so.13"),
+    ("CURIUM_CUFFT_PATH", "libcufft.so.12"),
+    ("CURIUM_CURAND_PATH", "libcurand.so.10"),
+    ("CURIUM_NCCL_PATH", "libnccl.so.2"),
+];
 
 /// The workspace in which this program was built.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -76,18 +85,8 @@ fn build(program: &Path) -> Result<PathBuf> {
     fs::copy(&built, &library)
         .with_context(|| format!("{} could not be copied", built.display()))?;
     #[cfg(unix)]
-    link_nccl(&library).with_context(|| format!("{NCCL} could not be created"))?;
+    libraries::create(&library).context("the simulated libraries could not be created")?;
     Ok(library)
-}
-
-/// Links the name of NCCL's library, in place of an older one, to the simulator's.
-#[cfg(unix)]
-fn link_nccl(library: &Path) -> io::Result<()> {
-    let link = library.with_file_name(NCCL);
-    if link.is_symlink() {
-        fs::remove_file(&link)?;
-    }
-    std::os::unix::fs::symlink(NAME, link)
 }
 
 fn cargo(workspace: &Path, target: &Path) -> Command {

@@ -148,18 +148,20 @@ fn each_rank_gets_a_device() -> TestResult {
         std::fs::write(&path, "").expect("the folder is writable");
         path.to_str().expect("the path is text").to_owned()
     };
-    // The shell loads neither.
+    // The shell loads none of them.
     let driver = file("libcuda.so.1");
     let nccl = file("libnccl.so.2");
+    let cublas = file("libcublas.so.13");
+    let cufft = file("libcufft.so.12");
     let arguments = ["--ranks", "3", "--simulated", "--simulator", &driver];
     let (code, lines, errors) = run(
         &arguments,
-        "echo $CURIUM_SIM_DEVICES $CURIUM_DRIVER_PATH $CURIUM_NCCL_PATH",
+        "echo $CURIUM_SIM_DEVICES $CURIUM_DRIVER_PATH $CURIUM_NCCL_PATH $CURIUM_CUBLAS_PATH $CURIUM_CUFFT_PATH",
     )?;
     assert_eq!(code, Some(0), "{errors}");
     assert_eq!(
         lines,
-        [0, 1, 2].map(|rank| format!("[{rank}] 3 {driver} {nccl}"))
+        [0, 1, 2].map(|rank| format!("[{rank}] 3 {driver} {nccl} {cublas} {cufft}"))
     );
     Ok(())
 }

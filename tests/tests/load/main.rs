@@ -4,8 +4,11 @@
 mod cudarc;
 mod described;
 mod environment;
+mod libraries_in_c;
 mod nccl;
 mod privileges;
+#[path = "../../../crates/cli/src/simulator/libraries.rs"]
+mod simulated_libraries;
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
@@ -20,7 +23,7 @@ use curium_tests::{TestResult, in_fork, uses_cuda};
 /// The directory in which these tests build their libraries.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/load");
 
-/// The simulator as a shared library, with NCCL, built once.
+/// The simulator as a shared library, with the simulated libraries, built once.
 static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(FOLDER).join("simulator");
     let mut cargo = cargo();
@@ -47,9 +50,7 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     std::fs::create_dir_all(target.join("driver")).expect("a folder can be created");
     std::fs::copy(target.join("debug/libcurium_sim_libraries.so"), &library)
         .expect("the library was built");
-    let nccl = library.with_file_name("libnccl.so.2");
-    let _ = std::fs::remove_file(&nccl);
-    std::os::unix::fs::symlink("libcuda.so.1", nccl).expect("a link can be created");
+    simulated_libraries::create(&library).expect("the C compiler links libraries");
     library
 });
 
