@@ -5,6 +5,7 @@
 
 mod cupy;
 mod expected;
+mod llama;
 mod nccl4py;
 mod numba;
 mod nvcc;
@@ -24,7 +25,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use comfy_table::{Table, presets};
 
 use self::expected::{Expected, Outcomes};
-use self::python::{CUDA_12, CUDA_13, Environment, NCCL, TRITON};
+use self::python::{CUDA_12, CUDA_13, Environment, LLAMA, NCCL, TRITON};
 use self::tinygrad::Renderer;
 use crate::{cargo, sim};
 
@@ -68,7 +69,7 @@ const fn program(
     }
 }
 
-static PROGRAMS: [Program; 13] = [
+static PROGRAMS: [Program; 14] = [
     program(
         "cuda-bindings",
         CUDA_13,
@@ -102,6 +103,7 @@ static PROGRAMS: [Program; 13] = [
     ),
     program("nvcc", CUDA_13, nvcc::run, Some(nvcc::test)),
     program("pycuda", CUDA_13, pycuda::run, Some(pycuda::test)),
+    program("llama.cpp", LLAMA, llama::run, Some(llama::test)),
     program("triton", TRITON, triton::run, Some(triton::test)),
     program("warp", CUDA_13, warp::run, Some(warp::test)),
     program("cupy", CUDA_12, cupy::run, Some(cupy::test)),

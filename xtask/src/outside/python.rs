@@ -48,6 +48,13 @@ pub(super) const TRITON: Environment = Environment {
     newest: 13,
 };
 
+/// pytest alone.
+pub(super) const LLAMA: Environment = Environment {
+    name: "llama",
+    requirements: "requirements-llama.txt",
+    newest: 13,
+};
+
 /// Creates an environment unless it exists with the pinned packages. Returns the reason if this machine does not
 /// support it.
 pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
