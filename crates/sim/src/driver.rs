@@ -5,6 +5,7 @@
 
 mod array;
 mod capture;
+mod checkpoint;
 mod context;
 mod copy;
 mod device;
@@ -122,7 +123,8 @@ struct Counts {
 }
 
 /// The functions that work before `cuInit`.
-const BEFORE_INIT: [curium_sys::Function; 6] = [
+const BEFORE_INIT: [curium_sys::Function; 7] = [
+    curium_sys::Function::cuCheckpointProcessGetState,
     curium_sys::Function::cuInit,
     curium_sys::Function::cuDriverGetVersion,
     curium_sys::Function::cuGetErrorName,

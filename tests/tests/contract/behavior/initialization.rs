@@ -4,7 +4,9 @@ use std::ffi::{CStr, c_char};
 use std::ptr;
 
 use curium_sim::{Config, Simulator};
-use curium_sys::{Api, CUdevice_attribute, CUdriverProcAddressQueryResult, CUresult};
+use curium_sys::{
+    Api, CUdevice_attribute, CUdriverProcAddressQueryResult, CUprocessState, CUresult,
+};
 use curium_tests::{TestDriver, TestResult, driver_test, in_own_process, uses_cuda};
 
 use super::{INVALID_VALUE, OK};
@@ -154,4 +156,21 @@ fn function_lookup_takes_base_name_and_version(test: &TestDriver) {
         INVALID_VALUE,
         "the version is newer than the driver"
     );
+}
+
+/// The state of a process can be queried before initialization.
+#[test]
+fn process_state_needs_no_initialization() {
+    let name = "behavior::initialization::process_state_needs_no_initialization";
+    with_fresh_driver(name, |api| {
+        let own = i32::try_from(std::process::id()).expect("process numbers are positive");
+        for process in [own, 1] {
+            let mut state = CUprocessState(u32::MAX);
+            assert_eq!(
+                direct!(api, cuCheckpointProcessGetState(process, &raw mut state)),
+                OK
+            );
+            assert_eq!(state, CUprocessState::CU_PROCESS_STATE_RUNNING);
+        }
+    });
 }
