@@ -47,10 +47,11 @@
 //! | races of a launch's threads on device memory, also within a warp | [`Config::with_race_checks`] | atomics; accesses of matrix instructions, textures, surfaces and asynchronous copies; accesses before and after a fence, or a volatile or ordered access; more than 16 MiB per launch |
 //! | races between streams: launches, copies, fills, graph nodes | [`Config::with_race_checks`] | accesses of matrix instructions, textures, surfaces and asynchronous copies; memory mapped at two addresses; other processes; accesses after a fence, a volatile access, a host function or a value that a stream waits for |
 //! | graphs that are instantiated or launched with an unloaded kernel, a destroyed event or freed memory | always | memory of kernels; memory in bodies of conditional nodes |
+//! | images that are refused, as a warning | always | images that are added to a linker, which has a log |
 //! | changes by the host of memory that a queued copy uses | [`Config::with_race_checks`] | reads by the host; memory of kernels; changes after other work has run |
 //!
 //! A race of threads that store the same value has [`Severity::Warning`]; if the threads of one warp store it with one instruction, it is
-//! not reported. All other reports have [`Severity::Error`].
+//! not reported. A refused image has this severity as well. All other reports have [`Severity::Error`].
 //!
 //! All host threads count as one: after one of them has waited for work, later operations of all host threads are ordered after that work.
 //!

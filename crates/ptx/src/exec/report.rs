@@ -17,7 +17,7 @@ pub struct Report {
     pub kind: ReportKind,
     /// The name of the kernel; empty for a copy, a fill or a graph.
     pub kernel: Box<str>,
-    /// The name of the function that was running.
+    /// The name of the function that was running, or the reason why an image was refused.
     pub function: Box<str>,
     /// The index of the block in the grid.
     pub block: [u32; 3],
@@ -39,7 +39,7 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Severity {
-    /// Racing threads stored the same value, so their order does not matter. The launch continues.
+    /// Racing threads stored the same value, so their order does not matter, and the launch continues; or an image was refused.
     ///
     /// Such a race is reported once for each instruction: the PTX ISA does not define its result.
     Warning,
@@ -213,6 +213,9 @@ pub enum ReportKind {
     IllegalInstruction(&'static str),
     /// The device or the kernel does not allow the configuration of the launch.
     InvalidLaunch(&'static str),
+    /// An image with code was refused when it was loaded. [`Report::function`] is the reason. The report is a [`Severity::Warning`], since
+    /// the program receives the code of the error.
+    RefusedImage,
     /// The launch was canceled from outside.
     Cancelled,
 }
@@ -330,6 +333,7 @@ impl fmt::Display for ReportKind {
             Self::InvalidProgramCounter => "invalid program counter",
             Self::Deadlock => "deadlock: all threads wait",
             Self::InvalidLaunch(reason) => reason,
+            Self::RefusedImage => "refused image",
             Self::Cancelled => "canceled",
         })
     }
@@ -393,6 +397,9 @@ impl fmt::Display for Report {
             Some(race) => write!(f, "{race}")?,
             None if matches!(self.kind, ReportKind::StaleNode { .. }) => {
                 write!(f, "{}", self.kind)?;
+            }
+            None if self.kind == ReportKind::RefusedImage => {
+                return write!(f, "{}: {}", self.kind, self.function);
             }
             None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
             None => write!(f, "kernel `{}`: {}", self.kernel, self.kind)?,
@@ -464,7 +471,8 @@ impl Report {
         match self.kind {
             ReportKind::Race {
                 same_value: true, ..
-            } => Severity::Warning,
+            }
+            | ReportKind::RefusedImage => Severity::Warning,
             _ => Severity::Error,
         }
     }
@@ -489,6 +497,16 @@ impl Report {
             kernel: name.into(),
             access: Some(access),
             ..Self::without_kernel(kind)
+        }
+    }
+
+    /// Creates a report about an image that was refused.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn for_image(reason: &str) -> Self {
+        Self {
+            function: reason.into(),
+            ..Self::without_kernel(ReportKind::RefusedImage)
         }
     }
 

@@ -11,10 +11,10 @@ use curium_sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype, CUresult, CUstream_st
 pub(crate) use self::rows::Rows;
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result, State};
-use crate::memory::{CopyOperand, HostPtr};
+use crate::memory::{CopyOperand, HostPtr, READ, WRITE};
 use crate::race::{self, HostSnapshot};
 use crate::schedule::Work;
-use curium_ptx::exec::Access;
+use curium_ptx::exec::{Access, Report, ReportKind};
 
 /// The size in bytes up to which an asynchronous copy reads pageable memory when it is enqueued; larger copies are synchronous.
 const STAGED_BYTES: usize = 64 << 10;
@@ -191,7 +191,59 @@ impl Driver {
         Ok(state.is_capturing(stream))
     }
 
+    /// Enqueues a copy in the context of the stream, which needs access to the pools of both operands.
     fn transfer(
+        &self,
+        stream: Pointer<CUstream_st>,
+        operands: CopyOperands,
+        size: usize,
+        wait: Wait,
+    ) -> Result {
+        let mut accesses = Vec::new();
+        if let CopyOperand::Device(address) = operands.from {
+            accesses.push((address, READ));
+        }
+        if let CopyOperand::Device(address) = operands.to {
+            accesses.push((address, WRITE));
+        }
+        self.expect_pool_access(stream, &accesses)?;
+        self.transfer_between_contexts(stream, operands, size, wait)
+    }
+
+    /// Checks that the context of a stream has rights to memory of pools, each at an address.
+    ///
+    /// As on hardware, copies need no peer access to memory that no pool allocated.
+    fn expect_pool_access(
+        &self,
+        stream: Pointer<CUstream_st>,
+        accesses: &[(CUdeviceptr, u32)],
+    ) -> Result {
+        if self.config().devices == 1 {
+            return Ok(());
+        }
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        let context = self.stream_context(&state, stream)?;
+        let device = state.context(context)?.device;
+        let is_accessible = accesses
+            .iter()
+            .all(|(address, rights)| self.memory().pool_allows_at(*address, device, *rights));
+        if is_accessible {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
+    }
+
+    /// Reports the access of a copy or a fill to memory that was freed before it ran.
+    pub(crate) fn report_transfer(&self, outcome: std::result::Result<(), Access>) -> Result {
+        let report = outcome
+            .err()
+            .map(|access| Report::for_transfer(ReportKind::IllegalAddress, access, None));
+        self.handle_report(report)
+    }
+
+    fn transfer_between_contexts(
         &self,
         stream: Pointer<CUstream_st>,
         operands: CopyOperands,
@@ -215,7 +267,7 @@ impl Driver {
         }
         if waits {
             let work = Work::Device(Box::new(move |driver| {
-                driver.memory().copy(&to, &from, size)
+                driver.report_transfer(driver.memory().copy(&to, &from, size))
             }));
             return self.queue_and_wait(state, stream, work);
         }
@@ -225,7 +277,7 @@ impl Driver {
             before
                 .iter()
                 .for_each(|(before, write)| record_host_changes(before.as_ref(), size, *write));
-            driver.memory().copy(&to, &from, size)
+            driver.report_transfer(driver.memory().copy(&to, &from, size))
         }));
         self.queue(&mut state, stream, work);
         Ok(())

@@ -13,7 +13,7 @@ use curium_sys::{CUdevice_attribute, CUresult, CudaVersion};
 pub(crate) use self::jit::JitOptions;
 use crate::argument::ConstPointer;
 use crate::driver::{Driver, Result};
-use curium_ptx::exec::{self, Checking, Kernel, Program};
+use curium_ptx::exec::{self, Checking, Kernel, Program, Report};
 use curium_ptx::syntax::{self, ErrorKind, Module, TargetVariant, Version};
 
 /// The code of a module or library.
@@ -82,7 +82,11 @@ impl Driver {
         if let (Ok(code), Some(most)) = (&mut compiled, options.max_registers()) {
             code.program.limit_registers(most);
         }
-        options.report(compiled.as_ref().err().map_or("", |refusal| &refusal.log));
+        let log = compiled.as_ref().err().map_or("", |refusal| &refusal.log);
+        options.report(log);
+        if !log.is_empty() {
+            self.continues_after(&Report::for_image(log));
+        }
         compiled.map(Arc::new).map_err(|refusal| refusal.code)
     }
 

@@ -233,11 +233,11 @@ impl Driver {
         for (global, address) in globals.iter().zip(&addresses) {
             let contents = initial_contents(global, &addresses);
             let size = contents.len();
-            self.memory().copy(
+            self.report_transfer(self.memory().copy(
                 &CopyOperand::Device(*address),
                 &CopyOperand::Staged(contents),
                 size,
-            )?;
+            ))?;
         }
         Ok(addresses.into())
     }

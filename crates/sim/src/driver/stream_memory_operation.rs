@@ -298,17 +298,19 @@ impl Operation {
             Action::Write => Work::Device(Box::new(move |driver| {
                 let bytes = value.to_le_bytes()[..width].into();
                 race::exchange_here();
-                driver.memory().copy_unrecorded(
+                driver.report_transfer(driver.memory().copy_unrecorded(
                     &CopyOperand::Device(address),
                     &CopyOperand::Staged(bytes),
                     width,
-                )
+                ))
             })),
             Action::Reduce(combine) => Work::Device(Box::new(move |driver| {
                 race::exchange_here();
-                driver
-                    .memory()
-                    .combine(address, width, |current| combine(current, value))
+                driver.report_transfer(
+                    driver
+                        .memory()
+                        .combine(address, width, |current| combine(current, value)),
+                )
             })),
         }
     }
@@ -317,11 +319,11 @@ impl Operation {
     fn read(&self, driver: &Driver) -> Result<u64> {
         let mut bytes = [0; 8];
         let destination = CopyOperand::Host(HostPtr(bytes.as_mut_ptr()));
-        driver.memory().copy_unrecorded(
+        driver.report_transfer(driver.memory().copy_unrecorded(
             &destination,
             &CopyOperand::Device(self.address),
             self.width,
-        )?;
+        ))?;
         Ok(u64::from_le_bytes(bytes))
     }
 

@@ -98,6 +98,7 @@ impl Memory {
             count: size as usize,
         };
         self.fill(address, fill)
+            .map_err(|_| CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)
     }
 
     /// Returns the allocation that contains a range of managed memory, and the range's pages in it.

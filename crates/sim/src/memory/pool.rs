@@ -169,6 +169,15 @@ impl Memory {
             .inspect_err(|_| self.write().discharge(&owner, &purpose, size))
     }
 
+    /// Returns `true` if a device has these access rights to the pool that allocated the memory at an address, if a pool did.
+    pub(crate) fn pool_allows_at(&self, address: u64, device: usize, rights: u32) -> bool {
+        let records = self.read();
+        records.find(address).is_none_or(|allocation| {
+            !matches!(allocation.purpose, Purpose::Pool(_))
+                || records.allows(allocation, Some(device), rights)
+        })
+    }
+
     /// Returns the default pool of a location, which is created on first use.
     pub(crate) fn default_pool(&self, location: Option<Location>, is_managed: bool) -> Id<Pool> {
         let records = &mut *self.write();

@@ -32,8 +32,13 @@ pub(crate) struct Fill {
 }
 
 impl Memory {
-    /// Copies `size` bytes. Memory that is freed before the copy runs is an illegal address.
-    pub(crate) fn copy(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> driver::Result {
+    /// Copies `size` bytes. Fails with the access to memory that was freed before the copy runs.
+    pub(crate) fn copy(
+        &self,
+        to: &CopyOperand,
+        from: &CopyOperand,
+        size: usize,
+    ) -> Result<(), Access> {
         self.record_access("copy", from, size, AccessKind::Read);
         self.record_access("copy", to, size, AccessKind::Write);
         self.copy_unrecorded(to, from, size)
@@ -45,12 +50,16 @@ impl Memory {
         to: &CopyOperand,
         from: &CopyOperand,
         size: usize,
-    ) -> driver::Result {
+    ) -> Result<(), Access> {
         self.record_copy(to, from, size as u64);
         let mut done = 0;
         while done < size {
-            let (to, to_room) = self.locate(to, done, size - done)?;
-            let (from, from_room) = self.locate(from, done, size - done)?;
+            let (to, to_room) = self
+                .locate(to, done, size - done)
+                .map_err(|_| to.access(done, size, true))?;
+            let (from, from_room) = self
+                .locate(from, done, size - done)
+                .map_err(|_| from.access(done, size, false))?;
             let piece = to_room.min(from_room);
             // SAFETY: `locate` checked the bytes of allocations, which are not freed before their work has completed, and the caller
             // guaranteed host memory. The ranges may overlap.
@@ -60,20 +69,18 @@ impl Memory {
         Ok(())
     }
 
-    /// Fills memory from `address` on.
-    pub(crate) fn fill(&self, address: u64, fill: Fill) -> driver::Result {
+    /// Fills memory from `address` on. Fails with the access to memory that was freed before the fill runs.
+    pub(crate) fn fill(&self, address: u64, fill: Fill) -> Result<(), Access> {
         let size = fill.count * fill.width;
+        let target = CopyOperand::Device(address);
         self.record_write(address, size as u64);
-        self.record_access(
-            "fill",
-            &CopyOperand::Device(address),
-            size,
-            AccessKind::Write,
-        );
+        self.record_access("fill", &target, size, AccessKind::Write);
         let mut done = 0;
         while done < size {
             // The parts of a fill are whole elements, because mappings consist of pages.
-            let (host, room) = self.locate(&CopyOperand::Device(address), done, size - done)?;
+            let (host, room) = self
+                .locate(&target, done, size - done)
+                .map_err(|_| target.access(done, size, true))?;
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe { fill.write(host, room) };
             done += room;
@@ -172,8 +179,11 @@ impl Memory {
         address: u64,
         width: usize,
         combine: impl Fn(u64) -> u64,
-    ) -> driver::Result {
-        let (HostPtr(host), _) = self.locate(&CopyOperand::Device(address), 0, width)?;
+    ) -> Result<(), Access> {
+        let target = CopyOperand::Device(address);
+        let (HostPtr(host), _) = self
+            .locate(&target, 0, width)
+            .map_err(|_| target.access(0, width, true))?;
         self.record_write(address, width as u64);
         if width == 4 {
             // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
@@ -221,6 +231,22 @@ impl Memory {
                     Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)
                 }
             }
+        }
+    }
+}
+
+impl CopyOperand {
+    /// Returns the access to the bytes from `offset` to `size`.
+    fn access(&self, offset: usize, size: usize, write: bool) -> Access {
+        let start = match self {
+            Self::Device(address) => *address,
+            Self::Host(host) => host.0.addr() as u64,
+            Self::Staged(bytes) => bytes.as_ptr().addr() as u64,
+        };
+        Access {
+            address: start + offset as u64,
+            size: u32::try_from(size - offset).unwrap_or(u32::MAX),
+            write,
         }
     }
 }

@@ -178,3 +178,38 @@ fn large_memory_is_shared() {
     ok!(other.api, cuIpcCloseMemHandle(opened));
     ok!(owner.api, cuMemFree_v2(memory));
 }
+
+/// A copy or a fill that reaches memory which another stream freed without an order is reported.
+#[test]
+fn transfer_to_freed_memory_is_reported() {
+    for fills in [false, true] {
+        let fixture = Fixture::new();
+        let api = &fixture.api;
+        let [late, freeing] = [fixture.stream(1), fixture.stream(1)];
+        let source = fixture.alloc(64);
+        let memory = get!(api, cuMemAllocAsync(_, 64, freeing));
+        let gate = fixture.block(late);
+        if fills {
+            ok!(api, cuMemsetD8Async(memory, 1, 64, late));
+        } else {
+            ok!(api, cuMemcpyDtoDAsync_v2(memory, source, 64, late));
+        }
+        ok!(api, cuMemFreeAsync(memory, freeing));
+        ok!(api, cuStreamSynchronize(freeing));
+        gate.open();
+        assert_eq!(
+            cu!(api, cuStreamSynchronize(late)),
+            CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+        );
+        let reports = fixture.simulator.reports();
+        let [report] = &reports[..] else {
+            panic!("{reports:?}")
+        };
+        let text = format!("copy: illegal address: 64-byte write at {memory:#x}");
+        assert!(report.to_string().starts_with(&text), "{report}");
+        assert!(
+            report.to_string().contains("a freed 64-byte allocation"),
+            "{report}"
+        );
+    }
+}

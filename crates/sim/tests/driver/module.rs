@@ -266,3 +266,27 @@ fn occupancy_follows_the_model() {
     );
     assert_eq!((grid, block), (2 * 132, 1024));
 }
+
+/// A program that ignores the code of a refused image still leaves a report.
+#[test]
+fn refused_image_is_reported() {
+    let fixture = Fixture::new();
+    let image = c".version 8.0\n.target sm_75\n.address_size 64\n.entry k() { nonsense; }\n";
+    let mut module = ptr::null_mut();
+    for _ in 0..2 {
+        assert_eq!(
+            cu!(
+                fixture.api,
+                cuModuleLoadData(&raw mut module, image.as_ptr().cast())
+            ),
+            CUresult::CUDA_ERROR_INVALID_PTX
+        );
+    }
+    let reports = fixture.simulator.reports();
+    let [report] = &reports[..] else {
+        panic!("{reports:?}")
+    };
+    let text = report.to_string();
+    assert!(text.starts_with("warning: refused image: "), "{text}");
+    assert!(text.contains("line 4"), "{text}");
+}

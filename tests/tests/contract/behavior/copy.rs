@@ -5,9 +5,10 @@ use std::ptr;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use curium_driver::{Driver, Stream};
+use curium_driver::{Context, Driver, Stream};
+use curium_memory::{DeviceBuffer, MemoryAccess, MemoryPool, PinnedBuffer, PinnedFlags};
 use curium_sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
-use curium_tests::{Gate, TestDriver, driver_test, on_driver};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, on_driver, on_peers};
 
 use super::{INVALID_VALUE, OK, in_context};
 
@@ -225,4 +226,35 @@ fn row_copies_require_a_sufficient_pitch(test: &TestDriver) {
             assert_eq!(returned!(driver, cuMemFree_v2(address)), OK);
         }
     });
+}
+
+/// A copy needs access to the pool of another device, which peer access between contexts does not grant. NVIDIA's tests of `cuda.core`
+/// expect the same.
+#[driver_test(on_peers)]
+fn copy_needs_access_to_the_pool_of_a_peer(
+    test: &TestDriver,
+    first: &Context,
+    second: &Context,
+) -> TestResult {
+    let here = first.stream()?;
+    let there = second.stream()?;
+    let pool = MemoryPool::new(second.device())?;
+    let target = DeviceBuffer::<u8, _>::zeroed_in(&there, SIZE, pool.clone())?;
+    there.synchronize()?;
+    let host = PinnedBuffer::<u8>::zeroed(first, SIZE, PinnedFlags::DEVICE_MAP)?;
+    let host_address = host.as_ptr().expose_provenance() as CUdeviceptr;
+    let address = target.as_pointer().as_raw();
+    for (access, expected) in [
+        (MemoryAccess::None, INVALID_VALUE),
+        (MemoryAccess::ReadWrite, OK),
+        (MemoryAccess::None, INVALID_VALUE),
+    ] {
+        pool.set_access(first.device(), access)?;
+        for (to, from) in [(address, host_address), (host_address, address)] {
+            let code = returned!(test.driver(), cuMemcpyAsync(to, from, SIZE, here.as_raw()));
+            assert_eq!(code, expected, "{access:?}");
+        }
+        here.synchronize()?;
+    }
+    Ok(())
 }

@@ -26,7 +26,7 @@ impl Driver {
             to: self.device_operand(to, size)?,
             from: self.device_operand(from, size)?,
         };
-        self.transfer(legacy(), operands, size, Wait::UnlessOnDevice)
+        self.transfer_between_contexts(legacy(), operands, size, Wait::UnlessOnDevice)
     }
 
     /// Copies between contexts. Without peer access the copy is staged through the host.
@@ -44,7 +44,7 @@ impl Driver {
             to: self.device_operand(to, size)?,
             from: self.device_operand(from, size)?,
         };
-        self.transfer(stream, operands, size, Wait::Never)
+        self.transfer_between_contexts(stream, operands, size, Wait::Never)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::argument::{ConstPointer, Pointer};
 use crate::driver::graph::{AccessedRange, Content, Copy3D};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
-use crate::memory::{CopyOperand, HostPtr};
+use crate::memory::{CopyOperand, HostPtr, READ, WRITE};
 
 /// The maximum pitch: `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
 const MAX_PITCH: usize = i32::MAX as usize;
@@ -86,7 +86,7 @@ impl Driver {
 
     pub(crate) fn cuMemcpy3D_v2(&self, copy: ConstPointer<CUDA_MEMCPY3D>) -> Result {
         self.require_current()?;
-        self.copy_volume(&copy.read()?, legacy(), true)
+        self.copy_local_volume(&copy.read()?, legacy(), true)
     }
 
     pub(crate) fn cuMemcpy3DAsync_v2(
@@ -94,7 +94,7 @@ impl Driver {
         copy: ConstPointer<CUDA_MEMCPY3D>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.copy_volume(&copy.read()?, stream, false)
+        self.copy_local_volume(&copy.read()?, stream, false)
     }
 
     pub(crate) fn cuMemcpy3DPeer(&self, copy: ConstPointer<CUDA_MEMCPY3D_PEER>) -> Result {
@@ -139,7 +139,32 @@ impl Driver {
             Depth: 1,
             ..CUDA_MEMCPY3D::default()
         };
-        self.copy_volume(&volume, stream, is_synchronous)
+        self.copy_local_volume(&volume, stream, is_synchronous)
+    }
+
+    /// Performs a copy in the context of the stream, which needs access to the pools of both operands.
+    fn copy_local_volume(
+        &self,
+        copy: &CUDA_MEMCPY3D,
+        stream: Pointer<CUstream_st>,
+        is_synchronous: bool,
+    ) -> Result {
+        let sides = [
+            (copy.srcMemoryType, copy.srcDevice, READ),
+            (copy.dstMemoryType, copy.dstDevice, WRITE),
+        ];
+        let accesses: Vec<_> = sides
+            .into_iter()
+            .filter(|(kind, ..)| {
+                matches!(
+                    *kind,
+                    CUmemorytype::CU_MEMORYTYPE_DEVICE | CUmemorytype::CU_MEMORYTYPE_UNIFIED
+                )
+            })
+            .map(|(_, address, rights)| (address, rights))
+            .collect();
+        self.expect_pool_access(stream, &accesses)?;
+        self.copy_volume(copy, stream, is_synchronous)
     }
 
     fn copy_peer_volume(
@@ -386,9 +411,9 @@ impl Rows {
         } = self.extent;
         let mut rows = (0..depth).flat_map(|layer| (0..height).map(move |row| (layer, row)));
         rows.try_for_each(|(layer, row)| {
-            driver
-                .memory()
-                .copy(&self.to.row(layer, row), &self.from.row(layer, row), width)
+            let to = self.to.row(layer, row);
+            let from = self.from.row(layer, row);
+            driver.report_transfer(driver.memory().copy(&to, &from, width))
         })
     }
 }

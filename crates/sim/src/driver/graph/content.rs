@@ -322,9 +322,8 @@ impl Set {
             count: set.width,
         };
         (0..set.height).try_for_each(|row| {
-            driver
-                .memory()
-                .fill(set.dst + (row * set.pitch) as u64, fill)
+            let address = set.dst + (row * set.pitch) as u64;
+            driver.report_transfer(driver.memory().fill(address, fill))
         })
     }
 }

@@ -126,7 +126,7 @@ impl Driver {
     }
 
     /// Reports an error. Returns `true` if the program continues after it.
-    pub(super) fn continues_after(&self, report: &Report) -> bool {
+    pub(in crate::driver) fn continues_after(&self, report: &Report) -> bool {
         let is_warning = report.severity() == Severity::Warning;
         let passes = (is_warning || self.config().checks == Checks::Report)
             && report.kind != ReportKind::Cancelled;
@@ -188,7 +188,8 @@ impl Driver {
         let is_repeated = report.severity() == Severity::Warning
             && reports.iter().any(|other| {
                 other.severity() == Severity::Warning
-                    && (other.line, &other.kernel) == (report.line, &report.kernel)
+                    && (other.line, &other.kernel, &other.function)
+                        == (report.line, &report.kernel, &report.function)
             });
         if reports.len() == MAX_REPORTS || is_repeated {
             return None;
