@@ -1,6 +1,5 @@
 //! A driver whose launches and updates do nothing, so that a benchmark measures only the code around them.
 
-use crate::TestResult;
 use std::ffi::{c_uint, c_void};
 use std::ptr;
 use std::sync::OnceLock;
@@ -29,8 +28,8 @@ static GET_CURRENT: OnceLock<unsafe extern "C" fn(*mut CUcontext) -> CUresult> =
 ///
 /// Panics if no further simulator can be created.
 #[must_use]
-pub fn idle_driver() -> TestResult<Driver> {
-    Ok(idle(|_| ())?)
+pub fn idle_driver() -> Driver {
+    idle(|_| ())
 }
 
 /// Returns an idle driver whose `cuCtxGetCurrent` returns the context of [`assume_current`]. A process can have only
@@ -40,19 +39,20 @@ pub fn idle_driver() -> TestResult<Driver> {
 ///
 /// Panics if no further simulator can be created.
 #[must_use]
-pub fn idle_driver_that_assumes_a_context() -> TestResult<Driver> {
-    Ok(idle(|api| {
+pub fn idle_driver_that_assumes_a_context() -> Driver {
+    idle(|api| {
         if let Some(get) = api.cuCtxGetCurrent.replace(get_current) {
             assert!(
                 GET_CURRENT.set(get).is_ok(),
                 "the idle driver was created twice"
             );
         }
-    })?)
+    })
 }
 
-fn idle(change: impl FnOnce(&mut Api)) -> TestResult<Driver> {
-    let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY))?;
+fn idle(change: impl FnOnce(&mut Api)) -> Driver {
+    let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY))
+        .expect("a simulator can be created");
     let mut api = simulator.api();
     api.cuLaunchKernel = Some(launch_nothing);
     api.cuGraphLaunch = Some(launch_no_graph);
@@ -61,7 +61,7 @@ fn idle(change: impl FnOnce(&mut Api)) -> TestResult<Driver> {
     api.cuStreamWaitEvent = Some(wait_for_nothing);
     change(&mut api);
     // SAFETY: the functions are the simulator's, which the driver keeps loaded, except for some that do nothing.
-    Ok(unsafe { Driver::from_api_with_owner(api, simulator) }?)
+    unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initializes")
 }
 
 /// Makes `cuCtxGetCurrent` of the driver that assumes a context return `context` on every thread, without the

@@ -86,6 +86,10 @@ pub fn outcome_of_new_process(
 /// Runs `test`, a part of the test called `name`, in `count` new processes at once, with the number of each and
 /// `input`. Returns for each process whether it succeeded, and its standard output and standard error.
 ///
+/// # Errors
+///
+/// Returns an error in a new process that was started without its number and input.
+///
 /// # Panics
 ///
 /// Panics if no process can be started.

@@ -22,6 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Runs a test in two processes: `first` in this one, and `second` in a new one. The call is the whole body of the test
 /// called `name` (its path in the binary).
 ///
+/// # Errors
+///
+/// Returns an error if the processes cannot be connected.
+///
 /// # Panics
 ///
 /// Panics if either process fails, or the test is not found in the new process.

@@ -54,7 +54,7 @@ fn launch_allocates_nothing() -> TestResult {
     let driver = if uses_cuda() {
         Driver::load()?
     } else {
-        idle_driver()?
+        idle_driver()
     };
     let context = driver
         .device(0)
@@ -97,7 +97,7 @@ fn graph_launch_allocates_nothing() -> TestResult {
     let driver = if uses_cuda() {
         Driver::load()?
     } else {
-        idle_driver()?
+        idle_driver()
     };
     let context = driver
         .device(0)
@@ -127,7 +127,7 @@ fn graph_launch_with_leases() -> TestResult {
     let driver = if uses_cuda() {
         Driver::load()?
     } else {
-        idle_driver()?
+        idle_driver()
     };
     let context = driver
         .device(0)
@@ -160,7 +160,7 @@ fn node_update_allocates_nothing() -> TestResult {
     let driver = if uses_cuda() {
         Driver::load()?
     } else {
-        idle_driver()?
+        idle_driver()
     };
     let context = driver
         .device(0)
