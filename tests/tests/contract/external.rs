@@ -123,7 +123,7 @@ fn unsupported_operations_fail() -> TestResult {
 /// A device memory is exported for other devices if the device supports it.
 #[cfg(target_os = "linux")]
 #[test]
-fn device_memory_is_exported() {
+fn device_memory_is_exported() -> TestResult {
     fn check(test: &TestDriver) -> TestResult {
         let stream = test.stream();
         let bytes = 2 << 20;
@@ -155,9 +155,9 @@ fn device_memory_is_exported() {
     }
 
     if uses_cuda() {
-        on_driver(check);
+        on_driver(check)
     } else {
-        on_incomplete_simulator(Config::new(), check);
+        on_incomplete_simulator(Config::new(), check)
     }
 }
 

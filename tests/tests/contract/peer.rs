@@ -113,7 +113,7 @@ fn atomics_answer_in_order() -> TestResult {
         Ok(())
     }
 
-    on_driver(check);
+    on_driver(check)?;
     on_peers(|_, first, second| -> TestResult {
         let operations = [AtomicOperation::IntegerAdd, AtomicOperation::Exchange];
         let forms = first.device().peer_atomics(second.device(), &operations)?;
