@@ -6,12 +6,13 @@ use std::ptr;
 use curium_sys::{
     CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D,
     CUDA_MEMSET_NODE_PARAMS, CUcontext, CUdeviceptr, CUgraph, CUgraphConditionalHandle,
-    CUgraphEdgeData, CUgraphExec, CUgraphMem_attribute, CUgraphNode, CUhostFn, CUmemorytype,
-    CUstream, CUstreamCaptureMode, CUuserObject,
+    CUgraphEdgeData, CUgraphExec, CUgraphExecUpdateResult, CUgraphMem_attribute, CUgraphNode,
+    CUhostFn, CUmemorytype, CUstream, CUstreamCaptureMode, CUuserObject,
 };
 
 use crate::launch::{Dim3, function};
 use crate::memory::{address, begin_copy};
+use crate::properties::MAJOR;
 use crate::state::{INVALID_VALUE, Result, enter};
 use crate::{cu, forward, runtime};
 
@@ -121,6 +122,22 @@ runtime! {
         let context = context()?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuGraphExecMemcpyNodeSetParams(exec, node, &raw const copy, context)) }
+    }
+
+    // Up to CUDA 11, the first node that differs and the reason are two outputs; later versions have a structure.
+    fn cudaGraphExecUpdate(
+        exec: CUgraphExec,
+        graph: CUgraph,
+        output: *mut c_void,
+        result: *mut CUgraphExecUpdateResult,
+    ) {
+        enter()?;
+        if MAJOR <= 11 {
+            // SAFETY: the caller of the runtime function guarantees the arguments.
+            return unsafe { cu!(cuGraphExecUpdate(exec, graph, output.cast(), result)) };
+        }
+        // SAFETY: the caller of the runtime function guarantees the arguments, and the structure has the driver's layout.
+        unsafe { cu!(cuGraphExecUpdate_v2(exec, graph, output.cast())) }
     }
 
     // The runtime's parameters of these nodes have the layout of the driver's.
@@ -241,7 +258,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::tests::{call, simulate};
+    use crate::tests::{call, code, simulate};
 
     extern "C" fn count(counter: *mut c_void) {
         // SAFETY: the test passes a counter.
@@ -319,6 +336,85 @@ mod tests {
         assert_eq!((first, second, counter.into_inner()), ([6; 4], [6; 4], 2));
         call!(cudaGraphExecDestroy(executable));
         call!(cudaGraphDestroy(graph));
+        call!(cudaFree(memory));
+    }
+
+    fn memset_graph(memory: *mut c_void, value: c_uint, nodes: usize) -> CUgraph {
+        use crate::stream::cudaGraphCreate;
+
+        let mut graph = CUgraph::default();
+        call!(cudaGraphCreate(&raw mut graph, 0));
+        let fill = CUDA_MEMSET_NODE_PARAMS {
+            dst: address(memory),
+            value,
+            elementSize: 4,
+            width: 4,
+            height: 1,
+            ..CUDA_MEMSET_NODE_PARAMS::default()
+        };
+        for _ in 0..nodes {
+            let mut node = CUgraphNode::default();
+            call!(cudaGraphAddMemsetNode(
+                &raw mut node,
+                graph,
+                ptr::null(),
+                0,
+                &raw const fill
+            ));
+        }
+        graph
+    }
+
+    #[test]
+    fn executable_is_updated_from_a_similar_graph() {
+        use curium_sys::CUgraphExecUpdateResultInfo;
+
+        use crate::memory::{cudaFree, cudaMalloc, cudaMemcpy};
+        use crate::stream::{
+            cudaGraphDestroy, cudaGraphExecDestroy, cudaGraphInstantiateWithFlags, cudaGraphLaunch,
+        };
+
+        const UPDATE_FAILURE: c_int = 910;
+
+        let _turn = simulate();
+        let mut memory: *mut c_void = ptr::null_mut();
+        call!(cudaMalloc((&mut memory).into(), 16));
+        let graphs =
+            [(6, 1), (7, 1), (8, 2)].map(|(value, nodes)| memset_graph(memory, value, nodes));
+        let mut executable = CUgraphExec::default();
+        call!(cudaGraphInstantiateWithFlags(
+            &raw mut executable,
+            graphs[0],
+            0
+        ));
+        let mut info = CUgraphExecUpdateResultInfo::default();
+        let output = (&raw mut info).cast();
+        call!(cudaGraphExecUpdate(
+            executable,
+            graphs[1],
+            output,
+            ptr::null_mut()
+        ));
+        assert_eq!(info.result.0, 0);
+        call!(cudaGraphLaunch(executable, ptr::null_mut()));
+        let mut numbers = [0_u32; 4];
+        call!(cudaMemcpy(numbers.as_mut_ptr().cast(), memory, 16, 2));
+        assert_eq!(numbers, [7; 4]);
+        let code = code!(cudaGraphExecUpdate(
+            executable,
+            graphs[2],
+            output,
+            ptr::null_mut()
+        ));
+        assert_eq!(code, UPDATE_FAILURE);
+        assert_eq!(
+            info.result,
+            CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
+        );
+        call!(cudaGraphExecDestroy(executable));
+        for graph in graphs {
+            call!(cudaGraphDestroy(graph));
+        }
         call!(cudaFree(memory));
     }
 }
