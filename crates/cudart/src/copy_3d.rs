@@ -1,12 +1,13 @@
 //! Copies of layers of rows, between memory and arrays.
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
 
-use curium_sys::{CUDA_MEMCPY3D, CUarray, CUmemorytype, CUstream};
+use curium_sys::{CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUmemorytype, CUstream};
 
 use crate::array::{Extent, bytes_per_element};
-use crate::memory::{address, begin_copy};
-use crate::state::{INVALID_VALUE, Result};
+use crate::memory::{DEFAULT_DIRECTION, address, begin_copy, pointer};
+use crate::state::{INVALID_VALUE, Result, primary};
 use crate::{cu, runtime};
 
 /// `cudaPos`: an offset in elements of an array, or in bytes of memory.
@@ -21,11 +22,11 @@ struct Position {
 /// `cudaPitchedPtr`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Pitched {
-    start: *mut c_void,
-    pitch: usize,
-    width: usize,
-    height: usize,
+pub(crate) struct Pitched {
+    pub(crate) start: *mut c_void,
+    pub(crate) pitch: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
 }
 
 /// One side of a copy: an array, or memory if the array is null.
@@ -38,6 +39,7 @@ struct Side {
 }
 
 /// `cudaMemcpy3DParms`.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Copy {
     from: Side,
@@ -45,6 +47,21 @@ pub(crate) struct Copy {
     extent: Extent,
     direction: c_uint,
 }
+
+/// `cudaMemcpy3DPeerParms`.
+#[repr(C)]
+pub(crate) struct PeerCopy {
+    from: Side,
+    from_device: c_int,
+    to: Side,
+    to_device: c_int,
+    extent: Extent,
+}
+
+const _: () = {
+    assert!(size_of::<Copy>() == 160, "cudaMemcpy3DParms");
+    assert!(size_of::<PeerCopy>() == 168, "cudaMemcpy3DPeerParms");
+};
 
 impl Side {
     /// Returns the bytes in a unit of the copy's width on this side; `None` for memory.
@@ -54,6 +71,36 @@ impl Side {
         } else {
             bytes_per_element(self.array).map(Some)
         }
+    }
+
+    /// Returns one side of a copy of the driver.
+    fn from_driver(
+        kind: CUmemorytype,
+        memory: Pitched,
+        array: CUarray,
+        position: Position,
+    ) -> Result<Self> {
+        if kind != CUmemorytype::CU_MEMORYTYPE_ARRAY {
+            return Ok(Self {
+                array: CUarray::default(),
+                position,
+                memory,
+            });
+        }
+        let none = Pitched {
+            start: ptr::null_mut(),
+            pitch: 0,
+            width: 0,
+            height: 0,
+        };
+        Ok(Self {
+            array,
+            position: Position {
+                x: position.x / bytes_per_element(array)?,
+                ..position
+            },
+            memory: none,
+        })
     }
 
     fn kind(&self) -> CUmemorytype {
@@ -66,7 +113,60 @@ impl Side {
 }
 
 impl Copy {
-    fn to_driver(&self) -> Result<CUDA_MEMCPY3D> {
+    /// Returns the runtime's parameters. The driver does not record the direction, so it is the default.
+    pub(crate) fn from_driver(driver: &CUDA_MEMCPY3D) -> Result<Self> {
+        let from = Side::from_driver(
+            driver.srcMemoryType,
+            Pitched {
+                start: if driver.srcMemoryType == CUmemorytype::CU_MEMORYTYPE_HOST {
+                    driver.srcHost.cast_mut()
+                } else {
+                    pointer(driver.srcDevice)
+                },
+                pitch: driver.srcPitch,
+                width: driver.WidthInBytes,
+                height: driver.srcHeight,
+            },
+            driver.srcArray,
+            Position {
+                x: driver.srcXInBytes,
+                y: driver.srcY,
+                z: driver.srcZ,
+            },
+        )?;
+        let to = Side::from_driver(
+            driver.dstMemoryType,
+            Pitched {
+                start: if driver.dstMemoryType == CUmemorytype::CU_MEMORYTYPE_HOST {
+                    driver.dstHost
+                } else {
+                    pointer(driver.dstDevice)
+                },
+                pitch: driver.dstPitch,
+                width: driver.WidthInBytes,
+                height: driver.dstHeight,
+            },
+            driver.dstArray,
+            Position {
+                x: driver.dstXInBytes,
+                y: driver.dstY,
+                z: driver.dstZ,
+            },
+        )?;
+        let unit = from.element()?.or(to.element()?).unwrap_or(1);
+        Ok(Self {
+            from,
+            to,
+            extent: Extent {
+                width: driver.WidthInBytes / unit,
+                height: driver.Height,
+                depth: driver.Depth,
+            },
+            direction: DEFAULT_DIRECTION.cast_unsigned(),
+        })
+    }
+
+    pub(crate) fn to_driver(self) -> Result<CUDA_MEMCPY3D> {
         begin_copy(self.direction.cast_signed())?;
         let from = self.from.element()?;
         let to = self.to.element()?;
@@ -97,13 +197,65 @@ impl Copy {
     }
 }
 
+impl PeerCopy {
+    fn to_driver(&self) -> Result<CUDA_MEMCPY3D_PEER> {
+        let copy = Copy {
+            from: self.from,
+            to: self.to,
+            extent: self.extent,
+            direction: DEFAULT_DIRECTION.cast_unsigned(),
+        };
+        let copy = copy.to_driver()?;
+        Ok(CUDA_MEMCPY3D_PEER {
+            srcXInBytes: copy.srcXInBytes,
+            srcY: copy.srcY,
+            srcZ: copy.srcZ,
+            srcMemoryType: copy.srcMemoryType,
+            srcDevice: copy.srcDevice,
+            srcArray: copy.srcArray,
+            srcContext: primary(self.from_device)?,
+            srcPitch: copy.srcPitch,
+            srcHeight: copy.srcHeight,
+            dstXInBytes: copy.dstXInBytes,
+            dstY: copy.dstY,
+            dstZ: copy.dstZ,
+            dstMemoryType: copy.dstMemoryType,
+            dstDevice: copy.dstDevice,
+            dstArray: copy.dstArray,
+            dstContext: primary(self.to_device)?,
+            dstPitch: copy.dstPitch,
+            dstHeight: copy.dstHeight,
+            WidthInBytes: copy.WidthInBytes,
+            Height: copy.Height,
+            Depth: copy.Depth,
+            ..CUDA_MEMCPY3D_PEER::default()
+        })
+    }
+}
+
 runtime! {
+    [cudaMemcpy3DPeer_ptds = cudaMemcpy3DPeerAsync]
+    fn cudaMemcpy3DPeer(copy: Option<&PeerCopy>) {
+        let copy = copy.ok_or(INVALID_VALUE)?.to_driver()?;
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
+        unsafe { cu!(cuMemcpy3DPeer(&raw const copy)) }
+    }
+
+    [cudaMemcpy3DPeerAsync_ptsz(stream)]
+    fn cudaMemcpy3DPeerAsync(copy: Option<&PeerCopy>, stream: CUstream) {
+        let copy = copy.ok_or(INVALID_VALUE)?.to_driver()?;
+        // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuMemcpy3DPeerAsync(&raw const copy, stream)) }
+    }
+
+    [cudaMemcpy3D_ptds = cudaMemcpy3DAsync]
     fn cudaMemcpy3D(copy: Option<&Copy>) {
         let copy = copy.ok_or(INVALID_VALUE)?.to_driver()?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the memory that it names.
         unsafe { cu!(cuMemcpy3D_v2(&raw const copy)) }
     }
 
+    [cudaMemcpy3DAsync_ptsz(stream)]
     fn cudaMemcpy3DAsync(copy: Option<&Copy>, stream: CUstream) {
         let copy = copy.ok_or(INVALID_VALUE)?.to_driver()?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
@@ -113,8 +265,6 @@ runtime! {
 
 #[cfg(test)]
 mod tests {
-    use std::ptr;
-
     use super::*;
     use crate::tests::{call, code, simulate};
     use crate::texture::Channels;

@@ -2,17 +2,41 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use curium_sys::{CUdevice, CUlimit, CUresult};
+use curium_sys::{
+    CUasyncCallback, CUasyncCallbackHandle, CUatomicOperation, CUdevice, CUdevice_P2PAttribute,
+    CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget, CUfunc_cache, CUlimit,
+    CUresult, CUsharedconfig,
+};
 
 use crate::properties::{Layout, MAJOR, properties};
-use crate::state::{self, INVALID_DEVICE, INVALID_VALUE, Out, Result, enter};
+use crate::state::{self, INVALID_DEVICE, INVALID_VALUE, Out, Result};
+use crate::texture::Channels;
 use crate::{cu, forward, forward_without_context, runtime};
+
+/// The version that the runtime reports.
+pub(crate) const VERSION: c_int = match MAJOR {
+    11 => 11080,
+    12 => 12090,
+    _ => 13050,
+};
+
+/// `cudaDeviceMapHost`, which is always set. The driver refuses it for primary contexts.
+const MAP_HOST: c_uint = 8;
 
 fn count() -> Result<c_int> {
     let mut count = 0;
     // SAFETY: `count` is valid for writes.
     unsafe { cu!(cuDeviceGetCount(&raw mut count)) }?;
     Ok(count)
+}
+
+fn reset() -> Result<()> {
+    let device = state::device();
+    // SAFETY: the caller of the runtime function guarantees the arguments.
+    unsafe { cu!(cuDevicePrimaryCtxReset_v2(device)) }?;
+    state::discard_context(device);
+    // SAFETY: the caller of the runtime function guarantees the arguments.
+    unsafe { cu!(cuCtxSetCurrent(std::ptr::null_mut())) }
 }
 
 fn write_properties(structure: *mut c_void, device: CUdevice, layout: Layout) -> Result<()> {
@@ -49,17 +73,65 @@ runtime! {
         if (0..count()?).contains(&device) { Ok(()) } else { Err(INVALID_DEVICE) }
     }
 
-    fn cudaSetDeviceFlags(_flags: c_uint) {
-        state::api().map(|_| ())
+    fn cudaSetDeviceFlags(flags: c_uint) {
+        let device = state::device();
+        // SAFETY: the call takes values only.
+        unsafe { cu!(cuDevicePrimaryCtxSetFlags_v2(device, flags & !MAP_HOST)) }
+    }
+
+    fn cudaGetDeviceFlags(flags: Out<c_uint>) {
+        let device = state::device();
+        let mut current = 0;
+        let mut is_active = 0;
+        // SAFETY: `current` and `is_active` are valid for writes.
+        unsafe { cu!(cuDevicePrimaryCtxGetState(device, &raw mut current, &raw mut is_active)) }?;
+        flags.write(current | MAP_HOST)
+    }
+
+    fn cudaSetValidDevices(devices: *const c_int, length: c_int) {
+        let length = usize::try_from(length).map_err(|_| INVALID_VALUE)?;
+        let valid = match (devices.is_null(), length) {
+            (_, 0) => Vec::new(),
+            (true, _) => return Err(INVALID_VALUE),
+            // SAFETY: the caller of the runtime function guarantees `length` elements.
+            (false, _) => unsafe { std::slice::from_raw_parts(devices, length) }.to_vec(),
+        };
+        let count = count()?;
+        if valid.iter().any(|device| !(0..count).contains(device)) {
+            return Err(INVALID_DEVICE);
+        }
+        state::set_valid_devices(valid);
+        Ok(())
+    }
+
+    fn cudaChooseDevice(device: Out<c_int>, wanted: *const c_void) {
+        if wanted.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let layout = if MAJOR >= 13 { Layout::Third } else { Layout::First };
+        // SAFETY: by the contract of the function, the structure has this layout.
+        let wanted = unsafe { std::slice::from_raw_parts(wanted.cast::<u8>(), layout.size()) };
+        let mut best = 0;
+        let mut best_matches = 0;
+        for candidate in 0..count()? {
+            let properties = properties(candidate, layout)?;
+            let words = properties.as_chunks::<4>().0.iter();
+            let pairs = words.zip(wanted.as_chunks::<4>().0);
+            let matches = pairs.filter(|(has, wants)| has == wants).count();
+            if matches > best_matches {
+                best = candidate;
+                best_matches = matches;
+            }
+        }
+        device.write(best)
     }
 
     fn cudaDeviceReset() {
-        let device = state::device();
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuDevicePrimaryCtxReset_v2(device)) }?;
-        state::discard_context(device);
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuCtxSetCurrent(std::ptr::null_mut())) }
+        reset()
+    }
+
+    fn cudaThreadExit() {
+        reset()
     }
 
     fn cudaGetDeviceProperties(properties: *mut c_void, device: c_int) {
@@ -70,21 +142,55 @@ runtime! {
         write_properties(properties, device, if MAJOR >= 13 { Layout::Third } else { Layout::Second })
     }
 
-    fn cudaDeviceSetCacheConfig(_config: c_uint) {
-        enter()
+    fn cudaRuntimeGetVersion(version: Out<c_int>) {
+        version.write(VERSION)
     }
 
-    fn cudaRuntimeGetVersion(version: Out<c_int>) {
-        version.write(match MAJOR {
-            11 => 11080,
-            12 => 12090,
-            _ => 13050,
-        })
+    fn cudaDeviceGetTexture1DLinearMaxWidth(
+        width: *mut usize,
+        channels: Option<&Channels>,
+        device: c_int,
+    ) {
+        let channels = channels.ok_or(INVALID_VALUE)?;
+        let format = channels.format()?;
+        let count = channels.count() as c_uint;
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuDeviceGetTexture1DLinearMaxWidth(width, format, count, device)) }
     }
 }
 
 forward! {
+    unsafe fn cudaDeviceFlushGPUDirectRDMAWrites(
+        target: CUflushGPUDirectRDMAWritesTarget,
+        scope: CUflushGPUDirectRDMAWritesScope,
+    ) = cuFlushGPUDirectRDMAWrites(target, scope);
+
+    unsafe fn cudaCtxResetPersistingL2Cache() = cuCtxResetPersistingL2Cache();
+
+    unsafe fn cudaDeviceGetCacheConfig(config: *mut CUfunc_cache) = cuCtxGetCacheConfig(config);
+
+    unsafe fn cudaDeviceGetSharedMemConfig(config: *mut CUsharedconfig)
+        = cuCtxGetSharedMemConfig(config);
+
+    unsafe fn cudaDeviceSetSharedMemConfig(config: CUsharedconfig)
+        = cuCtxSetSharedMemConfig(config);
+
+    unsafe fn cudaDeviceSetCacheConfig(config: CUfunc_cache) = cuCtxSetCacheConfig(config);
+
     unsafe fn cudaDeviceSynchronize() = cuCtxSynchronize();
+
+    // The functions of threads are the deprecated names of those of devices.
+    unsafe fn cudaThreadSynchronize() = cuCtxSynchronize();
+
+    unsafe fn cudaThreadGetLimit(value: *mut usize, limit: c_uint)
+        = cuCtxGetLimit(value, CUlimit(limit));
+
+    unsafe fn cudaThreadSetLimit(limit: c_uint, value: usize)
+        = cuCtxSetLimit(CUlimit(limit), value);
+
+    unsafe fn cudaThreadGetCacheConfig(config: *mut CUfunc_cache) = cuCtxGetCacheConfig(config);
+
+    unsafe fn cudaThreadSetCacheConfig(config: CUfunc_cache) = cuCtxSetCacheConfig(config);
 
     unsafe fn cudaDeviceGetLimit(value: *mut usize, limit: c_uint)
         = cuCtxGetLimit(value, CUlimit(limit));
@@ -107,6 +213,38 @@ forward! {
 }
 
 forward_without_context! {
+    unsafe fn cudaDeviceGetP2PAttribute(
+        value: *mut c_int,
+        attribute: CUdevice_P2PAttribute,
+        device: c_int,
+        peer: c_int,
+    ) = cuDeviceGetP2PAttribute(value, attribute, device, peer);
+
+    unsafe fn cudaDeviceGetHostAtomicCapabilities(
+        capabilities: *mut c_uint,
+        operations: *const CUatomicOperation,
+        count: c_uint,
+        device: c_int,
+    ) = cuDeviceGetHostAtomicCapabilities(capabilities, operations, count, device);
+
+    unsafe fn cudaDeviceGetP2PAtomicCapabilities(
+        capabilities: *mut c_uint,
+        operations: *const CUatomicOperation,
+        count: c_uint,
+        device: c_int,
+        peer: c_int,
+    ) = cuDeviceGetP2PAtomicCapabilities(capabilities, operations, count, device, peer);
+
+    unsafe fn cudaDeviceRegisterAsyncNotification(
+        device: c_int,
+        function: CUasyncCallback,
+        data: *mut c_void,
+        callback: *mut CUasyncCallbackHandle,
+    ) = cuDeviceRegisterAsyncNotification(device, function, data, callback);
+
+    unsafe fn cudaDeviceUnregisterAsyncNotification(device: c_int, callback: CUasyncCallbackHandle)
+        = cuDeviceUnregisterAsyncNotification(device, callback);
+
     unsafe fn cudaDeviceGetPCIBusId(address: *mut c_char, length: c_int, device: c_int)
         = cuDeviceGetPCIBusId(address, length, device);
 

@@ -12,8 +12,10 @@ forward! {
     unsafe fn cudaEventCreateWithFlags(event: *mut CUevent, flags: c_uint)
         = cuEventCreate(event, flags);
 
+    [cudaEventRecord_ptsz(stream)]
     unsafe fn cudaEventRecord(event: CUevent, stream: CUstream) = cuEventRecord(event, stream);
 
+    [cudaEventRecordWithFlags_ptsz(stream)]
     unsafe fn cudaEventRecordWithFlags(event: CUevent, stream: CUstream, flags: c_uint)
         = cuEventRecordWithFlags(event, stream, flags);
 
@@ -22,6 +24,9 @@ forward! {
     unsafe fn cudaEventSynchronize(event: CUevent) = cuEventSynchronize(event);
 
     unsafe fn cudaEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent)
+        = cuEventElapsedTime(milliseconds, start, end);
+
+    unsafe fn cudaEventElapsedTime_v2(milliseconds: *mut f32, start: CUevent, end: CUevent)
         = cuEventElapsedTime(milliseconds, start, end);
 
     unsafe fn cudaEventDestroy(event: CUevent) = cuEventDestroy_v2(event);

@@ -4,22 +4,24 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use curium_sys::{
-    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D,
-    CUDA_MEMSET_NODE_PARAMS, CUcontext, CUdeviceptr, CUgraph, CUgraphConditionalHandle,
-    CUgraphEdgeData, CUgraphExec, CUgraphExecUpdateResult, CUgraphMem_attribute, CUgraphNode,
-    CUhostFn, CUmemorytype, CUstream, CUstreamCaptureMode, CUuserObject,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUdeviceptr,
+    CUgraph, CUgraphConditionalHandle, CUgraphEdgeData, CUgraphExec, CUgraphExecUpdateResult,
+    CUgraphMem_attribute, CUgraphNode, CUhostFn, CUmemorytype, CUstream, CUstreamCaptureMode,
+    CUuserObject,
 };
 
 use crate::launch::{Dim3, function};
 use crate::memory::{address, begin_copy};
 use crate::properties::MAJOR;
-use crate::state::{INVALID_VALUE, Result, enter};
-use crate::{cu, forward, runtime};
+use crate::state::{INVALID_VALUE, Result, enter, per_thread};
+use crate::{cu, forward, registry, runtime};
 
 /// `cudaKernelNodeParams`.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct KernelNodeParams {
-    host: *const c_void,
+    pub(crate) host: *const c_void,
     grid: Dim3,
     block: Dim3,
     shared: c_uint,
@@ -27,13 +29,53 @@ pub(crate) struct KernelNodeParams {
     extra: *mut *mut c_void,
 }
 
+const _: () = assert!(size_of::<KernelNodeParams>() == 56, "cudaKernelNodeParams");
+
+impl KernelNodeParams {
+    /// Returns the driver's parameters without the kernel.
+    pub(crate) fn shape(&self) -> CUDA_KERNEL_NODE_PARAMS {
+        CUDA_KERNEL_NODE_PARAMS {
+            gridDimX: self.grid.x,
+            gridDimY: self.grid.y,
+            gridDimZ: self.grid.z,
+            blockDimX: self.block.x,
+            blockDimY: self.block.y,
+            blockDimZ: self.block.z,
+            sharedMemBytes: self.shared,
+            kernelParams: self.values,
+            extra: self.extra,
+            ..CUDA_KERNEL_NODE_PARAMS::default()
+        }
+    }
+
+    /// Returns the runtime's parameters, with the host function of the kernel if it has one, and its handle otherwise.
+    pub(crate) fn from_driver(driver: &CUDA_KERNEL_NODE_PARAMS) -> Result<Self> {
+        Ok(Self {
+            host: registry::host_function(driver.func, driver.kern)?,
+            grid: Dim3 {
+                x: driver.gridDimX,
+                y: driver.gridDimY,
+                z: driver.gridDimZ,
+            },
+            block: Dim3 {
+                x: driver.blockDimX,
+                y: driver.blockDimY,
+                z: driver.blockDimZ,
+            },
+            shared: driver.sharedMemBytes,
+            values: driver.kernelParams,
+            extra: driver.extra,
+        })
+    }
+}
+
 /// Returns the driver's parameters of a linear copy.
-fn bytes(to: *mut c_void, from: *const c_void, size: usize) -> CUDA_MEMCPY3D {
+pub(crate) fn bytes(to: CUdeviceptr, from: CUdeviceptr, size: usize) -> CUDA_MEMCPY3D {
     CUDA_MEMCPY3D {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
-        srcDevice: address(from),
+        srcDevice: from,
         dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
-        dstDevice: address(to),
+        dstDevice: to,
         WidthInBytes: size,
         Height: 1,
         Depth: 1,
@@ -41,7 +83,8 @@ fn bytes(to: *mut c_void, from: *const c_void, size: usize) -> CUDA_MEMCPY3D {
     }
 }
 
-fn context() -> Result<CUcontext> {
+/// Returns the current context.
+pub(crate) fn context() -> Result<CUcontext> {
     enter()?;
     let mut current = ptr::null_mut();
     // SAFETY: `current` is valid for writes.
@@ -50,20 +93,11 @@ fn context() -> Result<CUcontext> {
 }
 
 /// Returns the driver's parameters of a kernel node.
-fn kernel(params: Option<&KernelNodeParams>) -> Result<CUDA_KERNEL_NODE_PARAMS> {
+pub(crate) fn kernel(params: Option<&KernelNodeParams>) -> Result<CUDA_KERNEL_NODE_PARAMS> {
     let params = params.ok_or(INVALID_VALUE)?;
     Ok(CUDA_KERNEL_NODE_PARAMS {
         func: function(params.host)?,
-        gridDimX: params.grid.x,
-        gridDimY: params.grid.y,
-        gridDimZ: params.grid.z,
-        blockDimX: params.block.x,
-        blockDimY: params.block.y,
-        blockDimZ: params.block.z,
-        sharedMemBytes: params.shared,
-        kernelParams: params.values,
-        extra: params.extra,
-        ..CUDA_KERNEL_NODE_PARAMS::default()
+        ..params.shape()
     })
 }
 
@@ -103,7 +137,7 @@ runtime! {
         direction: c_int,
     ) {
         begin_copy(direction)?;
-        let copy = bytes(to, from, size);
+        let copy = bytes(address(to), address(from), size);
         let context = context()?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuGraphAddMemcpyNode(node, graph, after, count, &raw const copy, context)) }
@@ -118,7 +152,7 @@ runtime! {
         direction: c_int,
     ) {
         begin_copy(direction)?;
-        let copy = bytes(to, from, size);
+        let copy = bytes(address(to), address(from), size);
         let context = context()?;
         // SAFETY: `copy` lives during the call, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuGraphExecMemcpyNodeSetParams(exec, node, &raw const copy, context)) }
@@ -163,9 +197,44 @@ runtime! {
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuGraphConditionalHandleCreate(handle, graph, context, value, flags)) }
     }
+
+    // The execution context is a context of the driver; without one, the current context is used.
+    fn cudaGraphConditionalHandleCreate_v2(
+        handle: *mut CUgraphConditionalHandle,
+        graph: CUgraph,
+        context: CUcontext,
+        value: c_uint,
+        flags: c_uint,
+    ) {
+        let context = if context.is_null() { self::context()? } else { context };
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuGraphConditionalHandleCreate(handle, graph, context, value, flags)) }
+    }
+
+    fn cudaGraphInstantiateWithParams_ptsz(
+        exec: *mut CUgraphExec,
+        graph: CUgraph,
+        params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
+    ) {
+        enter()?;
+        // SAFETY: the caller of the runtime function guarantees the parameters, which nothing else accesses.
+        let params = unsafe { params.as_mut() }.ok_or(INVALID_VALUE)?;
+        let stream = params.hUploadStream;
+        params.hUploadStream = per_thread(stream);
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        let result = unsafe { cu!(cuGraphInstantiateWithParams(exec, graph, params)) };
+        params.hUploadStream = stream;
+        result
+    }
 }
 
 forward! {
+    unsafe fn cudaGraphInstantiateWithParams(
+        exec: *mut CUgraphExec,
+        graph: CUgraph,
+        params: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
+    ) = cuGraphInstantiateWithParams(exec, graph, params);
+
     unsafe fn cudaGraphAddHostNode(
         node: *mut CUgraphNode,
         graph: CUgraph,
@@ -239,6 +308,7 @@ forward! {
         memory: *mut c_void,
     ) = cuGraphAddMemFreeNode(node, graph, after, count, address(memory));
 
+    [cudaStreamBeginCaptureToGraph_ptsz(stream)]
     unsafe fn cudaStreamBeginCaptureToGraph(
         stream: CUstream,
         graph: CUgraph,

@@ -10,7 +10,7 @@ use curium_sys::{
 };
 
 use crate::registry;
-use crate::state::{self, INVALID_CONFIGURATION, INVALID_VALUE, Out, Result, enter};
+use crate::state::{self, INVALID_CONFIGURATION, INVALID_VALUE, Out, Result, enter, per_thread};
 use crate::{cu, forward_without_context, runtime};
 
 /// `dim3`.
@@ -54,6 +54,23 @@ pub(crate) struct LaunchConfig {
 pub(crate) struct FuncAttributes {
     sizes: [usize; 3],
     numbers: [c_int; 7],
+}
+
+impl LaunchConfig {
+    fn to_driver(&self) -> Result<CUlaunchConfig> {
+        Ok(CUlaunchConfig {
+            gridDimX: self.grid.x,
+            gridDimY: self.grid.y,
+            gridDimZ: self.grid.z,
+            blockDimX: self.block.x,
+            blockDimY: self.block.y,
+            blockDimZ: self.block.z,
+            sharedMemBytes: c_uint::try_from(self.shared).map_err(|_| INVALID_VALUE)?,
+            hStream: self.stream,
+            attrs: self.attributes,
+            numAttrs: self.count,
+        })
+    }
 }
 
 thread_local! {
@@ -172,6 +189,7 @@ runtime! {
         stream.write(popped.stream)
     }
 
+    [cudaLaunchKernel_ptsz(stream)]
     fn cudaLaunchKernel(
         host: *const c_void,
         grid: Dim3,
@@ -192,6 +210,7 @@ runtime! {
         kernel.write(function(host)?.cast())
     }
 
+    [__cudaLaunchKernel_ptsz(stream)]
     fn __cudaLaunchKernel(
         kernel: CUkernel,
         grid: Dim3,
@@ -211,6 +230,7 @@ runtime! {
         launch(kernel.cast(), &config, values)
     }
 
+    [cudaLaunchCooperativeKernel_ptsz(stream)]
     fn cudaLaunchCooperativeKernel(
         host: *const c_void,
         grid: Dim3,
@@ -229,23 +249,76 @@ runtime! {
 
     fn cudaLaunchKernelExC(config: Option<&LaunchConfig>, host: *const c_void, values: *mut *mut c_void) {
         let function = function(host)?;
-        let config = config.ok_or(INVALID_VALUE)?;
-        let grid = config.grid;
-        let block = config.block;
-        let config = CUlaunchConfig {
-            gridDimX: grid.x,
-            gridDimY: grid.y,
-            gridDimZ: grid.z,
-            blockDimX: block.x,
-            blockDimY: block.y,
-            blockDimZ: block.z,
-            sharedMemBytes: c_uint::try_from(config.shared).map_err(|_| INVALID_VALUE)?,
-            hStream: config.stream,
-            attrs: config.attributes,
-            numAttrs: config.count,
-        };
+        let config = config.ok_or(INVALID_VALUE)?.to_driver()?;
         // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees the other arguments.
         configured(unsafe { cu!(cuLaunchKernelEx(&raw const config, function, values, ptr::null_mut())) })
+    }
+
+    fn cudaLaunchKernelExC_ptsz(
+        config: Option<&LaunchConfig>,
+        host: *const c_void,
+        values: *mut *mut c_void,
+    ) {
+        let function = function(host)?;
+        let mut config = config.ok_or(INVALID_VALUE)?.to_driver()?;
+        config.hStream = per_thread(config.hStream);
+        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        configured(unsafe { cu!(cuLaunchKernelEx(&raw const config, function, values, ptr::null_mut())) })
+    }
+
+    fn cudaOccupancyMaxActiveClusters(
+        clusters: *mut c_int,
+        host: *const c_void,
+        config: Option<&LaunchConfig>,
+    ) {
+        let function = function(host)?;
+        let config = config.ok_or(INVALID_VALUE)?.to_driver()?;
+        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuOccupancyMaxActiveClusters(clusters, function, &raw const config)) }
+    }
+
+    fn cudaOccupancyMaxPotentialClusterSize(
+        size: *mut c_int,
+        host: *const c_void,
+        config: Option<&LaunchConfig>,
+    ) {
+        let function = function(host)?;
+        let config = config.ok_or(INVALID_VALUE)?.to_driver()?;
+        // SAFETY: `config` lives during the call, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuOccupancyMaxPotentialClusterSize(size, function, &raw const config)) }
+    }
+
+    fn cudaOccupancyAvailableDynamicSMemPerBlock(
+        size: *mut usize,
+        host: *const c_void,
+        blocks: c_int,
+        threads: c_int,
+    ) {
+        let function = function(host)?;
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuOccupancyAvailableDynamicSMemPerBlock(size, function, blocks, threads)) }
+    }
+
+    fn cudaFuncGetParamCount(host: *const c_void, count: *mut usize) {
+        let kernel: CUkernel = function(host)?.cast();
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuKernelGetParamCount(kernel, count)) }
+    }
+
+    fn cudaFuncGetParamInfo(
+        host: *const c_void,
+        index: usize,
+        offset: *mut usize,
+        size: *mut usize,
+    ) {
+        let kernel: CUkernel = function(host)?.cast();
+        // SAFETY: the caller of the runtime function guarantees the arguments.
+        unsafe { cu!(cuKernelGetParamInfo(kernel, index, offset, size)) }
+    }
+
+    // Shared memory has had one configuration since compute capability 5.0.
+    fn cudaFuncSetSharedMemConfig(host: *const c_void, _config: c_int) {
+        function(host).map(|_| ())
     }
 
     fn cudaFuncSetAttribute(host: *const c_void, attribute: c_int, value: c_int) {

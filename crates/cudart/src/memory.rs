@@ -4,14 +4,18 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
 use curium_sys::{
-    CUDA_MEMCPY2D, CUdeviceptr, CUmem_advise, CUmemorytype, CUpointer_attribute, CUstream,
+    CUDA_MEMCPY2D, CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemorytype,
+    CUpointer_attribute, CUstream,
 };
 
-use crate::state::{INVALID_DIRECTION, INVALID_PITCH, Out, Result, enter};
+use crate::array::Extent;
+use crate::copy_3d::Pitched;
+use crate::properties::MAJOR;
+use crate::state::{INVALID_DIRECTION, INVALID_PITCH, Out, Result, enter, per_thread};
 use crate::{cu, forward, runtime};
 
 /// The last direction of copies, `cudaMemcpyDefault`, which is inferred from the addresses.
-const DEFAULT_DIRECTION: c_int = 4;
+pub(crate) const DEFAULT_DIRECTION: c_int = 4;
 
 /// `cudaPointerAttributes` without the reserved fields.
 #[repr(C)]
@@ -73,6 +77,63 @@ fn rows(
     })
 }
 
+/// Sets the bytes of each layer of a box.
+fn set_layers(memory: Pitched, value: u8, extent: Extent, stream: Option<CUstream>) -> Result<()> {
+    enter()?;
+    let Extent {
+        width,
+        height,
+        depth,
+    } = extent;
+    if width == 0 || height == 0 {
+        return Ok(());
+    }
+    let pitch = checked_pitch(memory.pitch, width, height)?;
+    for layer in 0..depth {
+        let start = address(memory.start) + (layer * pitch * memory.height) as CUdeviceptr;
+        match stream {
+            // SAFETY: the caller of the runtime function guarantees the arguments.
+            Some(stream) => unsafe {
+                cu!(cuMemsetD2D8Async(
+                    start, pitch, value, width, height, stream
+                ))
+            },
+            // SAFETY: the caller of the runtime function guarantees the arguments.
+            None => unsafe { cu!(cuMemsetD2D8_v2(start, pitch, value, width, height)) },
+        }?;
+    }
+    Ok(())
+}
+
+/// Prefetches memory to the location or device in the arguments of [`cudaMemPrefetchAsync`].
+fn prefetch(
+    memory: *const c_void,
+    size: usize,
+    location: u64,
+    flags: usize,
+    stream: CUstream,
+    default_stream: fn(CUstream) -> CUstream,
+) -> Result<()> {
+    enter()?;
+    let stream = match MAJOR {
+        ..=12 => ptr::with_exposed_provenance_mut(flags),
+        _ => stream,
+    };
+    let device = match MAJOR {
+        ..=12 => location as c_int,
+        _ => location_device(location),
+    };
+    // SAFETY: the caller of the runtime function guarantees the arguments.
+    unsafe {
+        cu!(cuMemPrefetchAsync(
+            address(memory),
+            size,
+            device,
+            default_stream(stream)
+        ))
+    }
+}
+
 runtime! {
     fn cudaMalloc(memory: Out<*mut c_void>, size: usize) {
         enter()?;
@@ -92,6 +153,33 @@ runtime! {
         memory.write(pointer(allocation))
     }
 
+    fn cudaMalloc3D(memory: Out<Pitched>, extent: Extent) {
+        enter()?;
+        let mut allocation = 0;
+        let mut pitch = 0;
+        let rows = extent.height * extent.depth;
+        if extent.width > 0 && rows > 0 {
+            // SAFETY: `allocation` and `pitch` are valid for writes.
+            unsafe { cu!(cuMemAllocPitch_v2(&raw mut allocation, &raw mut pitch, extent.width, rows, 4)) }?;
+        }
+        memory.write(Pitched {
+            start: pointer(allocation),
+            pitch,
+            width: extent.width,
+            height: extent.height,
+        })
+    }
+
+    [cudaMemset3D_ptds = cudaMemset3DAsync]
+    fn cudaMemset3D(memory: Pitched, value: c_int, extent: Extent) {
+        set_layers(memory, value as u8, extent, None)
+    }
+
+    [cudaMemset3DAsync_ptsz(stream)]
+    fn cudaMemset3DAsync(memory: Pitched, value: c_int, extent: Extent, stream: CUstream) {
+        set_layers(memory, value as u8, extent, Some(stream))
+    }
+
     fn cudaMallocManaged(memory: Out<*mut c_void>, size: usize, flags: c_uint) {
         enter()?;
         let mut allocation = 0;
@@ -100,6 +188,7 @@ runtime! {
         memory.write(pointer(allocation))
     }
 
+    [cudaMallocAsync_ptsz(stream)]
     fn cudaMallocAsync(memory: Out<*mut c_void>, size: usize, stream: CUstream) {
         enter()?;
         let mut allocation = 0;
@@ -126,12 +215,14 @@ runtime! {
         }
     }
 
+    [cudaMemcpy_ptds = cudaMemcpyAsync]
     fn cudaMemcpy(to: *mut c_void, from: *const c_void, size: usize, direction: c_int) {
         begin_copy(direction)?;
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuMemcpy(address(to), address(from), size)) }
     }
 
+    [cudaMemcpyAsync_ptsz(stream)]
     fn cudaMemcpyAsync(
         to: *mut c_void,
         from: *const c_void,
@@ -144,6 +235,7 @@ runtime! {
         unsafe { cu!(cuMemcpyAsync(address(to), address(from), size, stream)) }
     }
 
+    [cudaMemcpy2D_ptds = cudaMemcpy2DAsync]
     fn cudaMemcpy2D(
         to: *mut c_void,
         to_pitch: usize,
@@ -159,6 +251,7 @@ runtime! {
         unsafe { cu!(cuMemcpy2DUnaligned_v2(&raw const copy)) }
     }
 
+    [cudaMemcpy2DAsync_ptsz(stream)]
     fn cudaMemcpy2DAsync(
         to: *mut c_void,
         to_pitch: usize,
@@ -175,6 +268,7 @@ runtime! {
         unsafe { cu!(cuMemcpy2DAsync_v2(&raw const copy, stream)) }
     }
 
+    [cudaMemset2D_ptds = cudaMemset2DAsync]
     fn cudaMemset2D(memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
         enter()?;
         let pitch = if height <= 1 { width } else { pitch };
@@ -182,6 +276,7 @@ runtime! {
         unsafe { cu!(cuMemsetD2D8_v2(address(memory), pitch, value as u8, width, height)) }
     }
 
+    [cudaMemset2DAsync_ptsz(stream)]
     fn cudaMemset2DAsync(
         memory: *mut c_void,
         pitch: usize,
@@ -198,19 +293,23 @@ runtime! {
 
     // Up to CUDA 12, the size is followed by a device and a stream; later by a location, flags and a stream.
     fn cudaMemPrefetchAsync(memory: *const c_void, size: usize, location: u64, flags: usize, stream: CUstream) {
-        enter()?;
-        let (device, stream) = match crate::properties::MAJOR {
-            ..=12 => (location as c_int, ptr::with_exposed_provenance_mut(flags)),
-            _ => (location_device(location), stream),
-        };
-        // SAFETY: the caller of the runtime function guarantees the arguments.
-        unsafe { cu!(cuMemPrefetchAsync(address(memory), size, device, stream)) }
+        prefetch(memory, size, location, flags, stream, std::convert::identity)
+    }
+
+    fn cudaMemPrefetchAsync_ptsz(
+        memory: *const c_void,
+        size: usize,
+        location: u64,
+        flags: usize,
+        stream: CUstream,
+    ) {
+        prefetch(memory, size, location, flags, stream, per_thread)
     }
 
     // As above, without a stream.
     fn cudaMemAdvise(memory: *const c_void, size: usize, advice: c_uint, location: u64) {
         enter()?;
-        let device = if crate::properties::MAJOR <= 12 { location as c_int } else { location_device(location) };
+        let device = if MAJOR <= 12 { location as c_int } else { location_device(location) };
         // SAFETY: the caller of the runtime function guarantees the arguments.
         unsafe { cu!(cuMemAdvise(address(memory), size, CUmem_advise(advice), device)) }
     }
@@ -243,6 +342,42 @@ runtime! {
 }
 
 forward! {
+    [cudaMemPrefetchAsync_v2_ptsz(stream)]
+    unsafe fn cudaMemPrefetchAsync_v2(
+        memory: *const c_void,
+        size: usize,
+        location: CUmemLocation,
+        flags: c_uint,
+        stream: CUstream,
+    ) = cuMemPrefetchAsync_v2(address(memory), size, location, flags, stream);
+
+    unsafe fn cudaMemAdvise_v2(
+        memory: *const c_void,
+        size: usize,
+        advice: CUmem_advise,
+        location: CUmemLocation,
+    ) = cuMemAdvise_v2(address(memory), size, advice, location);
+
+    unsafe fn cudaMemRangeGetAttribute(
+        data: *mut c_void,
+        size: usize,
+        attribute: CUmem_range_attribute,
+        memory: *const c_void,
+        bytes: usize,
+    ) = cuMemRangeGetAttribute(data, size, attribute, address(memory), bytes);
+
+    unsafe fn cudaMemRangeGetAttributes(
+        data: *mut *mut c_void,
+        sizes: *mut usize,
+        attributes: *mut CUmem_range_attribute,
+        count: usize,
+        memory: *const c_void,
+        bytes: usize,
+    ) = cuMemRangeGetAttributes(data, sizes, attributes, count, address(memory), bytes);
+
+    unsafe fn cudaHostGetFlags(flags: *mut c_uint, host: *mut c_void)
+        = cuMemHostGetFlags(flags, host);
+
     unsafe fn cudaMallocHost(memory: *mut *mut c_void, size: usize)
         = cuMemHostAlloc(memory, size, 0);
 
@@ -256,6 +391,7 @@ forward! {
 
     unsafe fn cudaFree(memory: *mut c_void) = cuMemFree_v2(address(memory));
 
+    [cudaFreeAsync_ptsz(stream)]
     unsafe fn cudaFreeAsync(memory: *mut c_void, stream: CUstream)
         = cuMemFreeAsync(address(memory), stream);
 
@@ -278,9 +414,11 @@ forward! {
         stream: CUstream,
     ) = cuMemcpyAsync(address(to), address(from), size, stream);
 
+    [cudaMemset_ptds = cudaMemsetAsync]
     unsafe fn cudaMemset(memory: *mut c_void, value: c_int, size: usize)
         = cuMemsetD8_v2(address(memory), value as u8, size);
 
+    [cudaMemsetAsync_ptsz(stream)]
     unsafe fn cudaMemsetAsync(memory: *mut c_void, value: c_int, size: usize, stream: CUstream)
         = cuMemsetD8Async(address(memory), value as u8, size, stream);
 }

@@ -3,15 +3,17 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use curium_sys::{
-    CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemPool_attribute, CUmemPoolProps,
-    CUmemoryPool, CUstream,
+    CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType, CUmemAllocationType,
+    CUmemLocation, CUmemPool_attribute, CUmemPoolProps, CUmemPoolPtrExportData, CUmemoryPool,
+    CUstream,
 };
 
-use crate::memory::pointer;
+use crate::memory::{address, pointer};
 use crate::state::{Out, enter};
 use crate::{cu, forward, forward_without_context, runtime};
 
 runtime! {
+    [cudaMallocFromPoolAsync_ptsz(stream)]
     fn cudaMallocFromPoolAsync(memory: Out<*mut c_void>, size: usize, pool: CUmemoryPool, stream: CUstream) {
         enter()?;
         let mut allocation = 0;
@@ -54,13 +56,62 @@ forward_without_context! {
         pool: CUmemoryPool,
         location: *mut CUmemLocation,
     ) = cuMemPoolGetAccess(flags, pool, location);
+
+    unsafe fn cudaMemPoolExportPointer(data: *mut CUmemPoolPtrExportData, memory: *mut c_void)
+        = cuMemPoolExportPointer(data, address(memory));
+
+    unsafe fn cudaMemPoolExportToShareableHandle(
+        handle: *mut c_void,
+        pool: CUmemoryPool,
+        kind: CUmemAllocationHandleType,
+        flags: c_uint,
+    ) = cuMemPoolExportToShareableHandle(handle, pool, kind, flags.into());
+
+    unsafe fn cudaMemPoolImportFromShareableHandle(
+        pool: *mut CUmemoryPool,
+        handle: *mut c_void,
+        kind: CUmemAllocationHandleType,
+        flags: c_uint,
+    ) = cuMemPoolImportFromShareableHandle(pool, handle, kind, flags.into());
+
+    unsafe fn cudaMemPoolImportPointer(
+        memory: *mut *mut c_void,
+        pool: CUmemoryPool,
+        data: *mut CUmemPoolPtrExportData,
+    ) = cuMemPoolImportPointer(memory.cast(), pool, data);
+
+    unsafe fn cudaMemGetDefaultMemPool(
+        pool: *mut CUmemoryPool,
+        location: *mut CUmemLocation,
+        kind: CUmemAllocationType,
+    ) = cuMemGetDefaultMemPool(pool, location, kind);
+
+    unsafe fn cudaMemGetMemPool(
+        pool: *mut CUmemoryPool,
+        location: *mut CUmemLocation,
+        kind: CUmemAllocationType,
+    ) = cuMemGetMemPool(pool, location, kind);
+
+    unsafe fn cudaMemSetMemPool(
+        location: *mut CUmemLocation,
+        kind: CUmemAllocationType,
+        pool: CUmemoryPool,
+    ) = cuMemSetMemPool(location, kind, pool);
+
+    unsafe fn cudaMemGetLocationInfo(
+        memory: *mut c_void,
+        size: usize,
+        summary: usize,
+        sampling: usize,
+        location: *mut CUmemLocation,
+    ) = cuMemGetLocationInfo(address(memory), size, summary, sampling, location);
 }
 
 #[cfg(test)]
 mod tests {
     use std::ptr;
 
-    use curium_sys::{CUmemAllocationType, CUmemLocationType};
+    use curium_sys::CUmemLocationType;
 
     use super::*;
     use crate::tests::{call, code, simulate};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 
-use curium_sys::{CUdeviceptr, CUkernel, CUlibrary};
+use curium_sys::{CUdeviceptr, CUfunction, CUkernel, CUlibrary};
 use parking_lot::Mutex;
 
 use crate::cu;
@@ -18,6 +18,8 @@ struct Registry {
     kernels: HashMap<usize, Symbol>,
     /// The variables by the address of the host variable.
     variables: HashMap<usize, Symbol>,
+    /// The kernels of libraries that the program loaded, each with its library. They are passed in place of host functions.
+    library_kernels: HashMap<usize, usize>,
 }
 
 /// The device code of one translation unit.
@@ -71,6 +73,9 @@ impl Registry {
     }
 
     fn kernel(&mut self, host: usize) -> Result<CUkernel> {
+        if self.library_kernels.contains_key(&host) {
+            return Ok(ptr::with_exposed_provenance_mut(host));
+        }
         let symbol = self
             .kernels
             .get(&host)
@@ -143,6 +148,58 @@ impl Registry {
 /// Returns the kernel of a host function.
 pub(crate) fn kernel(host: *const c_void) -> Result<CUkernel> {
     with_registry(|registry| registry.kernel(host.addr()))
+}
+
+/// Records kernels of a library.
+pub(crate) fn add_library_kernels(library: CUlibrary, kernels: &[CUkernel]) {
+    with_registry(|registry| {
+        for kernel in kernels {
+            registry
+                .library_kernels
+                .insert(kernel.expose_provenance(), library.addr());
+        }
+    });
+}
+
+/// Removes the kernels of a library.
+pub(crate) fn remove_library_kernels(library: CUlibrary) {
+    with_registry(|registry| {
+        registry
+            .library_kernels
+            .retain(|_, owner| *owner != library.addr());
+    });
+}
+
+/// Returns the host function of a kernel or of its function, one of which may be null. A kernel without a host function
+/// is returned as its handle.
+pub(crate) fn host_function(function: CUfunction, kernel: CUkernel) -> Result<*const c_void> {
+    let loaded: Vec<(usize, usize)> = with_registry(|registry| {
+        let hosts = registry.kernels.iter();
+        let mut loaded: Vec<_> = hosts
+            .filter_map(|(host, symbol)| symbol.kernel.map(|kernel| (*host, kernel)))
+            .collect();
+        loaded.extend(
+            registry
+                .library_kernels
+                .keys()
+                .map(|kernel| (*kernel, *kernel)),
+        );
+        loaded
+    });
+    for (host, candidate) in loaded {
+        let candidate: CUkernel = ptr::with_exposed_provenance_mut(candidate);
+        let mut candidate_function = CUfunction::default();
+        // SAFETY: `candidate_function` is valid for writes, and the kernel is loaded.
+        unsafe { cu!(cuKernelGetFunction(&raw mut candidate_function, candidate)) }?;
+        if candidate == kernel || candidate.cast() == function || candidate_function == function {
+            return Ok(ptr::with_exposed_provenance(host));
+        }
+    }
+    Ok(if kernel.is_null() {
+        function.cast_const().cast()
+    } else {
+        kernel.cast_const().cast()
+    })
 }
 
 /// Returns the address and the size of a variable.

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::OnceLock;
 
-use curium_sys::{Api, CUcontext, CUresult};
+use curium_sys::{Api, CU_STREAM_PER_THREAD, CUcontext, CUresult, CUstream};
 use parking_lot::Mutex;
 
 use crate::cu;
@@ -27,12 +27,15 @@ pub(crate) const INVALID_DEVICE: Code = 101;
 pub(crate) const NOT_SUPPORTED: Code = 801;
 
 thread_local! {
-    static DEVICE: Cell<c_int> = const { Cell::new(0) };
+    static DEVICE: Cell<Option<c_int>> = const { Cell::new(None) };
     static LAST: Cell<Code> = const { Cell::new(0) };
 }
 
 /// The retained primary contexts, by device.
 static CONTEXTS: Mutex<BTreeMap<c_int, usize>> = Mutex::new(BTreeMap::new());
+
+/// The devices from which the first is the default one; all devices if the list is empty.
+static VALID_DEVICES: Mutex<Vec<c_int>> = Mutex::new(Vec::new());
 
 static API: OnceLock<Option<Api>> = OnceLock::new();
 
@@ -88,9 +91,31 @@ pub(crate) fn clear_error() {
     LAST.set(0);
 }
 
-/// Returns the device of the calling thread.
+/// Returns the device of the calling thread. Unless the thread has set one, it is the first valid one.
 pub(crate) fn device() -> c_int {
-    DEVICE.get()
+    DEVICE
+        .get()
+        .unwrap_or_else(|| VALID_DEVICES.lock().first().copied().unwrap_or(0))
+}
+
+/// Sets the devices that threads use unless they set one.
+pub(crate) fn set_valid_devices(devices: Vec<c_int>) {
+    *VALID_DEVICES.lock() = devices;
+}
+
+/// Returns a stream, or the stream of the calling thread in place of the default stream.
+pub(crate) fn per_thread(stream: CUstream) -> CUstream {
+    if stream.is_null() {
+        CU_STREAM_PER_THREAD
+    } else {
+        stream
+    }
+}
+
+/// Waits for the work of a stream, and returns and records the code.
+pub(crate) fn synchronize(stream: CUstream) -> Code {
+    // SAFETY: the callers pass the stream of the thread.
+    entry(|| unsafe { cu!(cuStreamSynchronize(stream)) })
 }
 
 /// Makes the primary context of a device current.
@@ -98,7 +123,7 @@ pub(crate) fn set_device(device: c_int) -> Result<()> {
     let context = primary(device)?;
     // SAFETY: the caller of the runtime function guarantees the arguments.
     unsafe { cu!(cuCtxSetCurrent(context)) }?;
-    DEVICE.set(device);
+    DEVICE.set(Some(device));
     Ok(())
 }
 

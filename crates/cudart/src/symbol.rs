@@ -10,7 +10,7 @@ use crate::state::{INVALID_VALUE, Out, Result, enter};
 use crate::{cu, registry, runtime};
 
 /// Returns the address of a byte range of a variable.
-fn within(host: *const c_void, offset: usize, size: usize) -> Result<CUdeviceptr> {
+pub(crate) fn within(host: *const c_void, offset: usize, size: usize) -> Result<CUdeviceptr> {
     let (start, whole) = registry::variable(host)?;
     match offset.checked_add(size) {
         Some(end) if end <= whole => Ok(start + offset as u64),
@@ -19,6 +19,7 @@ fn within(host: *const c_void, offset: usize, size: usize) -> Result<CUdeviceptr
 }
 
 runtime! {
+    [cudaMemcpyToSymbol_ptds = cudaMemcpyToSymbolAsync]
     fn cudaMemcpyToSymbol(
         symbol: *const c_void,
         from: *const c_void,
@@ -32,6 +33,7 @@ runtime! {
         unsafe { cu!(cuMemcpy(to, address(from), size)) }
     }
 
+    [cudaMemcpyFromSymbol_ptds = cudaMemcpyFromSymbolAsync]
     fn cudaMemcpyFromSymbol(
         to: *mut c_void,
         symbol: *const c_void,
@@ -45,6 +47,7 @@ runtime! {
         unsafe { cu!(cuMemcpy(address(to), from, size)) }
     }
 
+    [cudaMemcpyToSymbolAsync_ptsz(stream)]
     fn cudaMemcpyToSymbolAsync(
         symbol: *const c_void,
         from: *const c_void,
@@ -59,6 +62,7 @@ runtime! {
         unsafe { cu!(cuMemcpyAsync(to, address(from), size, stream)) }
     }
 
+    [cudaMemcpyFromSymbolAsync_ptsz(stream)]
     fn cudaMemcpyFromSymbolAsync(
         to: *mut c_void,
         symbol: *const c_void,

@@ -111,7 +111,7 @@ struct Record {
 }
 
 /// A fatbin produced by nvcc of CUDA 13.5 from a kernel `add(int* x, int y)`.
-const BINARY: &[u8] = include_bytes!("../../sim/tests/images/zstd.fatbin");
+pub(crate) const BINARY: &[u8] = include_bytes!("../../sim/tests/images/zstd.fatbin");
 
 fn text(code: c_int) -> String {
     // SAFETY: the call takes a number.
@@ -203,3 +203,7 @@ fn program_runs_its_kernel() {
     // SAFETY: the memory is no longer used.
     assert_eq!(unsafe { program::cudaFree(memory) }, 0);
 }
+
+// After the declarations of `program`, whose signatures differ.
+mod exports;
+mod objects;

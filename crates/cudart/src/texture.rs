@@ -78,6 +78,15 @@ pub(crate) struct View {
 }
 
 impl View {
+    fn from_driver(driver: &CUDA_RESOURCE_VIEW_DESC) -> Self {
+        Self {
+            format: driver.format.0,
+            size: [driver.width, driver.height, driver.depth],
+            levels: [driver.firstMipmapLevel, driver.lastMipmapLevel],
+            layers: [driver.firstLayer, driver.lastLayer],
+        }
+    }
+
     fn to_driver(&self) -> CUDA_RESOURCE_VIEW_DESC {
         CUDA_RESOURCE_VIEW_DESC {
             format: CUresourceViewFormat(self.format),
@@ -310,6 +319,22 @@ runtime! {
         // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
         unsafe { cu!(cuTexObjectGetTextureDesc(&raw mut driver, texture)) }?;
         description.write(Texture::from_driver(&driver))
+    }
+
+    fn cudaGetTextureObjectResourceViewDesc(view: Out<View>, texture: CUtexObject) {
+        enter()?;
+        let mut driver = CUDA_RESOURCE_VIEW_DESC::default();
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuTexObjectGetResourceViewDesc(&raw mut driver, texture)) }?;
+        view.write(View::from_driver(&driver))
+    }
+
+    fn cudaGetSurfaceObjectResourceDesc(resource: Out<Resource>, surface: CUsurfObject) {
+        enter()?;
+        let mut driver = CUDA_RESOURCE_DESC::default();
+        // SAFETY: `driver` is valid for writes, and the caller of the runtime function guarantees the other arguments.
+        unsafe { cu!(cuSurfObjectGetResourceDesc(&raw mut driver, surface)) }?;
+        resource.write(Resource::from_driver(&driver)?)
     }
 
     fn cudaCreateSurfaceObject(surface: *mut CUsurfObject, resource: Option<&Resource>) {
