@@ -457,28 +457,37 @@ mod tests {
             graphs[0],
             0
         ));
+        // Up to CUDA 11, the outputs are a node and a result; later versions have a structure.
         let mut info = CUgraphExecUpdateResultInfo::default();
-        let output = (&raw mut info).cast();
+        let mut node = CUgraphNode::default();
+        let mut result = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR;
+        let output: *mut c_void = if MAJOR <= 11 {
+            (&raw mut node).cast()
+        } else {
+            (&raw mut info).cast()
+        };
+        let result_output = &raw mut result;
         call!(cudaGraphExecUpdate(
             executable,
             graphs[1],
             output,
-            ptr::null_mut()
+            result_output
         ));
-        assert_eq!(info.result.0, 0);
         call!(cudaGraphLaunch(executable, ptr::null_mut()));
         let mut numbers = [0_u32; 4];
         call!(cudaMemcpy(numbers.as_mut_ptr().cast(), memory, 16, 2));
         assert_eq!(numbers, [7; 4]);
-        let code = code!(cudaGraphExecUpdate(
-            executable,
-            graphs[2],
-            output,
-            ptr::null_mut()
-        ));
-        assert_eq!(code, UPDATE_FAILURE);
         assert_eq!(
-            info.result,
+            code!(cudaGraphExecUpdate(
+                executable,
+                graphs[2],
+                output,
+                result_output
+            )),
+            UPDATE_FAILURE
+        );
+        assert_eq!(
+            if MAJOR <= 11 { result } else { info.result },
             CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
         );
         call!(cudaGraphExecDestroy(executable));

@@ -18,9 +18,15 @@ use crate::graph_structure::*;
 use crate::launch::*;
 use crate::library::*;
 use crate::memory::*;
+use crate::properties::MAJOR;
 use crate::stream::*;
 use crate::tests::{BINARY, simulate};
 use crate::texture::Channels;
+
+/// Returns the arguments of a list of edges without data: since CUDA 13, the data precede the count.
+fn edges_without_data(count: usize) -> [usize; 2] {
+    if MAJOR <= 12 { [count, 0] } else { [0, count] }
+}
 
 #[test]
 fn graph_is_cloned_and_its_edges_are_listed() {
@@ -32,22 +38,22 @@ fn graph_is_cloned_and_its_edges_are_listed() {
     for node in &mut nodes {
         call!(cudaGraphAddEmptyNode(node, graph, ptr::null(), 0));
     }
-    // Since CUDA 13, the data of the edges precede the count.
+    let one_edge = edges_without_data(1);
     call!(cudaGraphAddDependencies(
         graph,
         &raw const nodes[0],
         &raw const nodes[1],
-        0,
-        1
+        one_edge[0],
+        one_edge[1]
     ));
     let mut count = 9_usize;
-    let count_output = (&raw mut count).expose_provenance();
+    let count_output = edges_without_data((&raw mut count).expose_provenance());
     call!(cudaGraphGetEdges(
         graph,
         ptr::null_mut(),
         ptr::null_mut(),
-        0,
-        count_output
+        count_output[0],
+        count_output[1]
     ));
     assert_eq!(count, 1);
     let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
@@ -64,15 +70,15 @@ fn graph_is_cloned_and_its_edges_are_listed() {
         graph,
         &raw const nodes[0],
         &raw const nodes[1],
-        0,
-        1
+        one_edge[0],
+        one_edge[1]
     ));
     call!(cudaGraphGetEdges(
         graph,
         ptr::null_mut(),
         ptr::null_mut(),
-        0,
-        count_output
+        count_output[0],
+        count_output[1]
     ));
     assert_eq!(count, 0);
     call!(cudaGraphDestroyNode(nodes[0]));
