@@ -12,6 +12,10 @@ use curium_sim::Config;
 #[cfg(target_os = "linux")]
 use curium_sys::CUipcMemHandle;
 use curium_sys::CUresult;
+#[cfg(all(target_os = "linux", not(miri)))]
+use curium_sys::{
+    CUmemAllocationHandleType, CUmemAllocationType, CUmemLocationType, CUmemPoolProps,
+};
 
 use crate::support::{Fixture, cu, get, handle, ok};
 
@@ -212,4 +216,38 @@ fn transfer_to_freed_memory_is_reported() {
             "{report}"
         );
     }
+}
+
+/// A pool of pinned memory at a NUMA node is exported and imported as a descriptor.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn host_pool_is_exported_and_imported() {
+    const DESCRIPTOR: CUmemAllocationHandleType =
+        CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    let fixture = Fixture::new();
+    let api = &fixture.api;
+    let mut properties = CUmemPoolProps {
+        allocType: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        handleTypes: DESCRIPTOR,
+        ..CUmemPoolProps::default()
+    };
+    properties.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    let pool = handle!(api, cuMemPoolCreate(_, &raw const properties));
+    let mut descriptor = -1_i32;
+    ok!(
+        api,
+        cuMemPoolExportToShareableHandle((&raw mut descriptor).cast(), pool, DESCRIPTOR, 0)
+    );
+    assert!(descriptor >= 0);
+    let imported = handle!(
+        api,
+        cuMemPoolImportFromShareableHandle(
+            _,
+            ptr::without_provenance_mut(descriptor as usize),
+            DESCRIPTOR,
+            0
+        )
+    );
+    ok!(api, cuMemPoolDestroy(imported));
+    ok!(api, cuMemPoolDestroy(pool));
 }

@@ -14,6 +14,8 @@ use crate::memory::{Foreign, Location, Owner, Pool, Purpose, SharedAllocation};
 
 const DESCRIPTOR: CUmemAllocationHandleType =
     CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+/// The device of a pool of host memory. The simulated machine has one NUMA node.
+const HOST: usize = u32::MAX as usize;
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 #[expect(
@@ -30,12 +32,13 @@ impl Driver {
     ) -> Result {
         let output = exported.required()?;
         let id = self.pool(pool)?;
-        let (handle_types, device) = {
+        let (handle_types, location) = {
             let records = self.memory().read();
             let pool = records.pools.get(id).ok_or(INVALID)?;
+            let location = pool.location.filter(|_| !pool.is_managed);
             (
                 pool.handle_types,
-                pool.device().ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?,
+                location.ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?,
             )
         };
         if flags != 0 || handle_type != DESCRIPTOR || handle_types & handle_type.0 == 0 {
@@ -49,7 +52,10 @@ impl Driver {
             origin,
             offset: 0,
             size: 0,
-            device,
+            device: match location {
+                Location::Device(device) => device,
+                Location::Host | Location::HostNuma(_) => HOST,
+            },
             pool: id.number(),
         };
         // SAFETY: for this type the caller passes a pointer to an `int`.
@@ -75,16 +81,18 @@ impl Driver {
         // The pointer contains the number.
         let descriptor = i32::try_from(exported.address()).map_err(|_| INVALID)?;
         let name = self.memory().published(descriptor).ok_or(INVALID)?;
-        if name.device >= self.config().devices as usize {
-            return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
-        }
+        let location = match name.device {
+            HOST => Location::HostNuma(0),
+            device if device < self.config().devices as usize => Location::Device(device),
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_DEVICE),
+        };
         let foreign = Some(Foreign {
             origin: name.origin,
             pool: name.pool,
         });
         let pool = Pool {
             foreign,
-            ..Pool::at(Some(Location::Device(name.device)), false)
+            ..Pool::at(Some(location), false)
         };
         output.write(self.memory().write().pools.insert(pool).as_raw())
     }
@@ -99,6 +107,13 @@ impl Driver {
             .memory()
             .find(address)
             .filter(|allocation| allocation.base == address && !allocation.is_retired);
+        // Memory of host pools is not in a file that other processes can map.
+        if allocation
+            .as_ref()
+            .is_some_and(|allocation| matches!(allocation.purpose, Purpose::HostPool(_)))
+        {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
         let allocation = allocation
             .filter(|allocation| self.is_exportable(allocation.purpose))
             .ok_or(INVALID)?;
