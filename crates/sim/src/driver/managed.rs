@@ -358,6 +358,7 @@ impl Ranges<'_> {
 }
 
 /// The locations that a caller passed for ranges.
+#[derive(Clone, Copy)]
 struct LocationList {
     locations: Pointer<CUmemLocation>,
     /// The first range of each location.

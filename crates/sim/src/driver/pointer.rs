@@ -55,7 +55,7 @@ impl Driver {
                     write_as(value, 0_u64)?;
                 }
                 attribute => {
-                    self.write_attribute(value, attribute, allocation.as_ref(), address)?
+                    self.write_attribute(value, attribute, allocation.as_ref(), address)?;
                 }
             }
         }

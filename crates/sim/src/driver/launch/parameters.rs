@@ -92,7 +92,9 @@ unsafe fn argument_buffer<'a>(extra: Pointer<*mut c_void>) -> Result<&'a [u8]> {
             return unsafe { elements(start.ok_or(invalid)?, size.ok_or(invalid)?) };
         }
         // SAFETY: a value follows each key but the end key.
-        let value = unsafe { entry.add(1).read() };
+        let position = unsafe { entry.add(1) };
+        // SAFETY: the value was written by the caller.
+        let value = unsafe { position.read() };
         // SAFETY: another key follows each value.
         entry = unsafe { entry.add(2) };
         match key {
