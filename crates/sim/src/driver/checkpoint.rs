@@ -1,6 +1,7 @@
 //! Checkpoints of processes, which the simulator cannot make.
 
 use std::ffi::c_int;
+use std::path::Path;
 
 use curium_sys::{CUprocessState, CUresult};
 
@@ -12,15 +13,27 @@ use crate::driver::{Driver, Result};
     reason = "the methods have the names of the C functions"
 )]
 impl Driver {
-    /// Returns the state of a process. Since none can be suspended, every process is running.
+    /// Returns the state of a process. This one is running if the driver is initialized, since it cannot be suspended. The simulators of
+    /// other processes are not visible.
     pub(crate) fn cuCheckpointProcessGetState(
         &self,
         process: c_int,
         state: Pointer<CUprocessState>,
     ) -> Result {
-        if process <= 0 {
+        if state.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        state.write(CUprocessState::CU_PROCESS_STATE_RUNNING)
+        if u32::try_from(process) == Ok(std::process::id()) {
+            return if self.is_initialized() {
+                state.write(CUprocessState::CU_PROCESS_STATE_RUNNING)
+            } else {
+                Err(CUresult::CUDA_ERROR_NOT_INITIALIZED)
+            };
+        }
+        if process > 0 && Path::new("/proc").join(process.to_string()).exists() {
+            Err(CUresult::CUDA_ERROR_NOT_INITIALIZED)
+        } else {
+            Err(CUresult::CUDA_ERROR_OPERATING_SYSTEM)
+        }
     }
 }

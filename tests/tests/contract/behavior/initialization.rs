@@ -158,19 +158,27 @@ fn function_lookup_takes_base_name_and_version(test: &TestDriver) {
     );
 }
 
-/// The state of a process can be queried before initialization.
+/// A process that has not initialized CUDA has no state, and one that does not exist is another error.
 #[test]
-fn process_state_needs_no_initialization() {
-    let name = "behavior::initialization::process_state_needs_no_initialization";
+fn process_state_follows_initialization() {
+    let name = "behavior::initialization::process_state_follows_initialization";
     with_fresh_driver(name, |api| {
         let own = i32::try_from(std::process::id()).expect("process numbers are positive");
-        for process in [own, 1] {
-            let mut state = CUprocessState(u32::MAX);
-            assert_eq!(
-                direct!(api, cuCheckpointProcessGetState(process, &raw mut state)),
-                OK
-            );
-            assert_eq!(state, CUprocessState::CU_PROCESS_STATE_RUNNING);
+        let mut state = CUprocessState(u32::MAX);
+        for (process, code) in [
+            (own, CUresult::CUDA_ERROR_NOT_INITIALIZED),
+            (1, CUresult::CUDA_ERROR_NOT_INITIALIZED),
+            (999_999_999, CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+            (0, CUresult::CUDA_ERROR_OPERATING_SYSTEM),
+        ] {
+            let returned = direct!(api, cuCheckpointProcessGetState(process, &raw mut state));
+            assert_eq!(returned, code, "{process}");
         }
+        let null = direct!(api, cuCheckpointProcessGetState(own, ptr::null_mut()));
+        assert_eq!(null, INVALID_VALUE);
+        assert_eq!(direct!(api, cuInit(0)), OK);
+        let returned = direct!(api, cuCheckpointProcessGetState(own, &raw mut state));
+        assert_eq!(returned, OK);
+        assert_eq!(state, CUprocessState::CU_PROCESS_STATE_RUNNING);
     });
 }
