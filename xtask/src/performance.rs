@@ -268,10 +268,17 @@ mod tests {
     #[test]
     fn unknown_rows_columns_and_origins_are_errors() -> Result<()> {
         let measurements = Measurements::parse("a.tsv", DATA)?;
-        let error = |result: Result<&str>| result.map_err(|error| error.to_string()).unwrap_err();
-        assert_eq!(error(measurements.cell("a/2", "C")), "a.tsv has no row a/2");
-        let message = error(measurements.cell("a/1", "D"));
-        assert_eq!(message, "a.tsv has no column D: it has id, C, Curium / C");
+        let error = measurements
+            .cell("a/2", "C")
+            .expect_err("there is no such row");
+        assert_eq!(error.to_string(), "a.tsv has no row a/2");
+        let error = measurements
+            .cell("a/1", "D")
+            .expect_err("there is no such column");
+        assert_eq!(
+            error.to_string(),
+            "a.tsv has no column D: it has id, C, Curium / C"
+        );
         assert!(Measurements::parse("a.tsv", "id\tC\n").is_err());
         Ok(())
     }

@@ -91,9 +91,9 @@ fn leak_names_the_allocation() -> TestResult {
 /// Access out of bounds fails the test with kernel thread and line.
 #[test]
 fn out_of_bounds_access_fails() -> TestResult {
-    fn write(device: Device) -> Result<()> {
+    fn write(device: &Device) -> Result<()> {
         let stream = device.primary_context()?.stream()?;
-        let kernel = Library::from_ptx(&device, kernels::FAULTS)?
+        let kernel = Library::from_ptx(device, kernels::FAULTS)?
             .kernel::<(&mut [u32], u64, u32)>("write_at")?;
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25)?;
         // SAFETY: the simulator detects the out-of-bounds write and does not perform it.
@@ -101,7 +101,7 @@ fn out_of_bounds_access_fails() -> TestResult {
     }
 
     assert_fails(
-        write,
+        |device| write(&device),
         &[
             "`write_at`",
             "thread (0, 0, 0)",
@@ -115,9 +115,9 @@ fn out_of_bounds_access_fails() -> TestResult {
 /// A uninitialized read fails the test with kernel thread and line.
 #[test]
 fn uninitialized_read_fails() -> TestResult {
-    fn read(device: Device) -> Result<()> {
+    fn read(device: &Device) -> Result<()> {
         let stream = device.primary_context()?.stream()?;
-        let kernel = Library::from_ptx(&device, kernels::FAULTS)?
+        let kernel = Library::from_ptx(device, kernels::FAULTS)?
             .kernel::<(&[u32], u64, &mut [u32])>("read_at")?;
         let uninitialized = DeviceBuffer::<u32>::uninit(&stream, 25)?;
         let mut result = DeviceBuffer::<u32>::zeroed(&stream, 1)?;
@@ -132,7 +132,7 @@ fn uninitialized_read_fails() -> TestResult {
     }
 
     assert_fails(
-        read,
+        |device| read(&device),
         &[
             "`read_at`",
             "thread (0, 0, 0)",
@@ -145,16 +145,19 @@ fn uninitialized_read_fails() -> TestResult {
 
 #[test]
 fn race_fails_the_test() -> TestResult {
-    fn race(device: Device) -> Result<()> {
+    fn race(device: &Device) -> Result<()> {
         let stream = device.primary_context()?.stream()?;
-        let library = Library::from_ptx(&device, &EXCHANGE.replace("BARRIER", ""))?;
+        let library = Library::from_ptx(device, &EXCHANGE.replace("BARRIER", ""))?;
         let kernel = library.kernel::<(&mut [u32],)>("exchange")?;
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
         // SAFETY: the kernel writes one word for each of its 64 threads.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }
     }
 
-    assert_fails(race, &["race", "`exchange`", "thread (", "PTX line"])?;
+    assert_fails(
+        |device| race(&device),
+        &["race", "`exchange`", "thread (", "PTX line"],
+    )?;
     Ok(())
 }
 

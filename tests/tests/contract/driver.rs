@@ -66,7 +66,7 @@ fn several_devices_are_distinguished(test: &TestDriver, _: &Simulator) -> TestRe
     assert_eq!(ordinals, [0, 1, 2]);
     let uuids: Vec<_> = devices
         .iter()
-        .map(|device| device.uuid())
+        .map(curium_driver::Device::uuid)
         .collect::<Result<_, _>>()?;
     assert!(uuids[0] != uuids[1] && uuids[1] != uuids[2]);
     Ok(())

@@ -407,7 +407,7 @@ fn pitched_rows_begin_at_the_pitch(test: &TestDriver) -> TestResult {
     }
     let read: Vec<_> = rows
         .rows()
-        .map(|row| row.to_vec())
+        .map(curium_memory::DeviceSlice::to_vec)
         .collect::<Result<_, _>>()?;
     assert_eq!(
         read,

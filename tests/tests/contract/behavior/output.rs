@@ -164,9 +164,9 @@ fn printf_appears_when_its_kernel_ends() {
 
 /// Writes lines through the C library, which buffers them, before and after a kernel prints.
 fn print_between_c_lines(test: &TestDriver) {
-    // SAFETY: the text ends with NUL.
     fn line(text: &CStr) {
-        assert!(unsafe { puts(text.as_ptr()) } >= 0)
+        // SAFETY: the text ends with NUL.
+        assert!(unsafe { puts(text.as_ptr()) } >= 0);
     }
 
     in_context(test, |driver| {

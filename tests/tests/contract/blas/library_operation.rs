@@ -12,7 +12,7 @@ fn increment(stream: &Stream, address: u64, len: usize) -> Result<(), CUresult> 
     // SAFETY: the tests keep the memory until the operation has run, or expect the simulator to find that they do not.
     unsafe {
         LibraryOperation::new("increment", [operand], |operands: &mut [Vec<u8>]| {
-            operands[0].iter_mut().for_each(|byte| *byte += 1)
+            operands[0].iter_mut().for_each(|byte| *byte += 1);
         })
         .enqueue(stream.as_raw())
     }

@@ -144,7 +144,7 @@ fn scoped_operations_replay() -> TestResult {
                     .0
                     .as_slice_mut()
                     .zero()
-                    .expect("the owner may write")
+                    .expect("the owner may write");
             },
             |operands| operands.0.to_vec().expect("the buffer can be read"),
         )?;
@@ -228,7 +228,7 @@ fn array_operations_replay() -> TestResult {
                 operands
                     .0
                     .copy_from_slice(&[0; 16])
-                    .expect("the owner may write")
+                    .expect("the owner may write");
             },
             |operands| operands.0.to_vec().expect("the array can be read"),
         )?;
@@ -246,7 +246,7 @@ fn array_operations_replay() -> TestResult {
                     .1
                     .as_slice_mut()
                     .zero()
-                    .expect("the owner may write")
+                    .expect("the owner may write");
             },
             |operands| operands.1.to_vec().expect("the buffer can be read"),
         )?;

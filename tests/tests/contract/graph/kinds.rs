@@ -271,21 +271,21 @@ fn conditional_graph_has_one_executable(test: &TestDriver) -> TestResult {
     let mut whole = graph(test);
     let condition = whole.condition(Some(0))?;
     let node = whole.add_conditional(&[], condition, ConditionalKind::If)?;
-    fn is_unsupported(error: Error) -> bool {
+    fn is_unsupported(error: &Error) -> bool {
         error.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }
 
     assert!(is_unsupported(
-        whole.try_clone().expect_err("the node cannot be copied")
+        &whole.try_clone().expect_err("the node cannot be copied")
     ));
     assert!(is_unsupported(
-        graph(test)
+        &graph(test)
             .add_child(&[], &whole)
             .expect_err("the child graph is a copy")
     ));
     let exec = whole.instantiate()?;
     assert!(is_unsupported(
-        whole.instantiate().expect_err("it would be the second one")
+        &whole.instantiate().expect_err("it would be the second one")
     ));
     drop(exec);
     whole.instantiate()?;

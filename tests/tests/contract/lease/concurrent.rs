@@ -256,7 +256,7 @@ fn launch_ignores_unleased_array_copy(test: &TestDriver) -> TestResult {
     }
     let mut copied = Vec::new();
     assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpy3DAsync_v2, || {
-        copied = array.to_vec().expect("the array can be read")
+        copied = array.to_vec().expect("the array can be read");
     });
     assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
     Ok(())

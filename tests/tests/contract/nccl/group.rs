@@ -19,7 +19,7 @@ fn one_thread_has_all_ranks(driver: &TestDriver, size: usize) -> TestResult {
         .collect();
     let streams: Vec<_> = contexts
         .iter()
-        .map(|context| context.stream())
+        .map(curium_driver::Context::stream)
         .collect::<Result<_, _>>()?;
     let mut ranks = Communicator::all(&nccl(), &contexts)?;
     let buffer = |(rank, stream)| {

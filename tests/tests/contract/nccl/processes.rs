@@ -37,12 +37,9 @@ fn on_processes(
     test: impl FnOnce(Rank) -> TestResult,
 ) -> TestResult<Vec<(bool, String)>> {
     let input = format!("{count} {}", free_port()?);
-    Ok(outcomes_of_processes(
-        name,
-        count,
-        &input,
-        |rank, input| test(meet(rank, input, |device| device)?),
-    )?)
+    outcomes_of_processes(name, count, &input, |rank, input| {
+        test(meet(rank, input, |device| device)?)
+    })
 }
 
 /// Creates the rank of this process on a device.
@@ -181,46 +178,41 @@ fn dead_process_is_named() -> TestResult {
 
 fn on_dead_processes(name: &str, dead: usize) -> TestResult<Vec<(bool, String)>> {
     let input = format!("{dead} 4 {}", free_port()?);
-    Ok(outcomes_of_processes(
-        name,
-        4,
-        &input,
-        |rank, input| -> TestResult {
-            let (dead, input) = input.split_once(' ').ok_or("the input is no rank")?;
-            let dead: usize = dead.parse()?;
-            let mut rank = meet(rank, input, |device| device)?;
-            let mut memory = rank.buffer(&[1.0_f32; 64]);
+    outcomes_of_processes(name, 4, &input, |rank, input| -> TestResult {
+        let (dead, input) = input.split_once(' ').ok_or("the input is no rank")?;
+        let dead: usize = dead.parse()?;
+        let mut rank = meet(rank, input, |device| device)?;
+        let mut memory = rank.buffer(&[1.0_f32; 64]);
+        rank.communicator
+            .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
+        rank.communicator.synchronize(&rank.stream)?;
+        if rank.rank() == dead {
+            // The others have the result by then.
+            std::thread::sleep(Duration::from_secs(1));
+            std::process::abort();
+        }
+        let start = Instant::now();
+        let enqueued =
             rank.communicator
-                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
-            rank.communicator.synchronize(&rank.stream)?;
-            if rank.rank() == dead {
-                // The others have the result by then.
-                std::thread::sleep(Duration::from_secs(1));
-                std::process::abort();
-            }
-            let start = Instant::now();
-            let enqueued =
-                rank.communicator
-                    .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
-            let Err(Error::Call(error)) =
-                enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream))
-            else {
-                panic!("a rank has died")
-            };
-            assert!(start.elapsed() < TIMEOUT / 2, "{:?}", start.elapsed());
-            assert_eq!(error.code, curium_nccl::sys::ncclResult_t::ncclRemoteError);
-            let text = error.to_string();
-            let expected = if dead == 0 {
-                "the process that created the identifier has ended"
-            } else {
-                "rank 2 has ended without"
-            };
-            assert!(text.contains(expected), "{text}");
-            drop(rank);
-            assert_eq!(curium_sim_libraries::live_communicators(), 0);
-            Ok(())
-        },
-    )?)
+                .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+        let Err(Error::Call(error)) =
+            enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream))
+        else {
+            panic!("a rank has died")
+        };
+        assert!(start.elapsed() < TIMEOUT / 2, "{:?}", start.elapsed());
+        assert_eq!(error.code, curium_nccl::sys::ncclResult_t::ncclRemoteError);
+        let text = error.to_string();
+        let expected = if dead == 0 {
+            "the process that created the identifier has ended"
+        } else {
+            "rank 2 has ended without"
+        };
+        assert!(text.contains(expected), "{text}");
+        drop(rank);
+        assert_eq!(curium_sim_libraries::live_communicators(), 0);
+        Ok(())
+    })
 }
 
 #[test]

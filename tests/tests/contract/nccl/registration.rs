@@ -269,7 +269,7 @@ fn unregistrable_memory_is_returned(driver: &TestDriver, size: usize) -> TestRes
     let mut ranks = Communicator::all(&nccl(), &contexts)?;
     let streams: Vec<_> = contexts
         .iter()
-        .map(|context| context.stream())
+        .map(curium_driver::Context::stream)
         .collect::<Result<_, _>>()?;
     let other = DeviceBuffer::<f32>::zeroed(&streams[1], 8)?;
     let refused = ranks[0].register(other).expect_err("it is another device");

@@ -19,7 +19,7 @@ fn two_hundred_and_fifty_six_ranks_reduce_in_a_group(
         .collect();
     let streams: Vec<_> = contexts
         .iter()
-        .map(|context| context.stream())
+        .map(curium_driver::Context::stream)
         .collect::<Result<_, _>>()?;
     let mut ranks = Communicator::all(&nccl(), &contexts)?;
     let buffer = |stream| DeviceBuffer::from_slice(stream, &[1_u32; 4]).expect("memory suffices");

@@ -17,8 +17,11 @@ use curium_tests::{Gate, TestDriver, TestResult, driver_test, uses_cuda};
 
 use super::{CODE, leaking, stream};
 
-/// Memory of every kind that is freed by a synchronous call, with its name and size in bytes.
-fn every_kind(stream: &Stream) -> TestResult<Vec<(&'static str, u64, Box<dyn Any + Send>)>> {
+/// Memory, with its name and size in bytes.
+type NamedMemory = (&'static str, u64, Box<dyn Any + Send>);
+
+/// Memory of every kind that is freed by a synchronous call.
+fn every_kind(stream: &Stream) -> TestResult<Vec<NamedMemory>> {
     let context = stream.context();
     let shape = ArrayShape::new_2d(16, 16);
     let pinned = PinnedBuffer::<u8>::zeroed(context, 4096, PinnedFlags::empty())?;

@@ -241,7 +241,7 @@ fn operation_cost() {
     for _ in 0..7 {
         for (bench, best) in benches.iter().zip(&mut best) {
             *best = best.min(nanoseconds(|| {
-                assert!(bench.launch(2, THREADS as u32 / 2).is_ok(), "no fault")
+                assert!(bench.launch(2, THREADS as u32 / 2).is_ok(), "no fault");
             }));
         }
     }
