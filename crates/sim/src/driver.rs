@@ -166,8 +166,6 @@ impl Driver {
     pub(crate) fn config(&self) -> &Config {
         &self.config
     }
-
-    #[cfg(feature = "export")]
     pub(crate) fn is_initialized(&self) -> bool {
         self.initialized.load(Ordering::Acquire)
     }
@@ -211,7 +209,7 @@ impl Driver {
         if host_function::is_running_here() {
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
-        if !self.initialized.load(Ordering::Acquire) && !BEFORE_INIT.contains(&function) {
+        if !self.is_initialized() && !BEFORE_INIT.contains(&function) {
             return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
         }
         if self.capturing.load(Ordering::Acquire) {
