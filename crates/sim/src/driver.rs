@@ -166,6 +166,7 @@ impl Driver {
     pub(crate) fn config(&self) -> &Config {
         &self.config
     }
+
     pub(crate) fn is_initialized(&self) -> bool {
         self.initialized.load(Ordering::Acquire)
     }
