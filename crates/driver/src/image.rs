@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_binaries_are_checked_without_panic() {
+    fn binaries_that_are_damaged_cause_no_panic() {
         for binary in [CUBIN, FAT_BINARY] {
             for position in 0..binary.len() {
                 let mut damaged = binary.to_vec();
