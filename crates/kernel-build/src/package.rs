@@ -28,7 +28,7 @@ pub(crate) struct Package {
     pub(crate) library: Option<PathBuf>,
     pub(crate) workspace: PathBuf,
     dependencies: Vec<Value>,
-    /// What each feature enables.
+    /// The features and optional dependencies that each feature enables.
     features: BTreeMap<String, Vec<String>>,
 }
 

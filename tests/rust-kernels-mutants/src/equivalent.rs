@@ -13,7 +13,7 @@ pub struct Equivalence {
     pub mutants: &'static [Pattern],
 }
 
-/// What the simulator does not model. A mutant of these that no test notices can fail on a GPU.
+/// Instructions whose effect on order the simulator does not model. A mutant of these that no test notices can fail on a GPU.
 pub(crate) const UNMODELED: &[Equivalence] = &[
     Equivalence {
         reason: "the simulator's memory is sequentially consistent, and its race detector counts every access across a fence as ordered",

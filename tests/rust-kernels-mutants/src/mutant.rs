@@ -30,7 +30,7 @@ const REMOVED: &[&str] = &[
 /// Instructions with a mask of lanes as the last operand.
 const MASKED: &[&str] = &["shfl.sync", "vote.sync", "redux.sync", "match."];
 
-/// What a mutant changes.
+/// The change that a mutant makes.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Change {
     /// A barrier, a fence, an arrival or a wait is left out.

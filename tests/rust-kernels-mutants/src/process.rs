@@ -16,7 +16,7 @@ pub(crate) struct Execution {
     pub(crate) time: Duration,
 }
 
-/// How a mutant was noticed.
+/// The outcome of a test with a mutant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
     /// The simulator reported an error.

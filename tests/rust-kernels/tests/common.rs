@@ -1,4 +1,4 @@
-//! What tests of kernels share.
+//! The loader that the tests of kernels share.
 
 use curium_driver::{Result, Stream};
 use curium_test_kernels::Kernels;

@@ -1,4 +1,4 @@
-//! What hardware cannot do: options of the simulator, its reports, and injected faults. The tests of the C functions that run on hardware
+//! Tests of what only a simulator has: options, reports and injected faults. The tests of the C functions that run on hardware
 //! too are in `tests/tests/contract/behavior`.
 
 mod check;

@@ -28,6 +28,7 @@ macro_rules! kernel {
 
             #[unsafe(export_name = $link)]
             unsafe extern "C" fn entry($($parameter: *mut u32, $length: usize),*) {
+                // SAFETY: the launch passes a pointer and a length of live memory for each slice.
                 $(let $parameter = unsafe { ::core::slice::from_raw_parts_mut($parameter, $length) };)*
                 $name($($parameter),*)
             }
