@@ -95,7 +95,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         256
     };
 
-    #[inline]
+    // As a function of its own, it takes a tenth more instructions for each drop.
+    #[inline(always)]
     fn free(&mut self) -> Result<()> {
         if self.tracked.exclusive().is_leased() || self.stream().is_created_by_capture() {
             return self.leave();
