@@ -35,7 +35,7 @@ pub struct Config {
     pub device_model: DeviceModel,
     /// The memory of each device in bytes. Default: that of the device model.
     pub memory_budget: u64,
-    /// The CUDA version of the driver; newer functions are missing. Default: 13.5, the newest.
+    /// The CUDA version of the driver; newer functions are missing. Default: [`CudaVersion::NEWEST_KNOWN`].
     pub driver_version: CudaVersion,
     /// The seed that selects the order of independent streams.
     pub seed: u64,
@@ -132,7 +132,7 @@ impl Config {
             devices: 1,
             device_model: DeviceModel::H100,
             memory_budget: DeviceModel::H100.memory(),
-            driver_version: CudaVersion::new(13, 5),
+            driver_version: CudaVersion::NEWEST_KNOWN,
             seed: 0,
             workers: thread::available_parallelism()
                 .map_or(1, NonZero::get)

@@ -43,6 +43,7 @@ macro_rules! variants {
     };
 }
 
+// Functions and the variants that `cuda.h` declares for them.
 variants! {
     $
     cuEventRecord cuEventRecord_ptsz;

@@ -30,8 +30,11 @@ impl Driver {
         let output = context.required()?;
         let device = self.device(device)?;
         let default_stream = CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0;
-        let may_do_without = self.config().driver_version >= NO_DEFAULT_STREAM_SINCE;
-        if flags != default_stream && !(flags == 0 && may_do_without) {
+        let is_valid = match flags {
+            0 => self.config().driver_version >= NO_DEFAULT_STREAM_SINCE,
+            _ => flags == default_stream,
+        };
+        if !is_valid {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let mut state = self.lock();
@@ -105,10 +108,11 @@ impl Driver {
         priority: i32,
     ) -> Result {
         let green = self.lock().green(green)?;
-        // A stream of a green context never waits for a default stream.
+        // Streams of green contexts must be non-blocking: they never wait for a default stream.
         if flags == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        // The stream is created in the current context.
         self.push(green);
         let result = self.cuStreamCreateWithPriority(stream, flags, priority);
         self.pop();
@@ -132,7 +136,7 @@ impl Driver {
         })
     }
 
-    /// Writes the primary context of a green stream.
+    /// Writes the primary context of a stream, and its green context if it has one.
     pub(crate) fn cuStreamGetCtx_v2(
         &self,
         stream: Pointer<CUstream_st>,
@@ -142,9 +146,10 @@ impl Driver {
         let context = context.required()?;
         let green = green.required()?;
         self.cuStreamGetGreenCtx(stream, green)?;
-        self.cuStreamGetCtx(stream, context)?;
-        let stream_context = Id::from_number(context.read()?.addr() as u64);
-        context.write(self.lock().owning_context(stream_context).as_raw())
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        let stream_context = self.stream_context(&state, stream)?;
+        context.write(state.owning_context(stream_context).as_raw())
     }
 }
 
@@ -172,9 +177,9 @@ impl State {
         }
     }
 
-    /// Returns `true` if work of `context` is work of `whole`: it is the same, or a green context within it.
-    pub(crate) fn is_within(&self, context: Id<Context>, whole: Id<Context>) -> bool {
-        context == whole || self.owning_context(context) == whole
+    /// Returns `true` if work of `context` is work of `outer`: the two are the same, or `context` is a green context of `outer`.
+    pub(crate) fn is_within(&self, context: Id<Context>, outer: Id<Context>) -> bool {
+        context == outer || self.owning_context(context) == outer
     }
 
     /// Returns the number of green contexts of a device.

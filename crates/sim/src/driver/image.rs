@@ -77,17 +77,23 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: the caller of the C function passes PTX, which is NUL-terminated text, or a binary.
-        let mut compiled =
-            unsafe { self.image_text(image.as_ptr().cast()) }.and_then(|text| self.compile(&text));
-        if let (Ok(code), Some(most)) = (&mut compiled, options.max_registers()) {
-            code.program.limit_registers(most);
+        let text = unsafe { self.image_text(image.as_ptr().cast()) };
+        match text.and_then(|text| self.compile(&text)) {
+            Ok(mut code) => {
+                if let Some(limit) = options.max_registers() {
+                    code.program.limit_registers(limit);
+                }
+                options.report("");
+                Ok(Arc::new(code))
+            }
+            Err(Refusal { code, log }) => {
+                options.report(&log);
+                if !log.is_empty() {
+                    self.report_survivable(&Report::for_image(&log));
+                }
+                Err(code)
+            }
         }
-        let log = compiled.as_ref().err().map_or("", |refusal| &refusal.log);
-        options.report(log);
-        if !log.is_empty() {
-            self.continues_after(&Report::for_image(log));
-        }
-        compiled.map(Arc::new).map_err(|refusal| refusal.code)
     }
 
     pub(super) fn compile(&self, text: &str) -> std::result::Result<Code, Refusal> {
@@ -97,9 +103,7 @@ impl Driver {
                 "the image is neither PTX nor a binary",
             ));
         }
-        let module = syntax::parse_for(text, newest_ptx(self.config().driver_version))
-            .map_err(|error| Refusal::from_ptx(&error))?;
-        self.check_target(&module)?;
+        let module = self.parse_ptx(text)?;
         let checking = Checking::nothing()
             .with_races(self.config().race_checks)
             .with_uninitialized(self.config().uninitialized_checks);
@@ -121,7 +125,7 @@ impl Driver {
     ///
     /// # Safety
     ///
-    /// `image` points to NUL-terminated text, or to a whole binary or record of one.
+    /// `image` points to NUL-terminated text, to a complete binary, or to the record of a fat binary.
     pub(super) unsafe fn image_text<'a>(
         &self,
         image: *const u8,
@@ -134,8 +138,8 @@ impl Driver {
         }
     }
 
-    /// Checks that a text to be linked later is PTX for this device.
-    pub(super) fn check_ptx(&self, text: &str) -> std::result::Result<Module, Refusal> {
+    /// Parses PTX, and checks that the device can run it.
+    pub(super) fn parse_ptx(&self, text: &str) -> std::result::Result<Module, Refusal> {
         let module = syntax::parse_for(text, newest_ptx(self.config().driver_version))
             .map_err(|error| Refusal::from_ptx(&error))?;
         self.check_target(&module)?;
@@ -198,7 +202,7 @@ impl Refusal {
 ///
 /// # Safety
 ///
-/// `image` points to NUL-terminated text, or to a binary that is longer than `magic`, which has no NUL but at its end.
+/// `image` points to NUL-terminated text, or to a binary that is longer than `magic`. Only the last byte of `magic` may be NUL.
 unsafe fn begins_with(image: *const u8, magic: &[u8]) -> bool {
     magic.iter().enumerate().all(|(index, byte)| {
         // SAFETY: the bytes are compared one by one up to the first that differs, so text is not read beyond its NUL.
@@ -210,7 +214,7 @@ unsafe fn begins_with(image: *const u8, magic: &[u8]) -> bool {
 ///
 /// # Safety
 ///
-/// `image` points to NUL-terminated text, or to a binary that begins like one.
+/// `image` points to NUL-terminated text, or to a complete ELF file or Tile IR.
 unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal> {
     // SAFETY: the caller guarantees the image.
     if let Some(text) = unsafe { linked::text_in(image) } {
@@ -218,13 +222,13 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
             .to_str()
             .map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
     }
-    for (magic, held) in [
+    for (magic, contents) in [
         (ELF, "machine code for NVIDIA hardware"),
         (TILE_IR, "Tile IR"),
     ] {
-        // SAFETY: the caller guarantees the image, and both magic numbers hold no NUL but at their ends.
+        // SAFETY: the caller guarantees the image, and at most the last byte of a magic number is NUL.
         if unsafe { begins_with(image, magic) } {
-            let log = format!("the image contains {held}; the simulator runs PTX only");
+            let log = format!("the image contains {contents}; the simulator runs PTX only");
             return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, &log));
         }
     }
@@ -253,10 +257,20 @@ fn begins_with_version(text: &str) -> bool {
 
 /// Returns the newest PTX version that a driver of this CUDA version reads.
 fn newest_ptx(driver: CudaVersion) -> Version {
-    let newest = driver
-        .newest_ptx()
-        .map(|(major, minor)| Version { major, minor });
-    newest.map_or(syntax::MAX_VERSION, |newest| {
-        newest.min(syntax::MAX_VERSION)
-    })
+    match driver.newest_ptx() {
+        Some((major, minor)) => Version { major, minor }.min(syntax::MAX_VERSION),
+        None => syntax::MAX_VERSION,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn front_end_reads_the_newest_ptx() {
+        let newest = CudaVersion::NEWEST_KNOWN.newest_ptx();
+        let Version { major, minor } = syntax::MAX_VERSION;
+        assert_eq!(newest, Some((major, minor)));
+    }
 }

@@ -120,7 +120,7 @@ impl Driver {
             .filter(|name| !name.is_empty());
         let name = name.map_or_else(|| format!("input {}", link.texts.len() + 1), str::to_owned);
         let checked = text.and_then(|text| {
-            let module = self.check_ptx(&text)?;
+            let module = self.parse_ptx(&text)?;
             link.add(text.into_owned(), &module, &name)
         });
         logs.report(checked)

@@ -60,7 +60,7 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUgraphNodeParams>,
     ) -> Result {
-        params.write(self.look(node, |content| Some(content.description()))?)
+        params.write(self.inspect_content(node, |content| Some(content.description()))?)
     }
 }
 

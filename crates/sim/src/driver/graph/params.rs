@@ -1,4 +1,4 @@
-//! Parameters of nodes: reading them, by kind.
+//! Queries of the parameters of nodes, by kind.
 
 use curium_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS,
@@ -13,8 +13,8 @@ use crate::driver::{Driver, Result};
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 impl Driver {
-    /// Applies `read` to a node's content.
-    pub(super) fn look<T>(
+    /// Applies `read` to a node's content. A node of another kind, for which `read` returns `None`, is an invalid value.
+    pub(super) fn inspect_content<T>(
         &self,
         node: Pointer<CUgraphNode_st>,
         read: impl FnOnce(&Content) -> Option<T>,
@@ -25,7 +25,7 @@ impl Driver {
     }
 
     fn kernel_description(&self, node: Pointer<CUgraphNode_st>) -> Result<CUDA_KERNEL_NODE_PARAMS> {
-        self.look(node, |content| match content {
+        self.inspect_content(node, |content| match content {
             Content::Kernel(kernel) => Some(kernel.description()),
             _ => None,
         })
@@ -70,12 +70,9 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_MEMCPY3D>,
     ) -> Result {
-        params.write(self.look(node, |content| {
-            if let Content::Copy(copy) = content {
-                Some(copy.described)
-            } else {
-                None
-            }
+        params.write(self.inspect_content(node, |content| match content {
+            Content::Copy(copy) => Some(copy.described),
+            _ => None,
         })?)
     }
 
@@ -84,12 +81,9 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_MEMSET_NODE_PARAMS>,
     ) -> Result {
-        params.write(self.look(node, |content| {
-            if let Content::Set(set) = content {
-                Some(set.0)
-            } else {
-                None
-            }
+        params.write(self.inspect_content(node, |content| match content {
+            Content::Set(set) => Some(set.0),
+            _ => None,
         })?)
     }
 
@@ -114,12 +108,9 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         graph: Pointer<CUgraph>,
     ) -> Result {
-        let child = self.look(node, |content| {
-            if let Content::Child(child) = content {
-                Some(*child)
-            } else {
-                None
-            }
+        let child = self.inspect_content(node, |content| match content {
+            Content::Child(child) => Some(*child),
+            _ => None,
         })?;
         graph.write(child.as_raw())
     }
@@ -129,12 +120,9 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         event: Pointer<CUevent>,
     ) -> Result {
-        let recorded = self.look(node, |content| {
-            if let Content::Record(event) = content {
-                Some(*event)
-            } else {
-                None
-            }
+        let recorded = self.inspect_content(node, |content| match content {
+            Content::Record(event) => Some(*event),
+            _ => None,
         })?;
         event.write(recorded.as_raw())
     }
@@ -144,14 +132,11 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         event: Pointer<CUevent>,
     ) -> Result {
-        let recorded = self.look(node, |content| {
-            if let Content::Wait(event) = content {
-                Some(*event)
-            } else {
-                None
-            }
+        let awaited = self.inspect_content(node, |content| match content {
+            Content::Wait(event) => Some(*event),
+            _ => None,
         })?;
-        event.write(recorded.as_raw())
+        event.write(awaited.as_raw())
     }
 
     /// Reads the operations. The list belongs to the node, and lives as long as the node has it.
@@ -160,12 +145,9 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
     ) -> Result {
-        params.write(self.look(node, |content| {
-            if let Content::Batch(batch) = content {
-                Some(batch.description())
-            } else {
-                None
-            }
+        params.write(self.inspect_content(node, |content| match content {
+            Content::Batch(batch) => Some(batch.description()),
+            _ => None,
         })?)
     }
 }

@@ -48,7 +48,7 @@ impl Launch {
         let result = exec::run(&launch);
         host.flush();
         let Err(fault) = result else { return Ok(()) };
-        if driver.continues_after(&fault) {
+        if driver.report_survivable(&fault) {
             return Ok(());
         }
         let code = report_code(&fault);
@@ -125,20 +125,20 @@ impl Driver {
         }
     }
 
-    /// Reports an error. Returns `true` if the program continues after it.
-    pub(in crate::driver) fn continues_after(&self, report: &Report) -> bool {
+    /// Reports an error if the program continues after it: a warning, or any error with [`Checks::Report`]. Returns `true` if it does.
+    pub(in crate::driver) fn report_survivable(&self, report: &Report) -> bool {
         let is_warning = report.severity() == Severity::Warning;
-        let passes = (is_warning || self.config().checks == Checks::Report)
+        let is_survivable = (is_warning || self.config().checks == Checks::Report)
             && report.kind != ReportKind::Cancelled;
-        if passes {
+        if is_survivable {
             self.report(report.clone());
         }
-        passes
+        is_survivable
     }
 
     /// Reports the error of a copy or a fill, if any, and returns its code unless the program continues.
     pub(crate) fn handle_report(&self, fault: Option<Report>) -> Result {
-        let Some(fault) = fault.filter(|fault| !self.continues_after(fault)) else {
+        let Some(fault) = fault.filter(|fault| !self.report_survivable(fault)) else {
             return Ok(());
         };
         let code = report_code(&fault);

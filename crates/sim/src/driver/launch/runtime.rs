@@ -116,7 +116,7 @@ impl Runtime for Host<'_> {
     }
 
     fn continues_after(&self, fault: &Report) -> bool {
-        self.driver.continues_after(fault)
+        self.driver.report_survivable(fault)
     }
 
     fn allocate(&self, size: u64) -> Option<u64> {
