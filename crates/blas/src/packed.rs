@@ -80,6 +80,7 @@ impl<'a, T> Packed<'a, T> {
     ) -> Result<Self> {
         let slice = memory.as_device_slice();
         let stored = stored("Packed::row_major", size, slice.len())?;
+        // By columns, this memory contains the transpose, whose stored triangle is the other one.
         Ok(Self {
             slice,
             stored,
@@ -121,6 +122,7 @@ impl<'a, T> PackedMut<'a, T> {
     ) -> Result<Self> {
         let slice = memory.as_device_slice_mut();
         let stored = stored("PackedMut::row_major", size, slice.len())?;
+        // By columns, this memory contains the transpose, whose stored triangle is the other one.
         Ok(Self {
             slice,
             stored,
@@ -183,13 +185,12 @@ impl<T> Copy for Packed<'_, T> {}
 
 /// Returns the stored matrix of a packed triangle. Its leading dimension has no meaning.
 fn stored(operation: &'static str, size: usize, available: usize) -> Result<Stored> {
-    // One of the factors is even.
-    let (one, other) = if size.is_multiple_of(2) {
-        (size / 2, size + 1)
+    // `size * (size + 1) / 2`: the even factor is halved before the multiplication, which may overflow.
+    let required = if size.is_multiple_of(2) {
+        (size / 2).checked_mul(size + 1)
     } else {
-        (size, size / 2 + 1)
+        size.checked_mul(size / 2 + 1)
     };
-    let required = one.checked_mul(other);
     if required.is_some_and(|required| required <= available) {
         return Ok(Stored::new(MatrixLayout::column_major(size, size)));
     }

@@ -7,7 +7,7 @@ use curium_memory::DeviceBuffer;
 
 use super::product::{Product, as_stored};
 use super::product_agrees;
-use super::triangular::fits;
+use super::triangular::side_agrees;
 use crate::element::Element;
 use crate::error::{Result, ShapeError};
 use crate::level1::pointer_mode;
@@ -20,6 +20,9 @@ use crate::sys::cublasMath_t;
 use crate::triangle::{Diagonal, Side, Triangle};
 use crate::vector::Vector;
 use crate::{Blas, device_pointer};
+
+/// The alignment of vector loads in bytes.
+const VECTOR_ALIGNMENT: CUdeviceptr = 16;
 
 impl Blas {
     /// Computes the products of batches of matrices anywhere in memory: `c` = `alpha` · `a` · `b` + `beta` · `c` for each index.
@@ -132,33 +135,36 @@ impl Blas {
         const OPERATION: &str = "Blas::trsm_batched";
         same_count(OPERATION, &[("a", a.len()), ("b", b.len())])?;
         let a_layout = common(OPERATION, "a", a.iter().map(|matrix| matrix.stored))?;
-        let result = common(OPERATION, "b", b.iter().map(|matrix| matrix.stored))?;
-        let Some((a_layout, result)) = a_layout.zip(result) else {
+        let b_layout = common(OPERATION, "b", b.iter().map(|matrix| matrix.stored))?;
+        let Some((a_layout, b_layout)) = a_layout.zip(b_layout) else {
             return Ok(());
         };
-        fits(OPERATION, side, a_layout, result)?;
-        if result.is_empty() {
+        side_agrees(OPERATION, side, a_layout, b_layout)?;
+        if b_layout.is_empty() {
             return Ok(());
         }
+        // cuBLAS stores results by columns: for the transpose of `b`, `a` is transposed and stands on the other side.
         let mut a = a.to_vec();
-        if result.is_transposed {
-            a.iter_mut().for_each(|a| *a = a.transposed());
+        if b_layout.is_transposed {
+            for matrix in &mut a {
+                *matrix = matrix.transposed();
+            }
         }
         let stored = a[0].stored;
         let count = b.len();
-        let triangle = if result.is_transposed {
+        let triangle = if b_layout.is_transposed {
             triangle.flipped()
         } else {
             triangle
         };
-        let side = side.side_mode(result);
+        let side = side.side_mode(b_layout);
         let fill = triangle.fill_mode(stored);
         let diagonal = diagonal.to_raw();
         let transform = transpose_operation(OPERATION, stored)?;
-        let m = result.length;
-        let n = result.count;
+        let m = b_layout.length;
+        let n = b_layout.count;
         let lda = stored.leading_dimension;
-        let ldb = result.leading_dimension;
+        let ldb = b_layout.leading_dimension;
         let mut alpha = Aligned(alpha);
         let alpha_ptr = alpha.pointer();
         let mode = pointer_mode(&alpha);
@@ -205,7 +211,7 @@ impl Blas {
         if size_of::<T::Real>() != 4
             || addresses
                 .iter()
-                .all(|address| address.is_multiple_of(VECTOR))
+                .all(|address| address.is_multiple_of(VECTOR_ALIGNMENT))
         {
             return Ok(());
         }
@@ -220,19 +226,16 @@ impl Blas {
     }
 }
 
-/// The alignment of vector loads.
-const VECTOR: CUdeviceptr = 16;
-
 /// Checks that vector loads can read each matrix.
 pub(super) fn vector_alignment(operation: &'static str, addresses: &[CUdeviceptr]) -> Result<()> {
     let Some(address) = addresses
         .iter()
-        .find(|address| !address.is_multiple_of(VECTOR))
+        .find(|address| !address.is_multiple_of(VECTOR_ALIGNMENT))
     else {
         return Ok(());
     };
     let problem = format!(
-        "misaligned matrix ({address:#x} is not a multiple of {VECTOR}, as cuBLAS requires in batches)"
+        "misaligned matrix ({address:#x} is not a multiple of {VECTOR_ALIGNMENT}, as cuBLAS requires in batches)"
     );
     Err(ShapeError::refused(operation, problem))
 }

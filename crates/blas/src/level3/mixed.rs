@@ -18,8 +18,10 @@ use crate::stored::Stored;
 use crate::sys::{Api, cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cudaDataType_t};
 use crate::vector::Vector;
 
-/// A type of matrices whose products have elements of type `C`: `half::f16` and `half::bf16` in themselves and in `f32` (feature `half`),
-/// and `i8` in `i32`. It cannot be implemented for other types.
+/// The element type of matrices whose product has elements of type `C`.
+///
+/// With the feature `half`, products of `half::f16` and `half::bf16` have elements of the same type or of `f32`. Products of `i8` have
+/// elements of type `i32`. The trait cannot be implemented for other types.
 pub trait Mixed<C: Pod>: sealed::Factor<C> + Pod {
     /// The type in which products are summed, which is also that of `alpha` and `beta`.
     type Scale: Copy;
@@ -40,7 +42,7 @@ mod sealed {
 }
 
 macro_rules! mixed {
-    ($($(#[$attribute:meta])* $factor:ty => $result:ty: $scale:ty, $ty:ident, $of:ident, $compute:ident, $granularity:literal;)*) => {
+    ($($(#[$attribute:meta])* $factor:ty => $result:ty: $scale:ty, $factor_type:ident, $result_type:ident, $compute:ident, $granularity:literal;)*) => {
         $(
             $(#[$attribute])*
             impl sealed::Factor<$result> for $factor {}
@@ -48,8 +50,8 @@ macro_rules! mixed {
             $(#[$attribute])*
             impl Mixed<$result> for $factor {
                 type Scale = $scale;
-                const TYPE: cudaDataType_t = cudaDataType_t::$ty;
-                const RESULT: cudaDataType_t = cudaDataType_t::$of;
+                const TYPE: cudaDataType_t = cudaDataType_t::$factor_type;
+                const RESULT: cudaDataType_t = cudaDataType_t::$result_type;
                 const COMPUTE: cublasComputeType_t = cublasComputeType_t::$compute;
                 const GRANULARITY: usize = $granularity;
             }
@@ -79,7 +81,7 @@ impl Blas {
     /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if a leading dimension of a matrix of `i8` is not a multiple of
     /// 4, as cuBLAS requires.
     #[doc(alias = "cublasGemmEx")]
-    // As for `Blas::gemm`.
+    // Inlined: docs/performance.md, "Functions around a call".
     #[inline(always)]
     pub fn gemm_mixed<T: Mixed<C>, C: Pod, S: ScalarArgument<T::Scale>>(
         &mut self,
@@ -92,7 +94,7 @@ impl Blas {
         const OPERATION: &str = "Blas::gemm_mixed";
         product_agrees(OPERATION, a.stored, b.stored, c.stored)?;
         for stored in [a.stored, b.stored] {
-            granular(OPERATION, stored, T::GRANULARITY)?;
+            check_leading_dimension(OPERATION, stored, T::GRANULARITY)?;
         }
         if c.stored.is_empty() {
             return Ok(());
@@ -144,7 +146,7 @@ impl Blas {
         };
         product_agrees(OPERATION, a_layout, b_layout, c_layout)?;
         for stored in [a_layout, b_layout] {
-            granular(OPERATION, stored, T::GRANULARITY)?;
+            check_leading_dimension(OPERATION, stored, T::GRANULARITY)?;
         }
         if c_layout.is_empty() {
             return Ok(());
@@ -167,7 +169,7 @@ impl Blas {
         };
         let mode = pointer_mode(&alpha);
         let pointers = self.pointers(OPERATION, &addresses)?;
-        let arrays = arrays(&pointers, count).map(<*mut *mut c_void>::cast);
+        let matrices = arrays(&pointers, count).map(<*mut *mut c_void>::cast);
         let mut pointers = Vector::new(&pointers);
         let mut a = OperandSlice(&mut a);
         let mut b = OperandSlice(&mut b);
@@ -176,7 +178,7 @@ impl Blas {
         self.enqueue(OPERATION, mode, operands, |api, raw| {
             // SAFETY: each array has `count` pointers to matrices of these shapes and types in live memory, of which the results do not
             // overlap, and the factors are where the mode requires.
-            unsafe { multiply::<T, C>(api, raw, &product, factors, arrays, Some(count)) }
+            unsafe { multiply::<T, C>(api, raw, &product, factors, matrices, Some(count)) }
         })
     }
 }
@@ -240,7 +242,12 @@ unsafe fn multiply<T: Mixed<C>, C: Pod>(
     }
 }
 
-fn granular(operation: &'static str, stored: Stored, granularity: usize) -> Result<()> {
+/// Checks that a leading dimension is a multiple of the granularity of its type.
+fn check_leading_dimension(
+    operation: &'static str,
+    stored: Stored,
+    granularity: usize,
+) -> Result<()> {
     if stored.leading_dimension.is_multiple_of(granularity) {
         return Ok(());
     }

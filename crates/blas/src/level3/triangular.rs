@@ -36,7 +36,7 @@ impl Blas {
         c: &mut MatrixMut<'_, T>,
     ) -> Result<()> {
         const OPERATION: &str = "Blas::trmm";
-        fits(OPERATION, side, a.stored, b.stored)?;
+        side_agrees(OPERATION, side, a.stored, b.stored)?;
         same_shape(OPERATION, b.stored, c.stored)?;
         same_order(OPERATION, b.stored, c.stored)?;
         if c.stored.is_empty() {
@@ -103,7 +103,7 @@ impl Blas {
         b: &mut MatrixMut<'_, T>,
     ) -> Result<()> {
         const OPERATION: &str = "Blas::trsm";
-        fits(OPERATION, side, a.stored, b.stored)?;
+        side_agrees(OPERATION, side, a.stored, b.stored)?;
         if b.stored.is_empty() {
             return Ok(());
         }
@@ -143,8 +143,8 @@ impl Blas {
     }
 }
 
-/// Checks that a square matrix can stand on a side of another.
-pub(super) fn fits(operation: &'static str, side: Side, a: Stored, b: Stored) -> Result<()> {
+/// Checks that `a` is square, and as large as `b` on its side of the product.
+pub(super) fn side_agrees(operation: &'static str, side: Side, a: Stored, b: Stored) -> Result<()> {
     square(operation, a)?;
     let size = if side == Side::Left {
         b.rows()

@@ -1,7 +1,7 @@
 //! Products with symmetric matrices, and updates of them.
 
 use super::same_order;
-use super::triangular::{fits, same_shape};
+use super::triangular::{same_shape, side_agrees};
 use crate::Blas;
 use crate::element::Element;
 use crate::error::{Result, ShapeError};
@@ -36,7 +36,7 @@ macro_rules! product {
                 beta: S,
                 c: &mut MatrixMut<'_, T>,
             ) -> Result<()> {
-                fits($operation, side, a.stored, b.stored)?;
+                side_agrees($operation, side, a.stored, b.stored)?;
                 same_shape($operation, b.stored, c.stored)?;
                 same_order($operation, b.stored, c.stored)?;
                 let mut alpha = Aligned(alpha);

@@ -4,8 +4,8 @@ use crate::sys::cublasLtEpilogue_t;
 
 /// The operation on a product before it is stored.
 ///
-/// A bias has one element for each element that is consecutive in the result: for each column of a result stored by rows, such as the
-/// output of a layer whose rows are samples, and for each row of one stored by columns. It is added before the activation.
+/// A bias has one element for each column of a result stored by rows, such as the output of a layer whose rows are samples, and one for
+/// each row of a result stored by columns. It is added before the activation.
 ///
 /// GELU is the approximation with the hyperbolic tangent.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -62,12 +62,12 @@ pub(super) enum Auxiliary {
     Input,
 }
 
-/// The side of the result along which a bias lies.
+/// The number of elements of a bias, in terms of the result as cuBLASLt stores it: by columns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum BiasLength {
-    /// The length of a stored column.
+    /// One element for each row.
     Column,
-    /// The number of stored columns.
+    /// One element for each column.
     Row,
 }
 
@@ -131,7 +131,7 @@ impl Epilogue {
         }
     }
 
-    /// Returns the bias that the epilogue of a stored product uses.
+    /// Returns the use and the length of the epilogue's bias, for a result stored by columns.
     pub(super) const fn bias(self) -> Option<(Use, BiasLength)> {
         match self {
             Self::Bias

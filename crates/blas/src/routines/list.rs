@@ -6,6 +6,16 @@
 /// An entry lists the parameters of the routine with their kinds, and for each element type two functions: one with 32-bit sizes, and
 /// one with 64-bit sizes (since CUDA 12.0). A routine without sizes lists its only function twice. Routines under `every` exist for
 /// `f32`, `f64`, `Complex32` and `Complex64`, those under `real` for `f32` and `f64`.
+///
+/// | kind | parameter |
+/// |---|---|
+/// | `dim` | a size, an increment or a leading dimension, of 32 or 64 bits |
+/// | `stride` | a stride of a batch, always of 64 bits |
+/// | `input`, `output` | a pointer to elements that the routine reads, or writes |
+/// | `inputs`, `outputs` | an array of such pointers |
+/// | `real`, `real_output` | a pointer to a real number: `f32` for `Complex32`, `f64` for `Complex64` |
+/// | `index` | a pointer to an index in the result, with as many bits as `dim` |
+/// | `operation`, `fill`, `diagonal`, `side` | an enumerator of this kind |
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_routine {
