@@ -111,17 +111,16 @@ impl DiskCache {
             let problem = "set-uid programs ignore the environment; use `DiskCache::open`";
             return Err(Error::argument("DiskCache::of_user", problem));
         }
-        let named = std::env::var_os(VARIABLE)
-            .filter(|path| !path.is_empty())
-            .map(PathBuf::from);
-        let folder = named.or_else(|| Some(folder::for_caches()?.join("curium")));
-        let folder = folder.ok_or_else(|| {
+        if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
+            return Self::open(PathBuf::from(path));
+        }
+        let caches = folder::for_caches().ok_or_else(|| {
             Error::argument(
                 "DiskCache::of_user",
                 format!("the system has no cache directory; set {VARIABLE}"),
             )
         })?;
-        Self::open(folder)
+        Self::open(caches.join("curium"))
     }
 
     /// Sets the size limit in bytes.
@@ -148,9 +147,9 @@ impl DiskCache {
         let bytes =
             folder::read_private(&path).map_err(|error| refuse(OPERATION, &path, &error))?;
         let Some(bytes) = bytes else { return Ok(None) };
-        match entry::contents(&bytes, key.as_bytes()) {
+        match entry::decode(&bytes, key.as_bytes()) {
             Ok(contents) => {
-                update_access_time(&path);
+                mark_used(&path);
                 Ok(Some(contents.to_vec()))
             }
             // An entry of another key with the same digest. It is valid and must not be removed.
@@ -171,7 +170,7 @@ impl DiskCache {
     ///
     /// An argument error with the path if the entry cannot be written; no partial entry remains.
     pub fn put(&self, key: &CacheKey, contents: &[u8]) -> Result<()> {
-        let entry = entry::new(key.as_bytes(), contents);
+        let entry = entry::encode(key.as_bytes(), contents);
         if entry.len() as u64 > self.limit {
             return Ok(());
         }
@@ -236,7 +235,11 @@ impl DiskCache {
         let (unfinished, file) = self.unfinished_file()?;
         let written =
             write_to_disk(file, bytes).and_then(|()| replace::replace(&unfinished, path, bytes));
-        written.inspect_err(|_| remove(&unfinished).unwrap_or_default())?;
+        if let Err(error) = written {
+            // If this fails, too, the file is removed later as an abandoned one.
+            remove(&unfinished).unwrap_or_default();
+            return Err(error);
+        }
         folder::sync(&self.folder)
     }
 
@@ -266,10 +269,11 @@ impl DiskCache {
         Ok(())
     }
 
-    /// Removes entries until the total size is within the limit, and abandoned files of other processes.
+    /// Removes the least recently used entries that exceed the limit, and abandoned files of other processes.
     fn shrink(&self) -> io::Result<()> {
         self.remove_abandoned()?;
         let mut entries = self.files(EXTENSION)?;
+        // From the most recently used one on: the total of the first entries up to the limit remains.
         entries.sort_by_key(|file| std::cmp::Reverse(file.used));
         let mut total = 0_u64;
         for file in entries {
@@ -300,13 +304,13 @@ impl DiskCache {
     }
 }
 
-/// Marks the entry as used now. If that fails, the entry is evicted earlier.
-fn update_access_time(path: &Path) {
-    let updated = File::options()
+/// Marks the entry as used now, by its modification time. If that fails, the entry is evicted earlier.
+fn mark_used(path: &Path) {
+    let marked = File::options()
         .append(true)
         .open(path)
         .and_then(|file| file.set_modified(SystemTime::now()));
-    updated.unwrap_or_default();
+    marked.unwrap_or_default();
 }
 
 fn write_to_disk(mut file: File, bytes: &[u8]) -> io::Result<()> {

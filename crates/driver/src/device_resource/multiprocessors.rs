@@ -234,18 +234,17 @@ impl Multiprocessors {
     /// empty.
     #[doc(alias = "cuDevSmResourceSplit")]
     pub fn split_into(self, parts: &[Partition]) -> Result<Partitioning> {
-        let mut wanted: Vec<_> = parts.iter().map(Partition::as_raw).collect();
-        let count = u32::try_from(wanted.len()).unwrap_or_default();
-        if count == 0 {
+        let Some(count) = u32::try_from(parts.len()).ok().filter(|count| *count > 0) else {
             return Err(Error::argument(
                 "Multiprocessors::split_into",
                 format!("{} parts", parts.len()),
             ));
-        }
-        let mut raw = vec![CUdevResource::default(); wanted.len()];
+        };
+        let mut requirements: Vec<_> = parts.iter().map(Partition::as_raw).collect();
+        let mut raw = vec![CUdevResource::default(); parts.len()];
         let mut remainder = CUdevResource::default();
         let input = self.description.raw();
-        // SAFETY: `raw` and `wanted` have `count` entries each, and all pointers and `input` outlive the call.
+        // SAFETY: `raw` and `requirements` have `count` entries each, and all pointers and `input` outlive the call.
         unsafe {
             call!(
                 self.device.driver(),
@@ -255,7 +254,7 @@ impl Multiprocessors {
                     &raw const input,
                     &raw mut remainder,
                     0,
-                    wanted.as_mut_ptr()
+                    requirements.as_mut_ptr()
                 )
             )
         }
@@ -263,24 +262,23 @@ impl Multiprocessors {
         Ok(self.partitioning(raw, remainder))
     }
 
+    /// Converts the result of a split. Without a remainder, the driver does not write one, or writes an empty one.
     fn partitioning(self, parts: Vec<CUdevResource>, remainder: CUdevResource) -> Partitioning {
-        let device = self.device;
-        let count = parts.len();
-        let mut sets: Vec<_> = parts
+        let parts = parts
             .into_iter()
-            .chain([remainder].into_iter().filter(|raw| raw.type_ == KIND))
-            .map(|raw| Self {
-                description: Description(raw),
-                device: device.clone(),
-            })
+            .map(|raw| self.with_description(raw))
             .collect();
-        let remainder = sets
-            .split_off(count.min(sets.len()))
-            .pop()
+        let remainder = (remainder.type_ == KIND)
+            .then(|| self.with_description(remainder))
             .filter(|remainder| remainder.count() > 0);
-        Partitioning {
-            parts: sets,
-            remainder,
+        Partitioning { parts, remainder }
+    }
+
+    /// Returns another set of this device.
+    fn with_description(&self, raw: CUdevResource) -> Self {
+        Self {
+            description: Description(raw),
+            device: self.device.clone(),
         }
     }
 
@@ -291,8 +289,8 @@ impl Multiprocessors {
     }
 
     #[cold]
-    fn about(&self, error: Error, wanted: &str) -> Error {
-        error.about(format!("{wanted} of {} multiprocessors", self.count()))
+    fn about(&self, error: Error, requested: &str) -> Error {
+        error.about(format!("{requested} of {} multiprocessors", self.count()))
     }
 }
 
@@ -391,21 +389,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn partition_sets_a_flag_for_each_wish() {
+    fn partition_sets_a_flag_for_each_requirement() {
         let raw = Partition::new(8)
             .with_coscheduled(4)
             .with_backfill()
             .with_locality(1)
             .as_raw();
-        assert_eq!(
-            (
-                raw.smCount,
-                raw.coscheduledSmCount,
-                raw.preferredCoscheduledSmCount
-            ),
-            (8, 4, 0)
-        );
-        assert_eq!((raw.flags, raw.localityDomainId), (0b011, 1));
+        assert_eq!(raw.smCount, 8);
+        assert_eq!(raw.coscheduledSmCount, 4);
+        assert_eq!(raw.preferredCoscheduledSmCount, 0);
+        assert_eq!(raw.flags, 0b011);
+        assert_eq!(raw.localityDomainId, 1);
         assert_eq!(Partition::new(0).with_supplemental().as_raw().flags, 0b100);
     }
 }

@@ -15,7 +15,7 @@ pub(super) enum Fault {
 }
 
 /// Encodes an entry with `contents` under `key`.
-pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
+pub(super) fn encode(key: &[u8], contents: &[u8]) -> Vec<u8> {
     let key_len = key.len() as u64;
     let len = contents.len() as u64;
     let mut entry = Vec::with_capacity(HEADER + key.len() + contents.len());
@@ -29,15 +29,15 @@ pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the contents of an entry if it is valid and belongs to `key`.
-pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Fault> {
-    let (header, rest) = entry.split_at_checked(HEADER).ok_or(Fault::Broken)?;
+pub(super) fn decode<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Fault> {
+    let (header, body) = entry.split_at_checked(HEADER).ok_or(Fault::Broken)?;
     let (magic, numbers) = header.split_at(MAGIC.len());
     let [key_len, len, sum] = numbers.as_chunks::<8>().0 else {
         return Err(Fault::Broken);
     };
     let (entry_key, contents) = usize::try_from(u64::from_le_bytes(*key_len))
         .ok()
-        .and_then(|key_len| rest.split_at_checked(key_len))
+        .and_then(|key_len| body.split_at_checked(key_len))
         .ok_or(Fault::Broken)?;
     if magic != MAGIC
         || contents.len() as u64 != u64::from_le_bytes(*len)
@@ -52,7 +52,8 @@ pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Faul
     }
 }
 
-/// Computes a checksum that detects damage by a disk or a crash. Words are mixed by multiplication and rotation.
+/// Computes a checksum that detects damage by a disk or a crash. Words are mixed by multiplication and rotation; the last word of each
+/// part is padded with zeros, and the length of the part follows.
 pub(super) fn checksum(parts: &[&[u8]]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut sum = PRIME;
