@@ -13,18 +13,18 @@ use crate::resource::request::DRIVER_ALIGNMENT;
 pub(in crate::resource) struct Upstream {
     resource: Arc<dyn Resource>,
     stream: Stream,
-    /// The pieces, by the start address of their segment.
+    /// The allocations, by the start address of their segment.
     pieces: BTreeMap<u64, Piece>,
 }
 
-/// An allocation, and the segment in it.
+/// An allocation, and the segment in it, which is aligned to [`GRANULE`].
 struct Piece {
     pointer: DevicePointer<u8>,
     bytes: usize,
     segment: Segment,
 }
 
-/// The maximum size of a piece, unless a request needs more.
+/// The maximum size by which the resource grows at once, unless a request needs more. `allocate` adds to it without overflow.
 const MAX_STEP: u64 = 1 << 62;
 
 impl Upstream {
@@ -36,9 +36,8 @@ impl Upstream {
         })
     }
 
-    /// Allocates a piece.
+    /// Allocates a segment of at least `bytes` bytes, and of at least `step` bytes if there is enough memory.
     pub(super) fn add(&mut self, bytes: u64, step: u64) -> Result<Segment> {
-        // The size of a piece is limited to that of an allocation.
         let step = step.min(MAX_STEP);
         let piece = match self.allocate(bytes.max(step)) {
             Err(error) if error.is_out_of_memory() && step > bytes => self.allocate(bytes)?,
@@ -49,7 +48,7 @@ impl Upstream {
         Ok(segment)
     }
 
-    /// Frees a piece. If that fails, the piece is kept.
+    /// Frees the allocation of a segment. If that fails, the segment remains.
     pub(super) fn remove(&mut self, start: u64) -> Result<()> {
         if let Some(piece) = self.pieces.get(&start) {
             self.free(piece)?;
@@ -62,7 +61,7 @@ impl Upstream {
         self.pieces.contains_key(&start)
     }
 
-    /// Leaks the resource if pieces remain, since they are valid only while it exists.
+    /// Leaks the resource if allocations remain, since they are valid only while it exists.
     pub(super) fn close(&self) {
         if !self.pieces.is_empty() {
             std::mem::forget(Arc::clone(&self.resource));
@@ -71,7 +70,7 @@ impl Upstream {
 
     /// Allocates memory that every stream can use immediately.
     fn allocate(&self, length: u64) -> Result<Piece> {
-        // The resource may align to less than a granule.
+        // The resource guarantees `DRIVER_ALIGNMENT` only: the start may be moved up to the next granule.
         let bytes = (length + GRANULE - DRIVER_ALIGNMENT as u64) as usize;
         let pointer = self
             .resource
@@ -85,10 +84,11 @@ impl Upstream {
             bytes,
             segment,
         };
-        match self.stream.synchronize() {
-            Ok(()) => Ok(piece),
-            Err(error) => self.free(&piece).and(Err(error)),
+        if let Err(error) = self.stream.synchronize() {
+            self.free(&piece)?;
+            return Err(error);
         }
+        Ok(piece)
     }
 
     fn free(&self, piece: &Piece) -> Result<()> {
