@@ -25,7 +25,10 @@ impl Communicator {
     /// [`Error::Argument`](crate::Error::Argument) if a number is too large. An error of NCCL.
     #[doc(alias = "ncclCommSplit")]
     pub fn split(&mut self, color: Option<u32>, key: u32) -> Result<Option<Self>> {
-        let color = color.map_or(Ok(NCCL_SPLIT_NOCOLOR), split_number)?;
+        let color = match color {
+            Some(color) => split_number(color)?,
+            None => NCCL_SPLIT_NOCOLOR,
+        };
         let key = split_number(key)?;
         self.derive("Communicator::split", |api, raw, child| {
             // SAFETY: the communicator is live and used by this thread alone, and `child` is valid for writes until the call is complete.
@@ -74,8 +77,8 @@ impl Communicator {
             NCCL_SHRINK_DEFAULT
         } as c_int;
         let child = self.derive(OPERATION, |api, raw, child| {
-            // SAFETY: the communicator is live and used by this thread alone, the list has `count` ranks, and `child` is valid for writes until the
-            // call is complete.
+            // SAFETY: the communicator is live and used by this thread alone, the list has `count` ranks, and `child` is valid for writes
+            // until the call is complete.
             unsafe {
                 call!(
                     api,
@@ -112,7 +115,7 @@ impl Communicator {
             create(library.api(), use_guard.raw(), output.as_ptr())
         });
         if let Err(error) = created.and_then(|()| self.shared.settle(operation)) {
-            // A non-blocking call may write it later.
+            // A non-blocking call may still write the new communicator to it.
             std::mem::forget(output);
             drop(use_guard);
             return self.shared.ended_by_timeout(Err(error));
@@ -122,17 +125,18 @@ impl Communicator {
             return Ok(None);
         }
         // SAFETY: NCCL has just created the communicator.
-        let membership = unsafe { create::membership(library.api(), raw) };
-        let provisional = *membership
-            .as_ref()
-            .unwrap_or(&Membership { rank: 0, size: 0 });
-        let child = Shared::created(output, library, context, provisional, *timeout)?;
-        if let Err(error) = membership {
-            // Lengths could not be checked. The drop aborts the communicator.
-            child.fail();
-            return Err(error);
+        match unsafe { create::membership(library.api(), raw) } {
+            Ok(membership) => {
+                let child = Shared::created(output, library, context, membership, *timeout)?;
+                Ok(Some(Self::from_shared(child)))
+            }
+            Err(error) => {
+                // Without its rank and size the communicator cannot be used: its drop aborts it.
+                let unknown = Membership { rank: 0, size: 0 };
+                Shared::created(output, library, context, unknown, *timeout)?.fail();
+                Err(error)
+            }
         }
-        Ok(Some(Self::from_shared(child)))
     }
 }
 
