@@ -21,7 +21,8 @@ fn end(unit: &Unit<'_>, lane: usize) -> u64 {
     unit.warp.alloca_end[lane].max(unit.frame.local + function.local_size)
 }
 
-pub(crate) fn run_take(unit: &mut Unit<'_>, op: &Op) -> Control {
+/// Allocates memory at the end of each lane's local memory.
+pub(crate) fn run_allocate(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let start = end(unit, lane).next_multiple_of(op.imm);
         let size = unit.frame.row::<u64>(op.a)[lane];

@@ -1,12 +1,12 @@
 //! `alloca`, `stacksave` and `stackrestore`: local memory that a function allocates while it runs.
 //!
-//! Allocated memory follows the function's variables, in each lane as much as the lane allocated. A called function's memory begins after
-//! the longest allocation.
+//! The memory of `alloca` follows the function's variables. Its size may differ from lane to lane. A called function's memory begins after
+//! that of the lane with the most.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::op::Op;
-use crate::exec::stack::{run_restore, run_save, run_take};
+use crate::exec::stack::{run_allocate, run_restore, run_save};
 use crate::syntax::{Instruction, Opcode, Operand, ScalarType};
 
 /// The default alignment of an allocation.
@@ -16,11 +16,13 @@ impl Lowerer<'_> {
     /// `alloca`, `stacksave`, `stackrestore`.
     pub(super) fn stack(&mut self, instruction: &Instruction) -> Lowered {
         match (instruction.opcode, &instruction.operands[..]) {
-            (Opcode::Alloca, [to, size]) => self.take(instruction, to, size, DEFAULT_ALIGN),
+            (Opcode::Alloca, [to, size]) => {
+                self.allocate_on_stack(instruction, to, size, DEFAULT_ALIGN)
+            }
             (Opcode::Alloca, [to, size, Operand::Integer(align)])
                 if align.bits.is_power_of_two() =>
             {
-                self.take(instruction, to, size, align.bits)
+                self.allocate_on_stack(instruction, to, size, align.bits)
             }
             (Opcode::Stacksave, [to]) => {
                 let d = self.destination(to, ScalarType::U64)?;
@@ -42,7 +44,8 @@ impl Lowerer<'_> {
         }
     }
 
-    fn take(
+    /// `alloca`: writes the address of `size` new bytes to `to`.
+    fn allocate_on_stack(
         &mut self,
         instruction: &Instruction,
         to: &Operand,
@@ -54,13 +57,13 @@ impl Lowerer<'_> {
         self.push(Op {
             a,
             d,
-            ..Op::new(run_take)
+            ..Op::new(run_allocate)
         })
         .imm = align;
         Ok(())
     }
 
-    /// Returns the 64-bit row of an operand of 32 or 64 bits.
+    /// Returns the row of a 64-bit operand, or of a 32-bit one extended to 64 bits.
     fn wide_source(&mut self, instruction: &Instruction, operand: &Operand) -> Lowered<u32> {
         match instruction.types().next() {
             Some(ScalarType::U32 | ScalarType::U64) => self.source(operand, ScalarType::U64),
