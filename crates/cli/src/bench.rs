@@ -71,6 +71,7 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
             .context("the schema could not be written");
     }
     if let Some(folder) = &options.svg {
+        // An unusable folder is reported before minutes of measurements.
         fs::create_dir_all(folder)
             .with_context(|| format!("the folder {} could not be created", folder.display()))?;
     }
@@ -114,10 +115,10 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
         fs::write(path, report.markdown())
             .with_context(|| format!("{} could not be written", path.display()))?;
     }
-    options
-        .svg
-        .as_ref()
-        .map_or(Ok(()), |folder| draw(folder, &comparisons, &report.title()))
+    if let Some(folder) = &options.svg {
+        draw(folder, &comparisons, &report.title())?;
+    }
+    Ok(())
 }
 
 impl Options {
