@@ -227,7 +227,7 @@ fn run_program(
         command.arg(&options.filter).arg("--test-threads=2");
         let skips = skips::of(emulator.target, name);
         command.args(skips.iter().flat_map(|skip| ["--skip", skip.test]));
-        let outcome = Outcome::of(&mut command)?;
+        let outcome = Outcome::from_command(&mut command)?;
         Ok(Outcome {
             skipped: skips
                 .iter()
@@ -245,7 +245,7 @@ fn examples(emulator: &Emulator) -> Result<Outcome> {
         .args(arguments(emulator, Kind::Doc))
         .arg("--no-fail-fast");
     emulator.make_runner(&mut command)?;
-    Outcome::of(&mut command)
+    Outcome::from_command(&mut command)
 }
 
 fn timed(target: &'static str, name: &str, run: impl FnOnce() -> Result<Outcome>) -> Row {

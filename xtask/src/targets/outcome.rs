@@ -18,7 +18,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Runs a command, shows what it writes, and counts its tests.
-    pub(crate) fn of(command: &mut Command) -> Result<Self> {
+    pub(crate) fn from_command(command: &mut Command) -> Result<Self> {
         let mut child = command
             .stdout(Stdio::piped())
             .spawn()
@@ -28,7 +28,9 @@ impl Outcome {
         let mut is_complete = false;
         for line in BufReader::new(output).lines() {
             let line = line?;
-            is_complete |= outcome.read(&line);
+            if outcome.read(&line) {
+                is_complete = true;
+            }
             println!("{line}");
         }
         let status = child.wait()?;
@@ -47,24 +49,26 @@ impl Outcome {
     fn read(&mut self, line: &str) -> bool {
         if let Some(test) = line
             .strip_prefix("test ")
-            .and_then(|rest| rest.trim_end().strip_suffix(" ... FAILED"))
+            .and_then(|result| result.trim_end().strip_suffix(" ... FAILED"))
         {
             self.failed.push(test.to_owned());
         }
         let Some(counts) = line.strip_prefix("test result: ") else {
             return false;
         };
-        let count = |name: &str| {
-            let words: Vec<_> = counts.split([' ', ';']).collect();
-            let place = words.iter().position(|word| *word == name);
-            place
-                .and_then(|place| words.get(place.checked_sub(1)?)?.parse().ok())
-                .unwrap_or(0)
-        };
-        self.passed += count("passed");
-        self.ignored += count("ignored");
+        self.passed += count(counts, "passed");
+        self.ignored += count(counts, "ignored");
         true
     }
+}
+
+/// Returns the count of one outcome in a list such as `ok. 3 passed; 0 failed; 2 ignored`.
+fn count(counts: &str, outcome: &str) -> usize {
+    let suffix = format!(" {outcome}");
+    counts
+        .split(['.', ';'])
+        .find_map(|count| count.strip_suffix(&suffix)?.trim().parse().ok())
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
