@@ -19,6 +19,7 @@ mod idle_driver;
 pub mod kernels;
 mod own_process;
 mod peers;
+mod resume_panic;
 mod samples;
 mod soak;
 pub mod stream_work;
@@ -45,6 +46,7 @@ pub use self::own_process::{
     with_output_of_new_process,
 };
 pub use self::peers::on_peers;
+pub use self::resume_panic::resume_panic;
 pub use self::samples::Samples;
 pub use self::soak::{Soak, Soaked};
 pub use self::stream_work::guard;

@@ -72,10 +72,12 @@ pub fn with_output_of_new_process(name: &str, test: impl FnOnce(), check: impl F
 pub fn outcome_of_new_process(
     name: &str,
     input: &str,
-    test: impl FnOnce(&str),
+    test: impl FnOnce(&str) -> TestResult,
 ) -> Result<String, String> {
     if OtherProcess::is_this(name) {
-        test(&std::env::var(INPUT).expect("the process was given an input"));
+        let input = std::env::var(INPUT).map_err(|error| error.to_string())?;
+        let outcome = test(&input);
+        assert!(outcome.is_ok(), "{outcome:?}");
         std::process::exit(0);
     }
     let (success, [written, _]) =

@@ -24,20 +24,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 ///
-/// Returns an error if the processes cannot be connected.
+/// Returns the error of the first process, or an error if the processes cannot be connected.
 ///
 /// # Panics
 ///
 /// Panics if either process fails, or the test is not found in the new process.
 pub fn in_two_processes(
     name: &str,
-    first: impl FnOnce(&mut Peer),
-    second: impl FnOnce(&mut Peer),
+    first: impl FnOnce(&mut Peer) -> TestResult,
+    second: impl FnOnce(&mut Peer) -> TestResult,
 ) -> TestResult {
     if OtherProcess::is_this(name) {
         let socket = stdin().as_fd().try_clone_to_owned()?;
-        second(&mut Peer::new(socket.into()));
-        return Ok(());
+        return second(&mut Peer::new(socket.into()));
     }
     let (ours, theirs) = UnixStream::pair()?;
     let other = OtherProcess::start(name, Stdio::from(OwnedFd::from(theirs)));
@@ -46,8 +45,7 @@ pub fn in_two_processes(
     let ended = catch_unwind(AssertUnwindSafe(|| other.expect_success()));
     ended
         .and(result)
-        .unwrap_or_else(|payload| resume_unwind(payload));
-    Ok(())
+        .unwrap_or_else(|payload| resume_unwind(payload))
 }
 
 impl Peer {

@@ -13,7 +13,9 @@ use curium_driver::{Error, Function};
 use curium_memory::{CachingOptions, CachingResource, Resource, SyncAlloc};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, TestResult, driver_test, on_simulator, simulator_test};
+use curium_tests::{
+    Gate, TestDriver, TestResult, driver_test, on_simulator, resume_panic, simulator_test,
+};
 
 use self::block::Block;
 
@@ -288,7 +290,7 @@ fn statistics_while_threads_end_count_no_block_twice(test: &TestDriver) -> TestR
                         Block::new(&resource, &stream, 900),
                     ));
                 });
-                thread.join().expect("the thread allocates");
+                resume_panic(thread.join());
             }
             is_over.store(true, Ordering::Relaxed);
         });

@@ -5,7 +5,7 @@ mod twins;
 
 use curium_driver::{Error, Event, EventFlags, Graph, Kernel, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
-use curium_tests::{TestDriver, TestResult, driver_test, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver, resume_panic};
 
 const LEN: usize = 64;
 
@@ -117,10 +117,7 @@ fn closure_refuses_work_on_other_streams(test: &TestDriver) -> TestResult {
         std::thread::scope(|threads| {
             let other = threads
                 .spawn(|| launch(&double, &stream, &mut x).and_then(|()| stream.synchronize()));
-            other
-                .join()
-                .expect("the thread ends")
-                .expect("other threads are not restricted");
+            resume_panic(other.join()).expect("other threads are not restricted");
         });
         launch(&double, &scope.fork()?, &mut x)
     });

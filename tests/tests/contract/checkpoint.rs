@@ -18,49 +18,39 @@ fn restored_process_continues() -> TestResult {
         return Ok(());
     }
     let name = "checkpoint::restored_process_continues";
-    in_two_processes(name, checkpoints, is_checkpointed)?;
-    Ok(())
+    in_two_processes(name, checkpoints, is_checkpointed)
 }
 
 #[cfg(target_os = "linux")]
-fn checkpoints(peer: &mut Peer) {
+fn checkpoints(peer: &mut Peer) -> TestResult {
     on_driver(|test| {
         let driver = test.driver();
         let pid = i32::from_ne_bytes(peer.receive());
-        let expect = |state| {
-            assert_eq!(
-                ProcessState::of(driver, pid).expect("the process uses the driver"),
-                state
-            );
-        };
-        let running = CheckpointProcess::running(driver, pid).expect("it runs");
-        let locked = running
-            .lock(Some(Duration::from_secs(20)))
-            .expect("no work is pending");
-        expect(ProcessState::Locked);
-        let checkpointed = locked.checkpoint().expect("its memory has a location");
-        expect(ProcessState::Checkpointed);
-        let restored = checkpointed
-            .restore(&[])
-            .expect("the device is still there");
-        expect(ProcessState::Locked);
-        restored.unlock().expect("it can continue");
-        expect(ProcessState::Running);
+        let running = CheckpointProcess::running(driver, pid)?;
+        let locked = running.lock(Some(Duration::from_secs(20)))?;
+        assert_eq!(ProcessState::of(driver, pid)?, ProcessState::Locked);
+        let checkpointed = locked.checkpoint()?;
+        assert_eq!(ProcessState::of(driver, pid)?, ProcessState::Checkpointed);
+        let restored = checkpointed.restore(&[])?;
+        assert_eq!(ProcessState::of(driver, pid)?, ProcessState::Locked);
+        restored.unlock()?;
+        assert_eq!(ProcessState::of(driver, pid)?, ProcessState::Running);
         peer.send(&[1]);
         assert_eq!(peer.receive(), [7; 64]);
-    });
+        Ok(())
+    })
 }
 
 #[cfg(target_os = "linux")]
-fn is_checkpointed(peer: &mut Peer) {
+fn is_checkpointed(peer: &mut Peer) -> TestResult {
     on_driver(|test| {
-        let buffer =
-            DeviceBuffer::from_slice(&test.stream(), &[7_u8; 64]).expect("memory suffices");
-        test.context().synchronize().expect("the context works");
+        let buffer = DeviceBuffer::from_slice(&test.stream(), &[7_u8; 64])?;
+        test.context().synchronize()?;
         peer.send(&std::process::id().to_ne_bytes());
         assert_eq!(peer.receive(), [1]);
-        peer.send(&buffer.to_vec().expect("the buffer has not moved"));
-    });
+        peer.send(&buffer.to_vec()?);
+        Ok(())
+    })
 }
 
 pub(crate) mod operations {

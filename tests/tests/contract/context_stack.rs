@@ -9,24 +9,21 @@ use curium_driver::{
 };
 use curium_memory::{PinnedBuffer, PinnedFlags};
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, TestResult, driver_test, on_driver};
+use curium_tests::{TestDriver, TestResult, driver_test, on_driver, resume_panic};
 use parking_lot::Mutex;
 
-fn contexts(test: &TestDriver) -> (Context, Context) {
-    let created = test
-        .device()
-        .create_context(ContextOptions::new())
-        .expect("a context can be created");
-    (test.context(), created)
+fn contexts(test: &TestDriver) -> TestResult<(Context, Context)> {
+    let created = test.device().create_context(ContextOptions::new())?;
+    Ok((test.context(), created))
 }
 
-fn current(test: &TestDriver) -> curium_sys::CUcontext {
-    Context::current_raw(test.driver()).expect("the thread has a stack")
+fn current(test: &TestDriver) -> TestResult<curium_sys::CUcontext> {
+    Ok(Context::current_raw(test.driver())?)
 }
 
 #[driver_test]
 fn pushed_contexts_are_popped_in_reverse(test: &TestDriver) -> TestResult {
-    let (first, second) = contexts(test);
+    let (first, second) = contexts(test)?;
     first.push()?;
     second.push()?;
     assert!(second.is_current()? && !first.is_current()?);
@@ -41,101 +38,91 @@ fn pushed_contexts_are_popped_in_reverse(test: &TestDriver) -> TestResult {
 /// A context is current until the result of enter is dropped.
 #[driver_test]
 fn context_is_current_until_the_guard_drops(test: &TestDriver) -> TestResult {
-    let (first, second) = contexts(test);
-    let before = current(test);
+    let (first, second) = contexts(test)?;
+    let before = current(test)?;
     let outer = first.enter()?;
     {
         let _inner = second.enter()?;
-        assert_eq!(current(test), second.as_raw());
+        assert_eq!(current(test)?, second.as_raw());
         let _same = second.enter()?;
-        assert_eq!(current(test), second.as_raw());
+        assert_eq!(current(test)?, second.as_raw());
     }
-    assert_eq!(current(test), first.as_raw());
+    assert_eq!(current(test)?, first.as_raw());
     let unwound = catch_unwind(AssertUnwindSafe(|| {
         let _inner = second.enter().expect("a context can be entered");
         panic!("while a context is entered");
     }));
     assert!(unwound.is_err());
-    assert_eq!(current(test), first.as_raw(), "unwinding drops the result");
+    assert_eq!(current(test)?, first.as_raw(), "unwinding drops the result");
     drop(outer);
-    assert_eq!(current(test), before);
+    assert_eq!(current(test)?, before);
     Ok(())
 }
 
 #[driver_test]
 fn set_current_replaces_the_top(test: &TestDriver) -> TestResult {
-    let (first, second) = contexts(test);
+    let (first, second) = contexts(test)?;
     first.push()?;
     second.set_current()?;
-    assert_eq!(current(test), second.as_raw());
+    assert_eq!(current(test)?, second.as_raw());
     Context::unset_current(test.driver())?;
-    assert!(current(test).is_null(), "the stack had one context");
+    assert!(current(test)?.is_null(), "the stack had one context");
     Ok(())
 }
 
 #[driver_test]
 fn current_context_is_borrowed(test: &TestDriver) -> TestResult {
-    let (first, _) = contexts(test);
+    let (first, _) = contexts(test)?;
     assert!(
         // SAFETY: there is no context.
         unsafe { Context::current(test.driver()) }?.is_none()
     );
-    first.scoped(|| {
+    first.scoped(|| -> TestResult {
         // SAFETY: `first` outlives the scope.
-        let current = unsafe { Context::current(test.driver()) }.expect("it can be queried");
-        let current = current.expect("a context is current");
-        assert_eq!(
-            (current.as_raw(), current.kind()),
-            (first.as_raw(), ContextKind::Borrowed)
-        );
+        let current = unsafe { Context::current(test.driver()) }?;
+        let current = current.ok_or("a context is current")?;
+        assert_eq!(current.as_raw(), first.as_raw());
+        assert_eq!(current.kind(), ContextKind::Borrowed);
         assert_eq!(current.device().as_raw(), test.device().as_raw());
-        current
-            .stream()
-            .expect("a stream can be created")
-            .synchronize()
-            .expect("the stream works");
-    })?;
-    Ok(())
+        current.stream()?.synchronize()?;
+        Ok(())
+    })?
 }
 
 #[driver_test]
 fn scope_gives_back_its_value_and_restores_the_stack(test: &TestDriver) -> TestResult {
-    let (first, second) = contexts(test);
-    let value = first.scoped(|| {
-        assert_eq!(current(test), first.as_raw());
-        second
-            .scoped(|| current(test) == second.as_raw())
-            .expect("a context can be pushed")
-    });
+    let (first, second) = contexts(test)?;
+    let value = first.scoped(|| -> TestResult<bool> {
+        assert_eq!(current(test)?, first.as_raw());
+        let inner = second.scoped(|| current(test))??;
+        Ok(inner == second.as_raw())
+    })?;
     assert!(value?);
-    assert!(current(test).is_null());
+    assert!(current(test)?.is_null());
     Ok(())
 }
 
 #[driver_test]
 fn scope_restores_the_stack_when_it_panics(test: &TestDriver) -> TestResult {
-    let (first, second) = contexts(test);
+    let (first, second) = contexts(test)?;
     first.push()?;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         second.scoped(|| -> () { std::panic::panic_any("this panic is part of the test") })
     }));
     assert!(outcome.is_err(), "the panic propagates");
-    assert_eq!(current(test), first.as_raw());
+    assert_eq!(current(test)?, first.as_raw());
     Context::pop(test.driver())?;
     Ok(())
 }
 
 #[driver_test]
 fn scope_pops_the_contexts_that_other_code_pushed(test: &TestDriver) -> TestResult {
-    let (first, second) = contexts(test);
+    let (first, second) = contexts(test)?;
     first.push()?;
     // The same context is already current, and the context pushed within the scope is popped at its end.
-    first.scoped(|| {
-        // SAFETY: the context is live.
-        unsafe { call!(test.driver(), cuCtxSetCurrent(second.as_raw())) }
-            .expect("a context can be current");
-    })?;
-    assert_eq!(current(test), first.as_raw());
+    // SAFETY: the context is live.
+    first.scoped(|| unsafe { call!(test.driver(), cuCtxSetCurrent(second.as_raw())) })??;
+    assert_eq!(current(test)?, first.as_raw());
     Context::pop(test.driver())?;
     Ok(())
 }
@@ -143,11 +130,11 @@ fn scope_pops_the_contexts_that_other_code_pushed(test: &TestDriver) -> TestResu
 /// A context that was current on another thread can be destroyed.
 #[driver_test]
 fn context_current_on_another_thread_is_destroyed(test: &TestDriver) -> TestResult {
-    let (_, created) = contexts(test);
+    let (_, created) = contexts(test)?;
     created.set_current()?;
     drop(created);
     assert!(
-        current(test).is_null(),
+        current(test)?.is_null(),
         "the driver removes a destroyed context from the stack"
     );
     Ok(())
@@ -157,27 +144,25 @@ fn context_current_on_another_thread_is_destroyed(test: &TestDriver) -> TestResu
 #[driver_test]
 fn threads_share_or_own_contexts(test: &TestDriver) -> TestResult {
     let context = test.context();
-    thread::scope(|scope| {
+    thread::scope(|scope| -> TestResult {
+        let mut threads = Vec::new();
         for _ in 0..4 {
-            scope.spawn(|| {
-                context
-                    .set_current()
-                    .expect("a context can be current on several threads");
-                context
-                    .stream()
-                    .expect("a stream can be created")
-                    .synchronize()
-                    .expect("it works");
-            });
-            scope.spawn(|| {
-                let (_, own) = contexts(test);
-                own.stream()
-                    .expect("a stream can be created")
-                    .synchronize()
-                    .expect("it works");
-            });
+            threads.push(scope.spawn(|| -> TestResult {
+                context.set_current()?;
+                context.stream()?.synchronize()?;
+                Ok(())
+            }));
+            threads.push(scope.spawn(|| -> TestResult {
+                let (_, created) = contexts(test)?;
+                created.stream()?.synchronize()?;
+                Ok(())
+            }));
         }
-    });
+        for thread in threads {
+            resume_panic(thread.join())?;
+        }
+        Ok(())
+    })?;
     context.synchronize()?;
     Ok(())
 }
@@ -207,7 +192,7 @@ fn observer_keeps_the_context() -> TestResult {
     }
 
     on_driver(|test| -> TestResult {
-        let (context, other) = contexts(test);
+        let (context, other) = contexts(test)?;
         let observer = Arc::new(Switching(
             other.clone(),
             Mutex::default(),
@@ -216,7 +201,7 @@ fn observer_keeps_the_context() -> TestResult {
         let guard = observe_calls(Shared(Arc::clone(&observer)));
         let pinned = PinnedBuffer::<u8>::zeroed(&context, 64, PinnedFlags::empty());
         drop(guard);
-        assert!(current(test).is_null(), "the stack is unchanged");
+        assert!(current(test)?.is_null(), "the stack is unchanged");
         let errors = observer.1.lock().clone();
         assert!(
             !errors.is_empty() && errors.iter().all(Option::is_some),

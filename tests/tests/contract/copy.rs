@@ -11,7 +11,8 @@ use curium_memory::{
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CUstreamCaptureMode, CudaVersion};
 use curium_tests::{
-    Gate, TestDriver, TestResult, driver_test, guard, on_driver, on_simulator, simulator_test,
+    Gate, TestDriver, TestResult, driver_test, guard, on_driver, on_simulator, resume_panic,
+    simulator_test,
 };
 
 const LEN: usize = 1000;
@@ -63,7 +64,7 @@ fn pending_copy_waits_on_drop_only(test: &TestDriver) -> TestResult {
     std::thread::sleep(std::time::Duration::from_millis(5));
     assert!(!dropped.is_finished(), "the drop did not wait");
     gate.open();
-    dropped.join().expect("dropping does not panic");
+    resume_panic(dropped.join());
     assert_eq!(values(&target), [5; LEN]);
     Ok(())
 }
@@ -81,7 +82,7 @@ fn pending_copy_can_be_awaited(test: &TestDriver) -> TestResult {
         gate.open();
     });
     let result = pollster::block_on(pending)?;
-    opener.join().expect("opening does not panic");
+    resume_panic(opener.join());
     assert_eq!(&*result, &[8; LEN]);
     Ok(())
 }
@@ -177,7 +178,7 @@ fn failing_scope_waits() -> TestResult {
                 "the scope failed"
             );
             assert_eq!(&*result, &[4; LEN], "the scope did not wait");
-            opener.join().expect("opening does not panic");
+            resume_panic(opener.join());
             Ok(())
         })?;
     }

@@ -4,7 +4,9 @@ use curium_driver::{Error, Event, EventFlags, Function};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, TestResult, driver_test, simulator_test, stream_work};
+use curium_tests::{
+    Gate, TestDriver, TestResult, driver_test, resume_panic, simulator_test, stream_work,
+};
 
 #[driver_test]
 fn buffer_from_slice_holds_the_slice(test: &TestDriver) -> TestResult {
@@ -242,7 +244,7 @@ fn copy_to_the_host_waits_for_the_work_before_it(test: &TestDriver) -> TestResul
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert!(!reader.is_finished(), "the copy did not wait");
         gate.open();
-        reader.join().expect("the reader does not panic")
+        resume_panic(reader.join())
     });
     assert_eq!(values, [3; 8]);
     Ok(())
@@ -301,7 +303,7 @@ fn buffers_are_made_and_dropped_on_any_thread(test: &TestDriver) -> TestResult {
             .collect();
         threads
             .into_iter()
-            .map(|thread| thread.join().expect("creating a buffer does not panic"))
+            .map(|thread| resume_panic(thread.join()))
             .collect()
     });
     for (value, buffer) in buffers.iter().enumerate() {

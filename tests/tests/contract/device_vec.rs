@@ -5,7 +5,9 @@ use curium_memory::copy::{self, CopyBatch, copy_scope};
 use curium_memory::{DeviceBuffer, DeviceVec, Extent, PinnedBuffer, PinnedFlags, Pitch};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, TestResult, driver_test, kernels, on_peers, simulator_test};
+use curium_tests::{
+    Gate, TestDriver, TestResult, driver_test, kernels, on_peers, resume_panic, simulator_test,
+};
 
 /// The number of 4-byte elements in the mapping granularity of the simulator and of current GPUs.
 const STEP: usize = (2 << 20) / 4;
@@ -146,7 +148,7 @@ fn shrinking_waits_for_other_streams(test: &TestDriver) -> TestResult {
         std::thread::sleep(std::time::Duration::from_millis(2));
         assert!(!reader.is_finished(), "nothing waited for the kernel");
         gate.open();
-        assert_eq!(reader.join().expect("the reader does not panic"), [8; 1000]);
+        assert_eq!(resume_panic(reader.join()), [8; 1000]);
     });
     Ok(())
 }

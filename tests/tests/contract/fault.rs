@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use curium_driver::{Call, Function, Result, observe_calls};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUcontext, CUresult, CudaVersion};
-use curium_tests::{ContextStack, CreatedContext, TestDriver, TestResult, on_simulator};
+use curium_tests::{
+    ContextStack, CreatedContext, TestDriver, TestResult, on_simulator, resume_panic,
+};
 use parking_lot::Mutex;
 
 use crate::neutrality::{STACKS, stacks};
@@ -521,7 +523,7 @@ fn failing_calls_are_reported() -> TestResult {
     }
     let next = AtomicUsize::new(0);
     let started = Instant::now();
-    let newest = Config::new().with_driver_version(CudaVersion::new(13, 5));
+    let newest = Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN);
     let newer = operations::newer()
         .into_iter()
         .map(|operation| (operation, newest.clone()));
@@ -546,7 +548,7 @@ fn failing_calls_are_reported() -> TestResult {
     thread::scope(|scope| {
         [(); 2]
             .map(|()| scope.spawn(worker))
-            .map(|thread| thread.join().expect("the sweep passes"))
+            .map(|thread| resume_panic(thread.join()))
     });
     let Tally {
         pairs,

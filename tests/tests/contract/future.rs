@@ -13,7 +13,9 @@ use curium_driver::{Completion, Event, EventFlags, Function, Returned, Stream};
 use curium_driver::{LaunchConfig, Library};
 use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, TestResult, driver_test, on_driver, simulator_test};
+use curium_tests::{
+    Gate, TestDriver, TestResult, driver_test, on_driver, resume_panic, simulator_test,
+};
 #[cfg(not(miri))]
 use curium_tests::{in_own_process, kernels};
 
@@ -103,7 +105,7 @@ fn stream_future_is_woken_once_at_completion(test: &TestDriver) -> TestResult {
     let (result, wakes) = block_on(future);
     result?;
     assert!(wakes <= 1, "{wakes} wake-ups");
-    opener.join().expect("the gate opens");
+    resume_panic(opener.join());
     Ok(())
 }
 
@@ -120,7 +122,7 @@ fn event_future_is_woken_once_when_reached(test: &TestDriver) -> TestResult {
     let (result, wakes) = block_on(future);
     result?;
     assert!(wakes <= 1, "{wakes} wake-ups");
-    opener.join().expect("the gate opens");
+    resume_panic(opener.join());
     Ok(())
 }
 
@@ -146,7 +148,7 @@ fn futures_run_on_every_executor(test: &TestDriver) -> TestResult {
         let future = stream.completion();
         let opener = open_later(gate);
         let result = future.await;
-        opener.join().expect("the gate opens");
+        resume_panic(opener.join());
         result
     };
     pollster::block_on(work(stream.clone()))?;
@@ -322,7 +324,7 @@ fn latest_waker_is_woken(test: &TestDriver) -> TestResult {
     assert!(poll_once(&mut future).is_pending());
     let opener = open_later(gate);
     block_on(future).0?;
-    opener.join().expect("the gate opens");
+    resume_panic(opener.join());
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use curium_driver::{
     LaunchConfig, Library, Node,
 };
 use curium_memory::DeviceBuffer;
-use curium_tests::{TestDriver, TestResult, driver_test, kernels};
+use curium_tests::{TestDriver, TestResult, driver_test, kernels, resume_panic};
 
 type Fill = (&'static mut [u32], u32, u32);
 
@@ -170,7 +170,7 @@ fn graph_and_executable_can_be_sent_to_another_thread(test: &TestDriver) -> Test
             add_kernel(&mut graph, &[], kernel, buffer, 4);
             graph.instantiate().expect("the graph is valid")
         });
-        let mut exec = outcome.join().expect("the thread ends");
+        let mut exec = resume_panic(outcome.join());
         scope.spawn(move || exec.launch(stream).expect("it can be launched"));
     });
     stream.synchronize()?;

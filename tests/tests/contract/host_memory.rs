@@ -12,7 +12,8 @@ use curium_memory::{
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CudaVersion};
 use curium_tests::{
-    Gate, TestDriver, TestResult, driver_test, on_driver, on_simulator, simulator_test,
+    Gate, TestDriver, TestResult, driver_test, on_driver, on_simulator, resume_panic,
+    simulator_test,
 };
 
 #[driver_test]
@@ -52,7 +53,7 @@ fn host_view_waits_for_writers_only(test: &TestDriver) -> TestResult {
         [0; 64],
         "the host wrote while a reader was running"
     );
-    opener.join().expect("opening does not panic");
+    resume_panic(opener.join());
     Ok(())
 }
 

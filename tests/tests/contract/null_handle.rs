@@ -105,7 +105,7 @@ fn null_handles_are_errors() {
     if curium_tests::uses_cuda() {
         return;
     }
-    let newest = || Config::new().with_driver_version(CudaVersion::new(13, 5));
+    let newest = || Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN);
     let newer = operations::newer()
         .into_iter()
         .map(|operation| (operation, newest()));

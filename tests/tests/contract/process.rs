@@ -16,7 +16,7 @@ use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{
     TestDriver, TestResult, in_fork, in_new_process, kernels, on_driver, on_incomplete_simulator,
-    stream_work, uses_cuda,
+    resume_panic, stream_work, uses_cuda,
 };
 use parking_lot::Mutex;
 
@@ -172,7 +172,7 @@ fn ending_thread_drops_locals() {
         on_driver(|test| {
             std::thread::scope(|scope| {
                 let thread = scope.spawn(|| EVERYTHING.set(Some(Everything::new(test))));
-                thread.join().expect("the thread succeeds");
+                resume_panic(thread.join());
             });
             // The simulator must have no live handles at the end.
         });

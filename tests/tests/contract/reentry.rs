@@ -13,7 +13,7 @@ use curium_memory::{
     StagingOptions, SyncAlloc,
 };
 use curium_tests::{
-    During, Gate, TestDriver, TestResult, assert_reentrant, driver_test, on_driver,
+    During, Gate, TestDriver, TestResult, assert_reentrant, driver_test, on_driver, resume_panic,
 };
 use parking_lot::Mutex;
 
@@ -35,7 +35,7 @@ fn without_deadlock(test: impl FnOnce(&TestDriver) -> TestResult + Send + 'stati
     if is_done.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
         panic!("a thread waits for itself");
     }
-    testing.join().expect("the test does not panic")
+    resume_panic(testing.join())
 }
 
 /// An upstream resource that allocates from the cache above it and queries its statistics.
@@ -217,7 +217,7 @@ fn staged_copy_runs_no_other_pool_job(test: &TestDriver) -> TestResult {
         });
         thread::sleep(Duration::from_millis(50));
         gate.open();
-        copying.join().expect("the copy ran no other job");
+        resume_panic(copying.join());
     });
     assert!(has_run.into_inner() && buffer.to_vec()? == source);
     Ok(())

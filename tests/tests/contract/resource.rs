@@ -11,7 +11,7 @@ use curium_memory::{
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, TestResult, driver_test, simulator_test};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, resume_panic, simulator_test};
 
 /// Allocates and deallocates.
 fn round(resource: &impl Resource, stream: &Stream, bytes: usize, alignment: usize) -> Result<()> {
@@ -266,10 +266,7 @@ fn blocking_resources_wait_before_they_free(test: &TestDriver) -> TestResult {
                 "the memory was freed while the device used it"
             );
             gate.open();
-            freeing
-                .join()
-                .expect("freeing does not panic")
-                .expect("the memory can be freed");
+            resume_panic(freeing.join()).expect("the memory can be freed");
         });
     }
     Ok(())

@@ -12,7 +12,7 @@ use curium_memory::{
 };
 use curium_sim::{Fault, Simulator};
 use curium_sys::{CUresult, Function};
-use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
+use curium_tests::{TestDriver, TestResult, driver_test, resume_panic, simulator_test};
 use parking_lot::Mutex;
 
 const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
@@ -472,7 +472,7 @@ fn writer_may_use_the_resource_that_it_records(test: &TestDriver) -> TestResult 
     });
     let lost = has_finished.recv_timeout(std::time::Duration::from_secs(20));
     assert_eq!(lost, Ok(0), "the writer waits for itself");
-    thread.join().expect("nothing panics");
+    resume_panic(thread.join());
     assert!(
         writes.load(Ordering::Relaxed) >= 4,
         "two allocations and two frees are written"

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use curium_driver::{DevicePointer, Error, Stream};
+use curium_driver::{DevicePointer, Error, Result, Stream};
 use curium_memory::diagnostics::{
     AllocationEvent, AllocationLog, AllocationRecorder, EventKind, Snapshot,
 };
@@ -299,25 +299,27 @@ json.dump({'summary': summary, 'trace': trace}, sys.stdout)
 /// Loads a pickle with PyTorch's memory viewer; returns `None` if `CURIUM_MEMORY_VIZ` does not name the file
 /// `_memory_viz.py`.
 #[expect(clippy::print_stderr, reason = "a skipped check is reported")]
-fn viewer(pickle: &[u8]) -> Option<Value> {
+fn viewer(pickle: &[u8]) -> TestResult<Option<Value>> {
     let Some(path) = std::env::var_os("CURIUM_MEMORY_VIZ") else {
         eprintln!(
             "skipped: PyTorch's viewer, because CURIUM_MEMORY_VIZ is not the path of its torch/cuda/_memory_viz.py"
         );
-        return None;
+        return Ok(None);
     };
-    let output = run_python(VIEWER, &[path], pickle).expect("the viewer needs Python");
-    Some(serde_json::from_slice(&output).expect("the script writes JSON"))
+    let output = run_python(VIEWER, &[path], pickle)?.ok_or("the viewer needs Python")?;
+    Ok(Some(serde_json::from_slice(&output)?))
 }
 
 /// Loads a pickle with Python; returns `None` without Python.
-fn python(pickle: &[u8]) -> Option<Value> {
-    let output = run_python(SCRIPT, &[], pickle)?;
-    Some(serde_json::from_slice(&output).expect("Python writes JSON"))
+fn python(pickle: &[u8]) -> TestResult<Option<Value>> {
+    let Some(output) = run_python(SCRIPT, &[], pickle)? else {
+        return Ok(None);
+    };
+    Ok(Some(serde_json::from_slice(&output)?))
 }
 
 /// Returns the output of a Python script, or `None` without Python.
-fn run_python(script: &str, arguments: &[OsString], input: &[u8]) -> Option<Vec<u8>> {
+fn run_python(script: &str, arguments: &[OsString], input: &[u8]) -> TestResult<Option<Vec<u8>>> {
     let mut command = Command::new("python3");
     command
         .args(["-c", script])
@@ -325,25 +327,29 @@ fn run_python(script: &str, arguments: &[OsString], input: &[u8]) -> Option<Vec<
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = command.spawn().ok()?;
-    child
-        .stdin
-        .take()
-        .expect("the input is piped")
-        .write_all(input)
-        .expect("Python reads its input");
-    let output = child.wait_with_output().expect("Python ends");
+    let Ok(mut child) = command.spawn() else {
+        return Ok(None);
+    };
+    let mut stdin = child.stdin.take().ok_or("the input is not piped")?;
+    stdin.write_all(input)?;
+    drop(stdin);
+    let output = child.wait_with_output()?;
     assert!(
         output.status.success(),
         "Python failed: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    Some(output.stdout)
+    Ok(Some(output.stdout))
 }
 
-fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
+fn free(
+    resource: &impl Resource,
+    stream: &Stream,
+    pointer: DevicePointer<u8>,
+    bytes: usize,
+) -> Result<()> {
     // SAFETY: the tests pass memory of this resource that is not in use.
-    unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
+    unsafe { resource.deallocate(stream, pointer, bytes, 256) }
 }
 
 #[driver_test]
@@ -360,7 +366,7 @@ fn snapshot_is_readable_by_the_viewer_and_by_python(test: &TestDriver) -> TestRe
         live.push((resource.allocate(&stream, bytes, 256)?, bytes));
         if round % 3 != 0 {
             let (pointer, bytes) = live.swap_remove((round * 31) % live.len());
-            free(&resource, &stream, pointer, bytes);
+            free(&resource, &stream, pointer, bytes)?;
         }
     }
     let error = resource
@@ -393,22 +399,23 @@ fn snapshot_is_readable_by_the_viewer_and_by_python(test: &TestDriver) -> TestRe
         .filter(|block| text(block, "state") == "active_allocated")
         .count();
     assert_eq!(in_use, live.len() + 1);
-    if let Some(value) = python(&pickle) {
+    if let Some(value) = python(&pickle)? {
         assert_eq!(value, read);
     }
-    if let Some(said) = viewer(&pickle) {
+    if let Some(rendered) = viewer(&pickle)? {
         assert!(
-            text(&said, "trace").contains("raise OutOfMemoryError"),
-            "{said}"
+            text(&rendered, "trace").contains("raise OutOfMemoryError"),
+            "{rendered}"
         );
         assert!(
-            !text(&said, "trace").contains("0.0B free in CUDA"),
-            "{said}"
+            !text(&rendered, "trace").contains("0.0B free in CUDA"),
+            "{rendered}"
         );
     }
-    live.into_iter()
-        .for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
-    free(resource.inner(), &stream, before, 12_345);
+    for (pointer, bytes) in live {
+        free(&resource, &stream, pointer, bytes)?;
+    }
+    free(resource.inner(), &stream, before, 12_345)?;
     Ok(())
 }
 
@@ -425,18 +432,13 @@ fn snapshot_records_segment_events(test: &TestDriver) -> TestResult {
         CachingResource::with_upstream(&test.context(), &options, curium_memory::StreamOrdered)?;
     for cache in [mapped, upstream] {
         let resource = AllocationRecorder::ring(cache, 1000);
-        let mut live: Vec<_> = (1..9)
-            .map(|count| {
-                (
-                    resource
-                        .allocate(&stream, count * mib, 256)
-                        .expect("memory suffices"),
-                    count * mib,
-                )
-            })
-            .collect();
+        let mut live = Vec::new();
+        for count in 1..9 {
+            let bytes = count * mib;
+            live.push((resource.allocate(&stream, bytes, 256)?, bytes));
+        }
         for (pointer, bytes) in live.drain(2..) {
-            free(&resource, &stream, pointer, bytes);
+            free(&resource, &stream, pointer, bytes)?;
         }
         stream.synchronize()?;
         resource.trim(&stream, 0)?;
@@ -478,10 +480,11 @@ fn snapshot_records_segment_events(test: &TestDriver) -> TestResult {
                 resource.inner().statistics().reserved_bytes,
                 "every segment exists"
             );
-            viewer(&pickle);
+            viewer(&pickle)?;
         }
-        live.into_iter()
-            .for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
+        for (pointer, bytes) in live {
+            free(&resource, &stream, pointer, bytes)?;
+        }
     }
     Ok(())
 }
@@ -491,19 +494,15 @@ fn snapshot_records_segment_events(test: &TestDriver) -> TestResult {
 fn snapshot_derives_segments_from_blocks(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let resource = AllocationRecorder::ring(curium_memory::StreamOrdered, 1000);
-    let live: Vec<_> = (1..5)
-        .map(|index| {
-            resource
-                .allocate(&stream, 777 * index, 256)
-                .expect("memory")
-        })
-        .collect();
-    free(&resource, &stream, live[1], 1554);
+    let live = (1..5)
+        .map(|index| resource.allocate(&stream, 777 * index, 256))
+        .collect::<Result<Vec<_>>>()?;
+    free(&resource, &stream, live[1], 1554)?;
     let pickle = Snapshot::new(3, resource.events()).to_pickle();
     check(&Unpickler::read(&pickle), 3)?;
-    python(&pickle);
+    python(&pickle)?;
     for index in [0, 2, 3] {
-        free(&resource, &stream, live[index], 777 * (index + 1));
+        free(&resource, &stream, live[index], 777 * (index + 1))?;
     }
     check(
         &Unpickler::read(&Snapshot::new(0, resource.events()).to_pickle()),

@@ -14,11 +14,19 @@ use curium_memory::{
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, TestResult, driver_test, uses_cuda};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, resume_panic, uses_cuda};
 use parking_lot::Mutex;
 
+/// The size of a segment of a cache in bytes.
 const SEGMENT: u64 = 32 << 20;
+/// The code of injected failures, which nothing else returns.
 const CODE: CUresult = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
+/// The functions by which a cache waits for its streams.
+const WAITS: [Function; 3] = [
+    Function::cuStreamSynchronize,
+    Function::cuCtxSynchronize,
+    Function::cuCtxSynchronize_v2,
+];
 
 /// Runs a test that leaks deliberately, and returns the reports of drops on its thread.
 fn leaking(test: impl FnOnce(&Driver, &Simulator) -> TestResult) -> TestResult<Vec<String>> {
@@ -45,11 +53,8 @@ fn leaking(test: impl FnOnce(&Driver, &Simulator) -> TestResult) -> TestResult<V
     Ok(std::mem::take(&mut *reports))
 }
 
-fn stream(driver: &Driver) -> Stream {
-    driver
-        .device(0)
-        .and_then(|device| device.primary_context()?.stream())
-        .expect("a stream can be created")
+fn stream(driver: &Driver) -> TestResult<Stream> {
+    Ok(driver.device(0)?.primary_context()?.stream()?)
 }
 
 fn caching(stream: &Stream) -> TestResult<CachingResource> {
@@ -57,12 +62,18 @@ fn caching(stream: &Stream) -> TestResult<CachingResource> {
     Ok(CachingResource::with_options(stream.context(), &options)?)
 }
 
+/// Returns the number of segments that were unmapped, 0 without a simulator.
+fn unmapped(test: &TestDriver) -> u64 {
+    test.simulator()
+        .map_or(0, |simulator| simulator.calls(Function::cuMemUnmap))
+}
+
 /// Runs `test` while another thread captures in the same context; the capture must stay valid.
-fn during_a_capture(test: &TestDriver, run: impl FnOnce()) {
+fn during_a_capture(test: &TestDriver, run: impl FnOnce()) -> TestResult {
     let context = test.context();
     let (begun, has_begun) = mpsc::channel();
     let (end, may_end) = mpsc::channel::<()>();
-    thread::scope(|scope| {
+    thread::scope(|scope| -> TestResult {
         let capture = scope.spawn(move || {
             Graph::capture(&context, |_| {
                 begun.send(()).expect("the test waits");
@@ -70,14 +81,13 @@ fn during_a_capture(test: &TestDriver, run: impl FnOnce()) {
                 Ok::<(), Error>(())
             })
         });
-        has_begun.recv().expect("the capture begins");
+        has_begun.recv()?;
         run();
         drop(end);
-        capture
-            .join()
-            .expect("the thread does not panic")
-            .expect("the capture is still valid");
-    });
+        // The capture is still valid.
+        resume_panic(capture.join())?;
+        Ok(())
+    })
 }
 
 /// A cache dropped while another thread captures waits for its streams and unmaps.
@@ -89,25 +99,18 @@ fn dropped_cache_unmaps_during_other_captures(test: &TestDriver) -> TestResult {
     let mut buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, &resource)?;
     buffer.as_slice_mut().fill(7)?;
     drop(buffer);
-    let unmapped = || {
-        test.simulator()
-            .map_or(0, |simulator| simulator.calls(Function::cuMemUnmap))
-    };
     during_a_capture(test, || {
         thread::scope(|scope| {
             let teardown = scope.spawn(move || drop(resource));
             thread::sleep(Duration::from_millis(50));
-            assert_eq!(
-                (teardown.is_finished(), unmapped()),
-                (false, 0),
-                "the fill has not run"
-            );
+            assert!(!teardown.is_finished(), "the fill has not run");
+            assert_eq!(unmapped(test), 0, "the fill has not run");
             gate.open();
-            teardown.join().expect("teardown does not panic");
+            resume_panic(teardown.join());
         });
-    });
+    })?;
     assert_eq!(
-        unmapped(),
+        unmapped(test),
         u64::from(test.simulator().is_some()),
         "the segment is not leaked"
     );
@@ -117,7 +120,7 @@ fn dropped_cache_unmaps_during_other_captures(test: &TestDriver) -> TestResult {
 #[test]
 fn cache_waits_again() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
-        let stream = stream(driver);
+        let stream = stream(driver)?;
         let resource = caching(&stream)?;
         let gate = Gate::on(&stream);
         drop(DeviceBuffer::<u8, _>::zeroed_in(
@@ -125,11 +128,7 @@ fn cache_waits_again() -> TestResult {
             1 << 20,
             &resource,
         )?);
-        for function in [
-            Function::cuStreamSynchronize,
-            Function::cuCtxSynchronize,
-            Function::cuCtxSynchronize_v2,
-        ] {
+        for function in WAITS {
             simulator.inject(Fault::on(function).returns(CODE));
         }
         thread::scope(|scope| {
@@ -141,18 +140,13 @@ fn cache_waits_again() -> TestResult {
             });
             drop(resource);
             assert_eq!(
-                opening.join().expect("the thread does not panic"),
+                resume_panic(opening.join()),
                 0,
                 "the memory was unmapped while in use"
             );
         });
-        assert_eq!(
-            (
-                simulator.calls(Function::cuMemUnmap),
-                driver.leaked_memory().bytes
-            ),
-            (1, 0)
-        );
+        assert_eq!(simulator.calls(Function::cuMemUnmap), 1);
+        assert_eq!(driver.leaked_memory().bytes, 0);
         Ok(())
     })?;
     assert!(reports.is_empty(), "{reports:?}");
@@ -163,7 +157,7 @@ fn cache_waits_again() -> TestResult {
 #[test]
 fn cache_leaks_after_failed_wait() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
-        let stream = stream(driver);
+        let stream = stream(driver)?;
         let resource = caching(&stream)?;
         let gate = Gate::on(&stream);
         drop(DeviceBuffer::<u8, _>::zeroed_in(
@@ -171,11 +165,7 @@ fn cache_leaks_after_failed_wait() -> TestResult {
             1 << 20,
             &resource,
         )?);
-        for function in [
-            Function::cuStreamSynchronize,
-            Function::cuCtxSynchronize,
-            Function::cuCtxSynchronize_v2,
-        ] {
+        for function in WAITS {
             simulator.inject(Fault::on(function).always().returns(CODE));
         }
         drop(resource);
@@ -185,7 +175,8 @@ fn cache_leaks_after_failed_wait() -> TestResult {
             "the memory is in use"
         );
         let leaked = driver.leaked_memory();
-        assert_eq!((leaked.allocations, leaked.bytes), (1, SEGMENT));
+        assert_eq!(leaked.allocations, 1);
+        assert_eq!(leaked.bytes, SEGMENT);
         simulator.clear_faults();
         gate.open();
         Ok(())
@@ -205,9 +196,10 @@ fn cache_leaks_after_failed_wait() -> TestResult {
 #[test]
 fn only_forgotten_segments_leak() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
-        let stream = stream(driver);
+        let stream = stream(driver)?;
         let resource = caching(&stream)?;
         let gate = Gate::on(&stream);
+        // The two buffers are too large for one segment.
         let mut forgotten = DeviceBuffer::<u8, _>::zeroed_in(&stream, 20 << 20, &resource)?;
         forgotten.as_slice_mut().fill(1)?;
         drop(DeviceBuffer::<u8, _>::uninit_in(
@@ -237,7 +229,7 @@ fn only_forgotten_segments_leak() -> TestResult {
 #[test]
 fn forgotten_buffer_stays() -> TestResult {
     leaking(|driver, simulator| -> TestResult {
-        let stream = stream(driver);
+        let stream = stream(driver)?;
         let options = CachingOptions::new().with_cache(true);
         let resource =
             CachingResource::with_upstream(stream.context(), &options, Arc::new(caching(&stream)?));
@@ -259,7 +251,7 @@ fn forgotten_buffer_stays() -> TestResult {
 #[test]
 fn arena_leaks_forgotten_buffers() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
-        let stream = stream(driver);
+        let stream = stream(driver)?;
         let arena = Arena::new(stream.context())?;
         std::mem::forget(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena)?);
         drop(arena);
@@ -283,8 +275,7 @@ fn arena_dropped_while_another_thread_captures_unmaps(test: &TestDriver) -> Test
     let stream = test.stream();
     let arena = Arena::new(&test.context())?;
     drop(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena)?);
-    during_a_capture(test, || drop(arena));
-    Ok(())
+    during_a_capture(test, || drop(arena))
 }
 
 /// Memory allocated in a capture that is invalidated is not leaked.
@@ -292,9 +283,8 @@ fn arena_dropped_while_another_thread_captures_unmaps(test: &TestDriver) -> Test
 fn invalidated_capture_leaks_no_memory(test: &TestDriver) {
     let context = test.context();
     let captured = Graph::capture(&context, |scope| {
-        let [dropped, closed] = [(); 2].map(|()| DeviceBuffer::<u8>::uninit(scope, 1 << 16));
-        let dropped = dropped?;
-        let closed = closed?;
+        let dropped = DeviceBuffer::<u8>::uninit(scope, 1 << 16)?;
+        let closed = DeviceBuffer::<u8>::uninit(scope, 1 << 16)?;
         // SAFETY: the function has no parameters, and the context is current.
         let waited = context.entered(|driver| unsafe { call!(driver, cuCtxSynchronize()) });
         assert_eq!(
@@ -317,7 +307,7 @@ fn invalidated_capture_leaks_no_memory(test: &TestDriver) {
 #[test]
 fn capture_frees_deferred_memory() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
-        let stream = stream(driver);
+        let stream = stream(driver)?;
         let captured = Graph::capture(stream.context(), |scope| {
             let buffer = DeviceBuffer::<u8>::zeroed(scope, 1 << 16)?;
             simulator.inject(Fault::on(Function::cuMemFreeAsync).returns(CODE));
@@ -342,7 +332,8 @@ fn capture_frees_deferred_memory() -> TestResult {
 #[test]
 fn failed_wait_blocks_reuse() -> TestResult {
     leaking(|driver, simulator| -> TestResult {
-        let (stream, other) = (stream(driver), stream(driver));
+        let other = stream(driver)?;
+        let stream = stream(driver)?;
         let arena = Arena::new(stream.context())?;
         let gate = Gate::on(&stream);
         let buffer = DeviceBuffer::<u8, _>::zeroed_in(&stream, 1 << 20, &arena)?;
@@ -354,13 +345,9 @@ fn failed_wait_blocks_reuse() -> TestResult {
         );
         drop(buffer);
         simulator.clear_faults();
-        assert_eq!(
-            (
-                driver.leaked_memory().allocations,
-                driver.leaked_memory().bytes
-            ),
-            (1, 1 << 20)
-        );
+        let leaked = driver.leaked_memory();
+        assert_eq!(leaked.allocations, 1);
+        assert_eq!(leaked.bytes, 1 << 20);
         let next = DeviceBuffer::<u8, _>::uninit_in(&other, 1 << 20, &arena)?;
         assert_ne!(next.as_pointer(), address, "the memory is in use");
         gate.open();
@@ -375,7 +362,7 @@ fn unwaitable_memory_is_not_freed() -> TestResult {
         [Arc::new(SyncAlloc), Arc::new(Managed), Arc::new(Pinned)];
     for source in sources {
         let reports = leaking(|driver, simulator| -> TestResult {
-            let stream = stream(driver);
+            let stream = stream(driver)?;
             let gate = Gate::on(&stream);
             let buffer = DeviceBuffer::<u8, _>::zeroed_in(&stream, 4096, source)?;
             simulator.inject(
@@ -387,13 +374,9 @@ fn unwaitable_memory_is_not_freed() -> TestResult {
             let freed = [Function::cuMemFree_v2, Function::cuMemFreeHost]
                 .map(|function| simulator.calls(function));
             assert_eq!(freed, [0, 0], "the memory is in use");
-            assert_eq!(
-                (
-                    driver.leaked_memory().allocations,
-                    driver.leaked_memory().bytes
-                ),
-                (1, 4096)
-            );
+            let leaked = driver.leaked_memory();
+            assert_eq!(leaked.allocations, 1);
+            assert_eq!(leaked.bytes, 4096);
             simulator.clear_faults();
             gate.open();
             Ok(())
@@ -412,7 +395,7 @@ fn unwaitable_borrow_aborts() -> TestResult {
     if std::env::var_os(CHILD).is_some() {
         let simulator = Simulator::new(Config::new())?;
         let driver = simulator.driver::<Driver>()?;
-        let buffer = DeviceBuffer::<u8>::zeroed(&stream(&driver), 16)?;
+        let buffer = DeviceBuffer::<u8>::zeroed(&stream(&driver)?, 16)?;
         simulator.inject(
             Fault::on(Function::cuStreamSynchronize)
                 .always()

@@ -22,8 +22,8 @@ fn on_hopper(test: impl FnOnce(&TestDriver) -> TestResult) -> TestResult {
     })
 }
 
-fn at(address: u64) -> DevicePointer<u8> {
-    DevicePointer::from_raw(address)
+fn pointer_to(raw: u64) -> DevicePointer<u8> {
+    DevicePointer::from_raw(raw)
 }
 
 #[driver_test(on_hopper)]
@@ -65,12 +65,12 @@ fn replaced_address_changes_nothing_else(test: &TestDriver) -> TestResult {
         Ok(TensorMap::tiled(&context, &layout, &[64, 4])?)
     };
     let mut map = describe(first.as_pointer())?;
-    let wanted = describe(second.as_pointer())?;
-    assert_ne!(map.to_words(), wanted.to_words());
+    let expected = describe(second.as_pointer())?;
+    assert_ne!(map.to_words(), expected.to_words());
     map.replace_address(&context, second.as_pointer())?;
-    assert_eq!(map.to_words(), wanted.to_words());
+    assert_eq!(map.to_words(), expected.to_words());
     let error = map
-        .replace_address(&context, at(8))
+        .replace_address(&context, pointer_to(8))
         .expect_err("the address is not aligned");
     assert!(
         error
@@ -92,7 +92,7 @@ fn refused(result: Result<TensorMap>, expected: &str) {
 }
 
 fn layout(extents: &[u64]) -> TensorLayout {
-    TensorLayout::new(Type::Float32, at(0x1000), extents)
+    TensorLayout::new(Type::Float32, pointer_to(0x1000), extents)
 }
 
 /// A tensor that the accelerator cannot take is refused before any driver call.
@@ -116,15 +116,15 @@ fn unsupported_tensor_makes_no_driver_call(test: &TestDriver) {
             "unsupported rank (2, allowed: 3 to 5)",
         );
         refused(
-            tiled(&TensorLayout::new(Type::Uint8, at(8), &[64]), &[64]),
+            tiled(&TensorLayout::new(Type::Uint8, pointer_to(8), &[64]), &[64]),
             "misaligned address (0x8, alignment 16)",
         );
-        let packed = TensorLayout::new(Type::Packed4Align16, at(16), &[128]);
+        let packed = TensorLayout::new(Type::Packed4Align16, pointer_to(16), &[128]);
         refused(
             tiled(&packed, &[128]),
             "misaligned address (0x10, alignment 32)",
         );
-        let packed = TensorLayout::new(Type::Packed6Align16, at(0), &[100]);
+        let packed = TensorLayout::new(Type::Packed6Align16, pointer_to(0), &[100]);
         refused(
             tiled(&packed, &[100]),
             "100 elements of Packed6Align16, not a multiple of 128",
@@ -175,7 +175,8 @@ fn unsupported_tensor_makes_no_driver_call(test: &TestDriver) {
             tiled(&interleaved, &[8, 8, 8]),
             "unsupported swizzle (None, an interleave of 32 bytes",
         );
-        let filled = TensorLayout::new(Type::Int32, at(0), &[4, 4]).with_fill(TensorFill::Nan);
+        let filled =
+            TensorLayout::new(Type::Int32, pointer_to(0), &[4, 4]).with_fill(TensorFill::Nan);
         refused(tiled(&filled, &[4, 4]), "unsupported fill (NaN for Int32");
     });
 }
@@ -185,7 +186,7 @@ fn unsupported_tensor_makes_no_driver_call(test: &TestDriver) {
 fn unsupported_pixels_make_no_driver_call(test: &TestDriver) {
     let context = test.context();
     let images = layout(&[16, 32, 32, 4]);
-    let fine = Im2col {
+    let valid = Im2col {
         lower: &[0, 0],
         upper: &[0, 0],
         channels_per_pixel: 16,
@@ -196,41 +197,41 @@ fn unsupported_pixels_make_no_driver_call(test: &TestDriver) {
         refused(
             im2col(Im2col {
                 lower: &[0],
-                ..fine
+                ..valid
             }),
             "wrong number of corner offsets (1 for rank 4, expected 2)",
         );
         refused(
             im2col(Im2col {
                 upper: &[0, 128],
-                ..fine
+                ..valid
             }),
             "invalid corner offset (128 pixels, allowed for rank 4: -128 to 127)",
         );
         refused(
             im2col(Im2col {
                 lower: &[32, 0],
-                ..fine
+                ..valid
             }),
             "empty bounding box (offsets 32 and 0",
         );
         refused(
             im2col(Im2col {
                 channels_per_pixel: 257,
-                ..fine
+                ..valid
             }),
             "invalid number of channels (257 per pixel, allowed: 1 to 256)",
         );
         refused(
             im2col(Im2col {
                 pixels_per_column: 1025,
-                ..fine
+                ..valid
             }),
             "invalid number of pixels (1025 per column, allowed: 1 to 1024)",
         );
         let flat = layout(&[16, 32]);
         refused(
-            TensorMap::im2col(&context, &flat, &fine),
+            TensorMap::im2col(&context, &flat, &valid),
             "unsupported rank (2, allowed: 3 to 5)",
         );
         let wide = Im2colWide {
@@ -254,14 +255,9 @@ fn tensor_map_is_a_128_byte_argument(test: &TestDriver) -> TestResult {
     }
     let context: Context = test.context();
     assert_eq!(parameter_size::<TensorMap>(), 128);
-    assert_eq!(
-        (
-            parameter_size::<TensorRead>(),
-            parameter_size::<TensorWrite>()
-        ),
-        (128, 128)
-    );
-    let layout = TensorLayout::new(Type::Uint8, at(0x1000), &[64, 16]);
+    assert_eq!(parameter_size::<TensorRead>(), 128);
+    assert_eq!(parameter_size::<TensorWrite>(), 128);
+    let layout = TensorLayout::new(Type::Uint8, pointer_to(0x1000), &[64, 16]);
     let map = TensorMap::tiled(&context, &layout, &[64, 4])?;
     assert!((&raw const map).addr().is_multiple_of(64));
     Ok(())
@@ -272,39 +268,39 @@ fn tensor_map_is_a_128_byte_argument(test: &TestDriver) -> TestResult {
 fn tensor_view_is_bounds_checked(test: &TestDriver) -> TestResult {
     let mut memory = DeviceBuffer::<f32>::zeroed(&test.stream(), 1024)?;
     let pointer = memory.as_pointer();
-    let tight = |extents: &[u64]| TensorLayout::new(Type::Float32, pointer, extents);
-    TensorView::tiled(memory.as_slice(), &tight(&[32, 32]), &[32, 4])?;
+    let dense = |extents: &[u64]| TensorLayout::new(Type::Float32, pointer, extents);
+    TensorView::tiled(memory.as_slice(), &dense(&[32, 32]), &[32, 4])?;
     // The last row ends before the start of the next one.
-    let rows = tight(&[16, 32]).with_strides(&[128]);
+    let rows = dense(&[16, 32]).with_strides(&[128]);
     TensorView::tiled(memory.as_slice().slice(..1008)?, &rows, &[16, 4])?;
     let bytes = 4096;
-    let address = pointer.as_raw();
-    let end = address + bytes;
+    let start = pointer.as_raw();
+    let end = start + bytes;
     for (layout, elements, expected) in [
         (
-            tight(&[32, 33]),
+            dense(&[32, 33]),
             &[4, 1][..],
             format!(
-                "tensor out of bounds (4224 bytes at {address:#x}, memory of 4096 bytes at {address:#x})"
+                "tensor out of bounds (4224 bytes at {start:#x}, memory of 4096 bytes at {start:#x})"
             ),
         ),
         (
-            tight(&[32, 32]).with_strides(&[256]),
+            dense(&[32, 32]).with_strides(&[256]),
             &[4, 1],
             "tensor out of bounds (8064 bytes".to_owned(),
         ),
         (
-            TensorLayout::new(Type::Float32, at(end), &[4, 1]),
+            TensorLayout::new(Type::Float32, pointer_to(end), &[4, 1]),
             &[4, 1],
             format!("(16 bytes at {end:#x}"),
         ),
         (
-            TensorLayout::new(Type::Float32, at(address - 16), &[4, 1]),
+            TensorLayout::new(Type::Float32, pointer_to(start - 16), &[4, 1]),
             &[4, 1],
-            format!("at {:#x}", address - 16),
+            format!("at {:#x}", start - 16),
         ),
         (
-            tight(&[8, 8, 8]).with_interleave(TensorInterleave::Bytes16),
+            dense(&[8, 8, 8]).with_interleave(TensorInterleave::Bytes16),
             &[4, 1, 1],
             "an interleaved layout".to_owned(),
         ),
@@ -323,13 +319,10 @@ fn tensor_view_is_bounds_checked(test: &TestDriver) -> TestResult {
 fn view_that_is_written_holds_the_whole_last_row(test: &TestDriver) -> TestResult {
     let mut memory = DeviceBuffer::<f32>::zeroed(&test.stream(), 1024)?;
     let layout = TensorLayout::new(Type::Float32, memory.as_pointer(), &[9]);
-    let mut part = |words| {
-        let part = memory.as_slice_mut().slice(..words);
-        TensorViewMut::tiled(part.expect("it is shorter"), &layout, &[16])
-            .map(|view| *view.as_map())
-    };
-    part(12)?;
-    refused(part(11), "tensor out of bounds (48 bytes");
+    TensorViewMut::tiled(memory.as_slice_mut().slice(..12)?, &layout, &[16])?;
+    let short = memory.as_slice_mut().slice(..11)?;
+    let result = TensorViewMut::tiled(short, &layout, &[16]).map(|view| *view.as_map());
+    refused(result, "tensor out of bounds (48 bytes");
     TensorView::tiled(memory.as_slice().slice(..9)?, &layout, &[16])?;
     Ok(())
 }
@@ -375,12 +368,13 @@ fn tensor_tile_is_copied_by_tensor_maps(test: &TestDriver) -> TestResult {
     // SAFETY: the kernel reads through one map and writes through the other, both of which keep their memory alive.
     unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&read, &mut write)) }?;
     let actual = to.to_vec()?;
-    for (at, word) in actual.iter().enumerate() {
-        let row = at / 16;
-        let column = at % 16;
-        let is_part = (2..6).contains(&row) && column >= 8;
-        let expected = if is_part {
-            ((row - 1) * 16 + column - 4) as u32
+    for (index, word) in actual.iter().enumerate() {
+        let row = index / 16;
+        let column = index % 16;
+        let is_in_tile = (2..6).contains(&row) && column >= 8;
+        // The tile moves by one row and four columns.
+        let expected = if is_in_tile {
+            words[(row - 1) * 16 + column - 4]
         } else {
             0
         };

@@ -8,7 +8,8 @@ use curium_driver::{Context, ContextOptions, Kernel, LaunchConfig, Library, Resu
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Simulator};
 use curium_tests::{
-    TestDriver, TestResult, driver_test, kernels, on_driver, on_simulator, simulator_test,
+    TestDriver, TestResult, driver_test, kernels, on_driver, on_simulator, resume_panic,
+    simulator_test,
 };
 
 type Fill = (&'static mut [u32], u32, u32);
@@ -48,7 +49,7 @@ fn threads_share_a_context_with_own_streams(test: &TestDriver) -> TestResult {
             (value, scope.spawn(move || filled(context, fill, value)))
         });
         for (value, worker) in workers.collect::<Vec<_>>() {
-            let values = worker.join().expect("the thread does not panic")?;
+            let values = resume_panic(worker.join())?;
             assert_eq!(values, [value; LEN as usize]);
         }
         Ok(())
@@ -105,7 +106,7 @@ fn context_ends_after_the_threads_that_use_it(
     drop((context, fill));
     workers
         .into_iter()
-        .for_each(|worker| worker.join().expect("the thread does not panic"));
+        .for_each(|worker| resume_panic(worker.join()));
     assert_eq!(sum.load(Ordering::Relaxed), LEN * (0..THREADS).sum::<u32>());
     assert_eq!(
         simulator.live_handles().contexts,

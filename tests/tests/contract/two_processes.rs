@@ -25,23 +25,17 @@ fn with_drivers(
     first: impl FnOnce(&TestDriver, &Context, &mut Peer) -> TestResult,
     second: impl FnOnce(&TestDriver, &Context, &mut Peer) -> TestResult,
 ) -> TestResult {
-    let on_last = |peer: &mut Peer| {
-        on_two_devices(|driver| {
-            let devices = driver.driver().devices()?;
-            let last = devices.last().ok_or("there is no device")?;
-            second(driver, &last.primary_context()?, peer)
-        })
-        .expect("the second process succeeds");
-    };
     in_two_processes(
         name,
-        |peer: &mut Peer| {
-            on_two_devices(|driver| first(driver, &driver.context(), peer))
-                .expect("the first process succeeds");
+        |peer| on_two_devices(|driver| first(driver, &driver.context(), peer)),
+        |peer| {
+            on_two_devices(|driver| {
+                let devices = driver.driver().devices()?;
+                let last = devices.last().ok_or("there is no device")?;
+                second(driver, &last.primary_context()?, peer)
+            })
         },
-        on_last,
-    )?;
-    Ok(())
+    )
 }
 
 fn on_two_devices(test: impl FnOnce(&TestDriver) -> TestResult) -> TestResult {
@@ -90,7 +84,7 @@ fn expect(stream: &Stream, address: CUdeviceptr, value: u8) -> TestResult {
 }
 
 /// Allocates memory in the first process, and sends its IPC handle to the second.
-fn plain(stream: &Stream, peer: &mut Peer) -> TestResult<CUdeviceptr> {
+fn allocate_shared(stream: &Stream, peer: &mut Peer) -> TestResult<CUdeviceptr> {
     let pointer = SyncAlloc.allocate(stream, BYTES, 256)?;
     let name = IpcMemoryHandle::of(stream.context(), pointer)?;
     peer.send(&name.to_bytes());
@@ -115,10 +109,11 @@ fn free(stream: &Stream, address: CUdeviceptr) -> TestResult {
 fn both_processes_write_memory() -> TestResult {
     fn first(_: &TestDriver, context: &Context, peer: &mut Peer) -> TestResult {
         let stream = stream(context)?;
-        let address = plain(&stream, peer)?;
+        let address = allocate_shared(&stream, peer)?;
         fill(&stream, address, 4)?;
         stream.synchronize()?;
         peer.meet();
+        // The other process reads and writes between the two meetings.
         peer.meet();
         expect(&stream, address, 9)?;
         free(&stream, address)?;
@@ -139,15 +134,14 @@ fn both_processes_write_memory() -> TestResult {
         Ok(())
     }
 
-    with_drivers("two_processes::both_processes_write_memory", first, second)?;
-    Ok(())
+    with_drivers("two_processes::both_processes_write_memory", first, second)
 }
 
 #[test]
 fn stream_waits_for_a_process() -> TestResult {
     fn first(_: &TestDriver, context: &Context, peer: &mut Peer) -> TestResult {
         let stream = stream(context)?;
-        let address = plain(&stream, peer)?;
+        let address = allocate_shared(&stream, peer)?;
         fill(&stream, address, 1)?;
         stream.synchronize()?;
         let flags = EventFlags::INTERPROCESS | EventFlags::DISABLE_TIMING;
@@ -173,8 +167,8 @@ fn stream_waits_for_a_process() -> TestResult {
         peer.meet();
         assert!(!event.is_finished()?, "the other process blocks its stream");
         stream.wait_event(&event)?;
-        let mut seen = curium_memory::DeviceBuffer::<u8>::zeroed(&stream, BYTES)?;
-        let to = seen.as_slice_mut().as_pointer().as_raw();
+        let mut copy = curium_memory::DeviceBuffer::<u8>::zeroed(&stream, BYTES)?;
+        let to = copy.as_slice_mut().as_pointer().as_raw();
         let from = memory.as_pointer().as_raw();
         // SAFETY: both sides have these bytes and live until the stream is synchronized.
         unsafe {
@@ -187,14 +181,13 @@ fn stream_waits_for_a_process() -> TestResult {
         peer.meet();
         event.synchronize()?;
         assert!(event.is_finished()?);
-        assert!(seen.to_vec()?.iter().all(|byte| *byte == 2));
+        assert!(copy.to_vec()?.iter().all(|byte| *byte == 2));
         drop(memory);
         peer.meet();
         Ok(())
     }
 
-    with_drivers("two_processes::stream_waits_for_a_process", first, second)?;
-    Ok(())
+    with_drivers("two_processes::stream_waits_for_a_process", first, second)
 }
 
 /// A pool is imported by its descriptor and its memory by name.
@@ -235,8 +228,7 @@ fn pool_is_imported() -> TestResult {
         Ok(())
     }
 
-    with_drivers("two_processes::pool_is_imported", first, second)?;
-    Ok(())
+    with_drivers("two_processes::pool_is_imported", first, second)
 }
 
 /// Maps memory for the device of a context.
@@ -280,6 +272,5 @@ fn both_processes_map_memory() -> TestResult {
         Ok(())
     }
 
-    with_drivers("two_processes::both_processes_map_memory", first, second)?;
-    Ok(())
+    with_drivers("two_processes::both_processes_map_memory", first, second)
 }

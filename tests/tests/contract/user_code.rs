@@ -17,7 +17,7 @@ use curium_driver::{
 use curium_memory::DeviceBuffer;
 use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, TestResult, driver_test, simulator_test};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, resume_panic, simulator_test};
 use parking_lot::Mutex;
 
 /// The time limit of an expected event on a busy machine.
@@ -313,7 +313,7 @@ fn future_resolves_despite_a_destructor_panic(
     let waiting = thread::spawn(move || sender.send(pollster::block_on(future).is_err()));
     let is_error = receiver.recv_timeout(PATIENCE)?;
     assert!(is_error);
-    waiting.join().expect("the thread does not panic")?;
+    resume_panic(waiting.join())?;
     gate.open();
     Ok(())
 }

@@ -9,7 +9,9 @@ use syn::{Attribute, ImplItemFn, ItemFn, Meta, Signature};
 
 /// The functions of a file that are marked both as cold and for inlining.
 #[derive(Default)]
-struct Contradictions(Vec<String>);
+struct Contradictions {
+    functions: Vec<String>,
+}
 
 impl Contradictions {
     fn check(&mut self, attributes: &[Attribute], signature: &Signature) {
@@ -17,16 +19,16 @@ impl Contradictions {
             .iter()
             .any(|attribute| attribute.path().is_ident("cold"));
         if is_cold && attributes.iter().any(is_inlined) {
-            self.0.push(signature.ident.to_string());
+            self.functions.push(signature.ident.to_string());
         }
     }
 }
 
 /// Returns `true` for `#[inline]` and `#[inline(always)]`.
 fn is_inlined(attribute: &Attribute) -> bool {
-    let never =
-        |meta: &Meta| matches!(meta, Meta::List(list) if list.tokens.to_string() == "never");
-    attribute.path().is_ident("inline") && !never(&attribute.meta)
+    let is_never =
+        matches!(&attribute.meta, Meta::List(list) if list.tokens.to_string() == "never");
+    attribute.path().is_ident("inline") && !is_never
 }
 
 impl<'ast> Visit<'ast> for Contradictions {
@@ -43,18 +45,16 @@ impl<'ast> Visit<'ast> for Contradictions {
 
 /// Returns the contradictions in the Rust files of a folder, each with its file.
 fn contradictions(folder: &Path) -> TestResult<Vec<String>> {
-    let entries =
-        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let paths = entries.map(|entry| entry.expect("a folder can be read").path());
     let mut names = Vec::new();
-    for path in paths {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
         if path.is_dir() {
             names.extend(contradictions(&path)?);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path)?;
             let mut visitor = Contradictions::default();
             visitor.visit_file(&syn::parse_file(&text)?);
-            for name in visitor.0 {
+            for name in visitor.functions {
                 names.push(format!("{}: {name}", path.display()));
             }
         }
@@ -85,6 +85,6 @@ fn contradictions_are_detected() -> TestResult {
     let mut visitor = Contradictions::default();
     let source = "#[cold] #[inline] fn a() {} #[cold] #[inline(never)] fn b() {} impl X { #[inline] #[cold] fn c() {} }";
     visitor.visit_file(&syn::parse_file(source)?);
-    assert_eq!(visitor.0, ["a", "c"]);
+    assert_eq!(visitor.functions, ["a", "c"]);
     Ok(())
 }

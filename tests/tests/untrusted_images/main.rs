@@ -30,8 +30,8 @@ fn damaged_images_crash_nothing() {
     for start in (0..IMAGES).step_by(PORTION as usize) {
         let name = "damaged_images_crash_nothing";
         let outcome = outcome_of_new_process(name, &start.to_string(), |start| {
-            let start = start.parse().expect("the input is a number");
-            on_driver(|test| load_by_safe_code(test, start..start + PORTION));
+            let start = start.parse()?;
+            on_driver(|test| load_by_safe_code(test, start..start + PORTION))
         });
         outcome.unwrap_or_else(|written| {
             panic!("the process that started with image {start} died:\n{written}")
@@ -54,8 +54,8 @@ fn damaged_images_crash_drivers() -> TestResult {
     let mut crashed = Vec::new();
     while next < IMAGES && begin.elapsed() < PATIENCE {
         let outcome = outcome_of_new_process(name, &next.to_string(), |start| {
-            let start = start.parse().expect("the input is a number");
-            on_driver(|test| load_by_unsafe_code(test, start..IMAGES));
+            let start = start.parse()?;
+            on_driver(|test| load_by_unsafe_code(test, start..IMAGES))
         });
         let Err(written) = outcome else {
             next = IMAGES;
@@ -84,45 +84,39 @@ fn tell(text: &str) -> TestResult {
 }
 
 /// Returns machine code for the device of `test`, compiled by its driver.
-fn cubins(test: &TestDriver) -> Vec<Vec<u8>> {
-    let cubins: Result<_> = [kernels::FILL, kernels::REDUCE, kernels::SAXPY]
-        .iter()
-        .map(|ptx| {
-            let mut linker = Linker::new(&test.context(), &JitOptions::new())?;
-            linker.add_image("ptx", &Image::from_ptx(ptx)?, &JitOptions::new())?;
-            Ok(linker.complete()?.as_bytes().to_vec())
-        })
-        .collect();
-    cubins.expect("the kernels compile")
+fn cubins(test: &TestDriver) -> Result<Vec<Vec<u8>>> {
+    let mut cubins = Vec::new();
+    for ptx in [kernels::FILL, kernels::REDUCE, kernels::SAXPY] {
+        let mut linker = Linker::new(&test.context(), &JitOptions::new())?;
+        linker.add_image("ptx", &Image::from_ptx(ptx)?, &JitOptions::new())?;
+        cubins.push(linker.complete()?.as_bytes().to_vec());
+    }
+    Ok(cubins)
 }
 
-fn damaged_images(test: &TestDriver, range: Range<u64>) -> impl Iterator<Item = (u64, Vec<u8>)> {
-    let capability = test
-        .device()
-        .compute_capability()
-        .expect("the device has one");
-    let cubins = cubins(test);
+fn damaged_images(
+    test: &TestDriver,
+    range: Range<u64>,
+) -> Result<impl Iterator<Item = (u64, Vec<u8>)> + use<>> {
+    let capability = test.device().compute_capability()?;
+    let cubins = cubins(test)?;
     let architecture = capability.major * 10 + capability.minor;
-    range.map(move |index| (index, damage::damaged(&cubins, architecture, index)))
+    Ok(range.map(move |index| (index, damage::damaged(&cubins, architecture, index))))
 }
 
 /// A cache in a temporary directory, which is removed on drop.
 struct Scratch(DiskCache);
 
 impl Scratch {
-    fn new() -> Self {
+    fn new() -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("curium-damaged-{}", std::process::id()));
-        Self(DiskCache::open(folder).expect("the folder can be created"))
+        Ok(Self(DiskCache::open(folder)?))
     }
 
     /// Returns the only entry.
-    fn entry(&self) -> PathBuf {
-        let mut files = fs::read_dir(self.0.folder()).expect("the folder is there");
-        files
-            .next()
-            .expect("there is an entry")
-            .expect("it can be read")
-            .path()
+    fn entry(&self) -> TestResult<PathBuf> {
+        let mut files = fs::read_dir(self.0.folder())?;
+        Ok(files.next().ok_or("there is no entry")??.path())
     }
 }
 
@@ -133,18 +127,18 @@ impl Drop for Scratch {
 }
 
 /// Passes each image to every safe function that could load it.
-fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
+fn load_by_safe_code(test: &TestDriver, range: Range<u64>) -> TestResult {
     let context = test.context();
     let options = JitOptions::new();
-    let scratch = Scratch::new();
+    let scratch = Scratch::new()?;
     let library =
         |cache: &DiskCache| Library::from_ptx_cached(&context, kernels::FILL, &options, cache);
-    drop(library(&scratch.0).expect("the kernel compiles"));
-    let entry = scratch.entry();
-    let linked = cubins(test).swap_remove(0).len();
-    let whole = fs::read(&entry).expect("the entry can be read");
+    drop(library(&scratch.0)?);
+    let entry = scratch.entry()?;
+    let linked = cubins(test)?.swap_remove(0).len();
+    let whole = fs::read(&entry)?;
     let head = &whole[..whole.len() - linked.min(whole.len())];
-    for (index, image) in damaged_images(test, range) {
+    for (index, image) in damaged_images(test, range)? {
         let text = String::from_utf8_lossy(&image);
         drop((
             Image::from_ptx(&text),
@@ -152,34 +146,32 @@ fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
             Module::from_ptx(&context, &text),
         ));
         let key = CacheKey::new("ptx").with("ptx", kernels::FILL.as_bytes());
-        scratch.0.put(&key, &image).expect("the entry is written");
-        scratch.0.remove(&key).expect("the entry is removed");
+        scratch.0.put(&key, &image)?;
+        scratch.0.remove(&key)?;
         // The file of an entry, and one with the header of a valid entry.
         let file = if index % 2 == 0 {
             image
         } else {
             [head, &image].concat()
         };
-        fs::write(&entry, file).expect("the test owns the folder");
+        fs::write(&entry, file)?;
         let kernel = match index / 2 % 2 {
-            0 => library(&scratch.0)
-                .expect("the kernel is compiled again")
-                .kernel::<Fill>("fill"),
+            0 => library(&scratch.0).and_then(|library| library.kernel::<Fill>("fill")),
             _ => Module::from_ptx_cached(&context, kernels::FILL, &options, &scratch.0)
-                .expect("the kernel is compiled again")
-                .kernel("fill"),
+                .and_then(|module| module.kernel("fill")),
         };
-        kernel.unwrap_or_else(|error| panic!("after image {index}: {error}"));
+        kernel.map_err(|error| format!("after image {index}: {error}"))?;
     }
+    Ok(())
 }
 
 /// Loads each image with the driver. It may crash the process.
-fn load_by_unsafe_code(test: &TestDriver, range: Range<u64>) {
+fn load_by_unsafe_code(test: &TestDriver, range: Range<u64>) -> TestResult {
     static LOADED: AtomicU64 = AtomicU64::new(0);
     let context = test.context();
     std::thread::spawn(|| end_when_stuck(&LOADED));
-    for (index, image) in damaged_images(test, range) {
-        tell_parent(index);
+    for (index, image) in damaged_images(test, range)? {
+        tell_parent(index)?;
         LOADED.fetch_add(1, Ordering::Relaxed);
         let kind = if image.starts_with(b"\x7fELF") {
             ImageKind::Cubin
@@ -194,6 +186,7 @@ fn load_by_unsafe_code(test: &TestDriver, range: Range<u64>) {
         drop(Module::from_image(&context, &image, &JitOptions::new()));
         drop(Library::from_image(&context, &image, &JitOptions::new()));
     }
+    Ok(())
 }
 
 /// Ends this process if `count` does not change for [`LOAD_TIMEOUT`].
@@ -210,9 +203,9 @@ fn end_when_stuck(count: &AtomicU64) -> ! {
 }
 
 /// Writes the index of the next image and flushes it.
-fn tell_parent(index: u64) {
+fn tell_parent(index: u64) -> TestResult {
     let mut output = std::io::stdout();
-    writeln!(output, "image {index}")
-        .and_then(|()| output.flush())
-        .expect("the parent reads");
+    writeln!(output, "image {index}")?;
+    output.flush()?;
+    Ok(())
 }

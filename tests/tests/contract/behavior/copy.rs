@@ -8,7 +8,7 @@ use std::time::Duration;
 use curium_driver::{Context, Driver, Stream};
 use curium_memory::{DeviceBuffer, MemoryAccess, MemoryPool, PinnedBuffer, PinnedFlags};
 use curium_sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
-use curium_tests::{Gate, TestDriver, TestResult, driver_test, on_driver, on_peers};
+use curium_tests::{Gate, TestDriver, TestResult, driver_test, on_driver, on_peers, resume_panic};
 
 use super::{INVALID_VALUE, OK, in_context};
 
@@ -169,8 +169,8 @@ fn synchronous_copies_wait_for_host_memory() {
                     let download_opener = open_later(Gate::on(&stream));
                     copy(driver, form, target.address(), device);
                     assert_eq!(target.last(), 7, "{kind:?}, {form:?}");
-                    upload_opener.join().expect("opening does not panic");
-                    download_opener.join().expect("opening does not panic");
+                    resume_panic(upload_opener.join());
+                    resume_panic(download_opener.join());
 
                     assert_eq!(returned!(driver, cuMemFree_v2(device)), OK);
                     source.free(driver);

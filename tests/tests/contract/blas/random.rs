@@ -2,7 +2,7 @@
 
 use curium_blas::{
     BandLayout, Banded, Complex64, Matrix, MatrixLayout, MatrixMut, Order, Packed, PackedMut,
-    Triangle, Vector, VectorMut,
+    Result, Triangle, Vector, VectorMut,
 };
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;
@@ -45,7 +45,12 @@ pub(super) struct RandomMatrix<T> {
 
 impl<T: Number> RandomMatrix<T> {
     /// Creates a matrix with these sizes in the view.
-    pub(super) fn new(random: &mut Random, stream: &Stream, rows: usize, columns: usize) -> Self {
+    pub(super) fn new(
+        random: &mut Random,
+        stream: &Stream,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Self> {
         Self::with(random, stream, (rows, columns), true)
     }
 
@@ -55,7 +60,7 @@ impl<T: Number> RandomMatrix<T> {
         stream: &Stream,
         rows: usize,
         columns: usize,
-    ) -> Self {
+    ) -> Result<Self> {
         Self::with(random, stream, (rows, columns), false)
     }
 
@@ -64,7 +69,7 @@ impl<T: Number> RandomMatrix<T> {
         stream: &Stream,
         (rows, columns): (usize, usize),
         may_conjugate: bool,
-    ) -> Self {
+    ) -> Result<Self> {
         let is_transposed = random.flip();
         let is_conjugated = may_conjugate && random.below(4) == 0;
         let (with_layout, other) = if is_transposed {
@@ -82,7 +87,7 @@ impl<T: Number> RandomMatrix<T> {
     }
 
     /// Creates another matrix with the same layout.
-    pub(super) fn another(&self, random: &mut Random, stream: &Stream) -> Self {
+    pub(super) fn another(&self, random: &mut Random, stream: &Stream) -> Result<Self> {
         Self::with_layout(
             random,
             stream,
@@ -96,54 +101,54 @@ impl<T: Number> RandomMatrix<T> {
         stream: &Stream,
         layout: MatrixLayout,
         (is_transposed, is_conjugated): (bool, bool),
-    ) -> Self {
+    ) -> Result<Self> {
         let span = layout.span().expect("it is small");
         let elements: Vec<T> = (0..span + random.below(3))
             .map(|_| random.number())
             .collect();
         let host = host_copy(&elements, layout, is_transposed, is_conjugated);
-        let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
-        Self {
+        let buffer = DeviceBuffer::from_slice(stream, &elements)?;
+        Ok(Self {
             buffer,
             layout,
             is_transposed,
             is_conjugated,
             host,
-        }
+        })
     }
 
-    pub(super) fn view(&self) -> Matrix<'_, T> {
-        let matrix = Matrix::new(&self.buffer, self.layout).expect("it fits");
+    pub(super) fn view(&self) -> Result<Matrix<'_, T>> {
+        let matrix = Matrix::new(&self.buffer, self.layout)?;
         let matrix = if self.is_transposed {
             matrix.transposed()
         } else {
             matrix
         };
-        if self.is_conjugated {
+        Ok(if self.is_conjugated {
             matrix.conjugated()
         } else {
             matrix
-        }
+        })
     }
 
-    pub(super) fn view_mut(&mut self) -> MatrixMut<'_, T> {
-        let matrix = MatrixMut::new(&mut self.buffer, self.layout).expect("it fits");
-        if self.is_transposed {
+    pub(super) fn view_mut(&mut self) -> Result<MatrixMut<'_, T>> {
+        let matrix = MatrixMut::new(&mut self.buffer, self.layout)?;
+        Ok(if self.is_transposed {
             matrix.transposed()
         } else {
             matrix
-        }
+        })
     }
 
     /// Returns the matrix as it is on the device now.
-    pub(super) fn now(&self) -> Host {
-        let elements = self.buffer.to_vec().expect("the operation succeeded");
-        host_copy(
+    pub(super) fn now(&self) -> Result<Host> {
+        let elements = self.buffer.to_vec()?;
+        Ok(host_copy(
             &elements,
             self.layout,
             self.is_transposed,
             self.is_conjugated,
-        )
+        ))
     }
 }
 
@@ -179,30 +184,32 @@ pub(super) struct RandomVector<T> {
 }
 
 impl<T: Number> RandomVector<T> {
-    pub(super) fn new(random: &mut Random, stream: &Stream, len: usize) -> Self {
+    pub(super) fn new(random: &mut Random, stream: &Stream, len: usize) -> Result<Self> {
         let stride = 1 + random.below(3);
         let elements: Vec<T> = (0..len * stride).map(|_| random.number()).collect();
         let host = Host::from_fn(len, 1, |row, _| elements[row * stride].wide());
-        let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
-        Self {
+        let buffer = DeviceBuffer::from_slice(stream, &elements)?;
+        Ok(Self {
             buffer,
             len,
             stride,
             host,
-        }
+        })
     }
 
-    pub(super) fn view(&self) -> Vector<'_, T> {
-        Vector::strided(&self.buffer, self.len, self.stride).expect("it fits")
+    pub(super) fn view(&self) -> Result<Vector<'_, T>> {
+        Vector::strided(&self.buffer, self.len, self.stride)
     }
 
-    pub(super) fn view_mut(&mut self) -> VectorMut<'_, T> {
-        VectorMut::strided(&mut self.buffer, self.len, self.stride).expect("it fits")
+    pub(super) fn view_mut(&mut self) -> Result<VectorMut<'_, T>> {
+        VectorMut::strided(&mut self.buffer, self.len, self.stride)
     }
 
-    pub(super) fn now(&self) -> Host {
-        let elements = self.buffer.to_vec().expect("the operation succeeded");
-        Host::from_fn(self.len, 1, |row, _| elements[row * self.stride].wide())
+    pub(super) fn now(&self) -> Result<Host> {
+        let elements = self.buffer.to_vec()?;
+        Ok(Host::from_fn(self.len, 1, |row, _| {
+            elements[row * self.stride].wide()
+        }))
     }
 }
 
@@ -217,7 +224,12 @@ pub(super) struct RandomBanded<T> {
 
 impl<T: Number> RandomBanded<T> {
     /// Creates a matrix with these sizes in the view.
-    pub(super) fn new(random: &mut Random, stream: &Stream, rows: usize, columns: usize) -> Self {
+    pub(super) fn new(
+        random: &mut Random,
+        stream: &Stream,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Self> {
         let lower = random.below(4);
         let upper = random.below(4);
         let extra = random.below(3);
@@ -268,28 +280,28 @@ impl<T: Number> RandomBanded<T> {
         } else {
             stored
         };
-        let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
-        Self {
+        let buffer = DeviceBuffer::from_slice(stream, &elements)?;
+        Ok(Self {
             buffer,
             layout,
             is_transposed,
             is_conjugated,
             host,
-        }
+        })
     }
 
-    pub(super) fn view(&self) -> Banded<'_, T> {
-        let matrix = Banded::new(&self.buffer, self.layout).expect("it fits");
+    pub(super) fn view(&self) -> Result<Banded<'_, T>> {
+        let matrix = Banded::new(&self.buffer, self.layout)?;
         let matrix = if self.is_transposed {
             matrix.transposed()
         } else {
             matrix
         };
-        if self.is_conjugated {
+        Ok(if self.is_conjugated {
             matrix.conjugated()
         } else {
             matrix
-        }
+        })
     }
 }
 
@@ -306,17 +318,17 @@ pub(super) struct RandomPacked<T> {
 }
 
 impl<T: Number> RandomPacked<T> {
-    pub(super) fn new(random: &mut Random, stream: &Stream, size: usize) -> Self {
+    pub(super) fn new(random: &mut Random, stream: &Stream, size: usize) -> Result<Self> {
         let is_conjugated = random.below(4) == 0;
         Self {
             is_conjugated,
-            ..Self::result(random, stream, size)
+            ..Self::result(random, stream, size)?
         }
         .refreshed()
     }
 
     /// Creates a matrix for a result, which is not conjugated.
-    pub(super) fn result(random: &mut Random, stream: &Stream, size: usize) -> Self {
+    pub(super) fn result(random: &mut Random, stream: &Stream, size: usize) -> Result<Self> {
         let stored = if random.flip() {
             Triangle::Upper
         } else {
@@ -327,7 +339,7 @@ impl<T: Number> RandomPacked<T> {
         let elements: Vec<T> = (0..size * (size + 1) / 2)
             .map(|_| random.number())
             .collect();
-        let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
+        let buffer = DeviceBuffer::from_slice(stream, &elements)?;
         let host = Host::from_fn(0, 0, |_, _| Complex64::new(0.0, 0.0));
         Self {
             buffer,
@@ -341,9 +353,9 @@ impl<T: Number> RandomPacked<T> {
         .refreshed()
     }
 
-    fn refreshed(mut self) -> Self {
-        self.host = self.now();
-        self
+    fn refreshed(mut self) -> Result<Self> {
+        self.host = self.now()?;
+        Ok(self)
     }
 
     /// Returns the triangle that the view shows.
@@ -355,42 +367,42 @@ impl<T: Number> RandomPacked<T> {
         }
     }
 
-    pub(super) fn view(&self) -> Packed<'_, T> {
+    pub(super) fn view(&self) -> Result<Packed<'_, T>> {
         let create = if self.is_by_rows {
             Packed::row_major
         } else {
             Packed::column_major
         };
-        let matrix = create(&self.buffer, self.size, self.stored).expect("it fits");
+        let matrix = create(&self.buffer, self.size, self.stored)?;
         let matrix = if self.is_transposed {
             matrix.transposed()
         } else {
             matrix
         };
-        if self.is_conjugated {
+        Ok(if self.is_conjugated {
             matrix.conjugated()
         } else {
             matrix
-        }
+        })
     }
 
-    pub(super) fn view_mut(&mut self) -> PackedMut<'_, T> {
+    pub(super) fn view_mut(&mut self) -> Result<PackedMut<'_, T>> {
         let create = if self.is_by_rows {
             PackedMut::row_major
         } else {
             PackedMut::column_major
         };
-        let matrix = create(&mut self.buffer, self.size, self.stored).expect("it fits");
-        if self.is_transposed {
+        let matrix = create(&mut self.buffer, self.size, self.stored)?;
+        Ok(if self.is_transposed {
             matrix.transposed()
         } else {
             matrix
-        }
+        })
     }
 
     /// Returns the matrix as it is on the device now.
-    pub(super) fn now(&self) -> Host {
-        let elements = self.buffer.to_vec().expect("the operation succeeded");
+    pub(super) fn now(&self) -> Result<Host> {
+        let elements = self.buffer.to_vec()?;
         let mut elements = elements.into_iter().map(Number::wide);
         let mut stored = Host::from_fn(self.size, self.size, |_, _| Complex64::new(0.0, 0.0));
         for line in 0..self.size {
@@ -416,10 +428,10 @@ impl<T: Number> RandomPacked<T> {
                 }
             }
         }
-        if self.is_transposed {
+        Ok(if self.is_transposed {
             stored.transposed()
         } else {
             stored
-        }
+        })
     }
 }

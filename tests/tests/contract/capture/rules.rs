@@ -8,7 +8,7 @@ use curium_sys::{
     CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureMode_enum as Mode,
     CUstreamCaptureStatus,
 };
-use curium_tests::{ContextStack, TestDriver, TestResult, driver_test};
+use curium_tests::{ContextStack, TestDriver, TestResult, driver_test, resume_panic};
 
 use super::{
     address, begin, captured, code, copy, destroy, end, event, fill, record, status, wait, words,
@@ -260,7 +260,7 @@ fn only_a_relaxed_capture_ends_on_another_thread(test: &TestDriver) -> TestResul
                 let (graph, result) = end(&stream);
                 (graph.addr(), code(result))
             });
-            ended.join().expect("the thread does not panic")
+            resume_panic(ended.join())
         })
     };
     begin(&stream, Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;

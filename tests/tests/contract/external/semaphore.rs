@@ -12,7 +12,7 @@ use curium_sys::{
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     CUexternalSemaphore, CUgraph, CUgraphExec, CUgraphNode, CUresult, CUstream,
 };
-use curium_tests::{Gate, TestResult, driver_test, uses_cuda};
+use curium_tests::{Gate, TestResult, driver_test, resume_panic, uses_cuda};
 use parking_lot::Mutex;
 
 use super::descriptor;
@@ -123,7 +123,7 @@ fn assert_outlives_work(stream: &Stream, semaphore: impl Send, gate: Gate) {
             "work on {stream:?} still uses it"
         );
         gate.open();
-        dropping.join().expect("it ends");
+        resume_panic(dropping.join());
     });
     assert_eq!(calls(), ["destroy"]);
 }

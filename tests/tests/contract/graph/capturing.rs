@@ -8,7 +8,7 @@ use curium_driver::{CaptureScope, ConditionalKind, Error, Graph, Node, Result, S
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Simulator};
 use curium_sys::CudaVersion;
-use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
+use curium_tests::{TestDriver, TestResult, driver_test, resume_panic, simulator_test};
 
 use super::keeping::await_last;
 use super::refusing::assert_refused;
@@ -246,14 +246,11 @@ fn graph_refuses_other_uses_during_a_capture(test: &TestDriver) -> TestResult {
         std::thread::scope(|threads| {
             let part = &mut *other;
             let asked = threads.spawn(move || part.nodes().expect_err("it is refused").to_string());
-            assert!(asked.join().expect("the thread ends").contains(words));
+            assert!(resume_panic(asked.join()).contains(words));
         });
         std::thread::scope(|threads| {
             let launched = threads.spawn(|| exec.launch(&test.stream()));
-            launched
-                .join()
-                .expect("the thread ends")
-                .expect("the executable graph is a copy");
+            resume_panic(launched.join()).expect("the executable graph is a copy");
         });
         x.as_slice_mut().fill_on(scope, 1)
     });

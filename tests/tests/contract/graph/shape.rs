@@ -154,7 +154,7 @@ fn picture_in_dot_has_every_node_and_edge(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-#[simulator_test(Config::new().with_driver_version(CudaVersion::new(13, 5)))]
+#[simulator_test(Config::new().with_driver_version(CudaVersion::NEWEST_KNOWN))]
 fn numbers_distinguish_graphs_and_nodes(test: &TestDriver, _: &Simulator) -> TestResult {
     let (mut graph, other) = (graph(test), graph(test));
     let first = graph.add_empty(&[])?;

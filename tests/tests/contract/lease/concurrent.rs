@@ -12,6 +12,7 @@ use curium_memory::{Array, ArrayFlags, ArrayShape, DeviceBuffer, Staging, Stagin
 use curium_sim::{Config, Fault, FaultPlan};
 use curium_tests::{
     During, Gate, TestDriver, TestResult, assert_reentrant, driver_test, on_driver, on_simulator,
+    resume_panic,
 };
 use parking_lot::Mutex;
 
@@ -52,15 +53,16 @@ fn observer_operation_keeps_the_outer_access(test: &TestDriver) -> TestResult {
     thread::scope(|scope| -> TestResult<_> {
         let launching = test.stream();
         let is_enqueued = Arc::clone(&is_enqueued);
-        scope.spawn(move || {
-            may_go.recv().expect("the observer sends");
-            graph.launch(&launching).expect("the access ends");
+        let launch = scope.spawn(move || -> TestResult {
+            may_go.recv()?;
+            graph.launch(&launching)?;
             is_enqueued.store(true, Ordering::SeqCst);
+            Ok(())
         });
         let guard = observe_calls(observer);
         x.as_slice_mut().fill_on(&origin, 5)?;
         drop(guard);
-        Ok(())
+        resume_panic(launch.join())
     })?;
     assert!(
         !was_enqueued.load(Ordering::SeqCst),
@@ -151,9 +153,10 @@ fn drivers_do_not_share_launches() -> TestResult {
             let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 7))?;
             thread::scope(|scope| -> TestResult<_> {
                 let (begin, begun) = mpsc::channel();
-                scope.spawn(move || {
-                    begin.send(()).expect("the test listens");
-                    delayed.launch(&slow_stream).expect("it is late, not lost");
+                let slow_launch = scope.spawn(move || -> TestResult {
+                    begin.send(())?;
+                    delayed.launch(&slow_stream)?;
+                    Ok(())
                 });
                 begun.recv()?;
                 thread::sleep(Duration::from_millis(20));
@@ -164,7 +167,7 @@ fn drivers_do_not_share_launches() -> TestResult {
                     begin.elapsed() < DELAY / 2,
                     "it waited for the other driver"
                 );
-                Ok(())
+                resume_panic(slow_launch.join())
             })?;
             assert_eq!(values(&y), [5; LEN]);
             Ok(())
@@ -190,7 +193,7 @@ fn launch_does_not_wait_for_a_staged_copy(test: &TestDriver) -> TestResult {
     let gate = Gate::on(&origin);
     x.as_slice_mut().fill_on(&origin, 1)?;
     thread::scope(|scope| -> TestResult<_> {
-        let copying = scope.spawn(|| x.copy_from_slice(&source).expect("the lengths are equal"));
+        let copying = scope.spawn(|| x.copy_from_slice(&source));
         thread::sleep(Duration::from_millis(50));
         let begin = Instant::now();
         graph.launch(&launching)?;
@@ -199,6 +202,7 @@ fn launch_does_not_wait_for_a_staged_copy(test: &TestDriver) -> TestResult {
             "it waited for the device"
         );
         gate.open();
+        resume_panic(copying.join())?;
         Ok(())
     })?;
     launching.synchronize()?;
@@ -233,9 +237,13 @@ fn launch_ignores_unleased_blocking_copy(test: &TestDriver) -> TestResult {
         &mut graph,
         &launching,
         Function::cuMemcpyDtoHAsync_v2,
-        || copied = values(&x),
-    );
-    assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
+        || {
+            copied = x.to_vec()?;
+            Ok(())
+        },
+    )?;
+    assert_eq!(copied, [3; LEN]);
+    assert_eq!(values(&y), [5; LEN]);
     Ok(())
 }
 
@@ -256,9 +264,11 @@ fn launch_ignores_unleased_array_copy(test: &TestDriver) -> TestResult {
     }
     let mut copied = Vec::new();
     assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpy3DAsync_v2, || {
-        copied = array.to_vec().expect("the array can be read");
-    });
-    assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
+        copied = array.to_vec()?;
+        Ok(())
+    })?;
+    assert_eq!(copied, [3; LEN]);
+    assert_eq!(values(&y), [5; LEN]);
     Ok(())
 }
 
@@ -267,36 +277,35 @@ fn assert_launch_does_not_wait(
     graph: &mut GraphExec,
     launching: &Stream,
     function: Function,
-    copy: impl FnOnce() + Send,
-) {
+    copy: impl FnOnce() -> TestResult + Send,
+) -> TestResult {
     let (begun, has_begun) = mpsc::channel();
     let (end, may_end) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        let copying = scope.spawn(|| {
+        let copying = scope.spawn(|| -> TestResult {
             let begun = Mutex::new(begun);
             let may_end = Mutex::new(may_end);
             let guard = observe_calls(During::call_of(function, move || {
                 begun.lock().send(()).expect("the test waits");
                 may_end.lock().recv().expect("the test goes on");
             }));
-            copy();
+            copy()?;
             drop(guard);
+            Ok(())
         });
-        has_begun.recv().expect("the copy begins");
+        has_begun.recv()?;
         let launched = scope.spawn(|| graph.launch(launching));
         let begin = Instant::now();
         while !launched.is_finished() && begin.elapsed() < Duration::from_secs(5) {
             thread::sleep(Duration::from_millis(1));
         }
         let has_waited = !launched.is_finished();
-        end.send(()).expect("the copy waits");
-        copying.join().expect("the copy succeeds");
-        launched
-            .join()
-            .expect("no panic")
-            .expect("it can be launched");
+        end.send(())?;
+        resume_panic(copying.join())?;
+        resume_panic(launched.join())?;
         assert!(!has_waited, "the launch waited for a copy of other memory");
-    });
+        Ok(())
+    })
 }
 
 /// A leased buffer can be dropped by the end of a thread.
@@ -317,13 +326,10 @@ fn buffer_drops_at_thread_exit() -> TestResult {
         let ended = thread::spawn(move || {
             LAST.with(|last| {
                 let mut last = last.lock();
-                last.insert(x)
-                    .as_slice_mut()
-                    .fill_on(&stream, 3)
-                    .expect("the owner may write");
-            });
+                last.insert(x).as_slice_mut().fill_on(&stream, 3)
+            })
         });
-        ended.join().expect("the drop does not panic");
+        resume_panic(ended.join())?;
         graph.launch(&origin)?;
         assert_eq!(values(&y), [7; LEN]);
         Ok(())
@@ -342,19 +348,17 @@ fn ending_capture_keeps_other_work() -> TestResult {
             let graph = thread::scope(|scope| -> TestResult<_> {
                 let (send, receive) = mpsc::channel::<Stream>();
                 let is_over = &is_over;
-                scope.spawn(move || {
-                    let branch = receive.recv().expect("the capture forks");
+                let launching = scope.spawn(move || -> TestResult {
+                    let branch = receive.recv()?;
                     while !is_over.load(Ordering::Acquire) {
                         // The memory of this launch has no owner except the graph.
-                        let library = Library::from_ptx(driver, NOTHING).expect("the PTX is valid");
-                        let kernel = library
-                            .kernel::<()>("nothing")
-                            .expect("the kernel is there");
+                        let library = Library::from_ptx(driver, NOTHING)?;
+                        let kernel = library.kernel::<()>("nothing")?;
                         // SAFETY: the kernel accesses no memory.
-                        unsafe { kernel.launch(&branch, LaunchConfig::new(1, 1), ()) }
-                            .expect("it can be launched");
+                        unsafe { kernel.launch(&branch, LaunchConfig::new(1, 1), ()) }?;
                     }
-                    branch.synchronize().expect("the stream works");
+                    branch.synchronize()?;
+                    Ok(())
                 });
                 let graph = Graph::capture(&context, |scope| {
                     send.send(scope.fork()?).expect("the thread listens");
@@ -362,6 +366,7 @@ fn ending_capture_keeps_other_work() -> TestResult {
                     Ok::<_, Error>(())
                 });
                 is_over.store(true, Ordering::Release);
+                resume_panic(launching.join())?;
                 Ok(graph?)
             })?;
             let mut graph = graph.instantiate()?;
@@ -391,34 +396,38 @@ fn threads_never_race() -> TestResult {
                 x.as_slice_mut().copy_from_device_on(scope, &z)
             })?;
             let turns = AtomicUsize::new(0);
-            thread::scope(|scope| {
+            thread::scope(|scope| -> TestResult {
+                let mut threads = Vec::new();
                 for (mut graph, [even, odd]) in
                     [(writer, [0, 1]), (copier, [2, 2]), (reader, [3, 0])]
                 {
                     let streams = &streams;
                     let turns = &turns;
-                    scope.spawn(move || {
+                    threads.push(scope.spawn(move || -> TestResult {
                         for turn in 0..60 {
                             let stream = if turn % 7 < 4 { even } else { odd };
-                            graph.launch(&streams[stream]).expect("it can be launched");
+                            graph.launch(&streams[stream])?;
                             turns.fetch_add(1, Ordering::Relaxed);
                         }
-                    });
+                        Ok(())
+                    }));
                 }
                 let streams = &streams;
                 let x = &mut x;
-                scope.spawn(move || {
+                threads.push(scope.spawn(move || -> TestResult {
                     for turn in 0..60_usize {
-                        x.as_slice_mut()
-                            .fill_on(&streams[turn % 3], 5)
-                            .expect("the owner may write");
+                        x.as_slice_mut().fill_on(&streams[turn % 3], 5)?;
                         let mut copy = buffer(&streams[3], 0);
                         copy.as_slice_mut()
-                            .copy_from_device_on(&streams[(turn + 1) % 3], x)
-                            .expect("it can be read");
+                            .copy_from_device_on(&streams[(turn + 1) % 3], x)?;
                     }
-                });
-            });
+                    Ok(())
+                }));
+                for thread in threads {
+                    resume_panic(thread.join())?;
+                }
+                Ok(())
+            })?;
             assert_eq!(turns.into_inner(), 180);
             let expected = [vec![7; LEN], vec![5; LEN], vec![3; LEN]];
             assert!(

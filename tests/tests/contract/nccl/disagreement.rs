@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use curium_nccl::{Communicator, CommunicatorOptions, Error, Operation, Reduction, UniqueId};
 use curium_sim::Simulator;
-use curium_tests::{TestDriver, TestResult, simulator_test};
+use curium_tests::{TestDriver, TestResult, resume_panic, simulator_test};
 use parking_lot::Mutex;
 
 use super::{Rank, context, nccl, on_ranks_with};
@@ -148,7 +148,7 @@ fn two_ranks_on_one_device_are_refused(driver: &TestDriver, _: &Simulator) -> Te
             })
         };
         [start(0), start(1)]
-            .map(|thread| thread.join().expect("it does not panic"))
+            .map(|thread| resume_panic(thread.join()))
             .into_iter()
             .collect()
     });

@@ -11,7 +11,7 @@ use curium_memory::DeviceBuffer;
 use curium_nccl::sys::ncclResult_t;
 use curium_nccl::{Communicator, CommunicatorOptions, Error, Operation, Reduction, UniqueId};
 use curium_sim_libraries::NcclFault;
-use curium_tests::{During, TestDriver, TestResult, driver_test};
+use curium_tests::{During, TestDriver, TestResult, driver_test, resume_panic};
 
 use super::{Rank, context, nccl, on_devices, on_ranks_with};
 
@@ -150,7 +150,7 @@ fn watchdog_aborts_operations_that_wait(mut rank: Rank) -> TestResult {
         handle.abort()
     });
     rank.stream.synchronize()?;
-    watchdog.join().expect("it does not panic")?;
+    resume_panic(watchdog.join())?;
     assert!(
         rank.communicator.close().is_ok(),
         "the aborted communicator is unusable"

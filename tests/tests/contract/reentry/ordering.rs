@@ -8,7 +8,7 @@ use curium_driver::{Function, Graph, GraphExec, Stream, observe_calls};
 use curium_memory::{DeviceBuffer, MappedBuffer, Staging, StagingOptions};
 use curium_sim::Fault;
 use curium_sys::CUresult;
-use curium_tests::{During, Gate, TestDriver, TestResult, driver_test};
+use curium_tests::{During, Gate, TestDriver, TestResult, driver_test, resume_panic};
 use parking_lot::Mutex;
 
 use super::{Seen, take, without_deadlock};
@@ -186,7 +186,7 @@ fn unrecorded_observer_access_is_waited_for(test: &TestDriver) -> TestResult {
             // Needs no order on this stream. The record would need a lock that this thread holds.
             let outcome = copied.as_slice_mut().copy_from_device_on(&origin, &*source);
             let is_over = origin.is_finished();
-            opening.join().expect("the thread does not panic");
+            resume_panic(opening.join());
             *seen.lock() = Some((outcome, is_over, copied));
         }
     };

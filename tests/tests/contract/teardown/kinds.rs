@@ -76,7 +76,7 @@ fn handles(stream: &Stream) -> TestResult<Vec<(&'static str, Box<dyn Any + Send>
 #[test]
 fn second_attempt_destroys_handles() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
-        for (name, handle) in handles(&stream(driver))? {
+        for (name, handle) in handles(&stream(driver)?)? {
             let ends = [
                 Function::cuTexObjectDestroy,
                 Function::cuSurfObjectDestroy,
@@ -147,12 +147,12 @@ fn free_keeps_foreign_global_captures_valid(test: &TestDriver) -> TestResult {
 fn failed_frees_are_counted() -> TestResult {
     let kinds = std::cell::Cell::new(0);
     leaking(|driver, _| {
-        kinds.set(every_kind(&stream(driver))?.len());
+        kinds.set(every_kind(&stream(driver)?)?.len());
         Ok(())
     })?;
     for index in 0..kinds.get() {
         let reports = leaking(|driver, simulator| -> TestResult {
-            let mut memory = every_kind(&stream(driver))?;
+            let mut memory = every_kind(&stream(driver)?)?;
             let (name, bytes, memory) = memory.swap_remove(index);
             for function in [
                 Function::cuStreamSynchronize,
@@ -176,7 +176,7 @@ fn failed_frees_are_counted() -> TestResult {
 #[test]
 fn second_attempt_frees_all() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
-        let stream = stream(driver);
+        let stream = stream(driver)?;
         for (name, _, memory) in every_kind(&stream)? {
             for function in [
                 Function::cuStreamSynchronize,
@@ -199,7 +199,7 @@ fn second_attempt_frees_all() -> TestResult {
 #[test]
 fn pinned_copy_is_counted() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
-        let stream = stream(driver);
+        let stream = stream(driver)?;
         let source = PinnedBuffer::<u8>::zeroed(stream.context(), 4096, PinnedFlags::empty())?;
         let mut target = DeviceBuffer::<u8>::zeroed(&stream, 4096)?;
         let gate = Gate::on(&stream);
@@ -233,7 +233,7 @@ fn pinned_copy_is_counted() -> TestResult {
 #[test]
 fn unwaitable_graph_is_counted() -> TestResult {
     let reports = leaking(|driver, simulator| -> TestResult {
-        let stream = stream(driver);
+        let stream = stream(driver)?;
         let mut device = DeviceBuffer::<u8, _>::zeroed_in(&stream, 4096, SyncAlloc)?;
         let mut unified = UnifiedBuffer::<u8>::zeroed(&stream, 8192)?;
         let mut mapped = MappedBuffer::<u8>::zeroed(&stream, 16384)?;

@@ -11,11 +11,11 @@ pub(super) fn axpy<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let stream = blas.stream().clone();
     let n = sizes(random).0;
     let alpha = random.number::<T>();
-    let x = RandomVector::<T>::new(random, &stream, n);
-    let mut y = RandomVector::new(random, &stream, n);
+    let x = RandomVector::<T>::new(random, &stream, n)?;
+    let mut y = RandomVector::new(random, &stream, n)?;
     let expected = y.host.plus(&x.host.scaled(alpha.wide()));
-    blas.axpy(alpha, x.view(), &mut y.view_mut())?;
-    y.now().assert_is::<T>(&expected, 2, "axpy");
+    blas.axpy(alpha, x.view()?, &mut y.view_mut()?)?;
+    y.now()?.assert_is::<T>(&expected, 2, "axpy");
     Ok(())
 }
 
@@ -23,9 +23,9 @@ pub(super) fn scal<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let stream = blas.stream().clone();
     let n = sizes(random).0;
     let alpha = random.number::<T>();
-    let mut x = RandomVector::<T>::new(random, &stream, n);
-    blas.scal(alpha, &mut x.view_mut())?;
-    x.now()
+    let mut x = RandomVector::<T>::new(random, &stream, n)?;
+    blas.scal(alpha, &mut x.view_mut()?)?;
+    x.now()?
         .assert_is::<T>(&x.host.scaled(alpha.wide()), 1, "scal");
     Ok(())
 }
@@ -33,9 +33,9 @@ pub(super) fn scal<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 pub(super) fn scal_real<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let mut x = RandomVector::<T>::new(random, &stream, n);
-    blas.scal_real(T::real(0.75), &mut x.view_mut())?;
-    x.now()
+    let mut x = RandomVector::<T>::new(random, &stream, n)?;
+    blas.scal_real(T::real(0.75), &mut x.view_mut()?)?;
+    x.now()?
         .assert_is::<T>(&x.host.scaled(Complex64::new(0.75, 0.0)), 1, "scal_real");
     Ok(())
 }
@@ -43,34 +43,34 @@ pub(super) fn scal_real<T: Number>(blas: &mut Blas, random: &mut Random) -> Resu
 pub(super) fn copy<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let x = RandomVector::<T>::new(random, &stream, n);
-    let mut y = RandomVector::new(random, &stream, n);
-    blas.copy(x.view(), &mut y.view_mut())?;
-    y.now().assert_is::<T>(&x.host, 0, "copy");
+    let x = RandomVector::<T>::new(random, &stream, n)?;
+    let mut y = RandomVector::new(random, &stream, n)?;
+    blas.copy(x.view()?, &mut y.view_mut()?)?;
+    y.now()?.assert_is::<T>(&x.host, 0, "copy");
     Ok(())
 }
 
 pub(super) fn swap<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let mut x = RandomVector::<T>::new(random, &stream, n);
-    let mut y = RandomVector::<T>::new(random, &stream, n);
-    blas.swap(&mut x.view_mut(), &mut y.view_mut())?;
-    x.now().assert_is::<T>(&y.host, 0, "swap");
-    y.now().assert_is::<T>(&x.host, 0, "swap");
+    let mut x = RandomVector::<T>::new(random, &stream, n)?;
+    let mut y = RandomVector::<T>::new(random, &stream, n)?;
+    blas.swap(&mut x.view_mut()?, &mut y.view_mut()?)?;
+    x.now()?.assert_is::<T>(&y.host, 0, "swap");
+    y.now()?.assert_is::<T>(&x.host, 0, "swap");
     Ok(())
 }
 
 pub(super) fn rot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let mut x = RandomVector::<T>::new(random, &stream, n);
-    let mut y = RandomVector::<T>::new(random, &stream, n);
+    let mut x = RandomVector::<T>::new(random, &stream, n)?;
+    let mut y = RandomVector::<T>::new(random, &stream, n)?;
     let cosine = Complex64::new(0.6, 0.0);
     let sine = Complex64::new(0.8, 0.0);
     blas.rot(
-        &mut x.view_mut(),
-        &mut y.view_mut(),
+        &mut x.view_mut()?,
+        &mut y.view_mut()?,
         T::real(0.6),
         T::narrow(sine),
     )?;
@@ -78,21 +78,21 @@ pub(super) fn rot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
         x.host.scaled(cosine).plus(&y.host.scaled(sine)),
         y.host.scaled(cosine).plus(&x.host.scaled(-sine)),
     );
-    x.now().assert_is::<T>(&rotated.0, 3, "rot");
-    y.now().assert_is::<T>(&rotated.1, 3, "rot");
+    x.now()?.assert_is::<T>(&rotated.0, 3, "rot");
+    y.now()?.assert_is::<T>(&rotated.1, 3, "rot");
     Ok(())
 }
 
 pub(super) fn rot_real<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let mut x = RandomVector::<T>::new(random, &stream, n);
-    let mut y = RandomVector::<T>::new(random, &stream, n);
+    let mut x = RandomVector::<T>::new(random, &stream, n)?;
+    let mut y = RandomVector::<T>::new(random, &stream, n)?;
     let cosine = Complex64::new(0.6, 0.0);
     let sine = Complex64::new(-0.8, 0.0);
     blas.rot_real(
-        &mut x.view_mut(),
-        &mut y.view_mut(),
+        &mut x.view_mut()?,
+        &mut y.view_mut()?,
         T::real(0.6),
         T::real(-0.8),
     )?;
@@ -100,8 +100,8 @@ pub(super) fn rot_real<T: Number>(blas: &mut Blas, random: &mut Random) -> Resul
         x.host.scaled(cosine).plus(&y.host.scaled(sine)),
         y.host.scaled(cosine).plus(&x.host.scaled(-sine)),
     );
-    x.now().assert_is::<T>(&rotated.0, 3, "rot_real");
-    y.now().assert_is::<T>(&rotated.1, 3, "rot_real");
+    x.now()?.assert_is::<T>(&rotated.0, 3, "rot_real");
+    y.now()?.assert_is::<T>(&rotated.1, 3, "rot_real");
     Ok(())
 }
 
@@ -131,8 +131,8 @@ pub(super) fn rotg<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 pub(super) fn rotm<T: Number + RealElement>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let mut x = RandomVector::<T>::new(random, &stream, n);
-    let mut y = RandomVector::<T>::new(random, &stream, n);
+    let mut x = RandomVector::<T>::new(random, &stream, n)?;
+    let mut y = RandomVector::<T>::new(random, &stream, n)?;
     let [h11, h21, h12, h22]: [T; 4] = std::array::from_fn(|_| random.number());
     let one = Complex64::new(1.0, 0.0);
     let (rotation, first, second) = match random.below(4) {
@@ -157,10 +157,10 @@ pub(super) fn rotm<T: Number + RealElement>(blas: &mut Blas, random: &mut Random
             [-one, h22.wide()],
         ),
     };
-    blas.rotm(&mut x.view_mut(), &mut y.view_mut(), rotation)?;
+    blas.rotm(&mut x.view_mut()?, &mut y.view_mut()?, rotation)?;
     let expected = [first, second].map(|row| x.host.scaled(row[0]).plus(&y.host.scaled(row[1])));
-    x.now().assert_is::<T>(&expected[0], 3, "rotm");
-    y.now().assert_is::<T>(&expected[1], 3, "rotm");
+    x.now()?.assert_is::<T>(&expected[0], 3, "rotm");
+    y.now()?.assert_is::<T>(&expected[1], 3, "rotm");
     assert_eq!(
         rotation.matrix().map(|row| row.map(Number::wide)),
         [first, second],
@@ -216,9 +216,9 @@ fn scalar(value: Complex64) -> Host {
 pub(super) fn dot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let x = RandomVector::<T>::new(random, &stream, n);
-    let y = RandomVector::<T>::new(random, &stream, n);
-    let actual = blas.dot(x.view(), y.view())?.wide();
+    let x = RandomVector::<T>::new(random, &stream, n)?;
+    let y = RandomVector::<T>::new(random, &stream, n)?;
+    let actual = blas.dot(x.view()?, y.view()?)?.wide();
     scalar(actual).assert_is::<T>(&x.host.transposed().times(&y.host), n, "dot");
     Ok(())
 }
@@ -226,9 +226,9 @@ pub(super) fn dot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
 pub(super) fn dot_conjugated<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let x = RandomVector::<T>::new(random, &stream, n);
-    let y = RandomVector::<T>::new(random, &stream, n);
-    let actual = blas.dot_conjugated(x.view(), y.view())?.wide();
+    let x = RandomVector::<T>::new(random, &stream, n)?;
+    let y = RandomVector::<T>::new(random, &stream, n)?;
+    let actual = blas.dot_conjugated(x.view()?, y.view()?)?.wide();
     scalar(actual).assert_is::<T>(&x.host.adjoint().times(&y.host), n, "dot_conjugated");
     Ok(())
 }
@@ -236,9 +236,9 @@ pub(super) fn dot_conjugated<T: Number>(blas: &mut Blas, random: &mut Random) ->
 pub(super) fn nrm2<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let x = RandomVector::<T>::new(random, &stream, n);
+    let x = RandomVector::<T>::new(random, &stream, n)?;
     let sum: f64 = (0..n).map(|row| x.host.at(row, 0).norm_sqr()).sum();
-    let actual = complex_from_real::<T>(blas.nrm2(x.view())?);
+    let actual = complex_from_real::<T>(blas.nrm2(x.view()?)?);
     scalar(actual).assert_is::<T>(&scalar(Complex64::new(sum.sqrt(), 0.0)), n, "nrm2");
     Ok(())
 }
@@ -246,9 +246,9 @@ pub(super) fn nrm2<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
 pub(super) fn asum<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let x = RandomVector::<T>::new(random, &stream, n);
+    let x = RandomVector::<T>::new(random, &stream, n)?;
     let sum: f64 = (0..n).map(|row| x.host.at(row, 0).l1_norm()).sum();
-    let actual = complex_from_real::<T>(blas.asum(x.view())?);
+    let actual = complex_from_real::<T>(blas.asum(x.view()?)?);
     scalar(actual).assert_is::<T>(&scalar(Complex64::new(sum, 0.0)), n, "asum");
     Ok(())
 }
@@ -266,9 +266,9 @@ fn complex_from_real<T: Number>(value: T::Real) -> Complex64 {
 pub(super) fn iamax<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let x = RandomVector::<T>::new(random, &stream, n);
+    let x = RandomVector::<T>::new(random, &stream, n)?;
     let size = |row: usize| x.host.at(row, 0).l1_norm();
-    let actual = blas.index_of_max(x.view())?.expect("there is an element");
+    let actual = blas.index_of_max(x.view()?)?.expect("there is an element");
     assert!(
         (0..n).all(|row| size(row) <= size(actual) + 1e-6),
         "iamax: {actual}"
@@ -279,9 +279,9 @@ pub(super) fn iamax<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<(
 pub(super) fn iamin<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
     let stream = blas.stream().clone();
     let n = sizes(random).0;
-    let x = RandomVector::<T>::new(random, &stream, n);
+    let x = RandomVector::<T>::new(random, &stream, n)?;
     let size = |row: usize| x.host.at(row, 0).l1_norm();
-    let actual = blas.index_of_min(x.view())?.expect("there is an element");
+    let actual = blas.index_of_min(x.view()?)?.expect("there is an element");
     assert!(
         (0..n).all(|row| size(row) >= size(actual) - 1e-6),
         "iamin: {actual}"

@@ -20,16 +20,16 @@ pub(super) fn gemm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     } else {
         T::narrow(Complex64::new(0.0, 0.0))
     };
-    let a = RandomMatrix::<T>::new(random, &stream, m, k);
-    let b = RandomMatrix::<T>::new(random, &stream, k, n);
-    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
-    blas.gemm(alpha, a.view(), b.view(), beta, &mut c.view_mut())?;
+    let a = RandomMatrix::<T>::new(random, &stream, m, k)?;
+    let b = RandomMatrix::<T>::new(random, &stream, k, n)?;
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n)?;
+    blas.gemm(alpha, a.view()?, b.view()?, beta, &mut c.view_mut()?)?;
     let expected = a
         .host
         .times(&b.host)
         .scaled(alpha.wide())
         .plus(&c.host.scaled(beta.wide()));
-    c.now().assert_is::<T>(&expected, k, "gemm");
+    c.now()?.assert_is::<T>(&expected, k, "gemm");
     Ok(())
 }
 
@@ -91,15 +91,15 @@ pub(super) fn geam<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let (m, n, _) = sizes(random);
     let alpha = random.number::<T>();
     let beta = random.number::<T>();
-    let a = RandomMatrix::<T>::new(random, &stream, m, n);
-    let b = RandomMatrix::<T>::new(random, &stream, m, n);
-    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
-    blas.geam(alpha, a.view(), beta, b.view(), &mut c.view_mut())?;
+    let a = RandomMatrix::<T>::new(random, &stream, m, n)?;
+    let b = RandomMatrix::<T>::new(random, &stream, m, n)?;
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n)?;
+    blas.geam(alpha, a.view()?, beta, b.view()?, &mut c.view_mut()?)?;
     let expected = a
         .host
         .scaled(alpha.wide())
         .plus(&b.host.scaled(beta.wide()));
-    c.now().assert_is::<T>(&expected, 3, "geam");
+    c.now()?.assert_is::<T>(&expected, 3, "geam");
     Ok(())
 }
 
@@ -107,20 +107,20 @@ pub(super) fn dgmm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let stream = blas.stream().clone();
     let (m, n, _) = sizes(random);
     let is_left = random.flip();
-    let a = RandomMatrix::<T>::new(random, &stream, m, n);
-    let x = RandomVector::<T>::new(random, &stream, if is_left { m } else { n });
-    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
+    let a = RandomMatrix::<T>::new(random, &stream, m, n)?;
+    let x = RandomVector::<T>::new(random, &stream, if is_left { m } else { n })?;
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n)?;
     blas.dgmm(
         if is_left { Side::Left } else { Side::Right },
-        a.view(),
-        x.view(),
-        &mut c.view_mut(),
+        a.view()?,
+        x.view()?,
+        &mut c.view_mut()?,
     )?;
     let factor = |row, column| x.host.at(if is_left { row } else { column }, 0);
     let expected = Host::from_fn(m, n, |row, column| {
         a.host.at(row, column) * factor(row, column)
     });
-    c.now().assert_is::<T>(&expected, 1, "dgmm");
+    c.now()?.assert_is::<T>(&expected, 1, "dgmm");
     Ok(())
 }
 
@@ -148,20 +148,20 @@ pub(super) fn symm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let triangle = triangle(random);
     let alpha = random.number::<T>();
     let beta = random.number::<T>();
-    let a = RandomMatrix::<T>::new(random, &stream, size, size);
-    let b = RandomMatrix::<T>::new(random, &stream, m, n);
-    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
+    let a = RandomMatrix::<T>::new(random, &stream, size, size)?;
+    let b = RandomMatrix::<T>::new(random, &stream, m, n)?;
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n)?;
     blas.symm(
         alpha,
         side,
         triangle,
-        a.view(),
-        b.view(),
+        a.view()?,
+        b.view()?,
         beta,
-        &mut c.view_mut(),
+        &mut c.view_mut()?,
     )?;
     let expected = product(side, &symmetric(&a.host, triangle), &b.host).scaled(alpha.wide());
-    c.now()
+    c.now()?
         .assert_is::<T>(&expected.plus(&c.host.scaled(beta.wide())), size, "symm");
     Ok(())
 }
@@ -172,20 +172,20 @@ pub(super) fn hemm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let triangle = triangle(random);
     let alpha = random.number::<T>();
     let beta = random.number::<T>();
-    let a = RandomMatrix::<T>::new(random, &stream, size, size);
-    let b = RandomMatrix::<T>::new(random, &stream, m, n);
-    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
+    let a = RandomMatrix::<T>::new(random, &stream, size, size)?;
+    let b = RandomMatrix::<T>::new(random, &stream, m, n)?;
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n)?;
     blas.hemm(
         alpha,
         side,
         triangle,
-        a.view(),
-        b.view(),
+        a.view()?,
+        b.view()?,
         beta,
-        &mut c.view_mut(),
+        &mut c.view_mut()?,
     )?;
     let expected = product(side, &hermitian(&a.host, triangle), &b.host).scaled(alpha.wide());
-    c.now()
+    c.now()?
         .assert_is::<T>(&expected.plus(&c.host.scaled(beta.wide())), size, "hemm");
     Ok(())
 }
@@ -196,15 +196,15 @@ pub(super) fn syrk<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let alpha = random.number::<T>();
     let beta = random.number::<T>();
     let triangle = triangle(random);
-    let a = RandomMatrix::<T>::new(random, &stream, n, k);
-    let mut c = RandomMatrix::<T>::result(random, &stream, n, n);
-    blas.syrk(alpha, a.view(), beta, triangle, &mut c.view_mut())?;
+    let a = RandomMatrix::<T>::new(random, &stream, n, k)?;
+    let mut c = RandomMatrix::<T>::result(random, &stream, n, n)?;
+    blas.syrk(alpha, a.view()?, beta, triangle, &mut c.view_mut()?)?;
     let sum = a
         .host
         .times(&a.host.transposed())
         .scaled(alpha.wide())
         .plus(&c.host.scaled(beta.wide()));
-    c.now().assert_is::<T>(
+    c.now()?.assert_is::<T>(
         &sum.or(&c.host, |row, column| is_in(triangle, row, column)),
         k,
         "syrk",
@@ -216,21 +216,21 @@ pub(super) fn herk<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let stream = blas.stream().clone();
     let (n, k, _) = sizes(random);
     let triangle = triangle(random);
-    let a = RandomMatrix::<T>::new(random, &stream, n, k);
-    let mut c = RandomMatrix::<T>::result(random, &stream, n, n);
+    let a = RandomMatrix::<T>::new(random, &stream, n, k)?;
+    let mut c = RandomMatrix::<T>::result(random, &stream, n, n)?;
     blas.herk(
         T::real(0.5),
-        a.view(),
+        a.view()?,
         T::real(0.25),
         triangle,
-        &mut c.view_mut(),
+        &mut c.view_mut()?,
     )?;
     let product = a
         .host
         .times(&a.host.adjoint())
         .scaled(Complex64::new(0.5, 0.0));
     let sum = product.plus(&hermitian(&c.host, triangle).scaled(Complex64::new(0.25, 0.0)));
-    c.now().assert_is::<T>(
+    c.now()?.assert_is::<T>(
         &sum.or(&c.host, |row, column| is_in(triangle, row, column)),
         k,
         "herk",
@@ -243,17 +243,24 @@ pub(super) fn syr2k<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<(
     let (n, k, _) = sizes(random);
     let alpha = random.number::<T>();
     let beta = random.number::<T>();
-    let a = RandomMatrix::<T>::new(random, &stream, n, k);
-    let b = RandomMatrix::<T>::new(random, &stream, n, k);
+    let a = RandomMatrix::<T>::new(random, &stream, n, k)?;
+    let b = RandomMatrix::<T>::new(random, &stream, n, k)?;
     let triangle = triangle(random);
-    let mut c = RandomMatrix::<T>::result(random, &stream, n, n);
-    blas.syr2k(alpha, a.view(), b.view(), beta, triangle, &mut c.view_mut())?;
+    let mut c = RandomMatrix::<T>::result(random, &stream, n, n)?;
+    blas.syr2k(
+        alpha,
+        a.view()?,
+        b.view()?,
+        beta,
+        triangle,
+        &mut c.view_mut()?,
+    )?;
     let both = a
         .host
         .times(&b.host.transposed())
         .plus(&b.host.times(&a.host.transposed()));
     let sum = both.scaled(alpha.wide()).plus(&c.host.scaled(beta.wide()));
-    c.now().assert_is::<T>(
+    c.now()?.assert_is::<T>(
         &sum.or(&c.host, |row, column| is_in(triangle, row, column)),
         2 * k,
         "syr2k",
@@ -265,23 +272,23 @@ pub(super) fn her2k<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<(
     let stream = blas.stream().clone();
     let (n, k, _) = sizes(random);
     let alpha = random.number::<T>();
-    let a = RandomMatrix::<T>::new(random, &stream, n, k);
-    let b = RandomMatrix::<T>::new(random, &stream, n, k);
+    let a = RandomMatrix::<T>::new(random, &stream, n, k)?;
+    let b = RandomMatrix::<T>::new(random, &stream, n, k)?;
     let triangle = triangle(random);
-    let mut c = RandomMatrix::<T>::result(random, &stream, n, n);
+    let mut c = RandomMatrix::<T>::result(random, &stream, n, n)?;
     blas.her2k(
         alpha,
-        a.view(),
-        b.view(),
+        a.view()?,
+        b.view()?,
         T::real(0.25),
         triangle,
-        &mut c.view_mut(),
+        &mut c.view_mut()?,
     )?;
     let one = a.host.times(&b.host.adjoint()).scaled(alpha.wide());
     let sum = one
         .plus(&one.adjoint())
         .plus(&hermitian(&c.host, triangle).scaled(Complex64::new(0.25, 0.0)));
-    c.now().assert_is::<T>(
+    c.now()?.assert_is::<T>(
         &sum.or(&c.host, |row, column| is_in(triangle, row, column)),
         2 * k,
         "her2k",
@@ -295,21 +302,21 @@ pub(super) fn trmm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     let alpha = random.number::<T>();
     let triangle = triangle(random);
     let diagonal = diagonal(random);
-    let a = RandomMatrix::<T>::new(random, &stream, size, size);
-    let b = RandomMatrix::<T>::new(random, &stream, m, n);
-    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
+    let a = RandomMatrix::<T>::new(random, &stream, size, size)?;
+    let b = RandomMatrix::<T>::new(random, &stream, m, n)?;
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n)?;
     blas.trmm(
         alpha,
         side,
         triangle,
         diagonal,
-        a.view(),
-        b.view(),
-        &mut c.view_mut(),
+        a.view()?,
+        b.view()?,
+        &mut c.view_mut()?,
     )?;
     let expected =
         product(side, &triangular(&a.host, triangle, diagonal), &b.host).scaled(alpha.wide());
-    c.now().assert_is::<T>(&expected, size, "trmm");
+    c.now()?.assert_is::<T>(&expected, size, "trmm");
     Ok(())
 }
 
@@ -326,20 +333,20 @@ pub(super) fn trsm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
         Side::Right
     };
     let size = if side == Side::Left { m } else { n };
-    let a = RandomMatrix::<T>::new(random, &stream, size, size);
-    let mut b = RandomMatrix::<T>::result(random, &stream, m, n);
+    let a = RandomMatrix::<T>::new(random, &stream, size, size)?;
+    let mut b = RandomMatrix::<T>::result(random, &stream, m, n)?;
     blas.trsm(
         alpha,
         side,
         triangle,
         Diagonal::Unit,
-        a.view(),
-        &mut b.view_mut(),
+        a.view()?,
+        &mut b.view_mut()?,
     )?;
     let actual = product(
         side,
         &triangular(&a.host, triangle, Diagonal::Unit),
-        &b.now(),
+        &b.now()?,
     );
     actual.assert_is::<T>(&b.host.scaled(alpha.wide()), 16 * size, "trsm");
     Ok(())
@@ -351,12 +358,20 @@ fn alike<T: Number>(
     stream: &Stream,
     first: RandomMatrix<T>,
     count: usize,
-) -> Vec<RandomMatrix<T>> {
+) -> Result<Vec<RandomMatrix<T>>> {
     let mut all = vec![first];
     while all.len() < count {
-        all.push(all[0].another(random, stream));
+        all.push(all[0].another(random, stream)?);
     }
-    all
+    Ok(all)
+}
+
+fn views<T: Number>(matrices: &[RandomMatrix<T>]) -> Result<Vec<Matrix<'_, T>>> {
+    matrices.iter().map(RandomMatrix::view).collect()
+}
+
+fn views_mut<T: Number>(matrices: &mut [RandomMatrix<T>]) -> Result<Vec<MatrixMut<'_, T>>> {
+    matrices.iter_mut().map(RandomMatrix::view_mut).collect()
 }
 
 pub(super) fn gemm_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
@@ -365,27 +380,29 @@ pub(super) fn gemm_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> R
     let count = 1 + random.below(4);
     let alpha = random.number::<T>();
     let beta = random.number::<T>();
-    let a = RandomMatrix::<T>::new(random, &stream, m, k);
+    let a = RandomMatrix::<T>::new(random, &stream, m, k)?;
     // The same factor may stand in each product.
     let a = if random.flip() {
         vec![a]
     } else {
-        alike(random, &stream, a, count)
+        alike(random, &stream, a, count)?
     };
-    let b = RandomMatrix::<T>::new(random, &stream, k, n);
-    let b = alike(random, &stream, b, count);
-    let c = RandomMatrix::<T>::result(random, &stream, m, n);
-    let mut c = alike(random, &stream, c, count);
-    let left: Vec<_> = (0..count).map(|index| a[index % a.len()].view()).collect();
-    let right: Vec<_> = b.iter().map(RandomMatrix::view).collect();
-    let mut results: Vec<_> = c.iter_mut().map(RandomMatrix::view_mut).collect();
+    let b = RandomMatrix::<T>::new(random, &stream, k, n)?;
+    let b = alike(random, &stream, b, count)?;
+    let c = RandomMatrix::<T>::result(random, &stream, m, n)?;
+    let mut c = alike(random, &stream, c, count)?;
+    let left = (0..count)
+        .map(|index| a[index % a.len()].view())
+        .collect::<Result<Vec<_>>>()?;
+    let right = views(&b)?;
+    let mut results = views_mut(&mut c)?;
     blas.gemm_batched(alpha, &left, &right, beta, &mut results)?;
     for (index, c) in c.iter().enumerate() {
         let product = a[index % a.len()].host.times(&b[index].host);
         let expected = product
             .scaled(alpha.wide())
             .plus(&c.host.scaled(beta.wide()));
-        c.now().assert_is::<T>(&expected, k, "gemm_batched");
+        c.now()?.assert_is::<T>(&expected, k, "gemm_batched");
     }
     Ok(())
 }
@@ -404,18 +421,18 @@ pub(super) fn trsm_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> R
     };
     let size = if side == Side::Left { m } else { n };
     let count = 1 + random.below(4);
-    let a = RandomMatrix::<T>::new(random, &stream, size, size);
-    let a = alike(random, &stream, a, count);
-    let b = RandomMatrix::<T>::result(random, &stream, m, n);
-    let mut b = alike(random, &stream, b, count);
-    let left: Vec<_> = a.iter().map(RandomMatrix::view).collect();
-    let mut results: Vec<_> = b.iter_mut().map(RandomMatrix::view_mut).collect();
+    let a = RandomMatrix::<T>::new(random, &stream, size, size)?;
+    let a = alike(random, &stream, a, count)?;
+    let b = RandomMatrix::<T>::result(random, &stream, m, n)?;
+    let mut b = alike(random, &stream, b, count)?;
+    let left = views(&a)?;
+    let mut results = views_mut(&mut b)?;
     blas.trsm_batched(alpha, side, triangle, Diagonal::Unit, &left, &mut results)?;
     for (a, b) in a.iter().zip(&b) {
         let actual = product(
             side,
             &triangular(&a.host, triangle, Diagonal::Unit),
-            &b.now(),
+            &b.now()?,
         );
         actual.assert_is::<T>(&b.host.scaled(alpha.wide()), 16 * size, "trsm_batched");
     }
@@ -430,10 +447,6 @@ struct Group<T> {
     c: Vec<RandomMatrix<T>>,
 }
 
-fn views<T: Number>(matrices: &[RandomMatrix<T>]) -> Vec<Matrix<'_, T>> {
-    matrices.iter().map(RandomMatrix::view).collect()
-}
-
 pub(super) fn gemm_grouped<T: Number + Grouped<Scale = T>>(
     blas: &mut Blas,
     random: &mut Random,
@@ -443,14 +456,16 @@ pub(super) fn gemm_grouped<T: Number + Grouped<Scale = T>>(
     for _ in 0..1 + random.below(3) {
         let (m, n, k) = sizes(random);
         let count = random.below(4);
-        let a = RandomMatrix::<T>::new(random, &stream, m, k);
-        let b = RandomMatrix::<T>::new(random, &stream, k, n);
-        let c = RandomMatrix::<T>::result(random, &stream, m, n);
-        let [mut a, mut b, mut c] = [a, b, c].map(|first| alike(random, &stream, first, count));
+        let a = RandomMatrix::<T>::new(random, &stream, m, k)?;
+        let b = RandomMatrix::<T>::new(random, &stream, k, n)?;
+        let c = RandomMatrix::<T>::result(random, &stream, m, n)?;
+        let mut a = alike(random, &stream, a, count)?;
+        let mut b = alike(random, &stream, b, count)?;
+        let mut c = alike(random, &stream, c, count)?;
         // A group may be empty.
-        [&mut a, &mut b, &mut c]
-            .into_iter()
-            .for_each(|all| all.truncate(count));
+        for all in [&mut a, &mut b, &mut c] {
+            all.truncate(count);
+        }
         groups.push(Group {
             factors: (random.number(), random.number()),
             a,
@@ -458,18 +473,20 @@ pub(super) fn gemm_grouped<T: Number + Grouped<Scale = T>>(
             c,
         });
     }
-    let views = groups.iter_mut().map(|group| {
-        let c: Vec<_> = group.c.iter_mut().map(RandomMatrix::view_mut).collect();
-        (group.factors, views(&group.a), views(&group.b), c)
-    });
-    let mut views: Vec<_> = views.collect();
-    let parameters = views.iter_mut().map(|((alpha, beta), a, b, c)| GemmGroup {
-        alpha: *alpha,
-        a,
-        b,
-        beta: *beta,
-        c,
-    });
+    let mut operands = Vec::new();
+    for group in &mut groups {
+        let c = views_mut(&mut group.c)?;
+        operands.push((group.factors, views(&group.a)?, views(&group.b)?, c));
+    }
+    let parameters = operands
+        .iter_mut()
+        .map(|((alpha, beta), a, b, c)| GemmGroup {
+            alpha: *alpha,
+            a,
+            b,
+            beta: *beta,
+            c,
+        });
     blas.gemm_grouped(&mut parameters.collect::<Vec<_>>())?;
     for Group {
         factors: (alpha, beta),
@@ -484,7 +501,7 @@ pub(super) fn gemm_grouped<T: Number + Grouped<Scale = T>>(
                 .times(&b.host)
                 .scaled(alpha.wide())
                 .plus(&c.host.scaled(beta.wide()));
-            c.now().assert_is::<T>(&expected, 9, "gemm_grouped");
+            c.now()?.assert_is::<T>(&expected, 9, "gemm_grouped");
         }
     }
     Ok(())
