@@ -7,6 +7,7 @@ use std::error::Error;
 use std::ffi::c_void;
 use std::hint::black_box;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::sys::{
     Api, CUDA_KERNEL_NODE_PARAMS, CUcontext, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode,
     CUresult, CUstream,

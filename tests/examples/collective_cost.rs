@@ -7,6 +7,7 @@ use std::error::Error;
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::sys::FunctionTable as _;
 use curium_driver::{Context, Stream};
 use curium_memory::DeviceBuffer;

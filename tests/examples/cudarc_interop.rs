@@ -18,6 +18,7 @@ use cudarc::cublas::sys::cublasOperation_t::CUBLAS_OP_N;
 use cudarc::cublas::{self, CudaBlas, Gemm, GemmConfig};
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
+use curium_driver::AsRawStream as _;
 use curium_driver::{Driver, Kernel, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
 use curium_tests::kernels;

@@ -14,6 +14,7 @@ use curium_blas::sys::{
     cublasLtMatrixLayout_t, cublasOperation_t, cublasStatus_t, cudaStream_t,
 };
 use curium_blas::{Blas, CuBlas, Matrix, MatrixLayout, MatrixMut};
+use curium_driver::AsRawStream as _;
 use curium_driver::{Context, Stream};
 use curium_fft::sys::{CUFFT_FORWARD, cufftHandle, cufftResult};
 use curium_fft::{Complex32, CuFft, Plan, Shape};

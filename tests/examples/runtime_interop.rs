@@ -14,6 +14,7 @@ use std::ffi::{CStr, OsString, c_char, c_int, c_void};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Context, DevicePointer, Driver, Kernel, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
 use curium_tests::kernels;

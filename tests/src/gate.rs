@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Stream, call};
 use parking_lot::{Condvar, Mutex};
 

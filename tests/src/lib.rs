@@ -49,7 +49,7 @@ pub use self::peers::on_peers;
 pub use self::resume_panic::resume_panic;
 pub use self::samples::Samples;
 pub use self::soak::{Soak, Soaked};
-pub use self::stream_work::guard;
+pub use self::stream_work::begin;
 pub use self::test_driver::{
     TestDriver, looks_for_races, on_driver, on_incomplete_simulator, on_simulator,
     shared_handle_types, uses_cuda,

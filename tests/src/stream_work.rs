@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use curium_driver::hazard::AccessGuard;
+use curium_driver::AsRawStream as _;
+use curium_driver::hazard::Operation;
 use curium_driver::{Argument, Result, Stream, call};
 use curium_memory::DeviceBuffer;
 
@@ -14,29 +15,31 @@ use curium_memory::DeviceBuffer;
 /// An error returned by the driver.
 pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> Result<()> {
     let len = buffer.len();
-    let mut guard = AccessGuard::new(stream)?;
+    let mut operation = stream.enqueue("stream_work::fill")?;
     // SAFETY: `launched` records the access below, and the buffer is not used in between.
-    let pointer = unsafe { Argument::<&mut [u32]>::bind(&mut buffer, &mut guard) }?;
+    let pointer = unsafe { Argument::<&mut [u32]>::bind(&mut buffer, &mut operation) }?;
     // SAFETY: the buffer is live with this many words, and `bind` made the stream wait for its earlier accesses.
     unsafe {
         call!(
             stream.driver(),
-            cuMemsetD32Async(pointer, value, len, stream.as_raw())
+            cuMemsetD32Async(pointer, value, len, operation.raw_stream())
         )
     }?;
     // SAFETY: the buffer was bound to this stream above and has not been used since.
-    unsafe { Argument::<&mut [u32]>::launched(&mut buffer, &mut guard) };
+    unsafe { Argument::<&mut [u32]>::launched(&mut buffer, &mut operation) };
     Ok(())
 }
 
-/// Returns the access guard of an operation on `stream`.
+/// Begins an operation on `stream`.
 ///
 /// # Panics
 ///
 /// Panics if the stream is capturing, or this thread is in the middle of another access.
 #[must_use]
-pub fn guard(stream: &Stream) -> AccessGuard<'_> {
-    AccessGuard::new(stream).expect("no access is in progress on this thread")
+pub fn begin(stream: &Stream) -> Operation<'_> {
+    stream
+        .enqueue("stream_work::begin")
+        .expect("no access is in progress on this thread")
 }
 
 /// Copies `source` to `target`, which has the same length, on `stream`.
@@ -59,22 +62,22 @@ pub fn copy(
         bytes,
         "both sides of a copy have the same length"
     );
-    let mut guard = AccessGuard::new(stream)?;
+    let mut operation = stream.enqueue("stream_work::copy")?;
     // SAFETY: `launched` records the access below, and the buffer is not used in between.
-    let to = unsafe { Argument::<&mut [u32]>::bind(&mut target, &mut guard) }?;
+    let to = unsafe { Argument::<&mut [u32]>::bind(&mut target, &mut operation) }?;
     // SAFETY: `launched` records the access below, and the buffer is not used in between.
-    let from = unsafe { Argument::<&[u32]>::bind(&mut source, &mut guard) }?;
+    let from = unsafe { Argument::<&[u32]>::bind(&mut source, &mut operation) }?;
     // SAFETY: both buffers are live with this many bytes, and `bind` made the stream wait for their earlier accesses.
     unsafe {
         call!(
             stream.driver(),
-            cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())
+            cuMemcpyDtoDAsync_v2(to, from, bytes, operation.raw_stream())
         )
     }?;
     // SAFETY: the buffer was bound to this stream above and has not been used since.
-    unsafe { Argument::<&mut [u32]>::launched(&mut target, &mut guard) };
+    unsafe { Argument::<&mut [u32]>::launched(&mut target, &mut operation) };
     // SAFETY: the buffer was bound to this stream above and has not been used since.
-    unsafe { Argument::<&[u32]>::launched(&mut source, &mut guard) };
+    unsafe { Argument::<&[u32]>::launched(&mut source, &mut operation) };
     Ok(())
 }
 

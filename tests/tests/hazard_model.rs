@@ -13,7 +13,7 @@ mod hazard_model {
     pub(super) mod sync_points;
 }
 
-use curium_tests::{TestResult, guard};
+use curium_tests::{TestResult, begin};
 
 use self::hazard_model::driver::RecordingDriver;
 use self::hazard_model::program::{AccessKind, Program};
@@ -72,10 +72,10 @@ fn one_stream_makes_no_call() -> TestResult {
     let mut accesses = curium_driver::hazard::Accesses::allocated(&stream);
     let before = driver.calls();
     for _ in 0..3 {
-        accesses.before_write(&mut guard(&stream))?;
-        accesses.after_write(&mut guard(&stream));
-        accesses.before_read(&mut guard(&stream))?;
-        accesses.after_read(&mut guard(&stream));
+        accesses.before_write(&mut begin(&stream))?;
+        accesses.after_write(&mut begin(&stream));
+        accesses.before_read(&mut begin(&stream))?;
+        accesses.after_read(&mut begin(&stream));
     }
     assert_eq!(
         driver.calls(),

@@ -4,6 +4,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
+use curium_driver::AsRawStream as _;
 use curium_memory::c_resource::{ExternalResource, ResourceTable};
 use curium_memory::{
     CachingOptions, CachingResource, DeviceBuffer, LimitedResource, Resource as _, Statistics,

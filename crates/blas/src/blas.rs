@@ -5,7 +5,7 @@ mod pointer_staging;
 
 use std::sync::Arc;
 
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{CUdeviceptr, call};
 use curium_driver::{DevicePointer, Stream};
 use curium_memory::{DeviceBuffer, LibraryMemory};
@@ -17,6 +17,7 @@ use crate::handle::Handle;
 use crate::library::CuBlas;
 use crate::operand::OperandList;
 use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
+use curium_driver::AsRawStream as _;
 
 /// The state of cuBLAS on one stream: a handle, its settings and its workspace.
 ///
@@ -63,6 +64,9 @@ pub struct Blas {
     pointer_staging: PointerStaging,
 }
 
+/// The advice of a refused operation.
+const ON_ITS_SCOPE: &str = "create the handle on the capture scope";
+
 impl Blas {
     /// Creates a handle on `stream`, with a workspace of the size that NVIDIA recommends for the device: 32 MiB from compute capability 9.0
     /// on, 4 MiB before.
@@ -107,7 +111,7 @@ impl Blas {
         unsafe { call!(api, cublasSetPointerMode_v2(handle.raw(), pointer_mode)) }?;
         let handle = Arc::new(handle);
         // Destroying a handle synchronizes the device, which invalidates a capture.
-        AccessGuard::new(stream)?.keep(&handle);
+        stream.enqueue_release("Blas::new")?.keep(&handle);
         Ok(Self {
             handle,
             stream: stream.clone(),
@@ -197,21 +201,13 @@ impl Blas {
         Ok(())
     }
 
-    /// Returns an error if this thread captures a graph that the stream is not part of.
-    #[inline]
-    fn refuse_outside_scope(&self, operation: &'static str) -> Result<()> {
-        Ok(self
-            .stream
-            .refuse_outside_scope(operation, "create the handle on the capture scope")?)
-    }
-
     /// Copies addresses to device memory, on the stream.
     pub(crate) fn pointers(
         &mut self,
-        operation: &'static str,
+        name: &'static str,
         addresses: &[CUdeviceptr],
     ) -> Result<DeviceBuffer<u64>> {
-        self.refuse_outside_scope(operation)?;
+        drop(self.stream.enqueue_or(name, ON_ITS_SCOPE)?);
         self.pointer_staging.upload(&self.stream, addresses)
     }
 
@@ -219,13 +215,12 @@ impl Blas {
     #[inline]
     pub(crate) fn enqueue(
         &mut self,
-        operation: &'static str,
+        name: &'static str,
         mode: cublasPointerMode_t,
         operands: impl OperandList,
         call: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
     ) -> Result<()> {
-        self.refuse_outside_scope(operation)?;
-        operands.check_alignments(operation)?;
+        operands.check_alignments(name)?;
         self.set_pointer_mode(mode)?;
         let Self {
             handle,
@@ -235,9 +230,9 @@ impl Blas {
             ..
         } = self;
         let workspace = workspace.as_mut().unwrap_or(default_workspace);
-        let guard = AccessGuard::new(stream)?;
-        guard.keep(handle);
-        ordered(guard, workspace, operands, || {
+        let operation = stream.enqueue_or(name, ON_ITS_SCOPE)?;
+        operation.keep(handle);
+        ordered(operation, workspace, operands, || {
             let _entered = handle.context().enter()?;
             call(handle.library().api(), handle.raw())
         })
@@ -246,12 +241,11 @@ impl Blas {
     /// Enqueues an operation that returns a number to the host, and waits for it.
     pub(crate) fn compute(
         &mut self,
-        operation: &'static str,
+        name: &'static str,
         operands: impl OperandList,
         call: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
     ) -> Result<()> {
-        self.stream.expect_running(operation)?;
-        operands.check_alignments(operation)?;
+        operands.check_alignments(name)?;
         self.set_pointer_mode(cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST)?;
         let Self {
             handle,
@@ -261,7 +255,8 @@ impl Blas {
             ..
         } = self;
         let workspace = workspace.as_mut().unwrap_or(default_workspace);
-        ordered(AccessGuard::blocking(stream)?, workspace, operands, || {
+        let operation = stream.enqueue_uncaptured(name)?.blocking();
+        ordered(operation, workspace, operands, || {
             let _entered = handle.context().enter()?;
             call(handle.library().api(), handle.raw())
         })
@@ -271,20 +266,20 @@ impl Blas {
 /// Enqueues an operation between the waits for its operands and the records of its accesses.
 #[inline]
 fn ordered(
-    mut guard: AccessGuard<'_>,
+    mut operation: Operation<'_>,
     workspace: &mut LibraryMemory,
     mut operands: impl OperandList,
     call: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     // SAFETY: `launched` follows the call.
-    unsafe { workspace.bind(&mut guard) }?;
+    unsafe { workspace.bind(&mut operation) }?;
     // SAFETY: `launched` follows the call.
-    unsafe { operands.bind(&mut guard) }?;
+    unsafe { operands.bind(&mut operation) }?;
     let called = call();
     // A failure may come after some work was enqueued.
-    // SAFETY: `bind` succeeded with this guard.
-    unsafe { workspace.launched(&mut guard) };
-    // SAFETY: `bind` succeeded with this guard.
-    unsafe { operands.launched(&mut guard) };
+    // SAFETY: `bind` succeeded with this operation.
+    unsafe { workspace.launched(&mut operation) };
+    // SAFETY: `bind` succeeded with this operation.
+    unsafe { operands.launched(&mut operation) };
     called
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, DeviceSlice};
 
@@ -16,14 +16,14 @@ use self::sealed::Operand;
 pub(crate) mod sealed {
     use std::ffi::c_void;
 
-    use curium_driver::hazard::AccessGuard;
+    use curium_driver::hazard::Operation;
 
     use crate::error::Result;
     use crate::sys::cublasPointerMode_t;
 
     /// Device memory that an operation accesses.
     pub trait Operand {
-        /// Makes the guard's stream wait for the accesses that conflict with the operation.
+        /// Makes the operation's stream wait for the accesses that conflict with the operation.
         ///
         /// # Safety
         ///
@@ -32,14 +32,14 @@ pub(crate) mod sealed {
         /// # Errors
         ///
         /// The error of a wait. The operation must not be enqueued then.
-        unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()>;
+        unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> curium_driver::Result<()>;
 
-        /// Records that the operation was enqueued on the guard's stream.
+        /// Records that the operation was enqueued on the operation's stream.
         ///
         /// # Safety
         ///
-        /// `bind` succeeded with the same guard.
-        unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+        /// `bind` succeeded with the same operation.
+        unsafe fn launched(&mut self, operation: &mut Operation<'_>);
 
         /// Checks that the memory has the alignment of C's type of elements.
         fn check_alignment(&self, _operation: &'static str) -> Result<()> {
@@ -67,14 +67,14 @@ pub(crate) trait OperandList {
     /// # Safety
     ///
     /// As for [`Operand::bind`].
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()>;
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> curium_driver::Result<()>;
 
     /// Records the accesses of every operand.
     ///
     /// # Safety
     ///
     /// As for [`Operand::launched`].
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>);
 }
 
 macro_rules! operand_list {
@@ -87,19 +87,19 @@ macro_rules! operand_list {
             }
 
             #[inline]
-            unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+            unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> curium_driver::Result<()> {
                 $(
                     // SAFETY: the caller calls `launched` if the operation is enqueued.
-                    unsafe { self.$index.bind(guard) }?;
+                    unsafe { self.$index.bind(operation) }?;
                 )*
                 Ok(())
             }
 
             #[inline]
-            unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+            unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
                 $(
-                    // SAFETY: the caller's `bind` succeeded with this guard.
-                    unsafe { self.$index.launched(guard) };
+                    // SAFETY: the caller's `bind` succeeded with this operation.
+                    unsafe { self.$index.launched(operation) };
                 )*
             }
         }
@@ -134,17 +134,17 @@ macro_rules! operand {
             #[inline]
             unsafe fn bind(
                 &mut self,
-                guard: &mut curium_driver::hazard::AccessGuard<'_>,
+                operation: &mut curium_driver::hazard::Operation<'_>,
             ) -> curium_driver::Result<()> {
                 // SAFETY: the caller calls `launched` after the operation was enqueued.
-                unsafe { curium_driver::Argument::<$memory>::bind(&mut self.slice, guard) }
+                unsafe { curium_driver::Argument::<$memory>::bind(&mut self.slice, operation) }
                     .map(|_| ())
             }
 
             #[inline]
-            unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
-                // SAFETY: `bind` succeeded with this guard.
-                unsafe { curium_driver::Argument::<$memory>::launched(&mut self.slice, guard) };
+            unsafe fn launched(&mut self, operation: &mut curium_driver::hazard::Operation<'_>) {
+                // SAFETY: `bind` succeeded with this operation.
+                unsafe { curium_driver::Argument::<$memory>::launched(&mut self.slice, operation) };
             }
 
             #[inline]
@@ -181,18 +181,18 @@ fn misaligned<T>(operation: &'static str, address: CUdeviceptr) -> Error {
 pub(crate) struct OperandSlice<'a, O>(pub(crate) &'a mut [O]);
 
 impl<O: Operand> Operand for OperandSlice<'_, O> {
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> curium_driver::Result<()> {
         // SAFETY: the caller calls `launched` if the operation is enqueued.
         self.0
             .iter_mut()
-            .try_for_each(|operand| unsafe { operand.bind(guard) })
+            .try_for_each(|operand| unsafe { operand.bind(operation) })
     }
 
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller's `bind` succeeded with this guard.
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        // SAFETY: the caller's `bind` succeeded with this operation.
         self.0
             .iter_mut()
-            .for_each(|operand| unsafe { operand.launched(guard) });
+            .for_each(|operand| unsafe { operand.launched(operation) });
     }
 
     fn check_alignment(&self, operation: &'static str) -> Result<()> {
@@ -244,12 +244,12 @@ impl<T> std::fmt::Debug for DeviceScalar<'_, T> {
 
 impl<T: Element> Operand for T {
     #[inline]
-    unsafe fn bind(&mut self, _guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+    unsafe fn bind(&mut self, _operation: &mut Operation<'_>) -> curium_driver::Result<()> {
         Ok(())
     }
 
     #[inline]
-    unsafe fn launched(&mut self, _guard: &mut AccessGuard<'_>) {}
+    unsafe fn launched(&mut self, _operation: &mut Operation<'_>) {}
 }
 
 impl<T: Element> ScalarArgument<T> for T {}
@@ -267,14 +267,14 @@ impl<T: Element> sealed::Factor for T {
 pub(crate) struct Aligned<T>(pub(crate) T);
 
 impl<T: Operand> Operand for Aligned<T> {
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> curium_driver::Result<()> {
         // SAFETY: the caller calls `launched` if the operation is enqueued.
-        unsafe { self.0.bind(guard) }
+        unsafe { self.0.bind(operation) }
     }
 
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller's `bind` succeeded with this guard.
-        unsafe { self.0.launched(guard) };
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        // SAFETY: the caller's `bind` succeeded with this operation.
+        unsafe { self.0.launched(operation) };
     }
 
     fn check_alignment(&self, operation: &'static str) -> Result<()> {
@@ -293,12 +293,12 @@ impl<T: sealed::Factor> sealed::Factor for Aligned<T> {
 /// The factors of products of `i8`.
 impl Operand for i32 {
     #[inline]
-    unsafe fn bind(&mut self, _guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+    unsafe fn bind(&mut self, _operation: &mut Operation<'_>) -> curium_driver::Result<()> {
         Ok(())
     }
 
     #[inline]
-    unsafe fn launched(&mut self, _guard: &mut AccessGuard<'_>) {}
+    unsafe fn launched(&mut self, _operation: &mut Operation<'_>) {}
 }
 
 impl ScalarArgument<Self> for i32 {}

@@ -15,6 +15,7 @@ use self::watch::{Identity, Pace, Waiter};
 use crate::base::capture_guard::NOT_WHILE_CAPTURING;
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::base::contain::TaskWaker;
+use crate::hazard::Operation;
 use crate::{Error, Event, PooledEvent, Result, Stream};
 
 /// A future that resolves when a stream has reached a point, or with the context's error if it never will. Created by
@@ -128,7 +129,7 @@ impl Completion {
 
     pub(crate) fn for_stream(stream: &Stream) -> Self {
         Self::unless_complete(|| {
-            stream.refuse_capture("Stream::completion", NOT_WHILE_CAPTURING)?;
+            let operation = stream.enqueue_now("Stream::completion", NOT_WHILE_CAPTURING)?;
             if with_relaxed_capture_mode(stream.driver(), || stream.is_finished())? {
                 return Ok(None);
             }
@@ -139,7 +140,7 @@ impl Completion {
                 PointEvent::Pooled(event),
                 Pace::Called,
             )?;
-            future.call_after(stream)?;
+            future.call_after(&operation)?;
             Ok(Some(future))
         })
     }
@@ -170,9 +171,9 @@ impl Completion {
     }
 
     /// Requests a callback from the driver when `stream` reaches this point.
-    fn call_after(&self, stream: &Stream) -> Result<()> {
+    fn call_after(&self, operation: &Operation<'_>) -> Result<()> {
         match self.state {
-            State::Watched(identity, _) => watch::call_after(stream, identity, None),
+            State::Watched(identity, _) => watch::call_after(operation, identity, None),
             State::Known(_) => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ use curium_sys::{CUdevResource, CUdevResourceType};
 
 pub use self::multiprocessors::{Multiprocessors, Partition, Partitioning, SplitFlags};
 pub use self::work_queue::{WorkQueue, WorkQueueConfig, WorkQueueScope};
+use crate::AsRawStream as _;
 use crate::call;
 use crate::{Context, Device, Result, Stream};
 

@@ -19,12 +19,13 @@ use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st, CUres
 pub use self::ipc::IpcEventHandle;
 pub use self::pool::{EventPool, PooledEvent};
 
-use crate::base::capture_guard::{self, PASS_THE_SCOPE};
+use crate::AsRawStream as _;
+use crate::base::capture_guard;
 use crate::base::exclusive::Exclusive;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::hazard::{AccessGuard, Key};
+use crate::hazard::{Key, Operation};
 use crate::stream::finished;
 use crate::{Context, Driver, Error, Result, Returned, Stream};
 
@@ -170,26 +171,24 @@ impl Event {
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.driver()
             .expect_same(stream.driver(), "Event::record")?;
-        stream.refuse_outside_scope("Event::record", PASS_THE_SCOPE)?;
-        self.record_permitted(stream)
+        self.record_under(&stream.enqueue("Event::record")?)
     }
 
     /// Records the event like [`Event::record`], also in a destructor that runs in a capture closure: the event marks a
     /// point of the stream, and the graph misses nothing without it.
     #[inline]
     pub(crate) fn record_point(&self, stream: &Stream) -> Result<()> {
-        if capture_guard::is_dropping() {
-            self.record_permitted(stream)
-        } else {
-            self.record(stream)
+        if !capture_guard::is_dropping() {
+            return self.record(stream);
         }
+        self.record_under(&stream.enqueue_release("Event::record")?)
     }
 
     #[inline]
-    fn record_permitted(&self, stream: &Stream) -> Result<()> {
-        let guard = AccessGuard::new(stream)?;
-        let recorded = self.record_in("Event::record", &guard, || self.record_unguarded(stream));
-        recorded.map_err(|error| self.explain_record(error, stream))
+    fn record_under(&self, operation: &Operation<'_>) -> Result<()> {
+        let stream = operation.stream();
+        self.record_in(operation, || self.record_unguarded(stream))
+            .map_err(|error| self.explain_record(error, stream))
     }
 
     /// Records an internal event, whose handle no other code waits on, on a stream of this driver whose capture cannot
@@ -213,32 +212,31 @@ impl Event {
     pub fn record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
         self.driver()
             .expect_same(stream.driver(), "Event::record_with_flags")?;
-        stream.refuse_outside_scope("Event::record_with_flags", PASS_THE_SCOPE)?;
-        let guard = AccessGuard::new(stream)?;
+        let operation = stream.enqueue("Event::record_with_flags")?;
         // The graph records an external event at every launch, for work outside the graph.
-        let keeping = guard
+        let keeping = operation
             .scope()
             .filter(|_| flags.contains(RecordFlags::EXTERNAL));
         if let Some(scope) = keeping {
             scope.keep(Key::Event(self.as_raw().addr()), || Arc::new(self.share()));
         }
         let recorded = if keeping.is_none() {
-            self.record_in("Event::record_with_flags", &guard, || {
-                self.call_record_with_flags(stream, flags)
+            self.record_in(&operation, || {
+                self.call_record_with_flags(&operation, flags)
             })
         } else {
-            self.call_record_with_flags(stream, flags)
+            self.call_record_with_flags(&operation, flags)
         };
         recorded.map_err(|error| self.explain_record(error, stream))
     }
 
     #[inline]
-    fn call_record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
+    fn call_record_with_flags(&self, operation: &Operation<'_>, flags: RecordFlags) -> Result<()> {
         // SAFETY: the event and the stream are live, and the callers have checked that they belong to one driver.
         unsafe {
             call!(
                 self.driver(),
-                cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())
+                cuEventRecordWithFlags(self.as_raw(), operation.raw_stream(), flags.bits())
             )
         }
     }

@@ -10,16 +10,19 @@
 //!   [`declare_library_error!`](crate::declare_library_error) declares the error type of a library's crate.
 //! - Ownership: [`Driver::expect_same`](crate::Driver::expect_same) rejects a handle of another driver.
 //!   [`Context::attached`](crate::Context::attached) keeps a value for as long as a context lives.
-//! - Streams: [`Stream::record_pooled_event`](crate::Stream::record_pooled_event) marks a point in a stream, and
+//! - Streams: [`Stream::enqueue`](crate::Stream::enqueue) begins an operation, which is the gate to the stream: see rule 1.
+//!   [`Stream::record_pooled_event`](crate::Stream::record_pooled_event) marks a point in a stream, and
 //!   [`Stream::downgrade`](crate::Stream::downgrade) refers to a stream without keeping it alive.
-//! - Memory: [`hazard`](crate::hazard) orders accesses to an allocation across streams.
+//! - Memory: [`hazard`](crate::hazard) orders the accesses of an operation to an allocation across streams.
 //!
 //! # Rules
 //!
-//! 1. An operation that enqueues work first calls [`Stream::refuse_outside_scope`](crate::Stream::refuse_outside_scope)
-//!    with [`PASS_THE_SCOPE`]. An operation that no graph can contain calls
-//!    [`Stream::expect_running`](crate::Stream::expect_running) or
-//!    [`Stream::refuse_capture`](crate::Stream::refuse_capture) with [`NOT_WHILE_CAPTURING`]. A wait on the host calls
+//! 1. Work is enqueued through an [`Operation`](crate::hazard::Operation), which has checked what the thread and the stream
+//!    capture, and alone gives the handle of the stream. [`Stream::enqueue`](crate::Stream::enqueue) begins one that a graph
+//!    can contain, [`Stream::enqueue_uncaptured`](crate::Stream::enqueue_uncaptured) and
+//!    [`Stream::enqueue_now`](crate::Stream::enqueue_now) one that no graph can contain, and
+//!    [`Stream::enqueue_release`](crate::Stream::enqueue_release) one of a destructor. A handle for anything else than
+//!    enqueued work, such as a query, comes from [`AsRawStream`](crate::AsRawStream). A wait on the host calls
 //!    [`refuse_wait`].
 //! 2. A `Drop` that calls the driver does so within [`release`], [`release_handle`] or [`dropping`], which permit it to
 //!    wait on the host within a capture closure. Enqueuing work that the graph would miss remains an error there.
@@ -31,7 +34,7 @@
 //!    [`contain_callback`]. Events of `tracing` are emitted by `emit_event!`.
 
 pub use crate::base::capture_guard::{
-    NOT_WHILE_CAPTURING, PASS_THE_SCOPE, recorded_capture, refuse_wait,
+    NOT_WHILE_CAPTURING, ON_THE_SCOPE, recorded_capture, refuse_wait,
 };
 pub use crate::base::capture_mode::{
     with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible,

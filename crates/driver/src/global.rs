@@ -6,6 +6,7 @@ use std::fmt;
 use curium_sys::CUdeviceptr;
 
 use crate::call;
+use crate::hazard::Operation;
 use crate::kernel::Owner;
 use crate::{DevicePointer, Driver, Error, Result, Stream};
 
@@ -102,7 +103,7 @@ impl<T> Global<T> {
     where
         T: Copy,
     {
-        self.check("Global::write", stream, source.len())?;
+        let operation = self.begin("Global::write", stream, source.len())?;
         let to = self.pointer.as_raw();
         let from = source.as_ptr().cast::<c_void>();
         let bytes = self.byte_len();
@@ -110,8 +111,8 @@ impl<T> Global<T> {
         // been synchronized below, and the caller guarantees that no other code uses the variable.
         let result = unsafe {
             call!(
-                stream.driver(),
-                cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())
+                operation.driver(),
+                cuMemcpyHtoDAsync_v2(to, from, bytes, operation.raw_stream())
             )
         };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
@@ -135,7 +136,7 @@ impl<T> Global<T> {
     where
         T: Copy,
     {
-        self.check("Global::read", stream, target.len())?;
+        let operation = self.begin("Global::read", stream, target.len())?;
         let to = target.as_mut_ptr().cast::<c_void>();
         let from = self.pointer.as_raw();
         let bytes = self.byte_len();
@@ -143,22 +144,27 @@ impl<T> Global<T> {
         // been synchronized below, and the caller is responsible for the values.
         let result = unsafe {
             call!(
-                stream.driver(),
-                cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())
+                operation.driver(),
+                cuMemcpyDtoHAsync_v2(to, from, bytes, operation.raw_stream())
             )
         };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
         stream.synchronize()
     }
 
-    fn check(&self, operation: &'static str, stream: &Stream, len: usize) -> Result<()> {
-        self.driver().expect_same(stream.driver(), operation)?;
-        stream.expect_running(operation)?;
+    fn begin<'a>(
+        &self,
+        name: &'static str,
+        stream: &'a Stream,
+        len: usize,
+    ) -> Result<Operation<'a>> {
+        self.driver().expect_same(stream.driver(), name)?;
+        let operation = stream.enqueue_uncaptured(name)?;
         if self.len == len {
-            return Ok(());
+            return Ok(operation);
         }
         Err(Error::argument(
-            operation,
+            name,
             format!(
                 "length mismatch (the variable has {} elements, the slice has {len})",
                 self.len

@@ -5,6 +5,7 @@ use std::ptr;
 use bitflags::bitflags;
 use curium_sys::{CUdevResource, CUdevResourceDesc, CUgreenCtx, CUgreenCtxCreate_flags};
 
+use crate::AsRawStream as _;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;

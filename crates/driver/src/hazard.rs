@@ -2,7 +2,7 @@
 //!
 //! Safe code may use a buffer on any stream. This module records which streams access an allocation and inserts the
 //! waits that correctness requires, and no others. It is also the interface between this crate and crates that own
-//! memory: they keep an [`Accesses`] for each allocation and enqueue every operation under an [`AccessGuard`].
+//! memory: they keep an [`Accesses`] for each allocation and enqueue every operation under an [`Operation`].
 //!
 //! # Rules
 //!
@@ -40,13 +40,12 @@
 //!
 //! For an owner of memory:
 //!
-//! - Every operation that enqueues work on the memory creates an [`AccessGuard`] for its stream, calls
-//!   [`Accesses::before_read`] or [`Accesses::before_write`] with it, enqueues the work, and calls the matching
-//!   `after_…` function, all while the memory is borrowed accordingly. Work that was not enqueued is not recorded:
-//!   dropping the guard ends its access.
+//! - Every [`Operation`] on the memory calls [`Accesses::before_read`] or [`Accesses::before_write`], enqueues its work, and
+//!   calls the matching `after_…` function, all while the memory is borrowed accordingly. Work that was not enqueued is not
+//!   recorded: dropping the operation ends its access.
 //! - An operation whose driver call may block until the stream has completed earlier work, such as a copy from pageable
-//!   memory, creates its guard with [`AccessGuard::blocking`]. No guard is held while the host waits, because a launch
-//!   may wait for the guard.
+//!   memory, is [blocking](Operation::blocking). No operation exists while the host waits, because a launch may wait for
+//!   its end.
 //! - The memory is freed after [`Accesses::before_write`] on the stream that frees it, or after
 //!   [`Accesses::synchronize`]. If graphs lease it ([`Accesses::is_leased`]), the owner either leaves it to them
 //!   ([`Accesses::leave`]) or revokes the leases ([`Accesses::revoke`]).
@@ -59,7 +58,6 @@
 
 mod capture_gate;
 mod claims;
-mod guard;
 mod history;
 #[cfg_attr(
     not(feature = "graphs"),
@@ -68,6 +66,7 @@ mod history;
 mod launch;
 mod lease;
 mod lease_lock;
+mod operation;
 mod operations;
 mod ordering;
 #[cfg_attr(
@@ -86,10 +85,6 @@ use curium_sys::CUdeviceptr;
 
 #[cfg(feature = "graphs")]
 pub(crate) use self::capture_gate::Closed;
-#[cfg(feature = "graphs")]
-pub(crate) use self::guard::Ordering;
-pub(crate) use self::guard::expect_not_ordering;
-pub use self::guard::{AccessGuard, is_nested};
 use self::history::{History, Memory};
 #[cfg(feature = "graphs")]
 pub(crate) use self::launch::LaunchLeases;
@@ -98,12 +93,15 @@ pub use self::lease::HostAccess;
 pub(crate) use self::lease::Lease;
 use self::lease::Leased;
 #[cfg(feature = "graphs")]
+pub(crate) use self::operation::Ordering;
+pub(crate) use self::operation::expect_not_ordering;
+pub use self::operation::{Operation, is_nested};
+#[cfg(feature = "graphs")]
 pub(crate) use self::scope::{CaptureLog, KeptValue};
 pub(crate) use self::scope::{Key, Scope};
 pub(crate) use self::sync_point::SyncPoints;
 #[cfg(feature = "graphs")]
 pub(crate) use self::sync_point::wait;
-use crate::base::capture_guard::PASS_THE_SCOPE;
 use crate::{Result, Stream};
 
 /// The accesses to one allocation that later accesses may have to wait for.
@@ -159,21 +157,18 @@ impl Accesses {
             .unwrap_or_else(|| self.history.writer())
     }
 
-    /// Makes the guard's stream wait for the accesses that a read must wait for.
+    /// Makes the stream of the operation wait for the accesses that a read must wait for.
     ///
     /// # Errors
     ///
     /// An argument error if the stream belongs to another driver; any error returned by the driver for an event. The
     /// read must then not take place.
     #[inline]
-    pub fn before_read(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        guard
-            .stream()
-            .refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
-        if self.reads_freely_on(guard.stream()) {
+    pub fn before_read(&self, operation: &mut Operation<'_>) -> Result<()> {
+        if self.reads_freely_on(operation.stream()) {
             Ok(())
         } else {
-            self.before(guard, false)
+            self.before(operation, false)
         }
     }
 
@@ -198,26 +193,23 @@ impl Accesses {
 
     /// Records an enqueued read.
     #[inline]
-    pub fn after_read(&self, guard: &mut AccessGuard<'_>) {
-        if !self.history.has_recorded_read(guard.stream()) {
-            self.after(guard, false);
+    pub fn after_read(&self, operation: &mut Operation<'_>) {
+        if !self.history.has_recorded_read(operation.stream()) {
+            self.after(operation, false);
         }
     }
 
-    /// Makes the guard's stream wait for the accesses that a write, or the deallocation, must wait for.
+    /// Makes the stream of the operation wait for the accesses that a write, or the deallocation, must wait for.
     ///
     /// # Errors
     ///
     /// As for [`Accesses::before_read`]. The write must then not take place.
     #[inline]
-    pub fn before_write(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        guard
-            .stream()
-            .refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
-        if self.writes_freely_on(guard.stream()) {
+    pub fn before_write(&self, operation: &mut Operation<'_>) -> Result<()> {
+        if self.writes_freely_on(operation.stream()) {
             Ok(())
         } else {
-            self.before(guard, true)
+            self.before(operation, true)
         }
     }
 
@@ -237,19 +229,19 @@ impl Accesses {
 
     /// Records a write that was enqueued while the whole memory was borrowed exclusively.
     #[inline]
-    pub fn after_write(&mut self, guard: &mut AccessGuard<'_>) {
-        if self.writes_freely_on(guard.stream()) {
-            self.history.record_free_write(guard.stream());
+    pub fn after_write(&mut self, operation: &mut Operation<'_>) {
+        if self.writes_freely_on(operation.stream()) {
+            self.history.record_free_write(operation.stream());
         } else {
-            self.after_whole_write(guard);
+            self.after_whole_write(operation);
         }
     }
 
     /// Records a write of a part that was enqueued while other parts may be borrowed elsewhere.
     #[inline]
-    pub fn after_partial_write(&self, guard: &mut AccessGuard<'_>) {
-        if !self.history.has_recorded_write(guard.stream()) {
-            self.after(guard, true);
+    pub fn after_partial_write(&self, operation: &mut Operation<'_>) {
+        if !self.history.has_recorded_write(operation.stream()) {
+            self.after(operation, true);
         }
     }
 
@@ -349,7 +341,7 @@ impl Accesses {
     #[cold]
     #[inline(never)]
     fn order_free(&self, stream: &Stream) -> Result<()> {
-        self.before(&mut AccessGuard::new(stream)?, true)
+        self.before(&mut stream.enqueue_release(OPERATION)?, true)
     }
 
     #[inline]

@@ -123,7 +123,7 @@ impl Stream {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.refuse_capture(
+        let enqueued = self.enqueue_now(
             operation,
             "`CaptureScope::add_host` adds a function to the graph",
         )?;
@@ -139,7 +139,7 @@ impl Stream {
         });
         let waiter: Arc<dyn Waiter> = Arc::<Job<T>>::clone(&job);
         let identity = watch::add(operation, waiter, Pace::Called)?;
-        if let Err(error) = watch::call_after(self, identity, wait) {
+        if let Err(error) = watch::call_after(&enqueued, identity, wait) {
             watch::remove(identity);
             return Err(error);
         }

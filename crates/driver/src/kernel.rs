@@ -28,11 +28,13 @@ pub(crate) use self::look_up::{Candidates, function_name, kernel_name};
 pub use self::occupancy::{OccupancyFlags, SuggestedSize};
 pub use self::preference::{Carveout, ClusterScheduling, SharedMemoryMode};
 use crate::base::handle::Handle;
-use crate::hazard::AccessGuard;
 use crate::image::ptx::Entry;
 use crate::kernel::launch::{LaunchAttributes, LaunchConfig};
 use crate::kernel::signature::{Arguments, Signature};
 use crate::{Context, Driver, Library, Module, Result, Stream};
+
+/// The operation of every form of launch.
+const LAUNCH: &str = "Kernel::launch";
 
 /// A kernel with the parameters that `S` declares. Clones are cheap.
 ///
@@ -110,12 +112,12 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut guard = AccessGuard::outside_captures(stream);
-        let handle = self.inner.begin(&mut guard)?;
-        arguments.launch_with(&mut guard, |values| {
+        let mut operation = stream.enqueue(LAUNCH)?;
+        let handle = self.inner.handle_for(&operation)?;
+        arguments.launch_with(&mut operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
-            unsafe { self.inner.enqueue(handle, stream, &config, values) }
+            unsafe { self.inner.enqueue(handle, operation, &config, values) }
         })
     }
 
@@ -146,14 +148,14 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut guard = AccessGuard::outside_captures(stream);
-        let handle = self.inner.begin(&mut guard)?;
-        arguments.launch_with(&mut guard, |values| {
+        let mut operation = stream.enqueue(LAUNCH)?;
+        let handle = self.inner.handle_for(&operation)?;
+        arguments.launch_with(&mut operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
             unsafe {
                 self.inner
-                    .enqueue_with(handle, stream, &config, attributes, values)
+                    .enqueue_with(handle, operation, &config, attributes, values)
             }
         })
     }
@@ -181,14 +183,14 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut guard = AccessGuard::outside_captures(stream);
-        let handle = self.inner.begin(&mut guard)?;
-        arguments.launch_with(&mut guard, |values| {
+        let mut operation = stream.enqueue(LAUNCH)?;
+        let handle = self.inner.handle_for(&operation)?;
+        arguments.launch_with(&mut operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
             unsafe {
                 self.inner
-                    .enqueue_cooperative(handle, stream, &config, values)
+                    .enqueue_cooperative(handle, operation, &config, values)
             }
         })
     }
@@ -249,12 +251,17 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
-        let mut guard = AccessGuard::outside_captures(stream);
-        let handle = self.inner.begin(&mut guard)?;
+        let operation = stream.enqueue(LAUNCH)?;
+        let handle = self.inner.handle_for(&operation)?;
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
-            self.inner
-                .enqueue_with(handle, stream, &config, attributes, arguments.as_mut_ptr())
+            self.inner.enqueue_with(
+                handle,
+                &operation,
+                &config,
+                attributes,
+                arguments.as_mut_ptr(),
+            )
         }
     }
 
@@ -279,15 +286,20 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<CUgraphDeviceNode> {
-        let mut guard = AccessGuard::outside_captures(stream);
-        let handle = self.inner.begin(&mut guard)?;
+        let operation = stream.enqueue(LAUNCH)?;
+        let handle = self.inner.handle_for(&operation)?;
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;
-        let raw_config = attributes.launch_config_mut(&config, stream.as_raw());
+        let raw_config = attributes.launch_config_mut(&config, operation.raw_stream());
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
-            self.inner
-                .enqueue_config(handle, stream, &config, &raw_config, arguments.as_mut_ptr())
+            self.inner.enqueue_config(
+                handle,
+                &operation,
+                &config,
+                &raw_config,
+                arguments.as_mut_ptr(),
+            )
         }?;
         Ok(attributes.device_node())
     }

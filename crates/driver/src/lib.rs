@@ -222,7 +222,7 @@ pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::profiler::Profiling;
 pub use self::stream::{
-    AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain,
+    AccessPolicyWindow, AccessProperty, AsRawStream, AttachMode, MemoryOperation, MemorySyncDomain,
     MemorySyncDomainMap, PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool,
     SynchronizationPolicy, WaitCondition,
 };

@@ -25,15 +25,16 @@ pub use self::attribute::{
 pub(crate) use self::memory_operation::MAX_BATCH;
 pub use self::memory_operation::{AttachMode, MemoryOperation, Reduction, WaitCondition};
 pub use self::pool::{PooledStream, StreamPool};
+pub use self::raw::AsRawStream;
 use self::raw::Ownership;
 use self::weak::Last;
 pub use self::weak::WeakStream;
 
-use crate::base::capture_guard::{self, PASS_THE_SCOPE};
+use crate::base::capture_guard;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::hazard::{AccessGuard, Scope, SyncPoints};
+use crate::hazard::{Scope, SyncPoints};
 use crate::{
     Context, Device, Driver, Error, Event, EventFlags, EventPool, PooledEvent, Result, Returned,
 };
@@ -81,8 +82,6 @@ struct Shared {
     identity: u64,
     /// The identity for accesses that need no wait; 0 if accesses may belong to a graph.
     free_identity: u64,
-    /// The address of the driver if work enqueued on the stream is executed; 0 if it is captured.
-    running: usize,
     sync_points: SyncPoints,
     /// The capture that the stream was created for.
     scope: Option<Arc<Scope>>,
@@ -191,13 +190,6 @@ impl Stream {
         &self.shared.driver
     }
 
-    /// Returns the raw handle. It is valid for as long as a clone of this stream exists.
-    #[inline]
-    #[must_use]
-    pub fn as_raw(&self) -> CUstream {
-        self.shared.raw.raw()
-    }
-
     /// Waits until all work on this stream has completed.
     ///
     /// CUDA: `cuStreamSynchronize`.
@@ -260,9 +252,8 @@ impl Stream {
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver()
             .expect_same(event.driver(), "Stream::wait_event")?;
-        let guard = AccessGuard::new(self)?;
-        event.expect_scope(&guard)?;
-        self.refuse_outside_scope("Stream::wait_event", PASS_THE_SCOPE)?;
+        let operation = self.enqueue("Stream::wait_event")?;
+        event.expect_scope(&operation)?;
         self.wait_event_unguarded(event)
     }
 
@@ -359,11 +350,6 @@ impl Stream {
             context: context.clone(),
             identity,
             free_identity: if scope.is_some() { 0 } else { identity },
-            running: if scope.is_some() {
-                0
-            } else {
-                context.driver().address()
-            },
             sync_points: SyncPoints::default(),
             scope,
             markers: OnceLock::new(),

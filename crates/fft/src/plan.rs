@@ -6,7 +6,6 @@ use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::call;
 use curium_driver::{DevicePointer, Stream};
 use curium_memory::LibraryMemory;
@@ -18,6 +17,7 @@ use crate::layout::Layout;
 use crate::library::CuFft;
 use crate::shape::Shape;
 use crate::sys::cufftHandle;
+use curium_driver::AsRawStream as _;
 
 /// A plan for transforms of one shape, from elements of type `I` to elements of type `O`, on one stream.
 ///
@@ -131,7 +131,7 @@ impl<I: Transform<O>, O> Plan<I, O> {
         })?;
         let handle = Arc::new(handle);
         // Destroying a plan frees memory, which may invalidate a capture.
-        AccessGuard::new(stream)?.keep(&handle);
+        stream.enqueue_release("Plan::new")?.keep(&handle);
         Ok(Self {
             handle,
             stream: stream.clone(),

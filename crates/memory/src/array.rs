@@ -13,7 +13,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_driver::hazard::{AccessGuard, Accesses};
+use curium_driver::hazard::{Accesses, Operation};
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
 use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call};
 
@@ -305,47 +305,37 @@ impl Uses {
         &self.stream
     }
 
-    /// Calls `enqueue` to enqueue a write on `stream`.
+    /// Calls `enqueue` to enqueue a write.
     pub(crate) fn write(
         &self,
-        operation: &'static str,
-        stream: &Stream,
-        enqueue: impl FnOnce() -> Result<()>,
+        mut operation: Operation<'_>,
+        enqueue: impl FnOnce(&Operation<'_>) -> Result<()>,
     ) -> Result<()> {
-        let mut guard = AccessGuard::new(stream)?;
-        self.before_write(operation, &mut guard)?;
-        enqueue()?;
-        self.after_write(&mut guard);
+        self.before_write(&mut operation)?;
+        enqueue(&operation)?;
+        self.after_write(&mut operation);
         Ok(())
     }
 
-    /// Makes the guard's stream wait for the accesses that a read must wait for.
-    pub(crate) fn before_read(
-        &self,
-        operation: &'static str,
-        guard: &mut AccessGuard<'_>,
-    ) -> Result<()> {
+    /// Makes the operation's stream wait for the accesses that a read must wait for.
+    pub(crate) fn before_read(&self, operation: &mut Operation<'_>) -> Result<()> {
         self.accesses
-            .before_read(guard)
-            .map_err(|error| error.during(operation))
+            .before_read(operation)
+            .map_err(|error| error.during(operation.name()))
     }
 
-    pub(crate) fn after_read(&self, guard: &mut AccessGuard<'_>) {
-        self.accesses.after_read(guard);
+    pub(crate) fn after_read(&self, operation: &mut Operation<'_>) {
+        self.accesses.after_read(operation);
     }
 
-    pub(crate) fn before_write(
-        &self,
-        operation: &'static str,
-        guard: &mut AccessGuard<'_>,
-    ) -> Result<()> {
+    pub(crate) fn before_write(&self, operation: &mut Operation<'_>) -> Result<()> {
         self.accesses
-            .before_write(guard)
-            .map_err(|error| error.during(operation))
+            .before_write(operation)
+            .map_err(|error| error.during(operation.name()))
     }
 
-    pub(crate) fn after_write(&self, guard: &mut AccessGuard<'_>) {
-        self.accesses.after_partial_write(guard);
+    pub(crate) fn after_write(&self, operation: &mut Operation<'_>) {
+        self.accesses.after_partial_write(operation);
     }
 
     /// Waits on the host until every access has completed.

@@ -1,5 +1,8 @@
 //! Hints for errors inside a capture.
 
+use curium_driver::Error;
+use curium_driver::extend::ON_THE_SCOPE;
+
 /// The hint for copies to host memory.
 pub(crate) const READ_LATER: &str = "copy to a `MappedBuffer` with `copy_from_device_on(scope, …)`, and read it with `host_view` after a launch";
 
@@ -18,3 +21,16 @@ pub(crate) const ALLOCATE: &str =
 #[cfg(feature = "virtual-memory")]
 pub(crate) const GROW_BEFORE: &str =
     "grow the vector before the capture; a graph can only write its elements";
+
+/// Names `operation`, which enqueues on the stream of its memory, in an error of the form with a stream, which it calls. If the
+/// stream was refused because of a capture, the hint is that form.
+pub(crate) fn without_stream(operation: &'static str) -> impl FnOnce(Error) -> Error {
+    move |error| match &error {
+        Error::Argument(refused) if refused.reason.ends_with(ON_THE_SCOPE) => {
+            let method = operation.rsplit("::").next().unwrap_or(operation);
+            let form = format!("use `{method}_on(scope, …)`");
+            Error::argument(operation, refused.reason.replace(ON_THE_SCOPE, &form))
+        }
+        _ => error.during(operation),
+    }
+}

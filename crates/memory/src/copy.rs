@@ -34,7 +34,7 @@ pub use self::batch::CopyBatch;
 pub use self::options::CopyOptions;
 pub use self::pending::{Pending, download, upload};
 pub use self::scope::{CopyScope, copy_scope};
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Error, Result, Stream};
 
@@ -99,20 +99,18 @@ pub(crate) fn gone(address: CUdeviceptr) -> String {
     format!("no allocation at {address:#x}: other code has freed memory that is still in use")
 }
 
-/// Calls `enqueue` to enqueue work on `stream` that writes `to` and reads `from`.
+/// Calls `enqueue` to enqueue work that writes `to` and reads `from`.
 pub(crate) fn transfer(
-    operation: &'static str,
-    stream: &Stream,
+    mut operation: Operation<'_>,
     to: &Operand<'_>,
     from: &Operand<'_>,
-    enqueue: impl FnOnce() -> Result<()>,
+    enqueue: impl FnOnce(&Operation<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut guard = AccessGuard::new(stream)?;
-    to.tracked.before_write(operation, &mut guard)?;
-    from.tracked.before_read(operation, &mut guard)?;
-    enqueue().map_err(|error| explain_both(error, to, from))?;
-    from.tracked.after_read(&mut guard);
-    to.tracked.after_partial_write(&mut guard);
+    to.tracked.before_write(&mut operation)?;
+    from.tracked.before_read(&mut operation)?;
+    enqueue(&operation).map_err(|error| explain_both(error, to, from))?;
+    from.tracked.after_read(&mut operation);
+    to.tracked.after_partial_write(&mut operation);
     Ok(())
 }
 

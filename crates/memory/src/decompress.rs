@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUmemDecompressAlgorithm, CUmemDecompressParams};
 use curium_driver::{Result, Stream, call};
 
@@ -106,15 +105,14 @@ impl<'a> DecompressBatch<'a> {
     #[doc(alias = "cuMemBatchDecompressAsync")]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "DecompressBatch::enqueue";
-        stream.expect_running(OPERATION)?;
+        let mut operation = stream.enqueue_uncaptured(OPERATION)?;
         if self.is_empty() {
             return Ok(());
         }
-        let mut guard = AccessGuard::new(stream)?;
         for piece in &self.pieces {
-            piece.source.tracked.before_read(OPERATION, &mut guard)?;
-            piece.target.tracked.before_write(OPERATION, &mut guard)?;
-            piece.written.tracked.before_write(OPERATION, &mut guard)?;
+            piece.source.tracked.before_read(&mut operation)?;
+            piece.target.tracked.before_write(&mut operation)?;
+            piece.written.tracked.before_write(&mut operation)?;
         }
         let mut pieces: Vec<_> = self.pieces.iter().map(Piece::to_raw).collect();
         let count = pieces.len();
@@ -126,13 +124,13 @@ impl<'a> DecompressBatch<'a> {
         let result = unsafe {
             call!(
                 stream.driver(),
-                cuMemBatchDecompressAsync(first, count, 0, failed_index, stream.as_raw())
+                cuMemBatchDecompressAsync(first, count, 0, failed_index, operation.raw_stream())
             )
         };
         for piece in &self.pieces {
-            piece.source.tracked.after_read(&mut guard);
-            piece.target.tracked.after_partial_write(&mut guard);
-            piece.written.tracked.after_partial_write(&mut guard);
+            piece.source.tracked.after_read(&mut operation);
+            piece.target.tracked.after_partial_write(&mut operation);
+            piece.written.tracked.after_partial_write(&mut operation);
         }
         result.map_err(|error| match failed {
             usize::MAX => error.about(format!("{count} pieces")),

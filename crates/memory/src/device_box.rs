@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use crate::capture_advice::without_stream;
 use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::{DevicePointer, Driver, Result, Returned, Stream};
 
-use crate::capture_advice::READ_LATER;
 use crate::copy::host;
 use crate::device_slice::argument_as;
 use crate::resource::{Resource, StreamOrdered};
@@ -77,10 +77,8 @@ impl<T, R: Resource> DeviceBox<T, R> {
     where
         T: AnyBitPattern,
     {
-        self.stream()
-            .refuse_outside_scope("DeviceBox::get", READ_LATER)?;
         self.get_on(self.stream())
-            .map_err(|error| error.during("DeviceBox::get"))
+            .map_err(without_stream("DeviceBox::get"))
     }
 
     /// Copies like [`DeviceBox::get`], on `stream`.
@@ -114,10 +112,8 @@ impl<T, R: Resource> DeviceBox<T, R> {
         T: NoUninit,
     {
         let target = self.buffer.as_slice_mut();
-        target
-            .stream()
-            .refuse_outside_scope("DeviceBox::set", "use `set_on(scope, …)`")?;
         host::upload("DeviceBox::set", target.stream(), target, &[value])
+            .map_err(without_stream("DeviceBox::set"))
     }
 
     /// Replaces the value like [`DeviceBox::set`], on `stream`. In a capture, each launch of the graph sets the value.

@@ -11,13 +11,13 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 use crate::AnyBitPattern;
+use crate::capture_advice::without_stream;
 use curium_driver::{DevicePointer, Driver, Result, Stream};
 
 pub(crate) use self::argument::{WholeMut, argument_as};
 pub(crate) use self::buffer::buffer_views;
 pub use self::chunks::{DeviceChunks, DeviceChunksMut};
 pub use self::mutable::DeviceSliceMut;
-use crate::capture_advice::READ_LATER;
 use crate::copy::{self, host};
 use crate::size;
 use crate::tracked::Tracked;
@@ -158,9 +158,8 @@ impl<'a, T> DeviceSlice<'a, T> {
         T: AnyBitPattern,
     {
         let stream = self.stream();
-        stream.refuse_outside_scope("DeviceSlice::copy_to_slice", READ_LATER)?;
         self.copy_to_slice_on(stream, target)
-            .map_err(|error| error.during("DeviceSlice::copy_to_slice"))
+            .map_err(without_stream("DeviceSlice::copy_to_slice"))
     }
 
     /// Copies like [`DeviceSlice::copy_to_slice`], on `stream`.
@@ -188,9 +187,8 @@ impl<'a, T> DeviceSlice<'a, T> {
         T: AnyBitPattern,
     {
         let stream = self.stream();
-        stream.refuse_outside_scope("DeviceSlice::to_vec", READ_LATER)?;
         self.to_vec_on(stream)
-            .map_err(|error| error.during("DeviceSlice::to_vec"))
+            .map_err(without_stream("DeviceSlice::to_vec"))
     }
 
     /// Copies like [`DeviceSlice::to_vec`], on `stream`.

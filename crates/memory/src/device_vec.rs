@@ -335,7 +335,7 @@ impl<T> DeviceVec<T> {
 
     /// Makes room like [`DeviceVec::make_room`], for elements that are written on the vector's own stream.
     fn make_room_on_own(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
-        self.stream().refuse_outside_scope(operation, GROW_BEFORE)?;
+        drop(self.stream().enqueue_or(operation, GROW_BEFORE)?);
         self.make_room(operation, additional)
     }
 
@@ -347,7 +347,7 @@ impl<T> DeviceVec<T> {
         stream: &Stream,
         additional: usize,
     ) -> Result<usize> {
-        stream.refuse_capture(operation, GROW_BEFORE)?;
+        drop(stream.enqueue_now(operation, GROW_BEFORE)?);
         stream
             .driver()
             .expect_same(self.stream().driver(), operation)?;

@@ -1,9 +1,8 @@
 //! Fills of memory with a value (`cuMemset…`).
 
-use curium_driver::extend::PASS_THE_SCOPE;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Result, Stream, call};
+use curium_driver::{Result, call};
 
 use crate::copy::{Operand, spanning};
 
@@ -24,41 +23,39 @@ pub(crate) struct Rows {
     pub(crate) height: usize,
 }
 
-/// Fills `target` with copies of `value`, on `stream`.
-pub(crate) fn elements(
-    operation: &'static str,
-    stream: &Stream,
-    target: &Operand<'_>,
-    value: &[u8],
-) -> Result<()> {
+/// Fills `target` with copies of `value`.
+pub(crate) fn elements(operation: Operation<'_>, target: &Operand<'_>, value: &[u8]) -> Result<()> {
     let rows = Rows {
         pitch: target.bytes,
         width: target.bytes,
         height: 1,
     };
-    fill(operation, stream, target, rows, value)
+    fill(operation, target, rows, value)
 }
 
-/// Fills the `rows` of `target` with copies of `value`, on `stream`.
+/// Fills the `rows` of `target` with copies of `value`.
 pub(crate) fn fill(
-    operation: &'static str,
-    stream: &Stream,
+    mut operation: Operation<'_>,
     target: &Operand<'_>,
     rows: Rows,
     value: &[u8],
 ) -> Result<()> {
     if rows.width == 0 || rows.height == 0 {
-        return stream.refuse_outside_scope(operation, PASS_THE_SCOPE);
+        return Ok(());
     }
-    let mut guard = AccessGuard::new(stream)?;
-    target.tracked.before_write(operation, &mut guard)?;
-    let filled = enqueue(stream, target.address, rows, value);
+    target.tracked.before_write(&mut operation)?;
+    let filled = enqueue(&operation, target.address, rows, value);
     // On failure, some work may have been enqueued.
-    target.tracked.after_partial_write(&mut guard);
+    target.tracked.after_partial_write(&mut operation);
     filled.map_err(|error| target.explain(error))
 }
 
-fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> Result<()> {
+fn enqueue(
+    operation: &Operation<'_>,
+    address: CUdeviceptr,
+    rows: Rows,
+    value: &[u8],
+) -> Result<()> {
     let pitch = if rows.height > 1 {
         rows.pitch as u64
     } else {
@@ -68,10 +65,10 @@ fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> R
     let size = words[0].size();
     if words.iter().all(|word| *word == words[0]) {
         return if rows.height == 1 {
-            line(stream, address, words[0], rows.width / size)
+            line(operation, address, words[0], rows.width / size)
         } else {
             block(
-                stream,
+                operation,
                 address,
                 words[0],
                 Rows {
@@ -90,7 +87,7 @@ fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> R
             height: rows.width / value.len(),
         };
         for (column, word) in words.iter().enumerate() {
-            block(stream, start + (column * size) as u64, *word, table)?;
+            block(operation, start + (column * size) as u64, *word, table)?;
         }
     }
     Ok(())
@@ -124,10 +121,10 @@ impl Word {
 }
 
 /// Enqueues a fill of `count` consecutive words.
-fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
-    let driver = stream.driver();
-    let raw = stream.as_raw();
-    spanning::enqueue(stream, || match word {
+fn line(operation: &Operation<'_>, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
+    let driver = operation.driver();
+    let raw = operation.raw_stream();
+    spanning::enqueue(operation, || match word {
         // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD8Async(at, value, count, raw)) },
         // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses, and
@@ -140,15 +137,15 @@ fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()
 }
 
 /// Enqueues a fill of rows; their width is in words.
-fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()> {
-    let driver = stream.driver();
-    let raw = stream.as_raw();
+fn block(operation: &Operation<'_>, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()> {
+    let driver = operation.driver();
+    let raw = operation.raw_stream();
     let Rows {
         pitch,
         width,
         height,
     } = rows;
-    spanning::enqueue(stream, || match word {
+    spanning::enqueue(operation, || match word {
         // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses.
         Word::Byte(value) => unsafe {
             call!(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use curium_driver::hazard::{AccessGuard, Accesses};
+use curium_driver::hazard::{Accesses, Operation};
 use curium_driver::{Argument, DevicePointer, Result, Stream};
 
 use crate::DeviceBuffer;
@@ -36,7 +36,7 @@ impl LibraryMemory {
     /// Creates the tracking of memory that the library allocates itself. The handle first uses it on `stream`.
     ///
     /// The library frees the memory when the handle is destroyed: a graph must keep the handle
-    /// ([`AccessGuard::keep`](curium_driver::hazard::AccessGuard::keep)).
+    /// ([`Operation::keep`](curium_driver::hazard::Operation::keep)).
     #[must_use]
     pub fn opaque(stream: &Stream) -> Self {
         Self(Memory::Opaque(Accesses::leasable(stream)))
@@ -60,7 +60,7 @@ impl LibraryMemory {
         }
     }
 
-    /// Makes the guard's stream wait for the earlier operations of the handle.
+    /// Makes the operation's stream wait for the earlier operations of the handle.
     ///
     /// # Safety
     ///
@@ -68,34 +68,34 @@ impl LibraryMemory {
     ///
     /// # Errors
     ///
-    /// The error of a wait: an argument error if the memory belongs to a capture that the guard's stream is not part of. The operation must
+    /// The error of a wait: an argument error if the memory belongs to a capture that the operation's stream is not part of. The operation must
     /// not be enqueued then.
     #[inline]
-    pub unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<()> {
+    pub unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<()> {
         match &mut self.0 {
             Memory::Buffer(buffer) => {
                 let mut view = buffer.as_slice_mut();
                 // SAFETY: the caller calls `launched` after the operation was enqueued.
-                unsafe { Argument::<&mut [u8]>::bind(&mut view, guard) }.map(|_| ())
+                unsafe { Argument::<&mut [u8]>::bind(&mut view, operation) }.map(|_| ())
             }
-            Memory::Opaque(accesses) => accesses.before_write(guard),
+            Memory::Opaque(accesses) => accesses.before_write(operation),
         }
     }
 
-    /// Records that an operation was enqueued on the guard's stream.
+    /// Records that an operation was enqueued on the operation's stream.
     ///
     /// # Safety
     ///
-    /// [`LibraryMemory::bind`] succeeded with the same guard.
+    /// [`LibraryMemory::bind`] succeeded with the same operation.
     #[inline]
-    pub unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+    pub unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
         match &mut self.0 {
             Memory::Buffer(buffer) => {
                 let mut view = buffer.as_slice_mut();
-                // SAFETY: `bind` succeeded with this guard, and the buffer was not used since.
-                unsafe { Argument::<&mut [u8]>::launched(&mut view, guard) };
+                // SAFETY: `bind` succeeded with this operation, and the buffer was not used since.
+                unsafe { Argument::<&mut [u8]>::launched(&mut view, operation) };
             }
-            Memory::Opaque(accesses) => accesses.after_write(guard),
+            Memory::Opaque(accesses) => accesses.after_write(operation),
         }
     }
 }

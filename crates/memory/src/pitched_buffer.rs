@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use crate::copy::pitched;
 use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream, call};
@@ -54,7 +55,7 @@ impl<T> PitchedBuffer<T> {
     where
         T: Zeroable,
     {
-        stream.refuse_outside_scope("PitchedBuffer::zeroed", ALLOCATE_BEFORE)?;
+        let operation = stream.enqueue_or("PitchedBuffer::zeroed", ALLOCATE_BEFORE)?;
         let buffer = Self::allocate("PitchedBuffer::zeroed", stream, width, height)?;
         let end = buffer.whole().end();
         let rows = fill::Rows {
@@ -62,7 +63,7 @@ impl<T> PitchedBuffer<T> {
             width: buffer.layout().width,
             height,
         };
-        fill::fill("PitchedBuffer::zeroed", stream, &end, rows, &[0])?;
+        fill::fill(operation, &end, rows, &[0])?;
         Ok(buffer)
     }
 
@@ -92,7 +93,8 @@ impl<T> PitchedBuffer<T> {
     where
         T: NoUninit,
     {
-        stream.refuse_outside_scope("PitchedBuffer::filled", ALLOCATE_BEFORE)?;
+        let operation = stream.enqueue_or("PitchedBuffer::filled", ALLOCATE_BEFORE)?;
+        drop(operation);
         let mut buffer = Self::allocate("PitchedBuffer::filled", stream, width, height)?;
         buffer.as_pitched_mut().fill(value)?;
         Ok(buffer)
@@ -111,7 +113,7 @@ impl<T> PitchedBuffer<T> {
         T: NoUninit,
     {
         const OPERATION: &str = "PitchedBuffer::from_slice";
-        stream.refuse_outside_scope(OPERATION, ALLOCATE_BEFORE)?;
+        drop(stream.enqueue_or(OPERATION, ALLOCATE_BEFORE)?);
         size::same_len(OPERATION, width.saturating_mul(height), source.len())?;
         let mut buffer = Self::allocate(OPERATION, stream, width, height)?;
         let extent = Extent::new_2d(width, height);
@@ -136,15 +138,20 @@ impl<T> PitchedBuffer<T> {
     where
         T: Copy,
     {
-        self.stream()
-            .refuse_outside_scope("PitchedBuffer::try_clone", ALLOCATE_BEFORE)?;
+        let operation = self
+            .stream()
+            .enqueue_or("PitchedBuffer::try_clone", ALLOCATE_BEFORE)?;
         let mut clone = Self::allocate(
             "PitchedBuffer::try_clone",
             self.stream(),
             self.width,
             self.height,
         )?;
-        clone.as_pitched_mut().copy_from(&self.as_pitched())?;
+        pitched::copy(
+            operation,
+            &clone.as_pitched_mut().end(),
+            &self.as_pitched().end(),
+        )?;
         Ok(clone)
     }
 

@@ -6,12 +6,11 @@ mod mutable;
 use std::fmt;
 
 use crate::AnyBitPattern;
-use curium_driver::hazard::AccessGuard;
 use curium_driver::{DevicePointer, Error, Result, Stream};
 
 pub use self::host::{HostPitchedSlice, HostPitchedSliceMut};
 pub use self::mutable::PitchedSliceMut;
-use crate::capture_advice::READ_LATER;
+use crate::capture_advice::{READ_LATER, without_stream};
 use crate::copy::pitched::{self as copies, PitchedLayout};
 use crate::{DeviceSlice, wait};
 
@@ -242,10 +241,8 @@ impl<'a, T> PitchedSlice<'a, T> {
     where
         T: AnyBitPattern,
     {
-        self.stream()
-            .refuse_outside_scope("PitchedSlice::copy_to_host", READ_LATER)?;
         self.copy_to_host_on(self.stream(), target)
-            .map_err(|error| error.during("PitchedSlice::copy_to_host"))
+            .map_err(without_stream("PitchedSlice::copy_to_host"))
     }
 
     /// Copies like [`PitchedSlice::copy_to_host`], on `stream`.
@@ -263,19 +260,18 @@ impl<'a, T> PitchedSlice<'a, T> {
     {
         const OPERATION: &str = "PitchedSlice::copy_to_host_on";
         copies::same_extent(OPERATION, target.layout(), &self.layout)?;
-        stream.refuse_capture(OPERATION, READ_LATER)?;
+        let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?.blocking();
         if self.layout.is_empty() {
             return Ok(());
         }
         let end = self.end();
-        let mut guard = AccessGuard::blocking(stream)?;
-        end.end.tracked.before_read(OPERATION, &mut guard)?;
+        end.end.tracked.before_read(&mut operation)?;
         let to = target.as_mut_ptr().cast();
         // SAFETY: the host operand has this layout, every bit pattern is a valid element, and it is borrowed until the
         // stream has been synchronized below.
-        unsafe { copies::to_host(stream, to, target.layout(), &end) }?;
-        end.end.tracked.after_read(&mut guard);
-        drop(guard);
+        unsafe { copies::to_host(&operation, to, target.layout(), &end) }?;
+        end.end.tracked.after_read(&mut operation);
+        drop(operation);
         wait::until_done(stream)
     }
 

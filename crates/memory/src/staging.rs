@@ -27,8 +27,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use curium_driver::extend::with_relaxed_capture_mode;
-use curium_driver::hazard::is_nested;
-use curium_driver::sys::{CUdeviceptr, CUpointer_attribute, CUstreamCaptureStatus};
+use curium_driver::hazard::{Operation, is_nested};
+use curium_driver::sys::{CUdeviceptr, CUpointer_attribute};
 use curium_driver::{Context, Driver, Error, Result, Stream, call};
 use parking_lot::Mutex;
 use rayon_core::{Scope, ThreadPool, ThreadPoolBuilder};
@@ -76,11 +76,14 @@ thread_local! {
 
 /// Enqueues a part of a copy on the stream of a staging buffer, as an access to the device memory.
 pub(crate) trait Access:
-    Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync
+    Fn(&Stream, &mut dyn FnMut(&Operation<'_>) -> Result<()>) -> Result<()> + Sync
 {
 }
 
-impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access for F {}
+impl<F: Fn(&Stream, &mut dyn FnMut(&Operation<'_>) -> Result<()>) -> Result<()> + Sync> Access
+    for F
+{
+}
 
 /// The maximum number of threads of a copy. This many saturate the memory bandwidth.
 const MAX_THREADS: usize = 64;
@@ -312,7 +315,7 @@ impl Staged {
         };
         let threads = staging.pool.lock().options.threads.min(most);
         if threads < direction.enough()
-            || is_capturing(stream)
+            || stream.is_capturing().unwrap_or(true)
             || !is_pageable(stream.driver(), host, bytes)
         {
             return None;
@@ -407,21 +410,6 @@ impl Drop for Staged {
             self.staging.return_ring(ring);
         }
     }
-}
-
-/// Returns `true` if work on `stream` is captured instead of executed, or if the query fails, in which case the
-/// driver's own copy reports the error.
-#[inline]
-fn is_capturing(stream: &Stream) -> bool {
-    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    // SAFETY: `status` is valid for writes, and the stream is live.
-    let asked = unsafe {
-        call!(
-            stream.driver(),
-            cuStreamIsCapturing(stream.as_raw(), &raw mut status)
-        )
-    };
-    asked.is_err() || status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
 }
 
 /// Returns `true` if both ends of this host memory are unknown to the driver. Other memory is pinned or managed, and is

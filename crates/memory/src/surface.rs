@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use curium_driver::extend::release;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{CUresourcetype, CUsurfObject};
 use curium_driver::{Argument, ByValue, Driver, Error, Result, Returned, call};
 
@@ -133,15 +133,15 @@ impl SurfaceHandle {
 // `launched` records. The surface is borrowed, and it is destroyed only after every access, including those of graphs
 // that keep it.
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<SurfaceObject> {
-        expect_known("surface", self.array.stream().context(), guard.stream())?;
-        guard.keep(&self.handle);
-        self.array.uses().before_write("Kernel::launch", guard)?;
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<SurfaceObject> {
+        expect_known("surface", self.array.stream().context(), operation.stream())?;
+        operation.keep(&self.handle);
+        self.array.uses().before_write(operation)?;
         Ok(SurfaceObject(self.as_raw()))
     }
 
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        self.array.uses().after_write(guard);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        self.array.uses().after_write(operation);
     }
 }
 

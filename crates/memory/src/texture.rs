@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use curium_driver::extend::release;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{
     CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUresourceViewFormat, CUresourcetype, CUtexObject,
 };
@@ -398,33 +398,33 @@ impl<T> Source<T> {
 // `launched` records. The texture is borrowed, and it is destroyed only after every access, including those of graphs
 // that keep it.
 unsafe impl<T> Argument<TextureObject> for &Texture<T> {
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TextureObject> {
-        expect_known("texture", &self.handle.context, guard.stream())?;
-        guard.keep(&self.handle);
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<TextureObject> {
+        expect_known("texture", &self.handle.context, operation.stream())?;
+        operation.keep(&self.handle);
         match &self.source {
             Source::Buffer(buffer) | Source::Pitch2d(buffer) => {
                 let mut buffer: &DeviceBuffer<T> = buffer;
                 // SAFETY: `launched` records the access, and the buffer is not used in between.
-                unsafe { Argument::<&[T]>::bind(&mut buffer, guard) }?;
+                unsafe { Argument::<&[T]>::bind(&mut buffer, operation) }?;
             }
             source => source
                 .uses()
-                .map_or(Ok(()), |uses| uses.before_read("Kernel::launch", guard))?,
+                .map_or(Ok(()), |uses| uses.before_read(operation))?,
         }
         Ok(TextureObject(self.as_raw()))
     }
 
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
         match &self.source {
             Source::Buffer(buffer) | Source::Pitch2d(buffer) => {
                 let mut buffer: &DeviceBuffer<T> = buffer;
                 // SAFETY: the buffer was bound to this stream by `bind`.
-                unsafe { Argument::<&[T]>::launched(&mut buffer, guard) };
+                unsafe { Argument::<&[T]>::launched(&mut buffer, operation) };
             }
             source => source
                 .uses()
                 .into_iter()
-                .for_each(|uses| uses.after_read(guard)),
+                .for_each(|uses| uses.after_read(operation)),
         }
     }
 }

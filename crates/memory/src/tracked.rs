@@ -4,7 +4,7 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_driver::extend::refuse_wait;
-use curium_driver::hazard::{AccessGuard, Accesses, HostAccess};
+use curium_driver::hazard::{Accesses, HostAccess, Operation};
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{Device, Error, Result, Stream, call};
 
@@ -71,7 +71,7 @@ impl Tracked {
         Ok(Self::leasable(stream, reach))
     }
 
-    /// Prevents launches of graphs that conflict with a host read or write while the guard exists.
+    /// Prevents launches of graphs that conflict with a host read or write while the operation exists.
     #[inline]
     pub(crate) fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
         refuse_wait(operation)?;
@@ -118,46 +118,38 @@ impl Tracked {
         self.reach
     }
 
-    /// Makes the guard's stream wait for the accesses that a read must wait for.
+    /// Makes the operation's stream wait for the accesses that a read must wait for.
     #[inline]
-    pub(crate) fn before_read(
-        &self,
-        operation: &'static str,
-        guard: &mut AccessGuard<'_>,
-    ) -> Result<()> {
-        if !self.accesses.reads_freely_on(guard.stream()) {
-            self.end_host_attachment(operation)?;
+    pub(crate) fn before_read(&self, operation: &mut Operation<'_>) -> Result<()> {
+        if !self.accesses.reads_freely_on(operation.stream()) {
+            self.end_host_attachment(operation.name())?;
         }
         self.accesses
-            .before_read(guard)
-            .map_err(|error| error.during(operation))
+            .before_read(operation)
+            .map_err(|error| error.during(operation.name()))
     }
 
-    /// Makes the guard's stream wait for the accesses that a write must wait for.
+    /// Makes the operation's stream wait for the accesses that a write must wait for.
     #[inline]
-    pub(crate) fn before_write(
-        &self,
-        operation: &'static str,
-        guard: &mut AccessGuard<'_>,
-    ) -> Result<()> {
-        if !self.accesses.writes_freely_on(guard.stream()) {
-            self.end_host_attachment(operation)?;
+    pub(crate) fn before_write(&self, operation: &mut Operation<'_>) -> Result<()> {
+        if !self.accesses.writes_freely_on(operation.stream()) {
+            self.end_host_attachment(operation.name())?;
         }
         self.accesses
-            .before_write(guard)
-            .map_err(|error| error.during(operation))
+            .before_write(operation)
+            .map_err(|error| error.during(operation.name()))
     }
 
     /// Records an enqueued read.
     #[inline]
-    pub(crate) fn after_read(&self, guard: &mut AccessGuard<'_>) {
-        self.accesses.after_read(guard);
+    pub(crate) fn after_read(&self, operation: &mut Operation<'_>) {
+        self.accesses.after_read(operation);
     }
 
     /// Records an enqueued write of a part.
     #[inline]
-    pub(crate) fn after_partial_write(&self, guard: &mut AccessGuard<'_>) {
-        self.accesses.after_partial_write(guard);
+    pub(crate) fn after_partial_write(&self, operation: &mut Operation<'_>) {
+        self.accesses.after_partial_write(operation);
     }
 
     /// Returns the memory's stream, and its accesses.
@@ -184,54 +176,54 @@ impl Tracked {
         self.accesses.synchronize()
     }
 
-    /// Makes the guard's stream wait for the accesses that conflict with a kernel that reads the memory. Grants the
+    /// Makes the operation's stream wait for the accesses that conflict with a kernel that reads the memory. Grants the
     /// stream's device access if the memory at `address` is on another device.
     #[inline]
     pub(crate) fn before_kernel_read(
         &self,
-        guard: &mut AccessGuard<'_>,
+        operation: &mut Operation<'_>,
         address: CUdeviceptr,
     ) -> Result<()> {
         // Only the stream of the last write of the whole reads without a wait. Its device already has access: the
         // memory is on it, or the writing kernel was granted access.
-        if self.accesses.reads_freely_on(guard.stream()) {
+        if self.accesses.reads_freely_on(operation.stream()) {
             Ok(())
         } else {
-            self.admit(guard, address, false)
+            self.admit(operation, address, false)
         }
     }
 
-    /// Makes the guard's stream wait for the accesses that conflict with a kernel that writes the memory, and grants
+    /// Makes the operation's stream wait for the accesses that conflict with a kernel that writes the memory, and grants
     /// access like [`Tracked::before_kernel_read`].
     #[inline]
     pub(crate) fn before_kernel_write(
         &self,
-        guard: &mut AccessGuard<'_>,
+        operation: &mut Operation<'_>,
         address: CUdeviceptr,
     ) -> Result<()> {
         // As for reads.
-        if self.accesses.writes_freely_on(guard.stream()) {
+        if self.accesses.writes_freely_on(operation.stream()) {
             Ok(())
         } else {
-            self.admit(guard, address, true)
+            self.admit(operation, address, true)
         }
     }
 
-    /// Makes the guard's stream wait, and grants its device access.
+    /// Makes the operation's stream wait, and grants its device access.
     #[cold]
     #[inline(never)]
     fn admit(
         &self,
-        guard: &mut AccessGuard<'_>,
+        operation: &mut Operation<'_>,
         address: CUdeviceptr,
         is_write: bool,
     ) -> Result<()> {
         self.end_host_attachment(KERNEL_ARGUMENT)?;
         // The home stream made the last write of the whole buffer, so its device has access.
-        if self.accesses.begin_on_owner_stream(guard, is_write) {
+        if self.accesses.begin_on_owner_stream(operation, is_write) {
             Ok(())
         } else {
-            self.admit_other(guard, address, is_write)
+            self.admit_other(operation, address, is_write)
         }
     }
 
@@ -239,16 +231,17 @@ impl Tracked {
     #[inline(never)]
     fn admit_other(
         &self,
-        guard: &mut AccessGuard<'_>,
+        operation: &mut Operation<'_>,
         address: CUdeviceptr,
         is_write: bool,
     ) -> Result<()> {
         if is_write {
-            self.before_write(KERNEL_ARGUMENT, guard)
+            self.before_write(operation)
         } else {
-            self.before_read(KERNEL_ARGUMENT, guard)
-        }?;
-        let stream = guard.stream();
+            self.before_read(operation)
+        }
+        .map_err(|error| error.during(KERNEL_ARGUMENT))?;
+        let stream = operation.stream();
         if self.reach.is_everywhere() || stream.device().as_raw() == self.stream().device().as_raw()
         {
             return Ok(());
@@ -280,14 +273,16 @@ impl Tracked {
         let stream = self.stream();
         let address = self.reached.load(Ordering::Acquire);
         let everywhere = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
+        let release = stream.enqueue_release(operation)?;
         // SAFETY: the address is that of a whole live allocation of managed memory; the stream is live and belongs to this driver.
         unsafe {
             call!(
                 stream.driver(),
-                cuStreamAttachMemAsync(stream.as_raw(), address, 0, everywhere)
+                cuStreamAttachMemAsync(release.raw_stream(), address, 0, everywhere)
             )
         }
         .map_err(|error| error.during(operation))?;
+        drop(release);
         // Another thread may enqueue an access on any stream as soon as it finds the memory attached. The wait is short: no device has
         // used the memory since the view.
         stream.drain()?;

@@ -8,6 +8,8 @@ mod residency;
 use std::fmt;
 use std::marker::PhantomData;
 
+use crate::copy::device;
+use crate::fill;
 use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{DeviceAttribute, DevicePointer, Driver, Result, Returned, Stream, call};
@@ -75,9 +77,9 @@ impl<T> UnifiedBuffer<T> {
     where
         T: Zeroable,
     {
-        stream.refuse_outside_scope("UnifiedBuffer::zeroed", ALLOCATE_BEFORE)?;
+        let operation = stream.enqueue_or("UnifiedBuffer::zeroed", ALLOCATE_BEFORE)?;
         let mut buffer = Self::allocate("UnifiedBuffer::zeroed", stream, len)?;
-        buffer.as_slice_mut().zero()?;
+        fill::elements(operation, &buffer.as_slice_mut().end(), &[0])?;
         Ok(buffer)
     }
 
@@ -109,7 +111,7 @@ impl<T> UnifiedBuffer<T> {
         T: NoUninit,
     {
         const OPERATION: &str = "UnifiedBuffer::from_slice";
-        stream.refuse_outside_scope(OPERATION, ALLOCATE_BEFORE)?;
+        drop(stream.enqueue_or(OPERATION, ALLOCATE_BEFORE)?);
         let mut buffer = Self::allocate(OPERATION, stream, source.len())?;
         host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;
         Ok(buffer)
@@ -126,9 +128,13 @@ impl<T> UnifiedBuffer<T> {
     where
         T: NoUninit,
     {
-        stream.refuse_outside_scope("UnifiedBuffer::filled", ALLOCATE_BEFORE)?;
+        let operation = stream.enqueue_or("UnifiedBuffer::filled", ALLOCATE_BEFORE)?;
         let mut buffer = Self::allocate("UnifiedBuffer::filled", stream, len)?;
-        buffer.as_slice_mut().fill(value)?;
+        fill::elements(
+            operation,
+            &buffer.as_slice_mut().end(),
+            bytemuck::bytes_of(&value),
+        )?;
         Ok(buffer)
     }
 
@@ -143,10 +149,11 @@ impl<T> UnifiedBuffer<T> {
     where
         T: Copy,
     {
-        self.stream()
-            .refuse_outside_scope("UnifiedBuffer::try_clone", ALLOCATE_BEFORE)?;
+        let operation = self
+            .stream()
+            .enqueue_or("UnifiedBuffer::try_clone", ALLOCATE_BEFORE)?;
         let mut clone = Self::allocate("UnifiedBuffer::try_clone", self.stream(), self.len)?;
-        clone.as_slice_mut().copy_from_device(self)?;
+        device::copy(operation, clone.as_slice_mut().end(), self.as_slice().end())?;
         Ok(clone)
     }
 

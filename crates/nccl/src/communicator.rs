@@ -19,8 +19,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
-use curium_driver::extend::PASS_THE_SCOPE;
-use curium_driver::hazard::AccessGuard;
 use curium_driver::{Context, Stream};
 
 pub use self::abort::AbortHandle;
@@ -183,20 +181,19 @@ impl Communicator {
         let name = operation.name();
         group::expect_none(name)?;
         self.expect_device(name, stream)?;
-        stream.refuse_outside_scope(name, PASS_THE_SCOPE)?;
+        let mut enqueued = stream.enqueue(name)?;
         operation.form.expect_element(self.library())?;
         let form = operation.form;
         let membership = self.membership();
         let count = form.count(membership, GroupState::Ungrouped)?;
         let shared = &*self.shared;
-        let (enqueued, is_captured) = {
+        let (result, is_captured) = {
             let use_guard = UseGuard::acquire(shared, name)?;
-            let mut guard = AccessGuard::new(stream)?;
-            self.shared.keep(&guard, &operation.operands);
+            self.shared.keep(&enqueued, &operation.operands);
             // SAFETY: `launched` follows the call.
-            unsafe { operation.operands.bind(&mut guard) }?;
+            unsafe { operation.operands.bind(&mut enqueued) }?;
             let communicator = use_guard.raw();
-            let stream = stream.as_raw().cast();
+            let stream = enqueued.raw_stream().cast();
             let addresses = operation.addresses(membership, count);
             let call = Call {
                 api: shared.api(),
@@ -207,14 +204,14 @@ impl Communicator {
                 addresses,
             };
             // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
-            let enqueued = entered(&shared.context, || unsafe { shared.call(name, form, call) });
+            let result = entered(&shared.context, || unsafe { shared.call(name, form, call) });
             // A failure may come after some work was enqueued.
-            // SAFETY: `bind` succeeded with this guard.
-            unsafe { operation.operands.launched(&mut guard) };
-            (enqueued, guard.is_captured())
+            // SAFETY: `bind` succeeded with this operation.
+            unsafe { operation.operands.launched(&mut enqueued) };
+            (result, enqueued.is_captured())
         };
-        if enqueued.is_err() {
-            return shared.ended_by_timeout(enqueued);
+        if result.is_err() {
+            return shared.ended_by_timeout(result);
         }
         if shared.timeout.is_some() && !is_captured {
             shared.record(stream, name, count)

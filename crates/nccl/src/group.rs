@@ -5,8 +5,8 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use curium_driver::extend::{Entered, PASS_THE_SCOPE, recorded_capture};
-use curium_driver::hazard::AccessGuard;
+use curium_driver::extend::{Entered, recorded_capture};
+use curium_driver::hazard::Operation as StreamOperation;
 use curium_driver::sys::CUcontext;
 use curium_driver::{Stream, emit_event};
 use smallvec::SmallVec;
@@ -51,7 +51,7 @@ struct Added<'a> {
     /// The number of elements.
     len: usize,
     operands: Operands<'a>,
-    guard: AccessGuard<'a>,
+    enqueued: StreamOperation<'a>,
     /// The index of its communicator in [`Group::used`].
     communicator: usize,
     operator: CreatedOperator,
@@ -151,7 +151,7 @@ impl<'a> Group<'a> {
             ));
         }
         communicator.expect_device(name, stream)?;
-        stream.refuse_outside_scope(name, PASS_THE_SCOPE)?;
+        let mut enqueued = stream.enqueue(name)?;
         if recorded_capture() != self.capture {
             return Err(ArgumentError::refused(
                 name,
@@ -163,11 +163,10 @@ impl<'a> Group<'a> {
         let index = self.begin_use(shared, name)?;
         let _entered = self.enter(shared, stream)?;
         let raw = self.used[index].raw();
-        let mut guard = AccessGuard::new(stream)?;
-        shared.keep(&guard, &operation.operands);
+        shared.keep(&enqueued, &operation.operands);
         // SAFETY: `launched` follows the end of the group.
-        unsafe { operation.operands.bind(&mut guard) }?;
-        let stream = stream.as_raw().cast();
+        unsafe { operation.operands.bind(&mut enqueued) }?;
+        let stream = enqueued.raw_stream().cast();
         let addresses = operation.addresses(membership, count);
         let call = Call {
             api: shared.api(),
@@ -189,7 +188,7 @@ impl<'a> Group<'a> {
             name,
             len,
             operands,
-            guard,
+            enqueued,
             communicator: index,
             operator,
         });
@@ -305,11 +304,11 @@ impl<'a> Group<'a> {
 impl Added<'_> {
     /// Records the accesses of the operation, after the group has ended.
     fn finish(&mut self, use_guard: &UseGuard<Arc<Shared>>) -> Result<()> {
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { self.operands.launched(&mut self.guard) };
+        // SAFETY: `bind` succeeded with this operation.
+        unsafe { self.operands.launched(&mut self.enqueued) };
         let shared = use_guard.shared();
-        if shared.timeout.is_some() && !self.guard.is_captured() {
-            shared.record(self.guard.stream(), self.name, self.len)?;
+        if shared.timeout.is_some() && !self.enqueued.is_captured() {
+            shared.record(self.enqueued.stream(), self.name, self.len)?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
         unsafe { self.operator.destroy(shared.api(), use_guard.raw()) }

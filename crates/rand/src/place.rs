@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, Stream};
 use curium_memory::{AsDeviceSliceMut, LibraryMemory};
 
@@ -44,23 +43,22 @@ impl Device {
 impl sealed::Place for Device {
     fn configure<K: Send + Sync + 'static>(
         &mut self,
-        operation: &'static str,
+        name: &'static str,
         handle: &Arc<K>,
         call: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        self.stream.expect_running(operation)?;
+        let mut operation = self.stream.enqueue_uncaptured(name)?;
         // The library may allocate the state again, and the nodes of a graph contain its address.
         if Arc::strong_count(handle) > 1 {
             let problem = "a graph uses the state of the generator; drop the graph first, or create another generator";
-            return Err(ArgumentError::refused(operation, problem));
+            return Err(ArgumentError::refused(name, problem));
         }
-        let mut guard = AccessGuard::new(&self.stream)?;
         // SAFETY: `launched` follows the call.
-        unsafe { self.state.bind(&mut guard) }?;
+        unsafe { self.state.bind(&mut operation) }?;
         let called = call();
         // A failure may come after some work was enqueued.
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { self.state.launched(&mut guard) };
+        // SAFETY: `bind` succeeded with this operation.
+        unsafe { self.state.launched(&mut operation) };
         called
     }
 }
@@ -68,7 +66,7 @@ impl sealed::Place for Device {
 impl sealed::Place for Host {
     fn configure<K: Send + Sync + 'static>(
         &mut self,
-        _operation: &'static str,
+        _name: &'static str,
         _handle: &Arc<K>,
         call: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
@@ -85,7 +83,7 @@ impl<M: AsDeviceSliceMut> sealed::Output<Device, M::Element> for M {
     #[inline(always)]
     fn fill<K: Send + Sync + 'static>(
         &mut self,
-        operation: &'static str,
+        name: &'static str,
         place: &mut Device,
         handle: &Arc<K>,
         check: impl FnOnce(usize) -> Result<()>,
@@ -95,25 +93,22 @@ impl<M: AsDeviceSliceMut> sealed::Output<Device, M::Element> for M {
         let mut slice = self.as_device_slice_mut();
         let len = slice.len();
         check(len)?;
-        place.stream.refuse_outside_scope(
-            operation,
-            "move the generator to the capture scope with `set_stream`",
-        )?;
+        let instead = "move the generator to the capture scope with `set_stream`";
+        let mut operation = place.stream.enqueue_or(name, instead)?;
         if len == 0 {
             return Ok(());
         }
-        let mut guard = AccessGuard::new(&place.stream)?;
-        guard.keep(handle);
+        operation.keep(handle);
         // SAFETY: `launched` follows the call.
-        unsafe { place.state.bind(&mut guard) }?;
+        unsafe { place.state.bind(&mut operation) }?;
         // SAFETY: `launched` follows the call.
-        let address = unsafe { Argument::<&mut [M::Element]>::bind(&mut slice, &mut guard) }?;
+        let address = unsafe { Argument::<&mut [M::Element]>::bind(&mut slice, &mut operation) }?;
         let called = call(std::ptr::without_provenance_mut(address as usize), len);
         // A failure may come after some work was enqueued.
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { place.state.launched(&mut guard) };
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { Argument::<&mut [M::Element]>::launched(&mut slice, &mut guard) };
+        // SAFETY: `bind` succeeded with this operation.
+        unsafe { place.state.launched(&mut operation) };
+        // SAFETY: `bind` succeeded with this operation.
+        unsafe { Argument::<&mut [M::Element]>::launched(&mut slice, &mut operation) };
         called
     }
 }
@@ -125,7 +120,7 @@ impl<T> Output<Host> for [T] {
 impl<T> sealed::Output<Host, T> for [T] {
     fn fill<K: Send + Sync + 'static>(
         &mut self,
-        _operation: &'static str,
+        _name: &'static str,
         _place: &mut Host,
         _handle: &Arc<K>,
         check: impl FnOnce(usize) -> Result<()>,
@@ -148,7 +143,7 @@ pub(crate) mod sealed {
         /// one. Returns an error in a capture.
         fn configure<K: Send + Sync + 'static>(
             &mut self,
-            operation: &'static str,
+            name: &'static str,
             handle: &Arc<K>,
             call: impl FnOnce() -> Result<()>,
         ) -> Result<()>;
@@ -160,7 +155,7 @@ pub(crate) mod sealed {
         /// the waits for the accesses to the memory and to the state, and the records of these. A graph that captures the call keeps `handle`.
         fn fill<K: Send + Sync + 'static>(
             &mut self,
-            operation: &'static str,
+            name: &'static str,
             place: &mut P,
             handle: &Arc<K>,
             check: impl FnOnce(usize) -> Result<()>,

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::sys::CU_STREAM_PER_THREAD;
 use curium_driver::{Context, Driver, Stream};
 use curium_memory::DeviceBuffer;

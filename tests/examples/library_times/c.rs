@@ -11,6 +11,7 @@ use curium_blas::sys::{
     cublasLtMatmulPreferenceAttributes_t as Preference, cublasLtMatrixLayout_t, cublasOperation_t,
     lt,
 };
+use curium_driver::AsRawStream as _;
 use curium_driver::Stream;
 
 use crate::Result;

@@ -7,6 +7,7 @@ use curium_blas::lt::{
 };
 use curium_blas::sys::cublasOperation_t;
 use curium_blas::{Blas, CuBlas, Matrix, MatrixLayout, MatrixMut, Vector, VectorMut};
+use curium_driver::AsRawStream as _;
 use curium_driver::Graph;
 use curium_driver::sys::CUresult;
 use curium_fft::sys::CUFFT_FORWARD;

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use curium_driver::AsRawStream as _;
 use curium_driver::extend::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
 use curium_driver::{Driver, Event, EventFlags, LaunchConfig, Library, Result, Stream, call};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};

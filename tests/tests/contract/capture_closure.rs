@@ -91,7 +91,7 @@ fn closure_refuses_work_on_other_streams(test: &TestDriver) -> TestResult {
     let event = Event::new(&context, EventFlags::empty())?;
     event.record(&stream)?;
     let mut empty = Graph::new(&context).and_then(|graph| graph.instantiate())?;
-    let scope_or_fork = "pass the capture scope or one of its forks";
+    let scope_or_fork = "enqueue it on the capture scope or one of its forks";
     let graph = Graph::capture(&context, |scope| {
         assert_refused(launch(&double, &stream, &mut x), scope_or_fork);
         assert_refused(event.record(&stream), scope_or_fork);
@@ -200,7 +200,7 @@ fn nested_closure_enqueues_on_its_own_scope(test: &TestDriver) -> TestResult {
     let mut x = DeviceBuffer::from_slice(&test.stream(), &[1.0_f32; LEN])?;
     let outer = Graph::capture(&context, |outer| {
         let inner = Graph::capture(&context, |inner| {
-            assert_refused(launch(&double, outer, &mut x), "pass the capture scope");
+            assert_refused(launch(&double, outer, &mut x), "on the capture scope");
             launch(&double, inner, &mut x)
         });
         assert_eq!(inner?.nodes()?.len(), 1);
@@ -284,7 +284,7 @@ fn closure_has_any_error_type() -> TestResult {
         let Err(Own::Driver(error)) = failed else {
             panic!("the launch is refused")
         };
-        assert_refused(Err::<(), _>(error), "pass the capture scope");
+        assert_refused(Err::<(), _>(error), "on the capture scope");
         let boxed = Graph::capture(&context, |_| -> Result<(), Box<dyn std::error::Error>> {
             Err("text")?
         });

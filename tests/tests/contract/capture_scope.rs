@@ -127,7 +127,13 @@ fn capture_ending_operation_is_refused(test: &TestDriver) -> TestResult {
             "was not recorded in that capture",
         );
         inside.record(scope)?;
-        assert_refused(stream.wait_event(&inside), "was recorded in a capture");
+        assert_refused(stream.wait_event(&inside), "not part of that capture");
+        let elsewhere =
+            std::thread::scope(|threads| threads.spawn(|| stream.wait_event(&inside)).join());
+        assert_refused(
+            elsewhere.expect("the thread ends"),
+            "was recorded in a capture",
+        );
         assert_refused(inside.is_finished(), "was recorded in a capture");
         assert_refused(inside.synchronize(), "was recorded in a capture");
         assert_refused(

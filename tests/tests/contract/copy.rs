@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Error, Function, Stream, call};
 use curium_memory::copy::{self, CopyBatch, CopyOptions};
 use curium_memory::{
@@ -11,7 +12,7 @@ use curium_memory::{
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CUstreamCaptureMode, CudaVersion};
 use curium_tests::{
-    Gate, TestDriver, TestResult, driver_test, guard, on_driver, on_simulator, resume_panic,
+    Gate, TestDriver, TestResult, begin, driver_test, on_driver, on_simulator, resume_panic,
     simulator_test,
 };
 
@@ -546,7 +547,7 @@ fn peer_access_is_enabled_once_for_arguments(
             calls,
             || -> TestResult<_> {
                 // SAFETY: no launch uses it.
-                unsafe { Argument::<&[u32]>::bind(&mut &buffer, &mut guard(&second)) }?;
+                unsafe { Argument::<&[u32]>::bind(&mut &buffer, &mut begin(&second)) }?;
                 Ok(())
             },
         )?;

@@ -1,5 +1,6 @@
 //! Views of buffers: [`DeviceSlice`] and [`DeviceSliceMut`].
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Error, Function, LaunchConfig, Library};
 use curium_memory::{
     AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, StreamOrdered, SyncAlloc,
@@ -7,7 +8,7 @@ use curium_memory::{
 use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{
-    Gate, TestDriver, TestResult, driver_test, guard, kernels, on_driver, simulator_test,
+    Gate, TestDriver, TestResult, begin, driver_test, kernels, on_driver, simulator_test,
 };
 
 fn counting(test: &TestDriver, len: u32) -> TestResult<DeviceBuffer<u32>> {
@@ -154,9 +155,9 @@ fn access_keeps_other_slices() -> TestResult {
         let gate = Gate::on(&first);
         let (mut low, mut high) = buffer.as_slice_mut().split_at(32)?;
         // SAFETY: both launches are recorded below, and the parts are not used in between.
-        let low_address = unsafe { Argument::<&mut [u32]>::bind(&mut low, &mut guard(&first)) }?;
+        let low_address = unsafe { Argument::<&mut [u32]>::bind(&mut low, &mut begin(&first)) }?;
         // SAFETY: both launches are recorded below, and the parts are not used in between.
-        let high_address = unsafe { Argument::<&mut [u32]>::bind(&mut high, &mut guard(&second)) }?;
+        let high_address = unsafe { Argument::<&mut [u32]>::bind(&mut high, &mut begin(&second)) }?;
         for (stream, address) in [(&first, low_address), (&second, high_address)] {
             // SAFETY: the part is live with this many words, and its stream has waited for its earlier accesses.
             unsafe {
@@ -167,9 +168,9 @@ fn access_keeps_other_slices() -> TestResult {
             }?;
         }
         // SAFETY: the part was bound to this stream above and has not been used since.
-        unsafe { Argument::<&mut [u32]>::launched(&mut low, &mut guard(&first)) };
+        unsafe { Argument::<&mut [u32]>::launched(&mut low, &mut begin(&first)) };
         // SAFETY: the part was bound to this stream above and has not been used since.
-        unsafe { Argument::<&mut [u32]>::launched(&mut high, &mut guard(&second)) };
+        unsafe { Argument::<&mut [u32]>::launched(&mut high, &mut begin(&second)) };
         let reader = test.stream();
         let mut copy = DeviceBuffer::<u32>::zeroed(&reader, 64)?;
         copy.as_slice_mut().copy_from_device_on(&reader, &buffer)?;

@@ -372,7 +372,6 @@ fn unfreed_address_range_is_freed_later(test: &TestDriver, simulator: &Simulator
 }
 
 pub(crate) mod operations {
-    use curium_driver::hazard::AccessGuard;
     use curium_driver::{Argument, Result, Stream};
     use curium_memory::DeviceVec;
 
@@ -440,7 +439,7 @@ pub(crate) mod operations {
             let mut argument = &mut vector;
             // SAFETY: no work is enqueued on the stream.
             unsafe {
-                Argument::<&mut [u32]>::bind(&mut argument, &mut AccessGuard::new(&fixture.other)?)
+                Argument::<&mut [u32]>::bind(&mut argument, &mut fixture.other.enqueue("test")?)
             }?;
             made(vector)
         }),

@@ -1,5 +1,6 @@
 //! [`IpcMemory`]: device memory shared between processes. On the simulator, each simulator represents a process.
 
+use curium_driver::AsRawStream as _;
 use curium_driver::Function;
 use curium_sim::Simulator;
 

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 
-use curium_driver::hazard::AccessGuard;
 use curium_driver::{Graph, Stream};
 use curium_memory::{DeviceBuffer, LibraryMemory};
 use curium_tests::{TestDriver, on_driver};
@@ -21,12 +20,12 @@ fn operate(
     stream: &Stream,
     output: &mut DeviceBuffer<u32>,
 ) -> curium_driver::Result<()> {
-    let mut guard = AccessGuard::new(stream)?;
+    let mut operation = stream.enqueue("test")?;
     // SAFETY: `launched` follows.
-    unsafe { memory.bind(&mut guard) }?;
+    unsafe { memory.bind(&mut operation) }?;
     let filled = output.as_slice_mut().fill_on(stream, 1);
-    // SAFETY: `bind` succeeded with this guard.
-    unsafe { memory.launched(&mut guard) };
+    // SAFETY: `bind` succeeded with this operation.
+    unsafe { memory.launched(&mut operation) };
     filled
 }
 
@@ -132,7 +131,6 @@ fn opaque_memory_has_no_address() -> Result {
 }
 
 pub(crate) mod operations {
-    use curium_driver::hazard::AccessGuard;
     use curium_memory::LibraryMemory;
 
     use crate::operations::{Operation, Operations, made};
@@ -143,10 +141,10 @@ pub(crate) mod operations {
         }),
         ("LibraryMemory::bind", |fixture| {
             let mut memory = LibraryMemory::opaque(&fixture.stream);
-            let mut guard = AccessGuard::new(&fixture.other)?;
+            let mut operation = fixture.other.enqueue("test")?;
             // SAFETY: no operation is enqueued.
-            unsafe { memory.bind(&mut guard) }?;
-            drop(guard);
+            unsafe { memory.bind(&mut operation) }?;
+            drop(operation);
             made(memory)
         }),
     ];

@@ -14,7 +14,6 @@ use curium_blas::{
     BandLayout, Banded, Batches, Blas, Matrix, MatrixLayout, MatrixMut, Packed, Triangle, Vector,
     VectorMut,
 };
-use curium_driver::hazard::AccessGuard;
 use curium_driver::{Graph, GraphExec, Stream};
 use curium_fft::{Complex32, Embedding, Plan, Shape};
 use curium_memory::{
@@ -757,9 +756,9 @@ fn value_drop_may_panic() -> Result {
         let context = test.context();
         for fails in [false, true] {
             let graph = Graph::capture(&context, |scope| {
-                let guard = AccessGuard::new(scope)?;
-                guard.keep(&Arc::new(KeptPanicsOnDrop));
-                guard.keep(&Arc::new(KeptPanicsOnDrop));
+                let operation = scope.enqueue("test")?;
+                operation.keep(&Arc::new(KeptPanicsOnDrop));
+                operation.keep(&Arc::new(KeptPanicsOnDrop));
                 if fails {
                     return Err(curium_driver::Error::argument("test", "it fails"));
                 }

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
 
 #[cfg(target_os = "linux")]
+use curium_driver::AsRawStream as _;
 use curium_driver::MemoryHandleTypes;
 use curium_driver::{ContextOptions, DevicePointer, Error, Function, Result, Stream, call};
 #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 //! Memory of a host NUMA node: pinned buffers, mappings, pools, and the location of managed memory.
 
 #[cfg(target_os = "linux")]
+use curium_driver::AsRawStream as _;
 use curium_driver::Function;
 use curium_sim::Simulator;
 

@@ -10,7 +10,6 @@ use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use curium_driver::hazard::AccessGuard;
 use curium_driver::{
     Argument, Context, Device, DevicePointer, Driver, Event, EventFlags, Global, Kernel, Library,
     Module, Parameter, Result, Stream,
@@ -178,11 +177,11 @@ pub(crate) fn boxed<T: 'static>(value: T) -> Made {
 
 /// Binds an argument and records its access, as a launch does.
 pub(crate) fn pass<P: Parameter>(stream: &Stream, mut argument: impl Argument<P>) -> Result<Made> {
-    let mut guard = AccessGuard::new(stream)?;
+    let mut operation = stream.enqueue("test")?;
     // SAFETY: no work is enqueued on the stream, and the argument is not used in between.
-    unsafe { argument.bind(&mut guard) }?;
+    unsafe { argument.bind(&mut operation) }?;
     // SAFETY: the argument was bound to this stream above and has not been used since.
-    unsafe { argument.launched(&mut guard) };
+    unsafe { argument.launched(&mut operation) };
     made(())
 }
 

@@ -7,6 +7,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{
     Context, ContextOptions, Driver, Error, Event, EventFlags, Function, Library, Stream, call,
     observe_calls, set_drop_observer,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{DevicePointer, Error, Function, Result, Stream, call};
 use curium_memory::c_resource::ResourceTable;
 use curium_memory::diagnostics::AllocationRecorder;

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{DevicePointer, Result, Stream};
 use curium_memory::c_resource::{ExternalResource, ResourceTable};
 use curium_memory::{

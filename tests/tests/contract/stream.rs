@@ -1,5 +1,6 @@
 //! [`Stream`](curium_driver::Stream): order, synchronization and destruction.
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Error, Event, EventFlags, Function, Stream, StreamFlags, StreamOptions};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Fault, Simulator};

@@ -1,5 +1,6 @@
 //! [`StreamPool`]: reuse of streams.
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Function, StreamOptions, StreamPool};
 use curium_tests::{TestDriver, TestResult, driver_test};
 

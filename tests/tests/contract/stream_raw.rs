@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Function, Stream};
 use curium_memory::DeviceBuffer;
 use curium_sys::CUresult;

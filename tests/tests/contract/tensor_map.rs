@@ -9,7 +9,7 @@ use curium_memory::{
     TensorInterleave, TensorL2Promotion, TensorLayout, TensorMap, TensorRead, TensorSwizzle,
     TensorView, TensorViewMut, TensorWrite,
 };
-use curium_tests::{Gate, TestDriver, TestResult, driver_test, guard, on_driver, stream_work};
+use curium_tests::{Gate, TestDriver, TestResult, begin, driver_test, on_driver, stream_work};
 
 /// Runs a test if the device has the Tensor Memory Accelerator (TMA).
 fn on_hopper(test: impl FnOnce(&TestDriver) -> TestResult) -> TestResult {
@@ -394,7 +394,7 @@ fn kernels_wait_for_tensor_memory_accesses(test: &TestDriver) -> TestResult {
     memory.as_slice_mut().fill(1.0)?;
     let view = TensorView::tiled(memory.as_slice(), &layout, &[32, 4])?;
     // SAFETY: nothing is launched with the value.
-    let map: TensorMap = unsafe { Argument::<TensorRead>::bind(&mut &view, &mut guard(&other)) }?;
+    let map: TensorMap = unsafe { Argument::<TensorRead>::bind(&mut &view, &mut begin(&other)) }?;
     assert_eq!(map.to_words(), view.as_map().to_words());
     assert!(
         stream_work::is_held_up(&other),
@@ -404,10 +404,10 @@ fn kernels_wait_for_tensor_memory_accesses(test: &TestDriver) -> TestResult {
     other.synchronize()?;
     let gate = Gate::on(&other);
     // SAFETY: the view was bound to this stream above and has not been used since.
-    unsafe { Argument::<TensorRead>::launched(&mut &view, &mut guard(&other)) };
+    unsafe { Argument::<TensorRead>::launched(&mut &view, &mut begin(&other)) };
     let mut view = TensorViewMut::tiled(memory.as_slice_mut(), &layout, &[32, 4])?;
     // SAFETY: nothing is launched with the value.
-    unsafe { Argument::<TensorWrite>::bind(&mut &mut view, &mut guard(&stream)) }?;
+    unsafe { Argument::<TensorWrite>::bind(&mut &mut view, &mut begin(&stream)) }?;
     assert!(
         stream_work::is_held_up(&stream),
         "the writer did not wait for the reader"
@@ -416,10 +416,10 @@ fn kernels_wait_for_tensor_memory_accesses(test: &TestDriver) -> TestResult {
     stream.synchronize()?;
     let gate = Gate::on(&stream);
     // SAFETY: the view was bound to this stream above and has not been used since.
-    unsafe { Argument::<TensorWrite>::launched(&mut &mut view, &mut guard(&stream)) };
+    unsafe { Argument::<TensorWrite>::launched(&mut &mut view, &mut begin(&stream)) };
     let view = TensorView::tiled(memory.as_slice(), &layout, &[32, 4])?;
     // SAFETY: nothing is launched with the value.
-    unsafe { Argument::<TensorRead>::bind(&mut &view, &mut guard(&other)) }?;
+    unsafe { Argument::<TensorRead>::bind(&mut &view, &mut begin(&other)) }?;
     assert!(
         stream_work::is_held_up(&other),
         "the reader did not wait for the writer"

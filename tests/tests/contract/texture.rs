@@ -13,7 +13,7 @@ use curium_memory::{
 use curium_sim::{Fault, Simulator};
 use curium_sys::{CUresourceViewFormat, CUresult};
 use curium_tests::{
-    Gate, TestDriver, TestResult, driver_test, guard, resume_panic, simulator_test, stream_work,
+    Gate, TestDriver, TestResult, begin, driver_test, resume_panic, simulator_test, stream_work,
 };
 
 fn array(test: &TestDriver, flags: ArrayFlags) -> TestResult<Arc<Array<f32>>> {
@@ -101,7 +101,7 @@ fn texture_read_waits_for_the_array_copy(test: &TestDriver) -> TestResult {
     array.copy_from_device(ArrayRegion::whole(array.shape()), &source)?;
     let mut argument = &texture;
     // SAFETY: nothing is launched with the value.
-    let object: TextureObject = unsafe { argument.bind(&mut guard(&other)) }?;
+    let object: TextureObject = unsafe { argument.bind(&mut begin(&other)) }?;
     assert_eq!(
         format!("{object:?}"),
         format!("TextureObject({})", texture.as_raw())
@@ -124,10 +124,10 @@ fn array_copy_waits_for_the_texture_read(test: &TestDriver) -> TestResult {
     let texture = Texture::from_array(&array, &TextureOptions::new())?;
     let mut argument = &texture;
     // SAFETY: `launched` is called before the texture is used for anything else.
-    let _: TextureObject = unsafe { argument.bind(&mut guard(&other)) }?;
+    let _: TextureObject = unsafe { argument.bind(&mut begin(&other)) }?;
     let gate = Gate::on(&other);
     // SAFETY: the texture was bound to this stream above and has not been used since.
-    unsafe { Argument::<TextureObject>::launched(&mut argument, &mut guard(&other)) };
+    unsafe { Argument::<TextureObject>::launched(&mut argument, &mut begin(&other)) };
     let region = ArrayRegion::whole(array.shape());
     array.copy_from_device(region, &source)?;
     assert!(
@@ -156,10 +156,10 @@ fn level_copy_waits_for_the_texture_read(test: &TestDriver) -> TestResult {
     let source = DeviceBuffer::from_slice(&stream, &[[1_u8; 4]; 64])?;
     let mut argument = &texture;
     // SAFETY: `launched` is called before the texture is used for anything else.
-    let _: TextureObject = unsafe { argument.bind(&mut guard(&other)) }?;
+    let _: TextureObject = unsafe { argument.bind(&mut begin(&other)) }?;
     let gate = Gate::on(&other);
     // SAFETY: the texture was bound to this stream above and has not been used since.
-    unsafe { Argument::<TextureObject>::launched(&mut argument, &mut guard(&other)) };
+    unsafe { Argument::<TextureObject>::launched(&mut argument, &mut begin(&other)) };
     level.copy_from_device(ArrayRegion::whole(level.shape()), &source)?;
     assert!(
         stream_work::is_held_up(&stream),
@@ -192,16 +192,16 @@ fn surface_write_waits_for_earlier_accesses(test: &TestDriver) -> TestResult {
     let read = |stream: &Stream| {
         // SAFETY: nothing is launched with the value; the gate on the stream stands for the kernel.
         let _: TextureObject =
-            unsafe { (&mut &texture).bind(&mut guard(stream)) }.expect("the texture can be used");
+            unsafe { (&mut &texture).bind(&mut begin(stream)) }.expect("the texture can be used");
         // SAFETY: the texture was bound to this stream and has not been used since.
-        unsafe { Argument::<TextureObject>::launched(&mut &texture, &mut guard(stream)) };
+        unsafe { Argument::<TextureObject>::launched(&mut &texture, &mut begin(stream)) };
     };
     let write = |stream: &Stream| {
         // SAFETY: as for the texture.
         let _: SurfaceObject =
-            unsafe { (&mut &surface).bind(&mut guard(stream)) }.expect("the surface can be used");
+            unsafe { (&mut &surface).bind(&mut begin(stream)) }.expect("the surface can be used");
         // SAFETY: as for the texture.
-        unsafe { Argument::<SurfaceObject>::launched(&mut &surface, &mut guard(stream)) };
+        unsafe { Argument::<SurfaceObject>::launched(&mut &surface, &mut begin(stream)) };
     };
     let waits_for =
         |what: &str, access: &mut dyn FnMut(&Stream), stream: &Stream| -> TestResult<_> {
@@ -239,10 +239,10 @@ fn copy_waits_for_the_kernel_that_writes_a_surface(test: &TestDriver) -> TestRes
     let surface = Surface::new(&array)?;
     let mut argument = &surface;
     // SAFETY: `launched` is called before the surface is used for anything else.
-    let _: SurfaceObject = unsafe { argument.bind(&mut guard(&other)) }?;
+    let _: SurfaceObject = unsafe { argument.bind(&mut begin(&other)) }?;
     let gate = Gate::on(&other);
     // SAFETY: the surface was bound to this stream above and has not been used since.
-    unsafe { Argument::<SurfaceObject>::launched(&mut argument, &mut guard(&other)) };
+    unsafe { Argument::<SurfaceObject>::launched(&mut argument, &mut begin(&other)) };
     let mut target = DeviceBuffer::<f32>::zeroed(array.stream(), 32)?;
     array.stream().synchronize()?;
     array.copy_to_device(ArrayRegion::whole(array.shape()), &mut target)?;
@@ -276,10 +276,10 @@ fn textures_are_valid_in_their_context_only(test: &TestDriver) -> TestResult {
     let bind = |stream: &Stream| {
         // SAFETY: nothing is launched with the value.
         let texture =
-            unsafe { Argument::<TextureObject>::bind(&mut &texture, &mut guard(stream)) }.map(drop);
+            unsafe { Argument::<TextureObject>::bind(&mut &texture, &mut begin(stream)) }.map(drop);
         // SAFETY: nothing is launched with the value.
         let surface =
-            unsafe { Argument::<SurfaceObject>::bind(&mut &surface, &mut guard(stream)) }.map(drop);
+            unsafe { Argument::<SurfaceObject>::bind(&mut &surface, &mut begin(stream)) }.map(drop);
         [(texture, "texture"), (surface, "surface")]
     };
     let context = test.device().create_context(ContextOptions::new())?;
@@ -358,10 +358,10 @@ fn texture_dropped_in_a_capture_outlives_readers(test: &TestDriver) -> TestResul
     drop(graph?);
     let used = texture()?;
     // SAFETY: `launched` is called before the texture is used for anything else.
-    let _: TextureObject = unsafe { (&mut &used).bind(&mut guard(&other)) }?;
+    let _: TextureObject = unsafe { (&mut &used).bind(&mut begin(&other)) }?;
     let gate = Gate::on(&other);
     // SAFETY: the texture was bound to this stream above and has not been used since.
-    unsafe { Argument::<TextureObject>::launched(&mut &used, &mut guard(&other)) };
+    unsafe { Argument::<TextureObject>::launched(&mut &used, &mut begin(&other)) };
     std::thread::scope(|scope| {
         let dropping = scope.spawn(|| drop(used));
         std::thread::sleep(std::time::Duration::from_millis(5));

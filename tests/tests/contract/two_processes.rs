@@ -4,6 +4,7 @@
 
 use std::os::fd::AsFd;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Context, Event, EventFlags, IpcEventHandle, MemoryHandleTypes, Stream, call};
 use curium_memory::virtual_memory::{AddressRange, Granularity, PhysicalMemory, PhysicalOptions};

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_driver::extend::{self, TaskWaker};
-use curium_driver::hazard::{AccessGuard, Accesses};
+use curium_driver::hazard::Accesses;
 use curium_driver::{
     Call, Event, EventFlags, Function, Graph, GraphExec, Result, Stream, observe_calls,
 };
@@ -164,26 +164,26 @@ impl Outliving {
     }
 }
 
-/// A thread that holds an access guard of a capture cannot wait for itself at the end of the capture.
+/// A thread that holds an access operation of a capture cannot wait for itself at the end of the capture.
 #[driver_test]
 fn guard_that_outlives_a_capture_closure_is_an_error(test: &TestDriver) -> TestResult {
     let mut retained = None;
     let captured = Graph::capture(&test.context(), |scope| -> Result<()> {
         let stream = Outliving::new(scope);
-        retained = Some((AccessGuard::new(stream.0)?, stream));
+        retained = Some((stream.0.enqueue("test")?, stream));
         Ok(())
     });
-    let error = captured.map(drop).expect_err("the guard is alive");
-    assert!(error.to_string().contains("AccessGuard"), "{error}");
+    let error = captured.map(drop).expect_err("the operation is alive");
+    assert!(error.to_string().contains("`Operation`"), "{error}");
 
-    let (mut guard, stream) = retained.ok_or("the closure ran")?;
+    let (mut operation, stream) = retained.ok_or("the closure ran")?;
     let accesses = Accesses::leasable(&test.stream());
     let error = accesses
-        .before_write(&mut guard)
+        .before_write(&mut operation)
         .expect_err("the capture has ended");
     assert!(error.to_string().contains("has ended"), "{error}");
-    drop(guard);
-    // SAFETY: the guard is dropped.
+    drop(operation);
+    // SAFETY: the operation is dropped.
     unsafe { stream.end() };
 
     let graph = Graph::capture(&test.context(), |_| Ok::<_, curium_driver::Error>(()))?;
@@ -191,7 +191,7 @@ fn guard_that_outlives_a_capture_closure_is_an_error(test: &TestDriver) -> TestR
     Ok(())
 }
 
-/// Forgetting the guard, or panicking while it is alive, ends the capture for the same reason.
+/// Forgetting the operation, or panicking while it is alive, ends the capture for the same reason.
 #[driver_test]
 fn forgotten_guard_does_not_hang_its_own_thread(test: &TestDriver) -> TestResult {
     for panics in [false, true] {
@@ -199,15 +199,15 @@ fn forgotten_guard_does_not_hang_its_own_thread(test: &TestDriver) -> TestResult
         let captured = catch_unwind(AssertUnwindSafe(|| {
             Graph::capture(&test.context(), |scope| -> Result<()> {
                 let stream = Outliving::new(scope);
-                std::mem::forget(AccessGuard::new(stream.0)?);
+                std::mem::forget(stream.0.enqueue("test")?);
                 retained = Some(stream);
                 assert!(!panics, "this panic is part of the test");
                 Ok(())
             })
         }));
         assert_eq!(captured.is_err(), panics);
-        assert!(!matches!(captured, Ok(Ok(_))), "the guard is forgotten");
-        // SAFETY: the guard is forgotten, and nothing else borrows the stream.
+        assert!(!matches!(captured, Ok(Ok(_))), "the operation is forgotten");
+        // SAFETY: the operation is forgotten, and nothing else borrows the stream.
         unsafe { retained.ok_or("the closure ran")?.end() };
     }
     Ok(())

@@ -4,6 +4,7 @@
 use std::os::fd::AsFd;
 
 #[cfg(target_os = "linux")]
+use curium_driver::AsRawStream as _;
 use curium_driver::{Driver, MemoryHandleTypes};
 use curium_driver::{Error, Function, Result, call};
 use curium_memory::virtual_memory::{

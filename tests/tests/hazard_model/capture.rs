@@ -1,8 +1,9 @@
 //! Hazard tracking and captures: an event that only one of the two sides captures would invalidate the capture.
 
+use curium_driver::AsRawStream as _;
 use curium_driver::Stream;
 use curium_driver::hazard::Accesses;
-use curium_tests::{TestResult, guard};
+use curium_tests::{TestResult, begin};
 
 use super::driver::{RecordingDriver, index};
 
@@ -22,7 +23,7 @@ fn capture_ignores_outside_work() -> TestResult {
     driver.set_capture(&reader, 7);
     driver.set_busy(true);
     let error = accesses
-        .before_read(&mut guard(&reader))
+        .before_read(&mut begin(&reader))
         .expect_err("the wait would invalidate the capture");
     assert!(
         error.function().is_none()
@@ -33,9 +34,9 @@ fn capture_ignores_outside_work() -> TestResult {
     );
     assert_eq!(driver.take_waits().0, [], "no stream waits");
     driver.set_busy(false);
-    accesses.before_read(&mut guard(&reader))?;
+    accesses.before_read(&mut begin(&reader))?;
     assert_eq!(driver.take_waits().0, [], "no stream needs to wait");
-    accesses.before_read(&mut guard(&reader))?;
+    accesses.before_read(&mut begin(&reader))?;
     assert_eq!(
         driver.take_waits(),
         (vec![], 0),
@@ -52,7 +53,7 @@ fn captured_work_is_not_awaited() {
     for capture in [0, 8] {
         driver.set_capture(&reader, capture);
         let error = accesses
-            .before_read(&mut guard(&reader))
+            .before_read(&mut begin(&reader))
             .expect_err("the wait would add the stream to the capture");
         assert!(
             error.function().is_none()
@@ -73,11 +74,11 @@ fn waits_repeat_after_a_capture() -> TestResult {
     let wait = (index(reader.as_raw()), index(writer.as_raw()));
     driver.set_capture(&writer, 7);
     driver.set_capture(&reader, 7);
-    accesses.before_read(&mut guard(&reader))?;
+    accesses.before_read(&mut begin(&reader))?;
     assert_eq!(driver.take_waits(), (vec![wait], 1));
     driver.set_capture(&writer, 0);
     driver.set_capture(&reader, 0);
-    accesses.before_read(&mut guard(&reader))?;
+    accesses.before_read(&mut begin(&reader))?;
     assert_eq!(
         driver.take_waits(),
         (vec![wait], 1),
@@ -90,20 +91,20 @@ fn waits_repeat_after_a_capture() -> TestResult {
 fn captured_wait_keeps_readers() -> TestResult {
     let driver = RecordingDriver::new();
     let (mut accesses, writer, reader) = written(&driver);
-    accesses.before_read(&mut guard(&reader))?;
-    accesses.after_read(&mut guard(&reader));
+    accesses.before_read(&mut begin(&reader))?;
+    accesses.after_read(&mut begin(&reader));
     driver.take_waits();
     let wait = (index(writer.as_raw()), index(reader.as_raw()));
     [&writer, &reader]
         .into_iter()
         .for_each(|stream| driver.set_capture(stream, 7));
-    accesses.before_write(&mut guard(&writer))?;
-    accesses.after_write(&mut guard(&writer));
+    accesses.before_write(&mut begin(&writer))?;
+    accesses.after_write(&mut begin(&writer));
     assert_eq!(driver.take_waits(), (vec![wait], 1));
     [&writer, &reader]
         .into_iter()
         .for_each(|stream| driver.set_capture(stream, 0));
-    accesses.before_write(&mut guard(&writer))?;
+    accesses.before_write(&mut begin(&writer))?;
     assert_eq!(
         driver.take_waits(),
         (vec![wait], 1),
@@ -117,19 +118,19 @@ fn captured_write_keeps_readers() -> TestResult {
     let driver = RecordingDriver::new();
     let (mut accesses, writer, reader) = written(&driver);
     let third = driver.stream();
-    accesses.before_read(&mut guard(&reader))?;
-    accesses.after_read(&mut guard(&reader));
+    accesses.before_read(&mut begin(&reader))?;
+    accesses.after_read(&mut begin(&reader));
     let streams = [&writer, &reader, &third];
     streams
         .into_iter()
         .for_each(|stream| driver.set_capture(stream, 7));
-    accesses.before_write(&mut guard(&third))?;
-    accesses.after_write(&mut guard(&third));
+    accesses.before_write(&mut begin(&third))?;
+    accesses.after_write(&mut begin(&third));
     streams
         .into_iter()
         .for_each(|stream| driver.set_capture(stream, 0));
     driver.take_waits();
-    accesses.before_write(&mut guard(&writer))?;
+    accesses.before_write(&mut begin(&writer))?;
     let (waits, _) = driver.take_waits();
     assert!(
         waits.contains(&(index(writer.as_raw()), index(reader.as_raw()))),

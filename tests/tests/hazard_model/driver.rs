@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ptr;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Context, Driver, Stream};
 use curium_sys::{
     Api, CUDA_GRAPH_INSTANTIATE_PARAMS, CUcontext, CUdevice, CUevent, CUgraph, CUgraphExec,

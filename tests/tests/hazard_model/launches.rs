@@ -5,7 +5,7 @@
 
 use curium_driver::hazard::Accesses;
 use curium_driver::{Error, Graph, GraphExec, Result, Stream};
-use curium_tests::guard;
+use curium_tests::begin;
 
 use super::driver::{RecordingDriver, WorkSet};
 
@@ -73,13 +73,13 @@ impl<'a> Run<'a> {
         let context = self.driver.context();
         let accesses = &mut self.accesses;
         let reader = Graph::capture(context, |scope| {
-            accesses.before_read(&mut guard(scope))?;
-            accesses.after_read(&mut guard(scope));
+            accesses.before_read(&mut begin(scope))?;
+            accesses.after_read(&mut begin(scope));
             Ok::<_, Error>(())
         })?;
         let writer = Graph::capture(context, |scope| {
-            accesses.before_write(&mut guard(scope))?;
-            accesses.after_write(&mut guard(scope));
+            accesses.before_write(&mut begin(scope))?;
+            accesses.after_write(&mut begin(scope));
             Ok::<_, Error>(())
         })?;
         self.graphs = Some([reader.instantiate()?, writer.instantiate()?]);
@@ -96,9 +96,9 @@ impl<'a> Run<'a> {
         let number = self.performed.len();
         let past = self.driver.work(&stream, number);
         match kind {
-            Kind::Read => self.accesses.after_read(&mut guard(&stream)),
-            Kind::Write => self.accesses.after_write(&mut guard(&stream)),
-            Kind::Part => self.accesses.after_partial_write(&mut guard(&stream)),
+            Kind::Read => self.accesses.after_read(&mut begin(&stream)),
+            Kind::Write => self.accesses.after_write(&mut begin(&stream)),
+            Kind::Part => self.accesses.after_partial_write(&mut begin(&stream)),
             Kind::LaunchReader | Kind::LaunchWriter => {}
         }
         let last = self
@@ -125,8 +125,8 @@ impl<'a> Run<'a> {
     /// Makes the stream wait. A launch records itself immediately: the following work represents it.
     fn before(&mut self, kind: Kind, stream: &Stream) -> Result<()> {
         match (kind, &mut self.graphs) {
-            (Kind::Read, _) => self.accesses.before_read(&mut guard(stream)),
-            (Kind::Write | Kind::Part, _) => self.accesses.before_write(&mut guard(stream)),
+            (Kind::Read, _) => self.accesses.before_read(&mut begin(stream)),
+            (Kind::Write | Kind::Part, _) => self.accesses.before_write(&mut begin(stream)),
             (Kind::LaunchReader, Some([reader, _])) => reader.launch(stream),
             (Kind::LaunchWriter, Some([_, writer])) => writer.launch(stream),
             (_, None) => Ok(()),

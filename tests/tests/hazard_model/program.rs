@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::Stream;
 use curium_driver::hazard::Accesses;
-use curium_tests::guard;
+use curium_tests::begin;
 
 use super::driver::{RecordingDriver, WorkSet, index};
 
@@ -169,10 +170,10 @@ impl<'a> Run<'a> {
             _ if self.forgotten == Some(kind) => Ok(()),
             AccessKind::Read => self.allocations[allocation]
                 .accesses
-                .before_read(&mut guard(&self.streams[stream])),
+                .before_read(&mut begin(&self.streams[stream])),
             AccessKind::Write | AccessKind::Free => self.allocations[allocation]
                 .accesses
-                .before_write(&mut guard(&self.streams[stream])),
+                .before_write(&mut begin(&self.streams[stream])),
         };
         self.check_waits(stream, &needed, outcome.is_err())?;
         if let Err(error) = outcome {
@@ -263,10 +264,10 @@ impl<'a> Run<'a> {
         match kind {
             AccessKind::Read => self.allocations[allocation]
                 .accesses
-                .after_read(&mut guard(&self.streams[stream])),
+                .after_read(&mut begin(&self.streams[stream])),
             AccessKind::Write => self.allocations[allocation]
                 .accesses
-                .after_write(&mut guard(&self.streams[stream])),
+                .after_write(&mut begin(&self.streams[stream])),
             AccessKind::Free => self.allocations[allocation] = self.allocate(stream),
         }
         if kind != AccessKind::Free {

@@ -160,8 +160,8 @@ impl BlasLt {
 
     /// Makes the graph of a capture keep the handle.
     #[inline]
-    pub(super) fn keep(&self, guard: &curium_driver::hazard::AccessGuard<'_>) {
-        guard.keep(&self.0);
+    pub(super) fn keep(&self, operation: &curium_driver::hazard::Operation<'_>) {
+        operation.keep(&self.0);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use curium_driver::Argument;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 
 use super::epilogue::Use;
@@ -283,7 +283,7 @@ impl<'a> Operands<'a> {
             .map_or(0, |slot| slot.memory.address())
     }
 
-    /// Makes the guard's stream wait for the accesses that conflict with those of the product to the memory of `roles`.
+    /// Makes the operation's stream wait for the accesses that conflict with those of the product to the memory of `roles`.
     ///
     /// # Safety
     ///
@@ -292,28 +292,28 @@ impl<'a> Operands<'a> {
     pub(super) unsafe fn bind(
         &mut self,
         roles: Roles,
-        guard: &mut AccessGuard<'_>,
+        operation: &mut Operation<'_>,
     ) -> curium_driver::Result<()> {
         for role in roles.iter() {
             if let Some(slot) = &mut self.slots[role] {
                 // SAFETY: the caller calls `launched` with these roles if the product is enqueued.
-                unsafe { slot.memory.bind(guard) }?;
+                unsafe { slot.memory.bind(operation) }?;
             }
         }
         Ok(())
     }
 
-    /// Records that the product was enqueued on the guard's stream.
+    /// Records that the product was enqueued on the operation's stream.
     ///
     /// # Safety
     ///
-    /// `bind` succeeded with the same guard and roles.
+    /// `bind` succeeded with the same operation and roles.
     #[inline]
-    pub(super) unsafe fn launched(&mut self, roles: Roles, guard: &mut AccessGuard<'_>) {
+    pub(super) unsafe fn launched(&mut self, roles: Roles, operation: &mut Operation<'_>) {
         for role in roles.iter() {
             if let Some(slot) = &mut self.slots[role] {
-                // SAFETY: the caller's `bind` succeeded with this guard and these roles.
-                unsafe { slot.memory.launched(guard) };
+                // SAFETY: the caller's `bind` succeeded with this operation and these roles.
+                unsafe { slot.memory.launched(operation) };
             }
         }
     }
@@ -421,24 +421,24 @@ impl Memory<'_> {
 
 impl Operand for Memory<'_> {
     #[inline]
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> curium_driver::Result<()> {
         match self {
             // SAFETY: the caller calls `launched` after the operation was enqueued.
-            Self::Read(memory) => unsafe { Argument::<&[u8]>::bind(memory, guard) }.map(|_| ()),
+            Self::Read(memory) => unsafe { Argument::<&[u8]>::bind(memory, operation) }.map(|_| ()),
             Self::Write(memory) => {
                 // SAFETY: the caller calls `launched` after the operation was enqueued.
-                unsafe { Argument::<&mut [u8]>::bind(memory, guard) }.map(|_| ())
+                unsafe { Argument::<&mut [u8]>::bind(memory, operation) }.map(|_| ())
             }
         }
     }
 
     #[inline]
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
         match self {
-            // SAFETY: `bind` succeeded with this guard.
-            Self::Read(memory) => unsafe { Argument::<&[u8]>::launched(memory, guard) },
-            // SAFETY: `bind` succeeded with this guard.
-            Self::Write(memory) => unsafe { Argument::<&mut [u8]>::launched(memory, guard) },
+            // SAFETY: `bind` succeeded with this operation.
+            Self::Read(memory) => unsafe { Argument::<&[u8]>::launched(memory, operation) },
+            // SAFETY: `bind` succeeded with this operation.
+            Self::Write(memory) => unsafe { Argument::<&mut [u8]>::launched(memory, operation) },
         }
     }
 }

@@ -15,10 +15,9 @@ use std::marker::PhantomData;
 
 use crate::{Error, Result};
 
-/// The hint of [`Stream::refuse_outside_scope`](crate::Stream::refuse_outside_scope) for an operation that takes a
-/// stream.
-pub const PASS_THE_SCOPE: &str = "pass the capture scope or one of its forks";
-/// The hint of [`Stream::refuse_capture`](crate::Stream::refuse_capture) for an operation that no graph can contain.
+/// The hint for an operation that a graph can contain.
+pub const ON_THE_SCOPE: &str = "enqueue it on the capture scope or one of its forks";
+/// The hint for an operation that no graph can contain.
 pub const NOT_WHILE_CAPTURING: &str =
     "no graph can contain it: do it before or after the capture, or on another thread";
 

@@ -41,7 +41,8 @@ use parking_lot::{Condvar, Mutex};
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::base::contain::{TaskWaker, contain, contain_host_callback};
 use crate::base::release::unless_exiting;
-use crate::{Error, Event, HostFunctionWait, Result, Stream, call};
+use crate::hazard::Operation;
+use crate::{Error, Event, HostFunctionWait, Result, call};
 
 /// Pending work, and the action to take on completion.
 pub(crate) trait Waiter: Send + Sync {
@@ -208,21 +209,21 @@ pub(crate) fn remove(identity: Identity) {
     drop(entry);
 }
 
-/// Requests a callback for an entry after all work currently enqueued on `stream`. `wait` selects how the driver's
+/// Requests a callback for an entry after all work currently enqueued on the stream of `operation`. `wait` selects how the driver's
 /// thread waits.
 pub(crate) fn call_after(
-    stream: &Stream,
+    operation: &Operation<'_>,
     identity: Identity,
     wait: Option<HostFunctionWait>,
 ) -> Result<()> {
     let number = std::ptr::without_provenance_mut::<c_void>(identity.0);
     if let Some(wait) = wait {
-        let raw = stream.as_raw();
+        let raw = operation.raw_stream();
         let mode = wait.as_raw();
         // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of times.
         return unsafe {
             call!(
-                stream.driver(),
+                operation.driver(),
                 cuLaunchHostFunc_v2(raw, Some(on_call), number, mode)
             )
         };
@@ -230,8 +231,8 @@ pub(crate) fn call_after(
     // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of times.
     unsafe {
         call!(
-            stream.driver(),
-            cuLaunchHostFunc(stream.as_raw(), Some(on_call), number)
+            operation.driver(),
+            cuLaunchHostFunc(operation.raw_stream(), Some(on_call), number)
         )
     }
 }

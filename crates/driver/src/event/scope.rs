@@ -3,23 +3,22 @@
 use std::sync::atomic::Ordering;
 
 use super::Event;
-use crate::hazard::AccessGuard;
+use crate::hazard::Operation;
 use crate::{Error, Result};
 
 impl Event {
-    /// Calls `record`, which records the event under `guard`, and stores the capture that the event is in.
+    /// Calls `record`, which records the event of `operation`, and stores the capture that the event is in.
     #[inline]
     pub(super) fn record_in(
         &self,
-        operation: &'static str,
-        guard: &AccessGuard<'_>,
+        operation: &Operation<'_>,
         record: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let scope = guard_scope(guard);
+        let scope = captured_in(operation);
         if scope == 0 && self.shared.scope.load(Ordering::Acquire) == 0 {
             return record();
         }
-        self.record_with_captures(operation, scope, record)
+        self.record_with_captures(operation.name(), scope, record)
     }
 
     /// Records an event that is, or was, in a capture. The stored scope names the capture for as long as the event may
@@ -44,15 +43,15 @@ impl Event {
         recorded
     }
 
-    /// Returns an argument error unless the event and the stream of `guard`, which is about to wait for it, are in the
+    /// Returns an argument error unless the event and the stream of `operation`, which is about to wait for it, are in the
     /// same capture or both outside of captures.
     #[inline]
-    pub(crate) fn expect_scope(&self, guard: &AccessGuard<'_>) -> Result<()> {
+    pub(crate) fn expect_scope(&self, operation: &Operation<'_>) -> Result<()> {
         let recorded = self.shared.scope.load(Ordering::Acquire);
-        if recorded == guard_scope(guard) {
+        if recorded == captured_in(operation) {
             Ok(())
         } else {
-            self.expect_same_scope(recorded, guard)
+            self.expect_same_scope(recorded, operation)
         }
     }
 
@@ -68,9 +67,9 @@ impl Event {
     }
 
     #[cold]
-    fn expect_same_scope(&self, recorded: u64, guard: &AccessGuard<'_>) -> Result<()> {
-        let stream = guard.stream();
-        let reason = match (recorded, guard_scope(guard)) {
+    fn expect_same_scope(&self, recorded: u64, operation: &Operation<'_>) -> Result<()> {
+        let stream = operation.stream();
+        let reason = match (recorded, captured_in(operation)) {
             (0, _) => format!(
                 "{stream:?} is being captured, and {self:?} was not recorded in that capture"
             ),
@@ -79,12 +78,12 @@ impl Event {
             }
             _ => format!("{self:?} was recorded in a capture that {stream:?} does not belong to"),
         };
-        Err(Error::argument("Stream::wait_event", reason))
+        Err(Error::argument(operation.name(), reason))
     }
 }
 
-/// Returns the capture that receives the work under `guard`; 0 outside a capture.
+/// Returns the capture that receives the work of `operation`; 0 outside a capture.
 #[inline]
-fn guard_scope(guard: &AccessGuard<'_>) -> u64 {
-    guard.scope().map_or(0, |scope| scope.identity())
+fn captured_in(operation: &Operation<'_>) -> u64 {
+    operation.scope().map_or(0, |scope| scope.identity())
 }

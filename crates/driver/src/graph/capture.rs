@@ -13,12 +13,11 @@ use super::object_reference::ObjectReference;
 use super::resource::{Resource, ResourceSet};
 use super::tree::Tree;
 use super::{Graph, Node};
+use crate::AsRawStream as _;
 use crate::base::capture_guard;
 use crate::base::release::release;
 use crate::call;
-use crate::hazard::{
-    AccessGuard, CaptureLog, Closed, Key, Ordering, Scope, expect_not_ordering, wait,
-};
+use crate::hazard::{CaptureLog, Closed, Key, Ordering, Scope, expect_not_ordering, wait};
 use crate::{Context, Error, Result, Stream};
 
 /// A stream in capture mode, passed to the closure of [`Graph::capture`] or [`Graph::capture_into`].
@@ -142,7 +141,7 @@ impl CaptureScope {
     /// An error returned by the driver.
     pub fn fork(&self) -> Result<Stream> {
         let branch = Stream::for_capture(self.root.context(), &self.scope)?;
-        let _guard = AccessGuard::new(&self.root)?;
+        let _operation = self.root.enqueue("CaptureScope::fork")?;
         wait(&branch, &self.root, self.root.sync_points().count(), None)?;
         self.scope.with(|log| log.branches().push(branch.clone()));
         Ok(branch)
@@ -159,7 +158,7 @@ impl CaptureScope {
         if !self.scope.owns(branch) {
             return Err(foreign(branch, "CaptureScope::join"));
         }
-        let _guard = AccessGuard::new(&self.root)?;
+        let _operation = self.root.enqueue("CaptureScope::join")?;
         wait(&self.root, branch, branch.sync_points().count(), None).map(drop)
     }
 
@@ -185,7 +184,7 @@ impl CaptureScope {
                 "the capture creates a new graph, which has no earlier nodes",
             ));
         };
-        let _guard = AccessGuard::new(stream)?;
+        let enqueued = stream.enqueue(operation)?;
         let state = tree.lock()?;
         let mut nodes = nodes
             .iter()
@@ -201,7 +200,7 @@ impl CaptureScope {
             call!(
                 stream.driver(),
                 cuStreamUpdateCaptureDependencies_v2(
-                    stream.as_raw(),
+                    enqueued.raw_stream(),
                     list,
                     std::ptr::null(),
                     count,
@@ -232,7 +231,7 @@ impl CaptureScope {
             return Err(foreign(stream, "CaptureScope::add_host"));
         }
         let (object, params) = closure(self.root.driver(), function)?;
-        let _guard = AccessGuard::new(stream)?;
+        let operation = stream.enqueue("CaptureScope::add_host")?;
         // The graph retains the closure once the capture ends; nothing runs before.
         self.scope
             .keep(Key::HostFunction(object.as_raw().addr()), || {
@@ -243,7 +242,7 @@ impl CaptureScope {
         unsafe {
             call!(
                 stream.driver(),
-                cuLaunchHostFunc(stream.as_raw(), params.fn_, params.userData)
+                cuLaunchHostFunc(operation.raw_stream(), params.fn_, params.userData)
             )
         }
     }
@@ -403,7 +402,7 @@ fn captured_objects(log: CaptureLog) -> (ResourceSet, Vec<ObjectReference>) {
 fn guard_outlives_closure() -> Error {
     Error::argument(
         "Graph::capture",
-        "an `AccessGuard` of this thread still exists, so an operation of the capture is not complete; drop it before the closure returns",
+        "an `Operation` of this thread on the capture still exists; drop it before the closure returns",
     )
 }
 

@@ -12,6 +12,7 @@ use curium_sys::{CUgraph, CUgraphNode, Function};
 use super::capture::{CaptureScope, Captured, MODE};
 use super::tree::State;
 use super::{Edge, Graph, Node};
+use crate::AsRawStream as _;
 use crate::base::release::release;
 use crate::call;
 use crate::{Error, Result, Stream};

@@ -21,6 +21,7 @@ use crate::base::handle::Handle;
 use crate::base::release::{release, report};
 use crate::call;
 use crate::completion::watch;
+use crate::hazard::Operation;
 use crate::{Context, Driver, Error, Result, Returned, Stream};
 
 /// An executable graph: an instantiated graph that is launched with one call.
@@ -117,27 +118,33 @@ impl GraphExec {
     #[doc(alias = "cudaGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
-        expect_context(&self.context, stream, "GraphExec::launch")?;
-        if !stream.executes_for(self.driver()) {
-            refuse_captured(stream)?;
-        }
+        expect_context(&self.context, stream, LAUNCH)?;
+        let operation = stream
+            .enqueue_uncaptured(LAUNCH)
+            .map_err(|error| explain_captured(error, stream))?;
         if self.state.closures.is_some() {
+            drop(operation);
             self.launch_with_closures(stream)
         } else {
-            self.launch_without_closures(stream)
+            self.launch_without_closures(&operation)
         }
     }
 
     /// Launches the graph, none of whose host functions was updated individually. The stream must belong to the
     /// context.
     #[inline]
-    pub(super) fn launch_without_closures(&mut self, stream: &Stream) -> Result<()> {
+    pub(super) fn launch_without_closures(&mut self, operation: &Operation<'_>) -> Result<()> {
         let raw = self.raw.raw();
-        self.state.leases.launch(stream, || {
+        self.state.leases.launch(operation.stream(), || {
             // SAFETY: the executable graph and the stream are live and belong to this driver, and no other code uses
             // the executable graph; the caller that added the nodes is responsible for their accesses, and the stream
             // waits for the leased memory.
-            unsafe { call!(stream.driver(), cuGraphLaunch(raw, stream.as_raw())) }
+            unsafe {
+                call!(
+                    operation.driver(),
+                    cuGraphLaunch(raw, operation.raw_stream())
+                )
+            }
         })
     }
 
@@ -155,12 +162,12 @@ impl GraphExec {
     #[inline]
     pub fn upload(&self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::upload")?;
-        stream.expect_running("GraphExec::upload")?;
+        let operation = stream.enqueue_uncaptured("GraphExec::upload")?;
         // SAFETY: the executable graph and the stream are live and belong to this driver, and this value is not `Sync`.
         unsafe {
             call!(
-                stream.driver(),
-                cuGraphUpload(self.raw.raw(), stream.as_raw())
+                operation.driver(),
+                cuGraphUpload(self.raw.raw(), operation.raw_stream())
             )
         }
     }
@@ -355,19 +362,20 @@ impl GraphExec {
     }
 }
 
-/// Refuses a launch on a stream that is being captured, which would invalidate the capture, and in a capture closure.
+/// The name of every launch.
+pub(super) const LAUNCH: &str = "GraphExec::launch";
+
+/// Explains the error of a launch on a stream that is being captured.
 #[cold]
-#[inline(never)]
-fn refuse_captured(stream: &Stream) -> Result<()> {
-    const OPERATION: &str = "GraphExec::launch";
-    if stream.is_capture_active() {
-        return Err(Error::argument(
-            OPERATION,
-            "the stream is being captured, and a graph cannot contain a launch; enqueue the graph's work in the capture, or add the graph \
-             as a child with `Graph::add_child`",
-        ));
+fn explain_captured(error: Error, stream: &Stream) -> Error {
+    if !stream.is_capture_active() {
+        return error;
     }
-    stream.expect_running(OPERATION)
+    Error::argument(
+        LAUNCH,
+        "the stream is being captured, and a graph cannot contain a launch; enqueue the graph's work in the capture, or add the graph \
+         as a child with `Graph::add_child`",
+    )
 }
 
 impl AsRef<Driver> for GraphExec {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use curium_sys::CUDA_HOST_NODE_PARAMS;
 
+use super::exec::LAUNCH;
 use super::host::run;
 use super::{GraphExec, HostNode};
 use crate::base::capture_guard::NOT_WHILE_CAPTURING;
@@ -82,8 +83,9 @@ impl GraphExec {
     #[cold]
     pub(super) fn launch_with_closures(&mut self, stream: &Stream) -> Result<()> {
         // A graph that captures this launch could call the closures at any time.
-        stream.refuse_capture("GraphExec::launch", NOT_WHILE_CAPTURING)?;
-        self.launch_without_closures(stream)?;
+        let operation = stream.enqueue_now(LAUNCH, NOT_WHILE_CAPTURING)?;
+        self.launch_without_closures(&operation)?;
+        drop(operation);
         let Some(closures) = self.closures() else {
             return Ok(());
         };

@@ -5,7 +5,6 @@ use std::fmt;
 use std::hash::Hash;
 
 use super::{Graph, GraphExec, GraphUpdate};
-use crate::base::capture_guard::PASS_THE_SCOPE;
 use crate::{Error, Result, Stream, emit_event};
 
 /// A cache of captured graphs: a bounded number of executable graphs, by user-defined keys.
@@ -126,7 +125,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
         inputs: I,
         mut work: impl FnMut(&Stream) -> Result<(), E>,
     ) -> Result<GraphCacheOutcome<E>, E> {
-        stream.refuse_outside_scope("GraphCache::run", PASS_THE_SCOPE)?;
+        drop(stream.enqueue("GraphCache::run")?);
         self.clock += 1;
         let replayed = match self.entries.get_mut(&key) {
             _ if stream.is_capture_active() => {

@@ -138,7 +138,9 @@ fn with_params(
     };
     if let Some(stream) = options.upload {
         params.flags |= u64::from(CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0);
-        params.hUploadStream = stream.as_raw();
+        params.hUploadStream = stream
+            .enqueue_uncaptured("Graph::instantiate_with")?
+            .raw_stream();
     }
     let mut raw = std::ptr::null_mut();
     // SAFETY: the graph and the stream are live, and both output pointers are valid.

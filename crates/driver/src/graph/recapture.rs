@@ -11,6 +11,7 @@ use curium_sys::Function;
 use super::Graph;
 use super::capture::{CaptureScope, MODE};
 use super::tree::ROOT;
+use crate::AsRawStream as _;
 use crate::base::release::release;
 use crate::call;
 use crate::{Error, Result, Stream};

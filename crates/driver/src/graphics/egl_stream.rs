@@ -102,12 +102,12 @@ impl EglConsumer {
             .context
             .driver()
             .expect_same(stream.driver(), "EglConsumer::acquire")?;
-        stream.expect_running("EglConsumer::acquire")?;
+        let operation = stream.enqueue_uncaptured("EglConsumer::acquire")?;
         let microseconds = timeout.map_or(u32::MAX, |timeout| {
             timeout.as_micros().min(u128::from(u32::MAX - 1)) as u32
         });
         let mut resource = std::ptr::null_mut();
-        let mut raw = stream.as_raw();
+        let mut raw = operation.raw_stream();
         self.connection.with(|driver, connection| {
             // SAFETY: the connection is live, `place` is valid for writes, and `raw` holds a live stream.
             unsafe {
@@ -171,7 +171,7 @@ impl EglFrame<'_> {
 
     fn give_back(&mut self) -> Result<()> {
         let resource = self.resource;
-        let mut raw = self.stream.as_raw();
+        let mut raw = self.stream.enqueue_release("EglFrame::close")?.raw_stream();
         self.consumer.connection.with(|driver, connection| {
             // SAFETY: the connection is live, the frame was acquired from it, and `raw` holds a live stream.
             unsafe {
@@ -235,8 +235,8 @@ impl EglProducer {
             .context
             .driver()
             .expect_same(stream.driver(), "EglProducer::present")?;
-        stream.expect_running("EglProducer::present")?;
-        let mut raw = stream.as_raw();
+        let operation = stream.enqueue_uncaptured("EglProducer::present")?;
+        let mut raw = operation.raw_stream();
         self.connection.with(|driver, connection| {
             // SAFETY: the connection is live, the caller is responsible for the frame, and `raw` holds a live stream.
             unsafe {
@@ -262,9 +262,9 @@ impl EglProducer {
             .context
             .driver()
             .expect_same(stream.driver(), "EglProducer::take_back")?;
-        stream.expect_running("EglProducer::take_back")?;
+        let operation = stream.enqueue_uncaptured("EglProducer::take_back")?;
         let mut frame = CUeglFrame::default();
-        let mut raw = stream.as_raw();
+        let mut raw = operation.raw_stream();
         self.connection.with(|driver, connection| {
             // SAFETY: the connection is live, `place` is valid for writes, and `raw` holds a live stream.
             unsafe {

@@ -35,7 +35,7 @@ impl GraphicsResource {
                 .driver()
                 .expect_same(resource.context().driver(), "GraphicsResource::map")?;
         }
-        stream.expect_running("GraphicsResource::map")?;
+        let operation = stream.enqueue_uncaptured("GraphicsResource::map")?;
         let mut raw = raw_handles(resources);
         let count = raw.len() as u32;
         let first = raw.as_mut_ptr();
@@ -44,7 +44,7 @@ impl GraphicsResource {
             unsafe {
                 call!(
                     driver,
-                    cuGraphicsMapResources(count, first, stream.as_raw())
+                    cuGraphicsMapResources(count, first, operation.raw_stream())
                 )
             }
         })?;
@@ -159,12 +159,13 @@ impl MappedGraphics<'_> {
         let mut raw = raw_handles(self.resources);
         let count = raw.len() as u32;
         let first = raw.as_mut_ptr();
+        let operation = self.stream.enqueue_release("MappedGraphics::close")?;
         self.stream.context().entered(|driver| {
             // SAFETY: `first` points to `count` mapped resources, and the stream and its current context are live.
             unsafe {
                 call!(
                     driver,
-                    cuGraphicsUnmapResources(count, first, self.stream.as_raw())
+                    cuGraphicsUnmapResources(count, first, operation.raw_stream())
                 )
             }
         })?;

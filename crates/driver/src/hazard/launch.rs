@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread;
 
 use super::claims::{Leases, launch_holding};
-use super::guard::{Ordering, expect_idle, is_ordering};
 use super::lease::{Allocation, Lease, OPERATION};
 use super::lease_lock::{LaunchRecord, Launches};
+use super::operation::{Ordering, expect_idle, is_ordering};
 use super::sync_point::wait;
 use crate::{Result, Stream, emit_event};
 

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::Accesses;
-use super::guard::{expect_not_ordering, is_nested};
 use super::history::History;
 use super::launch::LatestLaunch;
 use super::lease_lock::{FreeAccesses, LeaseLock, Log};
+use super::operation::{expect_not_ordering, is_nested};
 use crate::base::release::release;
 use crate::{Error, Result, Stream};
 

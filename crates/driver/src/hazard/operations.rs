@@ -10,7 +10,7 @@ use super::sync::{AtomicU64, Condvar, Mutex, SeqCst, model_fence};
 /// Operations are counted per stream and not per allocation, which limits the cost to one atomic read-modify-write at
 /// each end. The drawback: while the stream's launch queue is full and the driver blocks in an operation, a launch on
 /// another thread waits for that operation even if it leases other memory. Operations that are known to block lock
-/// their memory instead (`AccessGuard::blocking`).
+/// their memory instead (`Operation::blocking`).
 #[derive(Debug)]
 pub(crate) struct Operations {
     /// The number of operations in progress, plus [`LAUNCH`] for each launch that waits for them.

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::guard::{self, AccessGuard, expect_not_ordering};
 use super::lease::Leased;
+use super::operation::{Operation, expect_not_ordering, is_ordering};
 use super::scope::in_another_graph;
 use super::{Accesses, OPERATION};
 use crate::stream::until_done::until_done;
@@ -14,28 +14,28 @@ impl Accesses {
     /// stream that wrote the memory last. Returns `false` for every other access. Does not check the capture of the
     /// calling thread.
     #[inline]
-    pub fn begin_on_owner_stream(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> bool {
+    pub fn begin_on_owner_stream(&self, operation: &mut Operation<'_>, is_write: bool) -> bool {
         let Some(lease) = self.lease.get() else {
             return false;
         };
-        lease.begin_on_owner_stream(guard.stream(), is_write, || guard.begin_operation())
+        lease.begin_on_owner_stream(operation.stream(), is_write, || operation.begin_operation())
     }
 
     #[cold]
     #[inline(never)]
-    pub(super) fn before(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> Result<()> {
-        if self.begin_on_owner_stream(guard, is_write) {
+    pub(super) fn before(&self, operation: &mut Operation<'_>, is_write: bool) -> Result<()> {
+        if self.begin_on_owner_stream(operation, is_write) {
             return Ok(());
         }
-        let stream = guard.stream();
-        if let Some(scope) = guard.scope() {
+        let stream = operation.stream();
+        if let Some(scope) = operation.scope() {
             return scope.before(self, stream, is_write);
         }
         if self.owner_stream().scope().is_some() {
             return Err(in_another_graph());
         }
         if let Some(lease) = self.lease.get() {
-            return guard.hold(lease, is_write);
+            return operation.hold(lease, is_write);
         }
         expect_not_ordering(OPERATION)?;
         let mut others = self.history.others();
@@ -43,38 +43,39 @@ impl Accesses {
             return self.history.before(&mut others, stream, is_write);
         };
         drop(others);
-        guard.hold(lease, is_write)
+        operation.hold(lease, is_write)
     }
 
     /// Records an access to leased memory if it took no lock.
     #[inline]
-    fn end_on_owner_stream(&self, guard: &AccessGuard<'_>, is_write: bool) -> bool {
+    fn end_on_owner_stream(&self, operation: &Operation<'_>, is_write: bool) -> bool {
         let Some(lease) = self.lease.get() else {
             return false;
         };
-        let is_owner_stream = guard.holds_no_lock() && lease.is_owner_stream(guard.stream());
+        let is_owner_stream =
+            operation.holds_no_lock() && lease.is_owner_stream(operation.stream());
         if is_owner_stream {
-            lease.record_on_owner_stream(guard.stream(), is_write);
+            lease.record_on_owner_stream(operation.stream(), is_write);
         }
         is_owner_stream
     }
 
     #[cold]
     #[inline(never)]
-    pub(super) fn after(&self, guard: &mut AccessGuard<'_>, is_write: bool) {
-        if !self.end_on_owner_stream(guard, is_write) {
-            self.after_locked(guard, is_write);
+    pub(super) fn after(&self, operation: &mut Operation<'_>, is_write: bool) {
+        if !self.end_on_owner_stream(operation, is_write) {
+            self.after_locked(operation, is_write);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn after_locked(&self, guard: &mut AccessGuard<'_>, is_write: bool) {
-        let stream = guard.stream();
-        if let Some(scope) = guard.scope() {
+    fn after_locked(&self, operation: &mut Operation<'_>, is_write: bool) {
+        let stream = operation.stream();
+        if let Some(scope) = operation.scope() {
             return scope.after(self, stream, is_write);
         }
-        if guard::is_ordering() {
+        if is_ordering() {
             return self.after_in_observer(stream, is_write);
         }
         let Some(lease) = self
@@ -84,9 +85,9 @@ impl Accesses {
         else {
             return;
         };
-        if guard.take(lease, is_write) {
+        if operation.take(lease, is_write) {
             lease.end(stream, is_write);
-        } else if guard.is_operation() && lease.is_owner_stream(stream) {
+        } else if operation.is_operation() && lease.is_owner_stream(stream) {
             lease.record_on_owner_stream(stream, is_write);
         } else {
             lease.record(stream, is_write);
@@ -120,10 +121,10 @@ impl Accesses {
 
     #[cold]
     #[inline(never)]
-    pub(super) fn after_whole_write(&mut self, guard: &mut AccessGuard<'_>) {
-        if self.lease.get().is_some() || guard.is_captured() {
-            if !self.end_on_owner_stream(guard, true) {
-                self.after_locked(guard, true);
+    pub(super) fn after_whole_write(&mut self, operation: &mut Operation<'_>) {
+        if self.lease.get().is_some() || operation.is_captured() {
+            if !self.end_on_owner_stream(operation, true) {
+                self.after_locked(operation, true);
             }
             if self
                 .lease
@@ -132,7 +133,7 @@ impl Accesses {
             {
                 self.reclaim();
             }
-        } else if let Some(writer) = self.history.record_whole_write(guard.stream()) {
+        } else if let Some(writer) = self.history.record_whole_write(operation.stream()) {
             self.origin.get_or_insert(writer);
         }
     }

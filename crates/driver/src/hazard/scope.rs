@@ -185,7 +185,7 @@ impl Scope {
 
     /// Orders an access by work that is about to be captured on `stream`. The capture was entered.
     ///
-    /// Returns an error if the capture has ended nevertheless, because the thread that ended it holds the guard.
+    /// Returns an error if the capture has ended nevertheless, because the thread that ended it holds the operation.
     #[inline]
     pub(super) fn before(
         &self,
@@ -296,11 +296,11 @@ pub(super) fn in_another_graph() -> Error {
     )
 }
 
-/// Returns the error for an access through a guard that outlives its capture.
+/// Returns the error for an access of an operation that outlives its capture.
 #[cold]
 fn ended() -> Error {
     Error::argument(
         OPERATION,
-        "the access guard belongs to a capture that has ended; create one for each operation",
+        "the operation began in a capture that has ended; begin one for each piece of work",
     )
 }

@@ -8,8 +8,8 @@ use curium_sys::CUevent_flags;
 use parking_lot::Mutex;
 
 use super::OPERATION;
-use super::guard::{Ordering, expect_not_ordering};
 use super::history::Memory;
+use super::operation::{Ordering, expect_not_ordering};
 use super::operations::Operations;
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Error, Event, EventFlags, Result, Stream, emit_event};

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::signature::{Argument, Arguments, ByValue, Parameter};
 use super::{Kernel, Untyped};
-use crate::hazard::AccessGuard;
+use crate::hazard::Operation;
 use crate::{Error, Result};
 
 /// The number of arguments whose addresses are stored without a heap allocation.
@@ -52,14 +52,14 @@ trait DynArgument {
     /// # Safety
     ///
     /// As for [`Argument::bind`].
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<*mut c_void>;
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<*mut c_void>;
 
     /// Records the launch.
     ///
     /// # Safety
     ///
     /// As for [`Argument::launched`].
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>);
 }
 
 /// An argument, and the value passed to the kernel once the argument is bound.
@@ -129,7 +129,7 @@ impl<'a> ArgumentList<'a> {
     }
 }
 
-// SAFETY: each argument is bound to the guard's stream, and `launch` receives the addresses of their values in order.
+// SAFETY: each argument is bound to the stream of the operation, and `launch` receives the addresses of their values in order.
 // The boxes keep the values at a fixed address. `check` has compared the number and the sizes of the values with the
 // parameters, if they are known.
 unsafe impl Arguments<Untyped> for ArgumentList<'_> {
@@ -149,18 +149,18 @@ unsafe impl Arguments<Untyped> for ArgumentList<'_> {
     #[inline]
     fn launch_with(
         mut self,
-        guard: &mut AccessGuard<'_>,
-        launch: impl FnOnce(*mut *mut c_void) -> Result<()>,
+        operation: &mut Operation<'_>,
+        launch: impl FnOnce(&Operation<'_>, *mut *mut c_void) -> Result<()>,
     ) -> Result<()> {
         let mut addresses = SmallVec::<[*mut c_void; INLINE_ARGUMENTS]>::new();
         for argument in &mut self.arguments {
             // SAFETY: `launched` is called for the argument below, and the argument is not used in between.
-            addresses.push(unsafe { argument.bind(guard) }?);
+            addresses.push(unsafe { argument.bind(operation) }?);
         }
-        launch(addresses.as_mut_ptr())?;
+        launch(operation, addresses.as_mut_ptr())?;
         for argument in &mut self.arguments {
-            // SAFETY: the argument was bound under this guard above, and not used since.
-            unsafe { argument.launched(guard) };
+            // SAFETY: the argument was bound under this operation above, and not used since.
+            unsafe { argument.launched(operation) };
         }
         Ok(())
     }
@@ -178,16 +178,16 @@ impl<P: Parameter, A: Argument<P>> DynArgument for Entry<P, A> {
     }
 
     #[inline]
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<*mut c_void> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<*mut c_void> {
         // SAFETY: this function has the contract of the inner argument, which its caller upholds.
-        let value = unsafe { self.argument.bind(guard) }?;
+        let value = unsafe { self.argument.bind(operation) }?;
         Ok(std::ptr::from_mut(self.value.write(value)).cast())
     }
 
     #[inline]
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
         // SAFETY: this function has the contract of the inner argument, which its caller upholds.
-        unsafe { self.argument.launched(guard) };
+        unsafe { self.argument.launched(operation) };
     }
 }
 

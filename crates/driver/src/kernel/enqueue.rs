@@ -6,42 +6,38 @@ use std::sync::Arc;
 use curium_sys::{CUfunction, CUlaunchConfig};
 
 use super::Inner;
-use crate::base::capture_guard::PASS_THE_SCOPE;
+use crate::Result;
 use crate::call;
-use crate::hazard::{AccessGuard, Key};
+use crate::hazard::{Key, Operation};
 use crate::kernel::launch::{self, LaunchAttributes, LaunchConfig};
-use crate::{Result, Stream};
 
 impl Inner {
-    /// Prepares a launch on the guard's stream, and returns the handle to launch: that of the module in the stream's
-    /// context if the driver has no libraries. The driver rejects a launch without threads, which is recognized by its
-    /// error.
+    /// Returns the handle to launch: that of the module in the stream's context if the driver has no libraries. The driver
+    /// rejects a launch without threads, which is recognized by its error.
     #[inline]
-    pub(super) fn begin(&self, guard: &mut AccessGuard<'_>) -> Result<CUfunction> {
+    pub(super) fn handle_for(&self, operation: &Operation<'_>) -> Result<CUfunction> {
         let handle = self.raw.raw();
-        if !handle.is_null() && guard.stream().executes_for(&self.driver) {
+        let is_ready = !handle.is_null() && self.driver.is_same(operation.driver());
+        if is_ready && !operation.is_captured() {
             Ok(handle)
         } else {
-            self.begin_slow(guard)
+            self.find_handle_for(operation)
         }
     }
 
-    /// Prepares a launch if the stream belongs to another driver or is being captured (its graph keeps the kernel
-    /// alive), if this thread is in a capture closure, or if the kernel has no handle.
+    /// Returns the handle if the stream belongs to another driver or is being captured (its graph keeps the kernel alive),
+    /// or if the kernel has no handle.
     #[cold]
     #[inline(never)]
-    fn begin_slow(&self, guard: &mut AccessGuard<'_>) -> Result<CUfunction> {
-        let stream = guard.stream();
-        self.driver.expect_same(stream.driver(), "Kernel::launch")?;
-        stream.refuse_outside_scope("Kernel::launch", PASS_THE_SCOPE)?;
-        // Before the access begins, because it may load code.
+    fn find_handle_for(&self, operation: &Operation<'_>) -> Result<CUfunction> {
+        self.driver
+            .expect_same(operation.driver(), operation.name())?;
         let handle = if self.is_unbound() {
-            self.function("Kernel::launch", stream.context())?
+            self.function(operation.name(), operation.stream().context())?
         } else {
             self.raw.raw()
         };
-        guard.enter()?;
-        if let Some(scope) = guard.scope() {
+        if let Some(scope) = operation.scope() {
             scope.keep(Key::Kernel(handle.addr()), || Arc::new(self.clone()));
         }
         Ok(handle)
@@ -51,13 +47,13 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// `handle` is the handle that [`Inner::begin`] returned for this stream, `values` holds the address of a value for
+    /// `handle` is the handle that [`Inner::handle_for`] returned for this operation, `values` holds the address of a value for
     /// each parameter, and the kernel may run with them.
     #[inline]
     pub(super) unsafe fn enqueue(
         &self,
         handle: CUfunction,
-        stream: &Stream,
+        operation: &Operation<'_>,
         config: &LaunchConfig,
         values: *mut *mut c_void,
     ) -> Result<()> {
@@ -70,7 +66,7 @@ impl Inner {
         // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`.
         let result = unsafe {
             call!(
-                stream.driver(),
+                operation.driver(),
                 cuLaunchKernel(
                     handle,
                     grid.x,
@@ -80,13 +76,13 @@ impl Inner {
                     block.y,
                     block.z,
                     *shared_bytes,
-                    stream.as_raw(),
+                    operation.raw_stream(),
                     values,
                     extra
                 )
             )
         };
-        result.map_err(|error| launch::explain(error, self, stream.device(), config))
+        result.map_err(|error| launch::explain(error, self, operation.stream().device(), config))
     }
 
     /// Enqueues a launch with attributes.
@@ -98,23 +94,23 @@ impl Inner {
     pub(super) unsafe fn enqueue_with(
         &self,
         handle: CUfunction,
-        stream: &Stream,
+        operation: &Operation<'_>,
         config: &LaunchConfig,
         attributes: &LaunchAttributes<'_>,
         values: *mut *mut c_void,
     ) -> Result<()> {
         if attributes.is_empty() {
             // SAFETY: the caller is responsible for `values` and the kernel.
-            return unsafe { self.enqueue(handle, stream, config, values) };
+            return unsafe { self.enqueue(handle, operation, config, values) };
         }
         attributes.check(&self.driver)?;
-        if let Some(scope) = stream.scope() {
+        if let Some(scope) = operation.scope() {
             attributes.keep_events(scope);
         }
-        let raw_config = attributes.launch_config(config, stream.as_raw());
+        let raw_config = attributes.launch_config(config, operation.raw_stream());
         // SAFETY: the events of the attributes are live and belong to this driver; the caller is responsible for
         // `values` and the kernel.
-        unsafe { self.enqueue_config(handle, stream, config, &raw_config, values) }
+        unsafe { self.enqueue_config(handle, operation, config, &raw_config, values) }
     }
 
     /// Enqueues a launch with the driver's configuration.
@@ -126,7 +122,7 @@ impl Inner {
     pub(super) unsafe fn enqueue_config(
         &self,
         handle: CUfunction,
-        stream: &Stream,
+        operation: &Operation<'_>,
         config: &LaunchConfig,
         raw_config: &CUlaunchConfig,
         values: *mut *mut c_void,
@@ -136,11 +132,11 @@ impl Inner {
         // and the attributes.
         let result = unsafe {
             call!(
-                stream.driver(),
+                operation.driver(),
                 cuLaunchKernelEx(raw_config, handle, values, extra)
             )
         };
-        result.map_err(|error| launch::explain(error, self, stream.device(), config))
+        result.map_err(|error| launch::explain(error, self, operation.stream().device(), config))
     }
 
     /// Enqueues a cooperative launch.
@@ -152,7 +148,7 @@ impl Inner {
     pub(super) unsafe fn enqueue_cooperative(
         &self,
         handle: CUfunction,
-        stream: &Stream,
+        operation: &Operation<'_>,
         config: &LaunchConfig,
         values: *mut *mut c_void,
     ) -> Result<()> {
@@ -164,7 +160,7 @@ impl Inner {
         // SAFETY: the kernel and the stream are live and belong to this driver; the caller is responsible for `values`.
         let result = unsafe {
             call!(
-                stream.driver(),
+                operation.driver(),
                 cuLaunchCooperativeKernel(
                     handle,
                     grid.x,
@@ -174,11 +170,11 @@ impl Inner {
                     block.y,
                     block.z,
                     shared_bytes,
-                    stream.as_raw(),
+                    operation.raw_stream(),
                     values
                 )
             )
         };
-        result.map_err(|error| launch::explain(error, self, stream.device(), config))
+        result.map_err(|error| launch::explain(error, self, operation.stream().device(), config))
     }
 }

@@ -5,7 +5,7 @@ use curium_sys::CUdeviceptr;
 #[cfg(feature = "graphs")]
 use super::signature::NodeArgument;
 use super::signature::{Argument, Parameter};
-use crate::hazard::AccessGuard;
+use crate::hazard::Operation;
 use crate::{DevicePointer, Result};
 
 /// Passes a pointer, which is null for `None`.
@@ -25,18 +25,18 @@ macro_rules! optional {
         // SAFETY: the inner argument, if any, is bound and recorded; otherwise the kernel declares that the pointer may
         // be null.
         unsafe impl<'a, T, A: Argument<$slice>> Argument<Option<$slice>> for Option<A> {
-            unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
+            unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
                 match self {
                     // SAFETY: this function has the contract of the inner argument, which its caller upholds.
-                    Some(argument) => unsafe { argument.bind(guard) },
+                    Some(argument) => unsafe { argument.bind(operation) },
                     None => Ok(DevicePointer::<T>::null().as_raw()),
                 }
             }
 
-            unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+            unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
                 if let Some(argument) = self {
                     // SAFETY: this function has the contract of the inner argument, which its caller upholds.
-                    unsafe { argument.launched(guard) };
+                    unsafe { argument.launched(operation) };
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use curium_sys::CUdeviceptr;
 
-use crate::hazard::AccessGuard;
+use crate::hazard::Operation;
 use crate::{DevicePointer, Kernel, Result};
 
 /// A value that is passed to a kernel by value: a scalar, an array of scalars, or a `repr(C)` struct of them.
@@ -87,7 +87,7 @@ pub trait Signature: sealed::Signature {
 ///
 /// # Safety
 ///
-/// [`Argument::bind`] returns a value that the kernel may use as the parameter declares while it runs on the guard's
+/// [`Argument::bind`] returns a value that the kernel may use as the parameter declares while it runs on the operation's
 /// stream. The memory of a pointer for `&[T]` is not written in the meantime, and the memory of a pointer for `&mut
 /// [T]` is not accessed by other work.
 #[diagnostic::on_unimplemented(
@@ -98,7 +98,7 @@ pub trait Signature: sealed::Signature {
     note = "for a number, pass exactly that type: `3_u32` for `u32`, `1.0_f32` for `f32`"
 )]
 pub unsafe trait Argument<P: Parameter> {
-    /// Makes the guard's stream wait for conflicting accesses, and returns the value to pass.
+    /// Makes the stream of the operation wait for conflicting accesses, and returns the value to pass.
     ///
     /// # Safety
     ///
@@ -108,14 +108,14 @@ pub unsafe trait Argument<P: Parameter> {
     /// # Errors
     ///
     /// An error of the wait. The kernel must then not be launched.
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<P::Raw>;
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<P::Raw>;
 
-    /// Records that the kernel was enqueued on the guard's stream.
+    /// Records that the kernel was enqueued on the stream of the operation.
     ///
     /// # Safety
     ///
-    /// [`Argument::bind`] succeeded with the same guard, and the argument was not used since.
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+    /// [`Argument::bind`] succeeded with the same operation, and the argument was not used since.
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>);
 }
 
 /// The arguments for all parameters of a signature: a tuple of [`Argument`]s, or an
@@ -142,8 +142,8 @@ pub unsafe trait Arguments<S>: Sized {
     #[doc(hidden)]
     fn launch_with(
         self,
-        guard: &mut AccessGuard<'_>,
-        launch: impl FnOnce(*mut *mut c_void) -> Result<()>,
+        operation: &mut Operation<'_>,
+        launch: impl FnOnce(&Operation<'_>, *mut *mut c_void) -> Result<()>,
     ) -> Result<()>;
 }
 
@@ -193,11 +193,11 @@ unsafe impl<T> Parameter for &mut [T] {
 
 // SAFETY: the value is passed unchanged, which `ByValue` allows.
 unsafe impl<T: ByValue> Argument<T> for T {
-    unsafe fn bind(&mut self, _guard: &mut AccessGuard<'_>) -> Result<T> {
+    unsafe fn bind(&mut self, _operation: &mut Operation<'_>) -> Result<T> {
         Ok(*self)
     }
 
-    unsafe fn launched(&mut self, _guard: &mut AccessGuard<'_>) {}
+    unsafe fn launched(&mut self, _operation: &mut Operation<'_>) {}
 }
 
 // SAFETY: the value is that of the argument.
@@ -258,15 +258,15 @@ macro_rules! tuples {
             #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has nothing to bind")]
             fn launch_with(
                 mut self,
-                guard: &mut AccessGuard<'_>,
-                launch: impl FnOnce(*mut *mut c_void) -> Result<()>,
+                operation: &mut Operation<'_>,
+                launch: impl FnOnce(&Operation<'_>, *mut *mut c_void) -> Result<()>,
             ) -> Result<()> {
                 // SAFETY: `launched` is called for each argument below, and none is used in between.
-                let mut values = ($(unsafe { self.$index.bind(guard) }?,)*);
+                let mut values = ($(unsafe { self.$index.bind(operation) }?,)*);
                 let addresses: &mut [*mut c_void] = &mut [$((&raw mut values.$index).cast()),*];
-                launch(addresses.as_mut_ptr())?;
-                // SAFETY: each argument was bound under this guard above, and not used since.
-                $(unsafe { self.$index.launched(guard) };)*
+                launch(operation, addresses.as_mut_ptr())?;
+                // SAFETY: each argument was bound under this operation above, and not used since.
+                $(unsafe { self.$index.launched(operation) };)*
                 Ok(())
             }
         }

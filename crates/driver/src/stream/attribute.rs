@@ -7,6 +7,7 @@ use curium_sys::{
     CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
 };
 
+use crate::AsRawStream as _;
 use crate::call;
 use crate::{DevicePointer, Result, Stream};
 

@@ -13,7 +13,6 @@ use curium_sys::{
     CUstreamWriteValue_flags,
 };
 
-use crate::base::capture_guard::PASS_THE_SCOPE;
 use crate::call;
 use crate::{DevicePointer, Error, Result, Stream};
 
@@ -102,8 +101,8 @@ impl Stream {
         condition: WaitCondition,
         value: u32,
     ) -> Result<()> {
-        self.refuse_outside_scope("Stream::wait_value_u32", PASS_THE_SCOPE)?;
-        let stream = self.as_raw();
+        let operation = self.enqueue("Stream::wait_value_u32")?;
+        let stream = operation.raw_stream();
         let address = address.as_raw();
         let flags = condition.flags();
         // SAFETY: the stream is live, and the caller is responsible for the address.
@@ -133,8 +132,8 @@ impl Stream {
         condition: WaitCondition,
         value: u64,
     ) -> Result<()> {
-        self.refuse_outside_scope("Stream::wait_value_u64", PASS_THE_SCOPE)?;
-        let stream = self.as_raw();
+        let operation = self.enqueue("Stream::wait_value_u64")?;
+        let stream = operation.raw_stream();
         let address = address.as_raw();
         let flags = condition.flags();
         // SAFETY: the stream is live, and the caller is responsible for the address.
@@ -162,13 +161,13 @@ impl Stream {
     #[doc(alias = "cuStreamWriteValue32")]
     #[inline]
     pub unsafe fn write_value_u32(&self, address: DevicePointer<u32>, value: u32) -> Result<()> {
-        self.refuse_outside_scope("Stream::write_value_u32", PASS_THE_SCOPE)?;
+        let operation = self.enqueue("Stream::write_value_u32")?;
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
         // SAFETY: the stream is live, and the caller is responsible for the address.
         unsafe {
             call!(
                 self.driver(),
-                cuStreamWriteValue32_v2(self.as_raw(), address.as_raw(), value, flags)
+                cuStreamWriteValue32_v2(operation.raw_stream(), address.as_raw(), value, flags)
             )
         }
     }
@@ -187,13 +186,13 @@ impl Stream {
     #[doc(alias = "cuStreamWriteValue64")]
     #[inline]
     pub unsafe fn write_value_u64(&self, address: DevicePointer<u64>, value: u64) -> Result<()> {
-        self.refuse_outside_scope("Stream::write_value_u64", PASS_THE_SCOPE)?;
+        let operation = self.enqueue("Stream::write_value_u64")?;
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
         // SAFETY: the stream is live, and the caller is responsible for the address.
         unsafe {
             call!(
                 self.driver(),
-                cuStreamWriteValue64_v2(self.as_raw(), address.as_raw(), value, flags)
+                cuStreamWriteValue64_v2(operation.raw_stream(), address.as_raw(), value, flags)
             )
         }
     }
@@ -212,7 +211,7 @@ impl Stream {
     /// does not support an operation.
     #[doc(alias = "cuStreamBatchMemOp")]
     pub unsafe fn batch_memory_operations(&self, operations: &[MemoryOperation]) -> Result<()> {
-        self.refuse_outside_scope("Stream::batch_memory_operations", PASS_THE_SCOPE)?;
+        let operation = self.enqueue("Stream::batch_memory_operations")?;
         if operations.len() > MAX_BATCH {
             let reason = format!(
                 "too many operations ({}, at most {MAX_BATCH})",
@@ -220,11 +219,8 @@ impl Stream {
             );
             return Err(Error::argument("Stream::batch_memory_operations", reason));
         }
-        let mut parameters: Vec<_> = operations
-            .iter()
-            .map(|operation| operation.as_raw())
-            .collect();
-        let stream = self.as_raw();
+        let mut parameters: Vec<_> = operations.iter().map(|single| single.as_raw()).collect();
+        let stream = operation.raw_stream();
         let count = operations.len() as u32;
         let parameters = parameters.as_mut_ptr();
         // SAFETY: the stream is live, there are `count` parameters, and the caller is responsible for their addresses.
@@ -258,13 +254,13 @@ impl Stream {
         bytes: usize,
         mode: AttachMode,
     ) -> Result<()> {
-        self.refuse_outside_scope("Stream::attach_managed", PASS_THE_SCOPE)?;
+        let operation = self.enqueue("Stream::attach_managed")?;
         let flags = mode.flags();
         // SAFETY: the stream is live, and the caller is responsible for the range.
         unsafe {
             call!(
                 self.driver(),
-                cuStreamAttachMemAsync(self.as_raw(), address.as_raw(), bytes, flags)
+                cuStreamAttachMemAsync(operation.raw_stream(), address.as_raw(), bytes, flags)
             )
         }
     }

@@ -2,6 +2,7 @@
 
 use curium_sys::{CUcontext, CUdevice, CUgreenCtx};
 
+use crate::AsRawStream as _;
 use crate::call;
 use crate::{Result, Stream, StreamFlags};
 

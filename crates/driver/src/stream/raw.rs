@@ -14,7 +14,37 @@ pub(super) enum Ownership {
     Borrowed(#[expect(dead_code, reason = "it is only kept")] Option<Box<dyn Any + Send + Sync>>),
 }
 
+mod sealed {
+    pub trait AsRawStream {}
+}
+
+/// The raw handle of a [`Stream`], for calls to other code.
+///
+/// It is a trait, and not a method of the stream, because work that is enqueued through the handle passes no check and is
+/// not tracked: it may be missing from a graph that is being captured, and memory may be freed while it runs. Curium's own
+/// operations use [`Operation::raw_stream`](crate::hazard::Operation::raw_stream).
+pub trait AsRawStream: sealed::AsRawStream {
+    /// Returns the raw handle. It is valid for as long as a clone of the stream exists.
+    fn as_raw(&self) -> CUstream;
+}
+
+impl sealed::AsRawStream for Stream {}
+
+impl AsRawStream for Stream {
+    #[inline]
+    fn as_raw(&self) -> CUstream {
+        self.shared.raw.raw()
+    }
+}
+
 impl Stream {
+    /// Returns `true` if the handle is that of the legacy default stream, on which some operations are not supported.
+    #[must_use]
+    pub fn is_legacy_default(&self) -> bool {
+        let raw = self.as_raw();
+        raw.is_null() || raw == CU_STREAM_LEGACY
+    }
+
     /// Returns the legacy default stream of `context`, which synchronizes with every blocking stream of the context.
     ///
     /// # Safety

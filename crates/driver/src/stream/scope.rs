@@ -6,9 +6,9 @@ use curium_sys::CUstreamCaptureStatus;
 
 use crate::base::capture_guard::{self, NOT_WHILE_CAPTURING};
 use crate::hazard::Scope;
+use crate::{AsRawStream as _, Error, Result, Stream, call};
 #[cfg(feature = "graphs")]
 use crate::{Context, StreamFlags};
-use crate::{Driver, Error, Result, Stream, call};
 
 #[cfg(feature = "graphs")]
 use super::raw::Ownership;
@@ -47,12 +47,11 @@ impl Stream {
         self.shared.free_identity
     }
 
-    /// Returns `true` if the stream belongs to `driver`, work enqueued on it is executed and not captured, and this
-    /// thread is not in a capture closure.
+    /// Returns `true` if the stream was created by a capture, or if this thread is in a capture closure. Every operation
+    /// asks this first.
     #[inline]
-    pub(crate) fn executes_for(&self, driver: &Driver) -> bool {
-        // Outside captures the key is 0; in a capture it is odd, which no address is.
-        self.shared.running == driver.address() ^ capture_guard::key()
+    pub(crate) fn is_in_capture(&self) -> bool {
+        self.scope().is_some() || capture_guard::key() != 0
     }
 
     /// Returns the open capture that receives work enqueued on the stream, if any.
@@ -86,16 +85,13 @@ impl Stream {
         }
     }
 
-    /// Returns an error if the stream belongs to a capture in progress, or if this thread is in a capture closure. For
-    /// an `operation` that no graph can contain.
-    ///
-    /// # Errors
-    ///
-    /// An argument error that names `operation`.
-    #[inline]
-    pub fn expect_running(&self, operation: &'static str) -> Result<()> {
+    /// Returns an argument error that names `operation`, which no graph can contain, if the stream belongs to a capture in
+    /// progress, or if this thread is in a capture closure.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn expect_uncaptured(&self, operation: &'static str) -> Result<()> {
         self.expect_no_scope(operation)?;
-        self.refuse_outside_scope(operation, NOT_WHILE_CAPTURING)
+        self.expect_recorded(operation, NOT_WHILE_CAPTURING)
     }
 
     /// Returns `true` if work enqueued on the stream is captured instead of executed.
@@ -153,41 +149,15 @@ impl Stream {
         Ok(Some(capture))
     }
 
-    /// Returns an error if this thread is in a capture closure and the stream is not part of that capture. Returns
-    /// `Ok` on a thread that captures nothing.
-    ///
-    /// Work on such a stream would run immediately and be missing from the graph. `instead` names an operation that can
-    /// be captured. Every operation that enqueues work calls this first. Outside captures it reads one word.
-    ///
-    /// # Errors
-    ///
-    /// An argument error that names `operation`.
+    /// Returns an argument error that names `operation` if this thread is in a capture closure and the stream is not part
+    /// of that capture: the work would run immediately and be missing from the graph. `instead` names an operation that
+    /// can be captured.
     #[inline]
-    pub fn refuse_outside_scope(&self, operation: &'static str, instead: &str) -> Result<()> {
+    pub(crate) fn expect_recorded(&self, operation: &'static str, instead: &str) -> Result<()> {
         if capture_guard::key() == 0 {
             Ok(())
         } else {
             self.check_recording_scope(operation, instead)
-        }
-    }
-
-    /// Returns an error if the stream is being captured by any code, or if this thread is in a capture closure. For an
-    /// `operation` that no graph can contain.
-    ///
-    /// `instead` names an operation that can be captured.
-    ///
-    /// CUDA: `cuStreamIsCapturing`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error that names `operation`, or an error returned by the driver.
-    #[inline]
-    pub fn refuse_capture(&self, operation: &'static str, instead: &str) -> Result<()> {
-        self.refuse_outside_scope(operation, instead)?;
-        if self.is_capturing()? {
-            Err(capture_guard::refused_on_captured(operation, instead))
-        } else {
-            Ok(())
         }
     }
 

@@ -7,6 +7,7 @@ use curium_sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
 use parking_lot::Mutex;
 
 use super::{Shared, Stream};
+use crate::AsRawStream as _;
 use crate::{Driver, Event, EventFlags, PooledEvent, Result};
 
 /// A weak reference to a stream. After the stream's end it refers to the point after all of its work.

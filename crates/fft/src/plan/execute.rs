@@ -2,7 +2,6 @@
 
 use std::ffi::{c_int, c_void};
 
-use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUdeviceptr, call};
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut};
 use num_complex::Complex;
@@ -223,28 +222,26 @@ impl<I, O> Plan<I, O> {
     #[inline(always)]
     fn enqueue(
         &mut self,
-        operation: &'static str,
+        name: &'static str,
         direction: c_int,
         input: &mut dyn Operand,
         mut output: Option<&mut dyn Operand>,
     ) -> Result<()> {
-        self.stream
-            .refuse_outside_scope(operation, "create the plan on the capture scope")?;
         let Self {
             handle,
             stream,
             workspace,
             ..
         } = self;
-        let mut guard = AccessGuard::new(stream)?;
-        guard.keep(handle);
+        let mut operation = stream.enqueue_or(name, "create the plan on the capture scope")?;
+        operation.keep(handle);
         // SAFETY: `launched` follows the call.
-        unsafe { workspace.bind(&mut guard) }?;
+        unsafe { workspace.bind(&mut operation) }?;
         // SAFETY: `launched` follows the call.
-        let input_ptr = device_pointer(unsafe { input.bind(&mut guard) }?);
+        let input_ptr = device_pointer(unsafe { input.bind(&mut operation) }?);
         let output_ptr = match &mut output {
             // SAFETY: `launched` follows the call.
-            Some(output) => device_pointer(unsafe { output.bind(&mut guard) }?),
+            Some(output) => device_pointer(unsafe { output.bind(&mut operation) }?),
             None => input_ptr,
         };
         let api = handle.library().api();
@@ -253,13 +250,13 @@ impl<I, O> Plan<I, O> {
         let called = handle
             .entered(|| unsafe { call!(api, cufftXtExec(raw, input_ptr, output_ptr, direction)) });
         // A failure may come after some work was enqueued.
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { workspace.launched(&mut guard) };
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { input.launched(&mut guard) };
+        // SAFETY: `bind` succeeded with this operation.
+        unsafe { workspace.launched(&mut operation) };
+        // SAFETY: `bind` succeeded with this operation.
+        unsafe { input.launched(&mut operation) };
         if let Some(output) = output {
-            // SAFETY: `bind` succeeded with this guard.
-            unsafe { output.launched(&mut guard) };
+            // SAFETY: `bind` succeeded with this operation.
+            unsafe { output.launched(&mut operation) };
         }
         called
     }

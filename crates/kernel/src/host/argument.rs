@@ -1,7 +1,7 @@
 //! Arguments of launches.
 
 use bytemuck::AnyBitPattern;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::{Argument as DriverArgument, Result};
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
@@ -64,22 +64,22 @@ pub unsafe trait Argument<P: Parameter> {
 ///
 /// # Safety
 ///
-/// [`PreparedArgument::bind`] returns words for which the parameter is sound while the kernel runs on the guard's stream.
+/// [`PreparedArgument::bind`] returns words for which the parameter is sound while the kernel runs on the operation's stream.
 #[doc(hidden)]
 pub unsafe trait PreparedArgument<P: Parameter> {
-    /// Makes the guard's stream wait for conflicting accesses, and returns the words.
+    /// Makes the operation's stream wait for conflicting accesses, and returns the words.
     ///
     /// # Safety
     ///
     /// As for [`curium_driver::Argument::bind`].
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<P>>;
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<Words<P>>;
 
     /// Records that the kernel was enqueued.
     ///
     /// # Safety
     ///
     /// As for [`curium_driver::Argument::launched`].
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>);
 
     /// The dynamic shared memory that the argument requests, in bytes.
     fn shared_bytes(&self) -> u32 {
@@ -142,7 +142,7 @@ unsafe impl<T: ByValue> Argument<T> for T {
 
 // SAFETY: the value is passed unchanged, which `ByValue` allows.
 unsafe impl<T: ByValue> PreparedArgument<T> for Value<T> {
-    unsafe fn bind(&mut self, _: &mut AccessGuard<'_>) -> Result<Words<T>> {
+    unsafe fn bind(&mut self, _: &mut Operation<'_>) -> Result<Words<T>> {
         Ok(Words {
             first: self.0,
             second: (),
@@ -150,7 +150,7 @@ unsafe impl<T: ByValue> PreparedArgument<T> for Value<T> {
         })
     }
 
-    unsafe fn launched(&mut self, _: &mut AccessGuard<'_>) {}
+    unsafe fn launched(&mut self, _: &mut Operation<'_>) {}
 }
 
 /// The number of bytes of dynamic shared memory.
@@ -176,7 +176,7 @@ unsafe impl<T: AnyBitPattern> Argument<DynamicShared<T>> for usize {
 
 // SAFETY: the kernel reads the size from a special register.
 unsafe impl<T: AnyBitPattern> PreparedArgument<DynamicShared<T>> for SharedBytes {
-    unsafe fn bind(&mut self, _: &mut AccessGuard<'_>) -> Result<Words<DynamicShared<T>>> {
+    unsafe fn bind(&mut self, _: &mut Operation<'_>) -> Result<Words<DynamicShared<T>>> {
         Ok(Words {
             first: (),
             second: (),
@@ -184,7 +184,7 @@ unsafe impl<T: AnyBitPattern> PreparedArgument<DynamicShared<T>> for SharedBytes
         })
     }
 
-    unsafe fn launched(&mut self, _: &mut AccessGuard<'_>) {}
+    unsafe fn launched(&mut self, _: &mut Operation<'_>) {}
 
     fn shared_bytes(&self) -> u32 {
         self.0
@@ -207,7 +207,7 @@ unsafe impl<S: RingStage> Argument<TmaRing<S>> for usize {
 
 // SAFETY: the kernel computes the number of stages from the size, which it reads from a special register.
 unsafe impl<S: RingStage> PreparedArgument<TmaRing<S>> for SharedBytes {
-    unsafe fn bind(&mut self, _: &mut AccessGuard<'_>) -> Result<Words<TmaRing<S>>> {
+    unsafe fn bind(&mut self, _: &mut Operation<'_>) -> Result<Words<TmaRing<S>>> {
         Ok(Words {
             first: (),
             second: (),
@@ -215,7 +215,7 @@ unsafe impl<S: RingStage> PreparedArgument<TmaRing<S>> for SharedBytes {
         })
     }
 
-    unsafe fn launched(&mut self, _: &mut AccessGuard<'_>) {}
+    unsafe fn launched(&mut self, _: &mut Operation<'_>) {}
 
     fn shared_bytes(&self) -> u32 {
         self.0
@@ -237,12 +237,12 @@ pub unsafe trait View {
     /// # Safety
     ///
     /// As for [`PreparedArgument::bind`].
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<u64>;
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<u64>;
 
     /// # Safety
     ///
     /// As for [`PreparedArgument::launched`].
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>);
 }
 
 // SAFETY: the memory is borrowed, and the driver's argument tracks reads.
@@ -251,14 +251,14 @@ unsafe impl<T> View for DeviceSlice<'_, T> {
         DeviceSlice::len(self)
     }
 
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<u64> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<u64> {
         // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
-        unsafe { DriverArgument::<&[T]>::bind(self, guard) }
+        unsafe { DriverArgument::<&[T]>::bind(self, operation) }
     }
 
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller has bound the argument with the same guard, and not used it since.
-        unsafe { DriverArgument::<&[T]>::launched(self, guard) };
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        // SAFETY: the caller has bound the argument with the same operation, and not used it since.
+        unsafe { DriverArgument::<&[T]>::launched(self, operation) };
     }
 }
 
@@ -268,14 +268,14 @@ unsafe impl<T> View for DeviceSliceMut<'_, T> {
         DeviceSliceMut::len(self)
     }
 
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<u64> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<u64> {
         // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
-        unsafe { DriverArgument::<&mut [T]>::bind(self, guard) }
+        unsafe { DriverArgument::<&mut [T]>::bind(self, operation) }
     }
 
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller has bound the argument with the same guard, and not used it since.
-        unsafe { DriverArgument::<&mut [T]>::launched(self, guard) };
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        // SAFETY: the caller has bound the argument with the same operation, and not used it since.
+        unsafe { DriverArgument::<&mut [T]>::launched(self, operation) };
     }
 }
 
@@ -368,18 +368,18 @@ macro_rules! linear {
 
         // SAFETY: the words are the address and the length of the view.
         unsafe impl<'b, $($generics)*> PreparedArgument<$parameter> for Linear<$view<'b, $element>> {
-            unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<$parameter>> {
+            unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<Words<$parameter>> {
                 Ok(Words {
                     // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
-                    first: non_null::<$element>(unsafe { View::bind(&mut self.0, guard) }?) as _,
+                    first: non_null::<$element>(unsafe { View::bind(&mut self.0, operation) }?) as _,
                     second: View::len(&self.0),
                     third: (),
                 })
             }
 
-            unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-                // SAFETY: the caller has bound the argument with the same guard, and not used it since.
-                unsafe { View::launched(&mut self.0, guard) };
+            unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+                // SAFETY: the caller has bound the argument with the same operation, and not used it since.
+                unsafe { View::launched(&mut self.0, operation) };
             }
         }
     };
@@ -422,18 +422,18 @@ macro_rules! matrix {
 
         // SAFETY: the words are the address of the view and the sizes, whose product is its length.
         unsafe impl<'b, $($generics)*> PreparedArgument<$parameter> for MatrixView<$view<'b, T>> {
-            unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<$parameter>> {
+            unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<Words<$parameter>> {
                 Ok(Words {
                     // SAFETY: the caller calls `launched` before it uses the argument again, if the kernel is enqueued.
-                    first: non_null::<T>(unsafe { View::bind(&mut self.view, guard) }?) as _,
+                    first: non_null::<T>(unsafe { View::bind(&mut self.view, operation) }?) as _,
                     second: self.rows,
                     third: self.columns,
                 })
             }
 
-            unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-                // SAFETY: the caller has bound the argument with the same guard, and not used it since.
-                unsafe { View::launched(&mut self.view, guard) };
+            unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+                // SAFETY: the caller has bound the argument with the same operation, and not used it since.
+                unsafe { View::launched(&mut self.view, operation) };
             }
         }
     };

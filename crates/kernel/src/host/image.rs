@@ -1,7 +1,7 @@
 //! Textures and surfaces as arguments of launches.
 
 use bytemuck::Pod;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::{Argument as DriverArgument, Result};
 use curium_memory::{
     ArrayKind, Surface, SurfaceObject, Texel, Texture, TextureFlags, TextureObject, TextureShape,
@@ -148,9 +148,9 @@ macro_rules! textures {
 
             // SAFETY: the word is the object.
             unsafe impl<T: Sample, E: ReadAs<T>> PreparedArgument<$name<T>> for PreparedTexture<'_, E> {
-                unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<$name<T>>> {
+                unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<Words<$name<T>>> {
                     // SAFETY: the caller calls `launched` before it uses the texture again, if the kernel is enqueued.
-                    let _: TextureObject = unsafe { DriverArgument::bind(&mut self.0, guard) }?;
+                    let _: TextureObject = unsafe { DriverArgument::bind(&mut self.0, operation) }?;
                     Ok(Words {
                         first: self.0.as_raw(),
                         second: (),
@@ -158,9 +158,9 @@ macro_rules! textures {
                     })
                 }
 
-                unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-                    // SAFETY: the caller has bound the texture with the same guard, and not used it since.
-                    unsafe { DriverArgument::<TextureObject>::launched(&mut self.0, guard) };
+                unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+                    // SAFETY: the caller has bound the texture with the same operation, and not used it since.
+                    unsafe { DriverArgument::<TextureObject>::launched(&mut self.0, operation) };
                 }
 
                 fn image(&self) -> Option<ImageAccess> {
@@ -203,9 +203,9 @@ unsafe impl<'a, T: Pod + Texel> Argument<Surface2D<T>> for &'a Surface<T> {
 
 // SAFETY: the word is the object.
 unsafe impl<T: Pod + Texel> PreparedArgument<Surface2D<T>> for PreparedSurface<'_, T> {
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<Words<Surface2D<T>>> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<Words<Surface2D<T>>> {
         // SAFETY: the caller calls `launched` before it uses the surface again, if the kernel is enqueued.
-        let _: SurfaceObject = unsafe { DriverArgument::bind(&mut self.0, guard) }?;
+        let _: SurfaceObject = unsafe { DriverArgument::bind(&mut self.0, operation) }?;
         Ok(Words {
             first: self.0.as_raw(),
             second: (),
@@ -213,9 +213,9 @@ unsafe impl<T: Pod + Texel> PreparedArgument<Surface2D<T>> for PreparedSurface<'
         })
     }
 
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller has bound the surface with the same guard, and not used it since.
-        unsafe { DriverArgument::<SurfaceObject>::launched(&mut self.0, guard) };
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        // SAFETY: the caller has bound the surface with the same operation, and not used it since.
+        unsafe { DriverArgument::<SurfaceObject>::launched(&mut self.0, operation) };
     }
 
     fn image(&self) -> Option<ImageAccess> {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{CUlaunchAttributeID, CUresult};
 use curium_driver::{
     Arguments as DriverArguments, Error, LaunchAttributes, LaunchConfig, Result, Stream, Untyped,
@@ -159,8 +159,8 @@ pub unsafe trait Arguments<P> {
     /// Binds the arguments, runs `launch` with the address of each word, and records the launch.
     fn launch_with(
         prepared: Self::Prepared,
-        guard: &mut AccessGuard<'_>,
-        launch: impl FnOnce(*mut *mut c_void) -> Result<()>,
+        operation: &mut Operation<'_>,
+        launch: impl FnOnce(&Operation<'_>, *mut *mut c_void) -> Result<()>,
     ) -> Result<()>;
 }
 
@@ -253,10 +253,10 @@ struct Bound<A: Arguments<P>, P> {
 unsafe impl<A: Arguments<P>, P> DriverArguments<Untyped> for Bound<A, P> {
     fn launch_with(
         self,
-        guard: &mut AccessGuard<'_>,
-        launch: impl FnOnce(*mut *mut c_void) -> Result<()>,
+        operation: &mut Operation<'_>,
+        launch: impl FnOnce(&Operation<'_>, *mut *mut c_void) -> Result<()>,
     ) -> Result<()> {
-        A::launch_with(self.prepared, guard, launch)
+        A::launch_with(self.prepared, operation, launch)
     }
 }
 
@@ -283,11 +283,11 @@ macro_rules! tuples {
             #[allow(unused_variables, unused_mut, clippy::unused_unit, reason = "the empty tuple has nothing to bind")]
             fn launch_with(
                 mut prepared: Self::Prepared,
-                guard: &mut AccessGuard<'_>,
-                launch: impl FnOnce(*mut *mut c_void) -> Result<()>,
+                operation: &mut Operation<'_>,
+                launch: impl FnOnce(&Operation<'_>, *mut *mut c_void) -> Result<()>,
             ) -> Result<()> {
                 // SAFETY: `launched` is called for each argument below, and none is used in between.
-                let mut words = ($(unsafe { prepared.$index.bind(guard) }?,)*);
+                let mut words = ($(unsafe { prepared.$index.bind(operation) }?,)*);
                 let mut addresses: [*mut c_void; 3 * $count] = [std::ptr::null_mut(); 3 * $count];
                 let mut count = 0;
                 $(
@@ -303,9 +303,9 @@ macro_rules! tuples {
                         }
                     }
                 )*
-                launch(addresses.as_mut_ptr())?;
-                // SAFETY: each argument was bound under this guard above, and not used since.
-                $(unsafe { prepared.$index.launched(guard) };)*
+                launch(operation, addresses.as_mut_ptr())?;
+                // SAFETY: each argument was bound under this operation above, and not used since.
+                $(unsafe { prepared.$index.launched(operation) };)*
                 Ok(())
             }
         }

@@ -1,6 +1,6 @@
 //! Arguments for tensor maps.
 
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::{Argument as DriverArgument, DevicePointer, Result};
 use curium_memory::{
     AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, TensorDataType, TensorLayout,
@@ -123,21 +123,21 @@ macro_rules! tensors {
         unsafe impl<Tile: TensorTile> PreparedArgument<$parameter<Tile>> for Tensor<$view<'_>> {
             unsafe fn bind(
                 &mut self,
-                guard: &mut AccessGuard<'_>,
+                operation: &mut Operation<'_>,
             ) -> Result<Words<$parameter<Tile>>> {
                 let mut view = &$($mutable)* self.view;
                 Ok(Words {
                     // SAFETY: the caller calls `launched` before it uses the tensor again, if the kernel is enqueued.
-                    first: bytes(&unsafe { DriverArgument::<$kind>::bind(&mut view, guard) }?),
+                    first: bytes(&unsafe { DriverArgument::<$kind>::bind(&mut view, operation) }?),
                     second: self.rows,
                     third: self.columns,
                 })
             }
 
-            unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+            unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
                 let mut view = &$($mutable)* self.view;
-                // SAFETY: the caller has bound the tensor with the same guard, and not used it since.
-                unsafe { DriverArgument::<$kind>::launched(&mut view, guard) };
+                // SAFETY: the caller has bound the tensor with the same operation, and not used it since.
+                unsafe { DriverArgument::<$kind>::launched(&mut view, operation) };
             }
         }
     };

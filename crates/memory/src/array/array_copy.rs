@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{
     CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUextent3D, CUmemcpy3DOperand,
     CUmemcpy3DOperand_st__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1,
@@ -16,7 +16,6 @@ use crate::copy::{BoxCopy, CopyOptions, peer, pitched};
 
 /// A copy between an array and memory, enqueued alone or in a batch.
 pub(super) struct ArrayCopy<'a> {
-    operation: &'static str,
     array: &'a Arc<ArrayHandle>,
     uses: &'a Uses,
     /// The first element, row and layer of the region.
@@ -31,14 +30,12 @@ impl<'a> ArrayCopy<'a> {
     /// Creates a copy between the region at `origin` and `memory`, which must have the same extent. The region must be
     /// in bounds.
     pub(super) fn new<T>(
-        operation: &'static str,
         array: &'a Array<T>,
         origin: [usize; 3],
         memory: pitched::PitchedOperand<'a>,
         is_to_array: bool,
     ) -> Self {
         Self {
-            operation,
             array: &array.handle,
             uses: array.uses(),
             origin,
@@ -48,12 +45,11 @@ impl<'a> ArrayCopy<'a> {
         }
     }
 
-    /// Enqueues the copy on `stream`.
-    pub(super) fn run(&self, stream: &Stream) -> Result<()> {
-        let mut guard = AccessGuard::new(stream)?;
-        self.prepare(&mut guard)?;
-        self.enqueue(stream)?;
-        self.record(&mut guard);
+    /// Enqueues the copy.
+    pub(super) fn run(&self, mut operation: Operation<'_>) -> Result<()> {
+        self.prepare(&mut operation)?;
+        self.enqueue(&operation)?;
+        self.record(&mut operation);
         Ok(())
     }
 
@@ -92,7 +88,7 @@ impl<'a> ArrayCopy<'a> {
 }
 
 impl BoxCopy for ArrayCopy<'_> {
-    fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+    fn prepare(&self, operation: &mut Operation<'_>) -> Result<()> {
         let array_stream = self.uses.stream();
         let memory = &self.memory.end;
         if !memory.is_everywhere()
@@ -100,13 +96,13 @@ impl BoxCopy for ArrayCopy<'_> {
         {
             peer::connect(array_stream.context(), memory.stream().context())?;
         }
-        guard.keep(self.array);
+        operation.keep(self.array);
         if self.is_to_array {
-            self.uses.before_write(self.operation, guard)?;
-            memory.tracked.before_read(self.operation, guard)
+            self.uses.before_write(operation)?;
+            memory.tracked.before_read(operation)
         } else {
-            self.uses.before_read(self.operation, guard)?;
-            memory.tracked.before_write(self.operation, guard)
+            self.uses.before_read(operation)?;
+            memory.tracked.before_write(operation)
         }
     }
 
@@ -118,7 +114,7 @@ impl BoxCopy for ArrayCopy<'_> {
             && self.memory.end.is_at(stream)
     }
 
-    fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
+    fn batch_entry(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
         let layout = &self.memory.layout;
         let hints = options.to_raw();
         let array = self.array_operand();
@@ -142,7 +138,7 @@ impl BoxCopy for ArrayCopy<'_> {
         }
     }
 
-    fn enqueue(&self, stream: &Stream) -> Result<()> {
+    fn enqueue(&self, operation: &Operation<'_>) -> Result<()> {
         let layout = &self.memory.layout;
         let array = self.array.raw;
         let address = self.memory.end.address;
@@ -176,7 +172,7 @@ impl BoxCopy for ArrayCopy<'_> {
         }
         let array_context = self.uses.stream().context();
         let memory_context = self.memory.end.stream().context();
-        let contexts = if self.is_at(stream) {
+        let contexts = if self.is_at(operation.stream()) {
             None
         } else if self.is_to_array {
             Some((array_context, memory_context))
@@ -185,21 +181,21 @@ impl BoxCopy for ArrayCopy<'_> {
         };
         // SAFETY: the region and the memory are in bounds, belong to these contexts and are live on this stream, which
         // has waited for conflicting accesses.
-        unsafe { enqueue(stream, &copy, contexts) }
+        unsafe { enqueue(operation, &copy, contexts) }
     }
 
-    fn record(&self, guard: &mut AccessGuard<'_>) {
+    fn record(&self, operation: &mut Operation<'_>) {
         if self.is_to_array {
-            self.memory.end.tracked.after_read(guard);
-            self.uses.after_write(guard);
+            self.memory.end.tracked.after_read(operation);
+            self.uses.after_write(operation);
         } else {
-            self.uses.after_read(guard);
-            self.memory.end.tracked.after_partial_write(guard);
+            self.uses.after_read(operation);
+            self.memory.end.tracked.after_partial_write(operation);
         }
     }
 }
 
-/// Enqueues a copy on `stream`. `contexts` are those of target and source; they are required if one of them is not the
+/// Enqueues a copy. `contexts` are those of target and source; they are required if one of them is not the
 /// stream's.
 ///
 /// # Safety
@@ -207,20 +203,25 @@ impl BoxCopy for ArrayCopy<'_> {
 /// Both operands are in bounds, belong to the contexts, and are live until the copy has completed. The stream has
 /// waited for conflicting accesses.
 pub(super) unsafe fn enqueue(
-    stream: &Stream,
+    operation: &Operation<'_>,
     copy: &CUDA_MEMCPY3D,
     contexts: Option<(&Context, &Context)>,
 ) -> Result<()> {
     let Some((to, from)) = contexts else {
         // SAFETY: the caller guarantees both operands.
-        return unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(copy, stream.as_raw())) };
+        return unsafe {
+            call!(
+                operation.driver(),
+                cuMemcpy3DAsync_v2(copy, operation.raw_stream())
+            )
+        };
     };
     let copy = between(copy, to, from);
     // SAFETY: the caller guarantees both operands and their contexts.
     unsafe {
         call!(
-            stream.driver(),
-            cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())
+            operation.driver(),
+            cuMemcpy3DPeerAsync(&raw const copy, operation.raw_stream())
         )
     }
 }

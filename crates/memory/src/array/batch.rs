@@ -76,12 +76,6 @@ impl<'a> CopyBatch<'a> {
             );
             return Err(Error::argument(operation, reason));
         }
-        Ok(self.with_box(ArrayCopy::new(
-            "CopyBatch::enqueue",
-            array,
-            origin,
-            memory,
-            is_to_array,
-        )))
+        Ok(self.with_box(ArrayCopy::new(array, origin, memory, is_to_array)))
     }
 }

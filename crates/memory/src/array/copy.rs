@@ -2,14 +2,14 @@
 
 use std::ffi::c_void;
 
-use curium_driver::extend::PASS_THE_SCOPE;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::extend::ON_THE_SCOPE;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{CUDA_MEMCPY3D, CUmemorytype};
 use curium_driver::{Context, Error, Result, Stream};
 
 use super::array_copy::{ArrayCopy, enqueue};
 use super::{Array, ArrayRegion, Texel};
-use crate::capture_advice::READ_LATER;
+use crate::capture_advice::{READ_LATER, without_stream};
 use crate::copy::{host, peer, pitched};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, wait};
 
@@ -31,11 +31,8 @@ impl<T: Texel> Array<T> {
     /// An argument error if the number of elements differs.
     #[doc(alias = "cuMemcpyHtoA")]
     pub fn copy_from_slice(&self, source: &[T]) -> Result<()> {
-        self.stream().refuse_outside_scope(
-            "Array::copy_from_slice",
-            "use `copy_from_slice_on(scope, …)`",
-        )?;
         self.copy_from_slice_on(self.stream(), source)
+            .map_err(without_stream("Array::copy_from_slice"))
     }
 
     /// Copies like [`Array::copy_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at each
@@ -57,9 +54,8 @@ impl<T: Texel> Array<T> {
     /// An argument error if the number of elements differs; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyAtoH")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
-        self.stream()
-            .refuse_outside_scope("Array::copy_to_slice", READ_LATER)?;
         self.copy_to_slice_on(self.stream(), target)
+            .map_err(without_stream("Array::copy_to_slice"))
     }
 
     /// Copies like [`Array::copy_to_slice`], on `stream`.
@@ -79,9 +75,8 @@ impl<T: Texel> Array<T> {
     ///
     /// An error of earlier asynchronous work in the context.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.stream()
-            .refuse_outside_scope("Array::to_vec", READ_LATER)?;
         self.to_vec_on(self.stream())
+            .map_err(without_stream("Array::to_vec"))
     }
 
     /// Copies like [`Array::to_vec`], on `stream`.
@@ -103,11 +98,8 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
-        let instead = "use `copy_region_from_slice_on(scope, …)`";
-        self.stream()
-            .refuse_outside_scope("Array::copy_region_from_slice", instead)?;
         self.copy_region_from_slice_on(self.stream(), region, source)
-            .map_err(|error| error.during("Array::copy_region_from_slice"))
+            .map_err(without_stream("Array::copy_region_from_slice"))
     }
 
     /// Copies like [`Array::copy_region_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at each
@@ -128,22 +120,21 @@ impl<T: Texel> Array<T> {
             return self.copy_from_device_on(stream, region, &host::kept(stream, source)?);
         }
         self.expect_own_device(OPERATION, stream)?;
-        stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
+        let mut operation = stream.enqueue_now(OPERATION, ON_THE_SCOPE)?.blocking();
         let from = Side::Host(source.as_ptr().cast_mut().cast());
-        let mut guard = AccessGuard::blocking(stream)?;
-        self.uses().before_write(OPERATION, &mut guard)?;
+        self.uses().before_write(&mut operation)?;
         // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
         unsafe {
             copy(
-                stream,
+                &operation,
                 Side::Array(self, region.origin),
                 from,
                 region.extent,
                 None,
             )
         }?;
-        self.uses().after_write(&mut guard);
-        drop(guard);
+        self.uses().after_write(&mut operation);
+        drop(operation);
         wait::until_done(stream)
     }
 
@@ -155,10 +146,8 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
-        self.stream()
-            .refuse_outside_scope("Array::copy_region_to_slice", READ_LATER)?;
         self.copy_region_to_slice_on(self.stream(), region, target)
-            .map_err(|error| error.during("Array::copy_region_to_slice"))
+            .map_err(without_stream("Array::copy_region_to_slice"))
     }
 
     /// Copies like [`Array::copy_region_to_slice`], on `stream`.
@@ -175,22 +164,21 @@ impl<T: Texel> Array<T> {
         const OPERATION: &str = "Array::copy_region_to_slice_on";
         self.check(OPERATION, region, target.len())?;
         self.expect_own_device(OPERATION, stream)?;
-        stream.refuse_capture(OPERATION, READ_LATER)?;
+        let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?.blocking();
         let to = Side::Host(target.as_mut_ptr().cast());
-        let mut guard = AccessGuard::blocking(stream)?;
-        self.uses().before_read(OPERATION, &mut guard)?;
+        self.uses().before_read(&mut operation)?;
         // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
         unsafe {
             copy(
-                stream,
+                &operation,
                 to,
                 Side::Array(self, region.origin),
                 region.extent,
                 None,
             )
         }?;
-        self.uses().after_read(&mut guard);
-        drop(guard);
+        self.uses().after_read(&mut operation);
+        drop(operation);
         wait::until_done(stream)
     }
 
@@ -208,12 +196,8 @@ impl<T: Texel> Array<T> {
         region: ArrayRegion,
         source: &impl AsDeviceSlice<Element = T>,
     ) -> Result<()> {
-        self.stream().refuse_outside_scope(
-            "Array::copy_from_device",
-            "use `copy_from_device_on(scope, …)`",
-        )?;
         self.copy_from_device_on(self.stream(), region, source)
-            .map_err(|error| error.during("Array::copy_from_device"))
+            .map_err(without_stream("Array::copy_from_device"))
     }
 
     /// Copies like [`Array::copy_from_device`], on `stream`.
@@ -230,7 +214,7 @@ impl<T: Texel> Array<T> {
         source: &impl AsDeviceSlice<Element = T>,
     ) -> Result<()> {
         const OPERATION: &str = "Array::copy_from_device_on";
-        stream.refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
+        let operation = stream.enqueue(OPERATION)?;
         let source = source.as_device_slice();
         self.check(OPERATION, region, source.len())?;
         self.driver()
@@ -239,7 +223,7 @@ impl<T: Texel> Array<T> {
             end: source.end(),
             layout: tight::<T>(region.extent),
         };
-        ArrayCopy::new(OPERATION, self, region.origin, memory, true).run(stream)
+        ArrayCopy::new(self, region.origin, memory, true).run(operation)
     }
 
     /// Copies a region of the array to `target`, which must have the same number of elements and may be on another
@@ -256,10 +240,8 @@ impl<T: Texel> Array<T> {
         region: ArrayRegion,
         target: &mut impl AsDeviceSliceMut<Element = T>,
     ) -> Result<()> {
-        self.stream()
-            .refuse_outside_scope("Array::copy_to_device", "use `copy_to_device_on(scope, …)`")?;
         self.copy_to_device_on(self.stream(), region, target)
-            .map_err(|error| error.during("Array::copy_to_device"))
+            .map_err(without_stream("Array::copy_to_device"))
     }
 
     /// Copies like [`Array::copy_to_device`], on `stream`.
@@ -276,7 +258,7 @@ impl<T: Texel> Array<T> {
         target: &mut impl AsDeviceSliceMut<Element = T>,
     ) -> Result<()> {
         const OPERATION: &str = "Array::copy_to_device_on";
-        stream.refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
+        let operation = stream.enqueue(OPERATION)?;
         let target = target.as_device_slice_mut();
         self.check(OPERATION, region, target.len())?;
         self.driver()
@@ -285,7 +267,7 @@ impl<T: Texel> Array<T> {
             end: target.into_end(),
             layout: tight::<T>(region.extent),
         };
-        ArrayCopy::new(OPERATION, self, region.origin, memory, false).run(stream)
+        ArrayCopy::new(self, region.origin, memory, false).run(operation)
     }
 
     /// Copies `region` of another array, which may be on another device, to the region of this array that starts at
@@ -303,12 +285,8 @@ impl<T: Texel> Array<T> {
         source: &Self,
         region: ArrayRegion,
     ) -> Result<()> {
-        self.stream().refuse_outside_scope(
-            "Array::copy_from_array",
-            "use `copy_from_array_on(scope, …)`",
-        )?;
         self.copy_from_array_on(self.stream(), origin, source, region)
-            .map_err(|error| error.during("Array::copy_from_array"))
+            .map_err(without_stream("Array::copy_from_array"))
     }
 
     /// Copies like [`Array::copy_from_array`], on `stream`.
@@ -326,7 +304,7 @@ impl<T: Texel> Array<T> {
         region: ArrayRegion,
     ) -> Result<()> {
         const OPERATION: &str = "Array::copy_from_array_on";
-        stream.refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
+        let mut operation = stream.enqueue(OPERATION)?;
         self.driver().expect_same(source.driver(), OPERATION)?;
         region.check(OPERATION, source.shape())?;
         ArrayRegion { origin, ..region }.check(OPERATION, self.shape())?;
@@ -338,30 +316,28 @@ impl<T: Texel> Array<T> {
         if needs_contexts && self.stream().device().as_raw() != source.stream().device().as_raw() {
             peer::connect(contexts.0, contexts.1)?;
         }
+        operation.keep(&self.handle);
+        operation.keep(&source.handle);
+        let is_one = std::sync::Arc::ptr_eq(self.uses(), source.uses());
+        if !is_one {
+            source.uses().before_read(&mut operation)?;
+        }
+        self.uses().before_write(&mut operation)?;
         // SAFETY: both regions are in bounds, the arrays belong to these contexts, and the stream has waited for
         // conflicting accesses.
-        let enqueue = || unsafe {
+        unsafe {
             copy(
-                stream,
+                &operation,
                 to,
                 from,
                 region.extent,
                 needs_contexts.then_some(contexts),
             )
-        };
-        let mut guard = AccessGuard::new(stream)?;
-        guard.keep(&self.handle);
-        guard.keep(&source.handle);
-        let is_one = std::sync::Arc::ptr_eq(self.uses(), source.uses());
+        }?;
         if !is_one {
-            source.uses().before_read(OPERATION, &mut guard)?;
+            source.uses().after_read(&mut operation);
         }
-        self.uses().before_write(OPERATION, &mut guard)?;
-        enqueue()?;
-        if !is_one {
-            source.uses().after_read(&mut guard);
-        }
-        self.uses().after_write(&mut guard);
+        self.uses().after_write(&mut operation);
         Ok(())
     }
 
@@ -441,14 +417,14 @@ const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::PitchedLayout 
     }
 }
 
-/// Enqueues a copy of `extent` elements, rows and layers on `stream`, between contexts if they are given.
+/// Enqueues a copy of `extent` elements, rows and layers, between contexts if they are given.
 ///
 /// # Safety
 ///
 /// Both operands are in bounds, belong to the contexts, and are live until the copy has completed. The stream has
 /// waited for conflicting accesses.
 unsafe fn copy<T: Texel>(
-    stream: &Stream,
+    operation: &Operation<'_>,
     to: Side<'_, T>,
     from: Side<'_, T>,
     extent: [usize; 3],
@@ -464,6 +440,6 @@ unsafe fn copy<T: Texel>(
     to.target(&mut raw, extent);
     from.source(&mut raw, extent);
     // SAFETY: the caller guarantees both operands.
-    let result = unsafe { enqueue(stream, &raw, contexts) };
+    let result = unsafe { enqueue(operation, &raw, contexts) };
     result.map_err(|error| error.about(format!("{extent:?} elements of {}", T::FORMAT)))
 }

@@ -8,6 +8,7 @@ use curium_driver::{Error, Result, Stream, call};
 
 use super::{Array, MipmappedArray};
 use crate::virtual_memory::PhysicalMemory;
+use curium_driver::hazard::Operation;
 
 const MAP_TILES: &str = "Array::map_tiles";
 
@@ -84,10 +85,11 @@ impl<T> Array<T> {
     /// An argument error if `tiles` is empty; any error returned by the driver.
     #[doc(alias = "cuMemMapArrayAsync")]
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
-        self.uses().write(MAP_TILES, stream, || {
-            // SAFETY: the array is live, and the caller guarantees that the memory is.
-            unsafe { map(stream, tiles, Resource::Array(self.as_raw())) }
-        })
+        self.uses()
+            .write(stream.enqueue_uncaptured(MAP_TILES)?, |operation| {
+                // SAFETY: the array is live, and the caller guarantees that the memory is.
+                unsafe { map(operation, tiles, Resource::Array(self.as_raw())) }
+            })
     }
 }
 
@@ -125,10 +127,11 @@ impl<T> MipmappedArray<T> {
     ///
     /// An argument error if `tiles` is empty; any error returned by the driver.
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
-        self.uses().write(MAP_TILES, stream, || {
-            // SAFETY: the array is live, and the caller guarantees that the memory is.
-            unsafe { map(stream, tiles, Resource::Mipmapped(self.as_raw())) }
-        })
+        self.uses()
+            .write(stream.enqueue_uncaptured(MAP_TILES)?, |operation| {
+                // SAFETY: the array is live, and the caller guarantees that the memory is.
+                unsafe { map(operation, tiles, Resource::Mipmapped(self.as_raw())) }
+            })
     }
 }
 
@@ -188,15 +191,18 @@ enum Resource {
 /// # Safety
 ///
 /// The array is live, and the memory outlives its mapping.
-unsafe fn map(stream: &Stream, tiles: &[TileMapping<'_>], resource: Resource) -> Result<()> {
-    stream.expect_running(MAP_TILES)?;
+unsafe fn map(
+    operation: &Operation<'_>,
+    tiles: &[TileMapping<'_>],
+    resource: Resource,
+) -> Result<()> {
     let count = u32::try_from(tiles.len()).ok().filter(|count| *count != 0);
     let count =
         count.ok_or_else(|| Error::argument(MAP_TILES, format!("{} tiles", tiles.len())))?;
     let mut infos: Vec<CUarrayMapInfo> = tiles.iter().map(|tile| tile.to_raw()).collect();
     // The mask of the stream's own device.
     let mask = 1_u32
-        .checked_shl(stream.device().as_raw().cast_unsigned())
+        .checked_shl(operation.stream().device().as_raw().cast_unsigned())
         .unwrap_or(1);
     for info in &mut infos {
         info.deviceBitMask = mask;
@@ -214,8 +220,8 @@ unsafe fn map(stream: &Stream, tiles: &[TileMapping<'_>], resource: Resource) ->
     // SAFETY: `infos` has as many entries as are passed, and the caller guarantees their contents.
     unsafe {
         call!(
-            stream.driver(),
-            cuMemMapArrayAsync(infos.as_mut_ptr(), count, stream.as_raw())
+            operation.driver(),
+            cuMemMapArrayAsync(infos.as_mut_ptr(), count, operation.raw_stream())
         )
     }
 }

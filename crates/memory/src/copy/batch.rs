@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use curium_driver::extend::PASS_THE_SCOPE;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
@@ -39,20 +38,20 @@ pub struct CopyBatch<'a> {
 
 /// A pitched copy in a batch.
 pub(crate) trait BoxCopy {
-    /// Makes the guard's stream wait for conflicting accesses.
-    fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()>;
+    /// Makes the operation's stream wait for conflicting accesses.
+    fn prepare(&self, operation: &mut Operation<'_>) -> Result<()>;
 
     /// Returns `true` if a batch on `stream` can access both operands.
     fn is_at(&self, stream: &Stream) -> bool;
 
     /// Returns the copy as a driver parameter.
-    fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP;
+    fn batch_entry(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP;
 
     /// Enqueues the copy on `stream` individually.
-    fn enqueue(&self, stream: &Stream) -> Result<()>;
+    fn enqueue(&self, operation: &Operation<'_>) -> Result<()>;
 
     /// Records the accesses of the copy, which may have been enqueued.
-    fn record(&self, guard: &mut AccessGuard<'_>);
+    fn record(&self, operation: &mut Operation<'_>);
 }
 
 /// A linear copy.
@@ -150,31 +149,33 @@ impl<'a> CopyBatch<'a> {
     #[doc(alias = "cuMemcpy3DBatchAsync")]
     #[doc(alias = "cudaMemcpy3DBatchAsync")]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
-        stream.refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
-        let mut guard = AccessGuard::new(stream)?;
+        let mut operation = stream.enqueue(OPERATION)?;
         for (to, from) in &self.lines {
-            prepare(&mut guard, to, from)?;
+            prepare(&mut operation, to, from)?;
         }
         self.boxes
             .iter()
-            .try_for_each(|copy| copy.prepare(&mut guard))?;
+            .try_for_each(|copy| copy.prepare(&mut operation))?;
         let result = self
-            .enqueue_lines(stream)
-            .and_then(|()| self.enqueue_boxes(stream));
+            .enqueue_lines(&operation)
+            .and_then(|()| self.enqueue_boxes(&operation));
         // On failure, some copies may have been enqueued.
         self.lines
             .iter()
-            .for_each(|(to, from)| record(&mut guard, to, from));
-        self.boxes.iter().for_each(|copy| copy.record(&mut guard));
+            .for_each(|(to, from)| record(&mut operation, to, from));
+        self.boxes
+            .iter()
+            .for_each(|copy| copy.record(&mut operation));
         result.map_err(|error| error.about(format!("{} copies", self.len())))
     }
 
-    fn enqueue_lines(&self, stream: &Stream) -> Result<()> {
+    fn enqueue_lines(&self, operation: &Operation<'_>) -> Result<()> {
+        let stream = operation.stream();
         let driver = stream.driver();
         let has = driver.has(Function::cuMemcpyBatchAsync_v2);
         let has_older = driver.has(Function::cuMemcpyBatchAsync);
         let takes_batches =
-            !stream.as_raw().is_null() && !stream.is_capture_active() && (has || has_older);
+            !stream.is_legacy_default() && !stream.is_capture_active() && (has || has_older);
         let (batched, single): (Vec<_>, Vec<_>) =
             self.lines.iter().enumerate().partition(|(_, (to, from))| {
                 takes_batches && to.is_at(stream) && from.is_at(stream)
@@ -182,41 +183,44 @@ impl<'a> CopyBatch<'a> {
         if !batched.is_empty() {
             let mut batch = Lines::new(&batched, self.options);
             if has {
-                batch.call(stream)
+                batch.call(operation)
             } else {
-                batch.call_cuda_12_8(stream)
+                batch.call_cuda_12_8(operation)
             }?;
         }
         single
             .into_iter()
-            .try_for_each(|(_, (to, from))| enqueue_line(stream, to, from))
+            .try_for_each(|(_, (to, from))| enqueue_line(operation, to, from))
     }
 
-    fn enqueue_boxes(&self, stream: &Stream) -> Result<()> {
+    fn enqueue_boxes(&self, operation: &Operation<'_>) -> Result<()> {
+        let stream = operation.stream();
         let takes_batches = pitched::takes_batches(stream);
         let (together, alone): (Vec<_>, Vec<_>) = self
             .boxes
             .iter()
             .partition(|copy| takes_batches && copy.is_at(stream));
         if !together.is_empty() {
-            let mut operations: Vec<CUDA_MEMCPY3D_BATCH_OP> = together
+            let mut entries: Vec<CUDA_MEMCPY3D_BATCH_OP> = together
                 .into_iter()
-                .map(|copy| copy.operation(self.options))
+                .map(|copy| copy.batch_entry(self.options))
                 .collect();
-            let count = operations.len();
-            let operations = operations.as_mut_ptr();
+            let count = entries.len();
+            let entries = entries.as_mut_ptr();
             stream.context().entered(|driver| {
                 // SAFETY: the list has this many entries, all operands are live on this stream, which has waited for
                 // conflicting accesses, and a context is current.
                 unsafe {
                     call!(
                         driver,
-                        cuMemcpy3DBatchAsync_v2(count, operations, 0, stream.as_raw())
+                        cuMemcpy3DBatchAsync_v2(count, entries, 0, operation.raw_stream())
                     )
                 }
             })?;
         }
-        alone.into_iter().try_for_each(|copy| copy.enqueue(stream))
+        alone
+            .into_iter()
+            .try_for_each(|copy| copy.enqueue(operation))
     }
 }
 
@@ -243,17 +247,17 @@ impl Lines {
         }
     }
 
-    fn call(&mut self, stream: &Stream) -> Result<()> {
+    fn call(&mut self, operation: &Operation<'_>) -> Result<()> {
         let mut attributes = self.options.to_raw();
         let mut first = 0;
         let count = self.sizes.len();
-        let raw = stream.as_raw();
+        let raw = operation.raw_stream();
         let to = self.targets.as_mut_ptr();
         let from = self.sources.as_mut_ptr();
         let sizes = self.sizes.as_mut_ptr();
         let attributes = &raw mut attributes;
         let first = &raw mut first;
-        stream.context().entered(|driver| {
+        operation.stream().context().entered(|driver| {
             // SAFETY: the arrays have `count` entries, the first attributes apply to all of them, all operands are live
             // on this stream, which has waited for conflicting accesses, and a context is current.
             unsafe {
@@ -266,11 +270,11 @@ impl Lines {
     }
 
     /// Enqueues the copies with the function of CUDA 12.8 and 12.9, which reports the index of the failed copy.
-    fn call_cuda_12_8(&mut self, stream: &Stream) -> Result<()> {
+    fn call_cuda_12_8(&mut self, operation: &Operation<'_>) -> Result<()> {
         let mut attributes = self.options.to_raw();
         let mut first = 0;
         let count = self.sizes.len();
-        let raw = stream.as_raw();
+        let raw = operation.raw_stream();
         let to = self.targets.as_mut_ptr();
         let from = self.sources.as_mut_ptr();
         let sizes = self.sizes.as_mut_ptr();
@@ -278,7 +282,7 @@ impl Lines {
         let first = &raw mut first;
         let mut failed = usize::MAX;
         let failed_index = &raw mut failed;
-        let result = stream.context().entered(|driver| {
+        let result = operation.stream().context().entered(|driver| {
             // SAFETY: the arrays have `count` entries, both operands of each copy have its size and are live on this stream,
             // which has waited for conflicting accesses, and `failed_index` is a valid pointer.
             unsafe {
@@ -308,48 +312,49 @@ impl Lines {
 }
 
 impl BoxCopy for Between<'_> {
-    fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        prepare(guard, &self.to.end, &self.from.end)
+    fn prepare(&self, operation: &mut Operation<'_>) -> Result<()> {
+        prepare(operation, &self.to.end, &self.from.end)
     }
 
     fn is_at(&self, stream: &Stream) -> bool {
         self.to.end.is_at(stream) && self.from.end.is_at(stream)
     }
 
-    fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
-        pitched::operation(&self.to, &self.from, options)
+    fn batch_entry(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
+        pitched::batch_entry(&self.to, &self.from, options)
     }
 
-    fn enqueue(&self, stream: &Stream) -> Result<()> {
-        pitched::enqueue(stream, &self.to, &self.from)
+    fn enqueue(&self, operation: &Operation<'_>) -> Result<()> {
+        pitched::enqueue(operation, &self.to, &self.from)
     }
 
-    fn record(&self, guard: &mut AccessGuard<'_>) {
-        record(guard, &self.to.end, &self.from.end);
+    fn record(&self, operation: &mut Operation<'_>) {
+        record(operation, &self.to.end, &self.from.end);
     }
 }
 
-/// Enqueues one copy on `stream`, which has waited for conflicting accesses.
-fn enqueue_line(stream: &Stream, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
+/// Enqueues one copy. The operation has waited for conflicting accesses.
+fn enqueue_line(operation: &Operation<'_>, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
+    let stream = operation.stream();
     if to.is_everywhere() || from.is_everywhere() || to.is_at(stream) && from.is_at(stream) {
-        return device::any(stream, to, from);
+        return device::any(operation, to, from);
     }
-    peer::enqueue(stream, to, from)
+    peer::enqueue(operation, to, from)
 }
 
 /// Records the accesses of a copy that may have been enqueued.
-fn record(guard: &mut AccessGuard<'_>, to: &Operand<'_>, from: &Operand<'_>) {
-    from.tracked.after_read(guard);
-    to.tracked.after_partial_write(guard);
+fn record(operation: &mut Operation<'_>, to: &Operand<'_>, from: &Operand<'_>) {
+    from.tracked.after_read(operation);
+    to.tracked.after_partial_write(operation);
 }
 
-/// Makes the guard's stream wait for the accesses that conflict with a copy.
-fn prepare(guard: &mut AccessGuard<'_>, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
+/// Makes the operation's stream wait for the accesses that conflict with a copy.
+fn prepare(operation: &mut Operation<'_>, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
     if !to.is_near(from) {
         peer::connect(to.stream().context(), from.stream().context())?;
     }
-    to.tracked.before_write(OPERATION, guard)?;
-    from.tracked.before_read(OPERATION, guard)
+    to.tracked.before_write(operation)?;
+    from.tracked.before_read(operation)
 }
 
 impl fmt::Debug for CopyBatch<'_> {

@@ -1,36 +1,32 @@
 //! Copies on a device and between devices.
 
-use curium_driver::extend::PASS_THE_SCOPE;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::CUmemcpyAttributes;
-use curium_driver::{Function, Result, Stream, call};
+use curium_driver::{Function, Result, call};
 
 use super::{CopyOptions, Operand, peer, spanning, transfer};
 
-/// Enqueues a copy of `from` to `to`, which must have the same size, on `stream`.
+/// Enqueues a copy of `from` to `to`, which must have the same size.
 #[inline]
-pub(crate) fn copy(
-    operation: &'static str,
-    stream: &Stream,
-    to: Operand<'_>,
-    from: Operand<'_>,
-) -> Result<()> {
+pub(crate) fn copy(operation: Operation<'_>, to: Operand<'_>, from: Operand<'_>) -> Result<()> {
     if to.bytes == 0 {
-        return stream.refuse_outside_scope(operation, PASS_THE_SCOPE);
+        return Ok(());
     }
+    let stream = operation.stream();
     // `cuMemcpyDtoDAsync` cannot access memory of another device, even if both operands are on it.
     let is_reached =
         to.is_at(stream) && from.is_at(stream) || to.is_everywhere() || from.is_everywhere();
     if !is_reached {
-        return peer::copy(operation, stream, to, from);
+        return peer::copy(operation, to, from);
     }
-    transfer(operation, stream, &to, &from, || {
+    transfer(operation, &to, &from, |operation| {
         if to.is_everywhere() || from.is_everywhere() {
-            return any(stream, &to, &from);
+            return any(operation, &to, &from);
         }
-        let driver = stream.driver();
-        let raw = stream.as_raw();
+        let driver = operation.driver();
+        let raw = operation.raw_stream();
         let bytes = to.bytes;
-        spanning::enqueue(stream, || {
+        spanning::enqueue(operation, || {
             // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
             // accesses.
             unsafe {
@@ -43,15 +39,15 @@ pub(crate) fn copy(
     })
 }
 
-/// Enqueues a copy between operands on any device on `stream`, which has waited for conflicting accesses.
-pub(crate) fn any(stream: &Stream, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
-    spanning::enqueue(stream, || {
+/// Enqueues a copy between operands on any device. The operation has waited for conflicting accesses.
+pub(crate) fn any(operation: &Operation<'_>, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
+    spanning::enqueue(operation, || {
         // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
         // accesses.
         unsafe {
             call!(
-                stream.driver(),
-                cuMemcpyAsync(to.address, from.address, to.bytes, stream.as_raw())
+                operation.driver(),
+                cuMemcpyAsync(to.address, from.address, to.bytes, operation.raw_stream())
             )
         }
     })
@@ -59,31 +55,31 @@ pub(crate) fn any(stream: &Stream, to: &Operand<'_>, from: &Operand<'_>) -> Resu
 
 /// Copies like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
 pub(crate) fn copy_with(
-    operation: &'static str,
-    stream: &Stream,
+    operation: Operation<'_>,
     to: Operand<'_>,
     from: Operand<'_>,
     options: CopyOptions,
 ) -> Result<()> {
+    let stream = operation.stream();
     let is_single = stream.driver().has(Function::cuMemcpyWithAttributesAsync);
     let takes_options = is_single || stream.driver().has(Function::cuMemcpyBatchAsync_v2);
     let is_on_device = to.is_at(stream) && from.is_at(stream);
     if to.bytes == 0 || options == CopyOptions::new() || !takes_options || !is_on_device {
-        return copy(operation, stream, to, from);
+        return copy(operation, to, from);
     }
     let mut attributes = options.to_raw();
     let attributes = &raw mut attributes;
-    transfer(operation, stream, &to, &from, || {
+    transfer(operation, &to, &from, |operation| {
         if is_single {
-            return spanning::enqueue(stream, || {
+            return spanning::enqueue(operation, || {
                 // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
                 // accesses; the attributes outlive the call and request stream order.
-                unsafe { with_attributes(stream, &to, &from, attributes) }
+                unsafe { with_attributes(operation, &to, &from, attributes) }
             });
         }
         // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
         // accesses; the attributes outlive the call and request stream order.
-        unsafe { single_copy_batch(stream, &to, &from, attributes) }
+        unsafe { single_copy_batch(operation, &to, &from, attributes) }
     })
 }
 
@@ -91,9 +87,9 @@ pub(crate) fn copy_with(
 ///
 /// # Safety
 ///
-/// Both operands are live on `stream`, which has waited for conflicting accesses, and the attributes are readable.
+/// Both operands are live on the stream, which has waited for conflicting accesses, and the attributes are readable.
 unsafe fn with_attributes(
-    stream: &Stream,
+    operation: &Operation<'_>,
     to: &Operand<'_>,
     from: &Operand<'_>,
     attributes: *mut CUmemcpyAttributes,
@@ -101,11 +97,11 @@ unsafe fn with_attributes(
     let bytes = to.bytes;
     let to = to.address;
     let from = from.address;
-    let raw = stream.as_raw();
+    let raw = operation.raw_stream();
     // SAFETY: the caller guarantees the operands and the attributes.
     unsafe {
         call!(
-            stream.driver(),
+            operation.driver(),
             cuMemcpyWithAttributesAsync(to, from, bytes, attributes, raw)
         )
     }
@@ -115,9 +111,9 @@ unsafe fn with_attributes(
 ///
 /// # Safety
 ///
-/// Both operands are live on `stream`, which has waited for conflicting accesses, and the attributes are readable.
+/// Both operands are live on the stream, which has waited for conflicting accesses, and the attributes are readable.
 unsafe fn single_copy_batch(
-    stream: &Stream,
+    operation: &Operation<'_>,
     to: &Operand<'_>,
     from: &Operand<'_>,
     attributes: *mut CUmemcpyAttributes,
@@ -126,12 +122,12 @@ unsafe fn single_copy_batch(
     let mut to = to.address;
     let mut from = from.address;
     let mut first = 0;
-    let raw = stream.as_raw();
+    let raw = operation.raw_stream();
     let to = &raw mut to;
     let from = &raw mut from;
     let bytes = &raw mut bytes;
     let first = &raw mut first;
-    stream.context().entered(|driver| {
+    operation.stream().context().entered(|driver| {
         // SAFETY: the caller guarantees the operands and the attributes, each array has one entry, and a context is
         // current.
         unsafe {

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use crate::{AnyBitPattern, NoUninit};
-use curium_driver::extend::PASS_THE_SCOPE;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::extend::ON_THE_SCOPE;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
 
@@ -15,28 +15,28 @@ use crate::{DeviceSlice, DeviceSliceMut, MappedBuffer, staging, wait};
 
 /// Copies `source` to `target`, which must have the same length, on `stream`. Waits until the copy has completed.
 pub(crate) fn upload<T: NoUninit>(
-    operation: &'static str,
+    name: &'static str,
     stream: &Stream,
     target: DeviceSliceMut<'_, T>,
     source: &[T],
 ) -> Result<()> {
     if stream.is_capture_active() {
-        return upload_captured(operation, stream, target, source);
+        return upload_captured(name, stream, target, source);
     }
-    stream.refuse_capture(operation, PASS_THE_SCOPE)?;
+    let mut operation = stream.enqueue_now(name, ON_THE_SCOPE)?.blocking();
     let end = target.into_end();
     if end.bytes == 0 {
         return Ok(());
     }
     let source: &[u8] = bytemuck::cast_slice(source);
-    let access = |staging: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
-        let mut guard = AccessGuard::new(staging)?;
-        end.tracked.before_write(operation, &mut guard)?;
+    let access = |staging: &Stream, copy: &mut dyn FnMut(&Operation<'_>) -> Result<()>| {
+        let mut operation = staging.enqueue(name)?;
+        end.tracked.before_write(&mut operation)?;
         // A failed copy may have enqueued a part.
-        let copied = copy();
+        let copied = copy(&operation);
         // No other code accesses memory without leases before this function returns.
-        if guard.holds_leases() {
-            end.tracked.after_partial_write(&mut guard);
+        if operation.holds_leases() {
+            end.tracked.after_partial_write(&mut operation);
         }
         copied
     };
@@ -44,26 +44,25 @@ pub(crate) fn upload<T: NoUninit>(
     if let Some(result) = unsafe { staging::upload(stream, end.address, source, access) } {
         return result;
     }
-    let mut guard = AccessGuard::blocking(stream)?;
-    end.tracked.before_write(operation, &mut guard)?;
+    end.tracked.before_write(&mut operation)?;
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, and `source` is borrowed
     // until the stream has been synchronized below.
-    unsafe { to_device(stream, end.address, source.as_ptr().cast(), end.bytes) }
+    unsafe { to_device(&operation, end.address, source.as_ptr().cast(), end.bytes) }
         .map_err(|error| end.explain(error))?;
-    end.tracked.after_partial_write(&mut guard);
-    drop(guard);
+    end.tracked.after_partial_write(&mut operation);
+    drop(operation);
     wait::until_done(stream)
 }
 
 /// Copies `source` to pinned host memory, which the graph leases, so no staging is needed.
 #[cold]
 fn upload_captured<T: NoUninit>(
-    operation: &'static str,
+    name: &'static str,
     stream: &Stream,
     mut target: DeviceSliceMut<'_, T>,
     source: &[T],
 ) -> Result<()> {
-    stream.refuse_outside_scope(operation, PASS_THE_SCOPE)?;
+    drop(stream.enqueue(name)?);
     if source.is_empty() {
         return Ok(());
     }
@@ -78,12 +77,12 @@ pub(crate) fn kept<T: NoUninit>(stream: &Stream, source: &[T]) -> Result<MappedB
 
 /// Copies `source` to `target`, which must have the same length, on `stream`. Waits until the copy has completed.
 pub(crate) fn download<T: AnyBitPattern>(
-    operation: &'static str,
+    name: &'static str,
     stream: &Stream,
     source: DeviceSlice<'_, T>,
     target: &mut [T],
 ) -> Result<()> {
-    stream.refuse_capture(operation, READ_LATER)?;
+    let mut operation = stream.enqueue_now(name, READ_LATER)?.blocking();
     let end = source.end();
     if end.bytes == 0 {
         return Ok(());
@@ -91,13 +90,13 @@ pub(crate) fn download<T: AnyBitPattern>(
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and every bit pattern is a valid element.
     let target_bytes = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };
-    let access = |staging: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
-        let mut guard = AccessGuard::new(staging)?;
-        end.tracked.before_read(operation, &mut guard)?;
-        let copied = copy();
+    let access = |staging: &Stream, copy: &mut dyn FnMut(&Operation<'_>) -> Result<()>| {
+        let mut operation = staging.enqueue(name)?;
+        end.tracked.before_read(&mut operation)?;
+        let copied = copy(&operation);
         // A failed copy may have enqueued a part.
-        if guard.holds_leases() {
-            end.tracked.after_read(&mut guard);
+        if operation.holds_leases() {
+            end.tracked.after_read(&mut operation);
         }
         copied
     };
@@ -105,58 +104,57 @@ pub(crate) fn download<T: AnyBitPattern>(
     if let Some(result) = unsafe { staging::download(stream, target_bytes, end.address, access) } {
         return result;
     }
-    let mut guard = AccessGuard::blocking(stream)?;
-    end.tracked.before_read(operation, &mut guard)?;
+    end.tracked.before_read(&mut operation)?;
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
     // valid element, and `target` is borrowed until the stream has been synchronized below.
-    unsafe { to_host(stream, to.cast(), end.address, end.bytes) }
+    unsafe { to_host(&operation, to.cast(), end.address, end.bytes) }
         .map_err(|error| end.explain(error))?;
-    end.tracked.after_read(&mut guard);
-    drop(guard);
+    end.tracked.after_read(&mut operation);
+    drop(operation);
     wait::until_done(stream)
 }
 
-/// Enqueues a copy from the host on `stream`.
+/// Enqueues a copy from the host.
 ///
 /// # Safety
 ///
-/// Both operands have `bytes` bytes, the device operand is live in the order of `stream`, and the host operand is not
+/// Both operands have `bytes` bytes, the device operand is live in the order of the stream, and the host operand is not
 /// written before the copy has completed.
 pub(crate) unsafe fn to_device(
-    stream: &Stream,
+    operation: &Operation<'_>,
     to: CUdeviceptr,
     from: *const c_void,
     bytes: usize,
 ) -> Result<()> {
-    spanning::enqueue(stream, || {
-        // SAFETY: the caller guarantees both operands, and the stream is live.
+    spanning::enqueue(operation, || {
+        // SAFETY: the caller guarantees both operands, and the operation keeps the stream.
         unsafe {
             call!(
-                stream.driver(),
-                cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())
+                operation.driver(),
+                cuMemcpyHtoDAsync_v2(to, from, bytes, operation.raw_stream())
             )
         }
     })
 }
 
-/// Enqueues a copy to the host on `stream`.
+/// Enqueues a copy to the host.
 ///
 /// # Safety
 ///
-/// Both operands have `bytes` bytes, the device operand is live in the order of `stream`, and the host operand is not
+/// Both operands have `bytes` bytes, the device operand is live in the order of the stream, and the host operand is not
 /// accessed before the copy has completed.
 pub(crate) unsafe fn to_host(
-    stream: &Stream,
+    operation: &Operation<'_>,
     to: *mut c_void,
     from: CUdeviceptr,
     bytes: usize,
 ) -> Result<()> {
-    spanning::enqueue(stream, || {
-        // SAFETY: the caller guarantees both operands, and the stream is live.
+    spanning::enqueue(operation, || {
+        // SAFETY: the caller guarantees both operands, and the operation keeps the stream.
         unsafe {
             call!(
-                stream.driver(),
-                cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())
+                operation.driver(),
+                cuMemcpyDtoHAsync_v2(to, from, bytes, operation.raw_stream())
             )
         }
     })

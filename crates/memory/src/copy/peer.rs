@@ -1,42 +1,40 @@
 //! Peer access.
 
-use curium_driver::extend::PASS_THE_SCOPE;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUresult};
 use curium_driver::{Context, Error, Result, Stream, call};
 
 use super::{Operand, transfer};
 use crate::{MemoryLocation, pointer_info};
 
-/// Enqueues a copy between devices on `stream`.
+/// Enqueues a copy between devices.
 #[cold]
-pub(crate) fn copy(
-    operation: &'static str,
-    stream: &Stream,
-    to: Operand<'_>,
-    from: Operand<'_>,
-) -> Result<()> {
-    stream.refuse_outside_scope(operation, PASS_THE_SCOPE)?;
+pub(crate) fn copy(operation: Operation<'_>, to: Operand<'_>, from: Operand<'_>) -> Result<()> {
     let to_context = to.stream().context();
     let from_context = from.stream().context();
     connect(to_context, from_context)?;
-    transfer(operation, stream, &to, &from, || {
-        enqueue(stream, &to, &from)
+    transfer(operation, &to, &from, |operation| {
+        enqueue(operation, &to, &from)
     })
 }
 
-/// Enqueues a copy between operands on any device on `stream`, which has waited for conflicting accesses.
-pub(super) fn enqueue(stream: &Stream, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
+/// Enqueues a copy between operands on any device. The operation has waited for conflicting accesses.
+pub(super) fn enqueue(
+    operation: &Operation<'_>,
+    to: &Operand<'_>,
+    from: &Operand<'_>,
+) -> Result<()> {
     let to_context = to.stream().context().as_raw();
     let from_context = from.stream().context().as_raw();
     let bytes = to.bytes;
     let to = to.address;
     let from = from.address;
-    let raw = stream.as_raw();
+    let raw = operation.raw_stream();
     // SAFETY: both operands have this many bytes, belong to the given contexts, and are live on this stream, which has
     // waited for conflicting accesses.
     unsafe {
         call!(
-            stream.driver(),
+            operation.driver(),
             cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, raw)
         )
     }

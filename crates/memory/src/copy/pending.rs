@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use crate::{AnyBitPattern, NoUninit};
 use curium_driver::extend::drop_on_completion;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::{Completion, Error, Event, PooledEvent, Result, Returned, Stream};
 
 use super::host;
@@ -69,15 +69,15 @@ pub fn upload<T: NoUninit>(
     let end = target.end();
     let from = source.as_ptr().cast();
     let bytes = source.byte_len();
-    let checked = size::same_len(OPERATION, source.len(), target.len())
-        .and_then(|()| stream.refuse_capture(OPERATION, UPLOAD));
-    Pending::begin(stream, source, bytes, checked, |guard| {
-        end.tracked.before_write(OPERATION, guard)?;
+    let begun = size::same_len(OPERATION, source.len(), target.len())
+        .and_then(|()| stream.enqueue_now(OPERATION, UPLOAD));
+    Pending::begin(stream, source, bytes, begun, |operation| {
+        end.tracked.before_write(operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
         // keeps the host operand until the copy has completed.
-        unsafe { host::to_device(stream, end.address, from, bytes) }
+        unsafe { host::to_device(operation, end.address, from, bytes) }
             .map_err(|error| end.explain(error))?;
-        end.tracked.after_partial_write(guard);
+        end.tracked.after_partial_write(operation);
         Ok(())
     })
 }
@@ -102,15 +102,15 @@ pub fn download<T: AnyBitPattern>(
     let end = source.end();
     let to = target.as_mut_ptr().cast();
     let bytes = target.byte_len();
-    let checked = size::same_len(OPERATION, target.len(), source.len())
-        .and_then(|()| stream.refuse_capture(OPERATION, READ_LATER));
-    Pending::begin(stream, target, bytes, checked, |guard| {
-        end.tracked.before_read(OPERATION, guard)?;
+    let begun = size::same_len(OPERATION, target.len(), source.len())
+        .and_then(|()| stream.enqueue_now(OPERATION, READ_LATER));
+    Pending::begin(stream, target, bytes, begun, |operation| {
+        end.tracked.before_read(operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
         // valid element, and the returned value keeps the host operand until the copy has completed.
-        unsafe { host::to_host(stream, to, end.address, bytes) }
+        unsafe { host::to_host(operation, to, end.address, bytes) }
             .map_err(|error| end.explain(error))?;
-        end.tracked.after_read(guard);
+        end.tracked.after_read(operation);
         Ok(())
     })
 }
@@ -167,18 +167,20 @@ impl<B> Pending<B> {
         self.event.is_finished()
     }
 
-    /// Enqueues a copy on `stream` with `enqueue`, unless a check has failed.
+    /// Enqueues a copy on `stream` with `enqueue`, unless the operation was refused.
     fn begin(
         stream: &Stream,
         host: B,
         bytes: usize,
-        checked: Result<()>,
-        enqueue: impl FnOnce(&mut AccessGuard<'_>) -> Result<()>,
+        begun: Result<Operation<'_>>,
+        enqueue: impl FnOnce(&mut Operation<'_>) -> Result<()>,
     ) -> Result<Self, Returned<B>> {
-        let prepared = checked
-            .and_then(|()| stream.pooled_event())
-            .and_then(|event| enqueue(&mut AccessGuard::new(stream)?).map(|()| event));
-        let event = match prepared {
+        let enqueued = begun.and_then(|mut operation| {
+            let event = stream.pooled_event()?;
+            enqueue(&mut operation)?;
+            Ok(event)
+        });
+        let event = match enqueued {
             Ok(event) => event,
             Err(error) => return Err(Returned::new(host, error)),
         };

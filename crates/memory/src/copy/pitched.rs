@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use curium_driver::extend::PASS_THE_SCOPE;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUdeviceptr,
     CUextent3D, CUmemLocation, CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1,
@@ -103,44 +103,42 @@ impl Side {
 
 /// Enqueues a pitched copy on a device or between devices.
 pub(crate) fn copy(
-    operation: &'static str,
-    stream: &Stream,
+    operation: Operation<'_>,
     to: &PitchedOperand<'_>,
     from: &PitchedOperand<'_>,
 ) -> Result<()> {
-    same_extent(operation, &to.layout, &from.layout)?;
-    stream.refuse_outside_scope(operation, PASS_THE_SCOPE)?;
+    same_extent(operation.name(), &to.layout, &from.layout)?;
     if to.layout.is_empty() {
         return Ok(());
     }
     if !to.end.is_near(&from.end) {
         peer::connect(to.end.stream().context(), from.end.stream().context())?;
     }
-    transfer(operation, stream, &to.end, &from.end, || {
-        enqueue(stream, to, from)
+    transfer(operation, &to.end, &from.end, |operation| {
+        enqueue(operation, to, from)
     })
 }
 
 /// Copies like [`copy`], with hints if the driver supports them and both operands are on the stream's device.
 pub(crate) fn copy_with(
-    name: &'static str,
-    stream: &Stream,
+    operation: Operation<'_>,
     to: &PitchedOperand<'_>,
     from: &PitchedOperand<'_>,
     options: CopyOptions,
 ) -> Result<()> {
-    same_extent(name, &to.layout, &from.layout)?;
+    let stream = operation.stream();
+    same_extent(operation.name(), &to.layout, &from.layout)?;
     let is_single = stream.driver().has(Function::cuMemcpy3DWithAttributesAsync);
     // The legacy default stream does not support batches.
     let takes_options = is_single || takes_batches(stream);
     let is_on_device = to.end.is_at(stream) && from.end.is_at(stream);
     if to.layout.is_empty() || options == CopyOptions::new() || !takes_options || !is_on_device {
-        return copy(name, stream, to, from);
+        return copy(operation, to, from);
     }
-    let mut single = operation(to, from, options);
-    let raw = stream.as_raw();
+    let mut single = batch_entry(to, from, options);
+    let raw = operation.raw_stream();
     let single = &raw mut single;
-    transfer(name, stream, &to.end, &from.end, || {
+    transfer(operation, &to.end, &from.end, |_| {
         stream.context().entered(|driver| {
             if is_single {
                 // SAFETY: the operation is readable, both operands are live on this stream, which has waited for
@@ -156,35 +154,35 @@ pub(crate) fn copy_with(
 
 /// Returns `true` if pitched copies on a stream can be batched.
 pub(crate) fn takes_batches(stream: &Stream) -> bool {
-    !stream.as_raw().is_null()
+    !stream.is_legacy_default()
         && !stream.is_capture_active()
         && stream.driver().has(Function::cuMemcpy3DBatchAsync_v2)
 }
 
-/// Enqueues a copy on `stream`, which has waited for conflicting accesses.
+/// Enqueues a copy. The operation has waited for conflicting accesses.
 pub(crate) fn enqueue(
-    stream: &Stream,
+    operation: &Operation<'_>,
     to: &PitchedOperand<'_>,
     from: &PitchedOperand<'_>,
 ) -> Result<()> {
     // A pitched copy of another device's memory without its context is an invalid value, or crashes the process if no
     // context is current.
-    let is_reached = to.end.is_at(stream) && from.end.is_at(stream);
+    let is_reached = to.end.is_at(operation.stream()) && from.end.is_at(operation.stream());
     if !is_reached {
-        return between_devices(stream, to, from);
+        return between_devices(operation, to, from);
     }
     // SAFETY: both operands are checked to be in bounds, and are live on this stream.
-    unsafe { enqueue_on_device(stream, RawOperand::device(to), RawOperand::device(from)) }
+    unsafe { enqueue_on_device(operation, RawOperand::device(to), RawOperand::device(from)) }
 }
 
-/// Enqueues a copy from the host on `stream`.
+/// Enqueues a copy from the host.
 ///
 /// # Safety
 ///
 /// `from` points to memory with this layout that is not written until the copy has completed; the stream has waited for
 /// the accesses that conflict with writing `to`.
 pub(crate) unsafe fn from_host(
-    stream: &Stream,
+    operation: &Operation<'_>,
     to: &PitchedOperand<'_>,
     from: *const c_void,
     layout: &PitchedLayout,
@@ -193,21 +191,21 @@ pub(crate) unsafe fn from_host(
         side: Side::Host(from.cast_mut()),
         layout,
     };
-    let result = with_context_for(stream, &to.end, || {
+    let result = with_context_for(operation, &to.end, || {
         // SAFETY: the caller guarantees the host operand, and the other was checked.
-        unsafe { enqueue_on_device(stream, RawOperand::device(to), source) }
+        unsafe { enqueue_on_device(operation, RawOperand::device(to), source) }
     });
     result.map_err(|error| to.end.explain(error))
 }
 
-/// Enqueues a copy to the host on `stream`.
+/// Enqueues a copy to the host.
 ///
 /// # Safety
 ///
 /// `to` points to memory with this layout that is not accessed until the copy has completed; the stream has waited for
 /// the accesses that conflict with reading `from`.
 pub(crate) unsafe fn to_host(
-    stream: &Stream,
+    operation: &Operation<'_>,
     to: *mut c_void,
     layout: &PitchedLayout,
     from: &PitchedOperand<'_>,
@@ -216,56 +214,56 @@ pub(crate) unsafe fn to_host(
         side: Side::Host(to),
         layout,
     };
-    let result = with_context_for(stream, &from.end, || {
+    let result = with_context_for(operation, &from.end, || {
         // SAFETY: the caller guarantees the host operand, and the other was checked.
-        unsafe { enqueue_on_device(stream, target, RawOperand::device(from)) }
+        unsafe { enqueue_on_device(operation, target, RawOperand::device(from)) }
     });
     result.map_err(|error| from.end.explain(error))
 }
 
-/// Enqueues a copy on `stream`. Makes its context current if the memory is on another device, since drivers otherwise
+/// Enqueues a copy. Makes its context current if the memory is on another device, since drivers otherwise
 /// crash the process.
 fn with_context_for(
-    stream: &Stream,
+    operation: &Operation<'_>,
     end: &super::Operand<'_>,
     enqueue: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
-    if end.is_at(stream) {
+    if end.is_at(operation.stream()) {
         enqueue()
     } else {
-        stream.context().entered(|_| enqueue())
+        operation.stream().context().entered(|_| enqueue())
     }
 }
 
-/// Enqueues a two- or three-dimensional copy on `stream`.
+/// Enqueues a two- or three-dimensional copy.
 ///
 /// # Safety
 ///
 /// Both operands are in bounds, and are live until the copy has completed.
 unsafe fn enqueue_on_device(
-    stream: &Stream,
+    operation: &Operation<'_>,
     to: RawOperand<'_>,
     from: RawOperand<'_>,
 ) -> Result<()> {
     if to.layout.depth == 1 {
         let copy = two_dimensional(to, from);
-        return spanning::enqueue(stream, || {
+        return spanning::enqueue(operation, || {
             // SAFETY: the caller guarantees both operands.
             unsafe {
                 call!(
-                    stream.driver(),
-                    cuMemcpy2DAsync_v2(&raw const copy, stream.as_raw())
+                    operation.driver(),
+                    cuMemcpy2DAsync_v2(&raw const copy, operation.raw_stream())
                 )
             }
         });
     }
     let copy = three_dimensional(to, from);
-    spanning::enqueue(stream, || {
+    spanning::enqueue(operation, || {
         // SAFETY: the caller guarantees both operands.
         unsafe {
             call!(
-                stream.driver(),
-                cuMemcpy3DAsync_v2(&raw const copy, stream.as_raw())
+                operation.driver(),
+                cuMemcpy3DAsync_v2(&raw const copy, operation.raw_stream())
             )
         }
     })
@@ -307,7 +305,7 @@ fn three_dimensional(to: RawOperand<'_>, from: RawOperand<'_>) -> CUDA_MEMCPY3D 
 }
 
 fn between_devices(
-    stream: &Stream,
+    operation: &Operation<'_>,
     to: &PitchedOperand<'_>,
     from: &PitchedOperand<'_>,
 ) -> Result<()> {
@@ -330,14 +328,14 @@ fn between_devices(
     // SAFETY: both operands are checked to be in bounds, belong to the given contexts, and are live on this stream.
     unsafe {
         call!(
-            stream.driver(),
-            cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())
+            operation.driver(),
+            cuMemcpy3DPeerAsync(&raw const copy, operation.raw_stream())
         )
     }
 }
 
-/// Converts the copy to an operation of a batch.
-pub(crate) fn operation(
+/// Converts the copy to an entry of a batch.
+pub(crate) fn batch_entry(
     to: &PitchedOperand<'_>,
     from: &PitchedOperand<'_>,
     options: CopyOptions,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::{AnyBitPattern, NoUninit};
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::{Result, Stream};
 
 use super::host;
@@ -93,25 +93,18 @@ impl<'scope> CopyScope<'scope, '_> {
         const OPERATION: &str = "CopyScope::upload";
         let target = target.as_device_slice_mut();
         size::same_len(OPERATION, target.len(), source.len())?;
-        self.prepare(OPERATION, UPLOAD)?;
+        let mut operation = self.begin(OPERATION, UPLOAD)?;
         let end = target.end();
         if end.bytes == 0 {
             return Ok(());
         }
-        let mut guard = AccessGuard::blocking(self.stream())?;
-        end.tracked.before_write(OPERATION, &mut guard)?;
+        end.tracked.before_write(&mut operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the host operand
         // is borrowed until the scope has waited for the copy.
-        let result = unsafe {
-            host::to_device(
-                self.stream(),
-                end.address,
-                source.as_ptr().cast(),
-                end.bytes,
-            )
-        };
+        let result =
+            unsafe { host::to_device(&operation, end.address, source.as_ptr().cast(), end.bytes) };
         result.map_err(|error| end.explain(error))?;
-        end.tracked.after_partial_write(&mut guard);
+        end.tracked.after_partial_write(&mut operation);
         Ok(())
     }
 
@@ -130,32 +123,31 @@ impl<'scope> CopyScope<'scope, '_> {
         const OPERATION: &str = "CopyScope::download";
         let source = source.as_device_slice();
         size::same_len(OPERATION, source.len(), target.len())?;
-        self.prepare(OPERATION, READ_LATER)?;
+        let mut operation = self.begin(OPERATION, READ_LATER)?;
         let end = source.end();
         if end.bytes == 0 {
             return Ok(());
         }
-        let mut guard = AccessGuard::blocking(self.stream())?;
-        end.tracked.before_read(OPERATION, &mut guard)?;
+        end.tracked.before_read(&mut operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
         // valid element, and the host operand is borrowed until the scope has waited for the copy.
         let result = unsafe {
             host::to_host(
-                self.stream(),
+                &operation,
                 target.as_mut_ptr().cast(),
                 end.address,
                 end.bytes,
             )
         };
         result.map_err(|error| end.explain(error))?;
-        end.tracked.after_read(&mut guard);
+        end.tracked.after_read(&mut operation);
         Ok(())
     }
 
-    fn prepare(&self, operation: &'static str, instead: &str) -> Result<()> {
-        self.stream().refuse_capture(operation, instead)?;
+    fn begin(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
+        let operation = self.stream().enqueue_now(name, instead)?.blocking();
         self.waiter.is_used.set(true);
-        Ok(())
+        Ok(operation)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Buffers as kernel arguments.
 
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Argument, Result};
 
@@ -12,15 +12,15 @@ use crate::resource::Resource;
 // too.
 unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBuffer<T, R> {
     #[inline]
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
-        self.tracked.before_kernel_read(guard, address)?;
+        self.tracked.before_kernel_read(operation, address)?;
         Ok(address)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        self.tracked.after_read(guard);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        self.tracked.after_read(operation);
     }
 }
 
@@ -28,14 +28,14 @@ unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBuffer<T, R> {
 // for this one, which `launched` records. The address is that of live memory, because freeing waits too.
 unsafe impl<T, R: Resource> Argument<&mut [T]> for &mut DeviceBuffer<T, R> {
     #[inline]
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
-        self.tracked.before_kernel_write(guard, address)?;
+        self.tracked.before_kernel_write(operation, address)?;
         Ok(address)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        self.tracked.exclusive().after_write(guard);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        self.tracked.exclusive().after_write(operation);
     }
 }

@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use crate::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::hazard::AccessGuard;
 use curium_driver::{DevicePointer, Error, Result, Stream};
 
 use super::DeviceBuffer;
@@ -164,7 +163,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         T: NoUninit,
     {
         const OPERATION: &str = "DeviceBuffer::from_slice_in";
-        stream.refuse_outside_scope(OPERATION, ALLOCATE)?;
         let mut buffer = Self::allocate(OPERATION, stream, source.len(), resource)?;
         host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;
         Ok(buffer)
@@ -220,7 +218,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: Zeroable,
     {
-        stream.refuse_outside_scope(operation, ALLOCATE)?;
         let mut buffer = Self::allocate(operation, stream, len, resource)?;
         buffer.as_slice_mut().zero_on(stream)?;
         Ok(buffer)
@@ -237,7 +234,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: NoUninit,
     {
-        stream.refuse_outside_scope(operation, ALLOCATE)?;
         let mut buffer = Self::allocate(operation, stream, len, resource)?;
         buffer.as_slice_mut().fill_on(stream, value)?;
         Ok(buffer)
@@ -253,16 +249,12 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         resource: R,
     ) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
-        // A resource that does not allocate in graphs enqueues no work.
-        if resource.allocates_in_graphs() {
-            stream.refuse_outside_scope(operation, ALLOCATE)?;
-        }
         let pointer = if stream.is_created_by_capture() {
             allocate_captured(operation, &resource, stream, bytes, Self::ALIGNMENT)?
         } else {
             resource
                 .allocate(stream, bytes, Self::ALIGNMENT)
-                .map_err(|error| explain(error, stream, bytes))?
+                .map_err(|error| explain(error, stream, bytes).during(operation))?
         };
         let tracked = Tracked::leasable(stream, Accessibility::Device).at(pointer.as_raw(), bytes);
         Ok(Self {
@@ -285,15 +277,15 @@ fn allocate_captured<R: Resource>(
     bytes: usize,
     alignment: usize,
 ) -> Result<DevicePointer<u8>> {
-    let guard = AccessGuard::new(stream)?;
-    if !guard.is_captured() || !resource.allocates_in_graphs() {
+    let captured = stream.enqueue_or(operation, ALLOCATE)?;
+    if !captured.is_captured() || !resource.allocates_in_graphs() {
         return Err(in_capture(operation, stream));
     }
     let pointer = resource
         .allocate(stream, bytes, alignment)
-        .map_err(|error| explain(error, stream, bytes))?;
+        .map_err(|error| explain(error, stream, bytes).during(operation))?;
     // SAFETY: the memory was just allocated in the capture, and its buffer deregisters it before freeing it.
-    unsafe { guard.add_allocation(pointer.as_raw()) };
+    unsafe { captured.add_allocation(pointer.as_raw()) };
     Ok(pointer)
 }
 

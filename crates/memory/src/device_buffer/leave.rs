@@ -1,7 +1,7 @@
 //! Freeing of buffers that graphs lease or own.
 
 use curium_driver::extend::leak;
-use curium_driver::hazard::{AccessGuard, Accesses};
+use curium_driver::hazard::Accesses;
 use curium_driver::{DevicePointer, LeakedMemory, Result, Stream};
 
 use super::DeviceBuffer;
@@ -61,10 +61,10 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         let stream = self.stream().clone();
         let pointer = self.pointer.cast();
         let bytes = self.byte_len();
-        let mut guard = AccessGuard::new(&stream)?;
+        let mut release = stream.enqueue_release("DeviceBuffer::drop")?;
         // SAFETY: the memory is freed below, on a stream that is ordered after the captured work that uses it, or registered again.
-        let is_ours = self.tracked.exclusive().before_write(&mut guard).is_ok()
-            && unsafe { guard.remove_allocation(pointer.as_raw()) };
+        let is_ours = self.tracked.exclusive().before_write(&mut release).is_ok()
+            && unsafe { release.remove_allocation(pointer.as_raw()) };
         if is_ours {
             // SAFETY: the memory came from this resource, the captured work that uses it precedes the free, and it is not used after this
             // call.
@@ -75,7 +75,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             if freed.is_err() {
                 // The end of the capture frees the memory, or returns the error. A capture that was invalidated leaves no memory.
                 // SAFETY: the captured work allocated the memory, and nothing else frees it from now on.
-                unsafe { guard.add_allocation(pointer.as_raw()) };
+                unsafe { release.add_allocation(pointer.as_raw()) };
             }
         }
         self.pointer = DevicePointer::from_raw(0);

@@ -1,6 +1,6 @@
 //! Views as kernel arguments.
 
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Argument, DevicePointer, Result};
 
@@ -29,18 +29,18 @@ macro_rules! argument_as {
             #[inline]
             unsafe fn bind(
                 &mut self,
-                guard: &mut curium_driver::hazard::AccessGuard<'_>,
+                operation: &mut curium_driver::hazard::Operation<'_>,
             ) -> curium_driver::Result<curium_driver::sys::CUdeviceptr> {
                 let $this = &**self;
                 // SAFETY: if a kernel is enqueued with the value, the caller calls `launched` before any other use.
-                unsafe { curium_driver::Argument::<&[T]>::bind(&mut $shared, guard) }
+                unsafe { curium_driver::Argument::<&[T]>::bind(&mut $shared, operation) }
             }
 
             #[inline]
-            unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
+            unsafe fn launched(&mut self, operation: &mut curium_driver::hazard::Operation<'_>) {
                 let $this = &**self;
-                // SAFETY: the caller guarantees that `bind` succeeded with this guard, and that nothing used the argument since.
-                unsafe { curium_driver::Argument::<&[T]>::launched(&mut $shared, guard) };
+                // SAFETY: the caller guarantees that `bind` succeeded with this operation, and that nothing used the argument since.
+                unsafe { curium_driver::Argument::<&[T]>::launched(&mut $shared, operation) };
             }
         }
 
@@ -49,18 +49,18 @@ macro_rules! argument_as {
             #[inline]
             unsafe fn bind(
                 &mut self,
-                guard: &mut curium_driver::hazard::AccessGuard<'_>,
+                operation: &mut curium_driver::hazard::Operation<'_>,
             ) -> curium_driver::Result<curium_driver::sys::CUdeviceptr> {
                 let $this = &mut **self;
                 // SAFETY: if a kernel is enqueued with the value, the caller calls `launched` before any other use.
-                unsafe { curium_driver::Argument::<&mut [T]>::bind(&mut $exclusive, guard) }
+                unsafe { curium_driver::Argument::<&mut [T]>::bind(&mut $exclusive, operation) }
             }
 
             #[inline]
-            unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
+            unsafe fn launched(&mut self, operation: &mut curium_driver::hazard::Operation<'_>) {
                 let $this = &mut **self;
-                // SAFETY: the caller guarantees that `bind` succeeded with this guard, and that nothing used the argument since.
-                unsafe { curium_driver::Argument::<&mut [T]>::launched(&mut $exclusive, guard) };
+                // SAFETY: the caller guarantees that `bind` succeeded with this operation, and that nothing used the argument since.
+                unsafe { curium_driver::Argument::<&mut [T]>::launched(&mut $exclusive, operation) };
             }
         }
     };
@@ -71,15 +71,15 @@ pub(crate) use argument_as;
 // for this one, which `launched` records. The address is that of live memory, because freeing waits too.
 unsafe impl<T> Argument<&mut [T]> for WholeMut<'_, T> {
     #[inline]
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
-        self.tracked.before_kernel_write(guard, address)?;
+        self.tracked.before_kernel_write(operation, address)?;
         Ok(address)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        self.tracked.exclusive().after_write(guard);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        self.tracked.exclusive().after_write(operation);
     }
 }
 
@@ -88,16 +88,16 @@ unsafe impl<T> Argument<&mut [T]> for WholeMut<'_, T> {
 // waits too.
 unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
     #[inline]
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         let address = self.as_pointer().as_raw();
         let tracked = self.tracked();
-        tracked.before_kernel_read(guard, address)?;
+        tracked.before_kernel_read(operation, address)?;
         Ok(address)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        self.tracked().after_read(guard);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        self.tracked().after_read(operation);
     }
 }
 
@@ -106,45 +106,45 @@ unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
 // because freeing waits too.
 unsafe impl<T> Argument<&mut [T]> for DeviceSliceMut<'_, T> {
     #[inline]
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         let address = self.as_pointer().as_raw();
         let tracked = self.tracked();
-        tracked.before_kernel_write(guard, address)?;
+        tracked.before_kernel_write(operation, address)?;
         Ok(address)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        self.tracked().after_partial_write(guard);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        self.tracked().after_partial_write(operation);
     }
 }
 
 // SAFETY: the pointer is that of the view, which is borrowed exclusively.
 unsafe impl<T> Argument<&mut [T]> for &mut DeviceSliceMut<'_, T> {
     #[inline]
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         // SAFETY: if a kernel is enqueued with the value, the caller calls `launched` before any other use.
-        unsafe { Argument::<&mut [T]>::bind(*self, guard) }
+        unsafe { Argument::<&mut [T]>::bind(*self, operation) }
     }
 
     #[inline]
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller guarantees that `bind` succeeded with this guard, and that nothing used the argument since.
-        unsafe { Argument::<&mut [T]>::launched(*self, guard) };
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        // SAFETY: the caller guarantees that `bind` succeeded with this operation, and that nothing used the argument since.
+        unsafe { Argument::<&mut [T]>::launched(*self, operation) };
     }
 }
 
 // SAFETY: the pointer is that of a shared view, which this shared borrow is.
 unsafe impl<T> Argument<&[T]> for &DeviceSliceMut<'_, T> {
     #[inline]
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         // SAFETY: if a kernel is enqueued with the value, the caller calls `launched` before any other use.
-        unsafe { Argument::<&[T]>::bind(&mut self.as_slice(), guard) }
+        unsafe { Argument::<&[T]>::bind(&mut self.as_slice(), operation) }
     }
 
     #[inline]
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: the caller guarantees that `bind` succeeded with this guard, and that nothing used the argument since.
-        unsafe { Argument::<&[T]>::launched(&mut self.as_slice(), guard) };
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        // SAFETY: the caller guarantees that `bind` succeeded with this operation, and that nothing used the argument since.
+        unsafe { Argument::<&[T]>::launched(&mut self.as_slice(), operation) };
     }
 }

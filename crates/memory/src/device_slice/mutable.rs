@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
+use crate::capture_advice::without_stream;
 use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::{DevicePointer, Driver, Result, Stream};
 
@@ -139,12 +140,8 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: NoUninit,
     {
         let stream = self.stream();
-        stream.refuse_outside_scope(
-            "DeviceSliceMut::copy_from_slice",
-            "use `copy_from_slice_on(scope, …)`",
-        )?;
         self.copy_from_slice_on(stream, source)
-            .map_err(|error| error.during("DeviceSliceMut::copy_from_slice"))
+            .map_err(without_stream("DeviceSliceMut::copy_from_slice"))
     }
 
     /// Copies like [`DeviceSliceMut::copy_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at
@@ -236,12 +233,8 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: Copy,
     {
-        self.stream().refuse_outside_scope(
-            "DeviceSliceMut::copy_from_device",
-            "use `copy_from_device_on(scope, …)`",
-        )?;
         self.copy_from_device_on(self.stream(), source)
-            .map_err(|error| error.during("DeviceSliceMut::copy_from_device"))
+            .map_err(without_stream("DeviceSliceMut::copy_from_device"))
     }
 
     /// Copies like [`DeviceSliceMut::copy_from_device`], on `stream`.
@@ -266,8 +259,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
             source.len(),
         )?;
         device::copy(
-            "DeviceSliceMut::copy_from_device_on",
-            stream,
+            stream.enqueue("DeviceSliceMut::copy_from_device_on")?,
             self.end(),
             source.end(),
         )
@@ -297,8 +289,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
             source.len(),
         )?;
         device::copy_with(
-            "DeviceSliceMut::copy_from_device_with",
-            stream,
+            stream.enqueue("DeviceSliceMut::copy_from_device_with")?,
             self.end(),
             source.end(),
             options,
@@ -321,10 +312,8 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        self.stream()
-            .refuse_outside_scope("DeviceSliceMut::fill", "use `fill_on(scope, …)`")?;
         self.fill_on(self.stream(), value)
-            .map_err(|error| error.during("DeviceSliceMut::fill"))
+            .map_err(without_stream("DeviceSliceMut::fill"))
     }
 
     /// Fills like [`DeviceSliceMut::fill`], on `stream`.
@@ -338,8 +327,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: NoUninit,
     {
         fill::elements(
-            "DeviceSliceMut::fill_on",
-            stream,
+            stream.enqueue("DeviceSliceMut::fill_on")?,
             &self.end(),
             bytemuck::bytes_of(&value),
         )
@@ -358,10 +346,8 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: Zeroable,
     {
-        self.stream()
-            .refuse_outside_scope("DeviceSliceMut::zero", "use `zero_on(scope)`")?;
         self.zero_on(self.stream())
-            .map_err(|error| error.during("DeviceSliceMut::zero"))
+            .map_err(without_stream("DeviceSliceMut::zero"))
     }
 
     /// Fills like [`DeviceSliceMut::zero`], on `stream`.
@@ -376,7 +362,11 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: Zeroable,
     {
-        fill::elements("DeviceSliceMut::zero_on", stream, &self.end(), &[0])
+        fill::elements(
+            stream.enqueue("DeviceSliceMut::zero_on")?,
+            &self.end(),
+            &[0],
+        )
     }
 
     #[inline]

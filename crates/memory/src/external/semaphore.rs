@@ -155,7 +155,7 @@ impl ExternalSemaphore {
         self.context
             .driver()
             .expect_same(stream.driver(), "ExternalSemaphore::signal")?;
-        stream.expect_running("ExternalSemaphore::signal")?;
+        let operation = stream.enqueue_uncaptured("ExternalSemaphore::signal")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
@@ -167,7 +167,7 @@ impl ExternalSemaphore {
                     &raw const raw,
                     &raw const params,
                     1,
-                    stream.as_raw()
+                    operation.raw_stream()
                 )
             )
         }?;
@@ -189,7 +189,7 @@ impl ExternalSemaphore {
         self.context
             .driver()
             .expect_same(stream.driver(), "ExternalSemaphore::wait")?;
-        stream.expect_running("ExternalSemaphore::wait")?;
+        let operation = stream.enqueue_uncaptured("ExternalSemaphore::wait")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
@@ -201,7 +201,7 @@ impl ExternalSemaphore {
                     &raw const raw,
                     &raw const params,
                     1,
-                    stream.as_raw()
+                    operation.raw_stream()
                 )
             )
         }?;

@@ -23,12 +23,12 @@ unsafe impl Resource for MemoryPool {
         Request::new("MemoryPool::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         self.driver()
             .expect_same(stream.driver(), "MemoryPool::allocate")?;
-        stream.refuse_outside_scope("MemoryPool::allocate", ALLOCATE)?;
+        let operation = stream.enqueue_or("MemoryPool::allocate", ALLOCATE)?;
         let mut raw: CUdeviceptr = 0;
         let pool = self.as_raw();
         // SAFETY: `raw` is a valid pointer, and the pool and the stream are live.
         let result = unsafe {
-            call!(self.driver(), cuMemAllocFromPoolAsync(&raw mut raw, bytes, pool, stream.as_raw()) creates raw)
+            call!(self.driver(), cuMemAllocFromPoolAsync(&raw mut raw, bytes, pool, operation.raw_stream()) creates raw)
         };
         result.map_err(|error| refused(error, stream, bytes))?;
         Ok(DevicePointer::from_raw(raw))

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::NoUninit;
-use curium_driver::extend::PASS_THE_SCOPE;
-use curium_driver::hazard::AccessGuard;
+use crate::capture_advice::without_stream;
+use curium_driver::extend::ON_THE_SCOPE;
 use curium_driver::{DevicePointer, Result, Stream};
 
 use super::{Extent, HostPitchedSlice, Pitch, PitchedSlice, describe, extent, part};
@@ -108,10 +108,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: Copy,
     {
-        self.stream()
-            .refuse_outside_scope("PitchedSliceMut::copy_from", "use `copy_from_on(scope, …)`")?;
         self.copy_from_on(self.stream(), source)
-            .map_err(|error| error.during("PitchedSliceMut::copy_from"))
+            .map_err(without_stream("PitchedSliceMut::copy_from"))
     }
 
     /// Copies like [`PitchedSliceMut::copy_from`], on `stream`.
@@ -124,8 +122,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         T: Copy,
     {
         copies::copy(
-            "PitchedSliceMut::copy_from_on",
-            stream,
+            stream.enqueue("PitchedSliceMut::copy_from_on")?,
             &self.end(),
             &source.end(),
         )
@@ -149,8 +146,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         T: Copy,
     {
         copies::copy_with(
-            "PitchedSliceMut::copy_from_with",
-            stream,
+            stream.enqueue("PitchedSliceMut::copy_from_with")?,
             &self.end(),
             &source.end(),
             options,
@@ -172,12 +168,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        self.stream().refuse_outside_scope(
-            "PitchedSliceMut::copy_from_host",
-            "use `copy_from_host_on(scope, …)`",
-        )?;
         self.copy_from_host_on(self.stream(), source)
-            .map_err(|error| error.during("PitchedSliceMut::copy_from_host"))
+            .map_err(without_stream("PitchedSliceMut::copy_from_host"))
     }
 
     /// Copies like [`PitchedSliceMut::copy_from_host`], on `stream`. In a capture, the graph keeps a copy of the slice of `source` and
@@ -196,11 +188,11 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     {
         const OPERATION: &str = "PitchedSliceMut::copy_from_host_on";
         copies::same_extent(OPERATION, &self.layout, source.layout())?;
-        stream.refuse_outside_scope(OPERATION, PASS_THE_SCOPE)?;
-        if self.layout.is_empty() {
-            return Ok(());
-        }
         if stream.is_capture_active() {
+            drop(stream.enqueue(OPERATION)?);
+            if self.layout.is_empty() {
+                return Ok(());
+            }
             let copy = host::kept(stream, source.elements())?;
             return self.copy_from_on(
                 stream,
@@ -208,13 +200,15 @@ impl<'a, T> PitchedSliceMut<'a, T> {
             );
         }
         let end = self.end();
-        stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
-        let mut guard = AccessGuard::blocking(stream)?;
-        end.end.tracked.before_write(OPERATION, &mut guard)?;
+        let mut operation = stream.enqueue_now(OPERATION, ON_THE_SCOPE)?.blocking();
+        if self.layout.is_empty() {
+            return Ok(());
+        }
+        end.end.tracked.before_write(&mut operation)?;
         // SAFETY: the host operand has this layout, and it is borrowed until the stream has been synchronized below.
-        unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.layout()) }?;
-        end.end.tracked.after_partial_write(&mut guard);
-        drop(guard);
+        unsafe { copies::from_host(&operation, &end, source.as_ptr().cast(), source.layout()) }?;
+        end.end.tracked.after_partial_write(&mut operation);
+        drop(operation);
         wait::until_done(stream)
     }
 
@@ -236,10 +230,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        self.stream()
-            .refuse_outside_scope("PitchedSliceMut::fill", "use `fill_on(scope, …)`")?;
         self.fill_on(self.stream(), value)
-            .map_err(|error| error.during("PitchedSliceMut::fill"))
+            .map_err(without_stream("PitchedSliceMut::fill"))
     }
 
     /// Fills like [`PitchedSliceMut::fill`], on `stream`.
@@ -269,8 +261,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
                 height,
             };
             fill::fill(
-                "PitchedSliceMut::fill_on",
-                stream,
+                stream.enqueue("PitchedSliceMut::fill_on")?,
                 &end,
                 rows,
                 bytemuck::bytes_of(&value),
@@ -280,7 +271,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     }
 
     /// Returns the view as a copy operand; the view stays borrowed.
-    fn end(&self) -> copies::PitchedOperand<'a> {
+    pub(crate) fn end(&self) -> copies::PitchedOperand<'a> {
         copies::PitchedOperand {
             end: self.start.end(),
             layout: self.layout,

@@ -35,11 +35,12 @@ pub(super) unsafe fn free_after(stream: &Stream, pointer: DevicePointer<u8>) -> 
 ///
 /// As for [`Resource::deallocate`](super::Resource::deallocate); the memory came from a pool.
 pub(crate) unsafe fn free_in_order(stream: &Stream, pointer: DevicePointer<u8>) -> Result<()> {
+    let operation = stream.enqueue_release("Resource::deallocate")?;
     // SAFETY: the caller guarantees that the memory is live and that the stream waits for every access.
     unsafe {
         call!(
             stream.driver(),
-            cuMemFreeAsync(pointer.as_raw(), stream.as_raw())
+            cuMemFreeAsync(pointer.as_raw(), operation.raw_stream())
         )
     }
 }

@@ -38,11 +38,11 @@ unsafe impl Resource for StreamOrdered {
             alignment,
             DRIVER_ALIGNMENT,
         )?;
-        stream.refuse_outside_scope("StreamOrdered::allocate", ALLOCATE)?;
+        let operation = stream.enqueue_or("StreamOrdered::allocate", ALLOCATE)?;
         let mut raw: CUdeviceptr = 0;
         // SAFETY: `raw` is a valid pointer, and the stream is live.
         let result = unsafe {
-            call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, stream.as_raw()) creates raw)
+            call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, operation.raw_stream()) creates raw)
         };
         result.map_err(|error| refused(error, stream, bytes))?;
         Ok(DevicePointer::from_raw(raw))

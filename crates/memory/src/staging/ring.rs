@@ -15,6 +15,7 @@ use super::past_cache::copy_past_cache;
 use super::progress::{Progress, Size, Split};
 use crate::copy::host;
 use crate::{PinnedBuffer, PinnedFlags, wait};
+use curium_driver::hazard::Operation;
 
 /// A staging buffer, used by one copy at a time.
 pub(super) struct Ring {
@@ -84,12 +85,12 @@ impl Ring {
         access: &impl Access,
         run: impl Run,
     ) -> Result<()> {
-        let enqueue = |stream: &Stream, staged: *mut u8, offset: usize, bytes| {
+        let enqueue = |operation: &Operation<'_>, staged: *mut u8, offset: usize, bytes| {
             // SAFETY: the caller guarantees the target; `staged` has this many bytes, and is not accessed until the event
             // recorded after the copy has completed.
             unsafe {
                 host::to_device(
-                    stream,
+                    operation,
                     target + offset as CUdeviceptr,
                     staged.cast_const().cast(),
                     bytes,
@@ -121,10 +122,17 @@ impl Ring {
         run: impl Run,
     ) -> Result<()> {
         let bytes = target.len();
-        let enqueue = |stream: &Stream, staged: *mut u8, offset: usize, bytes| {
+        let enqueue = |operation: &Operation<'_>, staged: *mut u8, offset: usize, bytes| {
             // SAFETY: the caller guarantees the source; `staged` has room for this many bytes, and is not accessed until
             // the event recorded after the copy has completed.
-            unsafe { host::to_host(stream, staged.cast(), source + offset as CUdeviceptr, bytes) }
+            unsafe {
+                host::to_host(
+                    operation,
+                    staged.cast(),
+                    source + offset as CUdeviceptr,
+                    bytes,
+                )
+            }
         };
         self.copy(
             Direction::ToHost,
@@ -150,7 +158,7 @@ impl Ring {
         bytes: usize,
         copy_tile: impl Fn(&mut [u8], S, bool) + Sync,
         access: &impl Access,
-        enqueue: impl Fn(&Stream, *mut u8, usize, usize) -> Result<()> + Sync,
+        enqueue: impl Fn(&Operation<'_>, *mut u8, usize, usize) -> Result<()> + Sync,
         run: impl Run,
     ) -> Result<()> {
         self.is_sound = false;
@@ -226,7 +234,7 @@ impl<S: Split> Job<'_, S> {
         &self,
         copy_tile: &impl Fn(&mut [u8], S, bool),
         access: &impl Access,
-        enqueue: &impl Fn(&Stream, *mut u8, usize, usize) -> Result<()>,
+        enqueue: &impl Fn(&Operation<'_>, *mut u8, usize, usize) -> Result<()>,
     ) {
         let stop = StopOnDrop(&self.progress);
         if let Err(error) = self.copy_tiles(copy_tile, access, enqueue) {
@@ -243,7 +251,7 @@ impl<S: Split> Job<'_, S> {
         &self,
         copy_tile: &impl Fn(&mut [u8], S, bool),
         access: &impl Access,
-        enqueue: &impl Fn(&Stream, *mut u8, usize, usize) -> Result<()>,
+        enqueue: &impl Fn(&Operation<'_>, *mut u8, usize, usize) -> Result<()>,
     ) -> Result<()> {
         loop {
             while let Some(batch) = self.progress.next_batch() {
@@ -271,13 +279,13 @@ impl<S: Split> Job<'_, S> {
         &self,
         batch: Range<usize>,
         access: &impl Access,
-        enqueue: &impl Fn(&Stream, *mut u8, usize, usize) -> Result<()>,
+        enqueue: &impl Fn(&Operation<'_>, *mut u8, usize, usize) -> Result<()>,
     ) -> Result<()> {
         let offset = batch.start * self.slots.tile;
         let bytes = (batch.end * self.slots.tile).min(self.bytes) - offset;
         let staged = self.slots.address(batch.start);
-        access(self.stream, &mut || {
-            enqueue(self.stream, staged, offset, bytes)?;
+        access(self.stream, &mut |operation| {
+            enqueue(operation, staged, offset, bytes)?;
             self.events[(batch.end - 1) % self.slots.count].record(self.stream)
         })?;
         self.progress.enqueued(batch);
@@ -362,7 +370,7 @@ mod tests {
         let context = context();
         let mut ring = Ring::new(&context, 4096, 0).expect("a staging buffer can be created");
         static HAS_RUN: AtomicBool = AtomicBool::new(false);
-        let access = |stream: &Stream, _: &mut dyn FnMut() -> Result<()>| {
+        let access = |stream: &Stream, _: &mut dyn FnMut(&Operation<'_>) -> Result<()>| {
             let _ran = stream.launch_host_function(|| {
                 std::thread::sleep(Duration::from_millis(50));
                 HAS_RUN.store(true, Ordering::Release);

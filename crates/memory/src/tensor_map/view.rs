@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::{Argument, Error, Parameter, Result};
 
 use super::{Im2col, Im2colWide, TensorInterleave, TensorLayout, TensorMap};
@@ -191,30 +191,30 @@ impl<'a> TensorViewMut<'a> {
 // Later writers wait for this access, which `launched` records. The tensor is in live memory, because freeing waits
 // too.
 unsafe impl Argument<TensorRead> for &TensorView<'_> {
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<TensorMap> {
         self.memory
             .tracked
-            .before_kernel_read(guard, self.memory.address)?;
+            .before_kernel_read(operation, self.memory.address)?;
         Ok(self.map)
     }
 
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        self.memory.tracked.after_read(guard);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        self.memory.tracked.after_read(operation);
     }
 }
 
 // SAFETY: `bind` makes the stream wait for every access, the memory is borrowed exclusively, and later accesses wait
 // for this one, which `launched` records. The tensor is in live memory, because freeing waits too.
 unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
+    unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<TensorMap> {
         self.memory
             .tracked
-            .before_kernel_write(guard, self.memory.address)?;
+            .before_kernel_write(operation, self.memory.address)?;
         Ok(self.map)
     }
 
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        self.memory.tracked.after_partial_write(guard);
+    unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
+        self.memory.tracked.after_partial_write(operation);
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ops::RangeBounds;
 
 use curium_driver::extend::NOT_WHILE_CAPTURING;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{
     CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult,
 };
@@ -74,13 +74,12 @@ impl<T> UnifiedBuffer<T> {
         stream
             .driver()
             .expect_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
-        stream.expect_running("UnifiedBuffer::prefetch")?;
+        let mut operation = stream.enqueue_uncaptured("UnifiedBuffer::prefetch")?;
         if bytes == 0 {
             return Ok(());
         }
-        let mut guard = AccessGuard::new(stream)?;
-        enqueue_prefetch(stream, address, bytes, location)?;
-        self.tracked.after_read(&mut guard);
+        enqueue_prefetch(&operation, address, bytes, location)?;
+        self.tracked.after_read(&mut operation);
         Ok(())
     }
 
@@ -96,8 +95,7 @@ impl<T> UnifiedBuffer<T> {
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
         const OPERATION: &str = "UnifiedBuffer::advise";
         let (address, bytes) = self.byte_range(OPERATION, range)?;
-        self.stream()
-            .refuse_outside_scope(OPERATION, NOT_WHILE_CAPTURING)?;
+        drop(self.stream().enqueue_or(OPERATION, NOT_WHILE_CAPTURING)?);
         if bytes == 0 {
             return Ok(());
         }
@@ -239,13 +237,13 @@ impl MemoryAdvice {
 
 /// Enqueues a prefetch of live managed memory on `stream`.
 pub(super) fn enqueue_prefetch(
-    stream: &Stream,
+    operation: &Operation<'_>,
     address: CUdeviceptr,
     bytes: usize,
     location: MemoryLocation,
 ) -> Result<()> {
-    let driver = stream.driver();
-    let raw = stream.as_raw();
+    let driver = operation.driver();
+    let raw = operation.raw_stream();
     let result = if driver.has(Function::cuMemPrefetchAsync_v2) {
         // SAFETY: the range is in managed memory that is live until the work has completed, because freeing waits for
         // it.

@@ -1,7 +1,7 @@
 //! Operations on several ranges of managed memory in one call.
 
 use crate::AnyBitPattern;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{CUdeviceptr, CUmemLocation};
 use curium_driver::{Error, Function, Result, Stream, call};
 
@@ -20,18 +20,17 @@ use crate::{DeviceSlice, DeviceSliceMut, MemoryLocation};
 #[doc(alias = "cuMemPrefetchBatchAsync")]
 pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocation)]) -> Result<()> {
     let ends = ranges.iter().map(|(range, _)| range.end());
-    let mut batch = Batch::new("unified::prefetch", stream, ends)?
-        .with_locations(ranges.iter().map(|(_, at)| *at));
+    let mut operation = stream.enqueue_uncaptured("unified::prefetch")?;
+    let mut batch = Batch::new(&operation, ends)?.with_locations(ranges.iter().map(|(_, at)| *at));
     if batch.is_empty() {
         return Ok(());
     }
-    let mut guard = AccessGuard::new(stream)?;
     if stream.driver().has(Function::cuMemPrefetchBatchAsync) {
-        let result = batch.prefetch(stream);
+        let result = batch.prefetch(&operation);
         // On failure, a part of the batch may have been enqueued.
         ranges
             .iter()
-            .for_each(|(range, _)| range.tracked().after_read(&mut guard));
+            .for_each(|(range, _)| range.tracked().after_read(&mut operation));
         return result;
     }
     ranges
@@ -39,12 +38,12 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
         .filter(|(range, _)| !range.is_empty())
         .try_for_each(|(range, location)| {
             enqueue_prefetch(
-                stream,
+                &operation,
                 range.as_pointer().as_raw(),
                 range.byte_len(),
                 *location,
             )?;
-            range.tracked().after_read(&mut guard);
+            range.tracked().after_read(&mut operation);
             Ok(())
         })
 }
@@ -62,24 +61,16 @@ pub fn discard<T: AnyBitPattern>(
     stream: &Stream,
     ranges: &mut [DeviceSliceMut<'_, T>],
 ) -> Result<()> {
-    let mut batch = Batch::new(
-        "unified::discard",
-        stream,
-        ranges.iter().map(DeviceSliceMut::end),
-    )?;
+    let mut operation = stream.enqueue_uncaptured("unified::discard")?;
+    let mut batch = Batch::new(&operation, ranges.iter().map(DeviceSliceMut::end))?;
     if batch.is_empty() {
         return Ok(());
     }
-    let mut guard = AccessGuard::new(stream)?;
-    before_writes(
-        "unified::discard",
-        &mut guard,
-        ranges.iter().map(DeviceSliceMut::end),
-    )?;
-    let result = batch.discard(stream);
+    before_writes(&mut operation, ranges.iter().map(DeviceSliceMut::end))?;
+    let result = batch.discard(&operation);
     ranges
         .iter()
-        .for_each(|range| range.tracked().after_partial_write(&mut guard));
+        .for_each(|range| range.tracked().after_partial_write(&mut operation));
     result
 }
 
@@ -95,19 +86,18 @@ pub fn discard_and_prefetch<T: AnyBitPattern>(
     stream: &Stream,
     ranges: &mut [(DeviceSliceMut<'_, T>, MemoryLocation)],
 ) -> Result<()> {
-    const OPERATION: &str = "unified::discard_and_prefetch";
+    let mut operation = stream.enqueue_uncaptured("unified::discard_and_prefetch")?;
     let ends = ranges.iter().map(|(range, _)| range.end());
-    let batch = Batch::new(OPERATION, stream, ends.clone())?;
+    let batch = Batch::new(&operation, ends.clone())?;
     let mut batch = batch.with_locations(ranges.iter().map(|(_, location)| *location));
     if batch.is_empty() {
         return Ok(());
     }
-    let mut guard = AccessGuard::new(stream)?;
-    before_writes(OPERATION, &mut guard, ends)?;
-    let result = batch.discard_and_prefetch(stream);
+    before_writes(&mut operation, ends)?;
+    let result = batch.discard_and_prefetch(&operation);
     ranges
         .iter()
-        .for_each(|(range, _)| range.tracked().after_partial_write(&mut guard));
+        .for_each(|(range, _)| range.tracked().after_partial_write(&mut operation));
     result
 }
 
@@ -123,11 +113,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn new<'a>(
-        operation: &'static str,
-        stream: &Stream,
-        ends: impl Iterator<Item = Operand<'a>>,
-    ) -> Result<Self> {
+    fn new<'a>(operation: &Operation<'_>, ends: impl Iterator<Item = Operand<'a>>) -> Result<Self> {
         let locations = Vec::new();
         let firsts = Vec::new();
         let mut batch = Self {
@@ -137,17 +123,16 @@ impl Batch {
             firsts,
             kept: Vec::new(),
         };
-        stream.expect_running(operation)?;
         for (index, end) in ends.enumerate() {
-            stream
+            operation
                 .driver()
-                .expect_same(end.stream().driver(), operation)?;
+                .expect_same(end.stream().driver(), operation.name())?;
             if end.tracked.reach() != Accessibility::Managed {
                 let reason = format!(
                     "memory at {:#x} is not managed (range {index})",
                     end.address
                 );
-                return Err(Error::argument(operation, reason));
+                return Err(Error::argument(operation.name(), reason));
             }
             if end.bytes > 0 {
                 batch.addresses.push(end.address);
@@ -169,9 +154,9 @@ impl Batch {
         self.addresses.is_empty()
     }
 
-    fn prefetch(&mut self, stream: &Stream) -> Result<()> {
+    fn prefetch(&mut self, operation: &Operation<'_>) -> Result<()> {
         let count = self.addresses.len();
-        let raw = stream.as_raw();
+        let raw = operation.raw_stream();
         let ranges = self.addresses.as_mut_ptr();
         let sizes = self.sizes.as_mut_ptr();
         let locations = self.locations.as_mut_ptr();
@@ -180,30 +165,30 @@ impl Batch {
         // completed.
         unsafe {
             call!(
-                stream.driver(),
+                operation.driver(),
                 cuMemPrefetchBatchAsync(ranges, sizes, count, locations, firsts, count, 0, raw)
             )
         }
     }
 
-    fn discard(&mut self, stream: &Stream) -> Result<()> {
+    fn discard(&mut self, operation: &Operation<'_>) -> Result<()> {
         let count = self.addresses.len();
-        let raw = stream.as_raw();
+        let raw = operation.raw_stream();
         let ranges = self.addresses.as_mut_ptr();
         let sizes = self.sizes.as_mut_ptr();
         // SAFETY: both arrays have `count` entries, the ranges are live managed memory that is borrowed exclusively,
         // the stream has waited for conflicting accesses, and every bit pattern is a valid element.
         unsafe {
             call!(
-                stream.driver(),
+                operation.driver(),
                 cuMemDiscardBatchAsync(ranges, sizes, count, 0, raw)
             )
         }
     }
 
-    fn discard_and_prefetch(&mut self, stream: &Stream) -> Result<()> {
+    fn discard_and_prefetch(&mut self, operation: &Operation<'_>) -> Result<()> {
         let count = self.addresses.len();
-        let raw = stream.as_raw();
+        let raw = operation.raw_stream();
         let ranges = self.addresses.as_mut_ptr();
         let sizes = self.sizes.as_mut_ptr();
         let locations = self.locations.as_mut_ptr();
@@ -212,7 +197,7 @@ impl Batch {
         // live until the work has completed.
         unsafe {
             call!(
-                stream.driver(),
+                operation.driver(),
                 cuMemDiscardAndPrefetchBatchAsync(
                     ranges, sizes, count, locations, firsts, count, 0, raw
                 )
@@ -222,9 +207,8 @@ impl Batch {
 }
 
 fn before_writes<'a>(
-    operation: &'static str,
-    guard: &mut AccessGuard<'_>,
+    operation: &mut Operation<'_>,
     mut ends: impl Iterator<Item = Operand<'a>>,
 ) -> Result<()> {
-    ends.try_for_each(|end| end.tracked.before_write(operation, guard))
+    ends.try_for_each(|end| end.tracked.before_write(operation))
 }

@@ -2,7 +2,6 @@
 
 use crate::AnyBitPattern;
 use curium_driver::extend::release;
-use curium_driver::hazard::AccessGuard;
 use curium_driver::{AttachMode, DevicePointer, Error, Result, Stream};
 
 use super::UnifiedBuffer;
@@ -189,18 +188,17 @@ impl Drop for HostAttachment<'_> {
 
 /// Attaches the managed allocation at `pointer`. This counts as a write: later accesses on other streams wait for it.
 fn attach(
-    operation: &'static str,
+    name: &'static str,
     tracked: &Tracked,
     pointer: DevicePointer<u8>,
     stream: &Stream,
     mode: AttachMode,
 ) -> Result<()> {
-    stream.expect_running(operation)?;
-    let mut guard = AccessGuard::new(stream)?;
-    tracked.before_write(operation, &mut guard)?;
+    let mut operation = stream.enqueue_uncaptured(name)?;
+    tracked.before_write(&mut operation)?;
     // SAFETY: the address is that of a whole live allocation of managed memory. The caller of `UnifiedBuffer::attach`
     // guarantees which code accesses it; a `HostAttachment` borrows its buffer exclusively.
     unsafe { stream.attach_managed(pointer, 0, mode) }?;
-    tracked.after_partial_write(&mut guard);
+    tracked.after_partial_write(&mut operation);
     Ok(())
 }

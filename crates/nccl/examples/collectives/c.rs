@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::ffi::{c_int, c_void};
 
+use curium_driver::AsRawStream as _;
 use curium_driver::sys::CUresult;
 use curium_driver::{GraphExec, Stream};
 use curium_memory::DeviceBuffer;

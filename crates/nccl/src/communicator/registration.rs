@@ -9,7 +9,6 @@ use std::sync::{Arc, Weak};
 use std::{fmt, mem};
 
 use curium_driver::extend::{contain, dropping, leak, refuse_wait};
-use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, Driver, LeakedMemory, emit_event};
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 use parking_lot::Mutex;
@@ -21,6 +20,7 @@ use crate::error::{ArgumentError, Error, Result, Returned};
 use crate::group;
 use crate::operation::{MemoryRange, Operands};
 use crate::sys::{NCCL_WIN_COLL_SYMMETRIC, NCCL_WIN_REQUIRED_ALIGNMENT};
+use curium_driver::hazard::Operation as StreamOperation;
 use curium_driver::sys::call;
 
 /// The operation that deregisters memory, in errors.
@@ -374,10 +374,10 @@ impl Registration {
         let stream = memory.stream().clone();
         // Before the use of the communicator: this may wait for the launch of a graph, and the launch for the group of a thread that is
         // about to use the communicator.
-        let mut guard = AccessGuard::new(&stream)?;
+        let mut release = stream.enqueue_release(RELEASE)?;
         // SAFETY: no operation is enqueued.
-        unsafe { Argument::<&mut [T]>::bind(memory, &mut guard) }?;
-        drop(guard);
+        unsafe { Argument::<&mut [T]>::bind(memory, &mut release) }?;
+        drop(release);
         let Ok(_using) = UseGuard::acquire_for_release(&*self.shared, RELEASE) else {
             return Ok(());
         };
@@ -456,15 +456,19 @@ impl Drop for Registration {
 impl Shared {
     /// Makes the graph of a captured operation keep the communicator, and the registrations of its memory.
     #[inline]
-    pub(crate) fn keep(self: &Arc<Self>, guard: &AccessGuard<'_>, operands: &Operands<'_>) {
-        if guard.is_captured() {
-            self.keep_captured(guard, operands.ranges());
+    pub(crate) fn keep(self: &Arc<Self>, operation: &StreamOperation<'_>, operands: &Operands<'_>) {
+        if operation.is_captured() {
+            self.keep_captured(operation, operands.ranges());
         }
     }
 
     #[cold]
-    fn keep_captured(self: &Arc<Self>, guard: &AccessGuard<'_>, ranges: [Option<MemoryRange>; 2]) {
-        guard.keep(self);
+    fn keep_captured(
+        self: &Arc<Self>,
+        operation: &StreamOperation<'_>,
+        ranges: [Option<MemoryRange>; 2],
+    ) {
+        operation.keep(self);
         self.set_captured();
         let used: Vec<_> = self
             .registrations
@@ -479,7 +483,7 @@ impl Shared {
             .filter_map(|entry| entry.registration.upgrade())
             .collect();
         for registration in &used {
-            guard.keep(registration);
+            operation.keep(registration);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The memory of an operation, and its accesses.
 
 use curium_driver::Argument;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation as StreamOperation;
 use curium_memory::{DeviceSlice, DeviceSliceMut};
 
 use crate::error::Result;
@@ -39,38 +39,38 @@ impl Operands<'_> {
         [source, target]
     }
 
-    /// Orders the guard's stream after the accesses that the operation must wait for.
+    /// Orders the operation's stream after the accesses that the operation must wait for.
     ///
     /// # Safety
     ///
     /// If the operation is enqueued, `launched` is called before the memory is used for anything else.
     #[inline]
-    pub(crate) unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<()> {
+    pub(crate) unsafe fn bind(&mut self, operation: &mut StreamOperation<'_>) -> Result<()> {
         if let Some(source) = &mut self.source {
             // SAFETY: the caller calls `launched` after the operation was enqueued.
-            unsafe { Argument::<&[u8]>::bind(source, guard) }?;
+            unsafe { Argument::<&[u8]>::bind(source, operation) }?;
         }
         if let Some(target) = &mut self.target {
             // SAFETY: the caller calls `launched` after the operation was enqueued.
-            unsafe { Argument::<&mut [u8]>::bind(target, guard) }?;
+            unsafe { Argument::<&mut [u8]>::bind(target, operation) }?;
         }
         Ok(())
     }
 
-    /// Records that the operation was enqueued on the guard's stream.
+    /// Records that the operation was enqueued on the operation's stream.
     ///
     /// # Safety
     ///
-    /// `bind` succeeded with the same guard.
+    /// `bind` succeeded with the same operation.
     #[inline]
-    pub(crate) unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+    pub(crate) unsafe fn launched(&mut self, operation: &mut StreamOperation<'_>) {
         if let Some(source) = &mut self.source {
-            // SAFETY: `bind` succeeded with this guard.
-            unsafe { Argument::<&[u8]>::launched(source, guard) };
+            // SAFETY: `bind` succeeded with this operation.
+            unsafe { Argument::<&[u8]>::launched(source, operation) };
         }
         if let Some(target) = &mut self.target {
-            // SAFETY: `bind` succeeded with this guard.
-            unsafe { Argument::<&mut [u8]>::launched(target, guard) };
+            // SAFETY: `bind` succeeded with this operation.
+            unsafe { Argument::<&mut [u8]>::launched(target, operation) };
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::handle::Handle;
 use crate::library::CuRand;
 use crate::place::{Device, Host};
 use crate::sys::curandGenerator_t;
+use curium_driver::AsRawStream as _;
 
 impl<A: PseudoRandom> Generator<A> {
     /// Creates a generator of pseudo-random numbers on `stream`.
@@ -101,7 +102,7 @@ impl<A: Algorithm> Generator<A> {
     }
 
     fn on(operation: &'static str, library: &CuRand, stream: &Stream) -> Result<Self> {
-        stream.expect_running(operation)?;
+        drop(stream.enqueue_uncaptured(operation)?);
         let handle = Handle::create(library, Some(stream.context()))?;
         set_stream(&handle, stream)?;
         Ok(Self::with(handle, Device::new(stream), 1))

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::mpsc;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Driver, Event, EventFlags};
 use curium_memory::DeviceBuffer;
 use curium_sim::Simulator;

@@ -5,6 +5,7 @@ use std::ptr;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Context, Driver, Stream};
 use curium_memory::{DeviceBuffer, MemoryAccess, MemoryPool, PinnedBuffer, PinnedFlags};
 use curium_sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};

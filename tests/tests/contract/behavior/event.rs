@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use curium_driver::AsRawStream as _;
 use curium_memory::DeviceBuffer;
 use curium_sys::{CUevent, CUresult};
 use curium_tests::{

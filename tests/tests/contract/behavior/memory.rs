@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::Driver;
 use curium_sys::{CUdeviceptr, CUmemPool_attribute, CUpointer_attribute, CUresult};
 use curium_tests::{TestDriver, driver_test};

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Driver, Stream, StreamFlags, StreamOptions};
 use curium_memory::DeviceBuffer;
 use curium_sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUresult};

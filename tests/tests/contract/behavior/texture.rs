@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use curium_driver::AsRawStream as _;
 use curium_sys::{
     CUDA_RESOURCE_DESC, CUDA_RESOURCE_DESC_st__bindgen_ty_1,
     CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3, CUDA_TEXTURE_DESC, CUarray_format,

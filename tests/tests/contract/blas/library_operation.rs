@@ -1,5 +1,6 @@
 //! Operations of libraries on the simulator: ordered, captured and checked as kernels are.
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Graph, Stream};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Checks, Config, Fault, LibraryOperation, Operand, ReportKind, Simulator};

@@ -1,5 +1,6 @@
 //! A block of a resource.
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{DevicePointer, Stream, call};
 use curium_memory::Resource;
 

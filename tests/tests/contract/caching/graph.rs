@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Stream, call};
 use curium_memory::Resource;
 use curium_sys::{CUgraph, CUstreamCaptureMode};

@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::ptr;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Driver, Event, EventFlags, Result, call};
 use curium_memory::DeviceBuffer;
 use curium_sys::{CUmodule, CUpointer_attribute, CUresult, CUstreamCaptureMode_enum as Mode};

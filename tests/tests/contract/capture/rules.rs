@@ -3,6 +3,7 @@
 use std::ptr;
 use std::thread;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Result, Stream, StreamFlags, StreamOptions, call};
 use curium_sys::{
     CUresult, CUstream, CUstreamCaptureMode, CUstreamCaptureMode_enum as Mode,

@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Result, Stream, call};
 use curium_sys::{
     CUgraph, CUgraphNode, CUresult, CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus,

@@ -1,5 +1,6 @@
 //! [`ExternalMemory`] on hardware: a driver imports the file descriptors of its own physical memory as opaque ones.
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{MemoryHandleTypes, call};
 use curium_memory::MemoryAccess;
 use curium_memory::external::{ExternalMemory, ExternalMemoryKind};

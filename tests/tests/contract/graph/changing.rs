@@ -1,5 +1,6 @@
 //! Updates of executable graphs, by node and as a whole.
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{
     CopyPlace, Event, EventFlags, Function, Graph, GraphCopy, GraphUpdate, InstantiateFlags,
     InstantiateOptions, LaunchConfig, UpdateFailureReason, call,

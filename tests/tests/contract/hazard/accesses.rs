@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use curium_driver::hazard::{AccessGuard, Accesses};
+use curium_driver::hazard::Accesses;
 use curium_driver::{Error, Graph, Stream};
 use curium_tests::{TestDriver, TestResult, driver_test};
 use tracing::span::{Attributes, Id, Record};
@@ -12,16 +12,16 @@ use tracing::{Event, Metadata, Subscriber};
 use super::streams;
 
 fn read(accesses: &Accesses, stream: &Stream) -> Result<(), Error> {
-    let mut guard = AccessGuard::new(stream)?;
-    accesses.before_read(&mut guard)?;
-    accesses.after_read(&mut guard);
+    let mut operation = stream.enqueue("test")?;
+    accesses.before_read(&mut operation)?;
+    accesses.after_read(&mut operation);
     Ok(())
 }
 
 fn write(accesses: &Accesses, stream: &Stream) -> Result<(), Error> {
-    let mut guard = AccessGuard::new(stream)?;
-    accesses.before_write(&mut guard)?;
-    accesses.after_partial_write(&mut guard);
+    let mut operation = stream.enqueue("test")?;
+    accesses.before_write(&mut operation)?;
+    accesses.after_partial_write(&mut operation);
     Ok(())
 }
 
@@ -34,8 +34,10 @@ fn writer(test: &TestDriver, accesses: &Accesses) -> Graph {
 /// Returns whether a read and a write on this stream are begun without a lock.
 fn begins_at_home(accesses: &Accesses, stream: &Stream) -> [bool; 2] {
     [false, true].map(|is_write| {
-        let mut guard = AccessGuard::new(stream).expect("the stream belongs to no capture");
-        accesses.begin_on_owner_stream(&mut guard, is_write)
+        let mut operation = stream
+            .enqueue("test")
+            .expect("the stream belongs to no capture");
+        accesses.begin_on_owner_stream(&mut operation, is_write)
     })
 }
 
@@ -184,7 +186,7 @@ fn subscriber_panic_is_contained_by_the_wait(test: &TestDriver) {
 
 pub(crate) mod operations {
     use curium_driver::hazard::Accesses;
-    use curium_tests::guard;
+    use curium_tests::begin;
 
     use crate::operations::{Operation, Operations, made};
 
@@ -193,9 +195,9 @@ pub(crate) mod operations {
             "Accesses::before_read and Accesses::after_read",
             |fixture| {
                 let accesses = Accesses::allocated(&fixture.stream);
-                let mut guard = guard(&fixture.other);
-                accesses.before_read(&mut guard)?;
-                accesses.after_read(&mut guard);
+                let mut operation = begin(&fixture.other);
+                accesses.before_read(&mut operation)?;
+                accesses.after_read(&mut operation);
                 made(())
             },
         ),
@@ -203,11 +205,11 @@ pub(crate) mod operations {
             "Accesses::before_write and Accesses::after_partial_write",
             |fixture| {
                 let accesses = Accesses::allocated(&fixture.stream);
-                accesses.before_read(&mut guard(&fixture.other))?;
-                accesses.after_read(&mut guard(&fixture.other));
-                let mut guard = guard(&fixture.stream);
-                accesses.before_write(&mut guard)?;
-                accesses.after_partial_write(&mut guard);
+                accesses.before_read(&mut begin(&fixture.other))?;
+                accesses.after_read(&mut begin(&fixture.other));
+                let mut operation = begin(&fixture.stream);
+                accesses.before_write(&mut operation)?;
+                accesses.after_partial_write(&mut operation);
                 made(())
             },
         ),
@@ -215,9 +217,9 @@ pub(crate) mod operations {
             "Accesses::after_write and Accesses::before_free",
             |fixture| {
                 let mut accesses = Accesses::allocated(&fixture.stream);
-                let mut guard = guard(&fixture.other);
-                accesses.before_write(&mut guard)?;
-                accesses.after_write(&mut guard);
+                let mut operation = begin(&fixture.other);
+                accesses.before_write(&mut operation)?;
+                accesses.after_write(&mut operation);
                 made(accesses.before_free(&fixture.stream)?)
             },
         ),
@@ -225,7 +227,7 @@ pub(crate) mod operations {
             "Accesses::synchronize and Accesses::synchronize_writes and Accesses::users",
             |fixture| {
                 let accesses = Accesses::allocated(&fixture.stream);
-                accesses.after_read(&mut guard(&fixture.other));
+                accesses.after_read(&mut begin(&fixture.other));
                 accesses.synchronize_writes()?;
                 accesses.synchronize()?;
                 made(accesses.users()?.len())

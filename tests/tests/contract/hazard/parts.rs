@@ -5,7 +5,7 @@ use curium_driver::hazard::Accesses;
 use curium_memory::copy::copy_scope;
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sim::Simulator;
-use curium_tests::{TestDriver, TestResult, driver_test, guard, simulator_test};
+use curium_tests::{TestDriver, TestResult, begin, driver_test, simulator_test};
 
 use super::{streams, waits};
 
@@ -14,12 +14,12 @@ use super::{streams, waits};
 fn slice_writes_are_waited_for_once_each(test: &TestDriver, simulator: &Simulator) {
     let [own, left, right, reader] = streams(test);
     let accesses = Accesses::allocated(&own);
-    accesses.after_partial_write(&mut guard(&left));
-    accesses.after_partial_write(&mut guard(&right));
-    accesses.after_read(&mut guard(&left));
+    accesses.after_partial_write(&mut begin(&left));
+    accesses.after_partial_write(&mut begin(&right));
+    accesses.after_read(&mut begin(&left));
     let read = || {
         accesses
-            .before_read(&mut guard(&reader))
+            .before_read(&mut begin(&reader))
             .expect("the stream can wait");
     };
     assert_eq!(waits(simulator, read), 3, "the allocation and both writes");
@@ -30,7 +30,7 @@ fn slice_writes_are_waited_for_once_each(test: &TestDriver, simulator: &Simulato
     );
     let read_on_own = || {
         accesses
-            .before_read(&mut guard(&own))
+            .before_read(&mut begin(&own))
             .expect("the stream can wait");
     };
     assert_eq!(waits(simulator, read_on_own), 2, "both writes");
@@ -41,11 +41,11 @@ fn slice_writes_are_waited_for_once_each(test: &TestDriver, simulator: &Simulato
 fn last_writer_covers_its_own_waits(test: &TestDriver, simulator: &Simulator) {
     let [own, other, late] = streams(test);
     let mut accesses = Accesses::allocated(&own);
-    accesses.after_read(&mut guard(&other));
-    accesses.after_partial_write(&mut guard(&other));
+    accesses.after_read(&mut begin(&other));
+    accesses.after_partial_write(&mut begin(&other));
     let write = |accesses: &Accesses, stream| {
         accesses
-            .before_write(&mut guard(stream))
+            .before_write(&mut begin(stream))
             .expect("the stream can wait");
     };
     assert_eq!(
@@ -58,7 +58,7 @@ fn last_writer_covers_its_own_waits(test: &TestDriver, simulator: &Simulator) {
         0,
         "they are forgotten"
     );
-    accesses.after_write(&mut guard(&own));
+    accesses.after_write(&mut begin(&own));
     assert_eq!(
         waits(simulator, || write(&accesses, &late)),
         1,
@@ -72,18 +72,18 @@ fn part_written_after_a_wait_is_waited_for_again(test: &TestDriver, simulator: &
     let accesses = Accesses::allocated(&own);
     let write = || {
         accesses
-            .before_write(&mut guard(&own))
+            .before_write(&mut begin(&own))
             .expect("the stream can wait");
     };
-    accesses.after_partial_write(&mut guard(&other));
+    accesses.after_partial_write(&mut begin(&other));
     assert_eq!(waits(simulator, write), 1);
-    accesses.after_partial_write(&mut guard(&other));
+    accesses.after_partial_write(&mut begin(&other));
     assert_eq!(
         waits(simulator, write),
         1,
         "the second write was enqueued after the first wait"
     );
-    accesses.after_read(&mut guard(&other));
+    accesses.after_read(&mut begin(&other));
     assert_eq!(waits(simulator, write), 1, "so did the read");
 }
 

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::thread;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{Function, Graph, Stream, call};
 use curium_memory::{
     Array, ArrayFlags, ArrayShape, BorrowedBuffer, DeviceBuffer, DeviceVec, Managed, MappedBuffer,

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use curium_driver::Stream;
-use curium_driver::hazard::AccessGuard;
+use curium_driver::hazard::Operation;
 
 use super::MatmulPlan;
 use crate::device_pointer;
@@ -42,7 +42,7 @@ impl MatmulPlan {
     #[inline(always)]
     pub fn execute(&mut self, stream: &Stream, mut operands: Operands<'_>) -> Result<()> {
         operands.check(OPERATION, &self.requirements, self.required)?;
-        self.check_stream(stream)?;
+        let mut enqueued = self.begin(stream)?;
         let factors = self.factors(operands.factors)?;
         let Some((descriptors, algorithm)) = &mut self.prepared else {
             return Ok(());
@@ -87,10 +87,9 @@ impl MatmulPlan {
         } = descriptors;
         let lt = &self.lt;
         let _entered = lt.context().enter()?;
-        let mut guard = AccessGuard::new(stream)?;
-        lt.keep(&guard);
+        lt.keep(&enqueued);
         // SAFETY: `launched` follows the call.
-        unsafe { operands.bind(self.required, &mut guard) }?;
+        unsafe { operands.bind(self.required, &mut enqueued) }?;
         // SAFETY: the descriptors are live, the operands have their sizes in live memory, and the factors are where the mode requires.
         let called = unsafe {
             call!(
@@ -111,21 +110,21 @@ impl MatmulPlan {
                     algorithm.as_raw(),
                     device_pointer(workspace),
                     workspace_bytes,
-                    stream.as_raw().cast(),
+                    enqueued.raw_stream().cast(),
                 )
             )
         };
         // A failure may come after some work was enqueued.
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { operands.launched(self.required, &mut guard) };
+        // SAFETY: `bind` succeeded with this operation.
+        unsafe { operands.launched(self.required, &mut enqueued) };
         called
     }
 
     #[inline]
-    fn check_stream(&self, stream: &Stream) -> Result<()> {
-        stream.refuse_outside_scope(OPERATION, "pass the capture scope")?;
+    fn begin<'a>(&self, stream: &'a Stream) -> Result<Operation<'a>> {
+        let operation = stream.enqueue(OPERATION)?;
         if stream.context().as_raw() == self.lt.context().as_raw() {
-            return Ok(());
+            return Ok(operation);
         }
         Err(ShapeError::refused(
             OPERATION,

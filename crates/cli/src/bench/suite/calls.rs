@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::Result;
+use curium::driver::AsRawStream as _;
 use curium::driver::{Call, observe_calls};
 use curium::prelude::{Context, DeviceBuffer, Kernel, LaunchConfig, Library, Stream};
 

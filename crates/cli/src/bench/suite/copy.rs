@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use curium::driver::AsRawStream as _;
 use curium::prelude::{Context, DeviceBuffer, PinnedBuffer, PinnedFlags, Stream};
 
 use super::{Implementation, Measurement, Observer, Plan, call};

@@ -6,6 +6,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use curium::driver::AsRawStream as _;
 use curium::driver::{GraphExec, KernelNode};
 use curium::prelude::{
     Context, DeviceBuffer, DevicePointer, Graph, Kernel, LaunchConfig, Library, Stream,

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use curium::driver::AsRawStream as _;
 use curium::prelude::{Context, DeviceBuffer, Kernel, LaunchConfig, Library, Stream};
 
 use super::{Implementation, Measurement, Observer, Plan, call};

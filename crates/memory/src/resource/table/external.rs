@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::{AllocateFunction, DeallocateFunction, ResourceTable};
 use crate::resource::Resource;
+use curium_driver::AsRawStream as _;
 
 /// A resource implemented by C functions. See [`ResourceTable`].
 pub struct ExternalResource {

@@ -3,6 +3,7 @@
 use std::ptr;
 
 use anyhow::Result;
+use curium::driver::AsRawStream as _;
 use curium::memory::{CachingOptions, CachingResource, Resource};
 use curium::prelude::{Context, DevicePointer, Stream};
 use curium::sys::{CUmemPool_attribute, CUmemoryPool};

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use anyhow::Result;
+use curium::driver::AsRawStream as _;
 use curium::prelude::{DeviceBuffer, Driver, Stream};
 use curium::sys::{CUdeviceptr, CUfunction, CUstream};
 

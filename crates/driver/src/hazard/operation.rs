@@ -1,4 +1,4 @@
-//! The accesses of one operation, from the first wait to the last record.
+//! The gate: every operation that enqueues work on a stream begins here, and ends with the record of its accesses.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -6,25 +6,31 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use curium_sys::CUdeviceptr;
+use curium_sys::{CUdeviceptr, CUstream};
 
 use super::OPERATION;
 use super::lease::Leased;
 use super::scope::{Key, Scope};
-use crate::{Error, Result, Stream};
+use crate::base::capture_guard::{self, ON_THE_SCOPE};
+use crate::{AsRawStream as _, Driver, Error, Result, Stream};
 
-/// The accesses of one operation that is being enqueued on a stream.
+/// An operation that is being enqueued on a stream.
 ///
-/// [`Accesses`](super::Accesses) are ordered and recorded through it. While it exists, other threads cannot launch
-/// graphs that lease the memory, and the capture that the stream belongs to does not end. Dropping it ends an access
-/// that was ordered but not recorded. If it is forgotten ([`mem::forget`](std::mem::forget)), those launches wait
-/// forever, and so does the end of the capture on another thread.
+/// [`Stream::enqueue`], [`Stream::enqueue_uncaptured`] and [`Stream::enqueue_now`] create it once they have checked what the
+/// calling thread and the stream capture. It carries the name of the operation for errors, is the only safe access to the
+/// stream's handle ([`Operation::raw_stream`]), and orders and records the [`Accesses`](super::Accesses) of the operation.
 ///
-/// A capture whose closure returns while its own thread holds a guard of it ends with an error, since it cannot wait
+/// While it exists, other threads cannot launch graphs that lease the memory, and the capture that the stream belongs to
+/// does not end. Dropping it ends an access that was ordered but not recorded. If it is forgotten
+/// ([`mem::forget`](std::mem::forget)), those launches wait forever, and so does the end of the capture on another
+/// thread.
+///
+/// A capture whose closure returns while its own thread holds an operation of it ends with an error, since it cannot wait
 /// for itself.
 #[derive(Debug)]
-pub struct AccessGuard<'a> {
+pub struct Operation<'a> {
     stream: &'a Stream,
+    name: &'static str,
     /// [`Drop`] releases it, so dropping the field does nothing.
     held: ManuallyDrop<Held>,
     /// The thread's number of held items, `HELD`, makes this type `!Send`.
@@ -40,7 +46,7 @@ enum Held {
     Blocking,
     /// The operation is registered on its stream: its accesses to leased memory need no lock.
     Operation,
-    /// Locks of a capture or of leased memory, in a box: a guard is moved often, and rarely has any.
+    /// Locks of a capture or of leased memory, in a box: an operation is moved often, and rarely has any.
     Locks(Box<Locks>),
 }
 
@@ -56,61 +62,138 @@ struct Locks {
 }
 
 thread_local! {
-    /// The number of captures, operations and leases that guards of this thread hold.
+    /// The number of captures, operations and leases that operations of this thread hold.
     static HELD: Cell<usize> = const { Cell::new(0) };
     /// `true` while this thread calls the driver with locks of this module held.
     static IS_ORDERING: Cell<bool> = const { Cell::new(false) };
 }
 
-impl<'a> AccessGuard<'a> {
-    /// Creates the guard of an operation on `stream`.
+impl Stream {
+    /// Begins an operation that a graph can contain. `name` is the function that the user called, such as
+    /// `DeviceBuffer::fill`.
     ///
     /// # Errors
     ///
-    /// An argument error if the stream belongs to a capture and a [call observer](crate::observe_calls) calls this
-    /// while its thread is ordering another access.
+    /// An argument error if this thread is in a [capture closure](crate::Graph::capture) and the stream is not part of
+    /// that capture: the work would run immediately and be missing from the graph. An argument error if the stream belongs
+    /// to a capture and a [call observer](crate::observe_calls) calls this while its thread is ordering another access.
     #[inline]
-    pub fn new(stream: &'a Stream) -> Result<Self> {
-        // In separate functions, so that the guard of an operation outside captures is written once, and not copied.
-        if stream.scope().is_none() {
-            Ok(Self::outside_captures(stream))
-        } else {
-            Self::within_capture(stream)
+    pub fn enqueue(&self, name: &'static str) -> Result<Operation<'_>> {
+        self.enqueue_or(name, ON_THE_SCOPE)
+    }
+
+    /// Begins an operation like [`Stream::enqueue`]. `instead` is the advice of the error: what can be captured in its
+    /// place.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::enqueue`].
+    #[inline]
+    pub fn enqueue_or(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
+        let mut operation = Operation::new(self, name);
+        // In a separate function, so that an operation outside captures is written once, and not copied.
+        if self.is_in_capture() {
+            operation.begin_in_capture(instead)?;
+        }
+        Ok(operation)
+    }
+
+    /// Begins the release of memory or of a handle in the order of the stream. Destructors, which cannot fail, may do this
+    /// in every capture closure.
+    ///
+    /// # Errors
+    ///
+    /// An argument error in a [call observer](crate::observe_calls), as for [`Stream::enqueue`].
+    #[inline]
+    pub fn enqueue_release(&self, name: &'static str) -> Result<Operation<'_>> {
+        let mut operation = Operation::new(self, name);
+        if self.scope().is_some() {
+            operation.enter()?;
+        }
+        Ok(operation)
+    }
+
+    /// Begins an operation that no graph can contain.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the stream belongs to a [capture](crate::Graph::capture) in progress, or if this thread is in
+    /// a capture closure.
+    #[inline]
+    pub fn enqueue_uncaptured(&self, name: &'static str) -> Result<Operation<'_>> {
+        if self.is_in_capture() {
+            self.expect_uncaptured(name)?;
+        }
+        Ok(Operation::new(self, name))
+    }
+
+    /// Begins an operation that must be executed, and not captured, even if other code captures the stream through its
+    /// handle. `instead` is the advice of the error: what can be captured in its place.
+    ///
+    /// CUDA: `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::enqueue_uncaptured`]; an argument error if other code captures the stream; an error returned by
+    /// the driver.
+    pub fn enqueue_now(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
+        self.expect_recorded(name, instead)?;
+        if self.is_capturing()? {
+            return Err(capture_guard::refused_on_captured(name, instead));
+        }
+        Ok(Operation::new(self, name))
+    }
+}
+
+impl<'a> Operation<'a> {
+    #[inline]
+    fn new(stream: &'a Stream, name: &'static str) -> Self {
+        Self {
+            stream,
+            name,
+            held: ManuallyDrop::new(Held::Nothing),
+            _not_send: PhantomData,
         }
     }
 
     #[cold]
-    fn within_capture(stream: &'a Stream) -> Result<Self> {
-        let mut guard = Self::outside_captures(stream);
-        guard.enter()?;
-        Ok(guard)
+    #[inline(never)]
+    fn begin_in_capture(&mut self, instead: &str) -> Result<()> {
+        self.stream.expect_recorded(self.name, instead)?;
+        self.enter()
     }
 
-    /// Creates the guard of an operation on `stream` whose driver call may block until earlier work on the stream has
-    /// completed, such as a copy between device and pageable memory. Launches of graphs that do not lease the memory do
-    /// not wait for it.
-    ///
-    /// # Errors
-    ///
-    /// As for [`AccessGuard::new`].
+    /// Declares that the driver call of the operation may block until earlier work on the stream has completed, as a copy
+    /// between device and pageable memory does. Launches of graphs that do not lease the memory do not wait for it.
+    #[must_use]
     #[inline]
-    pub fn blocking(stream: &'a Stream) -> Result<Self> {
-        let mut guard = Self::new(stream)?;
-        match &mut *guard.held {
+    pub fn blocking(mut self) -> Self {
+        match &mut *self.held {
             Held::Locks(locks) => locks.is_blocking = true,
             held => *held = Held::Blocking,
         }
-        Ok(guard)
+        self
     }
 
-    /// Creates the guard of an operation on a stream that belongs to no capture.
+    /// Returns the name of the operation.
+    #[must_use]
     #[inline]
-    pub(crate) fn outside_captures(stream: &'a Stream) -> Self {
-        Self {
-            stream,
-            held: ManuallyDrop::new(Held::Nothing),
-            _not_send: PhantomData,
-        }
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the driver of the stream.
+    #[must_use]
+    #[inline]
+    pub fn driver(&self) -> &'a Driver {
+        self.stream.driver()
+    }
+
+    /// Returns the handle of the stream, for the calls that enqueue the operation.
+    #[must_use]
+    #[inline]
+    pub fn raw_stream(&self) -> CUstream {
+        self.stream.as_raw()
     }
 
     /// Returns the stream on which the operation is enqueued.
@@ -143,7 +226,7 @@ impl<'a> AccessGuard<'a> {
     /// # Safety
     ///
     /// - The captured work allocated `address` on a stream of the capture.
-    /// - No code frees it without [`AccessGuard::remove_allocation`].
+    /// - No code frees it without [`Operation::remove_allocation`].
     #[inline]
     pub unsafe fn add_allocation(&self, address: CUdeviceptr) -> bool {
         self.scope()
@@ -268,7 +351,7 @@ impl<'a> AccessGuard<'a> {
     /// Enters the capture that the stream belongs to, if it has not ended.
     #[cold]
     #[inline(never)]
-    pub(crate) fn enter(&mut self) -> Result<()> {
+    fn enter(&mut self) -> Result<()> {
         expect_not_ordering(OPERATION)?;
         if let Some(scope) = self.stream.scope()
             && scope.enter(is_nested())
@@ -328,7 +411,7 @@ impl<'a> AccessGuard<'a> {
     }
 }
 
-impl Drop for AccessGuard<'_> {
+impl Drop for Operation<'_> {
     #[inline]
     fn drop(&mut self) {
         if !matches!(*self.held, Held::Nothing | Held::Blocking) {
