@@ -345,7 +345,7 @@ fn endless_line_is_bounded() -> Result<(), Box<dyn Error>> {
 fn second_interrupt_kills() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let script = "trap '' TERM INT; echo begun; while :; do sleep 0.05; done";
-    let mut program = program::curium()
+    let mut program = interruptible_curium()
         .args([
             "run", "-n", "2", "--grace", "1000", "--", "sh", "-c", script,
         ])
@@ -413,9 +413,33 @@ fn full_device() -> std::io::Result<Stdio> {
     }
 }
 
+/// Returns a command that runs `curium` with the default effect of signals, which a shell may have made the tests ignore.
+fn interruptible_curium() -> Command {
+    use std::os::unix::process::CommandExt as _;
+
+    use nix::sys::signal::{SigHandler, Signal, signal};
+
+    let mut command = program::curium();
+    // SAFETY: `signal` may be called between `fork` and `exec`, and it sets no handler.
+    unsafe {
+        command.pre_exec(|| {
+            for number in [
+                Signal::SIGHUP,
+                Signal::SIGINT,
+                Signal::SIGQUIT,
+                Signal::SIGTERM,
+            ] {
+                signal(number, SigHandler::SigDfl)?;
+            }
+            Ok(())
+        });
+    }
+    command
+}
+
 /// Starts two ranks that run for long, sends a signal, and returns the exit code and the processes of ranks that still run.
 fn signaled(signal: &str) -> Result<(Option<i32>, Vec<String>), Box<dyn Error>> {
-    let mut program = program::curium()
+    let mut program = interruptible_curium()
         .args([
             "run",
             "-n",

@@ -480,7 +480,7 @@ mod tests {
     fn stalled_rank_is_lost_at_the_deadline() -> TestResult {
         const LENGTH: u32 = 8 << 20;
         let start = Instant::now();
-        let (address, rank_0) = rank_0(3, Duration::from_secs(2), LENGTH.try_into()?)?;
+        let (address, rank_0) = rank_0(3, Duration::from_secs(4), LENGTH.try_into()?)?;
         let _stalled = arrive(address, hello(1, 3, LENGTH))?;
         let (mut stream, _) = arrive(address, hello(2, 3, LENGTH))?;
         // The answer has a header of 5 bytes and ends with an authentication code of 32.
@@ -492,7 +492,7 @@ mod tests {
             "{result:?}"
         );
         assert!(
-            start.elapsed() < Duration::from_secs(10),
+            start.elapsed() < Duration::from_secs(20),
             "{:?}",
             start.elapsed()
         );
