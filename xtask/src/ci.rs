@@ -23,7 +23,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use crate::cargo::cargo;
 use crate::version::Version;
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct Options {
     /// Run this step only (repeatable).
     #[arg(long = "step", value_name = "NAME")]
@@ -134,7 +134,11 @@ const STEPS: &[Step] = &[
         before: &[],
     }),
     Step::new("bindings", bindings),
-    Step::new("nvrtc", nvrtc::run),
+    Step::new("nvrtc", nvrtc::run).long(LongForm {
+        minutes: 60,
+        container: None,
+        before: &[],
+    }),
     Step::new("grammar", grammar).long(LongForm {
         minutes: 60,
         container: None,

@@ -12,8 +12,11 @@ use crate::cargo::cargo;
 use crate::package::{CudaVersion, Pins};
 use crate::version::Version;
 
-/// The default versions besides the newest: the oldest, and the first with precompiled headers.
-const VERSIONS: [Version; 2] = [Version::from_raw(11080), Version::from_raw(12080)];
+/// The oldest version, which runs by default besides the newest.
+const OLDEST: Version = Version::from_raw(11080);
+
+/// The first version with precompiled headers, which runs in the long form, too.
+const PRECOMPILED_HEADERS: Version = Version::from_raw(12080);
 
 /// The environment variable with the folders of CUDA's headers.
 const INCLUDE_VARIABLE: &str = "CURIUM_CUDA_INCLUDE_PATH";
@@ -32,7 +35,7 @@ const RESULT: &str = "[3.0, 5.0, 7.0], [-1, -2, -3]";
 /// Runs the tests once for each version, in processes of their own: a process loads one NVRTC.
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let pins = Pins::read()?;
-    let chosen = chosen(&pins, &options.cuda)?;
+    let chosen = chosen(&pins, options)?;
     for nvrtc in &chosen {
         println!("NVRTC of CUDA {}", nvrtc.version);
         let mut command = cargo();
@@ -113,40 +116,52 @@ fn run_example(nvrtc: &CudaVersion) -> Result<()> {
     Ok(())
 }
 
-/// Returns the NVRTCs of `versions`, or of the default ones.
-fn chosen<'a>(pins: &'a Pins, versions: &[Version]) -> Result<Vec<&'a CudaVersion>> {
-    let is_default = versions.is_empty();
-    let versions = if is_default { &VERSIONS } else { versions };
-    let mut chosen = Vec::new();
-    for version in versions {
-        let pinned = pins.nvrtc.iter().find(|nvrtc| nvrtc.version == *version);
-        chosen.push(pinned.with_context(|| format!("no NVRTC of CUDA {version} is pinned"))?);
+/// Returns the NVRTCs of the chosen versions, or of the default ones.
+fn chosen<'a>(pins: &'a Pins, options: &Options) -> Result<Vec<&'a CudaVersion>> {
+    let mut versions = options.cuda.clone();
+    if versions.is_empty() {
+        versions.push(OLDEST);
+        if options.thorough {
+            versions.push(PRECOMPILED_HEADERS);
+        }
+        let newest = pins.nvrtc.last().context("no NVRTC is pinned")?;
+        versions.push(newest.version);
     }
-    if is_default {
-        chosen.push(pins.nvrtc.last().context("no NVRTC is pinned")?);
-    }
-    Ok(chosen)
+    versions
+        .into_iter()
+        .map(|version| {
+            let pinned = pins.nvrtc.iter().find(|nvrtc| nvrtc.version == version);
+            pinned.with_context(|| format!("no NVRTC of CUDA {version} is pinned"))
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The oldest, one in between and the newest version run unless others are chosen.
+    /// The oldest and the newest version run unless others are chosen, and one in between in the long form.
     #[test]
-    fn three_versions_run_by_default() {
+    fn oldest_and_newest_run_by_default() {
         let pins = Pins::read().expect("the pins are valid");
         let newest = pins.newest().expect("there is one").version;
+        let mut options = Options::default();
+        let versions = |options: &Options| -> Result<Vec<Version>> {
+            let chosen = chosen(&pins, options)?;
+            Ok(chosen.iter().map(|nvrtc| nvrtc.version).collect())
+        };
         assert_eq!(
-            versions(&pins, &[]).expect("all are pinned"),
-            [VERSIONS[0], VERSIONS[1], newest]
+            versions(&options).expect("all are pinned"),
+            [OLDEST, newest]
         );
-        assert_eq!(versions(&pins, &[newest]).expect("it is pinned"), [newest]);
-        versions(&pins, &[Version::from_raw(10000)]).expect_err("it is not pinned");
-    }
-
-    fn versions(pins: &Pins, wanted: &[Version]) -> Result<Vec<Version>> {
-        let chosen = chosen(pins, wanted)?;
-        Ok(chosen.iter().map(|nvrtc| nvrtc.version).collect())
+        options.thorough = true;
+        assert_eq!(
+            versions(&options).expect("all are pinned"),
+            [OLDEST, PRECOMPILED_HEADERS, newest]
+        );
+        options.cuda = vec![newest];
+        assert_eq!(versions(&options).expect("it is pinned"), [newest]);
+        options.cuda = vec![Version::from_raw(10000)];
+        versions(&options).expect_err("it is not pinned");
     }
 }

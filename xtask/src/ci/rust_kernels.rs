@@ -1,6 +1,7 @@
 //! Kernels in Rust: their prebuilt PTX, random kernels, and the compiler with other releases of Rust.
 //!
-//! The plain tests use prebuilt PTX, so that they need nothing but cargo. This step installs the toolchain's parts that compile kernels.
+//! The plain tests use prebuilt PTX, and run the compiler of kernels and a small number of random kernels where the toolchain has the parts
+//! that they need, as `rust-toolchain.toml` asks for. This step makes sure that it has, and adds what takes longer.
 
 use std::process::{Command, Stdio};
 
@@ -45,12 +46,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             .arg("check")
             .args(PACKAGES),
     )?;
-    test_compiler(None)?;
-    run_all(cargo().env("CURIUM_KERNELS", "build").args([
-        "test",
-        "-p",
-        "curium-test-kernels-random",
-    ]))?;
+    test_build_scripts(&mut compiler_tests(None))?;
     if options.thorough {
         for release in RELEASES {
             run_all(
@@ -58,7 +54,9 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
                     .args(["toolchain", "install", release, "--profile=minimal"])
                     .args(COMPONENTS.map(|component| format!("--component={component}"))),
             )?;
-            test_compiler(Some(release))?;
+            let mut tests = compiler_tests(Some(release));
+            run_all(&mut tests)?;
+            test_build_scripts(&mut tests)?;
         }
         let mut parallel = cargo();
         parallel
@@ -95,8 +93,9 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Compiles kernels with a release of Rust. The tests themselves are compiled with that of the workspace.
-fn test_compiler(release: Option<&str>) -> Result<Outcome> {
+/// Returns a command that tests the compiler of kernels with a release of Rust. The tests themselves are compiled with that of the
+/// workspace.
+fn compiler_tests(release: Option<&str>) -> Command {
     let mut command = cargo();
     command
         .env("CURIUM_KERNELS", "build")
@@ -104,8 +103,12 @@ fn test_compiler(release: Option<&str>) -> Result<Outcome> {
     if let Some(release) = release {
         command.env("CURIUM_KERNELS_TOOLCHAIN", release);
     }
-    run_all(&mut command)?;
-    run_all(command.args([
+    command
+}
+
+/// Builds whole packages with kernels.
+fn test_build_scripts(tests: &mut Command) -> Result<Outcome> {
+    run_all(tests.args([
         "--test=build_script",
         "--test=new_package",
         "--",
