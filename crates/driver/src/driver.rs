@@ -205,6 +205,12 @@ impl Driver {
         &self.shared.leaks
     }
 
+    /// Returns the address of the driver's state, which identifies it.
+    #[inline]
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
+    }
+
     /// Returns an error of `operation` unless `other` is this driver. A handle of one driver is meaningless to another.
     ///
     /// # Errors

@@ -28,12 +28,13 @@ pub(crate) use self::look_up::{Candidates, function_name, kernel_name};
 pub use self::occupancy::{OccupancyFlags, SuggestedSize};
 pub use self::preference::{Carveout, ClusterScheduling, SharedMemoryMode};
 use crate::base::handle::Handle;
+use crate::hazard::Operation;
 use crate::image::ptx::Entry;
 use crate::kernel::launch::{LaunchAttributes, LaunchConfig};
 use crate::kernel::signature::{Arguments, Signature};
 use crate::{Context, Driver, Library, Module, Result, Stream};
 
-/// The operation of every form of launch.
+/// The name of every form of launch.
 const LAUNCH: &str = "Kernel::launch";
 
 /// A kernel with the parameters that `S` declares. Clones are cheap.
@@ -112,8 +113,8 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut operation = stream.enqueue(LAUNCH)?;
-        let handle = self.inner.handle_for(&operation)?;
+        let mut operation = Operation::launch(stream, LAUNCH);
+        let handle = self.inner.admit(&mut operation)?;
         arguments.launch_with(&mut operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
@@ -148,8 +149,8 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut operation = stream.enqueue(LAUNCH)?;
-        let handle = self.inner.handle_for(&operation)?;
+        let mut operation = Operation::launch(stream, LAUNCH);
+        let handle = self.inner.admit(&mut operation)?;
         arguments.launch_with(&mut operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
@@ -183,8 +184,8 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut operation = stream.enqueue(LAUNCH)?;
-        let handle = self.inner.handle_for(&operation)?;
+        let mut operation = Operation::launch(stream, LAUNCH);
+        let handle = self.inner.admit(&mut operation)?;
         arguments.launch_with(&mut operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
@@ -251,8 +252,8 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
-        let operation = stream.enqueue(LAUNCH)?;
-        let handle = self.inner.handle_for(&operation)?;
+        let mut operation = Operation::launch(stream, LAUNCH);
+        let handle = self.inner.admit(&mut operation)?;
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
             self.inner.enqueue_with(
@@ -286,8 +287,8 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<CUgraphDeviceNode> {
-        let operation = stream.enqueue(LAUNCH)?;
-        let handle = self.inner.handle_for(&operation)?;
+        let mut operation = Operation::launch(stream, LAUNCH);
+        let handle = self.inner.admit(&mut operation)?;
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;
         let raw_config = attributes.launch_config_mut(&config, operation.raw_stream());

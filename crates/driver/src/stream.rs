@@ -82,6 +82,8 @@ struct Shared {
     identity: u64,
     /// The identity for accesses that need no wait; 0 if accesses may belong to a graph.
     free_identity: u64,
+    /// The address of the driver if work enqueued on the stream is executed; 0 if it is captured.
+    running: usize,
     sync_points: SyncPoints,
     /// The capture that the stream was created for.
     scope: Option<Arc<Scope>>,
@@ -350,6 +352,11 @@ impl Stream {
             context: context.clone(),
             identity,
             free_identity: if scope.is_some() { 0 } else { identity },
+            running: if scope.is_some() {
+                0
+            } else {
+                context.driver().address()
+            },
             sync_points: SyncPoints::default(),
             scope,
             markers: OnceLock::new(),

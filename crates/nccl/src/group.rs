@@ -47,7 +47,6 @@ pub struct Group<'a> {
 
 /// The parts of an added operation that the end of its group needs.
 struct Added<'a> {
-    name: &'static str,
     /// The number of elements.
     len: usize,
     operands: Operands<'a>,
@@ -185,7 +184,6 @@ impl<'a> Group<'a> {
         let len = operation.form.len();
         let operands = operation.operands;
         self.operations.push(Added {
-            name,
             len,
             operands,
             enqueued,
@@ -308,7 +306,7 @@ impl Added<'_> {
         unsafe { self.operands.launched(&mut self.enqueued) };
         let shared = use_guard.shared();
         if shared.timeout.is_some() && !self.enqueued.is_captured() {
-            shared.record(self.enqueued.stream(), self.name, self.len)?;
+            shared.record(self.enqueued.stream(), self.enqueued.name(), self.len)?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
         unsafe { self.operator.destroy(shared.api(), use_guard.raw()) }
@@ -317,7 +315,12 @@ impl Added<'_> {
 
 impl fmt::Debug for Added<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} of {} elements", self.name, self.len)
+        write!(
+            formatter,
+            "{} of {} elements",
+            self.enqueued.name(),
+            self.len
+        )
     }
 }
 

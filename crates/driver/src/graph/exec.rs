@@ -16,12 +16,12 @@ use super::leases::Leases;
 use super::resource::{Resource, ResourceSet};
 use super::tree::{State, Tree};
 use super::update::unknown_source;
+use crate::AsRawStream as _;
 use crate::base::contain::is_in_host_callback;
 use crate::base::handle::Handle;
 use crate::base::release::{release, report};
 use crate::call;
 use crate::completion::watch;
-use crate::hazard::Operation;
 use crate::{Context, Driver, Error, Result, Returned, Stream};
 
 /// An executable graph: an instantiated graph that is launched with one call.
@@ -119,32 +119,26 @@ impl GraphExec {
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, LAUNCH)?;
-        let operation = stream
-            .enqueue_uncaptured(LAUNCH)
-            .map_err(|error| explain_captured(error, stream))?;
+        if !stream.executes_for(self.driver()) {
+            expect_uncaptured(stream)?;
+        }
         if self.state.closures.is_some() {
-            drop(operation);
             self.launch_with_closures(stream)
         } else {
-            self.launch_without_closures(&operation)
+            self.launch_without_closures(stream)
         }
     }
 
     /// Launches the graph, none of whose host functions was updated individually. The stream must belong to the
-    /// context.
+    /// context, and must not be captured.
     #[inline]
-    pub(super) fn launch_without_closures(&mut self, operation: &Operation<'_>) -> Result<()> {
+    pub(super) fn launch_without_closures(&mut self, stream: &Stream) -> Result<()> {
         let raw = self.raw.raw();
-        self.state.leases.launch(operation.stream(), || {
+        self.state.leases.launch(stream, || {
             // SAFETY: the executable graph and the stream are live and belong to this driver, and no other code uses
             // the executable graph; the caller that added the nodes is responsible for their accesses, and the stream
             // waits for the leased memory.
-            unsafe {
-                call!(
-                    operation.driver(),
-                    cuGraphLaunch(raw, operation.raw_stream())
-                )
-            }
+            unsafe { call!(stream.driver(), cuGraphLaunch(raw, stream.as_raw())) }
         })
     }
 
@@ -365,17 +359,19 @@ impl GraphExec {
 /// The name of every launch.
 pub(super) const LAUNCH: &str = "GraphExec::launch";
 
-/// Explains the error of a launch on a stream that is being captured.
+/// Returns an error if the stream is being captured, which a launch would invalidate, or if this thread is in a capture
+/// closure.
 #[cold]
-fn explain_captured(error: Error, stream: &Stream) -> Error {
-    if !stream.is_capture_active() {
-        return error;
+#[inline(never)]
+fn expect_uncaptured(stream: &Stream) -> Result<()> {
+    if stream.is_capture_active() {
+        return Err(Error::argument(
+            LAUNCH,
+            "the stream is being captured, and a graph cannot contain a launch; enqueue the graph's work in the capture, or add the graph \
+             as a child with `Graph::add_child`",
+        ));
     }
-    Error::argument(
-        LAUNCH,
-        "the stream is being captured, and a graph cannot contain a launch; enqueue the graph's work in the capture, or add the graph \
-         as a child with `Graph::add_child`",
-    )
+    stream.enqueue_uncaptured(LAUNCH).map(drop)
 }
 
 impl AsRef<Driver> for GraphExec {

@@ -90,12 +90,18 @@ impl Stream {
     /// As for [`Stream::enqueue`].
     #[inline]
     pub fn enqueue_or(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
-        let mut operation = Operation::new(self, name);
-        // In a separate function, so that an operation outside captures is written once, and not copied.
-        if self.is_in_capture() {
-            operation.begin_in_capture(instead)?;
-        }
-        Ok(operation)
+        // Only the locks come from the rare path, so that an operation outside captures is written once, and not copied.
+        let held = if self.is_in_capture() {
+            Operation::enter_capture(self, name, instead)?
+        } else {
+            Held::Nothing
+        };
+        Ok(Operation {
+            stream: self,
+            name,
+            held: ManuallyDrop::new(held),
+            _not_send: PhantomData,
+        })
     }
 
     /// Begins the release of memory or of a handle in the order of the stream. Destructors, which cannot fail, may do this
@@ -146,6 +152,20 @@ impl Stream {
 }
 
 impl<'a> Operation<'a> {
+    /// Creates the operation of a launch, in place, because launches are the most frequent operations. It is admitted before
+    /// the handle of the kernel or the graph is used.
+    #[inline]
+    pub(crate) fn launch(stream: &'a Stream, name: &'static str) -> Self {
+        Self::new(stream, name)
+    }
+
+    /// Checks the captures of a launch, as [`Stream::enqueue`] does.
+    #[cold]
+    pub(crate) fn admit(&mut self) -> Result<()> {
+        self.stream.expect_recorded(self.name, ON_THE_SCOPE)?;
+        self.enter()
+    }
+
     #[inline]
     fn new(stream: &'a Stream, name: &'static str) -> Self {
         Self {
@@ -158,9 +178,11 @@ impl<'a> Operation<'a> {
 
     #[cold]
     #[inline(never)]
-    fn begin_in_capture(&mut self, instead: &str) -> Result<()> {
-        self.stream.expect_recorded(self.name, instead)?;
-        self.enter()
+    fn enter_capture(stream: &Stream, name: &'static str, instead: &str) -> Result<Held> {
+        stream.expect_recorded(name, instead)?;
+        let mut operation = Operation::new(stream, name);
+        operation.enter()?;
+        Ok(std::mem::replace(&mut *operation.held, Held::Nothing))
     }
 
     /// Declares that the driver call of the operation may block until earlier work on the stream has completed, as a copy
@@ -170,7 +192,7 @@ impl<'a> Operation<'a> {
     pub fn blocking(mut self) -> Self {
         match &mut *self.held {
             Held::Locks(locks) => locks.is_blocking = true,
-            held => *held = Held::Blocking,
+            _ => self.held = ManuallyDrop::new(Held::Blocking),
         }
         self
     }
@@ -280,7 +302,8 @@ impl<'a> Operation<'a> {
             Held::Nothing => {
                 let has_begun = self.count_operation();
                 if has_begun {
-                    *self.held = Held::Operation;
+                    // The old value owns nothing, and is not dropped.
+                    self.held = ManuallyDrop::new(Held::Operation);
                 }
                 has_begun
             }
@@ -382,10 +405,14 @@ impl<'a> Operation<'a> {
     #[cold]
     #[inline(never)]
     fn release(&mut self) {
-        match std::mem::replace(&mut *self.held, Held::Nothing) {
+        match &mut *self.held {
             Held::Nothing | Held::Blocking => {}
             Held::Operation => self.end_operation(),
-            Held::Locks(locks) => self.unlock(&locks),
+            Held::Locks(locks) => {
+                let locks = std::mem::take(&mut **locks);
+                *self.held = Held::Nothing;
+                self.unlock(&locks);
+            }
         }
     }
 

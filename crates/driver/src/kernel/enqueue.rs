@@ -12,26 +12,26 @@ use crate::hazard::{Key, Operation};
 use crate::kernel::launch::{self, LaunchAttributes, LaunchConfig};
 
 impl Inner {
-    /// Returns the handle to launch: that of the module in the stream's context if the driver has no libraries. The driver
-    /// rejects a launch without threads, which is recognized by its error.
+    /// Admits a launch, and returns the handle to launch: that of the module in the stream's context if the driver has no
+    /// libraries. The driver rejects a launch without threads, which is recognized by its error.
     #[inline]
-    pub(super) fn handle_for(&self, operation: &Operation<'_>) -> Result<CUfunction> {
+    pub(super) fn admit(&self, operation: &mut Operation<'_>) -> Result<CUfunction> {
         let handle = self.raw.raw();
-        let is_ready = !handle.is_null() && self.driver.is_same(operation.driver());
-        if is_ready && !operation.is_captured() {
+        if !handle.is_null() && operation.stream().executes_for(&self.driver) {
             Ok(handle)
         } else {
-            self.find_handle_for(operation)
+            self.admit_slow(operation)
         }
     }
 
-    /// Returns the handle if the stream belongs to another driver or is being captured (its graph keeps the kernel alive),
-    /// or if the kernel has no handle.
+    /// Admits a launch if the stream belongs to another driver or is being captured (its graph keeps the kernel alive), if
+    /// this thread is in a capture closure, or if the kernel has no handle.
     #[cold]
     #[inline(never)]
-    fn find_handle_for(&self, operation: &Operation<'_>) -> Result<CUfunction> {
+    fn admit_slow(&self, operation: &mut Operation<'_>) -> Result<CUfunction> {
         self.driver
             .expect_same(operation.driver(), operation.name())?;
+        operation.admit()?;
         let handle = if self.is_unbound() {
             self.function(operation.name(), operation.stream().context())?
         } else {
@@ -47,7 +47,7 @@ impl Inner {
     ///
     /// # Safety
     ///
-    /// `handle` is the handle that [`Inner::handle_for`] returned for this operation, `values` holds the address of a value for
+    /// `handle` is the handle that [`Inner::admit`] returned for this operation, `values` holds the address of a value for
     /// each parameter, and the kernel may run with them.
     #[inline]
     pub(super) unsafe fn enqueue(

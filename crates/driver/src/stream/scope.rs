@@ -6,7 +6,7 @@ use curium_sys::CUstreamCaptureStatus;
 
 use crate::base::capture_guard::{self, NOT_WHILE_CAPTURING};
 use crate::hazard::Scope;
-use crate::{AsRawStream as _, Error, Result, Stream, call};
+use crate::{AsRawStream as _, Driver, Error, Result, Stream, call};
 #[cfg(feature = "graphs")]
 use crate::{Context, StreamFlags};
 
@@ -52,6 +52,13 @@ impl Stream {
     #[inline]
     pub(crate) fn is_in_capture(&self) -> bool {
         self.scope().is_some() || capture_guard::key() != 0
+    }
+
+    /// Returns `true` if the stream belongs to `driver` and [is not in a capture](Self::is_in_capture), in one comparison.
+    #[inline]
+    pub(crate) fn executes_for(&self, driver: &Driver) -> bool {
+        // Outside captures the key is 0; in a capture it is odd, which no address is.
+        self.shared.running == driver.address() ^ capture_guard::key()
     }
 
     /// Returns the open capture that receives work enqueued on the stream, if any.
