@@ -121,6 +121,9 @@ const STEPS: &[Step] = &[
         run_all(xtask()?.args(["support", "--check"]))
     }),
     Step::new("map", |_| run_all(xtask()?.args(["map", "--check"]))),
+    Step::new("versions", |_| {
+        run_all(xtask()?.args(["versions", "--check"]))
+    }),
     Step::new("workflow", |_| workflow::check()),
     Step::new("performance", |_| {
         run_all(xtask()?.args(["performance", "--check"]))

@@ -59,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Returns the assembler of a package, which can be executed.
-fn assembler(version: &CudaVersion) -> Result<PathBuf> {
+pub(crate) fn assembler(version: &CudaVersion) -> Result<PathBuf> {
     let path = version
         .package
         .folder_with(|name| name == "ptxas")?

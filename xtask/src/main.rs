@@ -26,6 +26,7 @@ mod stale;
 mod support;
 mod targets;
 mod version;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -70,6 +71,8 @@ enum Command {
     Performance(performance::Options),
     /// Run the tests of kernels in Rust many times, from clean and in parallel.
     Repeat(repeat::Options),
+    /// Generate the table of the versions of CUDA and PTX, or compare it with ptxas.
+    Versions(versions::Options),
     /// Draw or check the picture of the crates.
     Map(map::Options),
     /// Run the tests on other platforms, under emulators.
@@ -103,6 +106,7 @@ fn run(command: Command) -> Result<()> {
         Command::Support(options) => support::run(&options),
         Command::Performance(options) => performance::run(&options),
         Command::Repeat(options) => repeat::run(&options),
+        Command::Versions(options) => versions::run(&options),
         Command::Map(options) => map::run(&options),
         Command::Targets(options) => targets::run(&options),
         Command::Ci(options) => ci::run(&options),

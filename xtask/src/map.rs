@@ -23,6 +23,7 @@ const ROLES: &[(&str, &str)] = &[
     ("curium-cudart", "CUDA runtime, simulated"),
     ("curium-driver", "streams, graphs, launches"),
     ("curium-fft", "cuFFT"),
+    ("curium-format", "PTX, fatbins, versions"),
     ("curium-kernel", "kernels in Rust"),
     ("curium-kernel-build", "compiles kernels"),
     ("curium-macros", "#[kernel], ptx!"),

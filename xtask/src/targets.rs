@@ -52,6 +52,7 @@ struct Row {
 
 /// All packages are built together for every kind of tests, so that each is compiled once for its features.
 const PACKAGES: &[&str] = &[
+    "curium-format",
     "curium-sys",
     "curium-driver",
     "curium-memory",

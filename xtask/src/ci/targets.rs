@@ -21,6 +21,7 @@ const ALWAYS: usize = 3;
 
 /// The crates that a user builds. None of them compiles C, so cross-compilation requires no C compiler.
 const LIBRARIES: &[&str] = &[
+    "curium-format",
     "curium-sys",
     "curium-driver",
     "curium-memory",

@@ -1,0 +1,3 @@
+//! The table of versions.
+
+pub(crate) mod versions;
