@@ -59,17 +59,18 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
-const ARROWS: [(&str, &[&str]); 31] = [
-    ("curium-sys", &[]),
-    ("curium-ptx", &[]),
-    ("curium-sim", &["curium-ptx", "curium-sys"]),
+const ARROWS: [(&str, &[&str]); 32] = [
+    ("curium-format", &[]),
+    ("curium-sys", &["curium-format"]),
+    ("curium-ptx", &["curium-format"]),
+    ("curium-sim", &["curium-format", "curium-ptx", "curium-sys"]),
     ("curium-cudart", &["curium-sys"]),
     ("curium-macros", &[]),
     (
         "curium-kernel",
         &["curium-driver", "curium-macros", "curium-memory"],
     ),
-    ("curium-kernel-build", &[]),
+    ("curium-kernel-build", &["curium-format"]),
     (
         "curium-test-kernels",
         &["curium-kernel", "curium-kernel-build"],
@@ -124,7 +125,7 @@ const ARROWS: [(&str, &[&str]); 31] = [
         "curium-example-transformer",
         &["curium", "curium-kernel", "curium-kernel-build"],
     ),
-    ("curium-driver", &["curium-sys"]),
+    ("curium-driver", &["curium-format", "curium-sys"]),
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),
     ("curium-blas", &["curium-driver", "curium-memory"]),
@@ -159,6 +160,7 @@ const ARROWS: [(&str, &[&str]); 31] = [
         "curium-cli",
         &[
             "curium",
+            "curium-format",
             "curium-kernel",
             "curium-kernel-build",
             "curium-sim",
@@ -230,6 +232,7 @@ fn simulator_is_for_tests() -> TestResult {
         return Ok(());
     }
     for package in [
+        "curium-format",
         "curium-sys",
         "curium-driver",
         "curium-memory",
@@ -267,6 +270,7 @@ fn dependencies_are_counted() -> TestResult {
         "crossbeam-epoch",
         "crossbeam-utils",
         "curium-driver",
+        "curium-format",
         "curium-sys",
         "libc",
         "libloading",

@@ -194,6 +194,26 @@ fn closed_output_keeps_exit_code() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Like ptxas, the program accepts directives without blanks between them.
+#[test]
+fn compact_ptx_header() -> std::io::Result<()> {
+    let folder = folder();
+    let ptx = ".version 8.0.target sm_75.address_size 64\n.visible .entry k() { ret; }";
+    fs::write(folder.path().join("compact.ptx"), ptx)?;
+    let doctor = ["doctor", "--device", "sim", "--ptx", "compact.ptx"];
+    let outcome = curium(folder.path(), &doctor, &[]);
+    assert_eq!(
+        outcome.code,
+        Some(0),
+        "{}{}",
+        outcome.stdout,
+        outcome.stderr
+    );
+    let expected = "the PTX is of version 8.0 for sm_75: the driver accepts this version";
+    assert!(outcome.stdout.contains(expected), "{}", outcome.stdout);
+    Ok(())
+}
+
 #[test]
 fn unknown_ptx_version() -> std::io::Result<()> {
     let folder = folder();

@@ -5,17 +5,14 @@
 //! compiler in this process or by `unsafe` code.
 
 pub(crate) mod declared;
-mod elf;
-mod fat_binary;
-pub(crate) mod ptx;
-mod tile_ir;
 
 use std::borrow::Cow;
 use std::ffi::c_void;
 use std::fmt;
 use std::path::Path;
 
-pub use self::ptx::KernelParameter;
+use curium_format::{elf, fat_binary, tile_ir};
+
 use crate::base::c_string::c_path;
 use crate::{Error, Result};
 
@@ -62,6 +59,16 @@ pub enum ImageKind {
     /// Tile IR: bytecode for tile kernels, which the driver compiles. Cannot be linked. Requires CUDA 13.1.
     #[doc(alias = "cuda_tile")]
     TileIr,
+}
+
+/// The layout of a kernel parameter.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct KernelParameter {
+    /// The offset from the first parameter, in bytes.
+    pub offset: usize,
+    /// The size in bytes.
+    pub size: usize,
 }
 
 impl<'a> Image<'a> {
@@ -180,12 +187,13 @@ impl<'a> Image<'a> {
             binary if tile_ir::is_tile_ir(binary) => {
                 tile_ir::check(binary).map(|()| ImageKind::TileIr)
             }
-            wrapper if fat_binary::is_wrapper(wrapper) => {
-                Err("a fat binary record is not valid outside its program".to_owned())
+            record if fat_binary::is_record(record) => {
+                let reason = "a fat binary record is not valid outside its program";
+                return Err(Error::argument(operation, reason));
             }
             text => return Self::text(operation, text),
         }
-        .map_err(|reason| Error::argument(operation, reason))?;
+        .map_err(|error| Error::argument(operation, error.to_string()))?;
         Ok(Self { kind, bytes })
     }
 
@@ -234,17 +242,6 @@ fn check_ptx(text: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the little-endian integer of `N` bytes at `offset`, if in bounds.
-fn number<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
-    let bytes = bytes.get(offset..offset.checked_add(N)?)?;
-    Some(
-        bytes
-            .iter()
-            .rev()
-            .fold(0, |value, byte| value << 8 | u64::from(*byte)),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,31 +272,16 @@ mod tests {
         }
     }
 
+    /// `curium-format` tests every length and every damaged byte.
     #[test]
-    fn binaries_that_were_cut_anywhere_are_refused() {
+    fn truncated_binaries_are_refused() -> Result<()> {
         for binary in [CUBIN, NEWER_CUBIN, FAT_BINARY, COMPRESSED, TILE_IR] {
-            for length in 0..binary.len() {
-                let error = from_bytes(&binary[..length]).expect_err("bytes are missing");
-                assert!(
-                    matches!(error, Error::Argument(_)),
-                    "{length} bytes: {error}"
-                );
-            }
+            let Err(error) = from_bytes(&binary[..binary.len() - 1]) else {
+                return Err(Error::argument("test", "a byte is missing"));
+            };
+            assert!(matches!(error, Error::Argument(_)), "{error}");
         }
-    }
-
-    #[test]
-    fn binaries_that_are_damaged_cause_no_panic() {
-        for binary in [CUBIN, FAT_BINARY] {
-            for position in 0..binary.len() {
-                let mut damaged = binary.to_vec();
-                for value in [0, 0x7f, 0xff] {
-                    damaged[position] = value;
-                    // The checks need not detect modified code; they must only not panic.
-                    drop(from_bytes(&damaged));
-                }
-            }
-        }
+        Ok(())
     }
 
     #[test]

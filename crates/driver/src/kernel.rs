@@ -29,7 +29,7 @@ pub use self::occupancy::{OccupancyFlags, SuggestedSize};
 pub use self::preference::{Carveout, ClusterScheduling, SharedMemoryMode};
 use crate::base::handle::Handle;
 use crate::hazard::Operation;
-use crate::image::ptx::Entry;
+use crate::image::declared::Entry;
 use crate::kernel::launch::{LaunchAttributes, LaunchConfig};
 use crate::kernel::signature::{Arguments, Signature};
 use crate::{Context, Driver, Library, Module, Result, Stream};

@@ -138,7 +138,7 @@ mod stream;
 mod trace;
 
 pub use curium_sys as sys;
-pub use curium_sys::{CudaVersion, Function};
+pub use curium_sys::{CudaVersion, Function, PtxVersion};
 
 #[doc(hidden)]
 pub use self::base::call::RawHandle;

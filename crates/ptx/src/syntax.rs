@@ -25,7 +25,9 @@ mod tests;
 mod validate;
 mod variable;
 
-pub use ast::{Function, Linkage, Module, Target, TargetVariant, Version};
+use curium_format::PtxVersion;
+
+pub use ast::{Function, Module};
 pub(crate) use ast::{
     FunctionId, FunctionKind, Instruction, LabelId, Parameter, Register, Texturing,
 };
@@ -52,16 +54,13 @@ pub(crate) use ast::{Alias, Performance, Predicate, PrototypeId};
 #[cfg(test)]
 pub(crate) use modifier::Eviction;
 
-/// The newest PTX ISA version that the front end reads.
-pub const MAX_VERSION: Version = Version { major: 9, minor: 5 };
-
 /// Parses, resolves and validates a PTX module.
 ///
 /// # Errors
 ///
 /// Returns the first error, with its line and column.
 pub fn parse(source: &str) -> Result<Module, Error> {
-    parse_for(source, MAX_VERSION)
+    parse_for(source, PtxVersion::NEWEST_KNOWN)
 }
 
 /// Parses a module like [`parse`], for a driver that supports PTX up to version `newest`.
@@ -69,6 +68,6 @@ pub fn parse(source: &str) -> Result<Module, Error> {
 /// # Errors
 ///
 /// Returns the errors of [`parse`], and [`ErrorKind::UnsupportedVersion`] for a newer `.version`.
-pub fn parse_for(source: &str, newest: Version) -> Result<Module, Error> {
+pub fn parse_for(source: &str, newest: PtxVersion) -> Result<Module, Error> {
     parser::parse(source, newest)
 }

@@ -47,7 +47,6 @@ mod generated;
 pub mod load;
 mod privileges;
 mod table;
-mod version;
 
 pub use self::api::{Api, ApiProvider, FromProvider, MissingFunction};
 pub use self::constants::*;
@@ -57,4 +56,9 @@ pub use self::function::{Function, UnknownFunction};
 pub use self::generated::types::*;
 pub use self::privileges::has_raised_privileges;
 pub use self::table::{ExportedFunction, FunctionTable};
-pub use self::version::CudaVersion;
+pub use curium_format::{CudaVersion, PtxVersion};
+
+const _: () = assert!(
+    CudaVersion::NEWEST_KNOWN.as_raw() == CUDA_VERSION,
+    "xtask/ptx-versions.toml lacks the PTX version of the newest CUDA version"
+);

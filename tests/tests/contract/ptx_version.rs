@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fs;
 
-use curium_driver::{CudaVersion, Driver, Library};
+use curium_driver::{CudaVersion, Driver, Library, PtxVersion};
 use curium_sim::{Config, Simulator};
 use curium_sys::CUresult;
 
@@ -32,10 +32,9 @@ fn supported_versions() -> Result<Vec<CudaVersion>> {
 }
 
 /// Loads an empty kernel in PTX of this version.
-fn load(driver: &Driver, ptx: (u32, u32)) -> curium_driver::Result<()> {
+fn load(driver: &Driver, ptx: PtxVersion) -> curium_driver::Result<()> {
     let text = format!(
-        ".version {}.{}\n.target sm_75\n.address_size 64\n.visible .entry nothing() {{ ret; }}\n",
-        ptx.0, ptx.1
+        ".version {ptx}\n.target sm_75\n.address_size 64\n.visible .entry nothing() {{ ret; }}\n"
     );
     // Drivers before 12.0 have no libraries.
     match driver.version() < CudaVersion::new(12, 0) {
@@ -53,18 +52,19 @@ fn newest_ptx_per_cuda_version() -> Result {
     let versions = supported_versions()?;
     assert_eq!(versions.last(), Some(&CudaVersion::NEWEST_KNOWN));
     for version in versions {
-        let (major, minor) = version
+        let newest = version
             .newest_ptx()
             .ok_or_else(|| format!("the PTX version of CUDA {version} is missing"))?;
         let simulator = Simulator::new(Config::new().with_driver_version(version))?;
         let driver = simulator.driver::<Driver>()?;
-        load(&driver, (major, minor))?;
-        let Err(error) = load(&driver, (major, minor + 1)) else {
-            return Err(format!("CUDA {version} accepts PTX {major}.{}", minor + 1).into());
+        load(&driver, newest)?;
+        let newer = PtxVersion::new(newest.major, newest.minor + 1);
+        let Err(error) = load(&driver, newer) else {
+            return Err(format!("CUDA {version} accepts PTX {newer}").into());
         };
         let code = error.code();
         assert_eq!(code, Some(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION));
-        let needed = match CudaVersion::for_ptx(major, minor + 1) {
+        let needed = match newer.first_cuda() {
             Some(needed) => format!("CUDA {needed} or newer"),
             None => "a CUDA newer than".to_owned(),
         };

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::ffi::{c_char, c_uint, c_void};
 use std::time::Duration;
 
+use curium_format::ptx;
 use curium_sys::{CUjit_option, CUresult, CudaVersion};
 
 use super::{HostSymbol, JitOptions};
 use crate::base::error::CallError;
-use crate::image::ptx;
 use crate::{Driver, Error};
 
 /// The size of each of the two log buffers in bytes.
@@ -212,14 +212,14 @@ fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'
     if error.code != CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION {
         return None;
     }
-    let (major, minor) = ptx::version(ptx)?;
-    let needed = match CudaVersion::for_ptx(major, minor) {
+    let needed_ptx = ptx::version(ptx)?;
+    let needed = match needed_ptx.first_cuda() {
         Some(version) => format!("CUDA {version} or newer"),
         None => format!("a CUDA newer than {}", CudaVersion::NEWEST_KNOWN),
     };
     let version = driver.version();
     Some(Cow::Owned(format!(
-        "PTX {major}.{minor} needs a driver for {needed}, and this one is for CUDA {version}: update the driver, \
+        "PTX {needed_ptx} needs a driver for {needed}, and this one is for CUDA {version}: update the driver, \
          compile with an nvcc or NVRTC of CUDA {version} or older, or compile to a cubin for the device"
     )))
 }

@@ -39,6 +39,19 @@ fn header_is_compiled() -> TestResult {
     })
 }
 
+/// The table of versions has the PTX version of this NVRTC.
+#[test]
+fn ptx_version_is_in_the_table() -> TestResult {
+    with_nvrtc("ptx_version_is_in_the_table", |nvrtc| {
+        let compiled = compiled(nvrtc, &program(EMPTY), &CompileOptions::new());
+        let newest = nvrtc.version().newest_ptx().ok_or("the version is known")?;
+        let directive = format!("\n.version {newest}\n");
+        let ptx = compiled.ptx()?;
+        assert!(ptx.contains(&directive), "{newest}: {ptx}");
+        Ok(())
+    })
+}
+
 #[test]
 fn error_shows_its_line() -> TestResult {
     with_nvrtc("error_shows_its_line", |nvrtc| {

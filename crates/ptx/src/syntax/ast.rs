@@ -1,5 +1,8 @@
 //! Modules, functions and instructions.
 
+use curium_format::ptx::Linkage;
+use curium_format::{PtxVersion, Target};
+
 use super::error::Span;
 use super::keyword::Keyword;
 use super::modifier::{Modifier, Operation, Rounding};
@@ -9,22 +12,15 @@ use super::operand::{GlobalId, LocalId, Operand, RegisterId};
 use super::scalar::ScalarType;
 use super::variable::Variable;
 
-/// A version of the PTX ISA.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Version {
-    /// The number before the dot.
-    pub major: u32,
-    /// The number after the dot.
-    pub minor: u32,
-}
-
 /// A parsed, resolved and validated PTX module.
 #[derive(Clone, Debug)]
 pub struct Module {
     /// The ISA version in `.version`.
-    pub(crate) version: Version,
+    pub(crate) version: PtxVersion,
     /// The architecture in `.target`.
     pub target: Target,
+    /// The options in `.target`.
+    pub(crate) target_options: TargetOptions,
     /// The variables in module scope, in the order of their ids.
     pub variables: Vec<Variable>,
     /// The functions and kernels, in the order of their ids. A declaration and its definition are one entry.
@@ -79,30 +75,15 @@ impl Module {
     }
 }
 
-/// The `.target` of a module.
+/// The options of `.target`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Target {
-    /// The compute capability times ten: 90 for `sm_90a`.
-    pub architecture: u32,
-    /// The suffix.
-    pub variant: TargetVariant,
+pub(crate) struct TargetOptions {
     /// `true` if the module carries debug information.
     pub(crate) debug: bool,
     /// The texturing mode.
     pub(crate) texturing: Texturing,
     /// `map_f64_to_f32`: double precision is demoted to single precision.
     pub(crate) map_f64_to_f32: bool,
-}
-
-/// The processors of a [`Target`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum TargetVariant {
-    /// `sm_90`: this architecture and newer ones.
-    Baseline,
-    /// `sm_90a`: this architecture only.
-    Architecture,
-    /// `sm_100f`: this architecture and others of its family.
-    Family,
 }
 
 /// The texturing mode.
@@ -203,22 +184,6 @@ pub(crate) enum FunctionKind {
     Entry,
     /// A device function, `.func`.
     Device,
-}
-
-/// The visibility of a function or variable outside its module.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Linkage {
-    /// Visible in this module only.
-    #[default]
-    Internal,
-    /// Visible in other modules: `.visible`.
-    Visible,
-    /// Defined in another module: `.extern`.
-    Extern,
-    /// Visible in other modules, and replaceable by another definition: `.weak`.
-    Weak,
-    /// Visible in other modules, and merged with other declarations: `.common`.
-    Common,
 }
 
 /// A parameter or return value.

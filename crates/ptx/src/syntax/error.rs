@@ -17,7 +17,7 @@ pub(crate) struct Span {
 pub enum ErrorKind {
     /// The text is not valid PTX, or refers to something that does not exist.
     Syntax,
-    /// `.version` is newer than [`MAX_VERSION`](super::MAX_VERSION).
+    /// `.version` is newer than [`PtxVersion::NEWEST_KNOWN`](curium_format::PtxVersion::NEWEST_KNOWN).
     UnsupportedVersion,
     /// `.target` names an unsupported architecture.
     UnsupportedTarget,

@@ -13,7 +13,9 @@ mod operand;
 
 use std::collections::HashMap;
 
-use super::ast::{Function, FunctionId, Instruction, Module, Version};
+use curium_format::PtxVersion;
+
+use super::ast::{Function, FunctionId, Instruction, Module};
 use super::error::{Error, ErrorKind, Span};
 use super::lexer::{Token, TokenKind, tokens};
 use super::name::Name;
@@ -26,7 +28,7 @@ use super::variable::Variable;
 const MAX_DEPTH: usize = 64;
 
 /// Parses `source`, whose version is at most `newest`.
-pub(super) fn parse(source: &str, newest: Version) -> Result<Module, Error> {
+pub(super) fn parse(source: &str, newest: PtxVersion) -> Result<Module, Error> {
     if u32::try_from(source.len()).is_err() {
         return Err(Error::new(
             ErrorKind::Limit,
@@ -63,7 +65,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(source: &'a str, newest: Version) -> Result<Self, Error> {
+    fn new(source: &'a str, newest: PtxVersion) -> Result<Self, Error> {
         let mut parser = Self {
             tokens: tokens(source),
             position: 0,

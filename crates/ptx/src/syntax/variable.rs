@@ -1,6 +1,7 @@
 //! Variables, parameters and their initial values.
 
-use super::ast::Linkage;
+use curium_format::ptx::Linkage;
+
 use super::error::Span;
 use super::modifier::Space;
 use super::name::Name;

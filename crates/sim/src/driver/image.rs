@@ -8,13 +8,15 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::Arc;
 
-use curium_sys::{CUdevice_attribute, CUresult, CudaVersion};
+use curium_format::ptx::Scanner;
+use curium_format::{CudaVersion, PtxVersion, elf, tile_ir};
+use curium_sys::{CUdevice_attribute, CUresult};
 
 pub(crate) use self::jit::JitOptions;
 use crate::argument::ConstPointer;
 use crate::driver::{Driver, Result};
 use curium_ptx::exec::{self, Checking, Kernel, Program, Report};
-use curium_ptx::syntax::{self, ErrorKind, Module, TargetVariant, Version};
+use curium_ptx::syntax::{self, ErrorKind, Module};
 
 /// The code of a module or library.
 #[derive(Debug)]
@@ -32,10 +34,6 @@ pub(crate) struct Refusal {
     pub(super) code: CUresult,
     pub(super) log: String,
 }
-
-/// The first bytes of machine code, and of Tile IR.
-const ELF: &[u8] = b"\x7fELF";
-const TILE_IR: &[u8] = b"\x7fTileIR\0";
 
 impl Code {
     pub(crate) fn kernel(&self, index: usize) -> Result<&Kernel> {
@@ -150,14 +148,7 @@ impl Driver {
     fn check_target(&self, module: &Module) -> std::result::Result<(), Refusal> {
         let device = self.compute_capability();
         let target = module.target;
-        let is_supported = match target.variant {
-            TargetVariant::Baseline => target.architecture <= device,
-            TargetVariant::Family => {
-                target.architecture <= device && target.architecture / 10 == device / 10
-            }
-            TargetVariant::Architecture => target.architecture == device,
-        };
-        if is_supported {
+        if target.runs_on(device) {
             return Ok(());
         }
         let log = format!(
@@ -223,8 +214,8 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
             .map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
     }
     for (magic, contents) in [
-        (ELF, "machine code for NVIDIA hardware"),
-        (TILE_IR, "Tile IR"),
+        (&elf::MAGIC[..], "machine code for NVIDIA hardware"),
+        (&tile_ir::MAGIC, "Tile IR"),
     ] {
         // SAFETY: the caller guarantees the image, and at most the last byte of a magic number is NUL.
         if unsafe { begins_with(image, magic) } {
@@ -244,33 +235,11 @@ unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal>
 
 /// Returns `true` if a text is PTX, which begins with its version after comments.
 fn begins_with_version(text: &str) -> bool {
-    let mut text = text.trim_start();
-    while text.starts_with("//") || text.starts_with("/*") {
-        let end = if text.starts_with("//") { "\n" } else { "*/" };
-        let Some((_, remaining)) = text.split_once(end) else {
-            return false;
-        };
-        text = remaining.trim_start();
-    }
-    text.starts_with(".version")
+    let first = Scanner::new(text).next();
+    first.is_some_and(|token| token.is_directive("version"))
 }
 
 /// Returns the newest PTX version that a driver of this CUDA version reads.
-fn newest_ptx(driver: CudaVersion) -> Version {
-    match driver.newest_ptx() {
-        Some((major, minor)) => Version { major, minor }.min(syntax::MAX_VERSION),
-        None => syntax::MAX_VERSION,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn front_end_reads_the_newest_ptx() {
-        let newest = CudaVersion::NEWEST_KNOWN.newest_ptx();
-        let Version { major, minor } = syntax::MAX_VERSION;
-        assert_eq!(newest, Some((major, minor)));
-    }
+fn newest_ptx(driver: CudaVersion) -> PtxVersion {
+    driver.newest_ptx().unwrap_or(PtxVersion::NEWEST_KNOWN)
 }

@@ -1,6 +1,6 @@
 //! PTX versions of the driver, NVRTC and the given file.
 
-use curium::driver::CudaVersion;
+use curium::driver::{CudaVersion, PtxVersion};
 
 use crate::doctor::environment::{DeviceTrial, Environment, Library};
 use crate::doctor::finding::Finding;
@@ -36,17 +36,19 @@ pub(super) fn check(environment: &Environment) -> Vec<Finding> {
     findings
 }
 
-fn newest_accepted(cuda: &str, version: (u32, u32)) -> Finding {
-    let (major, minor) = version;
+fn newest_accepted(cuda: &str, version: PtxVersion) -> Finding {
     Finding::note(
         CHECK,
-        format!("a driver for CUDA {cuda} accepts PTX up to version {major}.{minor}"),
+        format!("a driver for CUDA {cuda} accepts PTX up to version {version}"),
     )
 }
 
-/// Reports an NVRTC that is newer than the driver: it generates PTX of its own version.
+/// Reports an NVRTC whose PTX is newer than the driver. Some CUDA versions share a PTX version.
 fn compiler(driver: &str, nvrtc: &str) -> Finding {
-    if pair(nvrtc) <= pair(driver) {
+    let generated = parse_cuda(nvrtc).and_then(CudaVersion::newest_ptx);
+    let accepted = parse_cuda(driver).and_then(CudaVersion::newest_ptx);
+    let is_older = pair(nvrtc) <= pair(driver);
+    if is_older || (generated.is_some() && generated <= accepted) {
         return Finding::good(
             "nvrtc",
             format!("NVRTC of CUDA {nvrtc} is found, and the driver accepts its PTX"),
@@ -67,7 +69,7 @@ fn compiler(driver: &str, nvrtc: &str) -> Finding {
 /// Reports whether the driver accepts the file.
 fn file(driver: &str, header: &Header) -> Finding {
     let (major, minor) = header.version;
-    let needed = CudaVersion::for_ptx(major, minor);
+    let needed = PtxVersion::new(major, minor).first_cuda();
     let version = parse_cuda(driver);
     let name = format!(
         "the PTX is of version {major}.{minor} for {}",
@@ -105,9 +107,8 @@ fn parse_cuda(version: &str) -> Option<CudaVersion> {
 
 /// Reports a device that the file does not target.
 fn target(header: &Header, device: &DeviceTrial) -> Option<Finding> {
-    let (needed, only) = header.needs()?;
     let capability = pair(&device.compute_capability)?;
-    if capability == needed || (!only && capability > needed) {
+    if header.runs_on(capability)? {
         return None;
     }
     let target = &header.target;

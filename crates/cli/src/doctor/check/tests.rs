@@ -698,6 +698,17 @@ fn newer_nvrtc_is_a_warning() {
     assert_eq!(finding(&environment, "nvrtc").severity, Severity::Good);
 }
 
+/// CUDA 12.6 has the PTX version of CUDA 12.5.
+#[test]
+fn nvrtc_with_the_same_ptx_version() {
+    let environment = Environment {
+        nvrtc: Some("12.6".to_owned()),
+        library: loaded("12.5", "/usr/lib/libcuda.so.1"),
+        ..healthy()
+    };
+    assert_eq!(finding(&environment, "nvrtc").severity, Severity::Good);
+}
+
 #[test]
 fn newer_ptx_is_a_failure() {
     assert_failure(
@@ -712,8 +723,10 @@ fn newer_ptx_is_a_failure() {
         "NVIDIA H100 has compute capability 9.0",
         "compute_90",
     );
-    assert_failure(&with_ptx((8, 7), "sm_80a"), "ptx", "sm_80a", "without it");
-    for target in ["sm_90a", "sm_90", "sm_52"] {
+    for target in ["sm_80a", "sm_80f"] {
+        assert_failure(&with_ptx((8, 7), target), "ptx", target, "without it");
+    }
+    for target in ["sm_90a", "sm_90", "sm_52", "compute_90a"] {
         assert_eq!(
             finding(&with_ptx((8, 7), target), "ptx").severity,
             Severity::Note

@@ -96,7 +96,7 @@ impl Lowerer<'_> {
     /// Accepts a sampler operand. As on hardware, the texture's own sampler is used, unless the module has independent texturing mode.
     fn ignore_sampler(&mut self, tensor: &Tensor) -> Lowered {
         match tensor.sampler {
-            Some(_) if self.context.module.target.texturing == Texturing::Independent => {
+            Some(_) if self.context.module.target_options.texturing == Texturing::Independent => {
                 Err(Refusal("separate samplers are not supported".into()))
             }
             Some(sampler) => self.address_row(sampler).map(|_| ()),

@@ -1,7 +1,9 @@
 //! Declarations of variables, parameters and registers.
 
+use curium_format::ptx::Linkage;
+
 use super::Parser;
-use crate::syntax::ast::{Linkage, Register};
+use crate::syntax::ast::Register;
 use crate::syntax::error::{Error, ErrorKind};
 use crate::syntax::lexer::{Token, TokenKind};
 use crate::syntax::modifier::Space;

@@ -1,10 +1,11 @@
 //! The headers of kernels and device functions.
 
+use curium_format::ptx::Linkage;
+
 use super::Parser;
 use super::declaration::byte_size;
 use crate::syntax::ast::{
-    Function, FunctionId, FunctionKind, Linkage, Parameter, Performance, Prototype,
-    PrototypeParameter,
+    Function, FunctionId, FunctionKind, Parameter, Performance, Prototype, PrototypeParameter,
 };
 use crate::syntax::error::{Error, Span};
 use crate::syntax::modifier::Space;

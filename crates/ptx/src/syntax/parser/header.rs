@@ -1,23 +1,27 @@
 //! `.version`, `.target` and `.address_size`.
 
+use std::ops::RangeInclusive;
+
+use curium_format::{PtxVersion, Target, TargetVariant};
+
 use super::Parser;
-use crate::syntax::ast::{Module, Target, TargetVariant, Texturing, Version};
+use crate::syntax::ast::{Module, TargetOptions, Texturing};
 use crate::syntax::error::{Error, ErrorKind};
 use crate::syntax::lexer::{Token, TokenKind};
 use crate::syntax::name::Names;
 
-/// The oldest supported architecture.
-const OLDEST_ARCHITECTURE: u32 = 10;
-/// The newest supported architecture.
-const NEWEST_ARCHITECTURE: u32 = 129;
+/// The supported architectures.
+const ARCHITECTURES: RangeInclusive<u32> = 10..=129;
 
 /// Creates an empty module.
 pub(super) fn empty_module() -> Module {
     Module {
-        version: Version { major: 0, minor: 0 },
+        version: PtxVersion::new(0, 0),
         target: Target {
             architecture: 0,
             variant: TargetVariant::Baseline,
+        },
+        target_options: TargetOptions {
             debug: false,
             texturing: Texturing::Unified,
             map_f64_to_f32: false,
@@ -33,7 +37,7 @@ pub(super) fn empty_module() -> Module {
 
 impl Parser<'_> {
     /// Parses the three directives that begin a module.
-    pub(super) fn header(&mut self, newest: Version) -> Result<(), Error> {
+    pub(super) fn header(&mut self, newest: PtxVersion) -> Result<(), Error> {
         self.version(newest)?;
         if !self.accept_dot("target") {
             return Err(self.unexpected("'.target'"));
@@ -42,18 +46,19 @@ impl Parser<'_> {
         self.address_size()
     }
 
-    fn version(&mut self, newest: Version) -> Result<(), Error> {
+    fn version(&mut self, newest: PtxVersion) -> Result<(), Error> {
         if !self.accept_dot("version") {
             return Err(self.unexpected("'.version'"));
         }
         let token = self.peek();
-        let Some(version) = read_version(&token) else {
+        let version = PtxVersion::parse(token.text);
+        let Some(version) = version.filter(|_| matches!(token.kind, TokenKind::Double(_))) else {
             return Err(self.unexpected("a version such as 8.7"));
         };
         if version > newest {
             let problem = format!(
-                "unsupported .version {} (newest supported version: {}.{})",
-                token.text, newest.major, newest.minor
+                "unsupported .version {} (newest supported version: {newest})",
+                token.text
             );
             return Err(Error::new(
                 ErrorKind::UnsupportedVersion,
@@ -82,34 +87,29 @@ impl Parser<'_> {
 
     /// Checks that the module's version supports the target.
     fn check_age(&self, token: &Token<'_>) -> Result<(), Error> {
-        let Target {
-            architecture,
-            variant,
-            ..
-        } = self.module.target;
-        let Some(Version { major, minor }) = first_version(architecture, variant) else {
+        let version = self.module.version;
+        let first = self.module.target.first_ptx();
+        let Some(first) = first.filter(|first| version < *first) else {
             return Ok(());
         };
-        let version = self.module.version;
-        if version >= (Version { major, minor }) {
-            return Ok(());
-        }
         let problem = format!(
-            "target '{}' requires PTX ISA version {major}.{minor} or later (found '.version {}.{}')",
-            token.text, version.major, version.minor
+            "target '{}' requires PTX ISA version {first} or later (found '.version {version}')",
+            token.text
         );
         Err(Error::syntax(token.span, problem))
     }
 
     fn target_option(&mut self, token: &Token<'_>) -> Result<(), Error> {
-        let target = &mut self.module.target;
+        let options = &mut self.module.target_options;
         match token.text {
-            "debug" => target.debug = true,
-            "texmode_unified" => target.texturing = Texturing::Unified,
-            "texmode_independent" => target.texturing = Texturing::Independent,
-            "map_f64_to_f32" => target.map_f64_to_f32 = true,
+            "debug" => options.debug = true,
+            "texmode_unified" => options.texturing = Texturing::Unified,
+            "texmode_independent" => options.texturing = Texturing::Independent,
+            "map_f64_to_f32" => options.map_f64_to_f32 = true,
             text => {
-                let Some((architecture, variant)) = read_architecture(text) else {
+                let target = Target::parse(text)
+                    .filter(|target| ARCHITECTURES.contains(&target.architecture));
+                let Some(target) = target else {
                     let problem = format!(
                         "unsupported target {} (expected one such as sm_90, sm_90a or sm_100f)",
                         token.quote()
@@ -120,8 +120,7 @@ impl Parser<'_> {
                         problem,
                     ));
                 };
-                target.architecture = architecture;
-                target.variant = variant;
+                self.module.target = target;
                 self.check_age(token)?;
             }
         }
@@ -152,62 +151,4 @@ impl Parser<'_> {
             _ => Err(self.unexpected("an address size of 64")),
         }
     }
-}
-
-/// Returns the version of a token. It looks like a decimal fraction, but 8.10 follows 8.9.
-fn read_version(token: &Token<'_>) -> Option<Version> {
-    if !matches!(token.kind, TokenKind::Double(_)) {
-        return None;
-    }
-    let (major, minor) = token.text.split_once('.')?;
-    Some(Version {
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
-    })
-}
-
-/// Returns the first ISA version that supports an architecture, or `None` if all versions do or the architecture does not exist.
-fn first_version(architecture: u32, variant: TargetVariant) -> Option<Version> {
-    let base = match architecture {
-        32 | 50 => (4, 0),
-        35 => (3, 1),
-        37 | 52 => (4, 1),
-        53 => (4, 2),
-        60..=62 => (5, 0),
-        70 => (6, 0),
-        72 => (6, 1),
-        75 => (6, 3),
-        80 => (7, 0),
-        86 => (7, 1),
-        88 => (7, 3),
-        87 => (7, 4),
-        89 | 90 => (7, 8),
-        100 | 101 => (8, 6),
-        120 => (8, 7),
-        103 | 121 => (8, 8),
-        110 => (9, 0),
-        _ => return None,
-    };
-    let (major, minor) = match variant {
-        TargetVariant::Baseline => base,
-        TargetVariant::Architecture => base.max((8, 0)),
-        TargetVariant::Family => base.max((8, 8)),
-    };
-    Some(Version { major, minor })
-}
-
-fn read_architecture(text: &str) -> Option<(u32, TargetVariant)> {
-    let number = text
-        .strip_prefix("sm_")
-        .or_else(|| text.strip_prefix("compute_"))?;
-    let (digits, variant) = match number.as_bytes().last()? {
-        b'a' => (&number[..number.len() - 1], TargetVariant::Architecture),
-        b'f' => (&number[..number.len() - 1], TargetVariant::Family),
-        _ => (number, TargetVariant::Baseline),
-    };
-    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-    let architecture = digits.parse().ok().filter(|_| plain)?;
-    (OLDEST_ARCHITECTURE..=NEWEST_ARCHITECTURE)
-        .contains(&architecture)
-        .then_some((architecture, variant))
 }

@@ -1,7 +1,9 @@
 //! Items of module scope.
 
+use curium_format::ptx::Linkage;
+
 use super::Parser;
-use crate::syntax::ast::{Alias, FunctionId, FunctionKind, Linkage, SourceFile};
+use crate::syntax::ast::{Alias, FunctionId, FunctionKind, SourceFile};
 use crate::syntax::error::Error;
 use crate::syntax::lexer::TokenKind;
 use crate::syntax::modifier::Space;
@@ -73,12 +75,10 @@ impl Parser<'_> {
     }
 
     fn linkage(&mut self) -> Linkage {
-        let linkage = match self.peek() {
-            token if token.is_dot("extern") => Linkage::Extern,
-            token if token.is_dot("visible") => Linkage::Visible,
-            token if token.is_dot("weak") => Linkage::Weak,
-            token if token.is_dot("common") => Linkage::Common,
-            _ => return Linkage::Internal,
+        let token = self.peek();
+        let linkage = Linkage::from_directive(token.text);
+        let Some(linkage) = linkage.filter(|_| token.kind == TokenKind::Dot) else {
+            return Linkage::Internal;
         };
         self.advance();
         linkage

@@ -1,10 +1,10 @@
 //! Kernels, device functions, and items of module scope.
 
+use curium_format::ptx::Linkage;
+
 use super::TestResult;
 use super::{KERNELS, module, refused};
-use crate::syntax::{
-    Alias, FunctionId, FunctionKind, Linkage, Parameter, Performance, Space, parse,
-};
+use crate::syntax::{Alias, FunctionId, FunctionKind, Parameter, Performance, Space, parse};
 
 #[test]
 fn performance_directives() {

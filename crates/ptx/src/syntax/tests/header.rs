@@ -1,7 +1,10 @@
 //! `.version`, `.target`, `.address_size`.
 
+use curium_format::{PtxVersion, TargetVariant};
+
 use super::TestResult;
-use crate::syntax::{ErrorKind, TargetVariant, Texturing, Version, parse, parse_for};
+use crate::syntax::ast::Texturing;
+use crate::syntax::{ErrorKind, parse, parse_for};
 
 fn header(version: &str, target: &str) -> String {
     format!(".version {version}\n.target {target}\n.address_size 64\n")
@@ -10,15 +13,9 @@ fn header(version: &str, target: &str) -> String {
 #[test]
 fn version_is_two_numbers() -> TestResult {
     let module = parse(&header("8.10", "sm_90"))?;
-    assert_eq!(
-        module.version,
-        Version {
-            major: 8,
-            minor: 10
-        }
-    );
-    let error = parse_for(&header("8.10", "sm_90"), Version { major: 8, minor: 9 })
-        .expect_err("8.10 follows 8.9");
+    assert_eq!(module.version, PtxVersion::new(8, 10));
+    let error =
+        parse_for(&header("8.10", "sm_90"), PtxVersion::new(8, 9)).expect_err("8.10 follows 8.9");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
     Ok(())
 }
@@ -45,12 +42,12 @@ fn target_options_are_read() -> TestResult {
     let module = parse(&header("9.0", "sm_100f, debug, texmode_independent"))?;
     assert_eq!(module.target.architecture, 100);
     assert_eq!(module.target.variant, TargetVariant::Family);
-    assert!(module.target.debug);
-    assert_eq!(module.target.texturing, Texturing::Independent);
+    assert!(module.target_options.debug);
+    assert_eq!(module.target_options.texturing, Texturing::Independent);
     let module = parse(&header("8.0", "sm_90a"))?;
     assert_eq!(module.target.variant, TargetVariant::Architecture);
     let module = parse(&header("1.4", "sm_13, map_f64_to_f32"))?;
-    assert!(module.target.map_f64_to_f32);
+    assert!(module.target_options.map_f64_to_f32);
     Ok(())
 }
 

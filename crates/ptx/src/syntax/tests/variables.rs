@@ -1,7 +1,9 @@
 //! Variables and their initial values.
 
+use curium_format::ptx::Linkage;
+
 use super::{module, refused};
-use crate::syntax::{Constant, GlobalId, Integer, Linkage, Module, ScalarType, Space, Symbol};
+use crate::syntax::{Constant, GlobalId, Integer, Module, ScalarType, Space, Symbol};
 
 fn integer(value: u64) -> Constant {
     Constant::Integer(Integer {

@@ -10,8 +10,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use curium_format::{PtxVersion, Target, TargetVariant};
+
 use super::Context;
-use crate::syntax::ast::{Instruction, Module, Target, TargetVariant, Version};
+use crate::syntax::ast::{Instruction, Module};
 use crate::syntax::error::Error;
 use crate::syntax::modifier::Modifier;
 use crate::syntax::opcode::Opcode;
@@ -85,7 +87,7 @@ enum Subject {
 
 #[derive(Clone, Copy, Debug)]
 struct Minimum {
-    version: Version,
+    version: PtxVersion,
     /// The architecture; 0 for any.
     architecture: u32,
     /// `true` if the target must be specific to that generation.
@@ -102,16 +104,11 @@ pub(in crate::syntax) struct Unmet {
 impl Minimum {
     fn parse(text: &str) -> Option<Self> {
         let (version, target) = text.split_once(" sm_").unwrap_or((text, "0"));
-        let (major, minor) = version.split_once('.')?;
         let (architecture, is_specific) = target
             .strip_suffix('a')
             .map_or((target, false), |target| (target, true));
-        let version = Version {
-            major: major.parse().ok()?,
-            minor: minor.parse().ok()?,
-        };
         Some(Self {
-            version,
+            version: PtxVersion::parse(version)?,
             architecture: architecture.parse().ok()?,
             is_specific,
         })
@@ -121,7 +118,6 @@ impl Minimum {
         let Target {
             architecture,
             variant,
-            ..
         } = module.target;
         let has_architecture = if self.is_specific {
             variant != TargetVariant::Baseline && architecture / 10 == self.architecture / 10
@@ -226,7 +222,6 @@ impl Context<'_> {
         let Some(Requirement { name, minimum, .. }) = self.unmet.highest(self.instruction) else {
             return Ok(());
         };
-        let Version { major, minor } = minimum.version;
         let Module {
             version, target, ..
         } = self.module;
@@ -237,8 +232,8 @@ impl Context<'_> {
         };
         if *version < minimum.version {
             return Err(self.error(format!(
-                "{requires} PTX ISA version {major}.{minor} or later (found '.version {}.{}')",
-                version.major, version.minor
+                "{requires} PTX ISA version {} or later (found '.version {version}')",
+                minimum.version
             )));
         }
         let range = if minimum.is_specific {
@@ -246,14 +241,9 @@ impl Context<'_> {
         } else {
             " or higher"
         };
-        let suffix = match target.variant {
-            TargetVariant::Baseline => "",
-            TargetVariant::Architecture => "a",
-            TargetVariant::Family => "f",
-        };
         Err(self.error(format!(
-            "{requires} target sm_{}{range} (found '.target sm_{}{suffix}')",
-            minimum.architecture, target.architecture
+            "{requires} target sm_{}{range} (found '.target {target}')",
+            minimum.architecture
         )))
     }
 }

@@ -3,31 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use curium_format::ptx::{Linkage, Scanner, Statement, StatementKind, TokenKind, statements};
+
 use super::symbols::Symbols;
-use curium_ptx::syntax::Linkage;
-
-/// One statement at module level.
-struct Statement<'a> {
-    text: &'a str,
-    /// The name of the declared or defined variable or function.
-    name: Option<&'a str>,
-    linkage: Linkage,
-    is_header: bool,
-}
-
-/// The directives that declare variables.
-const SPACES: [&str; 7] = [
-    ".global",
-    ".const",
-    ".shared",
-    ".tex",
-    ".texref",
-    ".samplerref",
-    ".surfref",
-];
-
-/// The directives of functions.
-const FUNCTIONS: [&str; 2] = [".entry", ".func"];
 
 /// The directives of a header.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
@@ -39,31 +17,34 @@ const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 /// Symbols that are local to one text are renamed if the name is used elsewhere. `symbols` are those of the texts.
 pub(super) fn merge(texts: &[String], symbols: &Symbols) -> String {
     let texts = rename_local_symbols(texts);
-    let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
+    let modules: Vec<Vec<Statement<'_>>> = texts
+        .iter()
+        .map(|text| statements(text).collect())
+        .collect();
     let definitions = definitions(&modules, symbols);
     let statements: Vec<&Statement<'_>> = modules.iter().flatten().collect();
     let results: HashMap<&str, &str> = statements
         .iter()
         .filter(|statement| statement.linkage == Linkage::Extern)
-        .filter_map(|statement| Some((statement.name?, result(statement.text)?)))
+        .filter_map(|statement| Some((name(statement)?, statement.result()?)))
         .collect();
     let mut written = HashSet::new();
     let mut merged: String = HEADER
         .iter()
         .filter_map(|directive| newest(directive, &statements))
         .collect();
-    for statement in statements.iter().filter(|statement| !statement.is_header) {
-        let definition = statement
-            .name
+    for statement in statements
+        .iter()
+        .filter(|statement| statement.kind != StatementKind::Header)
+    {
+        let definition = name(statement)
             .and_then(|name| definitions.get(name))
-            .filter(|definition| statement.yields_to(definition));
+            .filter(|definition| yields_to(statement, definition));
         let text = match definition {
-            Some(_) if is_function(statement.text) => statement.declaration(),
+            Some(_) if statement.is_function() => declaration(statement),
             Some(definition) => (*definition).to_owned(),
-            None => match statement.name.and_then(|name| results.get(name)) {
-                Some(missing)
-                    if is_function(statement.text) && result(statement.text).is_none() =>
-                {
+            None => match name(statement).and_then(|name| results.get(name)) {
+                Some(missing) if statement.is_function() && statement.result().is_none() => {
                     statement
                         .text
                         .replacen(".func", &format!(".func {missing} "), 1)
@@ -79,6 +60,11 @@ pub(super) fn merge(texts: &[String], symbols: &Symbols) -> String {
     merged
 }
 
+/// Returns the name that a statement declares, the first of several.
+fn name<'a>(statement: &Statement<'a>) -> Option<&'a str> {
+    statement.names().next()
+}
+
 /// Returns the definition that counts of each shared symbol.
 fn definitions<'a>(modules: &[Vec<Statement<'a>>], symbols: &Symbols) -> HashMap<&'a str, &'a str> {
     let mut definitions = HashMap::new();
@@ -87,7 +73,7 @@ fn definitions<'a>(modules: &[Vec<Statement<'a>>], symbols: &Symbols) -> HashMap
             module
                 .iter()
                 .filter(|statement| statement.is_definition())
-                .filter_map(|statement| Some((statement.name?, statement.text)))
+                .filter_map(|statement| Some((name(statement)?, statement.text)))
                 .filter(|(name, _)| symbols.is_from(name, index)),
         );
     }
@@ -96,24 +82,22 @@ fn definitions<'a>(modules: &[Vec<Statement<'a>>], symbols: &Symbols) -> HashMap
 
 /// Returns the texts with local symbols renamed where another text uses the name.
 fn rename_local_symbols(texts: &[String]) -> Vec<Cow<'_, str>> {
-    let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
-    let shared = modules
+    let mut used_names: HashSet<&str> = texts
         .iter()
-        .flatten()
-        .filter(|statement| statement.linkage != Linkage::Internal);
-    let mut used_names: HashSet<String> = shared
-        .filter_map(|statement| statement.name.map(str::to_owned))
+        .flat_map(|text| statements(text))
+        .filter(|statement| statement.linkage != Linkage::Internal)
+        .flat_map(|statement| statement.names())
         .collect();
     let mut renamed = Vec::new();
-    for (number, (text, module)) in texts.iter().zip(&modules).enumerate() {
-        let local = module
-            .iter()
-            .filter(|statement| statement.linkage == Linkage::Internal);
-        let local_names: HashSet<&str> = local.filter_map(|statement| statement.name).collect();
+    for (number, text) in texts.iter().enumerate() {
+        let local_names: HashSet<&str> = statements(text)
+            .filter(|statement| statement.linkage == Linkage::Internal)
+            .flat_map(|statement| statement.names())
+            .collect();
         let (clashing, unique): (Vec<&str>, Vec<&str>) = local_names
             .into_iter()
-            .partition(|name| used_names.contains(*name));
-        used_names.extend(unique.into_iter().map(str::to_owned));
+            .partition(|name| used_names.contains(name));
+        used_names.extend(unique);
         let names: HashMap<&str, String> = clashing
             .into_iter()
             .map(|name| (name, format!("{name}$file{number}")))
@@ -130,42 +114,24 @@ fn rename_local_symbols(texts: &[String]) -> Vec<Cow<'_, str>> {
 /// Returns the text with renamed symbols. Inner names that shadow them are renamed too, which has no effect.
 fn rename(text: &str, names: &HashMap<&str, String>) -> String {
     let mut renamed = String::with_capacity(text.len());
-    let mut remaining = text;
-    while let Some(first) = remaining.chars().next() {
-        let blanks = remaining.len() - skip_blanks(remaining).len();
-        let end = match first {
-            _ if blanks > 0 => blanks,
-            '"' => remaining[1..]
-                .find('"')
-                .map_or(remaining.len(), |end| end + 2),
-            // A directive, or a component of a vector.
-            '.' => {
-                1 + remaining[1..]
-                    .find(|next| !is_name_character(next))
-                    .unwrap_or(remaining.len() - 1)
-            }
-            _ if is_name_character(first) => remaining
-                .find(|next| !is_name_character(next))
-                .unwrap_or(remaining.len()),
-            _ => first.len_utf8(),
-        };
-        let (word, after) = remaining.split_at(end);
-        renamed.push_str(names.get(word).map_or(word, String::as_str));
-        remaining = after;
+    let mut copied = 0;
+    for token in Scanner::new(text).filter(|token| token.kind == TokenKind::Word) {
+        if let Some(name) = names.get(token.text) {
+            renamed.push_str(&text[copied..token.start]);
+            renamed.push_str(name);
+            copied = token.end;
+        }
     }
+    renamed.push_str(&text[copied..]);
     renamed
-}
-
-fn is_name_character(character: char) -> bool {
-    character.is_alphanumeric() || matches!(character, '_' | '$' | '%')
 }
 
 /// Returns the newest of the header directives with this prefix, on a separate line.
 fn newest(directive: &str, statements: &[&Statement<'_>]) -> Option<String> {
     let newest = statements
         .iter()
-        .filter(|statement| statement.is_header && statement.text.starts_with(directive))
-        .map(|statement| statement.text.trim())
+        .map(|statement| statement.text)
+        .filter(|text| text.starts_with(directive))
         .reduce(|a, b| if age(b) > age(a) { b } else { a })?;
     Some(format!("{newest}\n"))
 }
@@ -179,13 +145,11 @@ fn age(directive: &str) -> Vec<u32> {
 /// Returns the text with a limit of registers for each kernel that has none.
 pub(super) fn limit_registers(text: &str, most: u32) -> String {
     let mut limited = String::new();
-    for Statement { text, .. } in statements(text) {
-        let body = text
-            .find('{')
-            .filter(|_| text.contains(".entry") && !text.contains(".maxnreg"));
-        let (head, body) = text.split_at(body.unwrap_or(0));
+    for statement in statements(text) {
+        let (head, body) = statement.split_body();
         limited.push_str(head);
-        if !head.is_empty() {
+        let has_limit = Scanner::new(head).any(|token| token.is_directive("maxnreg"));
+        if statement.kind == StatementKind::Entry && !body.is_empty() && !has_limit {
             limited.push_str(&format!(".maxnreg {most}\n"));
         }
         limited.push_str(body);
@@ -194,189 +158,32 @@ pub(super) fn limit_registers(text: &str, most: u32) -> String {
     limited
 }
 
-fn is_function(statement: &str) -> bool {
-    FUNCTIONS
-        .iter()
-        .any(|directive| statement.contains(directive))
-}
-
-/// Returns the result of a device function, with its parentheses.
-fn result(statement: &str) -> Option<&str> {
-    let (_, remaining) = statement.split_once(".func")?;
-    skip_blanks(remaining)
-        .split_inclusive(')')
-        .next()
-        .filter(|result| result.starts_with('('))
-}
-
-fn statements(text: &str) -> Vec<Statement<'_>> {
-    let mut statements = Vec::new();
-    let mut remaining = skip_blanks(text);
-    while !remaining.is_empty() {
-        let (statement, after) = remaining.split_at(statement_end(remaining));
-        statements.push(Statement::new(statement));
-        remaining = skip_blanks(after);
-    }
-    statements
-}
-
-impl<'a> Statement<'a> {
-    fn new(text: &'a str) -> Self {
-        let linkage = match text.split(|next: char| !is_word(next)).next() {
-            Some(".visible") => Linkage::Visible,
-            Some(".weak") => Linkage::Weak,
-            Some(".common") => Linkage::Common,
-            Some(".extern") => Linkage::Extern,
-            _ => Linkage::Internal,
-        };
-        let is_symbol = is_function(text) || SPACES.iter().any(|space| text.contains(space));
-        let name = name(text).filter(|_| is_symbol && !text.starts_with(".section"));
-        Self {
-            text,
-            name,
-            linkage,
-            is_header: is_header(text),
+/// Returns `true` if a definition replaces this declaration or definition.
+fn yields_to(statement: &Statement<'_>, definition: &str) -> bool {
+    match statement.linkage {
+        Linkage::Extern => true,
+        Linkage::Weak | Linkage::Common => {
+            statement.is_definition() && statement.text != definition
         }
-    }
-
-    fn is_definition(&self) -> bool {
-        let has_body = !is_function(self.text) || self.text.ends_with('}');
-        self.linkage != Linkage::Extern && has_body && self.name.is_some()
-    }
-
-    /// Returns `true` if a definition replaces this declaration or definition.
-    fn yields_to(&self, definition: &str) -> bool {
-        match self.linkage {
-            Linkage::Extern => true,
-            Linkage::Weak | Linkage::Common => self.is_definition() && self.text != definition,
-            Linkage::Internal | Linkage::Visible => false,
-        }
-    }
-
-    /// Returns the function without its body, for a definition that follows elsewhere.
-    fn declaration(&self) -> String {
-        if self.linkage == Linkage::Extern {
-            return self.text.replacen(".extern", ".visible", 1);
-        }
-        // A kernel is not called, so its declaration is not needed.
-        let head = self
-            .text
-            .split('{')
-            .next()
-            .filter(|_| !self.text.contains(".entry"));
-        head.map_or_else(String::new, |head| {
-            format!("{};", head.trim_end().replacen(".weak", ".visible", 1))
-        })
+        Linkage::Internal | Linkage::Visible => false,
     }
 }
 
-fn is_header(statement: &str) -> bool {
-    HEADER
-        .iter()
-        .any(|directive| statement.starts_with(directive))
-}
-
-/// Returns the end of the first statement. A directive of the header ends at the end of its line or where the next one begins, a function
-/// after its body, and everything else after a semicolon.
-fn statement_end(text: &str) -> usize {
-    if is_header(text) || text.starts_with(".file") {
-        return line_end(text);
+/// Returns the function without its body, for a definition that follows elsewhere.
+fn declaration(statement: &Statement<'_>) -> String {
+    if statement.linkage == Linkage::Extern {
+        return statement.text.replacen(".extern", ".visible", 1);
     }
-    // A section has a body, and a function, whose directive has not been read yet.
-    let mut has_body = text.starts_with(".section");
-    let mut depth = 0_usize;
-    let mut position = 0;
-    while let Some(character) = text[position..].chars().next() {
-        let skipped = text.len() - position - skip_blanks(&text[position..]).len();
-        if skipped > 0 {
-            position += skipped;
-            continue;
-        }
-        position += character.len_utf8();
-        has_body |= FUNCTIONS
-            .iter()
-            .any(|directive| text[..position].ends_with(directive));
-        match character {
-            '{' => depth += 1,
-            '}' => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 && has_body {
-                    return position;
-                }
-            }
-            ';' if depth == 0 => return position,
-            _ => {}
-        }
+    // A kernel is not called, so its declaration is not needed.
+    if statement.kind == StatementKind::Entry {
+        return String::new();
     }
-    text.len()
-}
-
-/// Returns the end of a one-line directive. The next directive may be on the same line.
-fn line_end(text: &str) -> usize {
-    // A version number contains a dot, while the dot of a directive precedes a letter. Only this line is read.
-    let mut characters = text.char_indices().skip(1).peekable();
-    let mut is_quoted = false;
-    while let Some((position, character)) = characters.next() {
-        if character == '\n' {
-            return position;
-        }
-        is_quoted ^= character == '"';
-        if character == '.'
-            && !is_quoted
-            && characters
-                .peek()
-                .is_some_and(|(_, next)| next.is_ascii_alphabetic())
-        {
-            return position;
-        }
-    }
-    text.len()
-}
-
-/// Returns the name that a statement declares or defines: the word after the directives, and after the result of a function.
-fn name(statement: &str) -> Option<&str> {
-    let function = FUNCTIONS
-        .iter()
-        .find_map(|directive| statement.split_once(directive));
-    let mut remaining = skip_blanks(function.map_or(statement, |(_, remaining)| remaining));
-    if function.is_some() && remaining.starts_with('(') {
-        remaining = skip_blanks(remaining.split_once(')')?.1);
-    }
-    loop {
-        let end = remaining
-            .find(|character: char| !is_word(character))
-            .unwrap_or(remaining.len());
-        let (word, after) = remaining.split_at(end);
-        match word.chars().next()? {
-            '.' | '0'..='9' => remaining = skip_blanks(after),
-            _ => return Some(word),
-        }
-    }
-}
-
-fn is_word(character: char) -> bool {
-    character.is_alphanumeric() || matches!(character, '.' | '_' | '$' | '%')
-}
-
-/// Returns the text without the blanks and comments that it begins with.
-fn skip_blanks(text: &str) -> &str {
-    let mut remaining = text.trim_start();
-    loop {
-        let after = if remaining.starts_with("//") {
-            remaining.split_once('\n').map_or("", |(_, after)| after)
-        } else if remaining.starts_with("/*") {
-            remaining.split_once("*/").map_or("", |(_, after)| after)
-        } else {
-            return remaining;
-        };
-        remaining = after.trim_start();
-    }
+    let (head, _) = statement.split_body();
+    format!("{};", head.trim_end().replacen(".weak", ".visible", 1))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
 
     fn merge_all(texts: &[String]) -> String {
@@ -389,71 +196,6 @@ mod tests {
                 .expect("the texts agree");
         }
         merge(texts, &symbols)
-    }
-
-    fn duration(operation: impl FnOnce()) -> Duration {
-        let start = Instant::now();
-        operation();
-        start.elapsed()
-    }
-
-    /// Asserts that four times the text takes about four times as long, and not sixteen times. A busy machine gets several tries.
-    fn assert_linear(unit: &str, read: impl Fn(&str)) {
-        let text = unit.repeat(65_536 / unit.len());
-        let longer = text.repeat(4);
-        let is_linear = (0..8).any(|_| {
-            let limit = duration(|| read(&text)) * 10 + Duration::from_millis(20);
-            duration(|| read(&longer)) < limit
-        });
-        assert!(is_linear, "{unit:?}: four times the text takes too long");
-    }
-
-    #[test]
-    fn text_is_split_in_linear_time() {
-        for unit in [
-            ".visible /* ",
-            ".visible // ",
-            ".visible \"",
-            "/* .weak .global ",
-            "// .common .const\n",
-            ".visible .global ",
-            ".visible .global 1 ",
-            ".entry a(",
-            ".entry a(.param .align ",
-            ".entry ",
-            ".entry a(.param .u32 x[",
-            ".entry a(.param .u32 x,",
-            "/*/",
-            "/**/",
-            "\"",
-            "\\\"",
-            ".pragma \"a\";",
-            "a",
-            "1 ",
-            "\n",
-            " ",
-            "{",
-            "}",
-            "} ",
-            "(",
-            ")",
-            ";",
-            "\u{e9}",
-            ".func (",
-            ".version 7.8 ",
-            ".version 7.8\n",
-            ".file 1 ",
-            ".section a { ",
-            ".visible .global .u32 a; ",
-            ".visible .entry k() { ret; } ",
-            "// a\n",
-            "/* a */ ",
-        ] {
-            assert_linear(unit, |text| {
-                limit_registers(text, 32);
-                rename(text, &HashMap::new());
-            });
-        }
     }
 
     const CALLER: &str = ".version 7.8\n.target sm_75\n.address_size 64\n\
@@ -590,46 +332,33 @@ mod tests {
     }
 
     #[test]
-    fn statements_have_the_names_that_they_declare() {
-        let names: Vec<Option<&str>> = statements(CALLEE)
-            .iter()
-            .map(|statement| statement.name)
-            .collect();
-        assert_eq!(names[3..], [Some("offset"), Some("table"), Some("twice")]);
-        let headers: Vec<&str> = statements(CALLEE)[..3]
-            .iter()
-            .map(|statement| statement.text.trim())
-            .collect();
-        assert_eq!(
-            headers,
-            [".version 7.8", ".target sm_75", ".address_size 64"]
-        );
-    }
-
-    #[test]
-    fn paths_and_debug_sections_stay_whole() {
-        let text = ".version 8.0\n.target sm_75\n.file 1 \"/lib/python3.11/a.py\"\n.entry a() { ret; }\n\
-                    .section .debug_str { .b8 1 }\n.entry b() { ret; }\n";
-        let texts: Vec<&str> = statements(text)
-            .iter()
-            .map(|statement| statement.text)
-            .collect();
-        assert_eq!(
-            texts[2..],
-            [
-                ".file 1 \"/lib/python3.11/a.py\"",
-                ".entry a() { ret; }",
-                ".section .debug_str { .b8 1 }",
-                ".entry b() { ret; }"
-            ]
-        );
-    }
-
-    #[test]
     fn register_limit_applies_to_kernels_without_one() {
         let text = ".version 8.0\n.func f() { ret; }\n.entry a(.param .b32 x)\n{ ret; }\n.entry b() .maxnreg 9 { ret; }\n";
         let limited = limit_registers(text, 40);
         assert!(limited.contains("x)\n.maxnreg 40\n{"), "{limited}");
         assert_eq!(limited.matches(".maxnreg").count(), 2, "{limited}");
+    }
+    /// One statement may declare several variables, of which each is renamed.
+    #[test]
+    fn every_variable_of_a_statement_is_renamed() {
+        let texts = [1, 2].map(|value| {
+            format!(
+                ".version 7.8\n.target sm_75\n.address_size 64\n.global .u32 one = {value}, two[2] = {{ 3, 4 }};\n\
+                 .visible .entry k{value}() {{ .reg .b64 %r; mov.u64 %r, two; ret; }}\n"
+            )
+        });
+        let merged = merge_all(&texts);
+        assert_eq!(merged.matches("one$file1 = 2").count(), 1, "{merged}");
+        assert_eq!(merged.matches("two$file1").count(), 2, "{merged}");
+    }
+
+    /// Bodies, comments and strings contain words that look like directives.
+    #[test]
+    fn directives_are_not_searched_in_other_text() {
+        let text = ".version 8.0\n.target sm_75\n.address_size 64\n.global .u32 a; // .entry {\n\
+                    .visible .entry k() /* { .maxnreg 9 */ { ret; }\n";
+        let limited = limit_registers(text, 40);
+        assert!(limited.contains("*/ .maxnreg 40\n{ ret; }"), "{limited}");
+        assert_eq!(limited.matches(".maxnreg 40").count(), 1, "{limited}");
     }
 }

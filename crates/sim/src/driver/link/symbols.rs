@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use curium_ptx::syntax::{Linkage, Module};
+use curium_format::ptx::Linkage;
+use curium_ptx::syntax::Module;
 
 /// The definition of each symbol that other inputs see.
 #[derive(Default)]
