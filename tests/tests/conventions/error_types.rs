@@ -9,7 +9,14 @@ use syn::{Attribute, Ident, ItemEnum, ItemImpl, ItemMod, ItemStruct, Meta, Type,
 use super::sources::{is_test, parse_crates};
 
 /// Crates below the driver or beside it, whose errors are not of CUDA.
-const CRATES_WITHOUT_DRIVER: [&str; 5] = ["cudart", "kernel-build", "ptx", "sim", "sim-libraries"];
+const CRATES_WITHOUT_DRIVER: [&str; 6] = [
+    "cudart",
+    "format",
+    "kernel-build",
+    "ptx",
+    "sim",
+    "sim-libraries",
+];
 
 /// Error types without the trait.
 const EXEMPT: [(&str, &str); 1] = [(
