@@ -230,7 +230,7 @@ impl<'a> Iterator for Names<'a> {
                 (TokenKind::Symbol, "(" | "[" | "{") => self.depth += 1,
                 (TokenKind::Symbol, ")" | "]" | "}") => self.depth = self.depth.saturating_sub(1),
                 (TokenKind::Symbol, ",") if self.depth == 0 => {
-                    self.expects_name = !self.is_function
+                    self.expects_name = !self.is_function;
                 }
                 (TokenKind::Word, name) if self.depth == 0 && self.expects_name => {
                     self.expects_name = false;
