@@ -97,7 +97,7 @@ impl cudaDataType_t {
 pub struct cudaDataType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cudaDataType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cudaDataType",
             self.0.into(),
@@ -153,7 +153,7 @@ impl cudaEmulationMantissaControl_t {
 pub struct cudaEmulationMantissaControl_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cudaEmulationMantissaControl_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cudaEmulationMantissaControl",
             self.0.into(),
@@ -186,7 +186,7 @@ impl cudaEmulationSpecialValuesSupport_t {
 pub struct cudaEmulationSpecialValuesSupport_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cudaEmulationSpecialValuesSupport_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cudaEmulationSpecialValuesSupport",
             self.0.into(),
@@ -222,7 +222,7 @@ impl libraryPropertyType_t {
 pub struct libraryPropertyType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for libraryPropertyType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "libraryPropertyType",
             self.0.into(),
@@ -252,7 +252,7 @@ impl cublasStatus_t {
 pub struct cublasStatus_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasStatus_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasStatus_t",
             self.0.into(),
@@ -311,7 +311,7 @@ impl cublasFillMode_t {
 pub struct cublasFillMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasFillMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasFillMode_t",
             self.0.into(),
@@ -341,7 +341,7 @@ impl cublasDiagType_t {
 pub struct cublasDiagType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasDiagType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasDiagType_t",
             self.0.into(),
@@ -361,7 +361,7 @@ impl cublasSideMode_t {
 pub struct cublasSideMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasSideMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasSideMode_t",
             self.0.into(),
@@ -384,7 +384,7 @@ impl cublasOperation_t {
 pub struct cublasOperation_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasOperation_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasOperation_t",
             self.0.into(),
@@ -406,7 +406,7 @@ impl cublasPointerMode_t {
 pub struct cublasPointerMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasPointerMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasPointerMode_t",
             self.0.into(),
@@ -432,7 +432,7 @@ impl cublasAtomicsMode_t {
 pub struct cublasAtomicsMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasAtomicsMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasAtomicsMode_t",
             self.0.into(),
@@ -501,7 +501,7 @@ impl cublasGemmAlgo_t {
 pub struct cublasGemmAlgo_t(pub ::core::ffi::c_int);
 impl ::core::fmt::Debug for cublasGemmAlgo_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasGemmAlgo_t",
             self.0.into(),
@@ -618,7 +618,7 @@ impl cublasMath_t {
 pub struct cublasMath_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasMath_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasMath_t",
             self.0.into(),
@@ -670,7 +670,7 @@ impl cublasComputeType_t {
 pub struct cublasComputeType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasComputeType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasComputeType_t",
             self.0.into(),
@@ -732,7 +732,7 @@ impl cublasEmulationStrategy_t {
 pub struct cublasEmulationStrategy_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasEmulationStrategy_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasEmulationStrategy_t",
             self.0.into(),
@@ -1491,7 +1491,7 @@ impl cublasLtMatmulTile_t {
 pub struct cublasLtMatmulTile_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulTile_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatmulTile_t",
             self.0.into(),
@@ -4133,7 +4133,7 @@ impl cublasLtMatmulStages_t {
 pub struct cublasLtMatmulStages_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulStages_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatmulStages_t",
             self.0.into(),
@@ -4353,7 +4353,7 @@ impl cublasLtClusterShape_t {
 pub struct cublasLtClusterShape_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtClusterShape_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtClusterShape_t",
             self.0.into(),
@@ -4589,7 +4589,7 @@ impl cublasLtMatmulInnerShape_t {
 pub struct cublasLtMatmulInnerShape_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulInnerShape_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatmulInnerShape_t",
             self.0.into(),
@@ -4651,7 +4651,7 @@ impl cublasLtMatmulMatrixScale_t {
 pub struct cublasLtMatmulMatrixScale_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulMatrixScale_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatmulMatrixScale_t",
             self.0.into(),
@@ -4718,7 +4718,7 @@ impl cublasLtPointerMode_t {
 pub struct cublasLtPointerMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtPointerMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtPointerMode_t",
             self.0.into(),
@@ -4764,7 +4764,7 @@ impl cublasLtPointerModeMask_t {
 pub struct cublasLtPointerModeMask_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtPointerModeMask_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtPointerModeMask_t",
             self.0.into(),
@@ -4806,7 +4806,7 @@ impl cublasLtOrder_t {
 pub struct cublasLtOrder_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtOrder_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtOrder_t",
             self.0.into(),
@@ -4836,7 +4836,7 @@ impl cublasLtBatchMode_t {
 pub struct cublasLtBatchMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtBatchMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtBatchMode_t",
             self.0.into(),
@@ -4866,7 +4866,7 @@ impl cublasLtIntegerWidth_t {
 pub struct cublasLtIntegerWidth_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtIntegerWidth_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtIntegerWidth_t",
             self.0.into(),
@@ -4918,7 +4918,7 @@ impl cublasLtMatrixLayoutAttribute_t {
 pub struct cublasLtMatrixLayoutAttribute_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatrixLayoutAttribute_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatrixLayoutAttribute_t",
             self.0.into(),
@@ -5062,7 +5062,7 @@ impl cublasLtMatmulDescAttributes_t {
 pub struct cublasLtMatmulDescAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulDescAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatmulDescAttributes_t",
             self.0.into(),
@@ -5236,7 +5236,7 @@ impl cublasLtMatmulBatchInvarianceFlags_t {
 pub struct cublasLtMatmulBatchInvarianceFlags_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulBatchInvarianceFlags_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatmulBatchInvarianceFlags_t",
             self.0.into(),
@@ -5288,7 +5288,7 @@ impl cublasLtMatrixTransformDescAttributes_t {
 pub struct cublasLtMatrixTransformDescAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatrixTransformDescAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatrixTransformDescAttributes_t",
             self.0.into(),
@@ -5332,7 +5332,7 @@ impl cublasLtEmulationDescAttributes_t {
 pub struct cublasLtEmulationDescAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtEmulationDescAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtEmulationDescAttributes_t",
             self.0.into(),
@@ -5382,7 +5382,7 @@ impl cublasLtReductionScheme_t {
 pub struct cublasLtReductionScheme_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtReductionScheme_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtReductionScheme_t",
             self.0.into(),
@@ -5434,7 +5434,7 @@ impl cublasLtEpilogue_t {
 pub struct cublasLtEpilogue_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtEpilogue_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtEpilogue_t",
             self.0.into(),
@@ -5525,7 +5525,7 @@ impl cublasLtMatmulSearch_t {
 pub struct cublasLtMatmulSearch_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulSearch_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatmulSearch_t",
             self.0.into(),
@@ -5605,7 +5605,7 @@ impl cublasLtMatmulPreferenceAttributes_t {
 pub struct cublasLtMatmulPreferenceAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulPreferenceAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatmulPreferenceAttributes_t",
             self.0.into(),
@@ -5734,7 +5734,7 @@ impl cublasLtMatmulAlgoCapAttributes_t {
 pub struct cublasLtMatmulAlgoCapAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulAlgoCapAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatmulAlgoCapAttributes_t",
             self.0.into(),
@@ -5852,7 +5852,7 @@ impl cublasLtMatmulAlgoConfigAttributes_t {
 pub struct cublasLtMatmulAlgoConfigAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulAlgoConfigAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cublasLtMatmulAlgoConfigAttributes_t",
             self.0.into(),

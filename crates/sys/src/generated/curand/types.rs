@@ -16,7 +16,7 @@ impl libraryPropertyType_t {
 pub struct libraryPropertyType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for libraryPropertyType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "libraryPropertyType",
             self.0.into(),
@@ -49,7 +49,7 @@ impl curandStatus {
 pub struct curandStatus(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for curandStatus {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "curandStatus_t",
             self.0.into(),
@@ -130,7 +130,7 @@ impl curandRngType {
 pub struct curandRngType(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for curandRngType {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "curandRngType_t",
             self.0.into(),
@@ -198,7 +198,7 @@ impl curandOrdering {
 pub struct curandOrdering(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for curandOrdering {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "curandOrdering_t",
             self.0.into(),
@@ -247,7 +247,7 @@ impl curandDirectionVectorSet {
 pub struct curandDirectionVectorSet(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for curandDirectionVectorSet {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "curandDirectionVectorSet_t",
             self.0.into(),
@@ -332,7 +332,7 @@ impl curandMethod {
 pub struct curandMethod(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for curandMethod {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "curandMethod_t",
             self.0.into(),

@@ -26,7 +26,7 @@ impl nvJitLinkResult {
 pub struct nvJitLinkResult(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for nvJitLinkResult {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "nvJitLinkResult",
             self.0.into(),
@@ -124,7 +124,7 @@ impl nvJitLinkInputType {
 pub struct nvJitLinkInputType(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for nvJitLinkInputType {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "nvJitLinkInputType",
             self.0.into(),

@@ -79,7 +79,7 @@ impl cudaDataType_t {
 pub struct cudaDataType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cudaDataType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cudaDataType",
             self.0.into(),
@@ -134,7 +134,7 @@ impl libraryPropertyType_t {
 pub struct libraryPropertyType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for libraryPropertyType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "libraryPropertyType",
             self.0.into(),
@@ -172,7 +172,7 @@ impl cufftResult_t {
 pub struct cufftResult_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftResult_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cufftResult",
             self.0.into(),
@@ -229,7 +229,7 @@ impl cufftType_t {
 pub struct cufftType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cufftType",
             self.0.into(),
@@ -253,7 +253,7 @@ impl cufftCompatibility_t {
 pub struct cufftCompatibility_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftCompatibility_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cufftCompatibility",
             self.0.into(),
@@ -277,7 +277,7 @@ impl cufftProperty_t {
 pub struct cufftProperty_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftProperty_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cufftProperty",
             self.0.into(),
@@ -312,7 +312,7 @@ impl libFormat_t {
 pub struct libFormat_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for libFormat_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "libFormat",
             self.0.into(),
@@ -389,7 +389,7 @@ impl cufftXtSubFormat_t {
 pub struct cufftXtSubFormat_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftXtSubFormat_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cufftXtSubFormat",
             self.0.into(),
@@ -442,7 +442,7 @@ impl cufftXtCopyType_t {
 pub struct cufftXtCopyType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftXtCopyType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cufftXtCopyType",
             self.0.into(),
@@ -474,7 +474,7 @@ impl cufftXtQueryType_t {
 pub struct cufftXtQueryType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftXtQueryType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cufftXtQueryType",
             self.0.into(),
@@ -539,7 +539,7 @@ impl cufftXtWorkAreaPolicy_t {
 pub struct cufftXtWorkAreaPolicy_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftXtWorkAreaPolicy_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cufftXtWorkAreaPolicy",
             self.0.into(),
@@ -574,7 +574,7 @@ impl cufftXtCallbackType_t {
 pub struct cufftXtCallbackType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftXtCallbackType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "cufftXtCallbackType",
             self.0.into(),

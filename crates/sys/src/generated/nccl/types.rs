@@ -73,7 +73,7 @@ impl ncclResult_t {
 pub struct ncclResult_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclResult_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "ncclResult_t",
             self.0.into(),
@@ -106,7 +106,7 @@ impl ncclHostCftMode_t {
 pub struct ncclHostCftMode_t(pub ::core::ffi::c_int);
 impl ::core::fmt::Debug for ncclHostCftMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "ncclHostCftMode_t",
             self.0.into(),
@@ -131,7 +131,7 @@ impl ncclNvlsHostMode_t {
 pub struct ncclNvlsHostMode_t(pub ::core::ffi::c_int);
 impl ::core::fmt::Debug for ncclNvlsHostMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "ncclNvlsHostMode_t",
             self.0.into(),
@@ -345,7 +345,7 @@ impl ncclCommMemStat_t {
 pub struct ncclCommMemStat_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclCommMemStat_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "ncclCommMemStat_t",
             self.0.into(),
@@ -375,7 +375,7 @@ impl ncclRedOp_dummy_t {
 pub struct ncclRedOp_dummy_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclRedOp_dummy_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "ncclRedOp_dummy_t",
             self.0.into(),
@@ -397,7 +397,7 @@ impl ncclRedOp_t {
 pub struct ncclRedOp_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclRedOp_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "ncclRedOp_t",
             self.0.into(),
@@ -438,7 +438,7 @@ impl ncclDataType_t {
 pub struct ncclDataType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclDataType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "ncclDataType_t",
             self.0.into(),
@@ -469,7 +469,7 @@ impl ncclScalarResidence_t {
 pub struct ncclScalarResidence_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclScalarResidence_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "ncclScalarResidence_t",
             self.0.into(),
@@ -508,7 +508,7 @@ impl ncclEncryptionMode_t {
 pub struct ncclEncryptionMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclEncryptionMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "ncclEncryptionMode_t",
             self.0.into(),

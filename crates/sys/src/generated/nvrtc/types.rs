@@ -29,7 +29,7 @@ impl nvrtcResult {
 pub struct nvrtcResult(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for nvrtcResult {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        curium_driver::sys::write_enumerator(
+        crate::write_enumerator(
             formatter,
             "nvrtcResult",
             self.0.into(),
