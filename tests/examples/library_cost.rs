@@ -135,7 +135,7 @@ fn idle_fft() -> curium_fft::Result<CuFft> {
     let mut api = copy_of(curium_sim_libraries::cufft().api());
     api.cufftXtExec = Some(transform_nothing);
     // SAFETY: the handle was created above, and nothing else uses it.
-    unsafe { CuFft::from_api(api) }
+    Ok(unsafe { CuFft::from_api(api) }?)
 }
 
 /// As above, for cuRAND.
@@ -143,7 +143,7 @@ fn idle_rand() -> curium_rand::Result<CuRand> {
     let mut api = copy_of(curium_sim_libraries::curand().api());
     api.curandGenerateUniform = Some(generate_nothing);
     // SAFETY: the handle was created above, and nothing else uses it.
-    unsafe { CuRand::from_api(api) }
+    Ok(unsafe { CuRand::from_api(api) }?)
 }
 
 /// Enqueues as a C program does: the call, and a check of its result.

@@ -127,22 +127,24 @@ const ARROWS: [(&str, &[&str]); 32] = [
     ),
     ("curium-driver", &["curium-format", "curium-sys"]),
     ("curium-memory", &["curium-driver"]),
-    ("curium-nvrtc", &["curium-driver"]),
-    ("curium-blas", &["curium-driver", "curium-memory"]),
+    ("curium-nvrtc", &["curium-driver", "curium-sys"]),
+    ("curium-sim-libraries", &["curium-sim", "curium-sys"]),
     (
-        "curium-sim-libraries",
-        &[
-            "curium-blas",
-            "curium-fft",
-            "curium-nccl",
-            "curium-rand",
-            "curium-sim",
-            "curium-sys",
-        ],
+        "curium-blas",
+        &["curium-driver", "curium-memory", "curium-sys"],
     ),
-    ("curium-fft", &["curium-driver", "curium-memory"]),
-    ("curium-rand", &["curium-driver", "curium-memory"]),
-    ("curium-nccl", &["curium-driver", "curium-memory"]),
+    (
+        "curium-fft",
+        &["curium-driver", "curium-memory", "curium-sys"],
+    ),
+    (
+        "curium-rand",
+        &["curium-driver", "curium-memory", "curium-sys"],
+    ),
+    (
+        "curium-nccl",
+        &["curium-driver", "curium-memory", "curium-sys"],
+    ),
     (
         "curium",
         &[

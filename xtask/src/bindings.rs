@@ -1,4 +1,5 @@
-//! `cargo xtask bindings`: the generated part of `curium-sys`, and its comparison with every CUDA version.
+//! `cargo xtask bindings`: the generated parts of `curium-sys` and of the simulated libraries, and their comparison with every CUDA
+//! version.
 
 mod allowed;
 mod check;
@@ -10,6 +11,7 @@ mod libraries;
 mod matrix;
 mod names;
 mod removed;
+mod routines;
 mod since;
 mod structure;
 mod surface;

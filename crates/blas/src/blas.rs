@@ -6,15 +6,15 @@ mod pointer_staging;
 use std::sync::Arc;
 
 use curium_driver::hazard::Operation;
-use curium_driver::sys::{CUdeviceptr, call};
+use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Stream};
 use curium_memory::{DeviceBuffer, LibraryMemory};
 
 pub use self::mode::MathMode;
 use self::pointer_staging::PointerStaging;
-use crate::error::Result;
+use crate::CuBlas;
+use crate::error::{Result, call};
 use crate::handle::Handle;
-use crate::library::CuBlas;
 use crate::operand::OperandList;
 use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
 use curium_driver::AsRawStream as _;

@@ -1,6 +1,6 @@
 //! Errors: the operation that failed, the reason, and a hint.
 
-use curium_driver::{ErrorClass, LibraryStatus, declare_library_error};
+use curium_driver::declare_library_error;
 
 use crate::sys::cublasStatus_t;
 
@@ -14,21 +14,11 @@ declare_library_error! {
     Plan(PlanError),
 }
 
-impl LibraryStatus for cublasStatus_t {
-    fn class(&self) -> ErrorClass {
-        match *self {
-            Self::CUBLAS_STATUS_ALLOC_FAILED => ErrorClass::Resource,
-            Self::CUBLAS_STATUS_NOT_INITIALIZED | Self::CUBLAS_STATUS_INVALID_VALUE => {
-                ErrorClass::Usage
-            }
-            Self::CUBLAS_STATUS_ARCH_MISMATCH
-            | Self::CUBLAS_STATUS_NOT_SUPPORTED
-            | Self::CUBLAS_STATUS_LICENSE_ERROR => ErrorClass::System,
-            _ => ErrorClass::Unknown,
-        }
-    }
-
-    fn is_out_of_memory(&self) -> bool {
-        *self == Self::CUBLAS_STATUS_ALLOC_FAILED
-    }
+/// Calls a function of the library: [`curium_sys::call!`] with the error of this crate.
+macro_rules! call {
+    ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        curium_sys::call!($api, $function($($argument),*)).map_err($crate::Error::from)
+    };
 }
+
+pub(crate) use call;

@@ -4,10 +4,9 @@ use std::ptr;
 
 use curium_driver::Context;
 use curium_driver::extend::release_handle;
-use curium_driver::sys::call;
 
-use crate::error::Result;
-use crate::library::CuBlas;
+use crate::CuBlas;
+use crate::error::{Result, call};
 use crate::sys::cublasHandle_t;
 
 /// A handle of cuBLAS in a context.

@@ -26,7 +26,6 @@ mod descriptor;
 mod element;
 mod epilogue;
 mod handle;
-mod library;
 mod matmul;
 mod operands;
 mod plan;
@@ -34,12 +33,13 @@ mod role;
 mod tuner;
 mod typed_layout;
 
+pub use curium_sys::cublas::lt::CuBlasLt;
+
 pub use self::algorithm::Algorithm;
 pub use self::compute::Compute;
 pub use self::element::{ElementType, MatmulElement};
 pub use self::epilogue::Epilogue;
 pub use self::handle::BlasLt;
-pub use self::library::CuBlasLt;
 pub use self::matmul::{Matmul, Scales};
 pub use self::operands::Operands;
 pub use self::plan::{MatmulPlan, PlanOptions};

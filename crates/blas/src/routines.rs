@@ -5,7 +5,7 @@ mod list;
 
 use std::ffi::c_void;
 
-use curium_driver::sys::call;
+use crate::error::call;
 use num_complex::{Complex32, Complex64};
 
 use crate::error::Result;

@@ -1,6 +1,6 @@
 //! Errors: the operation that failed, the reason, and a hint.
 
-use curium_driver::{ErrorClass, LibraryStatus, declare_library_error};
+use curium_driver::declare_library_error;
 
 use crate::sys::cufftResult;
 
@@ -11,25 +11,11 @@ declare_library_error! {
     Shape(ShapeError),
 }
 
-impl LibraryStatus for cufftResult {
-    fn class(&self) -> ErrorClass {
-        match *self {
-            Self::CUFFT_ALLOC_FAILED => ErrorClass::Resource,
-            Self::CUFFT_INVALID_PLAN
-            | Self::CUFFT_INVALID_TYPE
-            | Self::CUFFT_INVALID_VALUE
-            | Self::CUFFT_INVALID_SIZE
-            | Self::CUFFT_UNALIGNED_DATA
-            | Self::CUFFT_INVALID_DEVICE
-            | Self::CUFFT_NO_WORKSPACE => ErrorClass::Usage,
-            Self::CUFFT_NOT_IMPLEMENTED
-            | Self::CUFFT_NOT_SUPPORTED
-            | Self::CUFFT_MISSING_DEPENDENCY => ErrorClass::System,
-            _ => ErrorClass::Unknown,
-        }
-    }
-
-    fn is_out_of_memory(&self) -> bool {
-        *self == Self::CUFFT_ALLOC_FAILED
-    }
+/// Calls a function of the library: [`curium_sys::call!`] with the error of this crate.
+macro_rules! call {
+    ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        curium_sys::call!($api, $function($($argument),*)).map_err($crate::Error::from)
+    };
 }
+
+pub(crate) use call;

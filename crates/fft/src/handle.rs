@@ -2,10 +2,9 @@
 
 use curium_driver::Context;
 use curium_driver::extend::{release_handle, with_relaxed_capture_mode};
-use curium_driver::sys::call;
 
-use crate::error::Result;
-use crate::library::CuFft;
+use crate::CuFft;
+use crate::error::{Result, call};
 use crate::sys::cufftHandle;
 
 /// A plan of cuFFT in a context.

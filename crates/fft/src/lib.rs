@@ -40,20 +40,17 @@
 
 mod element;
 mod error;
-mod generated;
 mod handle;
 mod layout;
-mod library;
 mod operand;
 mod plan;
 mod shape;
-pub mod sys;
 
-pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
+pub use curium_sys::cufft::{self as sys, CuFft};
+pub use curium_sys::load::{LibraryError, LibraryVersion, MissingFunction};
 pub use num_complex::{Complex, Complex32, Complex64};
 
 pub use self::element::{Real, Transform};
 pub use self::error::{CallError, Error, Result, ShapeError};
-pub use self::library::CuFft;
 pub use self::plan::Plan;
 pub use self::shape::{Embedding, Shape};

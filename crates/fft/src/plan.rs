@@ -6,15 +6,14 @@ use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_driver::sys::call;
 use curium_driver::{DevicePointer, Stream};
 use curium_memory::LibraryMemory;
 
+use crate::CuFft;
 use crate::element::Transform;
-use crate::error::Result;
+use crate::error::{Result, call};
 use crate::handle::Handle;
 use crate::layout::Layout;
-use crate::library::CuFft;
 use crate::shape::Shape;
 use crate::sys::cufftHandle;
 use curium_driver::AsRawStream as _;

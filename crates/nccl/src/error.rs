@@ -8,12 +8,24 @@ use std::fmt;
 use std::time::Duration;
 
 use curium_driver::CudaError;
-use curium_driver::sys::load::{LoadError, MissingFunction};
+use curium_sys::load::{self, LibraryError, LoadError, MissingFunction};
 use thiserror::Error as ThisError;
 
 pub use self::library::{AbortedError, ArgumentError, CallError, FinalizedError, TimeoutError};
 pub use self::rendezvous::RendezvousError;
 pub use self::returned::Returned;
+use crate::sys::ncclResult_t;
+
+/// Calls a function of NCCL: [`curium_sys::call!`] with the error of this crate, which has NCCL's message.
+macro_rules! call {
+    ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {{
+        let api = $api;
+        curium_sys::call!(api, $function($($argument),*))
+            .map_err(|error| $crate::library::report(api, error))
+    }};
+}
+
+pub(crate) use call;
 
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -56,6 +68,22 @@ const _: () = assert!(
     size_of::<Error>() == 2 * size_of::<usize>(),
     "a variant is larger than a pointer"
 );
+
+impl From<LibraryError<ncclResult_t>> for Error {
+    fn from(error: LibraryError<ncclResult_t>) -> Self {
+        error.into_error()
+    }
+}
+
+impl From<Box<load::CallError<ncclResult_t>>> for Error {
+    fn from(error: Box<load::CallError<ncclResult_t>>) -> Self {
+        Self::Call(Box::new(CallError {
+            function: error.function,
+            code: error.code,
+            message: Box::default(),
+        }))
+    }
+}
 
 impl From<RendezvousError> for Error {
     fn from(error: RendezvousError) -> Self {

@@ -14,11 +14,10 @@ use smallvec::SmallVec;
 use crate::communicator::Communicator;
 use crate::communicator::shared::Shared;
 use crate::communicator::use_guard::UseGuard;
-use crate::error::{ArgumentError, Error, Result};
+use crate::error::{ArgumentError, Error, Result, call};
 use crate::library::Nccl;
 use crate::operation::{Call, GroupState, Operands, Operation};
 use crate::reduction::CreatedOperator;
-use curium_driver::sys::call;
 
 thread_local! {
     /// `true` while this thread is in a group, whose operations NCCL starts at its end.

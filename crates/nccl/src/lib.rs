@@ -39,17 +39,16 @@ mod communicator;
 mod deadline;
 mod element;
 mod error;
-mod generated;
 mod group;
 mod library;
 mod memory;
 mod operation;
 mod reduction;
 mod rendezvous;
-pub mod sys;
 mod unique_id;
 
-pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
+pub use curium_sys::load::{LibraryError, LibraryVersion, MissingFunction};
+pub use curium_sys::nccl as sys;
 
 pub use self::communicator::{
     AbortHandle, Communicator, CommunicatorOptions, Connecting, Finalizing, RegisteredBuffer,

@@ -1,76 +1,90 @@
-//! NCCL, loaded.
+//! NCCL, loaded, with its messages and the numbers of its versions.
 
 use std::ffi::CStr;
+use std::fmt;
+use std::path::Path;
 use std::ptr;
-use std::sync::Arc;
 
-use curium_driver::sys::load::{LibraryDescription, LibraryVersion, Origin, Package};
-use curium_driver::sys::{call, declare_library};
+use curium_sys::load::{LibraryError, LibraryVersion};
+use curium_sys::nccl;
 
 use crate::error::{CallError, Error, Result};
 use crate::sys::{Api, ncclResult_t};
 
-static LIBRARY: LibraryDescription = LibraryDescription {
-    name: "NCCL",
-    variable: "CURIUM_NCCL_PATH",
-    files: &["libnccl.so.2"],
-    origin: Origin::Toolkit(&[
-        Package {
-            name: "nvidia-nccl-cu13",
-            folder: "nvidia/nccl/lib",
-        },
-        Package {
-            name: "nvidia-nccl-cu12",
-            folder: "nvidia/nccl/lib",
-        },
-        Package {
-            name: "nvidia-nccl-cu11",
-            folder: "nvidia/nccl/lib",
-        },
-    ]),
-    companions: &[],
-    required: &[c"ncclGetVersion", c"ncclCommInitRankConfig"],
-    symbol_versions: &[],
-    check: |_| Ok(()),
-};
-
-declare_library! {
-    /// NCCL, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
-    ///
-    /// The environment variable `CURIUM_NCCL_PATH` overrides the search. The Python packages are `nvidia-nccl-cu13`, `nvidia-nccl-cu12`
-    /// and `nvidia-nccl-cu11`.
-    pub struct Nccl {
-        // SAFETY: this is the name under which NCCL is installed, and the table declares its functions.
-        description: unsafe { LIBRARY },
-        functions: Api,
-        version: version,
-        success: ncclResult_t::ncclSuccess,
-        error: Error,
-        versions_of: "NCCL",
-        check: check,
-    }
-}
+/// NCCL, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+///
+/// The environment variable `CURIUM_NCCL_PATH` overrides the search. The Python packages are `nvidia-nccl-cu13`, `nvidia-nccl-cu12`
+/// and `nvidia-nccl-cu11`.
+#[derive(Clone)]
+pub struct Nccl(nccl::Nccl);
 
 impl Nccl {
+    /// Loads the library of this machine, as [`curium_sys::nccl::Nccl::load`]. Later calls return the same library.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Load`] lists the paths tried and the packages to install. The next call tries again.
+    pub fn load() -> Result<Self> {
+        Ok(Self(nccl::Nccl::load()?))
+    }
+
+    /// Loads the library at `path`, and no other.
+    ///
+    /// # Safety
+    ///
+    /// As for [`curium_sys::nccl::Nccl::load_from`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Load`] has the reason for the rejection.
+    pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
+        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        Ok(Self(unsafe { nccl::Nccl::load_from(path) }?))
+    }
+
+    /// Uses the functions of a table, such as those of a simulated library.
+    ///
+    /// # Safety
+    ///
+    /// As for [`curium_sys::nccl::Nccl::from_api`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Call`] if the library does not report its version.
+    pub unsafe fn from_api(api: Api) -> Result<Self> {
+        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        Ok(Self(unsafe { nccl::Nccl::from_api(api) }?))
+    }
+
+    /// Returns the version of the library.
+    #[must_use]
+    pub fn version(&self) -> LibraryVersion {
+        self.0.version()
+    }
+
+    /// Returns the functions, each `None` if this version lacks it.
+    #[must_use]
+    #[inline]
+    pub fn api(&self) -> &Api {
+        self.0.api()
+    }
+
     /// Returns `true` if both are the same library.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.api, &other.api)
+        self.0.is_same(&other.0)
     }
 }
 
-fn version(api: &Api) -> Result<LibraryVersion> {
-    let mut code = 0;
-    // SAFETY: `code` is valid for writes.
-    unsafe { call!(api, ncclGetVersion(&raw mut code)) }?;
-    Ok(decode(code.try_into().unwrap_or_default()))
+/// A library that was loaded, or is simulated.
+impl From<nccl::Nccl> for Nccl {
+    fn from(library: nccl::Nccl) -> Self {
+        Self(library)
+    }
 }
 
-/// Converts the number that `ncclGetVersion` returns: 23203 for 2.32.3.
-const fn decode(code: u32) -> LibraryVersion {
-    LibraryVersion {
-        major: code / 10_000,
-        minor: code / 100 % 100,
-        patch: code % 100,
+impl fmt::Debug for Nccl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, formatter)
     }
 }
 
@@ -79,13 +93,12 @@ pub(crate) const fn encode(version: LibraryVersion) -> u32 {
     version.major * 10_000 + version.minor * 100 + version.patch
 }
 
-/// Converts a code other than success: work in progress is no error.
+/// Returns the error of a call, with NCCL's message.
 #[cold]
-fn check(api: &Api, function: &'static str, code: ncclResult_t) -> Result<()> {
-    if code == ncclResult_t::ncclInProgress {
-        Ok(())
-    } else {
-        Err(failed(api, function, code))
+pub(crate) fn report(api: &Api, error: LibraryError<ncclResult_t>) -> Error {
+    match error {
+        LibraryError::Call(error) => failed(api, error.function, error.code),
+        error => error.into(),
     }
 }
 
@@ -114,25 +127,15 @@ pub(crate) fn failed(api: &Api, function: &'static str, code: ncclResult_t) -> E
 
 #[cfg(test)]
 mod tests {
-    use curium_driver::sys::FunctionTable as _;
-
     use super::*;
 
     #[test]
-    fn missing_function_is_dated_by_nccl() {
-        let message = Api::EMPTY.missing("ncclAlltoAll").to_string();
-        assert_eq!(
-            message,
-            "ncclAlltoAll: missing function (introduced in NCCL 2.28); use a newer NCCL"
-        );
-    }
-
-    #[test]
-    fn version_is_decoded_and_encoded() {
-        let version = decode(22809);
-        assert_eq!(
-            (version.to_string().as_str(), encode(version)),
-            ("2.28.9", 22809)
-        );
+    fn version_is_encoded() {
+        let version = LibraryVersion {
+            major: 2,
+            minor: 28,
+            patch: 9,
+        };
+        assert_eq!(encode(version), 22809);
     }
 }

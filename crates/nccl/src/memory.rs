@@ -8,8 +8,8 @@ use curium_driver::extend::refuse_wait;
 use curium_driver::{DevicePointer, Error, Result, Stream};
 use curium_memory::Resource;
 
+use crate::error::call;
 use crate::library::Nccl;
-use curium_driver::sys::call;
 
 /// The alignment of all device memory.
 const ALIGNMENT: usize = 256;

@@ -3,9 +3,8 @@
 use std::ffi::c_void;
 
 use crate::element::Element;
-use crate::error::Result;
+use crate::error::{Result, call};
 use crate::sys::{Api, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclScalarResidence_t};
-use curium_driver::sys::call;
 
 /// The operator of a reduction over the ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]

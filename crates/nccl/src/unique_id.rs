@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use crate::error::Result;
+use crate::error::{Result, call};
 use crate::library::Nccl;
 use crate::rendezvous::Exchange;
 use crate::sys::ncclUniqueId;
-use curium_driver::sys::call;
 
 /// The identifier of a communicator, which one rank creates and sends to the others.
 ///

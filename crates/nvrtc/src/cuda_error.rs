@@ -2,8 +2,8 @@
 
 use curium_driver::{CudaError, ErrorClass};
 
-use crate::generated::nvrtc::types::nvrtcResult;
 use crate::{CallError, CompileError, Error, LinkError};
+use curium_sys::nvrtc::nvrtcResult;
 
 impl CudaError for Error {
     fn wrapped(&self) -> Option<&dyn CudaError> {

@@ -4,10 +4,19 @@ use std::fmt;
 use std::path::PathBuf;
 
 use curium_driver::ComputeCapability;
-use curium_driver::sys::load::{LoadError, MissingFunction};
+use curium_sys::load::{self, LibraryError, LoadError, MissingFunction};
 use thiserror::Error as ThisError;
 
 use crate::{Diagnostic, Severity};
+
+/// Calls a function of NVRTC or nvJitLink: [`curium_sys::call!`] with the error of this crate.
+macro_rules! call {
+    ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        curium_sys::call!($api, $function($($argument),*)).map_err($crate::Error::from)
+    };
+}
+
+pub(crate) use call;
 
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -138,6 +147,28 @@ pub struct CallError {
     pub code: u32,
     /// The name of the code, such as `NVRTC_ERROR_COMPILATION`.
     pub name: Box<str>,
+}
+
+impl<C: fmt::Debug> From<LibraryError<C>> for Error {
+    fn from(error: LibraryError<C>) -> Self {
+        error.into_error()
+    }
+}
+
+impl<C: fmt::Debug> From<Box<load::CallError<C>>> for Error {
+    fn from(error: Box<load::CallError<C>>) -> Self {
+        Self::Call(CallError {
+            function: error.function,
+            code: error.number,
+            name: format!("{:?}", error.code).into(),
+        })
+    }
+}
+
+impl From<Box<MissingFunction>> for Error {
+    fn from(error: Box<MissingFunction>) -> Self {
+        Self::Missing(*error)
+    }
 }
 
 impl CompileError {

@@ -56,7 +56,6 @@ mod compiled;
 mod cuda_error;
 mod diagnostic;
 mod error;
-mod generated;
 mod includes;
 mod kernels;
 mod linker;
@@ -69,7 +68,7 @@ mod unit;
 
 #[doc(hidden)]
 pub use curium_driver as __driver;
-pub use curium_driver::sys::load::MissingFunction;
+pub use curium_sys::load::{LibraryError, MissingFunction};
 
 pub use self::architecture::Architecture;
 pub use self::compiled::{CompiledProgram, PrecompiledHeader};

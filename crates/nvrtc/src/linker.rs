@@ -1,6 +1,5 @@
 //! nvJitLink: the linker.
 
-mod api;
 mod input;
 mod library;
 mod linked;
@@ -12,16 +11,16 @@ use std::fs::File;
 use std::path::Path;
 use std::ptr;
 
-use curium_driver::sys::call;
+use crate::error::call;
 use curium_driver::{Image, ImageKind};
 
-use self::api::{Api, nvJitLinkHandle};
 pub use self::input::LinkInput;
 pub use self::library::NvJitLink;
 pub use self::linked::LinkedProgram;
 pub use self::options::LinkOptions;
 use crate::text::{Texts, c_text, text};
 use crate::{CompiledProgram, Error, LinkError, Result};
+use curium_sys::nvjitlink::{Api, nvJitLinkHandle};
 
 /// A link in progress: it collects inputs and links them to one program. LTO IR is optimized across all inputs.
 ///

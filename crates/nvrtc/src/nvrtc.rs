@@ -1,74 +1,25 @@
 //! NVRTC: the compiler.
 
-pub(crate) mod api;
 mod bundled_headers;
 
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use curium_driver::sys::call;
-use curium_driver::sys::load::{LibraryDescription, LoadedLibrary, Origin, Package, Rejection};
+use crate::error::call;
 use curium_driver::{ComputeCapability, CudaVersion, Device, DiskCache, Driver};
 use parking_lot::RwLock;
 
-use self::api::Api;
 pub use self::bundled_headers::{BundledHeaders, InstallFlags};
 use crate::cache;
 use crate::unit::{Cancellation, Unit};
-use crate::{Architecture, CallError, CompileOptions, CompiledProgram, Error, Program, Result};
-
-/// The library of NVRTC.
-static NVRTC: LibraryDescription = LibraryDescription {
-    name: "NVRTC",
-    variable: "CURIUM_NVRTC_PATH",
-    files: if cfg!(windows) {
-        &[
-            "nvrtc64_130_0.dll",
-            "nvrtc64_120_0.dll",
-            "nvrtc64_112_0.dll",
-        ]
-    } else {
-        &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"]
-    },
-    origin: Origin::Toolkit(if cfg!(windows) {
-        &[
-            Package {
-                name: "nvidia-cuda-nvrtc",
-                folder: r"nvidia\cu13\bin\x86_64",
-            },
-            Package {
-                name: "nvidia-cuda-nvrtc-cu12",
-                folder: r"nvidia\cuda_nvrtc\bin",
-            },
-        ]
-    } else {
-        &[
-            Package {
-                name: "nvidia-cuda-nvrtc",
-                folder: "nvidia/cu13/lib",
-            },
-            Package {
-                name: "nvidia-cuda-nvrtc-cu12",
-                folder: "nvidia/cuda_nvrtc/lib",
-            },
-        ]
-    }),
-    companions: if cfg!(windows) {
-        &["nvrtc-builtins64_"]
-    } else {
-        &["libnvrtc-builtins.so"]
-    },
-    required: &[c"nvrtcCompileProgram", c"nvrtcVersion"],
-    symbol_versions: &[],
-    check,
-};
+use crate::{Architecture, CompileOptions, CompiledProgram, Error, Program, Result};
 
 /// NVIDIA's run-time compiler, loaded. Clones are cheap and share the library, which stays loaded until the process ends. Any
 /// thread may compile.
 #[derive(Clone)]
 pub struct Nvrtc {
-    pub(crate) api: Arc<Api>,
+    library: curium_sys::nvrtc::Nvrtc,
     version: CudaVersion,
     build: Arc<OnceLock<u32>>,
     cache: Option<DiskCache>,
@@ -99,10 +50,7 @@ impl Nvrtc {
         if let Some(nvrtc) = LOADED.get() {
             return Ok(nvrtc.clone());
         }
-        // SAFETY: these are the names under which NVRTC is installed.
-        let library = unsafe { NVRTC.load() }.map_err(Box::new)?;
-        // SAFETY: the library is NVRTC.
-        let nvrtc = unsafe { Self::from_library(&library) }?;
+        let nvrtc = Self::new(curium_sys::nvrtc::Nvrtc::load()?);
         Ok(LOADED.get_or_init(|| nvrtc).clone())
     }
 
@@ -117,10 +65,10 @@ impl Nvrtc {
     ///
     /// [`Error::Load`] contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the caller guarantees the library at `path`.
-        let library = unsafe { NVRTC.load_from(path.as_ref()) }.map_err(Box::new)?;
-        // SAFETY: the caller guarantees that the library is NVRTC.
-        unsafe { Self::from_library(&library) }
+        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        Ok(Self::new(unsafe {
+            curium_sys::nvrtc::Nvrtc::load_from(path)
+        }?))
     }
 
     /// Adds a disk cache. Each compilation first looks the program up in it, and otherwise stores its result.
@@ -162,11 +110,16 @@ impl Nvrtc {
     pub fn supported_architectures(&self) -> Result<Vec<ComputeCapability>> {
         let mut count = 0;
         // SAFETY: `count` is valid for writes.
-        unsafe { call!(&self.api, nvrtcGetNumSupportedArchs(&raw mut count)) }?;
+        unsafe {
+            call!(
+                self.library.api(),
+                nvrtcGetNumSupportedArchs(&raw mut count)
+            )
+        }?;
         let mut numbers = vec![0; usize::try_from(count).unwrap_or_default()];
         let numbers_at = numbers.as_mut_ptr();
         // SAFETY: `numbers` has the length that NVRTC reported.
-        unsafe { call!(&self.api, nvrtcGetSupportedArchs(numbers_at)) }?;
+        unsafe { call!(self.library.api(), nvrtcGetSupportedArchs(numbers_at)) }?;
         let numbers = numbers
             .into_iter()
             .filter_map(|number| u32::try_from(number).ok());
@@ -226,7 +179,7 @@ impl Nvrtc {
         options: &CompileOptions,
     ) -> Result<CompiledProgram> {
         let _reading = PRECOMPILED_HEADERS.read();
-        Unit::new(&self.api, program)?.compile(options)
+        Unit::new(self.library.api(), program)?.compile(options)
     }
 
     /// Compiles a program, unless `is_cancelled` returns `true` before the compilation ends. NVRTC calls it repeatedly,
@@ -249,7 +202,8 @@ impl Nvrtc {
         options: &CompileOptions,
     ) -> Result<CompiledProgram> {
         let _reading = PRECOMPILED_HEADERS.read();
-        Unit::new(&self.api, program)?.compile_unless(options, &Cancellation::new(is_cancelled))
+        Unit::new(self.library.api(), program)?
+            .compile_unless(options, &Cancellation::new(is_cancelled))
     }
 
     /// Returns the size of the process-wide heap for precompiled headers in bytes.
@@ -263,7 +217,7 @@ impl Nvrtc {
     pub fn precompiled_header_heap(&self) -> Result<usize> {
         let mut size = 0;
         // SAFETY: `size` is valid for writes.
-        unsafe { call!(&self.api, nvrtcGetPCHHeapSize(&raw mut size)) }?;
+        unsafe { call!(self.library.api(), nvrtcGetPCHHeapSize(&raw mut size)) }?;
         Ok(size)
     }
 
@@ -279,7 +233,7 @@ impl Nvrtc {
     pub fn set_precompiled_header_heap(&self, bytes: usize) -> Result<()> {
         let _replacing = PRECOMPILED_HEADERS.write();
         // SAFETY: the function accepts every size, and the lock excludes compilations.
-        unsafe { call!(&self.api, nvrtcSetPCHHeapSize(bytes)) }
+        unsafe { call!(self.library.api(), nvrtcSetPCHHeapSize(bytes)) }
     }
 
     /// Returns the build number, which distinguishes releases of the same version; 0 if unknown.
@@ -295,32 +249,14 @@ impl Nvrtc {
         })
     }
 
-    /// Creates the compiler library from its functions.
-    ///
-    /// # Safety
-    ///
-    /// The library is NVRTC.
-    unsafe fn from_library(library: &LoadedLibrary) -> Result<Self> {
-        // SAFETY: the caller guarantees that the library is NVRTC, and the list declares NVRTC's functions.
-        let api = unsafe { library.table::<Api>() };
-        let version = api.version()?;
-        Ok(Self {
-            api: Arc::new(api),
-            version,
+    fn new(library: curium_sys::nvrtc::Nvrtc) -> Self {
+        let version = library.version();
+        Self {
+            library,
+            version: CudaVersion::new(version.major, version.minor),
             build: Arc::default(),
             cache: None,
-        })
-    }
-}
-
-/// Rejects a library that fails to report its version, such as a stub.
-fn check(library: &LoadedLibrary) -> std::result::Result<(), Rejection> {
-    // SAFETY: the library exports the required functions of NVRTC, and the list declares NVRTC's functions.
-    match unsafe { library.table::<Api>() }.version() {
-        Err(Error::Call(CallError { function, code, .. })) => {
-            Err(Rejection::NoVersion { function, code })
         }
-        _ => Ok(()),
     }
 }
 

@@ -5,16 +5,16 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
+use crate::error::call;
 use curium_driver::extend::contain_callback;
-use curium_driver::sys::call;
 use parking_lot::Mutex;
 
-use crate::nvrtc::api::{Api, nvrtcProgram, nvrtcResult};
 use crate::text::{Texts, bytes, c_text, text};
 use crate::{
     CallError, CompileError, CompileOptions, CompiledProgram, Error, PrecompiledHeader, Program,
     Result, diagnostic,
 };
+use curium_sys::nvrtc::{Api, nvrtcProgram, nvrtcResult};
 
 /// NVRTC's object for one program.
 pub(crate) struct Unit<'a> {
@@ -263,7 +263,7 @@ impl Unit<'_> {
         let output = bytes(size, |buffer| {
             // SAFETY: the program is live, and `buffer` has the size that NVRTC reported.
             let status = unsafe { get(self.raw, buffer) };
-            self.api.check(function, status)
+            Ok(self.api.check(function, status)?)
         })?;
         Ok(Some(output))
     }

@@ -80,7 +80,7 @@ algorithm! {
 }
 
 pub(crate) mod sealed {
-    use curium_driver::sys::call;
+    use crate::error::call;
 
     use crate::error::Result;
     use crate::sys::{Api, curandGenerator_t};

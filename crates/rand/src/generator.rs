@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use curium_driver::Stream;
 
+use crate::CuRand;
 use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom, SkipAhead};
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::library::CuRand;
 use crate::order::GeneratorOrdering;
 use crate::place::{Device, Place};
 use crate::sys::curandGenerator_t;

@@ -6,11 +6,10 @@ use std::ptr;
 
 use curium_driver::Context;
 use curium_driver::extend::release_handle;
-use curium_driver::sys::call;
 
+use crate::CuRand;
 use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom, SkipAhead};
-use crate::error::{ArgumentError, Error, Result};
-use crate::library::CuRand;
+use crate::error::{ArgumentError, Error, Result, call};
 use crate::order::GeneratorOrdering;
 use crate::sys::{curandGenerator_t, curandStatus_t};
 

@@ -35,16 +35,14 @@
 
 mod algorithm;
 mod error;
-mod generated;
 mod generator;
 mod handle;
-mod library;
 mod order;
 mod place;
 mod real;
-pub mod sys;
 
-pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
+pub use curium_sys::curand::{self as sys, CuRand};
+pub use curium_sys::load::{LibraryError, LibraryVersion, MissingFunction};
 
 pub use self::algorithm::{
     Algorithm, Bits, Mrg32k3a, Mt19937, Mtgp32, Philox4x32, PseudoRandom, QuasiRandom,
@@ -52,7 +50,6 @@ pub use self::algorithm::{
 };
 pub use self::error::{ArgumentError, CallError, Error, Result};
 pub use self::generator::Generator;
-pub use self::library::CuRand;
 pub use self::order::GeneratorOrdering;
 pub use self::place::{Device, Host, Output, Place};
 pub use self::real::Real;

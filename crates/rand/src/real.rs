@@ -1,6 +1,6 @@
 //! The types of real random numbers.
 
-use curium_driver::sys::call;
+use crate::error::call;
 
 use crate::error::Result;
 use crate::sys::{Api, curandGenerator_t};

@@ -14,7 +14,7 @@ mod operand;
 mod routines;
 mod status;
 
-use curium_blas::sys::{Api, cublasHandle_t, cublasStatus_t};
+use curium_sys::cublas::{Api, cublasHandle_t, cublasStatus_t};
 
 use self::call::Call;
 use self::dense::Dense;

@@ -8,8 +8,8 @@ mod handle;
 mod matmul;
 mod problem;
 
-use curium_blas::sys::cublasStatus_t;
-use curium_blas::sys::lt::Api;
+use curium_sys::cublas::cublasStatus_t;
+use curium_sys::cublas::lt::Api;
 
 /// The result of a function.
 type Result<T = ()> = std::result::Result<T, cublasStatus_t>;

@@ -6,7 +6,7 @@ mod layout;
 mod plan;
 mod typed;
 
-use curium_fft::sys::{Api, cufftResult};
+use curium_sys::cufft::{Api, cufftResult};
 
 /// The result of a function.
 type Result<T = ()> = std::result::Result<T, cufftResult>;

@@ -7,7 +7,7 @@ mod generator;
 mod jump;
 mod sobol;
 
-use curium_rand::sys::{Api, curandStatus_t};
+use curium_sys::curand::{Api, curandStatus_t};
 
 /// The result of a function.
 type Result<T = ()> = std::result::Result<T, curandStatus_t>;

@@ -7,10 +7,10 @@ use std::collections::HashSet;
 use std::ffi::c_char;
 use std::ptr;
 
-use curium_blas::sys::cublasStatus_t;
-use curium_fft::sys::cufftResult;
-use curium_nccl::sys::ncclResult_t;
-use curium_rand::sys::curandStatus_t;
+use curium_sys::cublas::cublasStatus_t;
+use curium_sys::cufft::cufftResult;
+use curium_sys::curand::curandStatus_t;
+use curium_sys::nccl::ncclResult_t;
 use parking_lot::Mutex;
 
 /// The result of a function that is not simulated.
@@ -91,11 +91,11 @@ mod cublas {
 
     use std::sync::LazyLock;
 
-    use curium_blas::sys::*;
+    use curium_sys::cublas::*;
 
     static API: LazyLock<Api> = LazyLock::new(crate::cublas::api);
 
-    curium_blas::for_each_cublas_function!(export);
+    curium_sys::for_each_cublas_function!(export);
 }
 
 #[allow(
@@ -108,12 +108,12 @@ mod cublaslt {
 
     use std::sync::LazyLock;
 
-    use curium_blas::sys::lt::Api;
-    use curium_blas::sys::*;
+    use curium_sys::cublas::lt::Api;
+    use curium_sys::cublas::*;
 
     static API: LazyLock<Api> = LazyLock::new(crate::cublaslt::api);
 
-    curium_blas::for_each_cublaslt_function!(export);
+    curium_sys::for_each_cublaslt_function!(export);
 }
 
 #[allow(
@@ -126,11 +126,11 @@ mod cufft {
 
     use std::sync::LazyLock;
 
-    use curium_fft::sys::*;
+    use curium_sys::cufft::*;
 
     static API: LazyLock<Api> = LazyLock::new(crate::cufft::api);
 
-    curium_fft::for_each_cufft_function!(export);
+    curium_sys::for_each_cufft_function!(export);
 }
 
 #[allow(
@@ -143,11 +143,11 @@ mod curand {
 
     use std::sync::LazyLock;
 
-    use curium_rand::sys::*;
+    use curium_sys::curand::*;
 
     static API: LazyLock<Api> = LazyLock::new(crate::curand::api);
 
-    curium_rand::for_each_curand_function!(export);
+    curium_sys::for_each_curand_function!(export);
 }
 
 #[allow(
@@ -160,9 +160,9 @@ mod nccl {
 
     use std::sync::LazyLock;
 
-    use curium_nccl::sys::*;
+    use curium_sys::nccl::*;
 
     static API: LazyLock<Api> = LazyLock::new(crate::nccl::api);
 
-    curium_nccl::for_each_nccl_function!(export);
+    curium_sys::for_each_nccl_function!(export);
 }

@@ -1,7 +1,7 @@
 //! cuBLAS, cuBLASLt, cuRAND, cuFFT and NCCL for simulated devices.
 //!
-//! [`cublas`], [`cublaslt`], [`curand`], [`cufft`] and [`nccl()`] are libraries for [`curium_blas`], [`curium_rand`], [`curium_fft`] and
-//! [`curium_nccl`] that compute on the CPU. Their operations are enqueued on the streams of a [`Simulator`](curium_sim::Simulator) like
+//! [`cublas`], [`cublaslt`], [`curand`], [`cufft`] and [`nccl()`] are libraries for `curium-blas`, `curium-rand`, `curium-fft` and
+//! `curium-nccl` that compute on the CPU. Their operations are enqueued on the streams of a [`Simulator`](curium_sim::Simulator) like
 //! kernels: they run in stream order, become nodes of captured graphs, and their accesses are checked for bounds, lifetimes, uninitialized
 //! memory and races. Programs that use these libraries can therefore be tested without a GPU.
 //!
@@ -10,22 +10,13 @@
 //! simulated is missing from the table: calling it is an error that names the function.
 //!
 //! ```
-//! use curium_blas::{Blas, Matrix, MatrixMut};
-//! use curium_driver::Device;
-//! use curium_memory::DeviceBuffer;
-//!
-//! curium_sim::test(|device: Device| {
-//!     let stream = device.primary_context()?.stream()?;
-//!     let mut blas = Blas::new(&curium_sim_libraries::cublas(), &stream)?;
-//!     let a = DeviceBuffer::from_slice(&stream, &[1.0_f64, 2.0, 3.0, 4.0])?;
-//!     let mut c = DeviceBuffer::zeroed(&stream, 4)?;
-//!     let matrix = Matrix::column_major(&a, 2, 2)?;
-//!     blas.gemm(1.0, matrix, matrix.transposed(), 0.0, &mut MatrixMut::column_major(&mut c, 2, 2)?)?;
-//!     assert_eq!(c.to_vec()?, [10.0, 14.0, 14.0, 20.0]);
-//!     Ok::<(), curium_blas::Error>(())
-//! })?;
-//! # Ok::<(), curium_blas::Error>(())
+//! let cublas = curium_sim_libraries::cublas();
+//! assert_eq!(cublas.version().major, 13);
+//! // With `curium-blas`: `Blas::new(&cublas, &stream)?`.
 //! ```
+//!
+//! The functions are those of the [`curium_sys`] bindings, which are generated from NVIDIA's headers. The crates for the libraries are not
+//! used: an error in the C calls of such a crate does not agree with the simulation.
 //!
 //! # Features
 //!
@@ -39,16 +30,17 @@ mod cufft;
 mod curand;
 #[cfg(feature = "export")]
 mod export;
+mod generated;
 mod nccl;
 mod own_memory;
 
 use std::sync::OnceLock;
 
-use curium_blas::CuBlas;
-use curium_blas::lt::CuBlasLt;
-use curium_fft::CuFft;
-use curium_nccl::Nccl;
-use curium_rand::CuRand;
+use curium_sys::cublas::CuBlas;
+use curium_sys::cublas::lt::CuBlasLt;
+use curium_sys::cufft::CuFft;
+use curium_sys::curand::CuRand;
+use curium_sys::nccl::Nccl;
 
 pub use self::nccl::{NcclFault, live_communicators, live_registrations};
 
@@ -123,7 +115,8 @@ pub fn cufft() -> CuFft {
         .clone()
 }
 
-/// Returns NCCL for simulated devices: version 2.32, without the functions that are not simulated. Ranks are processes of one machine,
+/// Returns NCCL for simulated devices, as `curium_nccl::Nccl` or [`curium_sys::nccl::Nccl`](Nccl): version 2.32, without the functions
+/// that are not simulated. Ranks are processes of one machine,
 /// threads of a process, or the devices of a thread.
 ///
 /// A device is that of its number in every process: processes whose simulators have several devices use different ones, as on hardware.
@@ -136,7 +129,7 @@ pub fn cufft() -> CuFft {
 ///
 /// Never: the library reports its version.
 #[must_use]
-pub fn nccl() -> Nccl {
+pub fn nccl<L: From<Nccl>>() -> L {
     static LIBRARY: OnceLock<Nccl> = OnceLock::new();
     LIBRARY
         .get_or_init(|| {
@@ -144,4 +137,5 @@ pub fn nccl() -> Nccl {
             unsafe { Nccl::from_api(nccl::api()) }.expect("the library reports its version")
         })
         .clone()
+        .into()
 }

@@ -12,13 +12,13 @@ macro_rules! functions {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
             #[allow(non_snake_case, reason = "this is C's name")]
-            unsafe extern "C" fn $name($($parameter: $ty),*) -> curium_nccl::sys::ncclResult_t {
+            unsafe extern "C" fn $name($($parameter: $ty),*) -> curium_sys::nccl::ncclResult_t {
                 $crate::nccl::entry(|| -> $crate::nccl::Result { $body })
             }
         )*
 
         /// Adds the functions to a table.
-        pub(super) fn add_to(api: &mut curium_nccl::sys::Api) {
+        pub(super) fn add_to(api: &mut curium_sys::nccl::Api) {
             $(api.$name = Some($name);)*
         }
     };
@@ -39,7 +39,7 @@ mod remote;
 mod server;
 mod transfer;
 
-use curium_nccl::sys::{Api, ncclResult_t};
+use curium_sys::nccl::{Api, ncclResult_t};
 
 use self::error::failed;
 pub use self::fault::{NcclFault, live_communicators, live_registrations};

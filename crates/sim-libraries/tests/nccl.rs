@@ -7,11 +7,11 @@ use curium_driver::AsRawStream as _;
 use curium_driver::sys::CU_STREAM_PER_THREAD;
 use curium_driver::{Context, Driver, Stream};
 use curium_memory::DeviceBuffer;
-use curium_nccl::sys::{
+use curium_sim::{Config, Simulator};
+use curium_sys::nccl::{
     Api, cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t,
     ncclScalarResidence_t, ncclUniqueId,
 };
-use curium_sim::{Config, Simulator};
 
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
@@ -32,7 +32,7 @@ macro_rules! nccl_ok {
 }
 
 fn api() -> &'static Api {
-    static LIBRARY: std::sync::OnceLock<curium_nccl::Nccl> = std::sync::OnceLock::new();
+    static LIBRARY: std::sync::OnceLock<curium_sys::nccl::Nccl> = std::sync::OnceLock::new();
     LIBRARY.get_or_init(curium_sim_libraries::nccl).api()
 }
 

@@ -1,4 +1,5 @@
-//! The C ABI of the CUDA driver: generated types, one table of functions, and the loader of NVIDIA's libraries.
+//! The C ABI of the CUDA driver and of NVIDIA's libraries: generated types, one table of functions for each, and the
+//! loader.
 //!
 //! This crate contains no policy:
 //!
@@ -11,13 +12,18 @@
 //! - **Loading** has three entry points: [`Api::load`] searches the machine, [`Api::load_from`] opens one file, and
 //!   [`Api::from_resolver`] takes addresses from any source, such as a simulator. None of them calls `cuInit`. The
 //!   module `load` contains the generic loader for NVIDIA's other libraries.
+//! - **Libraries**: the modules `cublas`, `cufft`, `curand`, `nccl`, `nvjitlink` and `nvrtc` declare their types and
+//!   functions from their headers in the same way, with the type of the loaded library and the classes of its codes.
 //!
-//! Names are those of C, so NVIDIA's driver API reference applies to them. All calls are `unsafe`, with the
+//! Names are those of C, so NVIDIA's references apply to them. All calls are `unsafe`, with the
 //! preconditions of C. `curium-driver` is the safe layer.
 //!
 //! # Features
 //!
 //! `load` (default) adds the loader and requires `std`. Without it the crate is `no_std`.
+//!
+//! `cublas` (with cuBLASLt), `cufft`, `curand`, `nccl`, `nvjitlink` and `nvrtc` (not on by default) add the module of
+//! their library, and `load`. A program that uses only the driver compiles none of them.
 //!
 //! # Example
 //!
@@ -40,12 +46,25 @@ extern crate std;
 
 mod api;
 mod constants;
+#[cfg(feature = "cublas")]
+pub mod cublas;
+#[cfg(feature = "cufft")]
+pub mod cufft;
+#[cfg(feature = "curand")]
+pub mod curand;
 mod enumerator;
 mod function;
 mod generated;
 #[cfg(feature = "load")]
 pub mod load;
+#[cfg(feature = "nccl")]
+pub mod nccl;
+#[cfg(feature = "nvjitlink")]
+pub mod nvjitlink;
+#[cfg(feature = "nvrtc")]
+pub mod nvrtc;
 mod privileges;
+mod status;
 mod table;
 
 pub use self::api::{Api, ApiProvider, FromProvider, MissingFunction};
@@ -55,6 +74,7 @@ pub use self::enumerator::write_enumerator;
 pub use self::function::{Function, UnknownFunction};
 pub use self::generated::types::*;
 pub use self::privileges::has_raised_privileges;
+pub use self::status::{ErrorClass, LibraryStatus};
 pub use self::table::{ExportedFunction, FunctionTable};
 pub use curium_format::{CudaVersion, PtxVersion};
 

@@ -66,7 +66,7 @@ use std::{format, vec};
 
 use libloading::Library;
 
-pub use self::call::{CallError, MissingFunction};
+pub use self::call::{CallError, LibraryError, MissingFunction};
 pub use self::candidates::include_folders;
 use self::candidates::{Candidates, Machine};
 pub use self::error::{Attempt, LoadError, Rejection};

@@ -38,7 +38,7 @@ fn nccl() -> Nccl {
 /// Returns the functions of the library for simulated devices, of which a test removes some.
 fn simulated_functions() -> Api {
     // SAFETY: the table consists of pointers to functions.
-    unsafe { std::ptr::read(curium_sim_libraries::nccl().api()) }
+    unsafe { std::ptr::read(curium_sim_libraries::nccl::<Nccl>().api()) }
 }
 
 /// One rank of a test, on a thread of its own.

@@ -29,11 +29,6 @@ const OPEN: &[(&str, &str, &str)] = &[
     ),
     (
         "driver",
-        "LibraryStatus",
-        "it classifies the codes of a library for messages",
-    ),
-    (
-        "driver",
         "SemaphoreOwner",
         "a callback; the caller of the unsafe `GraphSemaphore::new` guarantees that the owner keeps the semaphore alive",
     ),
@@ -95,6 +90,11 @@ const OPEN: &[(&str, &str, &str)] = &[
         "sys",
         "FromProvider",
         "it is implemented by handles, which receive the provider: an unsafe trait",
+    ),
+    (
+        "sys",
+        "LibraryStatus",
+        "it classifies the codes of a library for messages",
     ),
 ];
 

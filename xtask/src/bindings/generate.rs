@@ -1,4 +1,4 @@
-//! `cargo xtask bindings generate`: writes the `generated` folders, and renders that of `crates/sys`.
+//! `cargo xtask bindings generate`: writes the `generated` folders, and renders the driver's part of that of `crates/sys`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -52,10 +52,7 @@ pub(crate) fn render(
         &pins.newest()?.include()?,
         functions.keys().map(String::as_str),
     )?;
-    files.insert(
-        folder.join("types.rs"),
-        render_types(newest, &syn::parse_quote!(crate))?,
-    );
+    files.insert(folder.join("types.rs"), render_types(newest)?);
     files.insert(
         folder.join("functions.rs"),
         render_functions(functions, &since)?,
@@ -79,8 +76,8 @@ pub(crate) fn render(
 }
 
 /// Types, constants and layout assertions: bindgen's output without the functions and without its lint attributes,
-/// which the module states once, with their reason. `sys` is the path of `curium_sys` in the crate.
-pub(super) fn render_types(header: &Header, sys: &syn::Path) -> Result<String> {
+/// which the module states once, with their reason.
+pub(super) fn render_types(header: &Header) -> Result<String> {
     let mut file = syn::parse_file(&header.text)?;
     file.items
         .retain(|item| !matches!(item, syn::Item::ForeignMod(_)));
@@ -95,7 +92,7 @@ pub(super) fn render_types(header: &Header, sys: &syn::Path) -> Result<String> {
             _ => {}
         }
     }
-    names::implement(&mut file, sys)?;
+    names::implement(&mut file)?;
     rustfmt(&format!("{FIRST_LINE}{}", prettyplease::unparse(&file)))
 }
 

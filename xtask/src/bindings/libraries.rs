@@ -8,8 +8,9 @@ use anyhow::{Context as _, Result};
 
 use super::allowed::Allowed;
 use super::difference::{Difference, compare};
-use super::generate::{FIRST_LINE, render_signature, render_types, rustfmt};
+use super::generate::{self, FIRST_LINE, render_signature, render_types, rustfmt};
 use super::header::{Clang, Header, library_declarations};
+use super::routines;
 use super::surface::{Surface, Versions};
 use crate::package::{CudaVersion, Pins};
 use crate::stale;
@@ -17,10 +18,8 @@ use crate::version::{Release, Version};
 
 /// A library with a C interface of its own.
 struct Library {
-    /// The name of its folder.
+    /// The name of its folder, and of its module in `curium-sys`.
     name: &'static str,
-    /// The crate that calls it.
-    of: &'static str,
     header: Declared,
     /// The product whose versions date the functions: CUDA, or the library if it follows no CUDA version.
     product: &'static str,
@@ -51,7 +50,6 @@ struct List {
 const LIBRARIES: [Library; 6] = [
     Library {
         name: "nvrtc",
-        of: "nvrtc",
         header: Declared::Alone("nvrtc.h"),
         product: "CUDA",
         items: "_?(nvrtc|NVRTC)[A-Za-z_0-9]*",
@@ -64,7 +62,6 @@ const LIBRARIES: [Library; 6] = [
     },
     Library {
         name: "nvjitlink",
-        of: "nvrtc",
         header: Declared::Alone("nvJitLink.h"),
         product: "CUDA",
         items: "(__)?(nvJitLink|NVJITLINK)[A-Za-z_0-9]*",
@@ -77,7 +74,6 @@ const LIBRARIES: [Library; 6] = [
     },
     Library {
         name: "cublas",
-        of: "blas",
         header: Declared::WithToolkit("cublas_all.h"),
         product: "CUDA",
         items: "(cublas|CUBLAS)[A-Za-z_0-9]*",
@@ -97,7 +93,6 @@ const LIBRARIES: [Library; 6] = [
     },
     Library {
         name: "curand",
-        of: "rand",
         header: Declared::WithToolkit("curand_all.h"),
         product: "CUDA",
         items: "(curand|CURAND)[A-Za-z_0-9]*",
@@ -110,7 +105,6 @@ const LIBRARIES: [Library; 6] = [
     },
     Library {
         name: "cufft",
-        of: "fft",
         header: Declared::WithToolkit("cufft_all.h"),
         product: "CUDA",
         items: "(cufft|CUFFT)[A-Za-z_0-9]*",
@@ -123,7 +117,6 @@ const LIBRARIES: [Library; 6] = [
     },
     Library {
         name: "nccl",
-        of: "nccl",
         header: Declared::WithToolkit("nccl_all.h"),
         product: "NCCL",
         items: "(nccl|NCCL)[A-Za-z_0-9]*",
@@ -163,15 +156,16 @@ pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
             .next_back()
             .context("a library is pinned")?;
         let folder = library.folder();
-        files.insert(
-            folder.join("types.rs"),
-            render_types(newest, &syn::parse_quote!(curium_driver::sys))?,
-        );
+        files.insert(folder.join("types.rs"), render_types(newest)?);
         for (index, list) in library.lists.iter().enumerate() {
             let text = list.render(library.product, headers, |name| {
                 library.list_index(name) == index
             })?;
             files.insert(folder.join(list.file), text);
+        }
+        if library.name == "cublas" {
+            let path = crate::root().join("crates/sim-libraries/src/generated/routines.rs");
+            files.insert(path, rustfmt(&routines::render(&functions(headers))?)?);
         }
     }
     Ok(files)
@@ -231,11 +225,7 @@ fn differences(headers: &Headers) -> Result<BTreeMap<Release, Vec<Difference>>> 
 
 impl Library {
     fn folder(&self) -> PathBuf {
-        crate::root()
-            .join("crates")
-            .join(self.of)
-            .join("src/generated")
-            .join(self.name)
+        generate::folder().join(self.name)
     }
 
     /// Returns the index of the list that has the function `name`.
@@ -283,10 +273,6 @@ impl List {
         headers: &BTreeMap<Version, Header>,
         is_listed: impl Fn(&str) -> bool,
     ) -> Result<String> {
-        let functions: BTreeMap<_, _> = headers
-            .values()
-            .flat_map(|header| &header.surface.functions)
-            .collect();
         let macro_name = format!("for_each_{}_function", self.name);
         let mut text = format!(
             "{FIRST_LINE}/// Calls `$callback!` with every function of the library: `fn name(parameter: Type, …) -> Type = since;`, or\n\
@@ -294,7 +280,10 @@ impl List {
              /// introduced the function, and the last one that has it.\n\
              #[doc(hidden)]\n#[macro_export]\nmacro_rules! {macro_name} {{\n    ($callback:ident) => {{\n        $callback! {{\n"
         );
-        for (name, signature) in functions.into_iter().filter(|(name, _)| is_listed(name)) {
+        for (name, signature) in functions(headers)
+            .into_iter()
+            .filter(|(name, _)| is_listed(name))
+        {
             let signature = render_signature(signature)?.replace("$crate::", "");
             writeln!(
                 text,
@@ -308,6 +297,14 @@ impl List {
         )?;
         rustfmt(&text)
     }
+}
+
+/// Returns the functions that any version has, with their newest signatures.
+fn functions(headers: &BTreeMap<Version, Header>) -> BTreeMap<&String, &syn::Signature> {
+    headers
+        .values()
+        .flat_map(|header| &header.surface.functions)
+        .collect()
 }
 
 impl Versions {

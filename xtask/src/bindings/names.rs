@@ -6,8 +6,8 @@ use anyhow::Result;
 use quote::ToTokens as _;
 
 /// Replaces the derived `Debug` of every enum in `file` by one that writes the names of its enumerators, through
-/// `write_enumerator` of the module `sys`.
-pub(super) fn implement(file: &mut syn::File, sys: &syn::Path) -> Result<()> {
+/// `write_enumerator` of `curium-sys`.
+pub(super) fn implement(file: &mut syn::File) -> Result<()> {
     let names = enumerators(file);
     let aliases = aliases(file);
     let mut items = Vec::with_capacity(file.items.len());
@@ -18,7 +18,6 @@ pub(super) fn implement(file: &mut syn::File, sys: &syn::Path) -> Result<()> {
                 let name = open.ident.to_string();
                 let shown = aliases.get(&name).unwrap_or(&name);
                 Some(render(
-                    sys,
                     &open.ident,
                     shown,
                     names.get(&name).map(Vec::as_slice).unwrap_or_default(),
@@ -97,12 +96,12 @@ fn remove_debug(item: &mut syn::ItemStruct) -> Result<()> {
 
 /// The names are data, and one function searches those of every type: a `match` in each type would be code, which
 /// takes time to compile.
-fn render(sys: &syn::Path, ty: &syn::Ident, shown: &str, names: &[syn::Ident]) -> syn::Item {
+fn render(ty: &syn::Ident, shown: &str, names: &[syn::Ident]) -> syn::Item {
     let texts = names.iter().map(syn::Ident::to_string);
     syn::parse_quote! {
         impl ::core::fmt::Debug for #ty {
             fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                #sys::write_enumerator(formatter, #shown, self.0.into(), &[#((Self::#names.0 as i64, #texts)),*])
+                crate::write_enumerator(formatter, #shown, self.0.into(), &[#((Self::#names.0 as i64, #texts)),*])
             }
         }
     }
@@ -123,8 +122,7 @@ mod tests {
             #[derive(Debug)]
             pub struct record { field: u32 }
         };
-        implement(&mut file, &syn::parse_quote!(curium_sys))
-            .expect("the file has the form of bindgen's output");
+        implement(&mut file).expect("the file has the form of bindgen's output");
         let text = prettyplease::unparse(&file);
         assert!(
             text.contains("(Self::A.0 as i64, \"A\"), (Self::C.0 as i64, \"C\")"),
@@ -132,7 +130,7 @@ mod tests {
         );
         assert!(!text.contains("Self::B"), "{text}");
         assert!(
-            text.contains("curium_sys::write_enumerator(") && text.contains("\"CUtag\","),
+            text.contains("crate::write_enumerator(") && text.contains("\"CUtag\","),
             "{text}"
         );
         assert!(

@@ -1,6 +1,6 @@
 //! The arithmetic of a handle.
 
-use curium_driver::sys::call;
+use crate::error::call;
 
 use crate::Blas;
 use crate::error::Result;

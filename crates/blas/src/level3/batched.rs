@@ -2,14 +2,14 @@
 
 use std::ffi::c_void;
 
-use curium_driver::sys::{CUdeviceptr, call};
+use curium_driver::sys::CUdeviceptr;
 use curium_memory::DeviceBuffer;
 
 use super::product::{Product, as_stored};
 use super::product_agrees;
 use super::triangular::side_agrees;
 use crate::element::Element;
-use crate::error::{Result, ShapeError};
+use crate::error::{Result, ShapeError, call};
 use crate::level1::pointer_mode;
 use crate::level2::transpose_operation;
 use crate::matrix::{Matrix, MatrixMut};

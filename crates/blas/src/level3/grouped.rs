@@ -1,13 +1,12 @@
 //! Products of groups of matrices of different shapes.
 
 use bytemuck::Pod;
-use curium_driver::sys::call;
 
 use super::batched::{addresses, arrays, layouts, vector_alignment};
 use super::product::{Product, as_stored};
 use super::product_agrees;
 use crate::Blas;
-use crate::error::Result;
+use crate::error::{Result, call};
 use crate::matrix::{Matrix, MatrixMut};
 use crate::operand::OperandSlice;
 use crate::sys::{cublasComputeType_t, cublasOperation_t, cublasPointerMode_t, cudaDataType_t};

@@ -3,13 +3,12 @@
 use std::ffi::c_void;
 
 use bytemuck::Pod;
-use curium_driver::sys::call;
 
 use super::batched::{addresses, arrays, layouts, vector_alignment};
 use super::product::{Product, as_stored};
 use super::product_agrees;
 use crate::Blas;
-use crate::error::{Result, ShapeError};
+use crate::error::{Result, ShapeError, call};
 use crate::level1::pointer_mode;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::operand::sealed::Factor as _;

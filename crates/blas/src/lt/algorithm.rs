@@ -4,12 +4,11 @@ use std::fmt;
 
 use super::descriptor::{Descriptors, Limits};
 use super::{BlasLt, Matmul};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, call};
 use crate::sys::{
     cublasLtMatmulAlgo_t, cublasLtMatmulAlgoConfigAttributes_t as Configuration,
     cublasLtMatmulHeuristicResult_t, cublasStatus_t,
 };
-use curium_driver::sys::call;
 
 /// An algorithm of cuBLASLt with its configuration, for one product and one version of the library.
 #[derive(Clone, Copy, Eq, PartialEq)]

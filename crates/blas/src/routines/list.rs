@@ -1,7 +1,9 @@
-//! The list of routines.
+//! The list of the routines that this crate calls.
 
-/// Calls a macro with the list of the cuBLAS routines that have one function per element type. This crate and the simulated library
-/// generate their calls from it.
+/// Calls a macro with the list of the cuBLAS routines that have one function per element type.
+///
+/// The simulated library does not use the list: its functions follow from the header of cuBLAS. So a function under the wrong routine, or
+/// parameters in the wrong order, fail the contract tests.
 ///
 /// An entry lists the parameters of the routine with their kinds, and for each element type two functions: one with 32-bit sizes, and
 /// one with 64-bit sizes (since CUDA 12.0). A routine without sizes lists its only function twice. Routines under `every` exist for
@@ -16,8 +18,6 @@
 /// | `real`, `real_output` | a pointer to a real number: `f32` for `Complex32`, `f64` for `Complex64` |
 /// | `index` | a pointer to an index in the result, with as many bits as `dim` |
 /// | `operation`, `fill`, `diagonal`, `side` | an enumerator of this kind |
-#[doc(hidden)]
-#[macro_export]
 macro_rules! for_each_routine {
     ($callback:ident) => {
         $callback! {

@@ -15,10 +15,10 @@ use std::fmt;
 
 use curium_sys::load::LoadError;
 use curium_sys::{CUdevice, CUresult, Function, MissingFunction};
+pub use curium_sys::{ErrorClass, LibraryStatus};
 
 pub use self::call::CallError;
-pub use self::code::ErrorClass;
-pub use self::cuda_error::{CudaError, LibraryStatus};
+pub use self::cuda_error::CudaError;
 pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use self::report::{Note, OneLine, Report, debug_as_report};
 pub use self::returned::Returned;

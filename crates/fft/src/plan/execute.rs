@@ -2,13 +2,13 @@
 
 use std::ffi::{c_int, c_void};
 
-use curium_driver::sys::{CUdeviceptr, call};
+use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut};
 use num_complex::Complex;
 
 use super::Plan;
 use crate::element::Real;
-use crate::error::{Error, Result, ShapeError};
+use crate::error::{Error, Result, ShapeError, call};
 use crate::operand::Operand;
 use crate::sys::{CUFFT_FORWARD, CUFFT_INVERSE};
 

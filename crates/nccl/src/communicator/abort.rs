@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Weak};
 use std::thread;
 
-use curium_driver::sys::call;
+use crate::error::call;
 
 use super::Communicator;
 use super::shared::{Shared, entered, report_failed_end};

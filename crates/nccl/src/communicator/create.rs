@@ -10,14 +10,13 @@ use curium_driver::{Context, ContextKind};
 use super::options::CommunicatorOptions;
 use super::shared::{Output, Ownership, Shared, entered};
 use super::{Communicator, Connecting};
-use crate::error::{ArgumentError, Result};
+use crate::error::{ArgumentError, Result, call};
 use crate::group;
 use crate::library::Nccl;
 use crate::operation::Membership;
 use crate::rendezvous::Exchange;
 use crate::sys::{Api, ncclComm_t, ncclConfig_t};
 use crate::unique_id::UniqueId;
-use curium_driver::sys::call;
 
 impl Communicator {
     /// Creates rank `rank` of `size` on the device of `context`, and waits for the other ranks. They are other processes or other threads.

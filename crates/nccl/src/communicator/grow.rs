@@ -7,13 +7,12 @@ use curium_driver::Context;
 use super::options::CommunicatorOptions;
 use super::use_guard::UseGuard;
 use super::{Communicator, create};
-use crate::error::{ArgumentError, Result};
+use crate::error::{ArgumentError, Result, call};
 use crate::group;
 use crate::library::Nccl;
 use crate::operation::Membership;
 use crate::sys::ncclUniqueId;
 use crate::unique_id::UniqueId;
-use curium_driver::sys::call;
 
 impl Communicator {
     /// Creates the identifier with which new ranks [join](Communicator::join) this communicator. One rank calls it, sends the result to the

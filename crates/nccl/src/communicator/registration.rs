@@ -16,12 +16,11 @@ use parking_lot::Mutex;
 use super::Communicator;
 use super::shared::{Output, Shared, entered};
 use super::use_guard::UseGuard;
-use crate::error::{ArgumentError, Error, Result, Returned};
+use crate::error::{ArgumentError, Error, Result, Returned, call};
 use crate::group;
 use crate::operation::{MemoryRange, Operands};
 use crate::sys::{NCCL_WIN_COLL_SYMMETRIC, NCCL_WIN_REQUIRED_ALIGNMENT};
 use curium_driver::hazard::Operation as StreamOperation;
-use curium_driver::sys::call;
 
 /// The operation that deregisters memory, in errors.
 const RELEASE: &str = "RegisteredBuffer::into_inner";

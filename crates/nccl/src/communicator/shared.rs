@@ -14,12 +14,12 @@ use parking_lot::{Mutex, MutexGuard};
 use super::outstanding::Outstanding;
 use super::registration::ListedRegistration;
 use super::watch::Watch;
-use crate::error::{Error, Result, TimeoutError};
+use crate::error::{Error, Result, TimeoutError, call};
 use crate::group;
-use crate::library::{Nccl, failed};
+use crate::library::Nccl;
+use crate::library::failed;
 use crate::operation::{Call, Form, Membership};
 use crate::sys::{Api, ncclComm, ncclComm_t, ncclResult_t};
-use curium_driver::sys::call;
 
 /// The longest pause between queries of a communicator's state.
 const MAX_PAUSE: Duration = Duration::from_millis(1);

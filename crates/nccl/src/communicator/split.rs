@@ -6,11 +6,10 @@ use std::ptr;
 use super::shared::{Output, Shared, entered};
 use super::use_guard::UseGuard;
 use super::{Communicator, create};
-use crate::error::{ArgumentError, Result};
+use crate::error::{ArgumentError, Result, call};
 use crate::group;
 use crate::operation::Membership;
 use crate::sys::{Api, NCCL_SHRINK_ABORT, NCCL_SHRINK_DEFAULT, NCCL_SPLIT_NOCOLOR, ncclComm_t};
-use curium_driver::sys::call;
 
 impl Communicator {
     /// Splits the communicator into one for each color, whose ranks are ordered by `key`, and by rank where keys are equal. Every rank

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use curium_driver::{CudaError, ErrorClass};
+use curium_driver::{CudaError, ErrorClass, LibraryStatus as _};
 use thiserror::Error as ThisError;
 
 use super::{Error, seconds};
@@ -122,11 +122,10 @@ fn separated(message: &str) -> String {
 
 impl CudaError for CallError {
     fn class(&self) -> ErrorClass {
-        match self.code {
-            _ if self.is_out_of_memory() => ErrorClass::Resource,
-            ncclResult_t::ncclInvalidArgument | ncclResult_t::ncclInvalidUsage => ErrorClass::Usage,
-            ncclResult_t::ncclSystemError | ncclResult_t::ncclRemoteError => ErrorClass::System,
-            _ => ErrorClass::Unknown,
+        if self.is_out_of_memory() {
+            ErrorClass::Resource
+        } else {
+            self.code.class()
         }
     }
 

@@ -4,10 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use super::{Form, Kind, Membership, Operation, Parts};
-use crate::error::Result;
+use crate::error::{Result, call};
 use crate::reduction::{CreatedOperator, Operator};
 use crate::sys::{Api, cudaStream_t, ncclComm_t, ncclRedOp_t};
-use curium_driver::sys::call;
 
 /// The call of an operation: the library, the communicator, the stream and the memory.
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Inputs of links.
 
-use super::api::nvJitLinkInputType;
+use curium_sys::nvjitlink::nvJitLinkInputType;
 
 /// The kind of an input of a [`Linker`](super::Linker).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

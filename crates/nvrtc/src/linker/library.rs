@@ -2,65 +2,16 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
-
-use std::ffi::CString;
 
 use curium_driver::CudaVersion;
-use curium_driver::sys::call;
-use curium_driver::sys::load::{LibraryDescription, LoadedLibrary, Origin, Package};
+use curium_sys::nvjitlink::{self, Api};
 
-use super::api::Api;
 use super::{LinkOptions, Linker};
 use crate::Result;
 
-/// The library of nvJitLink.
-static NVJITLINK: LibraryDescription = LibraryDescription {
-    name: "nvJitLink",
-    variable: "CURIUM_NVJITLINK_PATH",
-    files: if cfg!(windows) {
-        &["nvJitLink_130_0.dll", "nvJitLink_120_0.dll"]
-    } else {
-        &["libnvJitLink.so.13", "libnvJitLink.so.12"]
-    },
-    origin: Origin::Toolkit(if cfg!(windows) {
-        &[
-            Package {
-                name: "nvidia-nvjitlink",
-                folder: r"nvidia\cu13\bin\x86_64",
-            },
-            Package {
-                name: "nvidia-nvjitlink-cu12",
-                folder: r"nvidia\nvjitlink\bin",
-            },
-        ]
-    } else {
-        &[
-            Package {
-                name: "nvidia-nvjitlink",
-                folder: "nvidia/cu13/lib",
-            },
-            Package {
-                name: "nvidia-nvjitlink-cu12",
-                folder: "nvidia/nvjitlink/lib",
-            },
-        ]
-    }),
-    companions: &[],
-    required: &[c"nvJitLinkComplete"],
-    symbol_versions: &SYMBOL_VERSIONS,
-    check: |_| Ok(()),
-};
-
-/// The symbol suffixes of nvJitLink 12.0 to 12.2, newest first. These releases do not export the plain names.
-const SYMBOL_VERSIONS: [&str; 3] = ["_12_2", "_12_1", "_12_0"];
-
 /// NVIDIA's run-time linker, loaded. Clones are cheap and share the library, which stays loaded until the process ends.
 #[derive(Clone)]
-pub struct NvJitLink {
-    api: Arc<Api>,
-    version: CudaVersion,
-}
+pub struct NvJitLink(nvjitlink::NvJitLink);
 
 impl NvJitLink {
     /// Loads the nvJitLink of this machine. Later calls return the same library.
@@ -76,15 +27,7 @@ impl NvJitLink {
     ///
     /// [`Error::Load`](crate::Error::Load) lists the paths tried. The next call tries again.
     pub fn load() -> Result<Self> {
-        static LOADED: OnceLock<NvJitLink> = OnceLock::new();
-        if let Some(library) = LOADED.get() {
-            return Ok(library.clone());
-        }
-        // SAFETY: these are the names under which nvJitLink is installed.
-        let library = unsafe { NVJITLINK.load() }.map_err(Box::new)?;
-        // SAFETY: the library is nvJitLink.
-        let library = unsafe { Self::from_library(&library) }?;
-        Ok(LOADED.get_or_init(|| library).clone())
+        Ok(Self(nvjitlink::NvJitLink::load()?))
     }
 
     /// Loads the nvJitLink at `path`.
@@ -98,17 +41,16 @@ impl NvJitLink {
     ///
     /// [`Error::Load`](crate::Error::Load) contains the reason for the rejection.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the caller guarantees the library at `path`.
-        let library = unsafe { NVJITLINK.load_from(path.as_ref()) }.map_err(Box::new)?;
-        // SAFETY: the caller guarantees that the library is nvJitLink.
-        unsafe { Self::from_library(&library) }
+        // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
+        Ok(Self(unsafe { nvjitlink::NvJitLink::load_from(path) }?))
     }
 
     /// Returns the CUDA version of this nvJitLink.
     #[doc(alias = "nvJitLinkVersion")]
     #[must_use]
     pub fn version(&self) -> CudaVersion {
-        self.version
+        let version = self.0.version();
+        CudaVersion::new(version.major, version.minor)
     }
 
     /// Starts a link.
@@ -122,44 +64,12 @@ impl NvJitLink {
     }
 
     pub(super) fn api(&self) -> &Api {
-        &self.api
-    }
-
-    /// Creates the linker library from its functions.
-    ///
-    /// # Safety
-    ///
-    /// The library is nvJitLink.
-    unsafe fn from_library(library: &LoadedLibrary) -> Result<Self> {
-        // SAFETY: the caller guarantees that the library is nvJitLink, and the list declares nvJitLink's functions.
-        let api = unsafe { library.table::<Api>() };
-        let version = version(&api, library)?;
-        Ok(Self {
-            api: Arc::new(api),
-            version,
-        })
+        self.0.api()
     }
 }
 
 impl fmt::Debug for NvJitLink {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "NvJitLink(CUDA {})", self.version)
+        write!(formatter, "NvJitLink(CUDA {})", self.version())
     }
-}
-
-/// Returns the reported version. Releases before CUDA 12.3 report none; the version of their newest symbols is used.
-fn version(api: &Api, library: &LoadedLibrary) -> Result<CudaVersion> {
-    if api.nvJitLinkVersion.is_none() {
-        let newest = SYMBOL_VERSIONS.iter().find(|suffix| {
-            let symbol = CString::new(format!("__nvJitLinkComplete{suffix}")).unwrap_or_default();
-            !library.address(&symbol).is_null()
-        });
-        let minor = newest.and_then(|suffix| suffix.rsplit('_').next()?.parse().ok());
-        return Ok(CudaVersion::new(12, minor.unwrap_or_default()));
-    }
-    let mut major = 0;
-    let mut minor = 0;
-    // SAFETY: `major` and `minor` are valid for writes.
-    unsafe { call!(api, nvJitLinkVersion(&raw mut major, &raw mut minor)) }?;
-    Ok(CudaVersion::new(major, minor))
 }

@@ -1,12 +1,12 @@
 //! The result of a link.
 
-use curium_driver::sys::call;
+use crate::error::call;
 use curium_driver::{Driver, Image, JitOptions, Library};
 
 use super::Linker;
-use super::api::{Api, nvJitLinkHandle, nvJitLinkResult};
 use crate::text::{bytes, text};
 use crate::{Error, Result};
+use curium_sys::nvjitlink::{Api, nvJitLinkHandle, nvJitLinkResult};
 
 /// The outputs of a [`Linker`] and its log: plain data, independent of nvJitLink.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

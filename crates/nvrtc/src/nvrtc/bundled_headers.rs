@@ -4,15 +4,15 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::ptr;
 
+use crate::error::call;
 use curium_driver::CudaVersion;
-use curium_driver::sys::call;
 
 use super::Nvrtc;
-use super::api::{
-    NVRTC_INSTALL_HEADERS_FORCE_OVERWRITE, NVRTC_INSTALL_HEADERS_NO_WAIT, nvrtcBundledHeadersInfo,
-};
 use crate::text::c_text;
 use crate::{Error, Result};
+use curium_sys::nvrtc::{
+    NVRTC_INSTALL_HEADERS_FORCE_OVERWRITE, NVRTC_INSTALL_HEADERS_NO_WAIT, nvrtcBundledHeadersInfo,
+};
 
 /// Information about the bundled headers: see [`Nvrtc::bundled_headers`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -91,7 +91,7 @@ impl Nvrtc {
         // SAFETY: `info` is valid for writes, and the log may be null.
         unsafe {
             call!(
-                &self.api,
+                self.library.api(),
                 nvrtcGetBundledHeadersInfo(&raw mut info, ptr::null_mut())
             )
         }?;
@@ -127,7 +127,7 @@ impl Nvrtc {
         // SAFETY: `path` is NUL-terminated, and `log` is valid for writes.
         let result = unsafe {
             call!(
-                &self.api,
+                self.library.api(),
                 nvrtcInstallBundledHeaders(path, flags.as_raw(), &raw mut log)
             )
         };
@@ -149,7 +149,12 @@ impl Nvrtc {
         let mut log = ptr::null();
         let path = path.as_ptr();
         // SAFETY: `path` is NUL-terminated, and `log` is valid for writes.
-        let result = unsafe { call!(&self.api, nvrtcRemoveBundledHeaders(path, &raw mut log)) };
+        let result = unsafe {
+            call!(
+                self.library.api(),
+                nvrtcRemoveBundledHeaders(path, &raw mut log)
+            )
+        };
         // SAFETY: NVRTC was not called again on this thread.
         result.map_err(|error| unsafe { explain(error, &folder, log) })
     }

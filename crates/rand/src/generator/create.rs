@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use curium_driver::Stream;
 use curium_driver::extend::with_relaxed_capture_mode;
-use curium_driver::sys::call;
 
 use super::Generator;
+use crate::CuRand;
 use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom};
-use crate::error::{ArgumentError, Result};
+use crate::error::{ArgumentError, Result, call};
 use crate::handle::Handle;
-use crate::library::CuRand;
 use crate::place::{Device, Host};
 use crate::sys::curandGenerator_t;
 use curium_driver::AsRawStream as _;

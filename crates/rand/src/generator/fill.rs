@@ -1,6 +1,6 @@
 //! Filling memory with random numbers: raw bits, and each distribution.
 
-use curium_driver::sys::call;
+use crate::error::call;
 
 use super::Generator;
 use crate::algorithm::{Algorithm, sealed};

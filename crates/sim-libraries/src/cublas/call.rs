@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasStatus_t};
 use curium_sim::{LibraryOperation, Operand};
+use curium_sys::cublas::{cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasStatus_t};
 use parking_lot::Mutex;
 
 use super::handle::{self, Handle};

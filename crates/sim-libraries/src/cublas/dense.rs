@@ -1,6 +1,6 @@
 //! Matrices by columns, without gaps.
 
-use curium_blas::sys::cublasOperation_t;
+use curium_sys::cublas::cublasOperation_t;
 
 use super::operand::Shape;
 use super::{INVALID, Number, Result};

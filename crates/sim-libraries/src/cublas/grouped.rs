@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use curium_blas::sys::{
+use curium_sys::cublas::{
     Api, cublasComputeType_t, cublasHandle_t, cublasOperation_t, cublasStatus_t, cudaDataType_t,
 };
 use half::{bf16, f16};

@@ -5,11 +5,11 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, LazyLock};
 
-use curium_blas::sys::{
+use curium_sys::CUstream;
+use curium_sys::cublas::{
     Api, cublasAtomicsMode_t, cublasHandle_t, cublasMath_t, cublasPointerMode_t, cublasStatus_t,
     cudaStream_t, libraryPropertyType_t,
 };
-use curium_sys::CUstream;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{INVALID, Result, code};

@@ -4,7 +4,7 @@
 mod banded;
 mod packed;
 
-use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
+use curium_sys::cublas::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
 
 use super::call::Access;
 use super::call::Access::{Read, ReadWrite};

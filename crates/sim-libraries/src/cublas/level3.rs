@@ -4,7 +4,7 @@
 mod batched;
 mod triangular;
 
-use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
+use curium_sys::cublas::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
 
 pub(super) use self::batched::{gemm_batched, trsm_batched};
 pub(super) use self::triangular::{trmm, trsm};

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_longlong, c_void};
 
-use curium_blas::sys::{
+use curium_sys::cublas::{
     Api, cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cublasOperation_t, cublasStatus_t,
     cudaDataType_t,
 };

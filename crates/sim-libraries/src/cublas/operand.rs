@@ -1,6 +1,6 @@
 //! The pointer arguments of a function, and the operands of an operation with the offsets of their elements.
 
-use curium_blas::sys::cublasPointerMode_t;
+use curium_sys::cublas::cublasPointerMode_t;
 
 use super::{INVALID, Result, size};
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use curium_blas::sys::{Api, cublasStatus_t};
+use curium_sys::cublas::{Api, cublasStatus_t};
 
 struct Description {
     name: &'static CStr,

@@ -2,8 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use curium_blas::sys::lt::Api;
-use curium_blas::sys::{
+use curium_sys::cublas::lt::Api;
+use curium_sys::cublas::{
     cublasComputeType_t, cublasLtHandle_t, cublasLtMatmulAlgo_t,
     cublasLtMatmulAlgoConfigAttributes_t as Configuration, cublasLtMatmulDesc_t,
     cublasLtMatmulHeuristicResult_t, cublasLtMatmulPreference_t,

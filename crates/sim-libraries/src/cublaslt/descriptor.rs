@@ -6,8 +6,8 @@ use std::ptr;
 use std::sync::LazyLock;
 
 use bytemuck::AnyBitPattern;
-use curium_blas::sys::lt::Api;
-use curium_blas::sys::{
+use curium_sys::cublas::lt::Api;
+use curium_sys::cublas::{
     cublasComputeType_t, cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t as Operation,
     cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t as Limit,
     cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t as Layout, cublasStatus_t,

@@ -1,7 +1,7 @@
 //! The types of elements, which are computed with as `f64`.
 
 use bytemuck::Pod;
-use curium_blas::sys::cudaDataType_t;
+use curium_sys::cublas::cudaDataType_t;
 use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 

@@ -1,6 +1,6 @@
 //! The operation on a product before it is stored.
 
-use curium_blas::sys::cublasLtEpilogue_t as Raw;
+use curium_sys::cublas::cublasLtEpilogue_t as Raw;
 
 use super::{Result, UNSUPPORTED};
 

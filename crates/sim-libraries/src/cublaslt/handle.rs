@@ -5,8 +5,8 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::LazyLock;
 
-use curium_blas::sys::lt::Api;
-use curium_blas::sys::{cublasLtHandle_t, cublasStatus_t, libraryPropertyType_t};
+use curium_sys::cublas::lt::Api;
+use curium_sys::cublas::{cublasLtHandle_t, cublasStatus_t, libraryPropertyType_t};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{INVALID, Result, code, write};

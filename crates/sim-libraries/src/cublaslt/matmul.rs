@@ -3,12 +3,12 @@
 use std::ffi::c_void;
 use std::ops::Range;
 
-use curium_blas::sys::lt::Api;
-use curium_blas::sys::{
+use curium_sim::{LibraryOperation, Operand};
+use curium_sys::cublas::lt::Api;
+use curium_sys::cublas::{
     cublasComputeType_t as Compute, cublasLtHandle_t, cublasLtMatmulAlgo_t, cublasLtMatmulDesc_t,
     cublasLtMatrixLayout_t, cublasStatus_t, cudaStream_t,
 };
-use curium_sim::{LibraryOperation, Operand};
 use half::{bf16, f16};
 use matrixmultiply::dgemm;
 

@@ -1,6 +1,6 @@
 //! A product as its descriptors describe it.
 
-use curium_blas::sys::{
+use curium_sys::cublas::{
     cublasComputeType_t as Compute, cublasLtMatmulDesc_t,
     cublasLtMatmulDescAttributes_t as Operation, cublasLtMatrixLayout_t,
     cublasLtMatrixLayoutAttribute_t as Layout, cublasLtPointerMode_t as PointerMode,

@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use curium_fft::sys::{Api, CUFFT_FORWARD, CUFFT_INVERSE, cufftHandle, cufftResult};
 use curium_sim::{LibraryOperation, Operand};
+use curium_sys::cufft::{Api, CUFFT_FORWARD, CUFFT_INVERSE, cufftHandle, cufftResult};
 use rustfft::FftDirection;
 
 use super::compute::transform;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_longlong, c_void};
 use std::sync::{Arc, LazyLock};
 
-use curium_fft::sys::{
+use curium_sys::cufft::{
     Api, cudaDataType, cudaStream_t, cufftHandle, cufftResult, libraryPropertyType_t,
 };
 use parking_lot::Mutex;

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_longlong, c_void};
 use std::ptr;
 
-use curium_fft::sys::{
+use curium_sys::cufft::{
     Api, CUFFT_FORWARD, CUFFT_INVERSE, cudaDataType, cufftComplex, cufftDoubleComplex,
     cufftDoubleReal, cufftHandle, cufftReal, cufftResult, cufftType,
 };

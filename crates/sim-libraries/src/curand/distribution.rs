@@ -6,7 +6,7 @@ mod poisson;
 use std::ffi::{c_uint, c_ulonglong};
 
 use bytemuck::Pod;
-use curium_rand::sys::{Api, curandGenerator_t, curandStatus_t};
+use curium_sys::curand::{Api, curandGenerator_t, curandStatus_t};
 
 use self::normal::quantile;
 use self::poisson::Poisson;

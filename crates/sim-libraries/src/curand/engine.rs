@@ -1,6 +1,6 @@
 //! The state of a sequence: words of random bits, by the type of the generator.
 
-use curium_rand::sys::{curandRngType_t as Kind, curandStatus_t};
+use curium_sys::curand::{curandRngType_t as Kind, curandStatus_t};
 
 use super::Result;
 use super::algorithm::{Algorithm, Mrg, Philox, Xorwow};

@@ -6,11 +6,11 @@ use std::ptr;
 use std::sync::LazyLock;
 
 use bytemuck::Pod;
-use curium_rand::sys::{
+use curium_sim::{LibraryOperation, Operand};
+use curium_sys::curand::{
     Api, cudaStream_t, curandGenerator_t, curandOrdering_t, curandRngType_t, curandStatus_t,
     libraryPropertyType_t,
 };
-use curium_sim::{LibraryOperation, Operand};
 use parking_lot::Mutex;
 
 use super::engine::{Engine, Settings};

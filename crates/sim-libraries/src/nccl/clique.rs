@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use curium_nccl::sys::ncclResult_t;
+use curium_sys::nccl::ncclResult_t;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Result;

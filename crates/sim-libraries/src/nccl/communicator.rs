@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use std::{ptr, thread};
 
-use curium_nccl::sys::{
+use curium_sim::{current_device, with_device};
+use curium_sys::nccl::{
     NCCL_SHRINK_ABORT, NCCL_SPLIT_NOCOLOR, ncclComm_t, ncclConfig_t, ncclResult_t, ncclUniqueId,
 };
-use curium_sim::{current_device, with_device};
 
 use super::clique::{Channel, Device};
 use super::error::raised;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
-use curium_nccl::sys::{Api, ncclComm_t, ncclResult_t};
+use curium_sys::nccl::{Api, ncclComm_t, ncclResult_t};
 use parking_lot::Mutex;
 
 use super::message::Failure;

@@ -2,32 +2,32 @@
 
 use std::time::Duration;
 
-use curium_nccl::Communicator;
-use curium_nccl::sys::ncclResult_t;
+use curium_sys::nccl::{ncclComm_t, ncclResult_t};
 
 use super::registry;
 
 /// A failure of one rank of a simulated communicator.
 ///
 /// ```
+/// use std::ptr;
+///
 /// use curium_driver::Driver;
-/// use curium_memory::DeviceBuffer;
-/// use curium_nccl::{Communicator, CommunicatorOptions, Error, Reduction, UniqueId};
+/// use curium_driver::sys::call;
 /// use curium_sim_libraries::NcclFault;
-/// use std::time::Duration;
+/// use curium_sys::nccl::{Nccl, ncclResult_t};
 ///
 /// let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 /// let context = driver.device(0)?.primary_context()?;
-/// let nccl = curium_sim_libraries::nccl();
-/// let stream = context.stream()?;
-/// let options = CommunicatorOptions::new().with_timeout(Duration::from_millis(50));
-/// let mut rank = Communicator::with_options(&nccl, &context, UniqueId::new(&nccl)?, 0, 1, options)?;
-/// let mut x = DeviceBuffer::<f32>::zeroed(&stream, 8)?;
-///
-/// NcclFault::Silence.inject(&mut rank)?;
-/// rank.all_reduce_in_place(&stream, &mut x, Reduction::Sum)?;
-/// let Err(Error::Timeout(error)) = rank.synchronize(&stream) else { panic!("the rank is silent") };
-/// assert_eq!(&*error.outstanding, "operation 1, all_reduce of 8 elements");
+/// let nccl: Nccl = curium_sim_libraries::nccl();
+/// let mut communicator = ptr::null_mut();
+/// let mut code = ncclResult_t::ncclSuccess;
+/// // SAFETY: the results are valid for writes, and the list of devices may be null.
+/// unsafe {
+///     context.entered(|_| Ok(call!(nccl.api(), ncclCommInitAll(&raw mut communicator, 1, ptr::null()))))??;
+///     NcclFault::Error(ncclResult_t::ncclRemoteError).inject(communicator);
+///     call!(nccl.api(), ncclCommGetAsyncError(communicator, &raw mut code))?;
+/// }
+/// assert_eq!(code, ncclResult_t::ncclRemoteError);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,14 +42,11 @@ pub enum NcclFault {
 }
 
 impl NcclFault {
-    /// Makes the rank of a simulated communicator fail from now on.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Aborted`](curium_nccl::Error::Aborted) if the communicator was aborted.
-    pub fn inject(self, communicator: &mut Communicator) -> curium_nccl::Result<()> {
-        let Ok(member) = registry::look_up(communicator.as_raw()?) else {
-            return Ok(());
+    /// Makes the rank of a simulated communicator fail from now on. `curium_nccl::Communicator::as_raw` returns the
+    /// communicator. One of another library is not changed.
+    pub fn inject(self, communicator: ncclComm_t) {
+        let Ok(member) = registry::look_up(communicator) else {
+            return;
         };
         match self {
             Self::Error(code) => member
@@ -57,7 +54,6 @@ impl NcclFault {
                 .fail((code, format!("rank {} failed", member.rank))),
             fault => *member.fault.lock() = Some(fault),
         }
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use curium_nccl::sys::ncclResult_t;
+use curium_sys::nccl::ncclResult_t;
 
 use super::transfer::Transfer;
 use super::{Result, failed};

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use curium_nccl::sys::{ncclDataType_t, ncclRedOp_t, ncclResult_t};
+use curium_sys::nccl::{ncclDataType_t, ncclRedOp_t, ncclResult_t};
 
 use super::clique::{Channel, Key};
 use super::operation::{Kind, Operation};

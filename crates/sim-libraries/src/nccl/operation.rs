@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use curium_nccl::sys::ncclDataType_t;
+use curium_sys::nccl::ncclDataType_t;
 
 use super::reduce::{self, Operator};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use curium_nccl::sys::{ncclDataType_t, ncclRedOp_t};
+use curium_sys::nccl::{ncclDataType_t, ncclRedOp_t};
 use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 

@@ -5,11 +5,11 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::LazyLock;
 
-use curium_nccl::sys::{
-    NCCL_WIN_REQUIRED_ALIGNMENT, ncclComm_t, ncclDataType_t, ncclResult_t, ncclWindow_t,
-};
 use curium_sim::{allocate, current_device, free, with_device};
 use curium_sys::CUresult;
+use curium_sys::nccl::{
+    NCCL_WIN_REQUIRED_ALIGNMENT, ncclComm_t, ncclDataType_t, ncclResult_t, ncclWindow_t,
+};
 use parking_lot::Mutex;
 
 use super::clique::Channel;

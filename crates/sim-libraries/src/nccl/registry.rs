@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 
-use curium_nccl::sys::{ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
+use curium_sys::nccl::{ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
 use parking_lot::Mutex;
 
 use super::clique::{Channel, Clique, Device};

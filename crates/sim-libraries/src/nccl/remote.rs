@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use curium_nccl::sys::ncclResult_t;
+use curium_sys::nccl::ncclResult_t;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Result;

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
-use curium_nccl::sys::ncclResult_t;
+use curium_sys::nccl::ncclResult_t;
 use parking_lot::Mutex;
 
 use super::clique::{Clique, Device};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use curium_nccl::sys::{
-    cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t,
-};
 use curium_sim::{LibraryOperation, Operand, with_device};
 use curium_sys::CU_STREAM_PER_THREAD;
+use curium_sys::nccl::{
+    cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t,
+};
 use parking_lot::Mutex;
 
 use super::clique::{Channel, Device, Key};

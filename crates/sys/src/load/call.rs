@@ -1,11 +1,13 @@
 //! Calls of library functions, and their errors.
 
 use core::fmt;
+use std::boxed::Box;
 use std::format;
 use std::string::String;
 
 use thiserror::Error;
 
+use super::LoadError;
 use crate::{CudaVersion, ExportedFunction, FunctionTable};
 
 /// Calls one function of a library: `call!(api, curandGetVersion(version))` is a `Result<(), Error>`. Returns an error
@@ -22,6 +24,22 @@ macro_rules! call {
             None => Err(api.missing(stringify!($function))),
         }
     }};
+}
+
+/// The reason why a library could not be loaded, or a call of one of its functions failed. `C` is the type of the
+/// library's codes.
+#[derive(Error)]
+#[non_exhaustive]
+pub enum LibraryError<C: fmt::Debug + 'static> {
+    /// The library could not be loaded.
+    #[error(transparent)]
+    Load(#[from] Box<LoadError>),
+    /// A function returned an error.
+    #[error(transparent)]
+    Call(#[from] Box<CallError<C>>),
+    /// The library lacks a function, usually because it is too old.
+    #[error(transparent)]
+    Missing(#[from] Box<MissingFunction>),
 }
 
 /// A library function that returned an error. `C` is the type of the library's codes.
@@ -52,6 +70,35 @@ pub struct MissingFunction {
     pub since: CudaVersion,
     /// The last version with the function, if newer ones lack it.
     pub last: Option<CudaVersion>,
+}
+
+impl<C: fmt::Debug> LibraryError<C> {
+    /// Creates the error of a call of `function` that returned `code`, which is `number`.
+    #[cold]
+    #[must_use]
+    pub fn from_code(function: &'static str, code: C, number: u32) -> Self {
+        Self::Call(Box::new(CallError::new(function, code, number)))
+    }
+
+    /// Converts the error into that of a crate above.
+    #[cold]
+    #[must_use]
+    pub fn into_error<E>(self) -> E
+    where
+        E: From<Box<LoadError>> + From<Box<CallError<C>>> + From<Box<MissingFunction>>,
+    {
+        match self {
+            Self::Load(error) => error.into(),
+            Self::Call(error) => error.into(),
+            Self::Missing(error) => error.into(),
+        }
+    }
+}
+
+impl<C: fmt::Debug> fmt::Debug for LibraryError<C> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 impl<C: fmt::Debug> CallError<C> {

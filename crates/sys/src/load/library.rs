@@ -65,20 +65,19 @@ macro_rules! toolkit_packages {
 /// the methods of its table that [`call!`](crate::call) requires.
 ///
 /// `unsafe` stands for the precondition of the loader: the description is correct, and the table declares the
-/// signatures of the library's functions. The error type converts from boxes of `LoadError`, of
-/// [`CallError`](crate::load::CallError) with the status type and of [`MissingFunction`](crate::load::MissingFunction),
-/// so that it can be as short as two words. `version` is a function from the table to a `Result` with the
+/// signatures of the library's functions. Errors are [`LibraryError`](crate::load::LibraryError)s with the `status`
+/// type, whose codes in `success` are no errors. `version` is a function from the table to a `Result` with the
 /// [`LibraryVersion`](crate::load::LibraryVersion), or the library's function for its properties with the type of a
 /// property: `curandGetProperty(libraryPropertyType_t)`. A library whose functions are numbered by its own releases adds
-/// `versions_of: "NAME"`, and one with other codes that are no errors, or with messages, adds `check: function` from
-/// the table, the name of a function and the code to a `Result`.
+/// `versions_of: "NAME"`. One whose older releases have no function for their version adds `version_of_symbols`: a
+/// function from the [`LoadedLibrary`](crate::load::LoadedLibrary) to the version of such a release.
 ///
 /// ```
 /// # mod example {
-/// use curium_sys::load::{CallError, LibraryDescription, LibraryVersion, LoadError, MissingFunction};
+/// use curium_sys::load::{LibraryDescription, LibraryError, LibraryVersion};
 /// use curium_sys::{call, declare_api, declare_library, toolkit_packages};
 ///
-/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 /// pub struct Status(pub u32);
 ///
 /// impl Status {
@@ -87,16 +86,6 @@ macro_rules! toolkit_packages {
 ///
 /// declare_api! {
 ///     fn exampleGetProperty(property: u32, value: *mut i32) -> Status = 11080;
-/// }
-///
-/// #[derive(Debug, thiserror::Error)]
-/// pub enum Error {
-///     #[error(transparent)]
-///     Load(#[from] Box<LoadError>),
-///     #[error(transparent)]
-///     Call(#[from] Box<CallError<Status>>),
-///     #[error(transparent)]
-///     Missing(#[from] Box<MissingFunction>),
 /// }
 ///
 /// static DESCRIPTION: LibraryDescription = LibraryDescription {
@@ -117,12 +106,12 @@ macro_rules! toolkit_packages {
 ///         description: unsafe { DESCRIPTION },
 ///         functions: Api,
 ///         version: version,
-///         success: Status::SUCCESS,
-///         error: Error,
+///         status: Status,
+///         success: [SUCCESS],
 ///     }
 /// }
 ///
-/// fn version(api: &Api) -> Result<LibraryVersion, Error> {
+/// fn version(api: &Api) -> Result<LibraryVersion, LibraryError<Status>> {
 ///     // SAFETY: `value` is valid for writes.
 ///     LibraryVersion::from_properties(|property, value| unsafe { call!(api, exampleGetProperty(property, value)) })
 /// }
@@ -140,8 +129,8 @@ macro_rules! declare_library {
             description: unsafe { $description:path },
             functions: $api:ty,
             version: $get_property:ident($property:ident),
-            success: $status:ident::$success:ident,
-            error: $error:ty,
+            status: $status:ident,
+            success: [$($success:ident),+],
         }
     ) => {
         $crate::declare_library! {
@@ -150,12 +139,14 @@ macro_rules! declare_library {
                 description: unsafe { $description },
                 functions: $api,
                 version: version,
-                success: $status::$success,
-                error: $error,
+                status: $status,
+                success: [$($success),+],
             }
         }
 
-        fn version(api: &$api) -> ::std::result::Result<$crate::load::LibraryVersion, $error> {
+        fn version(
+            api: &$api,
+        ) -> ::core::result::Result<$crate::load::LibraryVersion, $crate::load::LibraryError<$status>> {
             $crate::load::LibraryVersion::from_properties(|property, value| {
                 // SAFETY: `value` is valid for writes.
                 unsafe { $crate::call!(api, $get_property($property(property), value)) }
@@ -168,10 +159,10 @@ macro_rules! declare_library {
             description: unsafe { $description:path },
             functions: $api:ty,
             version: $version:path,
-            success: $status:ident::$success:ident,
-            error: $error:ty,
+            $(version_of_symbols: $version_of_symbols:path,)?
+            status: $status:ident,
+            success: [$($success:ident),+],
             $(versions_of: $versions_of:literal,)?
-            $(check: $check:path,)?
         }
     ) => {
         $(#[$attribute])*
@@ -191,8 +182,8 @@ macro_rules! declare_library {
             ///
             /// # Errors
             ///
-            /// `Error::Load` lists the paths tried and the packages to install. The next call tries again.
-            pub fn load() -> ::std::result::Result<Self, $error> {
+            /// `LibraryError::Load` lists the paths tried and the packages to install. The next call tries again.
+            pub fn load() -> ::core::result::Result<Self, $crate::load::LibraryError<$status>> {
                 static LOADED: ::std::sync::OnceLock<$library> = ::std::sync::OnceLock::new();
                 if let Some(library) = LOADED.get() {
                     return Ok(library.clone());
@@ -214,10 +205,10 @@ macro_rules! declare_library {
             ///
             /// # Errors
             ///
-            /// `Error::Load` has the reason for the rejection.
+            /// `LibraryError::Load` has the reason for the rejection.
             pub unsafe fn load_from(
                 path: impl ::core::convert::AsRef<::std::path::Path>,
-            ) -> ::std::result::Result<Self, $error> {
+            ) -> ::core::result::Result<Self, $crate::load::LibraryError<$status>> {
                 // SAFETY: the conditions of the called function are those of this one, which the caller guarantees.
                 let library = unsafe { $description.load_from(path.as_ref()) }.map_err(::std::boxed::Box::new)?;
                 // SAFETY: the caller guarantees that the library is the described one.
@@ -233,8 +224,10 @@ macro_rules! declare_library {
             ///
             /// # Errors
             ///
-            /// `Error::Call` if the library does not report its version.
-            pub unsafe fn from_api(api: $api) -> ::std::result::Result<Self, $error> {
+            /// `LibraryError::Call` if the library does not report its version.
+            pub unsafe fn from_api(
+                api: $api,
+            ) -> ::core::result::Result<Self, $crate::load::LibraryError<$status>> {
                 let version = $version(&api)?;
                 Ok(Self { api: ::std::sync::Arc::new(api), version })
             }
@@ -244,9 +237,16 @@ macro_rules! declare_library {
             /// # Safety
             ///
             /// The library is the described one.
-            unsafe fn from_library(library: &$crate::load::LoadedLibrary) -> ::std::result::Result<Self, $error> {
+            unsafe fn from_library(
+                library: &$crate::load::LoadedLibrary,
+            ) -> ::core::result::Result<Self, $crate::load::LibraryError<$status>> {
                 // SAFETY: the caller guarantees the library, whose functions the table declares.
                 let api = unsafe { library.table() };
+                $(
+                    if let Some(version) = $version_of_symbols(library) {
+                        return Ok(Self { api: ::std::sync::Arc::new(api), version });
+                    }
+                )?
                 // SAFETY: the functions are those of the library, which stays loaded.
                 unsafe { Self::from_api(api) }
             }
@@ -259,8 +259,15 @@ macro_rules! declare_library {
 
             /// Returns the functions, each `None` if this version lacks it.
             #[must_use]
+            #[inline]
             pub fn api(&self) -> &$api {
                 &self.api
+            }
+
+            /// Returns `true` if both are the same library: one is a clone of the other.
+            #[must_use]
+            pub fn is_same(&self, other: &Self) -> bool {
+                ::std::sync::Arc::ptr_eq(&self.api, &other.api)
             }
         }
 
@@ -272,28 +279,31 @@ macro_rules! declare_library {
 
         impl $api {
             /// Converts the code that `function` returned into a result.
+            ///
+            /// # Errors
+            ///
+            /// `LibraryError::Call` unless the code reports success.
             #[inline]
-            pub(crate) fn check(&self, function: &'static str, code: $status) -> ::std::result::Result<(), $error> {
-                if code == $status::$success {
+            pub fn check(
+                &self,
+                function: &'static str,
+                code: $status,
+            ) -> ::core::result::Result<(), $crate::load::LibraryError<$status>> {
+                if ::core::matches!(code, $($status::$success)|+) {
                     Ok(())
                 } else {
-                    $crate::declare_library!(@failed $($check)?, self, function, code)
+                    Err($crate::load::LibraryError::from_code(function, code, code.0))
                 }
             }
 
             /// Returns the error of a call of `function`, which the library lacks.
             #[cold]
-            pub(crate) fn missing(&self, function: &'static str) -> $error {
+            #[must_use]
+            pub fn missing(&self, function: &'static str) -> $crate::load::LibraryError<$status> {
                 let missing = $crate::load::MissingFunction::new::<Self>($description.name, function)
                     $(.with_versions_of($versions_of))?;
-                ::std::boxed::Box::new(missing).into()
+                $crate::load::LibraryError::Missing(::std::boxed::Box::new(missing))
             }
         }
-    };
-    (@failed , $api:ident, $function:ident, $code:ident) => {
-        Err(::std::boxed::Box::new($crate::load::CallError::new($function, $code, $code.0)).into())
-    };
-    (@failed $check:path, $api:ident, $function:ident, $code:ident) => {
-        $check($api, $function, $code)
     };
 }

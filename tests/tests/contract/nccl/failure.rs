@@ -283,7 +283,7 @@ fn error_reaches_other_ranks() -> TestResult {
         connected.wait();
         let mut memory = rank.buffer(&[1.0_f32; 64]);
         if rank.rank() == 1 {
-            NcclFault::Error(ncclResult_t::ncclRemoteError).inject(&mut rank.communicator)?;
+            NcclFault::Error(ncclResult_t::ncclRemoteError).inject(rank.communicator.as_raw()?);
             return Ok(());
         }
         let enqueued =
@@ -306,7 +306,7 @@ fn slow_rank_delays_the_others() -> TestResult {
     }
     on_ranks_with(2, CommunicatorOptions::new(), |mut rank| -> TestResult {
         if rank.rank() == 1 {
-            NcclFault::Delay(Duration::from_millis(80)).inject(&mut rank.communicator)?;
+            NcclFault::Delay(Duration::from_millis(80)).inject(rank.communicator.as_raw()?);
         }
         let mut memory = rank.buffer(&[1.0_f32; 64]);
         let start = Instant::now();
@@ -351,7 +351,7 @@ fn die_at_operation(last: usize) -> TestResult {
         let mut memory = rank.buffer(&[1.0_f32; 16]);
         for step in 0..=last {
             if rank.rank() == 1 && step == last {
-                NcclFault::Silence.inject(&mut rank.communicator)?;
+                NcclFault::Silence.inject(rank.communicator.as_raw()?);
             }
             let enqueued =
                 rank.communicator

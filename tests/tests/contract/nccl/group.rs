@@ -207,7 +207,7 @@ impl Drop for AbortsElsewhere {
 
 unsafe extern "C" fn ends_with_an_error() -> ncclResult_t {
     // SAFETY: the caller's thread is in a group.
-    curium_sim_libraries::nccl()
+    curium_sim_libraries::nccl::<Nccl>()
         .api()
         .ncclGroupEnd
         .map(|end| unsafe { end() });
@@ -220,7 +220,7 @@ fn value_drops_after_the_release() -> TestResult {
     if curium_tests::uses_cuda() {
         return Ok(());
     }
-    let mut api = copy_of(curium_sim_libraries::nccl().api());
+    let mut api = copy_of(curium_sim_libraries::nccl::<Nccl>().api());
     api.ncclGroupEnd = Some(ends_with_an_error);
     // SAFETY: the functions are those of the simulated library; the end of a group may fail.
     let library = unsafe { Nccl::from_api(api) }?;

@@ -192,7 +192,7 @@ fn finalized_communicator_is_idle() -> TestResult {
 fn finalize_future_resolves_after_the_work(mut rank: Rank) -> TestResult {
     let mut memory = rank.buffer(&[1.0_f32; 64]);
     if rank.rank() == 1 && !uses_cuda() {
-        NcclFault::Delay(Duration::from_millis(200)).inject(&mut rank.communicator)?;
+        NcclFault::Delay(Duration::from_millis(200)).inject(rank.communicator.as_raw()?);
     }
     let start = Instant::now();
     rank.communicator
@@ -222,7 +222,7 @@ fn silent_rank_times_out() -> TestResult {
             |mut rank| -> TestResult {
                 let mut memory = rank.buffer(&[1.0_f32; 64]);
                 if rank.rank() == 1 {
-                    NcclFault::Silence.inject(&mut rank.communicator)?;
+                    NcclFault::Silence.inject(rank.communicator.as_raw()?);
                 }
                 rank.communicator
                     .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;

@@ -115,9 +115,8 @@ fn observer_failure_aborts() -> TestResult {
                     communicator,
                     stream,
                 } = &mut *rank.lock();
-                NcclFault::Error(ncclResult_t::ncclRemoteError)
-                    .inject(communicator)
-                    .expect("it is live");
+                let raw = communicator.as_raw().expect("it is live");
+                NcclFault::Error(ncclResult_t::ncclRemoteError).inject(raw);
                 let other = stream.context().stream().expect("there is a stream");
                 let work = other.launch_host_function(|| thread::sleep(Duration::from_millis(100)));
                 let _waiter = work.expect("it is enqueued");
@@ -163,7 +162,7 @@ fn group_failure_aborts() -> TestResult {
         communicator,
         stream,
     } = &mut rank;
-    NcclFault::Error(ncclResult_t::ncclRemoteError).inject(communicator)?;
+    NcclFault::Error(ncclResult_t::ncclRemoteError).inject(communicator.as_raw()?);
     let work = stream.launch_host_function(|| thread::sleep(Duration::from_millis(100)));
     let _waiter = work?;
     let grouped = nccl().group(|_| {
@@ -366,7 +365,7 @@ fn deregistration_waits() -> TestResult {
     on_ranks(2, |rank: &mut Rank| -> TestResult {
         let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
         if rank.rank() == 1 {
-            NcclFault::Delay(Duration::from_millis(80)).inject(&mut rank.communicator)?;
+            NcclFault::Delay(Duration::from_millis(80)).inject(rank.communicator.as_raw()?);
         }
         let start = Instant::now();
         rank.communicator
@@ -395,7 +394,7 @@ fn deregistration_times_out() -> TestResult {
         |mut rank| -> TestResult {
             let mut memory = rank.communicator.register(rank.own_memory(64, 1.0)?)?;
             if rank.rank() == 1 {
-                NcclFault::Silence.inject(&mut rank.communicator)?;
+                NcclFault::Silence.inject(rank.communicator.as_raw()?);
             }
             rank.communicator
                 .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;

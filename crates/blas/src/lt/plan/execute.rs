@@ -7,12 +7,11 @@ use curium_driver::hazard::Operation;
 
 use super::MatmulPlan;
 use crate::device_pointer;
-use crate::error::{Result, ShapeError};
+use crate::error::{Result, ShapeError, call};
 use crate::lt::descriptor::Descriptors;
 use crate::lt::operands::Factors;
 use crate::lt::role::Role;
 use crate::lt::{ElementType, Operands};
-use curium_driver::sys::call;
 
 const OPERATION: &str = "MatmulPlan::execute";
 

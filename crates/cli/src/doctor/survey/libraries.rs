@@ -1,53 +1,45 @@
 //! Loads NVIDIA's libraries.
 
+use std::fmt;
+
+use curium::blas::CuBlas;
+use curium::blas::lt::CuBlasLt;
+use curium::fft::CuFft;
 use curium::nvrtc::Nvrtc;
-use curium::sys::load::LoadError;
-use curium::{blas, fft, nccl, rand};
+use curium::rand::CuRand;
+use curium::sys::load::{LibraryError, LibraryVersion, LoadError};
+use curium::sys::nccl::Nccl;
 
 use crate::doctor::environment::{Environment, OptionalLibrary};
 use crate::loaded;
 
 /// Loads each library that programs may use, and records the result.
 pub(super) fn load(environment: &mut Environment) {
-    macro_rules! library {
-        ($name:literal, $prefix:literal, $library:ty, $error:path) => {
-            library(
-                $name,
-                $prefix,
-                <$library>::load().map(|library| library.version().to_string()),
-                |error| match error {
-                    $error(error) => rejections(&error),
-                    other => vec![other.to_string()],
-                },
-            )
-        };
-    }
     environment.nvrtc = Nvrtc::load().ok().map(|nvrtc| nvrtc.version().to_string());
+    let cublas = CuBlas::load().map(|library| library.version());
+    let cublaslt = CuBlasLt::load().map(|library| library.version());
+    let curand = CuRand::load().map(|library| library.version());
+    let cufft = CuFft::load().map(|library| library.version());
+    let nccl = Nccl::load().map(|library| library.version());
     environment.libraries = vec![
-        library!("cuBLAS", "libcublas.so", blas::CuBlas, blas::Error::Load),
-        library!(
-            "cuBLASLt",
-            "libcublasLt.so",
-            blas::lt::CuBlasLt,
-            blas::Error::Load
-        ),
-        library!("cuRAND", "libcurand.so", rand::CuRand, rand::Error::Load),
-        library!("cuFFT", "libcufft.so", fft::CuFft, fft::Error::Load),
-        library!("NCCL", "libnccl.so", nccl::Nccl, nccl::Error::Load),
+        library("cuBLAS", "libcublas.so", cublas),
+        library("cuBLASLt", "libcublasLt.so", cublaslt),
+        library("cuRAND", "libcurand.so", curand),
+        library("cuFFT", "libcufft.so", cufft),
+        library("NCCL", "libnccl.so", nccl),
     ];
 }
 
-fn library<E>(
+fn library<C: fmt::Debug>(
     name: &str,
     prefix: &str,
-    found: Result<String, E>,
-    rejected: impl FnOnce(E) -> Vec<String>,
+    version: Result<LibraryVersion, LibraryError<C>>,
 ) -> OptionalLibrary {
     let name = name.to_owned();
-    match found {
+    match version {
         Ok(version) => OptionalLibrary {
             name,
-            version: Some(version),
+            version: Some(version.to_string()),
             path: loaded::library(prefix),
             rejected: Vec::new(),
         },
@@ -55,7 +47,10 @@ fn library<E>(
             name,
             version: None,
             path: None,
-            rejected: rejected(error),
+            rejected: match error {
+                LibraryError::Load(error) => rejections(&error),
+                error => vec![error.to_string()],
+            },
         },
     }
 }

@@ -5,9 +5,9 @@ use std::fmt;
 
 use curium_sys::{CUresult, Function};
 
-use super::code::{self, ErrorClass};
 use super::hint;
 use super::report::{Note, OneLine, Report, debug_as_report};
+use super::{ErrorClass, code};
 use crate::Driver;
 
 /// A driver function that returned an error code.

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
-use std::fmt;
 
+use curium_sys::LibraryStatus;
 use curium_sys::load::{self, LoadError};
 
 use super::report;
@@ -79,15 +79,6 @@ pub trait CudaError: StdError {
             }
         }
     }
-}
-
-/// The status codes of a library, which classify its errors.
-pub trait LibraryStatus: fmt::Debug {
-    /// Returns the class of the code.
-    fn class(&self) -> ErrorClass;
-
-    /// Returns `true` if the code reports a failed allocation.
-    fn is_out_of_memory(&self) -> bool;
 }
 
 impl CudaError for Error {
@@ -206,5 +197,16 @@ impl<C: LibraryStatus> CudaError for load::CallError<C> {
 
     fn is_out_of_memory(&self) -> bool {
         self.code.is_out_of_memory()
+    }
+}
+
+impl<C: LibraryStatus + 'static> CudaError for load::LibraryError<C> {
+    fn wrapped(&self) -> Option<&dyn CudaError> {
+        match self {
+            Self::Load(error) => Some(&**error),
+            Self::Call(error) => Some(&**error),
+            Self::Missing(error) => Some(&**error),
+            _ => None,
+        }
     }
 }

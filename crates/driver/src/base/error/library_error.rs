@@ -69,6 +69,12 @@ macro_rules! declare_library_error {
             Driver(#[from] $crate::Error),
         }
 
+        impl ::core::convert::From<$crate::sys::load::LibraryError<$status>> for Error {
+            fn from(error: $crate::sys::load::LibraryError<$status>) -> Self {
+                error.into_error()
+            }
+        }
+
         // Every variant is a pointer, or an enum of pointers, so that the result of a call is returned in registers.
         const _: () = ::core::assert!(
             ::core::mem::size_of::<Error>() == 2 * ::core::mem::size_of::<usize>(),

@@ -1,6 +1,6 @@
 //! Operations on a packed matrix and vectors.
 
-use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
+use curium_sys::cublas::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
 
 use super::super::call::Access::Read;
 use super::super::operand::{Input, Other, Output, ScalarInput, Storage, VectorArgument};

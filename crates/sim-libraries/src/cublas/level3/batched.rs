@@ -1,6 +1,6 @@
 //! Operations on the matrices of arrays of pointers.
 
-use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
+use curium_sys::cublas::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
 
 use super::super::call::Access;
 use super::super::call::Access::{Read, ReadWrite};

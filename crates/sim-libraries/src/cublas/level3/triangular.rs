@@ -1,6 +1,6 @@
 //! Products with triangular matrices, and their solutions.
 
-use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
+use curium_sys::cublas::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
 
 use super::super::call::Access::{Read, ReadWrite, Write};
 use super::super::dense::Transform;

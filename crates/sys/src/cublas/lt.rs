@@ -1,11 +1,9 @@
-//! cuBLASLt, loaded.
+//! cuBLASLt: its functions under their C names, with types of [`cublas`](super).
 
-use curium_driver::sys::load::LibraryDescription;
-use curium_driver::sys::{declare_library, toolkit_packages};
+use super::*;
+use crate::generated::cublas::lt_functions::for_each_cublaslt_function;
 
-use crate::error::Error;
-use crate::sys::lt::Api;
-use crate::sys::{cublasStatus_t, libraryPropertyType_t};
+for_each_cublaslt_function!(declare_api);
 
 static LIBRARY: LibraryDescription = LibraryDescription {
     name: "cuBLASLt",
@@ -40,7 +38,7 @@ declare_library! {
         description: unsafe { LIBRARY },
         functions: Api,
         version: cublasLtGetProperty(libraryPropertyType_t),
-        success: cublasStatus_t::CUBLAS_STATUS_SUCCESS,
-        error: Error,
+        status: cublasStatus_t,
+        success: [CUBLAS_STATUS_SUCCESS],
     }
 }

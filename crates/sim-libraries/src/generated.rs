@@ -1,0 +1,3 @@
+//! The output of `cargo xtask bindings generate`.
+
+pub(crate) mod routines;
