@@ -70,6 +70,7 @@ mod system;
 mod tensor;
 pub mod tensor_map;
 mod tensor_map_update;
+mod tensor_memory;
 mod texture;
 mod transfer;
 mod uninitialized;

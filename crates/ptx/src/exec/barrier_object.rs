@@ -6,6 +6,7 @@ use super::handler::unary;
 use super::lane::Lanes;
 use super::mbarrier::Mbarrier;
 use super::op::{Control, Handler, Op};
+use super::tensor_memory::multiply::observe_barrier;
 use super::uninitialized;
 use super::unit::Unit;
 use super::window::SHARED_WINDOW;
@@ -75,9 +76,13 @@ pub(crate) fn run_test<const BY_PARITY: bool>(unit: &mut Unit<'_>, op: &Op) -> C
         } else {
             Mbarrier::from_bits(unit.frame.row::<u64>(op.b)[lane]).parity()
         };
-        match read_at::<u64>(unit, op.space, lane, address) {
-            Ok(bits) => over |= u32::from(Mbarrier::from_bits(bits).parity() != parity) << lane,
+        let is_over = match read_at::<u64>(unit, op.space, lane, address) {
+            Ok(bits) => Mbarrier::from_bits(bits).parity() != parity,
             Err(trap) => return unit.fault(trap),
+        };
+        if is_over {
+            over |= 1 << lane;
+            observe_barrier(unit, op.space, address);
         }
     }
     unit.frame.set_predicate(op.d, over, unit.active);

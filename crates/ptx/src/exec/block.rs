@@ -9,6 +9,7 @@ use super::memory::{HostBytes, SharedMemory};
 use super::op::Space;
 use super::report::{ReportKind, Resume, Trap};
 use super::shadow::Shadow;
+use super::tensor_memory::{AllocationSource, TensorMemory};
 use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
 use super::warpgroup::{MAX_WARPGROUPS, NAMED_BARRIERS};
@@ -52,6 +53,8 @@ pub(crate) struct BlockState {
     pub(crate) rank: u32,
     /// The named barriers, and one for each warpgroup.
     pub(crate) barriers: [Barrier; NAMED_BARRIERS + MAX_WARPGROUPS],
+    /// The tensor memory, if the block has allocated any.
+    pub(crate) tensor_memory: Option<Box<TensorMemory>>,
     /// The number of live threads.
     live: u32,
 }
@@ -77,6 +80,7 @@ impl Block {
                     .then(|| Shadow::new(worker.launch.shared_size.into())),
                 rank: 0,
                 barriers: [Barrier::default(); NAMED_BARRIERS + MAX_WARPGROUPS],
+                tensor_memory: None,
                 live: 0,
             },
             warps: Vec::new(),
@@ -93,6 +97,7 @@ impl Block {
         self.state.number = x + columns * (y + rows * z);
         self.state.shared.clear();
         self.state.order();
+        self.state.tensor_memory = None;
         self.state.barriers = [Barrier::default(); NAMED_BARRIERS + MAX_WARPGROUPS];
         let threads = worker.launch.block.iter().product::<u32>();
         self.state.live = threads;
@@ -129,7 +134,7 @@ impl Block {
                 paused |= self.run_warp(index, worker)? == Progress::Paused;
             }
             if self.state.live == 0 {
-                return Ok(Progress::Done);
+                return self.check_tensor_memory(worker);
             }
             if !paused && worker.executed() == before {
                 // Another block of the cluster may end this wait.
@@ -201,6 +206,38 @@ impl Block {
             }
         }
         None
+    }
+
+    /// Reports tensor memory that is still allocated when the block ends.
+    fn check_tensor_memory(&self, worker: &Worker<'_>) -> Result<Progress, (usize, Failure)> {
+        let allocation = self
+            .state
+            .tensor_memory
+            .as_ref()
+            .and_then(|memory| memory.remaining_allocation());
+        let Some(AllocationSource {
+            warp,
+            lane,
+            function,
+            line,
+        }) = allocation.map(|allocation| allocation.source)
+        else {
+            return Ok(Progress::Done);
+        };
+        let kind = ReportKind::IllegalInstruction(
+            "tcgen05.alloc: the block ends without deallocating the columns",
+        );
+        let failure = Failure {
+            trap: Trap::new(kind, lane),
+            fragment: 0,
+            function,
+            line,
+        };
+        if worker.continues_after(self, warp as usize, failure) {
+            Ok(Progress::Done)
+        } else {
+            Err((warp as usize, failure))
+        }
     }
 
     /// Resumes the threads of a warp after a fault. Returns `false` if the launch does not continue.

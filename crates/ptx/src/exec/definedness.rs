@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::frame::Frame;
 use super::lane::{LANES, Lanes};
 use super::members::Members;
 use super::op::{Control, Op, Space};
@@ -46,7 +47,8 @@ struct UndefinedBytes {
 #[derive(Clone, Copy, Debug)]
 struct Origin {
     line: u32,
-    space: Space,
+    /// The space of the addresses; `None` for tensor memory.
+    space: Option<Space>,
     size: u32,
     addresses: [u64; LANES],
 }
@@ -57,6 +59,48 @@ pub(crate) struct UninitializedBytes {
     /// The bytes from the start of the load, as a mask.
     pub(crate) bytes: [u32; LANES],
     pub(crate) addresses: [u64; LANES],
+}
+
+/// A load of tensor memory with unwritten bytes.
+#[derive(Debug)]
+pub(crate) struct UndefinedLoad {
+    /// The number of bytes that each thread loads.
+    pub(crate) size: u32,
+    pub(crate) addresses: [u64; LANES],
+    pub(crate) registers: Vec<UndefinedRegister>,
+}
+
+/// A 32-bit register with undefined bytes.
+#[derive(Debug)]
+pub(crate) struct UndefinedRegister {
+    pub(crate) row: u32,
+    pub(crate) bytes: [u8; LANES],
+}
+
+impl UndefinedLoad {
+    /// Marks the registers as undefined in the active lanes.
+    #[cold]
+    pub(crate) fn add_to(&self, unit: &mut Unit<'_>, op: &Op) {
+        let undefined = unit.frame.undefined.get_or_insert_default();
+        let origin = undefined.add_origin(Origin {
+            line: op.line,
+            space: None,
+            size: self.size,
+            addresses: self.addresses,
+        });
+        for register in &self.registers {
+            let row = RegisterRow::Word(register.row);
+            undefined.set(row, &register.bytes, unit.active, origin);
+        }
+    }
+}
+
+/// Returns the masks of the undefined bytes of a 32-bit register.
+pub(crate) fn undefined_bytes(frame: &Frame, row: u32) -> [u8; LANES] {
+    match &frame.undefined {
+        Some(undefined) => undefined.bytes(RegisterRow::Word(row)),
+        None => [0; LANES],
+    }
 }
 
 /// The propagation of undefined bytes through an instruction.
@@ -248,13 +292,13 @@ fn check(unit: &mut Unit<'_>, op: &Op, register: RegisterRow, bytes: u8) -> Opti
     } else {
         origin.line
     };
-    let trap = Trap {
+    Some(unit.fault(Trap {
         access: Some(access),
+        space: origin.space,
         loaded_at,
         resume: Resume::Again,
         ..Trap::new(ReportKind::Uninitialized, lane)
-    };
-    Some(unit.fault(trap.in_space(origin.space)))
+    }))
 }
 
 fn load_origin(unit: &Unit<'_>, op: &Op, flow: &Flow) -> Origin {
@@ -266,7 +310,7 @@ fn load_origin(unit: &Unit<'_>, op: &Op, flow: &Flow) -> Origin {
         .map_or([0; LANES], |load| load.addresses);
     Origin {
         line: op.line,
-        space: op.space,
+        space: Some(op.space),
         size,
         addresses,
     }

@@ -31,6 +31,8 @@ pub(crate) enum State {
     Barrier { index: usize, phase: u32 },
     /// Waits until a phase of the cluster's barrier completes.
     Cluster { phase: u32 },
+    /// Waits until tensor memory has been deallocated more often than this.
+    TensorMemory { deallocations: u32 },
 }
 
 impl Fragment {

@@ -36,6 +36,7 @@ mod surface;
 mod system;
 mod tensor_copy;
 mod tensor_map;
+mod tensor_memory;
 mod texture;
 mod uninitialized;
 mod used_bytes;

@@ -9,7 +9,7 @@ use super::report::Trap;
 use super::unit::Unit;
 
 /// Returns `true` if lanes are missing. The instruction then waits for them.
-fn is_incomplete(unit: &mut Unit<'_>) -> bool {
+pub(crate) fn is_incomplete(unit: &Unit<'_>) -> bool {
     unit.warp.live & !unit.active != 0
 }
 

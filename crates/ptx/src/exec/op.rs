@@ -187,6 +187,8 @@ pub(crate) enum Control {
     Wait,
     /// Waits until a phase of the cluster's barrier completes.
     WaitForCluster { phase: u32 },
+    /// Waits until tensor memory has been deallocated more often than this, and then repeats the instruction.
+    WaitForTensorMemory { deallocations: u32 },
     /// Waits, as with `Converge`, for the other live threads of the warp, unless they will not arrive here.
     CheckAligned,
     /// Waits until more lanes arrive or some have ended, and then repeats the instruction.

@@ -13,6 +13,8 @@ use super::op::Op;
 use super::runtime_use::RuntimeUse;
 use super::superinstruction::Superinstruction;
 use super::tensor::TensorAccess;
+use super::tensor_memory::multiply::TensorProduct;
+use super::tensor_memory::transfer::TensorTransfer;
 use super::video::Video;
 use super::warpgroup::WarpgroupProduct;
 use super::window::FUNCTION_WINDOW;
@@ -249,6 +251,9 @@ pub(crate) struct Function {
     pub(crate) textures: Vec<TextureAccess>,
     pub(crate) surfaces: Vec<SurfaceAccess>,
     pub(crate) tensors: Vec<TensorAccess>,
+    /// The products, loads and stores of tensor memory.
+    pub(crate) tensor_products: Vec<TensorProduct>,
+    pub(crate) tensor_transfers: Vec<TensorTransfer>,
     /// The bulk reductions.
     pub(crate) reductions: Vec<BulkReduction>,
     /// Rows of instructions with more operands than an `Op` holds.

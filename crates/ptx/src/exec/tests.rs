@@ -25,6 +25,8 @@ mod superinstructions;
 mod synchronization;
 mod system;
 mod tensor_maps;
+mod tensor_memory;
+mod tensor_products;
 mod tensor_spellings;
 mod tensors;
 mod uninitialized;

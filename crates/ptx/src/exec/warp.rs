@@ -235,6 +235,14 @@ impl Warp {
                     self.fragments[index].pc += 1;
                     self.fragments[index].state = State::Ready;
                 }
+                State::TensorMemory { deallocations }
+                    if block
+                        .tensor_memory
+                        .as_ref()
+                        .is_some_and(|memory| memory.deallocations() != deallocations) =>
+                {
+                    self.fragments[index].state = State::Ready;
+                }
                 State::Converging { live } if live != self.state.live => {
                     self.fragments[index].state = State::Ready;
                 }
@@ -334,6 +342,9 @@ impl Warp {
             Outcome::Control(Control::Wait, _) => self.arrive(index, stop.wait, block),
             Outcome::Control(Control::WaitForCluster { phase }, _) => {
                 self.fragments[index].state = State::Cluster { phase };
+            }
+            Outcome::Control(Control::WaitForTensorMemory { deallocations }, _) => {
+                self.fragments[index].state = State::TensorMemory { deallocations };
             }
             Outcome::Control(Control::CheckAligned, _) => return self.align(index, worker),
             Outcome::Control(Control::Converge, _) => {

@@ -65,10 +65,10 @@ pub(crate) struct SharedFactor {
 
 /// The range of rows or columns of a factor.
 #[derive(Clone, Copy)]
-struct Part {
-    first: u32,
-    count: u32,
-    inner: u32,
+pub(crate) struct Part {
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    pub(crate) inner: u32,
 }
 
 versions! {
@@ -176,7 +176,7 @@ impl Left {
 }
 
 /// Returns the transposed matrix.
-fn transposed_matrix<T: Number>(matrix: &Matrix<T>) -> Matrix<T> {
+pub(crate) fn transposed_matrix<T: Number>(matrix: &Matrix<T>) -> Matrix<T> {
     let columns = matrix.columns;
     let rows = matrix.values.len() / columns;
     let values = (0..columns)
@@ -188,7 +188,7 @@ fn transposed_matrix<T: Number>(matrix: &Matrix<T>) -> Matrix<T> {
 }
 
 /// Reads a part of a factor, by rows along the inner extent.
-fn load<T: Number>(
+pub(crate) fn load<T: Number>(
     unit: &mut Unit<'_>,
     descriptor: Descriptor,
     side: SharedFactor,

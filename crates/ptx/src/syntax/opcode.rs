@@ -176,7 +176,7 @@ macro_rules! for_each_opcode {
             Sust "sust" any_form store_surface none;
             Szext "szext" row arithmetic none "7.6 sm_70";
             Tanh "tanh" row arithmetic none "7.0 sm_75" "7.8 sm_90: .bf16 .bf16x2";
-            Tcgen05 "tcgen05" any_form unsupported none "8.6 sm_100";
+            Tcgen05 "tcgen05" tensor_memory tensor_memory none "8.6 sm_100a/110a";
             Tensormap "tensormap" any_form replace_in_tensor_map none "8.3 sm_90";
             Testp "testp" row test_property none;
             Tex "tex" any_form texture none "7.1 sm_60: |p";

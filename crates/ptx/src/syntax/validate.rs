@@ -15,6 +15,7 @@ mod order;
 mod rows;
 mod sets;
 mod since;
+mod tensor_memory;
 
 use std::ops::RangeInclusive;
 

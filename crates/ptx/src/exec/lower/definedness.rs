@@ -202,6 +202,21 @@ impl Lowerer<'_> {
                 sinks: self.sinks(operands),
                 ..nothing()
             },
+            O::Tcgen05 => match operands {
+                // Undefined bytes of loads and stores are those of tensor memory.
+                [registers @ Operand::Vector(_), address, ..] => Flow {
+                    sinks: self.sinks([address]),
+                    ..self.defined(std::slice::from_ref(registers))
+                },
+                [address, .., Operand::Vector(_)] => Flow {
+                    sinks: self.sinks([address]),
+                    ..nothing()
+                },
+                all => Flow {
+                    sinks: self.sinks(all),
+                    ..nothing()
+                },
+            },
             _ if operands.is_empty() => nothing(),
             _ => self.spread(Propagation::All, &operands[..1], &operands[1..]),
         }

@@ -1,4 +1,4 @@
-//! Matrices in shared memory, as `wgmma` descriptors describe them.
+//! Matrices in shared memory, as the descriptors of `wgmma` and `tcgen05` describe them.
 
 /// The number of bytes that swizzling keeps together: of a row along the inner extent, or of eight neighbors across it.
 pub(crate) const PIECE: u64 = 16;
@@ -17,25 +17,57 @@ pub(crate) struct Descriptor {
     base: u64,
     /// The width of the swizzling in bytes; [`PIECE`] without swizzling.
     width: u64,
+    /// The number of bytes that swizzling keeps together: 16 or 32.
+    atom: u64,
 }
 
 impl Descriptor {
-    /// Decodes the bits of a descriptor.
+    /// Decodes the bits of a descriptor of `wgmma`.
     pub(crate) fn from_bits(bits: u64) -> Self {
-        let [start, leading, stride] = [0, 16, 32].map(|shift| (bits >> shift & 0x3fff) * PIECE);
         let width = match bits >> 62 {
             0 => PIECE,
             1 => 128,
             2 => 64,
             _ => 32,
         };
+        Self::with_swizzling(bits, width, PIECE)
+    }
+
+    /// Decodes the bits of a descriptor of `tcgen05`.
+    pub(crate) fn from_tensor_bits(bits: u64) -> Result<Self, &'static str> {
+        if bits >> 52 & 1 == 1 {
+            return Err("matrix descriptor: absolute leading addresses are not supported");
+        }
+        match bits >> 61 {
+            0 => Ok(Self::with_swizzling(bits, PIECE, PIECE)),
+            1 => Ok(Self::with_swizzling(bits, 128, 2 * PIECE)),
+            2 => Ok(Self::with_swizzling(bits, 128, PIECE)),
+            4 => Ok(Self::with_swizzling(bits, 64, PIECE)),
+            6 => Ok(Self::with_swizzling(bits, 32, PIECE)),
+            _ => Err("matrix descriptor: the swizzling mode is not 0, 1, 2, 4 or 6"),
+        }
+    }
+
+    fn with_swizzling(bits: u64, width: u64, atom: u64) -> Self {
+        let [start, leading, stride] = [0, 16, 32].map(|shift| (bits >> shift & 0x3fff) * PIECE);
         Self {
             start,
             leading,
             stride,
             base: bits >> 49 & 7,
             width,
+            atom,
         }
+    }
+
+    /// Returns `true` if swizzling keeps 32 bytes together. Such a matrix has pieces across the inner extent.
+    pub(crate) fn is_only_across(&self) -> bool {
+        self.atom != PIECE
+    }
+
+    /// Returns the number of 128-byte rows after which the swizzling pattern repeats.
+    fn pattern_rows(&self) -> u64 {
+        if self.is_only_across() { 4 } else { 8 }
     }
 
     /// Returns the address of a piece along the inner extent, in the row `across`.
@@ -56,8 +88,8 @@ impl Descriptor {
         self.address(
             piece % pieces * PIECE
                 + piece / pieces * next
-                + inner % 8 * self.width
-                + inner / 8 * rows,
+                + inner % self.pattern_rows() * self.width
+                + inner / self.pattern_rows() * rows,
         )
     }
 
@@ -65,7 +97,7 @@ impl Descriptor {
     fn address(&self, offset: u64) -> u64 {
         let linear = (self.start + offset) % ADDRESSES;
         let row = (linear >> 7).wrapping_sub(self.base);
-        linear ^ ((row & (self.width / PIECE - 1)) * PIECE)
+        linear ^ ((row & (self.width / self.atom - 1)) * self.atom)
     }
 }
 

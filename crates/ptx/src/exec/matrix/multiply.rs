@@ -111,6 +111,8 @@ pub(crate) enum ComputeUnit {
     QuadPair,
     Warp,
     Warpgroup,
+    /// Tensor cores with tensor memory (`tcgen05`).
+    TensorMemory,
 }
 
 /// Computes products, rounded to the bits of the result.

@@ -3,9 +3,10 @@
 //! Products are exact. They and the addend are aligned to the largest exponent, where the exponent of a product is the sum of its factors'
 //! exponents. Bits too far below that exponent are truncated, and the sum is exact. A sum in f32 is truncated, one in f16 is rounded to
 //! nearest, and a zero is positive. These are the results of an H100, bit for bit. It keeps 25 bits below the largest exponent. Warpgroup
-//! products of 8-bit numbers keep 13, to which sums in f32 are truncated too. Other generations are simulated the same way.
+//! products of 8-bit numbers keep 13, to which sums in f32 are truncated too. Products with tensor memory keep 25 bits for all formats, as
+//! published measurements of a B200 show. Other generations are simulated the same way.
 
-use super::multiply::{Part, Problem, ProductKind};
+use super::multiply::{ComputeUnit, Part, Problem, ProductKind};
 use super::{Element, Numbers, fixed_point};
 use crate::exec::float::canonical;
 use crate::exec::narrow::Half;
@@ -36,11 +37,11 @@ pub(super) struct Rounding {
 impl Rounding {
     pub(super) fn new(kind: ProductKind) -> Self {
         let [left, right] = kind.factors;
-        let is_8_bit = left.bits() == 8;
+        let is_narrow = left.bits() == 8 && kind.unit != ComputeUnit::TensorMemory;
         Self {
             least: [left, right, kind.result].map(least_exponent),
-            fraction: if is_8_bit { 13 } else { 25 },
-            result_bits: if is_8_bit { 13 } else { 23 },
+            fraction: if is_narrow { 13 } else { 25 },
+            result_bits: if is_narrow { 13 } else { 23 },
             is_half: kind.result == Element::F16,
         }
     }

@@ -183,3 +183,41 @@ fn specific_instructions() {
     );
     module("7.8", "sm_90", "wgmma.fence.sync.aligned;").expect_err("too old");
 }
+
+/// Targets with `ptxas`'s answers for instructions of tensor memory: a wait, products of every kind, a scale, and a shift.
+#[test]
+fn tensor_memory_requires_specific_targets() {
+    const INSTRUCTIONS: [&str; 5] = [
+        "tcgen05.wait::ld.sync.aligned;",
+        "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1;",
+        "tcgen05.mma.cta_group::1.kind::i8 [%r1], %d1, %d2, %r2, %p1;",
+        "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1, 3;",
+        "tcgen05.shift.cta_group::1.down [%r1];",
+    ];
+    for (target, answers) in [
+        ("sm_90a", "-----"),
+        ("sm_100", "-----"),
+        ("sm_100a", "+++++"),
+        ("sm_100f", "++-+-"),
+        ("sm_103a", "++-++"),
+        ("sm_103f", "++-+-"),
+        ("sm_110", "-----"),
+        ("sm_110a", "+++-+"),
+        ("sm_110f", "++---"),
+        ("sm_120a", "-----"),
+        ("sm_121a", "-----"),
+    ] {
+        for (instruction, answer) in INSTRUCTIONS.into_iter().zip(answers.chars()) {
+            let result = module("9.2", target, instruction);
+            assert_eq!(
+                result.is_ok(),
+                answer == '+',
+                "{target}: {instruction} {result:?}"
+            );
+        }
+    }
+    let error = module("8.5", "sm_100a", INSTRUCTIONS[0]).err();
+    assert!(error.is_some_and(|error| error.contains("8.6")));
+    let error = module("8.8", "sm_100", INSTRUCTIONS[0]).err();
+    assert!(error.is_some_and(|error| error.contains("sm_100a or sm_110a")));
+}

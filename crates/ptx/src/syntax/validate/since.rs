@@ -4,7 +4,7 @@
 //! to any instruction. Everything else is older than the simulated devices, or accepted in every module.
 //!
 //! A requirement is `VERSION TARGET: FORMS`. Without a target, it applies to the version only. A target such as `sm_90a` requires an
-//! architecture-specific or family-specific target of that generation. A form is a set of suffixes in any order, or `|p`, a vector of
+//! architecture-specific or family-specific target of that generation, and `sm_100a/110a` one of either. A form is a set of suffixes in any order, or `|p`, a vector of
 //! results with a predicate. Without forms, the requirement applies to every form of the instruction.
 
 use std::collections::HashMap;
@@ -92,6 +92,8 @@ struct Minimum {
     architecture: u32,
     /// `true` if the target must be specific to that generation.
     is_specific: bool,
+    /// An architecture of another generation to which the target may be specific.
+    alternative: Option<u32>,
 }
 
 /// The requirements that a module does not meet.
@@ -104,6 +106,10 @@ pub(in crate::syntax) struct Unmet {
 impl Minimum {
     fn parse(text: &str) -> Option<Self> {
         let (version, target) = text.split_once(" sm_").unwrap_or((text, "0"));
+        let (target, alternative) = match target.split_once('/') {
+            Some((target, other)) => (target, Some(other.strip_suffix('a')?.parse().ok()?)),
+            None => (target, None),
+        };
         let (architecture, is_specific) = target
             .strip_suffix('a')
             .map_or((target, false), |target| (target, true));
@@ -111,6 +117,7 @@ impl Minimum {
             version: PtxVersion::parse(version)?,
             architecture: architecture.parse().ok()?,
             is_specific,
+            alternative,
         })
     }
 
@@ -120,7 +127,12 @@ impl Minimum {
             variant,
         } = module.target;
         let has_architecture = if self.is_specific {
-            variant != TargetVariant::Baseline && architecture / 10 == self.architecture / 10
+            let generations = [Some(self.architecture), self.alternative];
+            let is_generation = generations
+                .into_iter()
+                .flatten()
+                .any(|other| architecture / 10 == other / 10);
+            variant != TargetVariant::Baseline && is_generation
         } else {
             architecture >= self.architecture
         };
@@ -236,10 +248,10 @@ impl Context<'_> {
                 minimum.version
             )));
         }
-        let range = if minimum.is_specific {
-            "a"
-        } else {
-            " or higher"
+        let range = match minimum.alternative {
+            Some(other) => format!("a or sm_{other}a"),
+            None if minimum.is_specific => "a".into(),
+            None => " or higher".into(),
         };
         Err(self.error(format!(
             "{requires} target sm_{}{range} (found '.target {target}')",
