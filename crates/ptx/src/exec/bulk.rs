@@ -8,15 +8,16 @@ use super::mbarrier::Mbarrier;
 use super::op::{Control, Op, Space};
 use super::report::{ReportKind, Trap};
 use super::tensor::{self, Change};
+use super::uninitialized;
 use super::unit::Unit;
 
 /// The alignment of addresses and sizes, in bytes.
 const ALIGNMENT: u64 = 16;
 
-/// Flags in `Op::imm`; the bits above are the index of a reduction.
+/// Flags in `Op::imm`; the bits above are the index of a reduction or of a list of rows.
 pub(crate) const TO_SHARED: u64 = 1;
 pub(crate) const FROM_SHARED: u64 = 2;
-pub(crate) const REDUCTION_SHIFT: u32 = 2;
+pub(crate) const LIST_SHIFT: u32 = 2;
 
 /// The operation of a reduction on each element, and the element's size in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +83,38 @@ impl Block {
     }
 }
 
+/// Copies all bytes but some at the start and at the end, whose destination becomes undefined. They may be outside of all memory. The list
+/// of rows above the flags has their numbers.
+pub(crate) fn run_partial(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let function = &unit.launch.program.functions[unit.frame.function as usize];
+    let rows = &function.row_lists[(op.imm >> LIST_SHIFT) as usize];
+    each_lane(unit, op, |unit, block, to, barrier| {
+        let lane = block.lane;
+        check_alignment(to, ALIGNMENT, lane, AccessMode::Write)?;
+        let ignored = [rows[0], rows[1]].map(|row| u64::from(unit.frame.row::<u32>(row)[lane]));
+        if ignored.iter().any(|bytes| *bytes >= ALIGNMENT) {
+            let reason = "cp.async.bulk.ignore_oob ignores at most 15 bytes at each end";
+            return Err(Trap::new(ReportKind::IllegalInstruction(reason), lane));
+        }
+        let copied = ignored[0]..block.size.saturating_sub(ignored[1]);
+        for offset in 0..block.size {
+            let target = to.wrapping_add(offset);
+            if copied.contains(&offset) {
+                let from = block.from.wrapping_add(offset);
+                let byte: u8 = read_at(unit, Space::Global, lane, from)?;
+                write_at(unit, Space::Shared, lane, target, byte)?;
+            } else {
+                check_reach(unit, Space::Shared, lane, target, AccessMode::Write)?;
+                uninitialized::remove(unit, Space::Shared, lane, target, 1);
+            }
+        }
+        match barrier {
+            Some(barrier) => block.complete(unit, barrier),
+            None => Ok(()),
+        }
+    })
+}
+
 fn each_lane(
     unit: &mut Unit<'_>,
     op: &Op,
@@ -142,7 +175,7 @@ pub(crate) fn run_masked(unit: &mut Unit<'_>, op: &Op) -> Control {
 pub(crate) fn run_reduction(unit: &mut Unit<'_>, op: &Op) -> Control {
     let program = unit.launch.program;
     let function = &program.functions[unit.frame.function as usize];
-    let BulkReduction { change, bytes } = function.reductions[(op.imm >> REDUCTION_SHIFT) as usize];
+    let BulkReduction { change, bytes } = function.reductions[(op.imm >> LIST_SHIFT) as usize];
     each_lane(unit, op, |unit, block, to, barrier| {
         check_alignment(to, ALIGNMENT, block.lane, AccessMode::Write)?;
         for offset in (0..block.size).step_by(bytes as usize) {

@@ -134,6 +134,7 @@ keywords! {
     GlobalStride "global_stride",
     Grad "grad",
     Height "height",
+    IgnoreOob "ignore_oob",
     Im2col "im2col",
     Im2colW "im2col::w",
     Im2colW128 "im2col::w::128",

@@ -54,7 +54,8 @@ macro_rules! for_each_opcode {
                 "7.0 sm_80: .async"
                 "7.8 sm_80: .async.shared::cta.mbarrier"
                 "8.0 sm_90: .async.bulk .reduce"
-                "8.6 sm_90: .async.bulk.shared::cta.global.mbarrier::complete_tx::bytes";
+                "8.6 sm_90: .async.bulk.shared::cta.global.mbarrier::complete_tx::bytes"
+                "9.2 sm_90: .async.bulk.ignore_oob";
             Createpolicy "createpolicy" any_form create_policy none "7.4 sm_80";
             Cvt "cvt" convert convert none
                 "6.0 sm_70: .satfinite"

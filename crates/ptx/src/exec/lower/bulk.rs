@@ -4,14 +4,15 @@ use super::asynchronous::{address_space, state};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::bulk::{
-    BulkReduction, FROM_SHARED, REDUCTION_SHIFT, TO_SHARED, run_bulk, run_masked, run_prefetch,
-    run_reduction,
+    BulkReduction, FROM_SHARED, LIST_SHIFT, TO_SHARED, run_bulk, run_masked, run_partial,
+    run_prefetch, run_reduction,
 };
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::op::{Op, Space};
 use crate::exec::tensor::{self};
 use crate::syntax::{
-    CacheLevel, Instruction, Keyword, Modifier, Operand, Operation, ScalarType, Space as State,
+    Address, CacheLevel, Instruction, Keyword, Modifier, Operand, Operation, ScalarType,
+    Space as State,
 };
 
 impl Lowerer<'_> {
@@ -38,6 +39,9 @@ impl Lowerer<'_> {
         else {
             return Err(Refusal::form(instruction));
         };
+        if instruction.has_keyword(Keyword::IgnoreOob) {
+            return self.copy_partially(instruction, [*to, *from], size, rest);
+        }
         let reduction = if instruction.has_keyword(Keyword::Reduce) {
             Some(reduction(instruction)?)
         } else {
@@ -71,13 +75,53 @@ impl Lowerer<'_> {
             e: barrier,
             ..Op::new(run)
         });
-        op.imm = number << REDUCTION_SHIFT;
+        op.imm = number << LIST_SHIFT;
         if spaces[0] == Space::Shared {
             op.imm |= TO_SHARED;
         }
         if spaces[1] == Space::Shared {
             op.imm |= FROM_SHARED;
         }
+        Ok(())
+    }
+
+    /// `cp.async.bulk.ignore_oob`.
+    fn copy_partially(
+        &mut self,
+        instruction: &Instruction,
+        [to, from]: [Address; 2],
+        size: &Operand,
+        rest: &[Operand],
+    ) -> Lowered {
+        let spaces = [state(instruction, 0), state(instruction, 1)];
+        let hint = usize::from(instruction.has(Modifier::CacheHint));
+        let [left, right, Operand::Address(barrier), policy @ ..] = rest else {
+            return Err(Refusal::form(instruction));
+        };
+        let is_supported = spaces == [Some(State::SharedCta), Some(State::Global)]
+            && instruction.has_keyword(Keyword::MbarrierCompleteTxBytes)
+            && instruction.modifiers.len() == 6 + hint
+            && policy.len() == hint;
+        if !is_supported {
+            return Err(Refusal::form(instruction));
+        }
+        let a = self.address_row(to)?;
+        let b = self.address_row(from)?;
+        let c = self.source(size, ScalarType::U32)?;
+        let e = self.address_row(*barrier)?;
+        let ignored = vec![
+            self.source(left, ScalarType::U32)?,
+            self.source(right, ScalarType::U32)?,
+        ];
+        let list = self.row_list(ignored);
+        self.push(Op {
+            a,
+            b,
+            c,
+            e,
+            imm: u64::from(list) << LIST_SHIFT | TO_SHARED,
+            ..Op::new(run_partial)
+        });
         Ok(())
     }
 

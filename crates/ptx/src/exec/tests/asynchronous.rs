@@ -144,3 +144,52 @@ WAIT:
     assert_eq!(bench.memory.read::<u32>(1024, 32), [9; 32]);
     Ok(())
 }
+
+/// Bytes that are ignored may be outside of all memory. Their destination is undefined.
+#[test]
+fn bulk_copy_ignores_bytes_at_its_ends() -> TestResult {
+    let body = "
+    .shared .align 16 .b8 tile[32];
+    .shared .align 8 .b64 barrier;
+    mbarrier.init.shared::cta.b64 [barrier], 1;
+    mbarrier.arrive.expect_tx.shared::cta.b64 %d1, [barrier], 32;
+    ld.global.v2.u32 {%r2, %r3}, [%p+48];
+    add.u64 %d2, %p, 112;
+    cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [tile], [%d2], 32, %r2, %r3, [barrier];
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [barrier], 0;
+    @!%p1 bra WAIT;
+    ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [tile];
+    ld.shared.u32 %r8, [tile+16];
+    st.global.v4.u32 [%p], {%r4, %r5, %r6, %r7};";
+    let last_load = "st.global.u32 [%p+16], %r8;";
+    for (left, right, stored, expected) in [
+        // The allocation ends 16 bytes and 4 bytes after the start of the source.
+        (0_u32, 12_u32, last_load, None),
+        (4, 12, last_load, Some(ReportKind::Uninitialized)),
+        (0, 15, "", None),
+        (0, 15, last_load, Some(ReportKind::Uninitialized)),
+        (0, 11, "", Some(ReportKind::IllegalAddress)),
+        (
+            0,
+            16,
+            "",
+            Some(ReportKind::IllegalInstruction(
+                "cp.async.bulk.ignore_oob ignores at most 15 bytes at each end",
+            )),
+        ),
+    ] {
+        let text = super::kernel(&format!("{body}{stored}"));
+        let mut bench = Bench::for_version("9.2", "sm_90", &text, 132);
+        bench.memory.cut(132);
+        let bench = bench.with_uninitialized_checks(0..132);
+        bench.memory.write(48, &[left, right]);
+        bench.memory.write(112, &[1_u32, 2, 3, 4, 5]);
+        let kind = bench.launch(1, 1).map_err(|fault| fault.kind).err();
+        assert_eq!(kind, expected, "{left} {right}");
+        if expected.is_none() {
+            assert_eq!(bench.memory.read::<u32>(0, 4), [1, 2, 3, 4]);
+        }
+    }
+    Ok(())
+}

@@ -190,11 +190,13 @@ fn spellings_have_a_first_version() {
     let own_block = load.replace("shared::cluster", "shared::cta");
     let paired = load.replace("bytes [", "bytes.cta_group::2 [");
     let masked = "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [%r1], 16, %h0;";
+    let partial = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.ignore_oob [%r1], [%d1], 16, 1, 2, [%r2];";
     for (instruction, [old, new]) in [
         (load, [("7.8", "sm_90"), ("8.0", "sm_90")]),
         (load, [("8.8", "sm_89"), ("8.0", "sm_90")]),
         (&*own_block, [("8.5", "sm_90"), ("8.6", "sm_90")]),
         (&*paired, [("8.6", "sm_90"), ("8.6", "sm_100")]),
+        (partial, [("9.1", "sm_90"), ("9.2", "sm_90")]),
         (masked, [("8.5", "sm_100"), ("8.6", "sm_100")]),
         (masked, [("8.8", "sm_90"), ("8.8", "sm_100")]),
     ] {
