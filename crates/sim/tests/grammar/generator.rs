@@ -6,8 +6,8 @@
 use super::Form;
 
 /// The targets of the forms.
-pub(super) const TARGETS: [&str; 8] = [
-    "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100",
+pub(super) const TARGETS: [&str; 10] = [
+    "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f",
 ];
 
 /// A small generator (splitmix64).
@@ -186,6 +186,19 @@ const INSTRUCTIONS: &[&str] = &[
     "vset.{s32,u32}.u32.{lt,eq} $r32, $r32, $r32",
     "mma.sync.aligned.m16n8k8.row.col.f32.{f16,bf16,tf32}.{f16,bf16}.f32 \\{%f1\\,%f2\\,%f3\\,%f4\\}, \\{%r1\\,%r2\\}, \\{%r3\\}, \\{%f1\\,%f2\\,%f3\\,%f4\\}",
     "ldmatrix.sync.aligned.m8n8.{x1,x2}{.trans,}.shared.b16 {\\{%r1\\},\\{%r1\\,%r2\\}}, [%r5]",
+    "tcgen05.alloc{.cta_group::1,.cta_group::2,}.sync.aligned{.shared::cta,.shared::cluster,}{.b32,.u32} [{%r1,%d1,%r1+4}], {32,64,96,512,1024,%r2,%f1,%d1}",
+    "tcgen05.dealloc.cta_group::{1,2}.sync{.aligned,}.b32 {%r1,%d1,%f1,5}, {32,48,%r2,%h1}",
+    "tcgen05.{relinquish_alloc_permit{.cta_group::1,},wait::ld,wait::st}{.sync,}.aligned",
+    "tcgen05.fence::{before,after}_thread_sync{.sync.aligned,}",
+    "tcgen05.ld.sync.aligned.{32x32b,16x64b,16x128b,16x256b,64x128b}.{x1,x2,x4}{.pack::16b,}.b32 {\\{%r1\\},\\{%r1\\,%r2\\},\\{%r1\\,%r2\\,%r3\\,%r4\\},\\{%f1\\},\\{%d1\\},%r1}, [{%r5,%d1,%r5+4,%f1}]",
+    "tcgen05.st.sync.aligned.{32x32b,16x64b,16x128b,16x256b}.{x1,x2,x4}{.unpack::16b,}.b32 [{%r5,%d1,%r5+4}], {\\{%r1\\},\\{%r1\\,0\\},\\{%r1\\,%r2\\,%f3\\,%r4\\},\\{5\\},%r1}",
+    "tcgen05.ld.sync.aligned.16x32bx2.{x1,x2}{.pack::16b,}.b32 {\\{%r1\\},\\{%r1\\,%r2\\}}, [%r5]{\\, 1,\\, %r6,}",
+    "tcgen05.st.sync.aligned.16x32bx2.{x1,x2}.b32 [%r5]{\\, 1,\\, %r6,}, {\\{%r1\\},\\{%r1\\,%r2\\}}",
+    "tcgen05.mma{.cta_group::1,.cta_group::2}.kind::{f16,tf32,f8f6f4,i8}{.collector::a::fill,.collector::a::lastuse,.ashift,} [{%r1,%d1}], {%d1,[%r2],[%d2],%r3}, {%d2,%r2}, {%r3,5,%d3}, {%p1,!%p1,1,%r8}{\\, 3,\\, 16,}",
+    "tcgen05.mma.cta_group::{1,2}.kind::{f16,tf32} [%r1], %d1, %d2, %r3, \\{%r4, %r5, {%r6,0}, %r7{\\,%r4\\,%r5\\,%r6\\,%r7,}\\}, %p1{\\, 3,}",
+    "tcgen05.commit{.cta_group::1,.cta_group::2,}.mbarrier::arrive::one{.shared::cluster,.shared::cta,}{.multicast::cluster,}.b64 [{%r1,%d1}]{\\, %h1,\\, %r1,}",
+    "tcgen05.cp{.cta_group::1,.cta_group::2,}.{128x256b,4x256b,128x128b,64x128b,32x128b}{.warpx4,.warpx2::02_13,}{.b8x16.b6x16_p32,.b8x16,} [{%r1,%d1}], {%d1,%r1,5}",
+    "tcgen05.shift{.cta_group::1,.cta_group::2,}{.down,} [{%r1,%d1}]",
     "tex.{1d,2d,3d,a1d}.v4.{f32,s32,u32}.{f32,s32} {wf,w,\\{%r1\\,%r2\\,%r3\\,%r4\\}}, [%d1, {vf,wf,\\{%f1\\},\\{%f1\\,%f2\\},%f1}]",
     "suld.b.{1d,2d}.{b32,v2.b32,b8}.{trap,clamp,zero} {%r1,v,\\{%r1\\,%r2\\}}, [%d1, {v,\\{%r1\\},\\{%r1\\,%r2\\},%r1}]",
     "sust.{b,p}.{1d,2d}.{b32,v2.b32}.{trap,clamp} [%d1, {v,\\{%r1\\,%r2\\},%r1}], {%r1,v,\\{%r1\\,%r2\\}}",

@@ -1,6 +1,6 @@
 //! Comparison of the front end with NVIDIA's assembler.
 //!
-//! `forms.txt` contains forms with the assembler's answers. `CURIUM_PTXAS=PATH` also compares random forms with the assembler at `PATH`;
+//! `forms.txt` and `forms_sm_100a.txt` contain forms with the assembler's answers. `CURIUM_PTXAS=PATH` also compares random forms with the assembler at `PATH`;
 //! `cargo xtask grammar` downloads one and does so. `CURIUM_GRAMMAR_SEED` and `CURIUM_GRAMMAR_FORMS` set the seed and the number of random
 //! forms. `differences.txt` lists the forms on which the two differ, with reasons. Forms that both accept are run on the simulator.
 #![cfg(not(miri))]
@@ -106,26 +106,57 @@ fn difference(
     ))
 }
 
+/// Forms with the assembler's answers for a target.
+struct FormFile {
+    text: &'static str,
+    target: &'static str,
+    version: &'static str,
+}
+
+const FILES: [FormFile; 2] = [
+    FormFile {
+        text: include_str!("forms.txt"),
+        target: "sm_90",
+        version: "8.8",
+    },
+    FormFile {
+        text: include_str!("forms_sm_100a.txt"),
+        target: "sm_100a",
+        version: "9.2",
+    },
+];
+
+impl FormFile {
+    /// Returns the forms that the assembler accepts, or those that it refuses.
+    fn forms(&self, are_accepted: bool) -> impl Iterator<Item = Form> {
+        let sign = if are_accepted { '+' } else { '-' };
+        let lines = self.text.lines();
+        lines
+            .filter_map(move |line| line.strip_prefix(sign))
+            .map(|form| {
+                let (declared, body) = form
+                    .trim_start()
+                    .split_once("##")
+                    .expect("a form has both parts");
+                Form {
+                    declared: declared.trim().into(),
+                    body: body.trim().into(),
+                }
+            })
+    }
+}
+
 #[test]
 fn forms_match_the_assembler() {
     let differences = known_differences();
-    let forms = include_str!("forms.txt").lines().map(|line| {
-        let (answer, form) = line.split_at(1);
-        let (declared, body) = form
-            .trim_start()
-            .split_once("##")
-            .expect("a form has both parts");
-        (
-            answer == "+",
-            Form {
-                declared: declared.trim().into(),
-                body: body.trim().into(),
-            },
-        )
-    });
-    let wrong: Vec<String> = forms
-        .filter_map(|(accepted, form)| difference(&form, "sm_90", "8.8", accepted, &differences))
-        .collect();
+    let mut wrong = Vec::new();
+    for file in FILES {
+        for accepted in [true, false] {
+            wrong.extend(file.forms(accepted).filter_map(|form| {
+                difference(&form, file.target, file.version, accepted, &differences)
+            }));
+        }
+    }
     assert!(
         wrong.is_empty(),
         "{} forms differ\n{}",
@@ -136,22 +167,14 @@ fn forms_match_the_assembler() {
 
 #[test]
 fn accepted_forms_run() {
-    let forms = include_str!("forms.txt")
-        .lines()
-        .filter_map(|line| line.strip_prefix('+'));
-    let forms = forms.map(|form| {
-        let (declared, body) = form
-            .trim_start()
-            .split_once("##")
-            .expect("a form has both parts");
-        Form {
-            declared: declared.trim().into(),
-            body: body.trim().into(),
-        }
-    });
-    let problems: Vec<String> = forms
-        .filter_map(|form| run::problem(&form, "sm_90", "8.8"))
-        .collect();
+    let differences = known_differences();
+    let mut problems = Vec::new();
+    for file in FILES {
+        let forms = file.forms(true);
+        // Forms that are refused here do not run.
+        let accepted = forms.filter(|form| !is_known_difference(&line(form), true, &differences));
+        problems.extend(accepted.filter_map(|form| run::problem(&form, file.target, file.version)));
+    }
     assert!(
         problems.is_empty(),
         "{} forms do not run\n{}",
