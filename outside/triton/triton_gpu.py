@@ -21,15 +21,20 @@ check(driver.cuInit(0))
 DEVICE = check(driver.cuDeviceGet(0))
 check(driver.cuCtxSetCurrent(check(driver.cuDevicePrimaryCtxRetain(DEVICE))))
 
+MAJOR = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+MINOR = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
+CAPABILITY = 10 * check(driver.cuDeviceGetAttribute(MAJOR, DEVICE)) + check(driver.cuDeviceGetAttribute(MINOR, DEVICE))
+
 RANDOM = np.random.default_rng(7)
 POINTERS = {"float32": "*fp32", "float16": "*fp16", "int32": "*i32"}
 
 
 class Array:
-    """Device memory with the contents of an array."""
+    """Device memory with the contents of an array. Types that NumPy lacks are bytes with the name of Triton's type."""
 
-    def __init__(self, values):
+    def __init__(self, values, pointer=None):
         self.values = np.ascontiguousarray(values)
+        self.pointer = pointer or POINTERS[self.values.dtype.name]
         self.address = check(driver.cuMemAlloc(self.values.nbytes))
         check(driver.cuMemcpyHtoD(self.address, self.values.ctypes.data, self.values.nbytes))
 
@@ -51,7 +56,7 @@ def compiled(kernel, capability, arguments, constants, **options):
 
 def kind(argument):
     if isinstance(argument, Array):
-        return POINTERS[argument.values.dtype.name]
+        return argument.pointer
     return "fp32" if isinstance(argument, float) else "i32"
 
 

@@ -27,6 +27,7 @@ use comfy_table::{Table, presets};
 use self::expected::{Expected, Outcomes};
 use self::python::{CUDA_12, CUDA_13, Environment, LLAMA, NCCL, TRITON};
 use self::tinygrad::Renderer;
+use self::triton::Device;
 use crate::{cargo, sim};
 
 #[derive(clap::Args)]
@@ -69,7 +70,7 @@ const fn program(
     }
 }
 
-static PROGRAMS: [Program; 14] = [
+static PROGRAMS: [Program; 15] = [
     program(
         "cuda-bindings",
         CUDA_13,
@@ -104,7 +105,18 @@ static PROGRAMS: [Program; 14] = [
     program("nvcc", CUDA_13, nvcc::run, Some(nvcc::test)),
     program("pycuda", CUDA_13, pycuda::run, Some(pycuda::test)),
     program("llama.cpp", LLAMA, llama::run, Some(llama::test)),
-    program("triton", TRITON, triton::run, Some(triton::test)),
+    program(
+        "triton",
+        TRITON,
+        |folder| triton::run(folder, Device::H100),
+        Some(|folder, expected| triton::test(folder, expected, Device::H100)),
+    ),
+    program(
+        "triton-b200",
+        TRITON,
+        |folder| triton::run(folder, Device::B200),
+        Some(|folder, expected| triton::test(folder, expected, Device::B200)),
+    ),
     program("warp", CUDA_13, warp::run, Some(warp::test)),
     program("cupy", CUDA_12, cupy::run, Some(cupy::test)),
     program(

@@ -15,30 +15,49 @@ const CHECKS: [(&str, &str); 2] = [
     ("CURIUM_SIM_UNINITIALIZED", "on"),
 ];
 
+/// The simulated device.
+#[derive(Clone, Copy)]
+pub(super) enum Device {
+    /// Compute capability 9.0, with `wgmma`.
+    H100,
+    /// Compute capability 10.0, with `tcgen05`.
+    B200,
+}
+
 /// Runs one of the tests.
-pub(super) fn run(folder: &Folder) -> Result<()> {
-    let mut pytest = interpreter(folder)?;
+pub(super) fn run(folder: &Folder, device: Device) -> Result<()> {
+    let mut pytest = device.interpreter(folder)?;
     pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]);
     pytest.arg(folder.sources.join("triton/test_rows.py::test_add"));
     run_all(&mut pytest)
 }
 
 /// Runs the tests of this repository.
-pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
+pub(super) fn test(folder: &Folder, expected: &Expected, device: Device) -> Result<Outcomes> {
     let suite = Suite {
         root: folder.sources.join("triton"),
         files: &[],
         plugin: None,
         options: &[],
-        python: interpreter,
+        python: match device {
+            Device::H100 => |folder| Device::H100.interpreter(folder),
+            Device::B200 => |folder| Device::B200.interpreter(folder),
+        },
     };
     pytest::test(folder, expected, &suite)
 }
 
-fn interpreter(folder: &Folder) -> Result<Command> {
-    let mut python = python::simulated_interpreter(folder)?;
-    python
-        .envs(CHECKS)
-        .env("TRITON_CACHE_DIR", folder.built.join("triton-kernels"));
-    Ok(python)
+impl Device {
+    fn interpreter(self, folder: &Folder) -> Result<Command> {
+        let model = match self {
+            Self::H100 => "H100",
+            Self::B200 => "B200",
+        };
+        let mut python = python::simulated_interpreter(folder)?;
+        python
+            .envs(CHECKS)
+            .env("CURIUM_SIM_DEVICE_MODEL", model)
+            .env("TRITON_CACHE_DIR", folder.built.join("triton-kernels"));
+        Ok(python)
+    }
 }
