@@ -9,6 +9,7 @@ mod cache;
 mod completions;
 mod count;
 mod demo;
+mod device_model;
 mod doctor;
 mod info;
 mod kernels;

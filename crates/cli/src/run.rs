@@ -15,9 +15,13 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use clap::ArgGroup;
+use clap::error::ErrorKind;
 use curium::prelude::*;
+use curium_sim::DeviceModel;
 
 use self::ranks::Ranks;
+use crate::device_model::{self, ModelChoice};
 use crate::terminal::ColorChoice;
 use crate::{program, simulator};
 
@@ -28,6 +32,7 @@ use crate::{program, simulator};
 /// goes to rank 0. When a rank fails, or at Ctrl-C, all are terminated, with the processes that they started; at the
 /// next Ctrl-C they are killed.
 #[derive(clap::Args)]
+#[command(group = ArgGroup::new("simulation").multiple(true))]
 #[command(after_help = "\
 Exit codes:
   0  every rank succeeded
@@ -39,21 +44,38 @@ pub(crate) struct Options {
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
     /// Run the ranks on the simulator, whose library is built if it is missing
-    #[arg(long)]
+    #[arg(long, group = "simulation")]
     simulated: bool,
     /// The simulator's libcuda.so.1 [default: beside this program, or built now]
-    #[arg(long, value_name = "FILE", requires = "simulated")]
+    #[arg(long, value_name = "FILE", requires = "simulation")]
     simulator: Option<PathBuf>,
+    /// Run the ranks on simulated devices of this hardware model, such as `A100`; `list` prints all models
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODEL",
+        group = "simulation",
+        ignore_case = true,
+        hide_possible_values = true
+    )]
+    device_model: Option<ModelChoice>,
     /// Time in seconds that processes have to end after a rank failed or all succeeded, before they are killed
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     grace: u64,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        required_unless_present = "device_model",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     program: Vec<OsString>,
 }
 
 /// The number of devices of each rank's simulator; rank `i` uses device `i`.
 const DEVICES: &str = "CURIUM_SIM_DEVICES";
+
+/// The hardware model of each rank's devices.
+const DEVICE_MODEL: &str = "CURIUM_SIM_DEVICE_MODEL";
 
 /// The variables that are the same on every rank.
 struct Job {
@@ -61,11 +83,24 @@ struct Job {
     port: u16,
     token: String,
     simulator: Option<PathBuf>,
+    device_model: Option<DeviceModel>,
 }
 
 /// Starts the ranks and waits for them.
 pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<ExitCode> {
-    let job = Job::new(options)?;
+    let device_model = match options.device_model {
+        Some(ModelChoice::List) => {
+            device_model::print_list()?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(ModelChoice::Model(model)) => Some(model),
+        None => None,
+    };
+    if options.program.is_empty() {
+        let problem = "the program to start is missing\n";
+        clap::Error::raw(ErrorKind::MissingRequiredArgument, problem).exit();
+    }
+    let job = Job::new(options, device_model)?;
     let grace = Duration::from_secs(options.grace);
     let mut ranks = Ranks::new(grace)?;
     for rank in 0..job.world_size {
@@ -79,8 +114,8 @@ pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<ExitCode> {
 }
 
 impl Job {
-    fn new(options: &Options) -> Result<Self> {
-        let simulator = match options.simulated {
+    fn new(options: &Options, device_model: Option<DeviceModel>) -> Result<Self> {
+        let simulator = match options.simulated || device_model.is_some() {
             true => Some(simulator::library(options.simulator.as_deref())?),
             false => None,
         };
@@ -93,6 +128,7 @@ impl Job {
             port: free_port()?,
             token: token()?,
             simulator,
+            device_model,
         })
     }
 
@@ -117,6 +153,9 @@ impl Job {
             program::use_simulator(&mut command, library)?;
             if env::var_os(DEVICES).is_none() {
                 command.env(DEVICES, self.world_size.to_string());
+            }
+            if let Some(model) = self.device_model {
+                command.env(DEVICE_MODEL, model.hardware());
             }
         }
         command.stdin(if rank == 0 {

@@ -8,6 +8,8 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use curium_sim::DeviceModel;
+
 type TestResult<T = ()> = Result<T, Box<dyn Error>>;
 
 /// Runs a shell script on every rank. Returns the exit code, the sorted lines of output, and the errors.
@@ -163,6 +165,57 @@ fn each_rank_gets_a_device() -> TestResult {
         lines,
         [0, 1, 2].map(|rank| format!("[{rank}] 3 {driver} {nccl} {cublas} {cufft}"))
     );
+    Ok(())
+}
+
+#[test]
+fn device_models_are_listed() -> TestResult {
+    let output = program::curium()
+        .args(["run", "--device-model", "list"])
+        .output()?;
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout)?;
+    let rows: Vec<_> = text.lines().collect();
+    assert_eq!(rows.len(), 1 + DeviceModel::all().count(), "{text}");
+    assert!(
+        rows[0].contains("compute capability") && rows[0].contains("L2 cache"),
+        "{text}"
+    );
+    let cells: Vec<_> = rows[1].split_whitespace().collect();
+    assert_eq!(
+        cells,
+        ["T4", "7.5", "40", "14.6", "GiB", "64.0", "KiB", "4.0", "MiB"]
+    );
+    Ok(())
+}
+
+/// A name may be written without spaces and in lower case.
+#[test]
+fn ranks_get_the_device_model() -> TestResult {
+    let folder = tempfile::tempdir()?;
+    let driver = folder.path().join("libcuda.so.1");
+    std::fs::write(&driver, "")?;
+    let driver = driver.to_str().ok_or("the path is text")?;
+    let arguments = ["-n", "1", "--device-model", "rtx4090", "--simulator", driver];
+    let (code, lines, errors) = run(&arguments, "echo $CURIUM_SIM_DEVICE_MODEL")?;
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(lines, ["[0] RTX 4090"]);
+    Ok(())
+}
+
+/// The error for an unknown name proposes a similar one.
+#[test]
+fn unknown_device_model_is_refused() -> TestResult {
+    let (code, _, errors) = run(&["--device-model", "RTX 4080"], "true")?;
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(
+        errors.contains("similar") && errors.contains("RTX 4090"),
+        "{errors}"
+    );
+    let output = program::curium()
+        .args(["run", "--device-model", "A100"])
+        .output()?;
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
     Ok(())
 }
 

@@ -340,7 +340,8 @@ impl DeviceModel {
     }
 
     /// Returns the bytes of memory.
-    pub(crate) const fn memory(self) -> u64 {
+    #[must_use]
+    pub const fn memory(self) -> u64 {
         self.data().memory
     }
 
@@ -349,8 +350,9 @@ impl DeviceModel {
         self.data().has_peers
     }
 
-    /// Returns an attribute of the hardware, `None` if the model has no such attribute.
-    pub(crate) fn attribute(self, attribute: CUdevice_attribute) -> Option<i32> {
+    /// Returns an attribute of the hardware, `None` if the simulator has no such attribute.
+    #[must_use]
+    pub fn attribute(self, attribute: CUdevice_attribute) -> Option<i32> {
         let differences = self.data().differences;
         let different = differences.iter().find(|(name, _)| *name == attribute);
         let index = usize::try_from(attribute.0.checked_sub(1)?).ok()?;
