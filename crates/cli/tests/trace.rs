@@ -144,6 +144,7 @@ fn missing_simulator_is_built() -> TestResult {
         "the built library is used: {stderr}"
     );
     assert!(target.join("sim/libcuda.so.1").is_file());
+    assert!(target.join("sim/libcuda.so").is_file());
     assert!(target.join("sim/libnccl.so.2").is_file());
     Ok(())
 }

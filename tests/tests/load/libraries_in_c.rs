@@ -60,7 +60,11 @@ fn program_in_c_uses_simulated_libraries() -> Result<()> {
             versioned_library(&library, name)?;
             compiler.arg(library);
         }
-        let status = compiler.arg(&*SIMULATOR).arg("-lm").status()?;
+        let status = compiler
+            .arg("-L")
+            .arg(simulator)
+            .args(["-lcuda", "-lm"])
+            .status()?;
         ensure!(status.success(), "cc ended with {status}");
         let output = Command::new(&program)
             .env("LD_LIBRARY_PATH", simulator)

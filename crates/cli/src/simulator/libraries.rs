@@ -22,7 +22,8 @@ const VERSIONED: [&str; 10] = [
     "libcufft.so.12",
     "libcurand.so.10",
 ];
-const UNVERSIONED: [&str; 2] = ["libnccl.so", "libnccl.so.2"];
+/// The links to the simulator's library. Halide loads the driver as `libcuda.so`, and linkers search for it under that name.
+const LINKS: [&str; 3] = ["libcuda.so", "libnccl.so", "libnccl.so.2"];
 
 /// Creates the libraries beside the simulator's library, in place of older ones.
 ///
@@ -33,7 +34,7 @@ pub(crate) fn create(simulator: &Path) -> io::Result<()> {
     for name in VERSIONED {
         create_versioned(simulator, name)?;
     }
-    for name in UNVERSIONED {
+    for name in LINKS {
         let link = simulator.with_file_name(name);
         if link.is_symlink() {
             fs::remove_file(&link)?;
