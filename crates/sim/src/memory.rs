@@ -80,11 +80,23 @@ const POISONED_BYTES: usize = 256 << 20;
 /// The alignment of addresses of device memory, and the minimum distance between two allocations.
 const ALIGNMENT: u64 = 512;
 
+/// The minimum size of an allocation that begins at a large page, as on hardware. Programs divide such memory into pages.
+const LARGE_PAGE: u64 = 2 << 20;
+
 /// `true` if memory is in memory files, which the host and other processes can map at other addresses.
 pub(crate) const SHARES_MEMORY: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// `true` if the mappings of the host process can be looked up by address.
 pub(crate) const FINDS_HOST_MEMORY: bool = cfg!(all(target_os = "linux", not(miri)));
+
+/// Returns the alignment of an allocation of device memory.
+fn alignment(size: u64) -> u64 {
+    if size < LARGE_PAGE {
+        ALIGNMENT
+    } else {
+        LARGE_PAGE
+    }
+}
 
 /// All memory of one driver.
 pub(crate) struct Memory {
@@ -146,11 +158,12 @@ impl Memory {
             tracks_writes: config.uninitialized_checks,
             tracks_accesses: config.race_checks,
         };
-        // Twice the budget, so that the addresses of freed memory are not reused soon.
+        // Twice the budget, so that the addresses of freed memory are not reused soon, and twice that for the distance between allocations
+        // that begin at large pages.
         let addresses = config
             .memory_budget
             .saturating_mul(u64::from(config.devices))
-            .saturating_mul(2);
+            .saturating_mul(4);
         Ok(Self {
             records: RwLock::new(records),
             space: Space::new(addresses)?,

@@ -9,7 +9,8 @@ use crate::memory::HostPtr;
 
 /// Host memory. Freed memory is quarantined for a while, so that a use after free affects no other allocation.
 pub(crate) struct Heap {
-    alignment: usize,
+    /// Returns the alignment of an allocation of a size.
+    alignment: fn(u64) -> u64,
     quarantine: Mutex<Quarantine>,
 }
 
@@ -20,7 +21,7 @@ struct Quarantine {
 }
 
 /// Pinned memory is allocated in pages.
-const PAGE: usize = 4096;
+const PAGE: u64 = 4096;
 
 /// The number of freed bytes in quarantine.
 const QUARANTINE_BYTES: usize = 16 << 20;
@@ -29,7 +30,7 @@ impl Heap {
     /// Creates a heap of pinned memory.
     pub(crate) fn pinned() -> Self {
         Self {
-            alignment: PAGE,
+            alignment: |_| PAGE,
             quarantine: Mutex::default(),
         }
     }
@@ -38,7 +39,7 @@ impl Heap {
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn new(_addresses: u64) -> Result<Self, crate::Error> {
         Ok(Self {
-            alignment: crate::memory::ALIGNMENT as usize,
+            alignment: crate::memory::alignment,
             quarantine: Mutex::default(),
         })
     }
@@ -70,7 +71,8 @@ impl Heap {
     }
 
     fn layout(&self, size: u64) -> Option<Layout> {
-        Layout::from_size_align(usize::try_from(size.max(1)).ok()?, self.alignment).ok()
+        let alignment = usize::try_from((self.alignment)(size)).ok()?;
+        Layout::from_size_align(usize::try_from(size.max(1)).ok()?, alignment).ok()
     }
 
     /// Returns `true` if only device memory can have this address. Always `false` here: host memory may have any address.

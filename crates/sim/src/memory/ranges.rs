@@ -20,26 +20,35 @@ impl Ranges {
         }
     }
 
-    /// Returns the start of the first free range from `cursor` on with at least `size`.
-    fn first_fit(&self, cursor: u64, size: u64) -> Option<u64> {
+    /// Returns the start of the first free range from `cursor` on with `size` after a multiple of `alignment`.
+    fn first_fit(&self, cursor: u64, size: u64, alignment: u64) -> Option<u64> {
         self.free
             .range(cursor..)
-            .find(|(start, end)| **end - **start >= size)
+            .find(|(start, end)| {
+                start
+                    .next_multiple_of(alignment)
+                    .checked_add(size)
+                    .is_some_and(|last| last <= **end)
+            })
             .map(|(start, _)| *start)
     }
 
-    /// Allocates a range of `size` and returns its start.
-    pub(crate) fn allocate(&mut self, size: u64) -> Option<u64> {
+    /// Allocates a range of `size` at a multiple of `alignment`, and returns its start.
+    pub(crate) fn allocate(&mut self, size: u64, alignment: u64) -> Option<u64> {
         self.split_at_cursor();
         // Addresses are reused only if no free range follows the cursor.
-        let start = match self.first_fit(self.cursor, size) {
-            Some(start) => start,
+        let free = match self.first_fit(self.cursor, size, alignment) {
+            Some(free) => free,
             None => {
                 self.merge();
-                self.first_fit(0, size)?
+                self.first_fit(0, size, alignment)?
             }
         };
-        let end = self.free.remove(&start)?;
+        let end = self.free.remove(&free)?;
+        let start = free.next_multiple_of(alignment);
+        if start > free {
+            self.free.insert(free, start);
+        }
         if end > start + size {
             self.free.insert(start + size, end);
         }
@@ -85,27 +94,39 @@ mod tests {
     #[test]
     fn freed_range_is_reused_only_after_all_others() {
         let mut ranges = Ranges::new(4);
-        assert_eq!(ranges.allocate(1), Some(0));
+        assert_eq!(ranges.allocate(1, 1), Some(0));
         ranges.free(0, 1);
         assert_eq!(
-            (ranges.allocate(1), ranges.allocate(1), ranges.allocate(1)),
+            (ranges.allocate(1, 1), ranges.allocate(1, 1), ranges.allocate(1, 1)),
             (Some(1), Some(2), Some(3))
         );
-        assert_eq!(ranges.allocate(1), Some(0));
-        assert_eq!(ranges.allocate(1), None);
+        assert_eq!(ranges.allocate(1, 1), Some(0));
+        assert_eq!(ranges.allocate(1, 1), None);
     }
 
     #[test]
     fn freed_neighbors_are_merged_for_a_larger_request() {
         let mut ranges = Ranges::new(6);
         for start in 0..6 {
-            assert_eq!(ranges.allocate(1), Some(start));
+            assert_eq!(ranges.allocate(1, 1), Some(start));
         }
         ranges.free(3, 1);
         ranges.free(1, 1);
         ranges.free(2, 1);
-        assert_eq!(ranges.allocate(4), None);
-        assert_eq!(ranges.allocate(3), Some(1));
+        assert_eq!(ranges.allocate(4, 1), None);
+        assert_eq!(ranges.allocate(3, 1), Some(1));
+    }
+
+    /// The range before an aligned one stays free, but follows the cursor only after the others.
+    #[test]
+    fn aligned_range_starts_at_a_multiple() {
+        let mut ranges = Ranges::new(32);
+        assert_eq!(ranges.allocate(1, 1), Some(0));
+        assert_eq!(ranges.allocate(8, 8), Some(8));
+        assert_eq!(ranges.allocate(1, 1), Some(16));
+        assert_eq!(ranges.allocate(8, 8), Some(24));
+        assert_eq!(ranges.allocate(8, 8), None);
+        assert_eq!(ranges.allocate(7, 1), Some(1));
     }
 
     #[test]
@@ -114,8 +135,10 @@ mod tests {
         let mut held: Vec<(u64, u64)> = Vec::new();
         for step in 0..10_000_u64 {
             let size = 1 + step * 7919 % 97;
-            match ranges.allocate(size) {
+            let alignment = 1 << (step % 5);
+            match ranges.allocate(size, alignment) {
                 Some(start) => {
+                    assert_eq!(start % alignment, 0);
                     assert!(start + size <= 1 << 12);
                     assert!(
                         held.iter().all(

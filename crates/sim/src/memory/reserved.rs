@@ -16,7 +16,7 @@ use crate::Error;
 use crate::memory::mapping::{Mapping, file_in_memory, page_size};
 use crate::memory::pattern;
 use crate::memory::ranges::Ranges;
-use crate::memory::{ALIGNMENT, HostPtr};
+use crate::memory::{self, ALIGNMENT, HostPtr, LARGE_PAGE};
 
 /// An inaccessible address range and its bytes.
 pub(crate) struct Reserved {
@@ -43,9 +43,11 @@ impl Reserved {
 
     fn reserve(size: u64) -> io::Result<Self> {
         let file = file_in_memory(size)?;
+        let addresses = Mapping::reserve(size + LARGE_PAGE, 0)?;
+        let start = addresses.address().next_multiple_of(LARGE_PAGE);
         Ok(Self {
             bytes: Mapping::from_file(&file, size)?,
-            addresses: Mapping::reserve(size, 0)?,
+            addresses: addresses.cut(start, size),
             file,
             ranges: Mutex::new(Ranges::new(size)),
             shared: Mutex::default(),
@@ -54,7 +56,9 @@ impl Reserved {
 
     /// Allocates `size` bytes, filled with [`POISON`](super::POISON). Returns the address and the simulator's mapping.
     pub(crate) fn allocate(&self, size: u64) -> Option<(u64, HostPtr)> {
-        let offset = self.ranges().allocate(footprint(size)?)?;
+        let offset = self
+            .ranges()
+            .allocate(footprint(size)?, memory::alignment(size))?;
         let host = self.host(offset);
         match pattern::pages(offset, size) {
             Some(pages) if pattern::cover(&self.bytes, pages.clone()) => {
@@ -190,7 +194,20 @@ mod tests {
         unsafe { slice::from_raw_parts(host.0, size as usize) }.to_vec()
     }
 
-    /// Allocates memory of several sizes, none of which begins at a page, and finds each of them as another process does.
+    #[test]
+    fn large_allocations_begin_at_large_pages() {
+        let space = Reserved::new(64 << 20).expect("there are addresses");
+        for size in [LARGE_PAGE, LARGE_PAGE + 1, 5 << 20] {
+            space.allocate(300).expect("there is room");
+            let (large, _) = space.allocate(size).expect("there is room");
+            assert!(
+                large.is_multiple_of(LARGE_PAGE),
+                "{size} bytes at {large:#x}"
+            );
+        }
+    }
+
+    /// Allocates memory of several sizes, of which only the last begins at a page, and finds each of them as another process does.
     fn share_and_open() {
         let space = Reserved::new(64 << 20).expect("there are addresses");
         for size in [700, 100_000, (1 << 20) + 1000, 3 << 20] {
@@ -202,7 +219,7 @@ mod tests {
                 "{size} bytes"
             );
             let offset = space.offset(address).expect("the memory is from here");
-            assert!(!offset.is_multiple_of(4096));
+            assert_eq!(offset.is_multiple_of(4096), size >= LARGE_PAGE);
             // SAFETY: the allocation has these bytes, and no other thread uses them.
             unsafe { host.0.write_bytes(7, size as usize) };
             space

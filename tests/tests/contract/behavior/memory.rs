@@ -113,6 +113,21 @@ fn copies_and_fills_are_limited_to_the_requested_size(test: &TestDriver) {
     });
 }
 
+/// Programs that divide an allocation into pages rely on this. Small allocations share a large page.
+#[driver_test]
+fn large_allocations_are_aligned_to_2_mib(test: &TestDriver) {
+    in_context(test, |driver| {
+        for bytes in [2 << 20, (2 << 20) + 1, 5 << 20] {
+            let small = allocate(driver, 100);
+            let large = allocate(driver, bytes);
+            assert_eq!(large % (2 << 20), 0, "{bytes} bytes at {large:#x}");
+            for address in [small, large] {
+                assert_eq!(returned!(driver, cuMemFree_v2(address)), OK);
+            }
+        }
+    });
+}
+
 /// A pitch is a multiple of 512 for elements of 4 8 or 16 bytes.
 #[driver_test]
 fn pitch_is_a_multiple_of_512(test: &TestDriver) {
