@@ -184,7 +184,9 @@ fn device_models_are_listed() -> TestResult {
     let cells: Vec<_> = rows[1].split_whitespace().collect();
     assert_eq!(
         cells,
-        ["T4", "7.5", "40", "14.6", "GiB", "64.0", "KiB", "4.0", "MiB"]
+        [
+            "T4", "7.5", "40", "14.6", "GiB", "64.0", "KiB", "4.0", "MiB"
+        ]
     );
     Ok(())
 }
@@ -196,7 +198,14 @@ fn ranks_get_the_device_model() -> TestResult {
     let driver = folder.path().join("libcuda.so.1");
     std::fs::write(&driver, "")?;
     let driver = driver.to_str().ok_or("the path is text")?;
-    let arguments = ["-n", "1", "--device-model", "rtx4090", "--simulator", driver];
+    let arguments = [
+        "-n",
+        "1",
+        "--device-model",
+        "rtx4090",
+        "--simulator",
+        driver,
+    ];
     let (code, lines, errors) = run(&arguments, "echo $CURIUM_SIM_DEVICE_MODEL")?;
     assert_eq!(code, Some(0), "{errors}");
     assert_eq!(lines, ["[0] RTX 4090"]);

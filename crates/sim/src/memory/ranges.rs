@@ -97,7 +97,11 @@ mod tests {
         assert_eq!(ranges.allocate(1, 1), Some(0));
         ranges.free(0, 1);
         assert_eq!(
-            (ranges.allocate(1, 1), ranges.allocate(1, 1), ranges.allocate(1, 1)),
+            (
+                ranges.allocate(1, 1),
+                ranges.allocate(1, 1),
+                ranges.allocate(1, 1)
+            ),
             (Some(1), Some(2), Some(3))
         );
         assert_eq!(ranges.allocate(1, 1), Some(0));

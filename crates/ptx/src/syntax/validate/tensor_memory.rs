@@ -1,12 +1,12 @@
 //! Tensor memory (`tcgen05`): the suffixes and operands of each operation.
 
 use super::{Context, Width};
-use crate::syntax::ast::{Target, TargetVariant};
 use crate::syntax::error::Error;
 use crate::syntax::keyword::Keyword;
 use crate::syntax::modifier::{Modifier, Space};
 use crate::syntax::operand::{Address, Base, Operand};
 use crate::syntax::scalar::{ScalarClass, ScalarType};
+use curium_format::{Target, TargetVariant};
 
 /// The shapes of loads and stores, each with the number of registers of a thread.
 const TRANSFER_SHAPES: [(Keyword, usize); 5] = [
