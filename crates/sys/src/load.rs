@@ -38,8 +38,8 @@
 //! # Ok::<(), LoadError>(())
 //! ```
 //!
-//! The crates for cuBLAS, cuRAND and the like declare the type of the loaded library with
-//! [`declare_library!`](crate::declare_library), and call its functions with [`call!`](crate::call).
+//! The modules for cuBLAS, cuRAND and the like declare the type of the loaded library with
+//! [`declare_library!`](crate::declare_library). Its functions are called with [`call!`](crate::call).
 #![expect(
     unsafe_code,
     reason = "opening a library runs its initializers, and its symbols are C functions"

@@ -4,7 +4,8 @@
 /// that the crate refuses before it calls the library.
 ///
 /// A refusal is created by `TYPE::refused(operation, problem)`. The status type implements
-/// [`LibraryStatus`](crate::LibraryStatus), and the crate depends on `thiserror`.
+/// [`LibraryStatus`](crate::LibraryStatus), and the crate depends on `thiserror`. `Error` converts from the
+/// [`LibraryError`](crate::sys::load::LibraryError) of the loaded library and its calls.
 ///
 /// ```
 /// use curium_driver::{CudaError, ErrorClass, LibraryStatus, declare_library_error};
