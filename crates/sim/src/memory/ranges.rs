@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(ranges.allocate(3, 1), Some(1));
     }
 
-    /// The range before an aligned one stays free, but follows the cursor only after the others.
+    /// The range before an aligned one stays free, and is allocated when the ranges after the cursor are.
     #[test]
     fn aligned_range_starts_at_a_multiple() {
         let mut ranges = Ranges::new(32);
