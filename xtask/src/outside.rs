@@ -5,6 +5,7 @@
 
 mod cupy;
 mod expected;
+mod halide;
 mod llama;
 mod nccl4py;
 mod numba;
@@ -15,6 +16,7 @@ mod python;
 mod rust;
 mod tinygrad;
 mod triton;
+mod tvm;
 mod warp;
 
 use std::path::{Path, PathBuf};
@@ -25,7 +27,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use comfy_table::{Table, presets};
 
 use self::expected::{Expected, Outcomes};
-use self::python::{CUDA_12, CUDA_13, Environment, LLAMA, NCCL, TRITON};
+use self::python::{CUDA_12, CUDA_13, Environment, HALIDE, LLAMA, NCCL, TRITON, TVM};
 use self::tinygrad::Renderer;
 use self::triton::Device;
 use crate::{cargo, sim};
@@ -70,7 +72,7 @@ const fn program(
     }
 }
 
-static PROGRAMS: [Program; 15] = [
+static PROGRAMS: [Program; 17] = [
     program(
         "cuda-bindings",
         CUDA_13,
@@ -117,6 +119,8 @@ static PROGRAMS: [Program; 15] = [
         |folder| triton::run(folder, Device::B200),
         Some(|folder, expected| triton::test(folder, expected, Device::B200)),
     ),
+    program("halide", HALIDE, halide::run, Some(halide::test)),
+    program("tvm", TVM, tvm::run, Some(tvm::test)),
     program("warp", CUDA_13, warp::run, Some(warp::test)),
     program("cupy", CUDA_12, cupy::run, Some(cupy::test)),
     program(
@@ -135,6 +139,12 @@ static PROGRAMS: [Program; 15] = [
 
 /// The variable for programs that use several devices.
 const DEVICES: (&str, &str) = ("CURIUM_SIM_DEVICES", "4");
+
+/// The variables that enable the optional checks of the simulator.
+const CHECKS: [(&str, &str); 2] = [
+    ("CURIUM_SIM_RACES", "on"),
+    ("CURIUM_SIM_UNINITIALIZED", "on"),
+];
 
 /// The folders that a run reads and writes.
 struct Folder {

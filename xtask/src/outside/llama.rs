@@ -24,24 +24,16 @@ const FETCH: &str =
 
 /// Runs a few of the operations.
 pub(super) fn run(folder: &Folder) -> Result<()> {
-    let mut pytest = interpreter(folder)?;
-    pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]);
-    pytest
-        .arg(folder.sources.join("llama/test_operations.py"))
-        .args(["-k", "add-f32 or mul_mat-q4_0"]);
-    run_all(&mut pytest)
+    suite(folder).run_selected(folder, "test_operations.py", "add-f32 or mul_mat-q4_0")
 }
 
 /// Runs the tests of this repository.
 pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
-    let suite = Suite {
-        root: folder.sources.join("llama"),
-        files: &[],
-        plugin: None,
-        options: &[],
-        python: interpreter,
-    };
-    pytest::test(folder, expected, &suite)
+    pytest::test(folder, expected, &suite(folder))
+}
+
+fn suite(folder: &Folder) -> Suite {
+    Suite::from_repository(folder, "llama", interpreter)
 }
 
 fn interpreter(folder: &Folder) -> Result<Command> {

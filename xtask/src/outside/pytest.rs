@@ -7,8 +7,8 @@ use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::Folder;
 use super::expected::{Expected, Outcomes};
+use super::{Folder, run_all};
 
 /// The largest number of processes that run the test files of a package.
 const MAX_PARTS: usize = 2;
@@ -27,6 +27,33 @@ pub(super) struct Suite {
     pub(super) options: &'static [&'static str],
     /// Returns the interpreter, which finds the package.
     pub(super) python: fn(&Folder) -> Result<Command>,
+}
+
+impl Suite {
+    /// Returns the tests of this repository in a folder of `outside`, for packages that contain none.
+    pub(super) fn from_repository(
+        folder: &Folder,
+        name: &str,
+        python: fn(&Folder) -> Result<Command>,
+    ) -> Self {
+        Self {
+            root: folder.sources.join(name),
+            files: &[],
+            plugin: None,
+            options: &[],
+            python,
+        }
+    }
+
+    /// Runs the tests of one file whose names match an expression, and returns an error if one fails.
+    pub(super) fn run_selected(&self, folder: &Folder, file: &str, expression: &str) -> Result<()> {
+        let mut pytest = (self.python)(folder)?;
+        pytest
+            .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+            .arg(self.root.join(file))
+            .args(["-k", expression]);
+        run_all(&mut pytest)
+    }
 }
 
 /// Runs the tests of a package.

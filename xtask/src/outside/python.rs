@@ -48,6 +48,20 @@ pub(super) const TRITON: Environment = Environment {
     newest: 13,
 };
 
+/// Halide, whose library contains its compiler.
+pub(super) const HALIDE: Environment = Environment {
+    name: "halide",
+    requirements: "requirements-halide.txt",
+    newest: 13,
+};
+
+/// TVM, with NVRTC and CUDA's headers.
+pub(super) const TVM: Environment = Environment {
+    name: "tvm",
+    requirements: "requirements-tvm.txt",
+    newest: 13,
+};
+
 /// pytest alone.
 pub(super) const LLAMA: Environment = Environment {
     name: "llama",

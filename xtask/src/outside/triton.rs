@@ -7,13 +7,7 @@ use anyhow::Result;
 
 use super::expected::{Expected, Outcomes};
 use super::pytest::{self, Suite};
-use super::{Folder, python, run_all};
-
-/// The checks of the simulator.
-const CHECKS: [(&str, &str); 2] = [
-    ("CURIUM_SIM_RACES", "on"),
-    ("CURIUM_SIM_UNINITIALIZED", "on"),
-];
+use super::{CHECKS, Folder, python};
 
 /// The simulated device.
 #[derive(Clone, Copy)]
@@ -26,25 +20,20 @@ pub(super) enum Device {
 
 /// Runs one of the tests.
 pub(super) fn run(folder: &Folder, device: Device) -> Result<()> {
-    let mut pytest = device.interpreter(folder)?;
-    pytest.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]);
-    pytest.arg(folder.sources.join("triton/test_rows.py::test_add"));
-    run_all(&mut pytest)
+    suite(folder, device).run_selected(folder, "test_rows.py", "test_add")
 }
 
 /// Runs the tests of this repository.
 pub(super) fn test(folder: &Folder, expected: &Expected, device: Device) -> Result<Outcomes> {
-    let suite = Suite {
-        root: folder.sources.join("triton"),
-        files: &[],
-        plugin: None,
-        options: &[],
-        python: match device {
-            Device::H100 => |folder| Device::H100.interpreter(folder),
-            Device::B200 => |folder| Device::B200.interpreter(folder),
-        },
+    pytest::test(folder, expected, &suite(folder, device))
+}
+
+fn suite(folder: &Folder, device: Device) -> Suite {
+    let python: fn(&Folder) -> Result<Command> = match device {
+        Device::H100 => |folder| Device::H100.interpreter(folder),
+        Device::B200 => |folder| Device::B200.interpreter(folder),
     };
-    pytest::test(folder, expected, &suite)
+    Suite::from_repository(folder, "triton", python)
 }
 
 impl Device {
