@@ -2,6 +2,7 @@
 
 mod body;
 mod call;
+mod computed;
 mod declaration;
 mod expression;
 mod function;
@@ -58,8 +59,8 @@ struct Parser<'a> {
     scopes: Scopes,
     /// The used bytes of the next load, if a pragma specifies them.
     used_bytes: Option<u32>,
-    /// The additions that compute operands such as `%r1 + 4` of the current instruction.
-    additions: Vec<Instruction>,
+    /// The instructions that compute operands such as `%r1 + 4` and `a[%r1]` of the current instruction.
+    computations: Vec<Instruction>,
     /// The depth of the current initializer or expression.
     depth: usize,
 }
@@ -76,7 +77,7 @@ impl<'a> Parser<'a> {
             function: function::empty_function(),
             scopes: Scopes::default(),
             used_bytes: None,
-            additions: Vec::new(),
+            computations: Vec::new(),
             depth: 0,
         };
         parser.header(newest)?;

@@ -1,7 +1,7 @@
 //! Instructions.
 
 use super::Parser;
-use crate::syntax::ast::{Instruction, Predicate, Register};
+use crate::syntax::ast::{Instruction, Predicate};
 use crate::syntax::error::{Error, Span};
 use crate::syntax::lexer::TokenKind;
 use crate::syntax::modifier::Modifier;
@@ -12,7 +12,7 @@ use crate::syntax::scope::Binding;
 use crate::syntax::validate;
 
 impl Parser<'_> {
-    /// Parses and validates an instruction with its guard and its semicolon, and appends it after the additions in its operands.
+    /// Parses and validates an instruction with its guard and its semicolon, and appends it after the instructions that compute its operands.
     pub(super) fn instruction(&mut self, instructions: &mut Vec<Instruction>) -> Result<(), Error> {
         let predicate = if self.accept("@") {
             Some(self.guard()?)
@@ -45,7 +45,7 @@ impl Parser<'_> {
             end: end.span,
         }
         .check()?;
-        instructions.append(&mut self.additions);
+        instructions.append(&mut self.computations);
         instructions.push(instruction);
         Ok(())
     }
@@ -102,25 +102,19 @@ impl Parser<'_> {
         loop {
             spans.push(self.peek().span);
             let is_indexed = self.peek_at(1).is("[");
-            operands.push(match (self.operand()?, opcode) {
-                // An element of an array may be written without brackets.
-                (Operand::Symbol(symbol, offset), Opcode::Ld | Opcode::Ldu | Opcode::St)
-                    if is_indexed =>
-                {
+            let is_first = operands.is_empty();
+            let has_register_index = is_indexed && self.is_register_at(2);
+            operands.push(match opcode {
+                Opcode::Cvta | Opcode::Mov if has_register_index => {
+                    Operand::Register(self.element_address()?)
+                }
+                Opcode::Ld | Opcode::Ldu | Opcode::St if has_register_index => {
                     Operand::Address(Address {
-                        base: Base::Symbol(symbol),
-                        offset,
+                        base: Base::Register(self.element_address()?),
+                        offset: 0,
                     })
                 }
-                // A vector of one element is the element.
-                (
-                    Operand::Vector(elements),
-                    Opcode::Ld | Opcode::Ldu | Opcode::Mov | Opcode::St,
-                ) if elements.len() == 1 => elements[0].clone(),
-                (Operand::Register(register), _) if !operands.is_empty() && self.peek().is("+") => {
-                    Operand::Register(self.sum(register)?)
-                }
-                (operand, _) => operand,
+                _ => self.operand_for(opcode, is_indexed, is_first)?,
             });
             // The hint about the address affects no result.
             let is_load = matches!(opcode, Opcode::Ld | Opcode::Ldu);
@@ -136,40 +130,33 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the rest of an operand such as `%r1 + 4`, and returns the register of the sum.
-    fn sum(&mut self, register: RegisterId) -> Result<RegisterId, Error> {
-        let span = self.expect("+")?.span;
-        let Register {
-            name,
-            scalar,
-            vector,
-        } = self.function.registers[register.0 as usize];
-        let ty = match scalar.bits() {
-            16 => ScalarType::U16,
-            32 => ScalarType::U32,
-            64 => ScalarType::U64,
-            _ => return Err(Error::unexpected(span, "','", "'+'")),
-        };
-        if !scalar.is_integer_like() {
-            return Err(Error::unexpected(span, "','", "'+'"));
-        }
-        let addend = Operand::Integer(self.constant_integer("an integer")?);
-        let index = u32::try_from(self.function.registers.len())
-            .expect("fewer registers than bytes of source");
-        let sum = RegisterId(index);
-        self.function.registers.push(Register {
-            name,
-            scalar,
-            vector,
-        });
-        self.additions.push(Instruction {
-            predicate: None,
-            opcode: Opcode::Add,
-            modifiers: vec![Modifier::Type(ty)],
-            operands: vec![Operand::Register(sum), Operand::Register(register), addend],
-            used_bytes: None,
-            span,
-        });
-        Ok(sum)
+    /// Parses an operand other than an element of an array whose index is in a register.
+    fn operand_for(
+        &mut self,
+        opcode: Opcode,
+        is_indexed: bool,
+        is_first: bool,
+    ) -> Result<Operand, Error> {
+        Ok(match (self.operand()?, opcode) {
+            // An element of an array may be written without brackets.
+            (Operand::Symbol(symbol, offset), Opcode::Ld | Opcode::Ldu | Opcode::St)
+                if is_indexed =>
+            {
+                Operand::Address(Address {
+                    base: Base::Symbol(symbol),
+                    offset,
+                })
+            }
+            // A vector of one element is the element.
+            (Operand::Vector(elements), Opcode::Ld | Opcode::Ldu | Opcode::Mov | Opcode::St)
+                if elements.len() == 1 =>
+            {
+                elements[0].clone()
+            }
+            (Operand::Register(register), _) if !is_first && self.peek().is("+") => {
+                Operand::Register(self.sum(register)?)
+            }
+            (operand, _) => operand,
+        })
     }
 }

@@ -8,8 +8,8 @@ use crate::syntax::operand::{
 };
 use crate::syntax::scope::Binding;
 use crate::syntax::special::SpecialRegister;
-use crate::syntax::variable::Variable;
 
+const BASE: &str = "a register, a declared variable or a number";
 const OPERAND: &str = "a register, an immediate, an address or a declared name";
 
 impl<'a> Parser<'a> {
@@ -138,14 +138,6 @@ impl<'a> Parser<'a> {
 
     /// Parses the `+offset` or `[index]` after a variable or function.
     fn symbol(&mut self, symbol: Symbol) -> Result<Operand, Error> {
-        let variable = match symbol {
-            Symbol::Global(id) => Some(self.module.variable(id)),
-            Symbol::Local(id) => Some(&self.function.variables[id.0 as usize]),
-            Symbol::Function(_) => None,
-        };
-        let element = variable
-            .filter(|variable| !variable.dimensions.is_empty())
-            .map(element_size);
         let token = self.peek();
         if !self.accept("[") {
             let offset = self.offset()?;
@@ -157,11 +149,24 @@ impl<'a> Parser<'a> {
             }
             return Ok(Operand::Symbol(symbol, offset));
         }
-        let element =
-            element.ok_or_else(|| Self::problem_at(&token, "only arrays can be indexed"))?;
+        let size = self.element_size(symbol, &token)?;
         let index = self.constant_offset()?;
         self.expect("]")?;
-        Ok(Operand::Symbol(symbol, index.wrapping_mul(element)))
+        Ok(Operand::Symbol(symbol, index.wrapping_mul(size)))
+    }
+
+    /// Returns the bytes between elements of an array, which are scalars or vectors, also if the array has several dimensions.
+    pub(super) fn element_size(&self, symbol: Symbol, token: &Token<'a>) -> Result<i64, Error> {
+        let variable = match symbol {
+            Symbol::Global(id) => Some(self.module.variable(id)),
+            Symbol::Local(id) => Some(&self.function.variables[id.0 as usize]),
+            Symbol::Function(_) => None,
+        };
+        let array = variable
+            .filter(|variable| !variable.dimensions.is_empty())
+            .ok_or_else(|| Self::problem_at(token, "only arrays can be indexed"))?;
+        let size = array.scalar.bytes() * u64::from(array.vector);
+        Ok(size.cast_signed())
     }
 
     /// Parses `{a, b, …}`.
@@ -244,7 +249,6 @@ impl<'a> Parser<'a> {
     }
 
     fn address(&mut self) -> Result<Address, Error> {
-        const BASE: &str = "a register, a declared variable or a number";
         if self.at_constant() {
             return Ok(Address {
                 base: Base::Absolute,
@@ -254,33 +258,29 @@ impl<'a> Parser<'a> {
         let token = self.word(BASE)?;
         let base = match self.resolve(&token) {
             Some(Binding::Register(id)) => Base::Register(id),
-            Some(Binding::Variable(id)) => Base::Symbol(Symbol::Local(id)),
-            Some(Binding::Symbol(symbol)) => Base::Symbol(symbol),
-            Some(_) => return Err(Self::unexpected_at(&token, BASE)),
-            None => {
-                let name = self.intern(token.text);
-                let symbol = self
-                    .symbols
-                    .get(&name)
-                    .ok_or_else(|| Self::unknown_name(&token))?;
-                Base::Symbol(*symbol)
-            }
+            _ => Base::Symbol(self.variable_or_function(&token)?),
         };
         Ok(Address {
             base,
             offset: self.offset()?,
         })
     }
-}
 
-fn element_size(variable: &Variable) -> i64 {
-    let inner: u64 = variable
-        .dimensions
-        .iter()
-        .skip(1)
-        .fold(1, |product, extent| product.wrapping_mul(*extent));
-    let element = variable.scalar.bytes() * u64::from(variable.vector);
-    element.wrapping_mul(inner).cast_signed()
+    /// Returns the variable or function that a token names.
+    pub(super) fn variable_or_function(&mut self, token: &Token<'a>) -> Result<Symbol, Error> {
+        match self.resolve(token) {
+            Some(Binding::Variable(id)) => Ok(Symbol::Local(id)),
+            Some(Binding::Symbol(symbol)) => Ok(symbol),
+            Some(_) => Err(Self::unexpected_at(token, BASE)),
+            None => {
+                let name = self.intern(token.text);
+                self.symbols
+                    .get(&name)
+                    .copied()
+                    .ok_or_else(|| Self::unknown_name(token))
+            }
+        }
+    }
 }
 
 /// Returns the elements of a special register that is a vector. The last one is zero.
