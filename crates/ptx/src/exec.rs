@@ -87,7 +87,7 @@ mod written;
 
 pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
 pub use image::{AddressMode, Channel, Element, Image, Surface, Texture, Tiles};
-pub use lower::{LowerError, lower, lower_with_checks};
+pub use lower::{LowerError, is_system_function, lower, lower_with_checks};
 pub use memory::{Memory, Segment};
 pub use program::{Address, Checking, Global, Kernel, Param, Program, Relocation};
 pub use report::{

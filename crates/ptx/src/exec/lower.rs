@@ -48,3 +48,4 @@ mod whole_vector;
 
 pub use error::LowerError;
 pub use module::{lower, lower_with_checks};
+pub use system::is_system_function;

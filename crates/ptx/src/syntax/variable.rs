@@ -42,6 +42,14 @@ pub struct Variable {
     pub(crate) span: Span,
 }
 
+impl Variable {
+    /// Returns `true` if the variable is in shared memory. Another module need not define an external one.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.space == Space::Shared
+    }
+}
+
 /// The `.ptr` attribute of a kernel parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct PointerAttribute {

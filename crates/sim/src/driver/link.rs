@@ -28,7 +28,7 @@ pub(crate) struct Link {
 }
 
 /// The options that a link was created with: the buffers for the logs.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Logs(JitOptions);
 
 // SAFETY: the caller keeps the buffers valid until the link is destroyed, and every call with the link may write to them.
@@ -90,7 +90,7 @@ impl Driver {
         }
         let mut state = self.lock();
         let link = state.link(link)?;
-        let logs = link.logs;
+        let logs = link.logs.clone();
         let text = match kind {
             CUjitInputType::CU_JIT_INPUT_LIBRARY
                 // SAFETY: by the contract of the C function, the data is a library of this size.
@@ -151,12 +151,16 @@ impl Driver {
         let output = image.required()?;
         let mut state = self.lock();
         let link = state.link(link)?;
-        let logs = link.logs;
+        let logs = link.logs.clone();
         let mut merged = merge::merge(&link.texts, &link.symbols);
         if let Some(most) = link.max_registers {
             merged = merge::limit_registers(&merged, most);
         }
-        let linked = logs.report(self.compile(&merged).map(|_| linked::image(&merged)))?;
+        let compiled = self.compile(&merged).map_err(|refusal| {
+            let undefined = link.symbols.undefined();
+            undefined.map_or(refusal, |log| link_error(&log))
+        });
+        let linked = logs.report(compiled.map(|_| linked::image(&merged)))?;
         let image = link.image.insert(linked);
         size.write_if_not_null(image.len());
         output.write(image.as_mut_ptr().cast())
@@ -182,17 +186,19 @@ impl Link {
         name: &str,
     ) -> std::result::Result<(), Refusal> {
         let added = self.symbols.add(module, self.texts.len(), name);
-        added.map_err(|log| {
-            Refusal::new(CUresult::CUDA_ERROR_UNKNOWN, &format!("error   : {log}"))
-        })?;
+        added.map_err(|log| link_error(&log))?;
         self.texts.push(text);
         Ok(())
     }
 }
 
+fn link_error(log: &str) -> Refusal {
+    Refusal::new(CUresult::CUDA_ERROR_UNKNOWN, &format!("error   : {log}"))
+}
+
 impl Logs {
     /// Writes the error log, and returns the code. A success leaves the buffers unchanged for later calls.
-    fn report<T>(self, outcome: std::result::Result<T, Refusal>) -> Result<T> {
+    fn report<T>(&self, outcome: std::result::Result<T, Refusal>) -> Result<T> {
         outcome.map_err(|refusal| {
             self.0.report(&refusal.log);
             refusal.code

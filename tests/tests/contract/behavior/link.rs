@@ -15,7 +15,7 @@ use super::{OK, in_created_context};
 /// The code and the log of a link that failed.
 type LinkError = (CUresult, String);
 
-/// Links texts, and loads the result.
+/// Links texts, and loads the result. The driver reads the names of the options once: they are other names afterward.
 fn link(driver: &Driver, texts: &[String]) -> Result<CUmodule, LinkError> {
     let mut log = [0_u8; 200];
     let mut names = [
@@ -31,6 +31,7 @@ fn link(driver: &Driver, texts: &[String]) -> Result<CUmodule, LinkError> {
         driver,
         cuLinkCreate_v2(2, names.as_mut_ptr(), values.as_mut_ptr(), &raw mut link)
     );
+    names.fill(CUjit_option::CU_JIT_WALL_TIME);
     for (number, text) in texts.iter().enumerate() {
         let text = CString::new(text.as_str()).expect("PTX has no NUL");
         let name = CString::new(format!("{number}.ptx")).expect("the name has no NUL");
@@ -55,7 +56,12 @@ fn link(driver: &Driver, texts: &[String]) -> Result<CUmodule, LinkError> {
     }
     let mut image = ptr::null_mut();
     let mut size = 0;
-    succeed!(driver, cuLinkComplete(link, &raw mut image, &raw mut size));
+    let code = returned!(driver, cuLinkComplete(link, &raw mut image, &raw mut size));
+    if code != OK {
+        succeed!(driver, cuLinkDestroy(link));
+        let log = CStr::from_bytes_until_nul(&log).expect("the log ends");
+        return Err((code, log.to_string_lossy().into_owned()));
+    }
     let module: CUmodule = create!(driver, cuModuleLoadData(_, image));
     succeed!(driver, cuLinkDestroy(link));
     Ok(module)
@@ -235,6 +241,37 @@ fn contradictory_definitions_are_rejected_by_name() {
             assert_eq!(
                 log,
                 "error   : Multiple definition of 'same' in '1.ptx', first defined in '0.ptx'"
+            );
+        });
+    });
+}
+
+#[test]
+fn undefined_functions_are_reported_by_name() {
+    const CALLING: &str = "
+.version 7.0
+.target sm_70
+.address_size 64
+.extern .func missing();
+.visible .entry calling()
+{
+    call.uni missing;
+    ret;
+}
+";
+    on_driver(|test| {
+        in_created_context(test, |driver, _| {
+            let texts = [adding(VISIBLE, "a"), CALLING.to_owned()];
+            let (code, log) = link(driver, &texts).expect_err("a function is undefined");
+            // The code depends on the version of the driver.
+            let codes = [
+                CUresult::CUDA_ERROR_UNKNOWN,
+                CUresult::CUDA_ERROR_INVALID_SOURCE,
+            ];
+            assert!(codes.contains(&code), "{code:?}");
+            assert_eq!(
+                log.trim_end(),
+                "error   : Undefined reference to 'missing' in '1.ptx'"
             );
         });
     });

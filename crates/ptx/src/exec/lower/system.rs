@@ -8,6 +8,20 @@ use crate::exec::op::Op;
 use crate::exec::system::{run_allocate, run_assertion, run_condition, run_free, run_print};
 use crate::syntax::{Call, Operand, ScalarType, Symbol};
 
+/// Returns `true` if every module may call the function without a definition.
+#[must_use]
+pub fn is_system_function(name: &str) -> bool {
+    matches!(
+        name,
+        "vprintf"
+            | "malloc"
+            | "free"
+            | "cudaGraphSetConditional"
+            | "__assertfail"
+            | "__assert_fail"
+    )
+}
+
 impl Lowerer<'_> {
     /// Lowers a call of a device runtime function.
     pub(super) fn system_call(&mut self, name: &str, call: &Call) -> Lowered {

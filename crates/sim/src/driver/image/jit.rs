@@ -1,18 +1,20 @@
 //! JIT options: the log buffers, and the maximum number of registers.
 
 use std::ffi::{c_char, c_void};
+use std::slice;
 
 use curium_sys::{CUjit_option, CUresult};
 
 use crate::argument::Pointer;
 use crate::driver::Result;
 
-/// The options that a caller passed.
-#[derive(Clone, Copy)]
+/// The options that a caller passed, read when it passed them: the caller may reuse the array of names for anything else.
+#[derive(Clone)]
 pub(crate) struct JitOptions {
-    names: Pointer<CUjit_option>,
-    values: Pointer<*mut c_void>,
-    count: usize,
+    names: Vec<CUjit_option>,
+    values: Vec<*mut c_void>,
+    /// The caller's array of values, in which the sizes of logs are replaced.
+    outputs: Pointer<*mut c_void>,
 }
 
 impl JitOptions {
@@ -23,28 +25,35 @@ impl JitOptions {
         count: u32,
     ) -> Result<Self> {
         let count = count as usize;
-        if count > 0 && (names.is_null() || values.is_null()) {
+        if count == 0 {
+            return Ok(Self::none());
+        }
+        if names.is_null() || values.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let options = Self {
+        let outputs = values;
+        // SAFETY: by the contract of the C function, the array has `count` names.
+        let names = unsafe { slice::from_raw_parts(names.as_ptr(), count) }.to_vec();
+        // SAFETY: by the contract of the C function, the array has `count` values.
+        let values = unsafe { slice::from_raw_parts(values.as_ptr(), count) }.to_vec();
+        if names
+            .iter()
+            .any(|name| name.0 >= CUjit_option::CU_JIT_NUM_OPTIONS.0)
+        {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        Ok(Self {
             names,
             values,
-            count,
-        };
-        let are_valid =
-            (0..count).all(|index| options.name(index).0 < CUjit_option::CU_JIT_NUM_OPTIONS.0);
-        if are_valid {
-            Ok(options)
-        } else {
-            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
-        }
+            outputs,
+        })
     }
 
     pub(crate) fn none() -> Self {
         Self {
-            names: Pointer::null(),
-            values: Pointer::null(),
-            count: 0,
+            names: Vec::new(),
+            values: Vec::new(),
+            outputs: Pointer::null(),
         }
     }
 
@@ -52,7 +61,7 @@ impl JitOptions {
     pub(crate) fn max_registers(&self) -> Option<u32> {
         let index = self.find(CUjit_option::CU_JIT_MAX_REGISTERS)?;
         // The low half of the pointer contains the number.
-        Some(self.value(index).addr() as u32).filter(|registers| *registers > 0)
+        Some(self.values[index].addr() as u32).filter(|registers| *registers > 0)
     }
 
     /// Writes the error log and an empty info log into the buffers that the caller passed.
@@ -74,9 +83,9 @@ impl JitOptions {
         let (Some(buffer), Some(size)) = (self.find(buffer), self.find(size)) else {
             return;
         };
-        let capacity = self.value(size).addr();
+        let capacity = self.values[size].addr();
         // SAFETY: the value of this option is a buffer with the size in the other option.
-        let output: Pointer<c_char> = unsafe { Pointer::from_raw(self.value(buffer).cast()) };
+        let output: Pointer<c_char> = unsafe { Pointer::from_raw(self.values[buffer].cast()) };
         let written = if output.is_null() || capacity == 0 {
             0
         } else {
@@ -84,26 +93,12 @@ impl JitOptions {
             unsafe { output.fill_with(log, capacity) }
         };
         // SAFETY: the index is below the number of options.
-        let size = unsafe { self.values.as_ptr().add(size) };
-        // SAFETY: the caller passed an array of values, in which sizes are replaced.
+        let size = unsafe { self.outputs.as_ptr().add(size) };
+        // SAFETY: the caller keeps the array of values, in which sizes are replaced, as long as the options are used.
         unsafe { size.write(std::ptr::without_provenance_mut(written)) };
     }
 
     fn find(&self, option: CUjit_option) -> Option<usize> {
-        (0..self.count).find(|index| self.name(*index) == option)
-    }
-
-    fn name(&self, index: usize) -> CUjit_option {
-        // SAFETY: the index is below the number of options, of which the caller passed an array.
-        let name = unsafe { self.names.as_ptr().add(index) };
-        // SAFETY: the name is an element of the caller's array.
-        unsafe { name.read() }
-    }
-
-    fn value(&self, index: usize) -> *mut c_void {
-        // SAFETY: the index is below the number of options, of whose values the caller passed an array.
-        let value = unsafe { self.values.as_ptr().add(index) };
-        // SAFETY: the value is an element of the caller's array.
-        unsafe { value.read() }
+        self.names.iter().position(|name| *name == option)
     }
 }

@@ -3,11 +3,24 @@
 use std::collections::HashMap;
 
 use curium_format::ptx::Linkage;
+use curium_ptx::exec::is_system_function;
 use curium_ptx::syntax::Module;
 
-/// The definition of each symbol that other inputs see.
+/// The symbols of all inputs.
 #[derive(Default)]
-pub(super) struct Symbols(HashMap<String, Definition>);
+pub(super) struct Symbols {
+    /// The definition of each symbol that other inputs see.
+    definitions: HashMap<String, Definition>,
+    /// The symbols that inputs declare without a definition.
+    declarations: Vec<Declaration>,
+}
+
+/// A symbol that another input must define.
+struct Declaration {
+    name: String,
+    /// The name of the input that declares the symbol.
+    file: String,
+}
 
 /// The definition that counts so far.
 struct Definition {
@@ -37,26 +50,63 @@ impl Symbols {
             })
             .collect();
         for (name, new) in &added {
-            if let Some(first) = self.0.get(*name) {
+            if let Some(first) = self.definitions.get(*name) {
                 first.check(new, name)?;
             }
         }
         for (name, new) in added {
-            match self.0.get_mut(name) {
+            match self.definitions.get_mut(name) {
                 Some(first) if new.replaces(first) => *first = new,
                 Some(_) => {}
-                None => drop(self.0.insert(name.to_owned(), new)),
+                None => drop(self.definitions.insert(name.to_owned(), new)),
             }
         }
+        let declared = external(module).map(|name| Declaration {
+            name: name.to_owned(),
+            file: file.to_owned(),
+        });
+        self.declarations.extend(declared);
         Ok(())
+    }
+
+    /// Returns the linker's message about symbols that no input defines, one a line.
+    pub(super) fn undefined(&self) -> Option<String> {
+        let undefined: Vec<_> = self
+            .declarations
+            .iter()
+            .filter(|symbol| !self.definitions.contains_key(&symbol.name))
+            .map(|symbol| {
+                format!(
+                    "Undefined reference to '{}' in '{}'",
+                    symbol.name, symbol.file
+                )
+            })
+            .collect();
+        (!undefined.is_empty()).then(|| undefined.join("\nerror   : "))
     }
 
     /// Returns `true` if an input has the definition of `name` that counts.
     pub(super) fn is_from(&self, name: &str, index: usize) -> bool {
-        self.0
+        self.definitions
             .get(name)
             .is_some_and(|definition| definition.index == index)
     }
+}
+
+/// Returns the names of what a module declares, and other modules must define.
+fn external(module: &Module) -> impl Iterator<Item = &str> {
+    let functions = module
+        .functions
+        .iter()
+        .filter(|function| function.linkage == Linkage::Extern && !function.is_defined())
+        .map(|function| module.text(function.name))
+        .filter(|name| !is_system_function(name));
+    let variables = module
+        .variables
+        .iter()
+        .filter(|variable| variable.linkage == Linkage::Extern && !variable.is_shared())
+        .map(|variable| module.text(variable.name));
+    functions.chain(variables)
 }
 
 /// Returns name, linkage and size of what a module defines for others.
