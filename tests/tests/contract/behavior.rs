@@ -28,6 +28,7 @@ mod registered;
 mod retired;
 mod rows;
 mod stream;
+mod tensor_map;
 mod texture;
 
 use std::ptr;

@@ -251,10 +251,7 @@ fn pack(values: impl Iterator<Item = u64>, width: u32) -> u64 {
 }
 
 fn write(map: Pointer<CUtensorMap>, tensor: &Tensor, kind: u64, taken: u64) -> Result {
-    // The address of a map is a multiple of 64, which the device relies on.
-    if !map.required()?.address().is_multiple_of(64) {
-        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-    }
+    let map = map.required()?;
     let mut encoded = CUtensorMap { opaque: [0; 16] };
     encoded.opaque[0] = MAGIC | kind;
     set_field(&mut encoded, Field::TAKEN, taken);
