@@ -73,16 +73,24 @@ impl InstructionDescriptor {
             right,
             saturates,
         };
+        let has_bf16 = [left, right]
+            .iter()
+            .any(|factor| factor.element == Element::Bf16);
+        if has_bf16 && descriptor.result == Element::F16 {
+            return Err("tcgen05.mma: products of bf16 have results in f32");
+        }
         descriptor.check_extents(is_integer)?;
         Ok(descriptor)
     }
 
     fn check_extents(&self, is_integer: bool) -> Result<(), &'static str> {
-        let multiple = match self.rows {
-            64 if is_integer && self.columns > 32 => 16,
-            64 => 8,
-            128 => 16,
-            _ => return Err("tcgen05.mma: M of the instruction descriptor is not 64 or 128"),
+        if !matches!(self.rows, 64 | 128) {
+            return Err("tcgen05.mma: M of the instruction descriptor is not 64 or 128");
+        }
+        let multiple = if is_integer && self.columns > 32 {
+            16
+        } else {
+            8
         };
         let is_valid =
             (multiple..=256).contains(&self.columns) && self.columns.is_multiple_of(multiple);
@@ -155,7 +163,8 @@ mod tests {
             (valid | 1 << 3, TensorKind::F16, "saturate"),
             (4 << 24 | 1 << 4, TensorKind::F16, "M and N"),
             (2 << 24 | 1 << 17 | 1 << 4, TensorKind::F16, "M of"),
-            (8 << 24 | 1 << 17 | 1 << 4, TensorKind::F16, "M and N"),
+            (8 << 24 | 33 << 17 | 1 << 4, TensorKind::F16, "M and N"),
+            (valid & !(1 << 4) | 1 << 7, TensorKind::F16, "bf16"),
             (4 << 24 | 5 << 17 | 2 << 4, TensorKind::I8, "M and N"),
         ] {
             let reason = InstructionDescriptor::decode(bits, kind).err();

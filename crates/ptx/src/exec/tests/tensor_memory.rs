@@ -176,7 +176,8 @@ fn fill(columns: u32) -> String {
 struct Layout(&'static [(u32, u32)]);
 
 impl Layout {
-    fn at(&self, mut index: u32) -> u32 {
+    /// Returns the offset of an element.
+    fn offset(&self, mut index: u32) -> u32 {
         let mut offset = 0;
         for (extent, stride) in self.0 {
             offset += index % extent * stride;
@@ -295,7 +296,7 @@ fn loads_have_the_published_layouts() -> TestResult {
             let results = bench.memory.read::<u32>(0, 128 * *count as usize);
             for thread in 0..128 {
                 for register in 0..*count {
-                    let position = threads.at(thread % 32) + values.at(register);
+                    let position = threads.offset(thread % 32) + values.offset(register);
                     let lane = thread / 32 * 32 + first + position / words;
                     let expected = lane << 16 | (4 + position % words);
                     let result = results[(thread * count + register) as usize];
@@ -349,7 +350,7 @@ fn stores_are_inverse_to_loads() -> TestResult {
             .collect();
         for thread in 0..128 {
             for register in 0..*count {
-                let position = threads.at(thread % 32) + values.at(register);
+                let position = threads.offset(thread % 32) + values.offset(register);
                 let lane = thread / 32 * 32 + position / words;
                 expected[(lane * 16 + position % words) as usize] =
                     thread * count + register + 1000;

@@ -163,40 +163,56 @@ struct Placed {
 }
 
 impl Placed {
-    /// Returns the width of a swizzled row and the number of rows of an atom, in units of 16 bytes.
-    fn atom(self) -> (usize, usize) {
+    /// Returns the width of a swizzled row, in units of 16 bytes.
+    fn width(self) -> usize {
         match self.mode {
-            0 => (1, 8),
-            1 => (8, 4),
-            2 => (8, 8),
-            4 => (4, 8),
-            _ => (2, 8),
+            0 => 1,
+            1 | 2 => 8,
+            4 => 4,
+            _ => 2,
         }
     }
 
-    /// Returns the leading and the stride offset, in units of 16 bytes. Atoms are contiguous.
-    fn strides(self) -> (usize, usize) {
-        let (width, rows) = self.atom();
-        let core = width * rows;
-        let bytes = self.format.bytes();
-        if self.is_transposed {
-            let across = (self.rows * bytes).div_ceil(16 * width);
-            let along = core * across;
-            if self.mode == 0 {
-                (along, core)
-            } else {
-                (core, along)
-            }
+    /// Returns the number of rows of an atom.
+    fn atom_rows(self) -> usize {
+        if self.mode == 1 { 4 } else { 8 }
+    }
+
+    /// Returns the number of units of an atom. Atoms are contiguous.
+    fn atom(self) -> usize {
+        self.width() * self.atom_rows()
+    }
+
+    /// Returns the number of atoms of a row in M or N.
+    fn atoms_across(self) -> usize {
+        (self.rows * self.format.bytes()).div_ceil(16 * self.width())
+    }
+
+    /// Returns the leading offset, in units of 16 bytes.
+    fn leading(self) -> usize {
+        match (self.is_transposed, self.mode) {
+            (true, 0) => self.atom() * self.atoms_across(),
+            (true, _) => self.atom(),
+            (false, 0) => self.atom() * self.rows.div_ceil(8),
+            (false, _) => 1,
+        }
+    }
+
+    /// Returns the stride offset, in units of 16 bytes.
+    fn stride(self) -> usize {
+        if self.is_transposed && self.mode != 0 {
+            self.atom() * self.atoms_across()
         } else {
-            let groups = self.rows.div_ceil(8);
-            (if self.mode == 0 { core * groups } else { 1 }, core)
+            self.atom()
         }
     }
 
     /// Returns the offset of a byte of an element, from its layout and its swizzle.
     fn offset(self, row: usize, inner: usize, byte: usize) -> usize {
-        let (width, atom_rows) = self.atom();
-        let (leading, stride) = self.strides();
+        let width = self.width();
+        let atom_rows = self.atom_rows();
+        let leading = self.leading();
+        let stride = self.stride();
         let bytes = self.format.bytes();
         let contiguous = if self.is_transposed { row } else { inner } * bytes + byte;
         let line = if self.is_transposed { inner } else { row };
@@ -227,10 +243,9 @@ impl Placed {
     }
 
     fn descriptor(self, start: usize) -> u64 {
-        let (leading, stride) = self.strides();
         (start / 16) as u64
-            | (leading as u64) << 16
-            | (stride as u64) << 32
+            | (self.leading() as u64) << 16
+            | (self.stride() as u64) << 32
             | 1 << 46
             | self.mode << 61
     }
@@ -368,11 +383,10 @@ impl Case {
             });
         }
         let mut cells: Vec<u32> = (0..CELLS as u32).map(|index| 0xdead_0000 | index).collect();
-        let initial = |row: usize, column: usize| ((row + 2 * column) % 8) as i32 * 16;
         for row in 0..self.m {
             for column in 0..self.n {
                 let cell = self.lane_of_row(row, self.lane) * 512 + column;
-                cells[cell] = self.result.encode(initial(row, column));
+                cells[cell] = self.result.encode(initial_sum(row, column));
             }
             if self.is_left_in_tensor_memory {
                 for column in 0..8 {
@@ -413,7 +427,7 @@ impl Case {
                     .map(|inner| self.element(0, row, inner) * self.element(1, column, inner));
                 let mut sum = sign * products.sum::<i32>();
                 if self.accumulates {
-                    sum += initial(row, column) >> self.scale;
+                    sum += initial_sum(row, column) >> self.scale;
                 }
                 if self.disabled >> lane & 1 == 0 {
                     cells[lane * 512 + column] = self.result.encode(sum);
@@ -437,6 +451,11 @@ impl Case {
         }
         Ok(())
     }
+}
+
+/// Returns the number in D before the product.
+fn initial_sum(row: usize, column: usize) -> i32 {
+    ((row + 2 * column) % 8) as i32 * 16
 }
 
 /// The kinds with their factors, the numbers of the formats, and the results.
@@ -495,7 +514,7 @@ const KINDS: [Case; 9] = [
 #[test]
 fn products_of_every_kind() -> TestResult {
     for case in KINDS {
-        for (m, n) in [(128, 64), (128, 16), (64, 64), (64, 8), (64, 16)] {
+        for (m, n) in [(128, 64), (128, 16), (128, 8), (64, 64), (64, 8), (64, 24)] {
             Case { m, n, ..case }.check()?;
         }
     }
