@@ -230,7 +230,7 @@ const FOREIGN: [&str; 7] = [
 #[test]
 fn migration_tables_name_items() {
     let defined = [
-        "driver", "memory", "nvrtc", "blas", "rand", "fft", "nccl", "curium",
+        "sys", "driver", "memory", "nvrtc", "blas", "rand", "fft", "nccl", "curium",
     ]
     .map(|name| root().join("crates").join(name).join("src"));
     let defined = defined
