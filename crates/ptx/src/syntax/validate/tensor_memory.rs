@@ -182,8 +182,16 @@ impl Context<'_> {
         self.tensor_type(Some(ScalarType::B32))?;
         self.tensor_space(Space::SharedCta)?;
         self.count(2..=2)?;
-        self.address(0)?;
+        self.shared_address(0)?;
         self.column_count(1)
+    }
+
+    /// Checks an address in shared memory. Without a state space, it is generic, also in a 32-bit register.
+    fn shared_address(&self, index: usize) -> Result<(), Error> {
+        if self.tensor_address(index).is_ok() {
+            return Ok(());
+        }
+        self.address(index)
     }
 
     fn deallocation(&self) -> Result<(), Error> {
@@ -369,10 +377,7 @@ impl Context<'_> {
         };
         let is_valid = mask.len() == words
             && mask.iter().all(|word| match word {
-                Operand::Register(id) | Operand::Element(id, _) => {
-                    self.register(*id).bits() == 32
-                        && self.register(*id).class() != ScalarClass::Float
-                }
+                Operand::Register(id) | Operand::Element(id, _) => self.register(*id).bits() == 32,
                 Operand::Integer(_) => true,
                 _ => false,
             })
@@ -389,7 +394,8 @@ impl Context<'_> {
         if self.has_keyword(Keyword::KindF8f6f4) {
             return Err(self.error("'.kind::f8f6f4' has no scale of D"));
         }
-        if self.module.target.architecture / 10 != 10 {
+        let is_integer = self.has_keyword(Keyword::KindI8);
+        if self.module.target.architecture / 10 != 10 && !is_integer {
             return Err(self.error("a scale of D requires a target of the generation sm_100"));
         }
         match self.operand(index) {
@@ -437,7 +443,7 @@ impl Context<'_> {
         let has_mask = self.has_keyword(Keyword::MulticastCluster);
         let count = 1 + usize::from(has_mask);
         self.count(count..=count)?;
-        self.address(0)?;
+        self.shared_address(0)?;
         if !has_mask {
             return Ok(());
         }
