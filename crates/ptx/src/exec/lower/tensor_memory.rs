@@ -123,7 +123,7 @@ impl Lowerer<'_> {
             _ => return Err(Refusal::form(instruction)),
         };
         let shape = transfer_shape(instruction, distance)
-            .filter(|shape| rows.len() as u32 % shape.registers() == 0)
+            .filter(|shape| (rows.len() as u32).is_multiple_of(shape.registers()))
             .ok_or_else(|| Refusal::form(instruction))?;
         let a = self.tensor_address(address)?;
         let rows = self.row_list(rows);

@@ -346,7 +346,7 @@ fn stores_are_inverse_to_loads() -> TestResult {
         let bench = bench(&body, 16384);
         bench.launch(1, 128)?;
         let mut expected: Vec<u32> = (0..128 * 16)
-            .map(|index| index / 16 << 16 | index % 16)
+            .map(|index| ((index / 16) << 16) | (index % 16))
             .collect();
         for thread in 0..128 {
             for register in 0..*count {
