@@ -3,7 +3,9 @@
 //! Each program is a published package. First a small program in this repository computes with it and checks the results. Then the
 //! package's own tests run, if it contains them, or tests in this repository. Their results are compared with `outside/expected.toml`.
 
+mod cuda_python;
 mod cupy;
+mod drjit;
 mod expected;
 mod halide;
 mod llama;
@@ -13,6 +15,7 @@ mod nvcc;
 mod pycuda;
 mod pytest;
 mod python;
+mod repository;
 mod rust;
 mod tinygrad;
 mod triton;
@@ -27,7 +30,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 use comfy_table::{Table, presets};
 
 use self::expected::{Expected, Outcomes};
-use self::python::{CUDA_12, CUDA_13, Environment, HALIDE, LLAMA, NCCL, TRITON, TVM};
+use self::python::{
+    CUDA_12, CUDA_13, CUDA_PYTHON, DRJIT, Environment, HALIDE, LLAMA, NCCL, TRITON, TVM,
+};
+use self::repository::Repository;
 use self::tinygrad::Renderer;
 use self::triton::Device;
 use crate::{cargo, sim};
@@ -52,8 +58,10 @@ struct Program {
     environment: Environment,
     /// Runs the small program of this repository.
     run: fn(&Folder) -> Result<()>,
-    /// Runs the package's own tests, if it contains any, or tests of this repository.
+    /// Runs the package's own tests, or tests of this repository.
     test: Option<Test>,
+    /// The repository with the tests, if the package leaves them out.
+    repository: Option<&'static Repository>,
 }
 
 type Test = fn(&Folder, &Expected) -> Result<Outcomes>;
@@ -69,22 +77,35 @@ const fn program(
         environment,
         run,
         test,
+        repository: None,
     }
 }
 
-static PROGRAMS: [Program; 17] = [
+impl Program {
+    const fn with_tests_in(self, repository: &'static Repository) -> Self {
+        Self {
+            repository: Some(repository),
+            ..self
+        }
+    }
+}
+
+static PROGRAMS: [Program; 18] = [
     program(
         "cuda-bindings",
-        CUDA_13,
+        CUDA_PYTHON,
         |folder| python::run(folder, "bindings.py"),
-        None,
-    ),
+        Some(cuda_python::test_bindings),
+    )
+    .with_tests_in(&repository::CUDA_PYTHON),
     program(
         "cuda-core",
-        CUDA_13,
+        CUDA_PYTHON,
         |folder| python::run(folder, "core.py"),
-        None,
-    ),
+        Some(cuda_python::test_core),
+    )
+    .with_tests_in(&repository::CUDA_PYTHON),
+    program("drjit", DRJIT, drjit::run, Some(drjit::test)).with_tests_in(&repository::DRJIT),
     program("nccl4py", NCCL, nccl4py::run, Some(nccl4py::test)),
     program(
         "numba-cuda",
@@ -221,11 +242,19 @@ fn attend(
     options: &Options,
 ) -> Result<String> {
     (program.run)(folder).context("the numbers")?;
-    match program.test {
-        None => Ok("carries none".to_owned()),
-        Some(_) if options.quick => Ok("left out".to_owned()),
-        Some(test) => expected.compare(&test(folder, expected)?),
+    let Some(test) = program.test else {
+        return Ok("carries none".to_owned());
+    };
+    if options.quick {
+        return Ok("left out".to_owned());
     }
+    if let Some(repository) = program.repository
+        && let Some(reason) = repository.prepare(folder)?
+    {
+        println!("the tests are skipped: {reason}");
+        return Ok("skipped".to_owned());
+    }
+    expected.compare(&test(folder, expected)?)
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Program>> {

@@ -34,6 +34,18 @@ pub(super) const CUDA_12: Environment = Environment {
     requirements: "requirements-cuda12.txt",
     newest: 12,
 };
+/// NVIDIA's bindings of the driver, and the compilers that their tests use.
+pub(super) const CUDA_PYTHON: Environment = Environment {
+    name: "cuda-python",
+    requirements: "requirements-cuda-python.txt",
+    newest: 13,
+};
+/// Dr.Jit.
+pub(super) const DRJIT: Environment = Environment {
+    name: "drjit",
+    requirements: "requirements-drjit.txt",
+    newest: 13,
+};
 /// The newest packages that nccl4py uses.
 pub(super) const NCCL: Environment = Environment {
     name: "nccl",
@@ -221,7 +233,7 @@ fn interpreter(newest: u32) -> Option<&'static str> {
 }
 
 /// Returns the last output of a failed command; `None` if it succeeded.
-fn failure(command: &mut Command) -> Result<Option<String>> {
+pub(super) fn failure(command: &mut Command) -> Result<Option<String>> {
     let program = Path::new(command.get_program()).display().to_string();
     let output = command
         .output()
