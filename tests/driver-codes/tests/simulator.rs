@@ -1,0 +1,63 @@
+//! The simulator answers any sequence of calls: it does not crash, hang or panic, and the same seed gives the same answers.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+/// Runs sequences on the simulator. Returns the lines of each.
+fn run(folder: &Path, sequences: u64) -> Result<BTreeMap<u64, Vec<String>>> {
+    let path = folder.join("log");
+    let status = Command::new(env!("CARGO_BIN_EXE_driver-codes"))
+        .args(["run", "--seed", "1", "--sequences"])
+        .arg(sequences.to_string())
+        .arg(&path)
+        .env_remove("CURIUM_TEST_DRIVER")
+        .status()?;
+    ensure!(status.success(), "{status}");
+    let text = std::fs::read_to_string(&path)?;
+    let mut log: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    let mut number = 0;
+    for line in text.lines() {
+        match line.strip_prefix("sequence\t") {
+            Some(sequence) => number = sequence.parse()?,
+            None => log.entry(number).or_default().push(line.to_owned()),
+        }
+    }
+    Ok(log)
+}
+
+#[test]
+fn simulator_answers_every_sequence() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let log = run(folder.path(), 300)?;
+    ensure!(log.len() == 300, "{} sequences", log.len());
+    for (number, lines) in &log {
+        let end = lines.last().context("a sequence has an end")?;
+        ensure!(end == "end\tcomplete", "sequence {number}: {}", lines.join("\n"));
+        for line in lines {
+            let is_failure = line.ends_with("\tUNKNOWN") || line.contains("panicked");
+            ensure!(!is_failure, "sequence {number}: {line}");
+        }
+    }
+    Ok(())
+}
+
+/// The order in which workers complete calls does not matter either: queries of pending work are the only answers that depend on it.
+#[test]
+fn equal_seeds_give_equal_codes() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let first = run(folder.path(), 60)?;
+    let second = run(folder.path(), 60)?;
+    for (number, lines) in &first {
+        let others = second.get(number).context("the sequence ran twice")?;
+        for (line, other) in lines.iter().zip(others) {
+            ensure!(
+                line == other || line.contains("Query"),
+                "sequence {number}: {line}, then {other}"
+            );
+        }
+    }
+    Ok(())
+}
