@@ -80,7 +80,11 @@ fn write_types(output: &mut String) -> Result<()> {
             }
             Item::Use(other_name) => {
                 if let Some((name, target)) = renamed(&other_name.tree) {
-                    write_definition(output, &name, &format!("Shape::Alias(Type::Named(\"{target}\"))"))?;
+                    write_definition(
+                        output,
+                        &name,
+                        &format!("Shape::Alias(Type::Named(\"{target}\"))"),
+                    )?;
                 }
             }
             _ => {}
@@ -125,7 +129,8 @@ fn enumeration(name: &str, file: &syn::File) -> String {
         for item in &block.items {
             if let ImplItem::Const(constant) = item {
                 let enumerator = &constant.ident;
-                shape += &format!("(\"{enumerator}\", curium_sys::{name}::{enumerator}.0 as u64), ");
+                shape +=
+                    &format!("(\"{enumerator}\", curium_sys::{name}::{enumerator}.0 as u64), ");
             }
         }
     }

@@ -59,7 +59,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
-const ARROWS: [(&str, &[&str]); 32] = [
+const ARROWS: [(&str, &[&str]); 33] = [
     ("curium-format", &[]),
     ("curium-sys", &["curium-format"]),
     ("curium-ptx", &["curium-format"]),
@@ -75,6 +75,7 @@ const ARROWS: [(&str, &[&str]); 32] = [
         "curium-test-kernels",
         &["curium-kernel", "curium-kernel-build"],
     ),
+    ("curium-driver-codes", &["curium-sim", "curium-sys"]),
     (
         "curium-test-kernels-random",
         &[

@@ -482,20 +482,20 @@ fn interruptible_curium() -> Command {
     use nix::sys::signal::{SigHandler, Signal, signal};
 
     let mut command = program::curium();
-    // SAFETY: `signal` may be called between `fork` and `exec`, and it sets no handler.
-    unsafe {
-        command.pre_exec(|| {
-            for number in [
-                Signal::SIGHUP,
-                Signal::SIGINT,
-                Signal::SIGQUIT,
-                Signal::SIGTERM,
-            ] {
-                signal(number, SigHandler::SigDfl)?;
-            }
-            Ok(())
-        });
-    }
+    let reset = || {
+        for number in [
+            Signal::SIGHUP,
+            Signal::SIGINT,
+            Signal::SIGQUIT,
+            Signal::SIGTERM,
+        ] {
+            // SAFETY: this sets no handler.
+            unsafe { signal(number, SigHandler::SigDfl) }?;
+        }
+        Ok(())
+    };
+    // SAFETY: `signal` may be called between `fork` and `exec`.
+    unsafe { command.pre_exec(reset) };
     command
 }
 

@@ -20,13 +20,21 @@ pub(crate) struct Parameter {
 
 /// A type as it is written in a declaration.
 pub(crate) enum Type {
-    Integer { size: usize },
+    Integer {
+        size: usize,
+    },
     Float,
     Character,
     Void,
     Callback,
-    Pointer { target: &'static Type, constant: bool },
-    Array { element: &'static Type, length: usize },
+    Pointer {
+        target: &'static Type,
+        constant: bool,
+    },
+    Array {
+        element: &'static Type,
+        length: usize,
+    },
     Named(&'static str),
 }
 
@@ -60,17 +68,34 @@ include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 /// The meaning of a type after its aliases have been followed.
 #[derive(Clone, Copy)]
 pub(crate) enum Meaning {
-    Integer { size: usize },
+    Integer {
+        size: usize,
+    },
     Float,
     Character,
     Void,
     Callback,
-    Enumeration { size: usize, enumerators: &'static [(&'static str, u64)] },
+    Enumeration {
+        size: usize,
+        enumerators: &'static [(&'static str, u64)],
+    },
     /// An object of the driver, which a pointer or an integer with a name of its own identifies.
-    Handle { kind: &'static str, size: usize },
-    Record { name: &'static str, definition: &'static Definition },
-    Pointer { target: &'static Type, constant: bool },
-    Array { element: &'static Type, length: usize },
+    Handle {
+        kind: &'static str,
+        size: usize,
+    },
+    Record {
+        name: &'static str,
+        definition: &'static Definition,
+    },
+    Pointer {
+        target: &'static Type,
+        constant: bool,
+    },
+    Array {
+        element: &'static Type,
+        length: usize,
+    },
 }
 
 /// A member of a record that contains no other record.

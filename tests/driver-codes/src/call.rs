@@ -32,7 +32,11 @@ curium_sys::for_each_function!(define_call);
 /// Returns the value of a C type with these bytes.
 fn read<T>(bytes: Option<&Vec<u8>>) -> T {
     let bytes = bytes.map_or([].as_slice(), Vec::as_slice);
-    assert_eq!(bytes.len(), size_of::<T>(), "the argument has the size of its parameter");
+    assert_eq!(
+        bytes.len(),
+        size_of::<T>(),
+        "the argument has the size of its parameter"
+    );
     // SAFETY: there are as many bytes as the value has, and every bit pattern is a value of the parameters' types: integers,
     // pointers, optional functions, and structs of them.
     unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) }

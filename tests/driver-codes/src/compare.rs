@@ -49,7 +49,10 @@ struct Example {
 
 impl Compare {
     /// Compares the logs. Returns `true` if every difference is expected.
-    #[expect(clippy::print_stdout, reason = "the differences are the output of the program")]
+    #[expect(
+        clippy::print_stdout,
+        reason = "the differences are the output of the program"
+    )]
     pub(crate) fn run(&self) -> Result<bool> {
         let simulator = log::read(&self.simulator)?;
         let gpu = log::read(&self.gpu)?;
@@ -72,22 +75,42 @@ impl Compare {
             if rule.is_none() {
                 unexpected += 1;
             }
-            let Group { function, notes, simulator, gpu } = group;
+            let Group {
+                function,
+                notes,
+                simulator,
+                gpu,
+            } = group;
             let notes = if notes.is_empty() { "valid" } else { notes };
-            let Example { sequence, index, text } = &calls.example;
-            println!("{} ({} first)\t{function}\t{notes}\t{simulator}\t{gpu}", calls.count, calls.first);
+            let Example {
+                sequence,
+                index,
+                text,
+            } = &calls.example;
+            println!(
+                "{} ({} first)\t{function}\t{notes}\t{simulator}\t{gpu}",
+                calls.count, calls.first
+            );
             println!("\tsequence {sequence}, call {index}: {text}");
             if let Some(rule) = rule {
                 println!("\texpected: {}", rule.reason);
             }
         }
-        println!("{compared} calls compared, {} kinds of differences, {unexpected} unexpected", groups.len());
+        println!(
+            "{compared} calls compared, {} kinds of differences, {unexpected} unexpected",
+            groups.len()
+        );
         Ok(unexpected == 0)
     }
 }
 
 /// Compares a sequence. Returns the number of calls that were compared.
-fn compare(sequence: u64, simulated: &[Entry], executed: &[Entry], groups: &mut BTreeMap<Group, Calls>) -> Result<usize> {
+fn compare(
+    sequence: u64,
+    simulated: &[Entry],
+    executed: &[Entry],
+    groups: &mut BTreeMap<Group, Calls>,
+) -> Result<usize> {
     let mut compared = 0;
     let mut is_first = true;
     for (index, (simulator, gpu)) in simulated.iter().zip(executed).enumerate() {

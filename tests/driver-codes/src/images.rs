@@ -33,7 +33,10 @@ pub(crate) const VALID: &str = "\
 pub(crate) const INVALID: &[(&str, &str)] = &[
     ("empty", ""),
     ("garbage", "no image of a module"),
-    ("without target", ".version 7.0\n.visible .entry empty() { ret; }\n"),
+    (
+        "without target",
+        ".version 7.0\n.visible .entry empty() { ret; }\n",
+    ),
     (
         "syntax error",
         ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry empty() { nothing; }\n",

@@ -8,8 +8,14 @@ pub(crate) const EXCLUDED: &[(&str, &str)] = &[
     ("cuCheckpointProcessRestore", "it stops processes"),
     ("cuCheckpointProcessUnlock", "it stops processes"),
     ("cuCoredump", "its settings are those of the machine"),
-    ("cuDevicePrimaryCtxReset", "it destroys objects that it does not name"),
-    ("cuMulticast", "its objects belong to the fabric of several devices"),
+    (
+        "cuDevicePrimaryCtxReset",
+        "it destroys objects that it does not name",
+    ),
+    (
+        "cuMulticast",
+        "its objects belong to the fabric of several devices",
+    ),
 ];
 
 /// Functions of other interfaces, which need objects of those: they are called with null handles, and rarely.
@@ -17,14 +23,44 @@ const OTHER_INTERFACES: &[&str] = &["EGL", "GL", "VDPAU", "Graphics", "NvSci", "
 
 /// Words in the names of functions that create an object and store its handle at their first pointer to a handle.
 const CREATING: &[&str] = &[
-    "Create", "Alloc", "Add", "Load", "Instantiate", "Clone", "Reserve", "RetainAllocation", "CtxRetain", "Import", "Register",
-    "EndCapture", "GetFunction", "GetKernel", "GetGlobal", "GetManaged", "GetTexRef", "GetSurfRef", "GetLevel", "GenerateDesc",
-    "FromGreenCtx", "GetDefaultMemPool", "GetDevResource", "IpcGet", "ExportPointer", "IpcOpen", "GetDevicePointer",
+    "Create",
+    "Alloc",
+    "Add",
+    "Load",
+    "Instantiate",
+    "Clone",
+    "Reserve",
+    "RetainAllocation",
+    "CtxRetain",
+    "Import",
+    "Register",
+    "EndCapture",
+    "GetFunction",
+    "GetKernel",
+    "GetGlobal",
+    "GetManaged",
+    "GetTexRef",
+    "GetSurfRef",
+    "GetLevel",
+    "GenerateDesc",
+    "FromGreenCtx",
+    "GetDefaultMemPool",
+    "GetDevResource",
+    "IpcGet",
+    "ExportPointer",
+    "IpcOpen",
+    "GetDevicePointer",
 ];
 
 /// Words in the names of functions that destroy the object of their first handle.
 const DESTROYING: &[&str] = &[
-    "Destroy", "Free", "Unload", "Release", "Unregister", "Detach", "IpcClose",
+    "Destroy",
+    "Free",
+    "Unload",
+    "Release",
+    "Unregister",
+    "Detach",
+    "IpcClose",
 ];
 
 /// Structs that are objects: functions take those that others have written.
@@ -38,14 +74,27 @@ const RECORD_OBJECTS: &[&str] = &[
 /// The functions that create the objects of a kind.
 const CREATORS: &[(&str, &[&str])] = &[
     ("CUarray", &["cuArrayCreate_v2", "cuArray3DCreate_v2"]),
-    ("CUasyncCallbackHandle", &["cuDeviceRegisterAsyncNotification"]),
+    (
+        "CUasyncCallbackHandle",
+        &["cuDeviceRegisterAsyncNotification"],
+    ),
     ("CUcontext", &["cuCtxCreate_v2"]),
     ("CUdevResource", &["cuDeviceGetDevResource"]),
     ("CUdevResourceDesc", &["cuDevResourceGenerateDesc"]),
     ("CUevent", &["cuEventCreate"]),
-    ("CUfunction", &["cuModuleGetFunction", "cuModuleGetFunction", "cuKernelGetFunction"]),
+    (
+        "CUfunction",
+        &[
+            "cuModuleGetFunction",
+            "cuModuleGetFunction",
+            "cuKernelGetFunction",
+        ],
+    ),
     ("CUgraph", &["cuGraphCreate"]),
-    ("CUgraphConditionalHandle", &["cuGraphConditionalHandleCreate"]),
+    (
+        "CUgraphConditionalHandle",
+        &["cuGraphConditionalHandleCreate"],
+    ),
     ("CUgraphExec", &["cuGraphInstantiateWithFlags"]),
     ("CUgreenCtx", &["cuGreenCtxCreate"]),
     ("CUipcEventHandle", &["cuIpcGetEventHandle"]),
@@ -59,7 +108,14 @@ const CREATORS: &[(&str, &[&str])] = &[
     ("CUmemoryPool", &["cuMemPoolCreate"]),
     ("CUmipmappedArray", &["cuMipmappedArrayCreate"]),
     ("CUmodule", &["cuModuleLoadData"]),
-    ("CUstream", &["cuStreamCreate", "cuStreamCreate", "cuStreamCreateWithPriority"]),
+    (
+        "CUstream",
+        &[
+            "cuStreamCreate",
+            "cuStreamCreate",
+            "cuStreamCreateWithPriority",
+        ],
+    ),
     ("CUsurfObject", &["cuSurfObjectCreate"]),
     ("CUtexObject", &["cuTexObjectCreate"]),
     ("CUtexref", &["cuTexRefCreate"]),
@@ -94,7 +150,8 @@ pub(crate) fn creates(function: &str) -> bool {
 }
 
 pub(crate) fn destroys(function: &str) -> bool {
-    let is_reference = function == "cuGraphReleaseUserObject" || function.starts_with("cuDevicePrimary");
+    let is_reference =
+        function == "cuGraphReleaseUserObject" || function.starts_with("cuDevicePrimary");
     DESTROYING.iter().any(|word| function.contains(word)) && !is_reference
 }
 
@@ -118,12 +175,18 @@ pub(crate) fn created_kind(function: &str, handle: &'static str) -> &'static str
 }
 
 /// Returns the kinds of objects that a function takes for a handle of a type, the frequent ones repeatedly.
-pub(crate) fn accepted_kinds(function: &str, parameter: &str, handle: &'static str) -> Vec<&'static str> {
+pub(crate) fn accepted_kinds(
+    function: &str,
+    parameter: &str,
+    handle: &'static str,
+) -> Vec<&'static str> {
     if handle != "CUdeviceptr" {
         return vec![handle];
     }
     let kinds: &[&str] = match function {
-        "cuMemAddressFree" | "cuMemMap" | "cuMemUnmap" | "cuMemSetAccess" | "cuMemGetAccess" => &["reserved"],
+        "cuMemAddressFree" | "cuMemMap" | "cuMemUnmap" | "cuMemSetAccess" | "cuMemGetAccess" => {
+            &["reserved"]
+        }
         "cuMemFree_v2" => &["device", "device", "managed", "async"],
         "cuMemFreeAsync" => &["async", "async", "device"],
         "cuMemPoolExportPointer" => &["async"],
@@ -135,7 +198,9 @@ pub(crate) fn accepted_kinds(function: &str, parameter: &str, handle: &'static s
         {
             &["managed", "managed", "managed", "device"]
         }
-        _ => &["device", "device", "device", "device", "async", "async", "managed", "pinned", "global"],
+        _ => &[
+            "device", "device", "device", "device", "async", "async", "managed", "pinned", "global",
+        ],
     };
     kinds.to_vec()
 }
@@ -159,7 +224,9 @@ pub(crate) fn untyped(function: &str, parameter: &str) -> Untyped {
         ("cuMemHostRegister" | "cuMemHostRegister_v2", "p") => Untyped::Page,
         ("cuMemHostUnregister", "p") => Untyped::Object("registered"),
         ("cuMemFreeHost" | "cuMemHostGetFlags", "p") => Untyped::Object("pinned"),
-        ("cuMemHostGetDevicePointer" | "cuMemHostGetDevicePointer_v2", "p") => Untyped::Object("pinned"),
+        ("cuMemHostGetDevicePointer" | "cuMemHostGetDevicePointer_v2", "p") => {
+            Untyped::Object("pinned")
+        }
         ("cuMemRetainAllocationHandle", "addr") => Untyped::Object("reserved"),
         (_, "globalAddress") => Untyped::Object("device"),
         (_, "image" | "fatCubin" | "code") => Untyped::Image,
@@ -171,8 +238,20 @@ pub(crate) fn untyped(function: &str, parameter: &str) -> Untyped {
 /// Pointers that are null in a valid call.
 pub(crate) fn is_null_by_default(parameter: &str) -> bool {
     [
-        "ctxCreateParams", "dependencyData", "edgeData", "extra", "jitOptions", "jitOptionsValues", "libraryOptionValues",
-        "libraryOptions", "nextResource", "optionValues", "options", "pResViewDesc", "paramsArray", "userData",
+        "ctxCreateParams",
+        "dependencyData",
+        "edgeData",
+        "extra",
+        "jitOptions",
+        "jitOptionsValues",
+        "libraryOptionValues",
+        "libraryOptions",
+        "nextResource",
+        "optionValues",
+        "options",
+        "pResViewDesc",
+        "paramsArray",
+        "userData",
     ]
     .contains(&parameter)
 }
@@ -180,23 +259,45 @@ pub(crate) fn is_null_by_default(parameter: &str) -> bool {
 /// Returns a valid integer for a parameter or member.
 pub(crate) fn valid_integer(function: &str, parameter: &str) -> u64 {
     let name = parameter.to_ascii_lowercase();
-    let is_mapping = ["cuMemAddress", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemCreate"]
-        .iter()
-        .any(|prefix| function.starts_with(prefix));
+    let is_mapping = [
+        "cuMemAddress",
+        "cuMemMap",
+        "cuMemUnmap",
+        "cuMemSetAccess",
+        "cuMemCreate",
+    ]
+    .iter()
+    .any(|prefix| function.starts_with(prefix));
     match name.as_str() {
         "size" if is_mapping => 2 << 20,
         "size" if function.starts_with("cuLinkAddData") => crate::images::VALID.len() as u64 + 1,
-        "size" | "sizes" | "datasize" | "bytecount" | "bytesize" | "bytes" | "length" | "count" if function.starts_with("cuMemAdvise")
-            || function.starts_with("cuMemPrefetchAsync") || function.starts_with("cuMemRange") =>
+        "size" | "sizes" | "datasize" | "bytecount" | "bytesize" | "bytes" | "length" | "count"
+            if function.starts_with("cuMemAdvise")
+                || function.starts_with("cuMemPrefetchAsync")
+                || function.starts_with("cuMemRange") =>
         {
-            if name == "datasize" { 4 } else { 4096 }
+            if name == "datasize" {
+                4
+            } else {
+                4096
+            }
         }
         "bytesize" => 4096,
-        "flags" if ["cuMemAllocManaged", "cuUserObjectCreate", "cuGreenCtxStreamCreate"].contains(&function) => 1,
+        "flags"
+            if [
+                "cuMemAllocManaged",
+                "cuUserObjectCreate",
+                "cuGreenCtxStreamCreate",
+            ]
+            .contains(&function) =>
+        {
+            1
+        }
         "flags" if function == "cuStreamAttachMemAsync" => 4,
         // `CU_STREAM_WAIT_VALUE_NOR` with 0 waits only for memory of which every bit is set.
         "flags" if function.contains("WaitValue") => 3,
-        "griddimx" | "griddimy" | "griddimz" | "grid_width" | "grid_height" | "blockdimy" | "blockdimz" | "y" | "z" => 1,
+        "griddimx" | "griddimy" | "griddimz" | "grid_width" | "grid_height" | "blockdimy"
+        | "blockdimz" | "y" | "z" => 1,
         "blockdimx" | "x" => 32,
         "blocksize" => 64,
         "height" => 2,
@@ -204,8 +305,8 @@ pub(crate) fn valid_integer(function: &str, parameter: &str) -> u64 {
         "elementstrides" => 1,
         "datasizes" => 4,
         "width" | "widthinbytes" | "n" => 16,
-        "pitch" | "dstpitch" | "srcpitch" | "len" | "buffersize" | "size" | "sizes" | "bytecount" | "numbytes" | "bytes" | "globaldim"
-        | "globalstrides" => 64,
+        "pitch" | "dstpitch" | "srcpitch" | "len" | "buffersize" | "size" | "sizes"
+        | "bytecount" | "numbytes" | "bytes" | "globaldim" | "globalstrides" => 64,
         "elementsizebytes" => 4,
         "cudaversion" => 12000,
         "us" | "uc" | "ui" | "tensorrank" | "initialrefcount" => 1,
@@ -258,7 +359,9 @@ pub(crate) fn texts(function: &str, parameter: &str) -> &'static [&'static str] 
     match parameter {
         "name" if function.contains("Managed") => &["managed_counter", "counter", "missing", ""],
         "name" if function.contains("Global") => &["counter", "managed_counter", "missing", ""],
-        "name" if function.contains("TexRef") || function.contains("SurfRef") => &["missing", "counter", ""],
+        "name" if function.contains("TexRef") || function.contains("SurfRef") => {
+            &["missing", "counter", ""]
+        }
         "name" if function.contains("Link") => &["module", ""],
         "name" => &["empty", "fill", "counter", "missing", ""],
         "symbol" if function.starts_with("cuLibrary") => &["missing", ""],

@@ -21,7 +21,9 @@ pub(crate) struct Entry {
 impl Entry {
     /// Returns the name of the function.
     pub(crate) fn function(&self) -> &str {
-        self.text.split_once('(').map_or(&self.text, |(name, _)| name)
+        self.text
+            .split_once('(')
+            .map_or(&self.text, |(name, _)| name)
     }
 
     /// Returns `true` if the function returned.

@@ -51,7 +51,11 @@ fn main() -> Result<ExitCode> {
                 return Ok(ExitCode::FAILURE);
             }
         }
-        Arguments::Sequence { seed, number, calls } => sequence::run(seed, number, calls)?,
+        Arguments::Sequence {
+            seed,
+            number,
+            calls,
+        } => sequence::run(seed, number, calls)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -190,16 +190,20 @@ impl Planner {
         };
         self.choose_graph(signature, &mut draft);
         let count = signature.parameters.len();
-        let faulty: Vec<usize> = (0..faults.min(count)).map(|_| self.random.usize(..count)).collect();
+        let faulty: Vec<usize> = (0..faults.min(count))
+            .map(|_| self.random.usize(..count))
+            .collect();
         let creation = self.creation(signature);
         let mut arguments = Vec::with_capacity(count);
         for (index, parameter) in signature.parameters.iter().enumerate() {
             let is_faulty = faulty.contains(&index);
             let value = match creation {
-                Some((created, kind, Some(_))) if created == index && !is_faulty => Value::Created {
-                    kind,
-                    index: self.objects.len(),
-                },
+                Some((created, kind, Some(_))) if created == index && !is_faulty => {
+                    Value::Created {
+                        kind,
+                        index: self.objects.len(),
+                    }
+                }
                 _ if is_faulty => self.faulty(&parameter.ty, parameter.name, &mut draft),
                 _ => self.valid(&parameter.ty, parameter.name, &mut draft),
             };
@@ -212,7 +216,11 @@ impl Planner {
         for argument in &mut arguments {
             if let Value::Created { kind, .. } = argument {
                 let kind = *kind;
-                *argument = if is_valid { Value::Created { kind, index: next } } else { Value::Output };
+                *argument = if is_valid {
+                    Value::Created { kind, index: next }
+                } else {
+                    Value::Output
+                };
             }
         }
         let parent = parent(&arguments, &draft);
@@ -252,7 +260,10 @@ impl Planner {
 
     /// Returns the parameter at which the function stores an object that it creates, the object's kind and its size, which is `None` if
     /// the parameter itself is the object.
-    fn creation(&self, signature: &'static Signature) -> Option<(usize, &'static str, Option<usize>)> {
+    fn creation(
+        &self,
+        signature: &'static Signature,
+    ) -> Option<(usize, &'static str, Option<usize>)> {
         let name = signature.function.name();
         if name.starts_with("cuMemHostRegister") {
             return Some((0, "registered", None));
@@ -264,7 +275,9 @@ impl Planner {
             .parameters
             .iter()
             .enumerate()
-            .find_map(|(index, parameter)| created_object(name, parameter).map(|(kind, size)| (index, kind, Some(size))))
+            .find_map(|(index, parameter)| {
+                created_object(name, parameter).map(|(kind, size)| (index, kind, Some(size)))
+            })
     }
 
     /// Chooses the graph, executable graph and node of a call so that they belong together.
@@ -277,7 +290,8 @@ impl Planner {
         }
         if takes(signature, "CUgraphExec") && takes_node {
             let graph = draft.graph;
-            draft.exec = self.existing(|object| object.kind == "CUgraphExec" && object.parent == graph);
+            draft.exec =
+                self.existing(|object| object.kind == "CUgraphExec" && object.parent == graph);
         }
     }
 
@@ -290,11 +304,15 @@ impl Planner {
                 let name = function.name();
                 let node = name.strip_prefix("cuGraphAdd").unwrap_or_default();
                 let node = node.trim_end_matches("_v2");
-                node.ends_with("Node") && node != "Node" && draft.function.contains(node) && !name.contains("External")
+                node.ends_with("Node")
+                    && node != "Node"
+                    && draft.function.contains(node)
+                    && !name.contains("External")
             })
             .collect();
         let suitable = |object: &Object| {
-            object.kind == "CUgraphNode" && (creators.is_empty() || creators.contains(&object.creator))
+            object.kind == "CUgraphNode"
+                && (creators.is_empty() || creators.contains(&object.creator))
         };
         if let Some(node) = self.existing(suitable) {
             return Some(node);
@@ -356,7 +374,9 @@ impl Planner {
             return existing;
         }
         let creator = *self.any(creators);
-        let signature = bindings::signatures().iter().find(|signature| signature.function.name() == creator);
+        let signature = bindings::signatures()
+            .iter()
+            .find(|signature| signature.function.name() == creator);
         if let Some(signature) = signature {
             self.plan(signature.function, 0, draft.depth.saturating_add(1));
         }
@@ -377,7 +397,8 @@ impl Planner {
     /// Returns a graph that is not the call's.
     fn other_graph(&mut self, draft: &Draft) -> Option<usize> {
         let graph = draft.graph;
-        if let Some(other) = self.existing(|object| object.kind == "CUgraph" && object.parent.is_none())
+        if let Some(other) =
+            self.existing(|object| object.kind == "CUgraph" && object.parent.is_none())
             && Some(other) != graph
         {
             return Some(other);
@@ -416,7 +437,10 @@ impl Planner {
                 Value::Named(name, bits)
             }
             Meaning::Handle { kind, .. } => self.valid_handle(kind, name, draft),
-            Meaning::Record { name: record, definition } => {
+            Meaning::Record {
+                name: record,
+                definition,
+            } => {
                 if knowledge::is_record_object(record)
                     && let Some(object) = self.object(&[record], draft)
                 {
@@ -428,7 +452,9 @@ impl Planner {
                     members,
                 }
             }
-            Meaning::Pointer { target, constant } => self.valid_pointer(target, constant, name, draft),
+            Meaning::Pointer { target, constant } => {
+                self.valid_pointer(target, constant, name, draft)
+            }
         }
     }
 
@@ -445,8 +471,13 @@ impl Planner {
         match kind {
             "CUdevice" | "CUdevice_v1" => return Value::Bits(0),
             "CUstream" => {
-                let ends_capture = draft.function.contains("EndCapture") || draft.function.contains("CaptureDependencies");
-                if ends_capture && self.capturing.is_empty() && draft.depth == 0 && self.random.u32(..4) > 0 {
+                let ends_capture = draft.function.contains("EndCapture")
+                    || draft.function.contains("CaptureDependencies");
+                if ends_capture
+                    && self.capturing.is_empty()
+                    && draft.depth == 0
+                    && self.random.u32(..4) > 0
+                {
                     self.plan(Function::cuStreamBeginCapture_v2, 0, 1);
                 }
                 if let Some(captured) = self.capturing.first().copied()
@@ -513,7 +544,13 @@ impl Planner {
         }
     }
 
-    fn valid_pointer(&mut self, target: &'static Type, constant: bool, name: &str, draft: &mut Draft) -> Value {
+    fn valid_pointer(
+        &mut self,
+        target: &'static Type,
+        constant: bool,
+        name: &str,
+        draft: &mut Draft,
+    ) -> Value {
         if knowledge::is_null_by_default(name) {
             return Value::Null;
         }
@@ -533,7 +570,9 @@ impl Planner {
                     Value::Output
                 }
             }
-            Meaning::Integer { .. } if name.starts_with("num") || name.starts_with("nb") || name == "size" => {
+            Meaning::Integer { .. }
+                if name.starts_with("num") || name.starts_with("nb") || name == "size" =>
+            {
                 Value::Row {
                     elements: vec![Value::Bits(8)],
                     size: target.size(),
@@ -565,8 +604,9 @@ impl Planner {
                 }
             }
             Meaning::Record { .. } => {
-                let is_output =
-                    !constant && (name.ends_with("out") || draft.function.contains("Get") && name != "location");
+                let is_output = !constant
+                    && (name.ends_with("out")
+                        || draft.function.contains("Get") && name != "location");
                 if is_output {
                     return Value::Output;
                 }
@@ -591,7 +631,10 @@ impl Planner {
         let nodes: Vec<usize> = (0..self.objects.len())
             .filter(|index| {
                 let object = &self.objects[*index];
-                object.kind == "CUgraphNode" && object.state == State::Live && object.parent == graph && graph.is_some()
+                object.kind == "CUgraphNode"
+                    && object.state == State::Live
+                    && object.parent == graph
+                    && graph.is_some()
             })
             .take(self.random.usize(..3))
             .collect();
@@ -670,10 +713,15 @@ impl Planner {
                 let value = *self.any(&[f32::NAN, -1.0, f32::INFINITY]);
                 (Value::Float(value), value.to_string())
             }
-            Meaning::Void | Meaning::Array { .. } | Meaning::Callback => (Value::Null, "null".to_owned()),
+            Meaning::Void | Meaning::Array { .. } | Meaning::Callback => {
+                (Value::Null, "null".to_owned())
+            }
             Meaning::Enumeration { enumerators, .. } => self.faulty_enumerator(enumerators),
             Meaning::Handle { kind, size } => self.faulty_handle(kind, size, name, draft),
-            Meaning::Record { name: record, definition } => {
+            Meaning::Record {
+                name: record,
+                definition,
+            } => {
                 return self.faulty_record(record, definition, name, draft);
             }
             Meaning::Pointer { target, constant } => {
@@ -686,7 +734,11 @@ impl Planner {
 
     fn faulty_integer(&mut self, size: usize, name: &str, draft: &Draft) -> (Value, String) {
         let lower = name.to_ascii_lowercase();
-        let mask = if size >= 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
+        let mask = if size >= 8 {
+            u64::MAX
+        } else {
+            (1 << (8 * size)) - 1
+        };
         let is_small = draft.function.contains("Alloc") && size < 8;
         let choices: &[u64] = if lower.contains("flags") {
             knowledge::flags(draft.function)
@@ -711,7 +763,10 @@ impl Planner {
         (Value::Bits(bits), Value::Bits(bits).to_string())
     }
 
-    fn faulty_enumerator(&mut self, enumerators: &'static [(&'static str, u64)]) -> (Value, String) {
+    fn faulty_enumerator(
+        &mut self,
+        enumerators: &'static [(&'static str, u64)],
+    ) -> (Value, String) {
         let known: Vec<_> = enumerators
             .iter()
             .filter(|(name, _)| !knowledge::is_waiting(name))
@@ -739,7 +794,13 @@ impl Planner {
         (value, note)
     }
 
-    fn faulty_handle(&mut self, kind: &'static str, size: usize, name: &str, draft: &Draft) -> (Value, String) {
+    fn faulty_handle(
+        &mut self,
+        kind: &'static str,
+        size: usize,
+        name: &str,
+        draft: &Draft,
+    ) -> (Value, String) {
         if kind.starts_with("CUdevice") && size == 4 {
             let ordinal = *self.any(&[1_u64, 99, 0xffff_ffff]);
             return (Value::Bits(ordinal), Value::Bits(ordinal).to_string());
@@ -761,7 +822,8 @@ impl Planner {
         }
         if is_address && choice < 70 {
             // A copy reads any address that is not the device's as the host's.
-            let is_copy = draft.function.contains("Memcpy") || name.contains("Device") || name == "ptr";
+            let is_copy =
+                draft.function.contains("Memcpy") || name.contains("Device") || name == "ptr";
             if is_copy || self.random.bool() {
                 return (Value::Host, "pageable".to_owned());
             }
@@ -769,7 +831,8 @@ impl Planner {
             return (Value::Bits(wild), Value::Bits(wild).to_string());
         }
         if choice < 20 {
-            let foreign = self.existing(|object| kinds.contains(&object.kind) && object.context != current);
+            let foreign =
+                self.existing(|object| kinds.contains(&object.kind) && object.context != current);
             if let Some(foreign) = foreign {
                 return (self.value_of(foreign), "of another context".to_owned());
             }
@@ -782,9 +845,14 @@ impl Planner {
             }
         }
         if choice >= 97 && !is_address {
-            let other = self.existing(|object| object.kind.starts_with("CU") && !kinds.contains(&object.kind) && object.kind != "CUdevResource" && size == 8);
+            let other = self.existing(|object| {
+                object.kind.starts_with("CU")
+                    && !kinds.contains(&object.kind)
+                    && object.kind != "CUdevResource"
+                    && size == 8
+            });
             if let Some(other) = other {
-                let note = self.objects[other].kind.to_owned();
+                let note = format!("a {}", self.objects[other].kind);
                 return (self.value_of(other), note);
             }
         }
@@ -815,7 +883,9 @@ impl Planner {
         let mut members = self.members(record, &leaves, draft);
         let candidates: Vec<&Leaf> = leaves
             .iter()
-            .filter(|leaf| !knowledge::is_fixed(draft.function, &leaf.path) && !leaf.path.contains("asBytes"))
+            .filter(|leaf| {
+                !knowledge::is_fixed(draft.function, &leaf.path) && !leaf.path.contains("asBytes")
+            })
             .collect();
         if candidates.is_empty() {
             return Value::Record {
@@ -837,7 +907,11 @@ impl Planner {
         let value = match leaf.ty.meaning() {
             // The member is a pointer to nothing that the struct describes.
             Meaning::Pointer { .. } => {
-                let value = if self.random.bool() { Value::Null } else { Value::Host };
+                let value = if self.random.bool() {
+                    Value::Null
+                } else {
+                    Value::Host
+                };
                 draft.notes.push(format!("{}: {value}", leaf.path));
                 value
             }
@@ -855,7 +929,13 @@ impl Planner {
         }
     }
 
-    fn faulty_pointer(&mut self, target: &'static Type, constant: bool, name: &str, draft: &mut Draft) -> Value {
+    fn faulty_pointer(
+        &mut self,
+        target: &'static Type,
+        constant: bool,
+        name: &str,
+        draft: &mut Draft,
+    ) -> Value {
         let meaning = target.meaning();
         let choice = self.random.u32(..4);
         let value = match meaning {
@@ -863,22 +943,28 @@ impl Planner {
                 let texts = knowledge::texts(draft.function, name);
                 Value::Text(self.any(texts))
             }
-            Meaning::Void if knowledge::untyped(draft.function, name) == Untyped::Image && choice > 0 => {
+            Meaning::Void
+                if knowledge::untyped(draft.function, name) == Untyped::Image && choice > 0 =>
+            {
                 let (what, text) = *self.any(images::INVALID);
                 Value::Image(what, text)
             }
             Meaning::Void => match knowledge::untyped(draft.function, name) {
-                Untyped::Host if choice == 0 && draft.function.contains("Memcpy") => match self.object(&["device"], draft) {
-                    Some(device) => {
-                        draft.notes.push(format!("{name}: device memory"));
-                        return self.value_of(device);
+                Untyped::Host if choice == 0 && draft.function.contains("Memcpy") => {
+                    match self.object(&["device"], draft) {
+                        Some(device) => {
+                            draft.notes.push(format!("{name}: device memory"));
+                            return self.value_of(device);
+                        }
+                        None => Value::Null,
                     }
-                    None => Value::Null,
-                },
+                }
                 Untyped::Object(_) if choice > 1 => Value::Host,
                 _ => Value::Null,
             },
-            Meaning::Record { .. } | Meaning::Enumeration { .. } | Meaning::Handle { .. } if choice > 0 => {
+            Meaning::Record { .. } | Meaning::Enumeration { .. } | Meaning::Handle { .. }
+                if choice > 0 =>
+            {
                 let valid = self.valid_pointer(target, constant, name, draft);
                 if let Value::Row { elements, size } = valid {
                     let mut elements = elements;
@@ -887,7 +973,8 @@ impl Planner {
                     }
                     return Value::Row { elements, size };
                 }
-                if knowledge::is_null_by_default(name) && matches!(meaning, Meaning::Record { .. }) {
+                if knowledge::is_null_by_default(name) && matches!(meaning, Meaning::Record { .. })
+                {
                     draft.notes.push(format!("{name}: zeros"));
                     return Value::Output;
                 }
@@ -909,7 +996,11 @@ impl Planner {
         }
         if self.stack.is_empty() {
             notes.push("no context".to_owned());
-        } else if self.stack.last().is_some_and(|context| self.objects[*context].state != State::Live) {
+        } else if self
+            .stack
+            .last()
+            .is_some_and(|context| self.objects[*context].state != State::Live)
+        {
             notes.push("destroyed context".to_owned());
         }
         let captures = arguments
@@ -924,10 +1015,19 @@ impl Planner {
     }
 
     /// Follows the contexts that are current.
-    fn follow_contexts(&mut self, function: Function, arguments: &[Value], created: Option<&CreatedObject>) {
+    fn follow_contexts(
+        &mut self,
+        function: Function,
+        arguments: &[Value],
+        created: Option<&CreatedObject>,
+    ) {
         let name = function.name();
         let argument = arguments.iter().find_map(|argument| match argument {
-            Value::Object { kind: "CUcontext", index, .. } => Some(self.canonical(*index)),
+            Value::Object {
+                kind: "CUcontext",
+                index,
+                ..
+            } => Some(self.canonical(*index)),
             _ => None,
         });
         let created = created.map(|created| created.index);
@@ -963,13 +1063,19 @@ impl Planner {
         }
         self.objects
             .iter()
-            .position(|object| object.creator == Function::cuDevicePrimaryCtxRetain && object.state == State::Live)
+            .position(|object| {
+                object.creator == Function::cuDevicePrimaryCtxRetain && object.state == State::Live
+            })
             .unwrap_or(context)
     }
 
     fn follow_captures(&mut self, name: &str, arguments: &[Value]) {
         let stream = arguments.iter().find_map(|argument| match argument {
-            Value::Object { kind: "CUstream", index, .. } => Some(*index),
+            Value::Object {
+                kind: "CUstream",
+                index,
+                ..
+            } => Some(*index),
             _ => None,
         });
         if name.starts_with("cuStreamBegin") {
@@ -988,7 +1094,11 @@ impl Planner {
             _ => None,
         });
         let Some(object) = object else { return };
-        let state = if is_valid { State::Destroyed } else { State::Uncertain };
+        let state = if is_valid {
+            State::Destroyed
+        } else {
+            State::Uncertain
+        };
         self.end(object, state);
         if is_valid && self.stack.last() == Some(&object) {
             self.stack.pop();
@@ -1009,7 +1119,9 @@ impl Planner {
                 "CUcontext" => contained.context == Some(object) && contained.kind != "CUcontext",
                 // An executable graph and memory outlive what they were made from.
                 "CUgraph" => contained.parent == Some(object) && contained.kind != "CUgraphExec",
-                "CUmodule" | "CUlibrary" | "CUkernel" | "CUmipmappedArray" | "CUgreenCtx" => contained.parent == Some(object),
+                "CUmodule" | "CUlibrary" | "CUkernel" | "CUmipmappedArray" | "CUgreenCtx" => {
+                    contained.parent == Some(object)
+                }
                 _ => false,
             };
             if is_part && contained.state == State::Live {
@@ -1056,7 +1168,11 @@ fn last_name(path: &str) -> &str {
 
 /// Returns the kind and size of the object that a function stores at a parameter.
 fn created_object(function: &str, parameter: &'static Parameter) -> Option<(&'static str, usize)> {
-    let Meaning::Pointer { target, constant: false } = parameter.ty.meaning() else {
+    let Meaning::Pointer {
+        target,
+        constant: false,
+    } = parameter.ty.meaning()
+    else {
         return None;
     };
     match target.meaning() {
@@ -1074,8 +1190,10 @@ fn created_object(function: &str, parameter: &'static Parameter) -> Option<(&'st
 /// Returns `true` if a function is an old version of another, or newer than the drivers on which logs are recorded.
 fn is_superseded(function: Function) -> bool {
     let is_new = function.since() > CudaVersion::new(13, 0);
-    is_new || function.since() < CudaVersion::new(3, 2)
-        && Function::all().any(|other| other != function && other.base_name() == function.base_name())
+    is_new
+        || function.since() < CudaVersion::new(3, 2)
+            && Function::all()
+                .any(|other| other != function && other.base_name() == function.base_name())
 }
 
 /// Returns the first word of a function's name.

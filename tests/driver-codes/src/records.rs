@@ -26,7 +26,11 @@ pub(crate) type Members = &'static [(&'static str, Rule)];
 /// written by the driver, or of which zeros are valid.
 pub(crate) fn alternatives(name: &str) -> &'static [Members] {
     let name = name.trim_end_matches("_st");
-    let name = match name.len().checked_sub(3).and_then(|length| name.split_at_checked(length)) {
+    let name = match name
+        .len()
+        .checked_sub(3)
+        .and_then(|length| name.split_at_checked(length))
+    {
         Some((base, version)) if version.starts_with("_v") || version.starts_with("_V") => base,
         _ => name,
     };
@@ -208,7 +212,11 @@ const RECORDS: &[(&str, &[Members])] = &[
     ("CUDA_HOST_NODE_PARAMS", &[&[("fn_", Valid)]]),
     (
         "CUDA_BATCH_MEM_OP_NODE_PARAMS",
-        &[&[("ctx", Valid), ("count", Bits(1)), ("paramArray", Operation)]],
+        &[&[
+            ("ctx", Valid),
+            ("count", Bits(1)),
+            ("paramArray", Operation),
+        ]],
     ),
     (
         "CUstreamBatchMemOpParams",
@@ -228,8 +236,14 @@ const RECORDS: &[(&str, &[Members])] = &[
     (
         "CUDA_MEM_ALLOC_NODE_PARAMS",
         &[&[
-            ("poolProps.allocType", Named("CU_MEM_ALLOCATION_TYPE_PINNED")),
-            ("poolProps.location.type_", Named("CU_MEM_LOCATION_TYPE_DEVICE")),
+            (
+                "poolProps.allocType",
+                Named("CU_MEM_ALLOCATION_TYPE_PINNED"),
+            ),
+            (
+                "poolProps.location.type_",
+                Named("CU_MEM_LOCATION_TYPE_DEVICE"),
+            ),
             ("bytesize", Bits(4096)),
         ]],
     ),
@@ -260,11 +274,17 @@ const RECORDS: &[(&str, &[Members])] = &[
             &[
                 ("type_", Named("CU_GRAPH_NODE_TYPE_MEMCPY")),
                 ("memcpy.copyCtx", Valid),
-                ("memcpy.copyParams.srcMemoryType", Named("CU_MEMORYTYPE_DEVICE")),
+                (
+                    "memcpy.copyParams.srcMemoryType",
+                    Named("CU_MEMORYTYPE_DEVICE"),
+                ),
                 ("memcpy.copyParams.srcDevice", Valid),
                 ("memcpy.copyParams.srcPitch", Bits(64)),
                 ("memcpy.copyParams.srcHeight", Bits(1)),
-                ("memcpy.copyParams.dstMemoryType", Named("CU_MEMORYTYPE_DEVICE")),
+                (
+                    "memcpy.copyParams.dstMemoryType",
+                    Named("CU_MEMORYTYPE_DEVICE"),
+                ),
                 ("memcpy.copyParams.dstDevice", Valid),
                 ("memcpy.copyParams.dstPitch", Bits(64)),
                 ("memcpy.copyParams.dstHeight", Bits(1)),
@@ -290,8 +310,14 @@ const RECORDS: &[(&str, &[Members])] = &[
             ],
             &[
                 ("type_", Named("CU_GRAPH_NODE_TYPE_MEM_ALLOC")),
-                ("alloc.poolProps.allocType", Named("CU_MEM_ALLOCATION_TYPE_PINNED")),
-                ("alloc.poolProps.location.type_", Named("CU_MEM_LOCATION_TYPE_DEVICE")),
+                (
+                    "alloc.poolProps.allocType",
+                    Named("CU_MEM_ALLOCATION_TYPE_PINNED"),
+                ),
+                (
+                    "alloc.poolProps.location.type_",
+                    Named("CU_MEM_LOCATION_TYPE_DEVICE"),
+                ),
                 ("alloc.bytesize", Bits(4096)),
             ],
             &[
@@ -312,7 +338,10 @@ const RECORDS: &[(&str, &[Members])] = &[
             ],
             &[
                 ("type_", Named("CU_MEM_ALLOCATION_TYPE_PINNED")),
-                ("requestedHandleTypes", Named("CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR")),
+                (
+                    "requestedHandleTypes",
+                    Named("CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR"),
+                ),
                 ("location.type_", Named("CU_MEM_LOCATION_TYPE_DEVICE")),
             ],
         ],
@@ -326,7 +355,10 @@ const RECORDS: &[(&str, &[Members])] = &[
             ],
             &[
                 ("allocType", Named("CU_MEM_ALLOCATION_TYPE_PINNED")),
-                ("handleTypes", Named("CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR")),
+                (
+                    "handleTypes",
+                    Named("CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR"),
+                ),
                 ("location.type_", Named("CU_MEM_LOCATION_TYPE_DEVICE")),
             ],
             &[
@@ -335,7 +367,10 @@ const RECORDS: &[(&str, &[Members])] = &[
             ],
             &[
                 ("allocType", Named("CU_MEM_ALLOCATION_TYPE_PINNED")),
-                ("handleTypes", Named("CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR")),
+                (
+                    "handleTypes",
+                    Named("CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR"),
+                ),
                 ("location.type_", Named("CU_MEM_LOCATION_TYPE_HOST_NUMA")),
             ],
         ],

@@ -60,20 +60,26 @@ impl Run {
                     scope.spawn(move || -> Result<()> {
                         fs::create_dir(&folder)?;
                         loop {
-                            let is_late = self.seconds.is_some_and(|seconds| started.elapsed().as_secs() >= seconds);
+                            let is_late = self
+                                .seconds
+                                .is_some_and(|seconds| started.elapsed().as_secs() >= seconds);
                             let number = next.fetch_add(1, Ordering::Relaxed);
                             if number >= end || is_late {
                                 return Ok(());
                             }
                             let text = self.sequence(number, &folder)?;
-                            let mut log = log.lock().map_err(|_| anyhow::anyhow!("another worker failed"))?;
+                            let mut log = log
+                                .lock()
+                                .map_err(|_| anyhow::anyhow!("another worker failed"))?;
                             log.write_all(text.as_bytes())?;
                         }
                     })
                 })
                 .collect();
             for worker in workers {
-                worker.join().map_err(|_| anyhow::anyhow!("a worker panicked"))??;
+                worker
+                    .join()
+                    .map_err(|_| anyhow::anyhow!("a worker panicked"))??;
             }
             Ok(())
         })
@@ -98,7 +104,10 @@ impl Run {
         if !text.ends_with('\n') {
             text += &format!("{}\n", if status.is_none() { "hang" } else { "crash" });
         }
-        for line in String::from_utf8_lossy(&fs::read(&errors)?).lines().take(MAX_ERROR_LINES) {
+        for line in String::from_utf8_lossy(&fs::read(&errors)?)
+            .lines()
+            .take(MAX_ERROR_LINES)
+        {
             text += &format!("stderr\t{line}\n");
         }
         Ok(text + &format!("end\t{outcome}\n"))

@@ -19,7 +19,12 @@ pub(crate) fn run(seed: u64, number: u64, length: usize) -> Result<()> {
     let mut memory = Memory::new();
     let mut output = io::stdout().lock();
     for (index, call) in plan::sequence(seed, number, length).iter().enumerate() {
-        write!(output, "{index}\t{}\t{}\t", text(call), call.notes.join("; "))?;
+        write!(
+            output,
+            "{index}\t{}\t{}\t",
+            text(call),
+            call.notes.join("; ")
+        )?;
         output.flush()?;
         let outcome = make(&driver.api, call, &mut memory);
         writeln!(output, "{outcome}")?;
@@ -31,7 +36,10 @@ pub(crate) fn run(seed: u64, number: u64, length: usize) -> Result<()> {
 
 /// Returns the text of a call.
 pub(crate) fn text(call: &Call) -> String {
-    let Signature { function, parameters } = call.signature;
+    let Signature {
+        function,
+        parameters,
+    } = call.signature;
     let mut text = format!("{function}(");
     for (index, (parameter, argument)) in parameters.iter().zip(&call.arguments).enumerate() {
         let comma = if index == 0 { "" } else { ", " };

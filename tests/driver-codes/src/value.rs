@@ -21,17 +21,30 @@ pub(crate) enum Value {
     Float(f32),
     Null,
     /// An object that an earlier call creates, with a number of bytes added to its address.
-    Object { kind: &'static str, index: usize, offset: i64 },
+    Object {
+        kind: &'static str,
+        index: usize,
+        offset: i64,
+    },
     /// A pointer to zeros, in which the function stores an object.
-    Created { kind: &'static str, index: usize },
+    Created {
+        kind: &'static str,
+        index: usize,
+    },
     /// A pointer to zeros.
     Output,
     /// A pointer to values in a row.
-    Row { elements: Vec<Value>, size: usize },
+    Row {
+        elements: Vec<Value>,
+        size: usize,
+    },
     /// A pointer to a row of pointers to zeros.
     Pointers,
     /// A struct with the members that are not zero.
-    Record { size: usize, members: Vec<Member> },
+    Record {
+        size: usize,
+        members: Vec<Member>,
+    },
     Text(&'static str),
     /// The image of a module.
     Image(&'static str, &'static str),
@@ -59,8 +72,16 @@ impl fmt::Display for Value {
             Self::Named(name, _) => write!(formatter, "{name}"),
             Self::Float(value) => write!(formatter, "{value}"),
             Self::Null => write!(formatter, "null"),
-            Self::Object { kind, index, offset: 0 } => write!(formatter, "{kind}#{index}"),
-            Self::Object { kind, index, offset } => write!(formatter, "{kind}#{index}{offset:+}"),
+            Self::Object {
+                kind,
+                index,
+                offset: 0,
+            } => write!(formatter, "{kind}#{index}"),
+            Self::Object {
+                kind,
+                index,
+                offset,
+            } => write!(formatter, "{kind}#{index}{offset:+}"),
             Self::Created { kind, index } => write!(formatter, "new {kind}#{index}"),
             Self::Output => write!(formatter, "out"),
             Self::Row { elements, .. } => {
