@@ -237,8 +237,8 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if the function does not exist, `CUDA_ERROR_NOT_SUPPORTED` if a device does not support
-    /// unified function pointers.
+    /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_NOT_FOUND` if the function does not exist, depending on the driver;
+    /// `CUDA_ERROR_NOT_SUPPORTED` if a device does not support unified function pointers.
     #[doc(alias = "cuLibraryGetUnifiedFunction")]
     #[doc(alias = "cudaLibraryGetUnifiedFunction")]
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void> {

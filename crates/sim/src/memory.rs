@@ -278,6 +278,20 @@ impl Memory {
             .is_some_and(|allocation| Records::allocation_pool(allocation).is_some())
     }
 
+    /// Returns `true` if `address` is in managed memory.
+    pub(crate) fn is_managed(&self, address: u64) -> bool {
+        self.find(address)
+            .is_some_and(|allocation| allocation.purpose.is_managed())
+    }
+
+    /// Returns `true` if host code cannot access memory at `address`. Mappings, which the host may have access to, do not count.
+    pub(crate) fn is_closed_to_host(&self, address: u64) -> bool {
+        let is_mapped = self
+            .find(address)
+            .is_some_and(|allocation| matches!(allocation.purpose, Purpose::Mapped(_)));
+        self.is_device_address(address) && !is_mapped
+    }
+
     /// Returns `true` if only device memory can have `address`.
     pub(crate) fn is_device_address(&self, address: u64) -> bool {
         self.space.owns(address) || self.read().virtual_memory.is_reserved(address)

@@ -10,6 +10,7 @@ macro_rules! returned {
     };
 }
 
+mod answers;
 mod call;
 mod context;
 mod copy;

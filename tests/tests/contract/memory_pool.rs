@@ -380,12 +380,16 @@ fn exported_pool_memory_has_a_handle(test: &TestDriver) -> TestResult {
 #[simulator_test]
 fn host_pool_memory_is_read_by_the_host(test: &TestDriver, _: &Simulator) -> TestResult {
     let stream = test.stream();
-    for options in [
-        PoolOptions::new(MemoryLocation::Host),
-        PoolOptions::new(MemoryLocation::HostNuma(0)),
-        PoolOptions::managed(Some(MemoryLocation::from(&test.device()))),
+    let managed = PoolOptions::managed(Some(MemoryLocation::from(&test.device())));
+    for (options, needs_access) in [
+        (PoolOptions::new(MemoryLocation::Host), true),
+        (PoolOptions::new(MemoryLocation::HostNuma(0)), true),
+        (managed, false),
     ] {
         let pool = MemoryPool::with_options(test.driver(), &options)?;
+        if needs_access {
+            pool.set_access(&test.device(), MemoryAccess::ReadWrite)?;
+        }
         let pointer = pool.allocate(&stream, 16, 16)?;
         // SAFETY: the memory has these bytes, for use on this stream.
         unsafe {

@@ -121,16 +121,14 @@ impl Driver {
         output.write(self.lock().array(Id::from(array))?.shape.to_raw())
     }
 
-    /// Fails: only arrays whose memory is mapped later have requirements, and this driver has none.
+    /// Fails for all arguments: only arrays with deferred mapping have requirements, and this driver has none.
     pub(crate) fn cuArrayGetMemoryRequirements(
         &self,
         requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
-        array: Pointer<CUarray_st>,
-        device: CUdevice,
+        _array: Pointer<CUarray_st>,
+        _device: CUdevice,
     ) -> Result {
         requirements.required()?;
-        self.device(device)?;
-        self.lock().array(Id::from(array))?;
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 

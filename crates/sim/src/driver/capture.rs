@@ -55,8 +55,9 @@ struct Member {
     reason = "the methods have the names of the C functions"
 )]
 impl Driver {
+    /// Begins a capture that permits potentially unsafe calls, as before modes were introduced.
     pub(crate) fn cuStreamBeginCapture(&self, stream: Pointer<CUstream_st>) -> Result {
-        self.cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)
+        self.cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)
     }
 
     pub(crate) fn cuStreamBeginCapture_v2(
@@ -113,14 +114,19 @@ impl Driver {
         if !capture.is_relaxed() && capture.thread != this_thread() {
             return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
         }
-        if !capture.is_into_existing_graph {
-            graph.required()?;
-        }
         let number = capture.number;
+        let is_new_graph = !capture.is_into_existing_graph;
         let ended = state.end_capture(number);
         self.capturing
             .store(!state.captures.is_empty(), Ordering::Release);
         graph.write_if_not_null(ended.map_or(std::ptr::null_mut(), Id::as_raw));
+        if let Ok(captured) = ended
+            && is_new_graph
+            && graph.is_null()
+        {
+            // Nobody can use the graph.
+            state.remove_graph(captured);
+        }
         self.call_destructors(state);
         ended.map(|_| ())
     }

@@ -165,7 +165,7 @@ impl Driver {
         context: Pointer<CUctx_st>,
         event: Pointer<CUevent_st>,
     ) -> Result {
-        let context = self.handle_or_current(context)?;
+        let context = named_context(context)?;
         self.record_in_context(context, event)
     }
 
@@ -175,9 +175,17 @@ impl Driver {
         context: Pointer<CUctx_st>,
         event: Pointer<CUevent_st>,
     ) -> Result {
-        let context = self.handle_or_current(context)?;
+        let context = named_context(context)?;
         self.wait_in_context(context, event)
     }
+}
+
+/// Returns the context of a handle; null does not stand for the current context.
+pub(crate) fn named_context(context: Pointer<CUctx_st>) -> Result<Id<Context>> {
+    if context.is_null() {
+        return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+    }
+    Ok(Id::from(context))
 }
 
 impl Driver {

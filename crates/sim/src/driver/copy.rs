@@ -48,7 +48,7 @@ impl Driver {
         self.require_current()?;
         let operands = CopyOperands {
             to: self.device_operand(to, size)?,
-            from: host_operand(from.as_ptr().cast_mut(), size)?,
+            from: self.host_operand(from.as_ptr().cast_mut(), size)?,
         };
         self.transfer(legacy(), operands, size, Wait::Always)
     }
@@ -61,7 +61,7 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         let operands = CopyOperands {
-            to: host_operand(to.as_ptr(), size)?,
+            to: self.host_operand(to.as_ptr(), size)?,
             from: self.device_operand(from, size)?,
         };
         self.transfer(legacy(), operands, size, Wait::Always)
@@ -100,7 +100,7 @@ impl Driver {
     ) -> Result {
         let operands = CopyOperands {
             to: self.device_operand(to, size)?,
-            from: host_operand(from.as_ptr().cast_mut(), size)?,
+            from: self.host_operand(from.as_ptr().cast_mut(), size)?,
         };
         self.transfer_async(stream, operands, size)
     }
@@ -113,7 +113,7 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let operands = CopyOperands {
-            to: host_operand(to.as_ptr(), size)?,
+            to: self.host_operand(to.as_ptr(), size)?,
             from: self.device_operand(from, size)?,
         };
         self.transfer_async(stream, operands, size)
@@ -333,6 +333,15 @@ impl Driver {
         }
     }
 
+    /// Returns an operand of a copy by a pointer of the host, which may be to memory of the device.
+    pub(crate) fn host_operand(&self, memory: *mut c_void, size: usize) -> Result<CopyOperand> {
+        let address = memory.addr() as u64;
+        if self.memory().is_closed_to_host(address) {
+            return self.device_operand(address, size);
+        }
+        host_operand(memory, size)
+    }
+
     /// Returns an operand of a copy in device memory or host memory, depending on its address.
     fn unified_operand(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
         if self.is_pageable(address) {
@@ -342,7 +351,7 @@ impl Driver {
     }
 
     /// Returns `true` if an address is in host memory that is unknown to the device.
-    fn is_pageable(&self, address: CUdeviceptr) -> bool {
+    pub(crate) fn is_pageable(&self, address: CUdeviceptr) -> bool {
         self.memory().find(address).is_none() && !self.memory().is_device_address(address)
     }
 

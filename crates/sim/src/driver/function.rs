@@ -132,7 +132,7 @@ impl Driver {
         size: Pointer<usize>,
     ) -> Result {
         self.lock()
-            .resolve_kernel(function)?
+            .resolve_kernel(function.required()?)?
             .write_parameter(parameter, offset, size)
     }
 
@@ -165,7 +165,7 @@ impl Driver {
         let state = self.lock();
         let function = state
             .functions
-            .get(Id::from(function))
+            .get(Id::from(function.required()?))
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         output.write(function.module.as_raw())
     }
@@ -187,10 +187,19 @@ impl Driver {
     pub(crate) fn cuFuncSetCacheConfig(
         &self,
         function: Pointer<CUfunc_st>,
-        _config: CUfunc_cache,
+        config: CUfunc_cache,
     ) -> Result {
-        self.lock().resolve_kernel(function).map(|_| ())
+        self.lock().resolve_kernel(function)?;
+        known_cache(config)
     }
+}
+
+/// Checks that a preference for the cache is one, which has no effect.
+pub(crate) fn known_cache(config: CUfunc_cache) -> Result {
+    if config.0 > CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    Ok(())
 }
 
 impl Driver {

@@ -143,13 +143,20 @@ impl Driver {
         context: Pointer<CUcontext>,
         green: Pointer<CUgreenCtx>,
     ) -> Result {
-        let context = context.required()?;
-        let green = green.required()?;
-        self.cuStreamGetGreenCtx(stream, green)?;
+        if context.is_null() && green.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
         let stream_context = self.stream_context(&state, stream)?;
-        context.write(state.owning_context(stream_context).as_raw())
+        let is_green = state.valid_context(stream_context)?.green.is_some();
+        context.write_if_not_null(state.owning_context(stream_context).as_raw());
+        green.write_if_not_null(if is_green {
+            stream_context.as_raw().cast()
+        } else {
+            std::ptr::null_mut()
+        });
+        Ok(())
     }
 }
 

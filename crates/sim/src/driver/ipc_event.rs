@@ -46,7 +46,7 @@ impl Driver {
         let output = handle.required()?;
         self.require_current()?;
         let state = self.lock();
-        let (_, found) = state.event(event)?;
+        let (_, found) = state.event(event.required()?)?;
         if found.flags & INTERPROCESS == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }

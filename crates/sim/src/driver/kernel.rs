@@ -8,7 +8,7 @@ use curium_sys::{
 };
 
 use crate::argument::Pointer;
-use crate::driver::function::{ResolvedKernel, Settings};
+use crate::driver::function::{ResolvedKernel, Settings, known_cache};
 use crate::driver::{Driver, Library, Result, State};
 use crate::handle::{Id, Kind, Object};
 
@@ -137,11 +137,12 @@ impl Driver {
     pub(crate) fn cuKernelSetCacheConfig(
         &self,
         kernel: Pointer<CUkern_st>,
-        _config: CUfunc_cache,
+        config: CUfunc_cache,
         device: CUdevice,
     ) -> Result {
+        self.lock().kernel(kernel)?;
         self.device(device)?;
-        self.lock().kernel(kernel).map(|_| ())
+        known_cache(config)
     }
 }
 

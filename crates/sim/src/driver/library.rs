@@ -178,6 +178,9 @@ impl Driver {
         let name = name.text()?;
         let mut state = self.lock();
         let id = state.library(library)?;
+        if name.is_empty() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         let library = state
             .libraries
             .get(id)
@@ -217,7 +220,8 @@ impl Driver {
         function.required()?;
         name.text()?;
         self.lock().library(library)?;
-        Err(CUresult::CUDA_ERROR_NOT_FOUND)
+        // No image has a unified function. The code is that of hardware for a library without the function.
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
     pub(crate) fn cuLibraryGetKernelCount(

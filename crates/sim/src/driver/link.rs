@@ -39,6 +39,9 @@ impl Object for Link {
     const KIND: Kind = Kind::Link;
 }
 
+/// The text of a link without an input.
+const EMPTY_MODULE: &str = ".version 7.0\n.target sm_52\n.address_size 64\n";
+
 #[expect(
     non_snake_case,
     reason = "the methods have the names of the C functions"
@@ -152,7 +155,12 @@ impl Driver {
         let mut state = self.lock();
         let link = state.link(link)?;
         let logs = link.logs.clone();
-        let mut merged = merge::merge(&link.texts, &link.symbols);
+        // As on hardware, a link without an input is an empty image.
+        let mut merged = if link.texts.is_empty() {
+            EMPTY_MODULE.to_owned()
+        } else {
+            merge::merge(&link.texts, &link.symbols)
+        };
         if let Some(most) = link.max_registers {
             merged = merge::limit_registers(&merged, most);
         }

@@ -10,6 +10,7 @@ use curium_sys::{
 };
 
 use crate::argument::{Pointer, elements};
+use crate::driver::stream::expect_no_legacy;
 use crate::driver::{Driver, Result};
 use crate::memory::{Advice, PageLocation, Purpose};
 use crate::schedule::Work;
@@ -113,6 +114,9 @@ impl Driver {
         size: usize,
     ) -> Result {
         self.require_current()?;
+        if count == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         // SAFETY: by the contract of the C function, the array has `count` pointers.
         let outputs = unsafe { elements(data.as_ptr().cast_const(), count) }?;
         // SAFETY: by the contract of the C function, the array has `count` sizes.
@@ -163,6 +167,7 @@ impl Driver {
         flags: u64,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        expect_no_legacy(stream)?;
         let ranges = ranges(
             addresses,
             sizes,
@@ -197,6 +202,7 @@ impl Driver {
             firsts: Pointer::null(),
             count: 0,
         };
+        expect_no_legacy(stream)?;
         let ranges = ranges(addresses, sizes, count, no_locations, flags)?;
         ranges.for_each(|address, size, _| self.discard(address, size, stream))
     }
@@ -205,16 +211,13 @@ impl Driver {
     pub(crate) fn cuMemBatchDecompressAsync(
         &self,
         _pieces: Pointer<CUmemDecompressParams>,
-        count: usize,
-        flags: u32,
+        _count: usize,
+        _flags: u32,
         failed: Pointer<usize>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
         failed.write_if_not_null(usize::MAX);
         self.uncaptured_stream(&mut self.lock(), stream)?;
-        if count == 0 || flags != 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
         Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }
 

@@ -69,6 +69,7 @@ impl Driver {
         path: ConstPointer<c_char>,
     ) -> Result {
         self.require_current()?;
+        module.required()?;
         let image = read_image(path)?;
         // SAFETY: the image is NUL-terminated and lives until the end of the call.
         self.cuModuleLoadData(module, unsafe { image.as_ptr().cast::<c_void>().receive() })
@@ -309,7 +310,9 @@ pub(crate) fn read_image(path: ConstPointer<c_char>) -> Result<Vec<u8>> {
     let path = path
         .text()?
         .to_str()
-        .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        .ok()
+        .filter(|path| !path.is_empty())
+        .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
     let mut bytes = std::fs::read(path).map_err(|_| CUresult::CUDA_ERROR_FILE_NOT_FOUND)?;
     bytes.push(0);
     Ok(bytes)

@@ -128,7 +128,7 @@ impl Driver {
         let (state, context) = self.enter_current()?;
         output.write(
             state
-                .resolve_kernel_in(function, context)?
+                .resolve_kernel_in(function.required()?, context)?
                 .max_cluster_blocks()
                 .cast_signed(),
         )
@@ -143,7 +143,7 @@ impl Driver {
         let output = clusters.required()?;
         let config = config.read()?;
         let (state, context) = self.enter_current()?;
-        let resolved = state.resolve_kernel_in(function, context)?;
+        let resolved = state.resolve_kernel_in(function.required()?, context)?;
         // SAFETY: the configuration holds as many attributes as its count.
         let size = unsafe { cluster_size(&config) }?;
         if size > resolved.max_cluster_blocks() {

@@ -37,6 +37,9 @@ impl Driver {
         values: Pointer<*mut c_void>,
         address: CUdeviceptr,
     ) -> Result {
+        if count == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         // SAFETY: by the contract of the C function, the array has `count` attributes.
         let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count as usize) }?;
         // SAFETY: by the contract of the C function, the array has `count` pointers to values.

@@ -97,7 +97,7 @@ impl Driver {
         pool: Pointer<CUmemoryPool>,
         device: CUdevice,
     ) -> Result {
-        let device = self.device(device)?;
+        let device = self.pool_device(device)?;
         pool.write(self.memory().read().current_pools[device].as_raw())
     }
 
@@ -106,7 +106,7 @@ impl Driver {
         device: CUdevice,
         pool: Pointer<CUmemPoolHandle_st>,
     ) -> Result {
-        let device = self.device(device)?;
+        let device = self.pool_device(device)?;
         let id = self.pool(pool)?;
         self.memory()
             .set_current_pool(Some(Location::Device(device)), false, id)
@@ -227,6 +227,12 @@ impl Driver {
 }
 
 impl Driver {
+    /// Returns the device of a current pool; the functions of current pools have a code of their own for an unknown one.
+    fn pool_device(&self, device: CUdevice) -> Result<usize> {
+        self.device(device)
+            .or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))
+    }
+
     pub(super) fn pool(&self, raw: Pointer<CUmemPoolHandle_st>) -> Result<Id<Pool>> {
         let id = Id::from(raw);
         let is_live = self

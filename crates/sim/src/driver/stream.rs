@@ -338,6 +338,15 @@ fn created(raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
     }
 }
 
+/// Checks that a handle is not that of the legacy stream, in which batches are not permitted.
+pub(crate) fn expect_no_legacy(raw: Pointer<CUstream_st>) -> Result {
+    const LEGACY: u64 = 1;
+    if raw.is_null() || raw.address() == LEGACY {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    Ok(())
+}
+
 /// Returns a unique number of the calling thread.
 pub(super) fn this_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);

@@ -124,6 +124,14 @@ impl Driver {
         let stream = self.working_stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
         let batch = self.batch(described, context)?;
+        // Nodes accept such memory.
+        let is_rejected = batch.operations.iter().any(|operation| {
+            self.memory().is_stream_ordered(operation.address)
+                || self.memory().is_managed(operation.address)
+        });
+        if is_rejected {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         if state.is_capturing(stream) && !described.is_empty() {
             return state.add_captured(stream, Content::Batch(batch));
         }
@@ -147,7 +155,6 @@ impl Driver {
             let width = operation.width as u64;
             if !operation.address.is_multiple_of(width)
                 || !self.memory().contains(operation.address, width)
-                || self.memory().is_stream_ordered(operation.address)
             {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }

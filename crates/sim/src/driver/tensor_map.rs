@@ -156,8 +156,8 @@ impl Driver {
         address: Pointer<c_void>,
     ) -> Result {
         let mut encoded = map.read()?;
-        let is_map = encoded.opaque[0] & MAGIC == MAGIC && address.address().is_multiple_of(16);
-        if !is_map {
+        // As on hardware, the content of the map is not checked.
+        if address.is_null() || !address.address().is_multiple_of(16) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         set_field(&mut encoded, Field::ADDRESS, address.address());

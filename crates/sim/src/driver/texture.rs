@@ -3,8 +3,8 @@
 mod image;
 
 use curium_sys::{
-    CUDA_ARRAY3D_SURFACE_LDST, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC,
-    CUresourcetype, CUresult, CUsurfObject, CUtexObject,
+    CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUresult,
+    CUsurfObject, CUtexObject,
 };
 
 use crate::argument::{ConstPointer, Pointer};
@@ -96,6 +96,9 @@ impl Driver {
     }
 
     pub(crate) fn cuTexObjectDestroy(&self, texture: CUtexObject) -> Result {
+        if texture == 0 {
+            return self.require_current();
+        }
         let mut state = self.lock();
         let object = state
             .textures
@@ -150,9 +153,8 @@ impl Driver {
         self.current_owner()?;
         let mut state = self.lock();
         let array = resource_array(&resource).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        if state.array(array)?.shape.flags & CUDA_ARRAY3D_SURFACE_LDST == 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
+        // As on hardware, the array needs no flag for surfaces.
+        state.array(array)?;
         output.write(
             state
                 .surfaces
@@ -164,6 +166,9 @@ impl Driver {
     }
 
     pub(crate) fn cuSurfObjectDestroy(&self, surface: CUsurfObject) -> Result {
+        if surface == 0 {
+            return self.require_current();
+        }
         let mut state = self.lock();
         let object = state
             .surfaces

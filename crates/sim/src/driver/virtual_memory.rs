@@ -85,11 +85,10 @@ impl Driver {
         handle: CUmemGenericAllocationHandle,
         flags: u64,
     ) -> Result {
-        if flags != 0
-            || offset != 0
-            || !is_granular(size as u64)
-            || !address.is_multiple_of(GRANULARITY)
-        {
+        if offset != 0 {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        if flags != 0 || !is_granular(size as u64) || !address.is_multiple_of(GRANULARITY) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         self.memory().map(address, size as u64, physical(handle))

@@ -19,7 +19,7 @@ pub(crate) struct Pool {
     pub(crate) handle_types: u32,
     /// `true` if the pool was exported. Only then can its allocations be exported.
     pub(crate) is_shared: bool,
-    /// The access rights of other devices.
+    /// The access rights of devices that do not have the memory.
     pub(crate) access: Vec<(Location, u32)>,
     /// The origin of a pool that was imported from another process.
     pub(crate) foreign: Option<Foreign>,
@@ -94,10 +94,10 @@ impl Pool {
 
     /// Returns the access rights of a location.
     pub(crate) fn rights(&self, location: Location) -> u32 {
-        if self.location == Some(location)
-            || self.is_managed
-            || self.location == Some(Location::Host)
-        {
+        // Devices need rights to memory of the host, as to memory of other devices.
+        let is_on_host = !matches!(self.location, Some(Location::Device(_)));
+        let is_host = !matches!(location, Location::Device(_));
+        if self.location == Some(location) || self.is_managed || is_on_host && is_host {
             return READ | WRITE;
         }
         self.access
@@ -118,7 +118,7 @@ impl Pool {
             .used
             .checked_add(size)
             .ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
-        let room = self.reserved + available;
+        let room = self.reserved.saturating_add(available);
         let limit = if self.max_size == 0 {
             room
         } else {
@@ -130,7 +130,8 @@ impl Pool {
         self.used = used;
         self.used_high = self.used_high.max(used);
         // The limit may shorten the last step.
-        self.reserved = self.reserved.max(used.next_multiple_of(STEP).min(limit));
+        let step = used.checked_next_multiple_of(STEP).unwrap_or(limit);
+        self.reserved = self.reserved.max(step.min(limit));
         self.reserved_high = self.reserved_high.max(self.reserved);
         Ok(())
     }
@@ -173,7 +174,7 @@ impl Memory {
     pub(crate) fn pool_allows_at(&self, address: u64, device: usize, rights: u32) -> bool {
         let records = self.read();
         records.find(address).is_none_or(|allocation| {
-            !matches!(allocation.purpose, Purpose::Pool(_))
+            !matches!(allocation.purpose, Purpose::Pool(_) | Purpose::HostPool(_))
                 || records.allows(allocation, Some(device), rights)
         })
     }
@@ -276,6 +277,11 @@ impl Records {
         self.pools
             .get(pool)
             .is_some_and(|pool| pool.rights(Location::Device(device)) & rights == rights)
+    }
+
+    /// Returns `true` if any device has these access rights to memory of a pool on the host.
+    pub(super) fn is_host_pool_accessible(&self, pool: Id<Pool>, rights: u32) -> bool {
+        (0..self.current_pools.len()).any(|device| self.pool_allows(pool, device, rights))
     }
 
     /// Returns the pool of an allocation.

@@ -453,6 +453,11 @@ impl Records {
             Purpose::Pool(pool) => {
                 device.is_none_or(|device| self.pool_allows(pool, device, rights))
             }
+            // A copy or fill needs a device with rights, since the device performs it.
+            Purpose::HostPool(pool) => match device {
+                Some(device) => self.pool_allows(pool, device, rights),
+                None => self.is_host_pool_accessible(pool, rights),
+            },
             _ => true,
         }
     }

@@ -37,12 +37,10 @@ impl Driver {
         let output = array.required()?;
         let shape = Shape::from(descriptor.read()?);
         let owner = self.current_owner()?;
-        if levels == 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
         shape.checked()?;
         let mut arrays = Vec::new();
-        for level in shape.levels().take(levels as usize) {
+        // As on hardware, there is always one level.
+        for level in shape.levels().take(levels.max(1) as usize) {
             match self
                 .memory()
                 .allocate_on_device(level.checked()?, owner, Purpose::Array)
@@ -117,16 +115,14 @@ impl Driver {
         Ok(())
     }
 
-    /// Fails: only arrays whose memory is mapped later have requirements, and this driver has none.
+    /// Fails for all arguments: only arrays with deferred mapping have requirements, and this driver has none.
     pub(crate) fn cuMipmappedArrayGetMemoryRequirements(
         &self,
         requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
-        array: Pointer<CUmipmappedArray_st>,
-        device: CUdevice,
+        _array: Pointer<CUmipmappedArray_st>,
+        _device: CUdevice,
     ) -> Result {
         requirements.required()?;
-        self.device(device)?;
-        self.lock().mipmapped_array(Id::from(array))?;
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 }

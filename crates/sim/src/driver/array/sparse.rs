@@ -44,7 +44,7 @@ impl Driver {
         array: Pointer<CUarray_st>,
     ) -> Result {
         let output = properties.required()?;
-        let array = *self.lock().array(Id::from(array))?;
+        let array = *self.lock().array(Id::from(array.required()?))?;
         if !array.shape.is_sparse() || array.is_level {
             return Err(INVALID);
         }

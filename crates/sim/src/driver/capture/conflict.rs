@@ -24,6 +24,7 @@ const POTENTIALLY_UNSAFE: &[Function] = &[
     Function::cuMemFreeHost,
     Function::cuMemFree_v2,
     Function::cuMemHostAlloc,
+    Function::cuMemHostRegister,
     Function::cuMemHostRegister_v2,
     Function::cuMemHostUnregister,
     Function::cuMemPoolCreate,
@@ -43,7 +44,12 @@ const BLOCKING_COPIES: &[Function] = &[
     Function::cuMemcpy2D_v2,
     Function::cuMemcpy3DPeer,
     Function::cuMemcpy3D_v2,
+    Function::cuMemcpyAtoA_v2,
+    Function::cuMemcpyAtoD_v2,
+    Function::cuMemcpyAtoH_v2,
+    Function::cuMemcpyDtoA_v2,
     Function::cuMemcpyDtoH_v2,
+    Function::cuMemcpyHtoA_v2,
     Function::cuMemcpyHtoD_v2,
 ];
 

@@ -62,7 +62,7 @@ impl Driver {
     }
 
     pub(crate) fn cuCtxDestroy_v2(&self, context: Pointer<CUctx_st>) -> Result {
-        let id = Id::from(context);
+        let id = Id::from(context.required()?);
         let state = self.lock();
         if state.valid_context(id)?.is_primary || state.valid_context(id)?.green.is_some() {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);

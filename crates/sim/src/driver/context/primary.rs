@@ -86,6 +86,12 @@ impl Driver {
     }
 
     pub(crate) fn cuDevicePrimaryCtxSetFlags(&self, device: CUdevice, flags: u32) -> Result {
+        let ordinal = self.device(device)?;
+        checked_flags(flags)?;
+        // The second version changes the flags of an active context instead.
+        if self.lock().primary(ordinal).is_some() {
+            return Err(CUresult::CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE);
+        }
         self.cuDevicePrimaryCtxSetFlags_v2(device, flags)
     }
 

@@ -43,7 +43,7 @@ impl Driver {
     }
 
     pub(crate) fn cuCtxPushCurrent_v2(&self, context: Pointer<CUctx_st>) -> Result {
-        let id = Id::from(context);
+        let id = Id::from(context.required()?);
         self.lock().context(id)?;
         self.push(id);
         Ok(())

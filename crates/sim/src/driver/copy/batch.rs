@@ -6,6 +6,7 @@ use curium_sys::{
 };
 
 use crate::argument::{Pointer, elements};
+use crate::driver::stream::expect_no_legacy;
 use crate::driver::{Driver, Result};
 
 /// The lists of a batch.
@@ -92,7 +93,8 @@ impl Driver {
         flags: u64,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        if count == 0 || flags != 0 || stream.is_null() || self.current().is_err() {
+        expect_no_legacy(stream)?;
+        if count == 0 || flags != 0 || self.current().is_err() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: by the contract of the C function, the array has `count` operations.
@@ -170,9 +172,7 @@ impl Driver {
         batch: &Batch<'_>,
         stream: Pointer<CUstream_st>,
     ) -> std::result::Result<(), (usize, CUresult)> {
-        if stream.is_null() {
-            return Err((usize::MAX, CUresult::CUDA_ERROR_INVALID_VALUE));
-        }
+        expect_no_legacy(stream).map_err(|code| (usize::MAX, code))?;
         let copies = batch
             .targets
             .iter()

@@ -5,7 +5,6 @@ use curium_sys::{CUcontext, CUctx_st, CUdeviceptr, CUstream_st};
 use super::{CopyOperands, Wait, legacy};
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
-use crate::handle::Id;
 
 #[expect(
     non_snake_case,
@@ -49,13 +48,13 @@ impl Driver {
 }
 
 impl Driver {
-    /// Checks that both contexts of a copy exist.
+    /// Checks that both contexts of a copy exist; null stands for the current context.
     pub(super) fn expect_live_contexts(&self, to: CUcontext, from: CUcontext) -> Result {
         let state = self.lock();
         for context in [to, from] {
             // SAFETY: a context is a handle, which is only compared.
             let context = unsafe { Pointer::from_raw(context) };
-            state.valid_context(Id::from(context))?;
+            state.valid_context(self.handle_or_current(context)?)?;
         }
         Ok(())
     }

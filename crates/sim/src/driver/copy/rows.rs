@@ -234,7 +234,7 @@ impl Driver {
             dstZ: to.origin[2],
             dstPitch: to.pitch,
             dstHeight: to.layer,
-            WidthInBytes: operation.extent.width * element,
+            WidthInBytes: byte_count(operation.extent.width, element)?,
             Height: operation.extent.height,
             Depth: operation.extent.depth,
             ..CUDA_MEMCPY3D::default()
@@ -357,8 +357,10 @@ impl Driver {
         let layer = height
             .checked_mul(pitch)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let offset = z * layer + y * pitch + x;
-        let span = (extent.depth - 1) * layer + (extent.height - 1) * pitch + extent.width;
+        let offset = offset_in_volume([x, y, z], pitch, layer)?;
+        // The extent is not empty.
+        let last_row = [extent.width, extent.height - 1, extent.depth - 1];
+        let span = offset_in_volume(last_row, pitch, layer)?;
         let start = self.start(operand, offset, span)?;
         let is_allocated = match start {
             Start::Device(_) => true,
@@ -374,15 +376,27 @@ impl Driver {
 
     fn start(&self, operand: &Operand, offset: usize, span: usize) -> Result<Start> {
         let is_host = match operand.kind {
-            CUmemorytype::CU_MEMORYTYPE_HOST => true,
+            CUmemorytype::CU_MEMORYTYPE_HOST => {
+                !self.memory().is_closed_to_host(operand.host.addr() as u64)
+            }
             CUmemorytype::CU_MEMORYTYPE_DEVICE => false,
             CUmemorytype::CU_MEMORYTYPE_UNIFIED => self.is_pageable(operand.device),
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
-        let end = match operand.kind {
-            CUmemorytype::CU_MEMORYTYPE_HOST => host_operand(operand.host, span)?,
-            _ if is_host => host_operand(HostPtr::from_exposed(operand.device).0.cast(), span)?,
-            _ => self.device_operand(operand.device + offset as u64, span)?,
+        let is_by_host_pointer = operand.kind == CUmemorytype::CU_MEMORYTYPE_HOST;
+        let end = match is_host {
+            true if is_by_host_pointer => host_operand(operand.host, span)?,
+            true => host_operand(HostPtr::from_exposed(operand.device).0.cast(), span)?,
+            false => {
+                let start = if is_by_host_pointer {
+                    operand.host.addr() as u64
+                } else {
+                    operand.device
+                };
+                let address = start.checked_add(offset as u64);
+                let address = address.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+                self.device_operand(address, span)?
+            }
         };
         match end {
             CopyOperand::Host(host) => Ok(Start::Host(HostPtr(host.0.wrapping_add(offset)))),
@@ -487,6 +501,22 @@ fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> 
     })
 }
 
+/// Returns the offset in bytes of a column, row and layer.
+fn offset_in_volume([x, y, z]: [usize; 3], pitch: usize, layer: usize) -> Result<usize> {
+    let rows = y.checked_mul(pitch);
+    let layers = z.checked_mul(layer);
+    rows.zip(layers)
+        .and_then(|(rows, layers)| layers.checked_add(rows)?.checked_add(x))
+        .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+}
+
+/// Returns the bytes of a number of elements.
+fn byte_count(elements: usize, element: usize) -> Result<usize> {
+    elements
+        .checked_mul(element)
+        .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+}
+
 /// Returns the operand of a batch, whose lengths are in elements of this many bytes.
 fn batch_operand(raw: &CUmemcpy3DOperand, element: usize) -> Result<Operand> {
     let mut operand = Operand {
@@ -504,7 +534,7 @@ fn batch_operand(raw: &CUmemcpy3DOperand, element: usize) -> Result<Operand> {
             let pointer = unsafe { raw.op.ptr };
             (operand.device, operand.pitch, operand.layer) = (
                 pointer.ptr,
-                pointer.rowLength * element,
+                byte_count(pointer.rowLength, element)?,
                 pointer.layerHeight,
             );
         }
@@ -513,7 +543,11 @@ fn batch_operand(raw: &CUmemcpy3DOperand, element: usize) -> Result<Operand> {
             let array = unsafe { raw.op.array };
             operand.kind = CUmemorytype::CU_MEMORYTYPE_ARRAY;
             operand.array = array.array;
-            operand.origin = [array.offset.x * element, array.offset.y, array.offset.z];
+            operand.origin = [
+                byte_count(array.offset.x, element)?,
+                array.offset.y,
+                array.offset.z,
+            ];
         }
         _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
     }

@@ -9,6 +9,7 @@ use curium_sys::{
 
 use super::Graph;
 use crate::argument::Pointer;
+use crate::driver::context::named_context;
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
 use crate::memory::HostPtr;
@@ -51,8 +52,9 @@ impl Driver {
         flags: u32,
     ) -> Result {
         let output = handle.required()?;
-        self.context_or_current(context)?;
+        let context = named_context(context)?;
         let mut state = self.lock();
+        state.valid_context(context)?;
         let graph = state.graph(graph)?;
         if flags & !ASSIGN_DEFAULT != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -74,6 +76,11 @@ impl Driver {
 impl Conditions {
     pub(super) fn has(&self, handle: CUgraphConditionalHandle) -> bool {
         self.0.iter().any(|value| value.handle == handle)
+    }
+
+    /// Returns the handles.
+    pub(super) fn handles(&self) -> impl Iterator<Item = CUgraphConditionalHandle> {
+        self.0.iter().map(|value| value.handle)
     }
 
     /// Adds the values of a child graph.

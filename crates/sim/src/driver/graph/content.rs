@@ -5,7 +5,7 @@ use std::sync::Arc;
 use curium_sys::{
     CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
     CUctx_st, CUdeviceptr, CUfunc_st, CUgraphNodeParams_st__bindgen_ty_1, CUgraphNodeType,
-    CUresult,
+    CUmemorytype, CUresult,
 };
 
 use super::attribute::Attributes;
@@ -213,8 +213,10 @@ impl Driver {
     pub(crate) fn copy_content(&self, state: &State, described: CUDA_MEMCPY3D) -> Result<Content> {
         let mut copy = described;
         if copy.Height <= 1 && copy.Depth <= 1 {
-            copy.srcPitch = copy.srcPitch.max(copy.srcXInBytes + copy.WidthInBytes);
-            copy.dstPitch = copy.dstPitch.max(copy.dstXInBytes + copy.WidthInBytes);
+            let source_row = copy.srcXInBytes.saturating_add(copy.WidthInBytes);
+            let target_row = copy.dstXInBytes.saturating_add(copy.WidthInBytes);
+            copy.srcPitch = copy.srcPitch.max(source_row);
+            copy.dstPitch = copy.dstPitch.max(target_row);
         }
         Ok(Content::Copy(Copy3D {
             described,
@@ -224,16 +226,52 @@ impl Driver {
 
     pub(super) fn set_content(&self, set: CUDA_MEMSET_NODE_PARAMS) -> Result<Content> {
         let width = set.elementSize as usize;
+        let row = set.width.checked_mul(width);
+        let row = row.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let is_valid = [1, 2, 4].contains(&width)
             && set.dst.is_multiple_of(width as u64)
             && set.width > 0
             && set.height > 0
-            && (set.height == 1 || set.pitch >= set.width * width);
+            && (set.height == 1 || set.pitch >= row);
         if !is_valid {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        self.filled(set.dst, (set.height - 1) * set.pitch + set.width * width)?;
+        let size = (set.height - 1).checked_mul(set.pitch);
+        let size = size.and_then(|rows| rows.checked_add(row));
+        self.filled(set.dst, size.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?)?;
         Ok(Content::Set(Set(set)))
+    }
+}
+
+/// The kind of an operand's memory, which an update of an executable cannot change.
+#[derive(Eq, PartialEq)]
+pub(super) enum MemoryKind {
+    Host,
+    Array,
+    Managed,
+    Device,
+}
+
+impl Copy3D {
+    /// Returns the kinds of the source and the target.
+    pub(super) fn memory_kinds(&self, driver: &Driver) -> [MemoryKind; 2] {
+        let copy = &self.described;
+        [
+            driver.memory_kind(copy.srcMemoryType, copy.srcDevice),
+            driver.memory_kind(copy.dstMemoryType, copy.dstDevice),
+        ]
+    }
+}
+
+impl Driver {
+    fn memory_kind(&self, kind: CUmemorytype, address: CUdeviceptr) -> MemoryKind {
+        match kind {
+            CUmemorytype::CU_MEMORYTYPE_HOST => MemoryKind::Host,
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => MemoryKind::Array,
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED if self.is_pageable(address) => MemoryKind::Host,
+            _ if self.memory().is_managed(address) => MemoryKind::Managed,
+            _ => MemoryKind::Device,
+        }
     }
 }
 

@@ -4,9 +4,9 @@ use std::ffi::{c_char, c_ulonglong};
 use std::sync::Arc;
 
 use curium_sys::{
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph_st, CUgraphExec, CUgraphExec_st,
-    CUgraphInstantiate_flags, CUgraphInstantiateResult, CUgraphNode, CUgraphNode_st, CUresult,
-    CUstream_st, cuuint64_t,
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph_st, CUgraphConditionalHandle, CUgraphExec,
+    CUgraphExec_st, CUgraphInstantiate_flags, CUgraphInstantiateResult, CUgraphNode,
+    CUgraphNode_st, CUresult, CUstream_st, cuuint64_t,
 };
 use parking_lot::Mutex;
 
@@ -222,6 +222,7 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let step = state.step(executable, node)?;
+        step.require_switchable()?;
         is_enabled.write(step.is_enabled.into())
     }
 
@@ -233,12 +234,7 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let step = state.step(executable, node)?;
-        if !matches!(
-            step.content,
-            Content::Kernel(_) | Content::Copy(_) | Content::Set(_) | Content::Library(_)
-        ) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
+        step.require_switchable()?;
         step.is_enabled = is_enabled != 0;
         Ok(())
     }
@@ -254,9 +250,14 @@ impl Driver {
     ) -> Result {
         let output = executable.required()?;
         let (mut state, _) = self.enter_current()?;
+        self.permit_unsafe(&mut state)?;
         let graph = state.graph(graph)?;
         let both = AUTO_FREE | DEVICE_LAUNCH;
-        if flags & !ALL_FLAGS != 0 || flags & both == both || state.is_unfinished(graph) {
+        if flags & !ALL_FLAGS != 0
+            || flags & both == both
+            || state.is_unfinished(graph)
+            || state.has_unused_condition(graph)
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if flags & DEVICE_LAUNCH != 0 {
@@ -266,7 +267,7 @@ impl Driver {
             .executables
             .iter()
             .any(|(_, executable)| executable.graph == graph);
-        if is_instantiated && state.has_conditions(graph) {
+        if is_instantiated && (state.has_conditions(graph) || state.allocates(graph)) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let plan = Plan::new(&state, graph).map_err(|node| {
@@ -370,6 +371,30 @@ impl State {
                 .subgraphs(graph)
                 .into_iter()
                 .any(|part| self.has_conditions(part))
+    }
+
+    /// Returns `true` if no node uses a conditional handle of a graph.
+    fn has_unused_condition(&self, graph: Id<Graph>) -> bool {
+        self.graphs.get(graph).is_some_and(|values| {
+            values
+                .conditions
+                .handles()
+                .any(|handle| !self.uses_condition(graph, handle))
+        })
+    }
+
+    /// Returns `true` if a node of a graph, or of a graph in its nodes, uses a conditional handle.
+    fn uses_condition(&self, graph: Id<Graph>, handle: CUgraphConditionalHandle) -> bool {
+        let has_own = self
+            .graph_nodes(graph)
+            .iter()
+            .filter_map(|node| self.nodes.get(*node))
+            .any(|node| matches!(&node.content, Content::Condition(condition) if condition.handle == handle));
+        has_own
+            || self
+                .subgraphs(graph)
+                .into_iter()
+                .any(|part| self.uses_condition(part, handle))
     }
 
     /// Makes an executable keep objects, replacing or extending the previous ones.

@@ -141,11 +141,15 @@ impl Driver {
     }
 
     fn record_node(&self, state: &mut State, event: Pointer<CUevent_st>) -> Result<Content> {
-        state.event(event).map(|(id, _)| Content::Record(id))
+        state
+            .event(event.required()?)
+            .map(|(id, _)| Content::Record(id))
     }
 
     fn wait_node(&self, state: &mut State, event: Pointer<CUevent_st>) -> Result<Content> {
-        state.event(event).map(|(id, _)| Content::Wait(id))
+        state
+            .event(event.required()?)
+            .map(|(id, _)| Content::Wait(id))
     }
 
     pub(super) fn kernel(

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use curium_sys::CUresult;
 use parking_lot::Mutex;
 
 use super::condition::Conditions;
@@ -132,6 +133,14 @@ impl Plan {
 }
 
 impl Step {
+    /// Checks that the node can be enabled and disabled.
+    pub(super) fn require_switchable(&self) -> Result {
+        match self.content {
+            Content::Kernel(_) | Content::Copy(_) | Content::Set(_) | Content::Library(_) => Ok(()),
+            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+    }
+
     fn submit(
         &self,
         driver: &Driver,

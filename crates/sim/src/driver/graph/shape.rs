@@ -1,6 +1,6 @@
 //! The shape of a graph: its nodes and edges.
 
-use curium_sys::{CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNode_st};
+use curium_sys::{CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNode_st, CUresult};
 
 use super::Node;
 use crate::argument::Pointer;
@@ -60,6 +60,10 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let graph = state.graph(graph)?;
+        // Without either list, the function only counts.
+        if from.is_null() != to.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         let mut edges = Vec::new();
         for node in state.graph_nodes(graph) {
             edges.extend(

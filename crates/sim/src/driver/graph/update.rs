@@ -34,6 +34,11 @@ impl State {
         if step.content.kind() != content.kind() {
             return Err(INVALID);
         }
+        if let (Content::Copy(before), Content::Copy(after)) = (&step.content, &content)
+            && before.memory_kinds(driver) != after.memory_kinds(driver)
+        {
+            return Err(INVALID);
+        }
         step.content = driver.inherit_attributes(&step.content, content)?;
         Ok(())
     }
@@ -96,7 +101,7 @@ impl Driver {
     ) -> Result {
         let info = self.update_from(executable, graph)?;
         failing.write_if_not_null(info.errorNode);
-        result.write(info.result)?;
+        result.write_if_not_null(info.result);
         failure(info.result)
     }
 

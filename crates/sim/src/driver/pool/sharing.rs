@@ -107,16 +107,13 @@ impl Driver {
             .memory()
             .find(address)
             .filter(|allocation| allocation.base == address && !allocation.is_retired);
-        // Memory of host pools is not in a file that other processes can map.
-        if allocation
-            .as_ref()
-            .is_some_and(|allocation| matches!(allocation.purpose, Purpose::HostPool(_)))
-        {
-            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
-        }
         let allocation = allocation
             .filter(|allocation| self.is_exportable(allocation.purpose))
             .ok_or(INVALID)?;
+        // Memory of host pools is not in a file that other processes can map.
+        if matches!(allocation.purpose, Purpose::HostPool(_)) {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
         if self.memory().is_private(&allocation) {
             drop(self.wait_for_device(self.lock(), allocation.owner.device)?);
         }
@@ -164,7 +161,7 @@ impl Driver {
 impl Driver {
     /// Returns `true` if memory can be exported: its pool was exported before.
     fn is_exportable(&self, purpose: Purpose) -> bool {
-        let Purpose::Pool(pool) = purpose else {
+        let (Purpose::Pool(pool) | Purpose::HostPool(pool)) = purpose else {
             return false;
         };
         self.memory()
