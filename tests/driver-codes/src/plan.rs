@@ -809,16 +809,18 @@ impl Planner {
         let current = self.stack.last().copied();
         let choice = self.random.u32(..100);
         let is_address = kind == "CUdeviceptr";
-        if is_address && choice < 55 && !kinds.is_empty() {
-            if let Some(index) = self.object(&kinds, draft) {
-                let offset = *self.any(&[1, 2, 4, 8, 4096 - 8, 4096, 2 << 20]);
-                let value = Value::Object {
-                    kind: self.objects[index].kind,
-                    index,
-                    offset,
-                };
-                return (value, format!("{}{offset:+}", self.objects[index].kind));
-            }
+        if is_address
+            && choice < 55
+            && !kinds.is_empty()
+            && let Some(index) = self.object(&kinds, draft)
+        {
+            let offset = *self.any(&[1, 2, 4, 8, 4096 - 8, 4096, 2 << 20]);
+            let value = Value::Object {
+                kind: self.objects[index].kind,
+                index,
+                offset,
+            };
+            return (value, format!("{}{offset:+}", self.objects[index].kind));
         }
         if is_address && choice < 70 {
             // A copy reads any address that is not the device's as the host's.
