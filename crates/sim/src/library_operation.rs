@@ -16,7 +16,7 @@ use crate::slot;
 /// races, and an invalid access is a sticky error. It counts as a call of `cuLaunchKernel`, and faults of that function apply to it.
 ///
 /// ```
-/// use curium_driver::{Device, Error};
+/// use curium_driver::{AsRawStream, Device, Error};
 /// use curium_memory::DeviceBuffer;
 /// use curium_sim::{LibraryOperation, Operand};
 ///

@@ -72,12 +72,12 @@ fn sums_are_operands() {
 #[test]
 fn registers_index_arrays() {
     let declared = ".global .u32 g[40]; .const .u16 c[3] = {5, 6, 7}; .global .u32 m[2][3] = {{1, 2, 3}, {4, 5, 6}};";
-    let body = ".reg .u16 %q<2>; .reg .s64 %i; .shared .u32 s[32]; .local .u64 l[4]; mov.u32 %r2, %t;
+    let body = ".reg .u16 %half<2>; .reg .s64 %wide; .shared .u32 s[32]; .local .u64 l[4]; mov.u32 %r2, %t;
         add.u32 %r3, %r2, 1; st.global.u32 g[%r2+1], %r3; ld.global.u32 %r3, g[%r3];
         st.shared.u32 s[%r2], %r3; ld.shared.u32 %r3, s[%r2];
-        mov.u16 %q0, 2; cvt.u64.u32 %d1, %r3; st.local.u64 l[%q0], %d1; ld.local.u64 %d1, l[%q0]; cvt.u32.u64 %r3, %d1;
-        mov.s64 %i, 0x100000001; mov.u64 %d2, m[%i+3]; ld.global.u32 %r4, [%d2]; mad.lo.u32 %r3, %r4, 100, %r3;
-        ld.const.u16 %r4, c[%q0]; mad.lo.u32 %r3, %r4, 1000, %r3; ld.global.u32 %r4, m[3]; mad.lo.u32 %r3, %r4, 10000, %r3;
+        mov.u16 %half0, 2; cvt.u64.u32 %d1, %r3; st.local.u64 l[%half0], %d1; ld.local.u64 %d1, l[%half0]; cvt.u32.u64 %r3, %d1;
+        mov.s64 %wide, 0x100000001; mov.u64 %d2, m[%wide+3]; ld.global.u32 %r4, [%d2]; mad.lo.u32 %r3, %r4, 100, %r3;
+        ld.const.u16 %r4, c[%half0]; mad.lo.u32 %r3, %r4, 1000, %r3; ld.global.u32 %r4, m[3]; mad.lo.u32 %r3, %r4, 10000, %r3;
         st.global.u32 [%at4], %r3;";
     let expected: Vec<u32> = (0..32).map(|tid| tid + 1 + 500 + 7_000 + 40_000).collect();
     assert_eq!(run(declared, body), expected);
