@@ -253,6 +253,7 @@ macro_rules! declare_library {
 
             /// Returns the version of the library.
             #[must_use]
+            #[inline]
             pub fn version(&self) -> $crate::load::LibraryVersion {
                 self.version
             }
@@ -266,6 +267,7 @@ macro_rules! declare_library {
 
             /// Returns `true` if both are the same library: one is a clone of the other.
             #[must_use]
+            #[inline]
             pub fn is_same(&self, other: &Self) -> bool {
                 ::std::sync::Arc::ptr_eq(&self.api, &other.api)
             }
