@@ -115,7 +115,7 @@ pub fn cufft() -> CuFft {
         .clone()
 }
 
-/// Returns NCCL for simulated devices, as `curium_nccl::Nccl` or [`curium_sys::nccl::Nccl`](Nccl): version 2.32, without the functions
+/// Returns NCCL for simulated devices, as `curium_nccl::Nccl` or [`curium_sys::nccl::Nccl`]: version 2.32, without the functions
 /// that are not simulated. Ranks are processes of one machine,
 /// threads of a process, or the devices of a thread.
 ///
