@@ -26,7 +26,7 @@ pub use self::connecting::Connecting;
 pub use self::finalize::Finalizing;
 pub use self::options::CommunicatorOptions;
 pub use self::registration::RegisteredBuffer;
-use self::shared::{LIVE, Ownership, Shared};
+use self::shared::{LIVE, Ownership, Shared, entered};
 use self::use_guard::UseGuard;
 use crate::error::{ArgumentError, Result};
 use crate::group;
@@ -203,12 +203,8 @@ impl Communicator {
                 count,
                 addresses,
             };
-            // Not in a closure, which would not be inlined.
-            let result = match shared.context.enter() {
-                // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
-                Ok(_entered) => unsafe { shared.call(name, form, call) },
-                Err(error) => Err(error.into()),
-            };
+            // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
+            let result = entered(&shared.context, || unsafe { shared.call(name, form, call) });
             // A failure may come after some work was enqueued.
             // SAFETY: `bind` succeeded with this operation.
             unsafe { operation.operands.launched(&mut enqueued) };

@@ -16,12 +16,14 @@ pub use self::rendezvous::RendezvousError;
 pub use self::returned::Returned;
 use crate::sys::ncclResult_t;
 
-/// Calls a function of NCCL: [`curium_sys::call!`] with the error of this crate, which has NCCL's message.
+/// Calls a function of NCCL, like [`curium_sys::call!`], with the error of this crate, which has NCCL's message.
 macro_rules! call {
     ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {{
         let api = $api;
-        curium_sys::call!(api, $function($($argument),*))
-            .map_err(|error| $crate::library::report(api, error))
+        match api.$function {
+            Some(function) => $crate::library::check(api, stringify!($function), function($($argument),*)),
+            None => Err($crate::library::missing(api, stringify!($function))),
+        }
     }};
 }
 

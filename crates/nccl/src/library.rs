@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::ptr;
 
-use curium_sys::load::{LibraryError, LibraryVersion};
+use curium_sys::load::LibraryVersion;
 use curium_sys::nccl;
 
 use crate::error::{CallError, Error, Result};
@@ -93,13 +93,27 @@ pub(crate) const fn encode(version: LibraryVersion) -> u32 {
     version.major * 10_000 + version.minor * 100 + version.patch
 }
 
-/// Returns the error of a call, with NCCL's message.
-#[cold]
-pub(crate) fn report(api: &Api, error: LibraryError<ncclResult_t>) -> Error {
-    match error {
-        LibraryError::Call(error) => failed(api, error.function, error.code),
-        error => error.into(),
+/// Converts the code that `function` returned into a result.
+#[inline]
+pub(crate) fn check(api: &Api, function: &'static str, code: ncclResult_t) -> Result<()> {
+    if code == ncclResult_t::ncclSuccess {
+        Ok(())
+    } else {
+        check_rare(api, function, code)
     }
+}
+
+/// Converts a code other than success: work in progress is no error.
+#[cold]
+fn check_rare(api: &Api, function: &'static str, code: ncclResult_t) -> Result<()> {
+    api.check(function, code)
+        .map_err(|_| failed(api, function, code))
+}
+
+/// Returns the error of a call of `function`, which the library lacks.
+#[cold]
+pub(crate) fn missing(api: &Api, function: &'static str) -> Error {
+    api.missing(function).into()
 }
 
 /// Returns the error for a code, with NCCL's message.

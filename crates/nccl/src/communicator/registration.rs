@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::{fmt, mem};
 
 use curium_driver::extend::{contain, dropping, leak, refuse_wait};
+use curium_driver::hazard::Operation as StreamOperation;
 use curium_driver::{Argument, Driver, LeakedMemory, emit_event};
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 use parking_lot::Mutex;
@@ -20,7 +21,6 @@ use crate::error::{ArgumentError, Error, Result, Returned, call};
 use crate::group;
 use crate::operation::{MemoryRange, Operands};
 use crate::sys::{NCCL_WIN_COLL_SYMMETRIC, NCCL_WIN_REQUIRED_ALIGNMENT};
-use curium_driver::hazard::Operation as StreamOperation;
 
 /// The operation that deregisters memory, in errors.
 const RELEASE: &str = "RegisteredBuffer::into_inner";
