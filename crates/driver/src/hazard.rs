@@ -32,7 +32,7 @@
 //!    Each launch of the graph is an access to every allocation that it leases.
 //! 10. A launch borrows nothing, so rule 6 does not hold for it: each leased allocation has a lock of its own
 //!     (`hazard/lease_lock.rs`). While no executable graph holds the memory, operations on the stream that wrote it
-//!     last take no lock (`hazard/operations.rs`). None of this applies to memory that was never leased.
+//!     last take no lock (`hazard/registrations.rs`). None of this applies to memory that was never leased.
 //!
 //! Streams are identified by numbers and never by their handles, which drivers reuse.
 //!
@@ -67,8 +67,8 @@ mod launch;
 mod lease;
 mod lease_lock;
 mod operation;
-mod operations;
 mod ordering;
+mod registrations;
 #[cfg_attr(
     not(feature = "graphs"),
     expect(dead_code, reason = "captures open scopes")

@@ -34,9 +34,6 @@ use crate::kernel::launch::{LaunchAttributes, LaunchConfig};
 use crate::kernel::signature::{Arguments, Signature};
 use crate::{Context, Driver, Library, Module, Result, Stream};
 
-/// The name of every form of launch.
-const LAUNCH: &str = "Kernel::launch";
-
 /// A kernel with the parameters that `S` declares. Clones are cheap.
 ///
 /// `S` is a tuple with one type per parameter: a scalar or another [`ByValue`](crate::ByValue) type, `&[T]` for a
@@ -113,7 +110,7 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut operation = Operation::launch(stream, LAUNCH);
+        let mut operation = Operation::launch(stream);
         let handle = self.inner.admit(&mut operation)?;
         arguments.launch_with(&mut operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
@@ -149,7 +146,7 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut operation = Operation::launch(stream, LAUNCH);
+        let mut operation = Operation::launch(stream);
         let handle = self.inner.admit(&mut operation)?;
         arguments.launch_with(&mut operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
@@ -184,7 +181,7 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut operation = Operation::launch(stream, LAUNCH);
+        let mut operation = Operation::launch(stream);
         let handle = self.inner.admit(&mut operation)?;
         arguments.launch_with(&mut operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
@@ -252,7 +249,7 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
-        let mut operation = Operation::launch(stream, LAUNCH);
+        let mut operation = Operation::launch(stream);
         let handle = self.inner.admit(&mut operation)?;
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
@@ -287,7 +284,7 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<CUgraphDeviceNode> {
-        let mut operation = Operation::launch(stream, LAUNCH);
+        let mut operation = Operation::launch(stream);
         let handle = self.inner.admit(&mut operation)?;
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;

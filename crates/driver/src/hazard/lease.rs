@@ -58,13 +58,13 @@ pub(super) const OPERATION: &str = "GraphExec::launch";
 impl Leased {
     #[inline]
     pub(super) fn new(history: History) -> Self {
-        let owner_operations = Arc::clone(history.writer().sync_points().operations());
+        let owner_registrations = Arc::clone(history.writer().sync_points().registrations());
         let allocation = Allocation {
             history,
             is_revoked: false,
         };
         Self {
-            lock: LeaseLock::new(allocation, owner_operations),
+            lock: LeaseLock::new(allocation, owner_registrations),
             readers: AtomicUsize::new(0),
             writers: AtomicUsize::new(0),
             end: Mutex::new(None),
@@ -92,7 +92,8 @@ impl Leased {
 
     #[inline]
     pub(super) fn is_owner_stream(&self, stream: &Stream) -> bool {
-        self.lock.is_owner_stream(stream.sync_points().operations())
+        self.lock
+            .is_owner_stream(stream.sync_points().registrations())
     }
 
     /// Records an access on the owner stream whose operation is still registered.

@@ -13,7 +13,7 @@
 //!   owner and waits until accesses that are being enqueued have been recorded. Claims make access fair: neither owners
 //!   nor launches starve.
 //! - Accesses on the **owner stream** take no lock unless they conflict with an executable graph that holds or claims
-//!   the allocation: an operation registers and deregisters once on that stream ([`Operations`]), however many
+//!   the allocation: an operation registers and deregisters once on that stream ([`Registrations`]), however many
 //!   allocations it accesses. A launch first revokes this permission, then waits for the registered operations.
 //! - A thread that is enqueuing an access never waits for a claim, so claims cannot deadlock.
 //!
@@ -22,7 +22,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::operations::Operations;
+use super::registrations::Registrations;
 use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Relaxed, SeqCst, model_fence};
 
 /// The accesses to one allocation that later accesses may have to wait for.
@@ -52,7 +52,7 @@ pub(crate) enum FreeAccesses {
 /// The lock of one leased allocation.
 pub(crate) struct LeaseLock<L: Log> {
     /// The operations of the owner stream: the stream on which the owner last wrote the allocation.
-    owner_operations: Arc<Operations>,
+    owner_registrations: Arc<Registrations>,
     /// The [`FreeAccesses`]: those that need no wait and conflict with no executable graph that holds or claims the
     /// allocation.
     free: AtomicU64,
@@ -108,9 +108,9 @@ pub(crate) struct Launches<U> {
 
 impl<L: Log> LeaseLock<L> {
     #[inline]
-    pub(crate) fn new(log: L, owner_operations: Arc<Operations>) -> Self {
+    pub(crate) fn new(log: L, owner_registrations: Arc<Registrations>) -> Self {
         Self {
-            owner_operations,
+            owner_registrations,
             free: AtomicU64::new(FreeAccesses::None as u64),
             read: AtomicU64::new(0),
             written: AtomicU64::new(0),
@@ -127,8 +127,8 @@ impl<L: Log> LeaseLock<L> {
 
     /// Returns `true` if `operations` belong to the owner stream.
     #[inline]
-    pub(crate) fn is_owner_stream(&self, operations: &Arc<Operations>) -> bool {
-        Arc::ptr_eq(&self.owner_operations, operations)
+    pub(crate) fn is_owner_stream(&self, registrations: &Arc<Registrations>) -> bool {
+        Arc::ptr_eq(&self.owner_registrations, registrations)
     }
 
     /// Returns `true` if an access on the owner stream needs no lock. `begin` registers its operation there if
@@ -238,7 +238,7 @@ impl<L: Log> LeaseLock<L> {
         drop(state);
         // Accesses on the owner stream take the lock from now on; those that started without it are recorded when their
         // operations end.
-        self.owner_operations.wait();
+        self.owner_registrations.wait();
     }
 
     #[inline]

@@ -45,7 +45,7 @@ enum Held {
     /// No lock, and the driver call may wait for the stream: accesses to leased memory are locked one by one.
     Blocking,
     /// The operation is registered on its stream: its accesses to leased memory need no lock.
-    Operation,
+    Registered,
     /// Locks of a capture or of leased memory, in a box: an operation is moved often, and rarely has any.
     Locks(Box<Locks>),
 }
@@ -55,8 +55,8 @@ struct Locks {
     capture: Option<Arc<Scope>>,
     /// As for [`Held::Blocking`].
     is_blocking: bool,
-    /// As for [`Held::Operation`], for accesses that are not in `leases`.
-    is_operation: bool,
+    /// As for [`Held::Registered`], for accesses that are not in `leases`.
+    is_registered: bool,
     /// Leased memory that is locked for the access, and `true` if it is written.
     leases: Vec<(Arc<Leased>, bool)>,
 }
@@ -152,11 +152,11 @@ impl Stream {
 }
 
 impl<'a> Operation<'a> {
-    /// Creates the operation of a launch, in place, because launches are the most frequent operations. It is admitted before
-    /// the handle of the kernel or the graph is used.
+    /// Creates the operation of a launch in place, because launches are the most frequent operations. The kernel
+    /// [admits](Self::admit) it before it gives its handle.
     #[inline]
-    pub(crate) fn launch(stream: &'a Stream, name: &'static str) -> Self {
-        Self::new(stream, name)
+    pub(crate) fn launch(stream: &'a Stream) -> Self {
+        Self::new(stream, "Kernel::launch")
     }
 
     /// Checks the captures of a launch, as [`Stream::enqueue`] does.
@@ -297,33 +297,34 @@ impl<'a> Operation<'a> {
     /// Returns `true` if the operation is registered on the stream, and registers it unless it may block or a launch
     /// waits for the operations of the stream.
     #[inline]
-    pub(super) fn begin_operation(&mut self) -> bool {
+    pub(super) fn register(&mut self) -> bool {
         match &*self.held {
             Held::Nothing => {
-                let has_begun = self.count_operation();
+                let has_begun = self.count_registration();
                 if has_begun {
                     // The old value owns nothing, and is not dropped.
-                    self.held = ManuallyDrop::new(Held::Operation);
+                    self.held = ManuallyDrop::new(Held::Registered);
                 }
                 has_begun
             }
             Held::Blocking => false,
-            Held::Operation => true,
-            Held::Locks(_) => self.begin_operation_with_locks(),
+            Held::Registered => true,
+            Held::Locks(_) => self.register_with_locks(),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn begin_operation_with_locks(&mut self) -> bool {
-        let has_begun = self.is_operation() || !self.locks().is_blocking && self.count_operation();
-        self.locks().is_operation = has_begun;
+    fn register_with_locks(&mut self) -> bool {
+        let has_begun =
+            self.is_registered() || !self.locks().is_blocking && self.count_registration();
+        self.locks().is_registered = has_begun;
         has_begun
     }
 
     #[inline]
-    fn count_operation(&self) -> bool {
-        let has_begun = self.stream.sync_points().operations().begin();
+    fn count_registration(&self) -> bool {
+        let has_begun = self.stream.sync_points().registrations().begin();
         if has_begun {
             HELD.set(HELD.get() + 1);
         }
@@ -332,18 +333,18 @@ impl<'a> Operation<'a> {
 
     /// Returns `true` if the operation is registered on the stream.
     #[inline]
-    pub(super) fn is_operation(&self) -> bool {
+    pub(super) fn is_registered(&self) -> bool {
         match &*self.held {
             Held::Nothing | Held::Blocking => false,
-            Held::Operation => true,
-            Held::Locks(locks) => locks.is_operation,
+            Held::Registered => true,
+            Held::Locks(locks) => locks.is_registered,
         }
     }
 
     /// Returns `true` if the operation is registered on the stream and holds no lock.
     #[inline]
     pub(super) fn holds_no_lock(&self) -> bool {
-        matches!(*self.held, Held::Operation)
+        matches!(*self.held, Held::Registered)
     }
 
     /// Removes an access to leased memory, to end it. Returns `false` if it was ordered before the memory was leased.
@@ -368,7 +369,8 @@ impl<'a> Operation<'a> {
     #[must_use]
     #[inline]
     pub fn holds_leases(&self) -> bool {
-        self.is_operation() || matches!(&*self.held, Held::Locks(locks) if !locks.leases.is_empty())
+        self.is_registered()
+            || matches!(&*self.held, Held::Locks(locks) if !locks.leases.is_empty())
     }
 
     /// Enters the capture that the stream belongs to, if it has not ended.
@@ -391,7 +393,7 @@ impl<'a> Operation<'a> {
             let is_blocking = matches!(*self.held, Held::Blocking);
             let locks = Locks {
                 is_blocking,
-                is_operation: self.is_operation(),
+                is_registered: self.is_registered(),
                 ..Locks::default()
             };
             *self.held = Held::Locks(Box::new(locks));
@@ -407,7 +409,7 @@ impl<'a> Operation<'a> {
     fn release(&mut self) {
         match &mut *self.held {
             Held::Nothing | Held::Blocking => {}
-            Held::Operation => self.end_operation(),
+            Held::Registered => self.deregister(),
             Held::Locks(locks) => {
                 let locks = std::mem::take(&mut **locks);
                 *self.held = Held::Nothing;
@@ -417,16 +419,16 @@ impl<'a> Operation<'a> {
     }
 
     #[inline]
-    fn end_operation(&self) {
+    fn deregister(&self) {
         HELD.set(HELD.get() - 1);
-        self.stream.sync_points().operations().end();
+        self.stream.sync_points().registrations().end();
     }
 
     #[cold]
     #[inline(never)]
     fn unlock(&self, locks: &Locks) {
-        if locks.is_operation {
-            self.end_operation();
+        if locks.is_registered {
+            self.deregister();
         }
         HELD.set(HELD.get() - locks.leases.len() - usize::from(locks.capture.is_some()));
         for (leased, is_write) in &locks.leases {

@@ -18,7 +18,7 @@ impl Accesses {
         let Some(lease) = self.lease.get() else {
             return false;
         };
-        lease.begin_on_owner_stream(operation.stream(), is_write, || operation.begin_operation())
+        lease.begin_on_owner_stream(operation.stream(), is_write, || operation.register())
     }
 
     #[cold]
@@ -87,7 +87,7 @@ impl Accesses {
         };
         if operation.take(lease, is_write) {
             lease.end(stream, is_write);
-        } else if operation.is_operation() && lease.is_owner_stream(stream) {
+        } else if operation.is_registered() && lease.is_owner_stream(stream) {
             lease.record_on_owner_stream(stream, is_write);
         } else {
             lease.record(stream, is_write);

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::OPERATION;
 use super::history::Memory;
 use super::operation::{Ordering, expect_not_ordering};
-use super::operations::Operations;
+use super::registrations::Registrations;
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Error, Event, EventFlags, Result, Stream, emit_event};
 
@@ -24,7 +24,7 @@ pub(crate) struct SyncPoints {
     waited: Mutex<Vec<Waited>>,
     /// The number of waits inserted into this stream by hazard tracking.
     inserted_waits: AtomicU64,
-    operations: Arc<Operations>,
+    registrations: Arc<Registrations>,
 }
 
 /// A wait of one stream for another, up to a sync point.
@@ -67,8 +67,8 @@ impl SyncPoints {
 
     /// Returns the operations in progress on the stream that use leased memory without its lock.
     #[inline]
-    pub(super) fn operations(&self) -> &Arc<Operations> {
-        &self.operations
+    pub(super) fn registrations(&self) -> &Arc<Registrations> {
+        &self.registrations
     }
 
     /// Returns `true` if the stream is known to have waited for an access on `stream` that was recorded with this
@@ -121,7 +121,7 @@ impl Default for SyncPoints {
             event: Mutex::default(),
             waited: Mutex::default(),
             inserted_waits: AtomicU64::new(0),
-            operations: Arc::default(),
+            registrations: Arc::default(),
         }
     }
 }

@@ -15,7 +15,7 @@ use loom::thread;
 use super::capture_gate::{CaptureGate, ThreadNumber};
 use super::claims::{Leases, launch_holding};
 use super::lease_lock::{FreeAccesses, LaunchRecord, Launches, LeaseLock, Log};
-use super::operations::Operations;
+use super::registrations::Registrations;
 
 /// The log of one allocation: the numbers of the accesses. Those on the owner stream ascend from `first_owner_access`.
 struct Numbers {
@@ -162,14 +162,14 @@ impl Drop for Executable {
 
 /// The stream of the owner: its operations, and the accesses that it is ordered after.
 struct Owner {
-    operations: Arc<Operations>,
+    registrations: Arc<Registrations>,
     after: Vec<usize>,
 }
 
 impl Owner {
-    fn new(operations: &Arc<Operations>) -> Self {
+    fn new(registrations: &Arc<Registrations>) -> Self {
         Self {
-            operations: Arc::clone(operations),
+            registrations: Arc::clone(registrations),
             after: Vec::new(),
         }
     }
@@ -182,12 +182,12 @@ impl Owner {
         number: usize,
         is_write: bool,
     ) {
-        let mut is_operation = false;
+        let mut is_registered = false;
         let mut locked = Vec::new();
         for allocation in allocations {
             let begin = || {
-                is_operation = is_operation || self.operations.begin();
-                is_operation
+                is_registered = is_registered || self.registrations.begin();
+                is_registered
             };
             if allocation.begin_on_owner_stream(is_write, begin) {
                 continue;
@@ -202,7 +202,7 @@ impl Owner {
                 log.free_on_owner_stream = log.free_on_owner_stream.max(free);
                 Ok(())
             };
-            let is_nested = is_operation || !locked.is_empty();
+            let is_nested = is_registered || !locked.is_empty();
             allocation
                 .begin(is_write, is_nested, order)
                 .unwrap_or_else(|never| match never {});
@@ -217,15 +217,15 @@ impl Owner {
                 allocation.record_on_owner_stream(is_write, number as u64);
             }
         }
-        if is_operation {
-            self.operations.end();
+        if is_registered {
+            self.registrations.end();
         }
     }
 }
 
 /// Returns allocations on whose owner stream the owner's accesses have numbers from `first_owner_access`.
 fn allocations<const N: usize>(
-    operations: &Arc<Operations>,
+    registrations: &Arc<Registrations>,
     first_owner_access: usize,
 ) -> [Arc<LeaseLock<Numbers>>; N] {
     std::array::from_fn(|_| {
@@ -235,7 +235,7 @@ fn allocations<const N: usize>(
             free_on_owner_stream: FreeAccesses::None,
             is_forgetful: false,
         };
-        Arc::new(LeaseLock::new(log, Arc::clone(operations)))
+        Arc::new(LeaseLock::new(log, Arc::clone(registrations)))
     })
 }
 
@@ -269,12 +269,12 @@ enum Mutation {
 fn access_against_launch(is_launch_write: bool, mutation: Option<Mutation>) {
     check(move || {
         let device = Device::new();
-        let operations = Arc::new(Operations::default());
-        let mut owner = Owner::new(&operations);
+        let registrations = Arc::new(Registrations::default());
+        let mut owner = Owner::new(&registrations);
         let waited_for = if mutation == Some(Mutation::WaitsForAnotherStream) {
             Arc::default()
         } else {
-            operations
+            registrations
         };
         let allocations = allocations::<1>(&waited_for, 3);
         allocations[0].peek(|log| log.is_forgetful = mutation == Some(Mutation::OmitsLaunches));
@@ -313,9 +313,9 @@ fn reading_launches_are_ordered() {
 fn several_allocations() {
     check(|| {
         let device = Device::new();
-        let operations = Arc::new(Operations::default());
-        let mut owner = Owner::new(&operations);
-        let allocations = allocations::<2>(&operations, 3);
+        let registrations = Arc::new(Registrations::default());
+        let mut owner = Owner::new(&registrations);
+        let allocations = allocations::<2>(&registrations, 3);
         let [first, second] = &allocations;
         // The owner takes the lock of one of the two, but not of the other.
         owner.access(&[Arc::clone(second)], &device, 3, true);
@@ -338,9 +338,9 @@ fn several_allocations() {
 fn two_executables_are_ordered() {
     check(|| {
         let device = Device::new();
-        let operations = Arc::new(Operations::default());
-        let mut owner = Owner::new(&operations);
-        let allocations = allocations::<2>(&operations, 5);
+        let registrations = Arc::new(Registrations::default());
+        let mut owner = Owner::new(&registrations);
+        let allocations = allocations::<2>(&registrations, 5);
         let threads = [1, 3].map(|number| {
             let device = device.clone();
             let mut executable = Executable::new(leases(&allocations, true));
@@ -361,9 +361,9 @@ fn two_executables_are_ordered() {
 fn dropped_executable() {
     check(|| {
         let device = Device::new();
-        let operations = Arc::new(Operations::default());
-        let mut owner = Owner::new(&operations);
-        let allocations = allocations::<1>(&operations, 4);
+        let registrations = Arc::new(Registrations::default());
+        let mut owner = Owner::new(&registrations);
+        let allocations = allocations::<1>(&registrations, 4);
         let mut dropped = Executable::new(leases(&allocations, true));
         dropped.launch(&device, 1);
         let dropping = {

@@ -12,7 +12,7 @@ use super::sync::{AtomicU64, Condvar, Mutex, SeqCst, model_fence};
 /// another thread waits for that operation even if it leases other memory. Operations that are known to block lock
 /// their memory instead (`Operation::blocking`).
 #[derive(Debug)]
-pub(crate) struct Operations {
+pub(crate) struct Registrations {
     /// The number of operations in progress, plus [`LAUNCH`] for each launch that waits for them.
     state: AtomicU64,
     lock: Mutex<()>,
@@ -22,7 +22,7 @@ pub(crate) struct Operations {
 /// One waiting launch.
 const LAUNCH: u64 = 1 << 32;
 
-impl Operations {
+impl Registrations {
     /// Registers an operation. Returns `false` while a launch waits, so that new operations do not delay it.
     #[inline]
     pub(crate) fn begin(&self) -> bool {
@@ -63,7 +63,7 @@ impl Operations {
     }
 }
 
-impl Default for Operations {
+impl Default for Registrations {
     #[inline]
     fn default() -> Self {
         Self {
