@@ -5,6 +5,7 @@ mod pointer_staging;
 
 use std::sync::Arc;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Stream};
@@ -17,7 +18,6 @@ use crate::error::{Result, call};
 use crate::handle::Handle;
 use crate::operand::OperandList;
 use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
-use curium_driver::AsRawStream as _;
 
 /// The state of cuBLAS on one stream: a handle, its settings and its workspace.
 ///

@@ -6,6 +6,7 @@ use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::{DevicePointer, Stream};
 use curium_memory::LibraryMemory;
 
@@ -16,7 +17,6 @@ use crate::handle::Handle;
 use crate::layout::Layout;
 use crate::shape::Shape;
 use crate::sys::cufftHandle;
-use curium_driver::AsRawStream as _;
 
 /// A plan for transforms of one shape, from elements of type `I` to elements of type `O`, on one stream.
 ///

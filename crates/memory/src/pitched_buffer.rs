@@ -3,13 +3,12 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::copy::pitched;
 use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream, call};
 
 use crate::capture_advice::ALLOCATE_BEFORE;
-use crate::copy::pitched::PitchedLayout;
+use crate::copy::pitched::{self, PitchedLayout};
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Accessibility, Tracked};
 use crate::{

@@ -8,8 +8,6 @@ mod residency;
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::copy::device;
-use crate::fill;
 use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{DeviceAttribute, DevicePointer, Driver, Result, Returned, Stream, call};
@@ -19,10 +17,10 @@ pub use self::batch::{discard, discard_and_prefetch, prefetch};
 use self::host_access::Attachment;
 pub(crate) use self::host_access::HostAttachment;
 use crate::capture_advice::ALLOCATE_BEFORE;
-use crate::copy::host;
+use crate::copy::{device, host};
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
 use crate::tracked::{Accessibility, Tracked};
-use crate::{size, wait};
+use crate::{fill, size, wait};
 
 /// A buffer in managed (unified) memory.
 ///

@@ -23,7 +23,7 @@ pub(crate) struct Compare {
 /// end with `*`.
 const EXPECTED: &str = include_str!("../expected.txt");
 
-/// What calls with the same difference have in common.
+/// The common properties of calls with the same difference.
 #[derive(Eq, Ord, PartialEq, PartialOrd)]
 struct Group {
     function: String,

@@ -1,4 +1,4 @@
-//! What the types of parameters do not say: which objects a function takes and creates, and which calls are never made.
+//! The knowledge that types of parameters lack: the objects that a function takes and creates, and the calls that are never made.
 
 /// Functions that are never called, by the beginnings of their names.
 pub(crate) const EXCLUDED: &[(&str, &str)] = &[

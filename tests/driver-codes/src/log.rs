@@ -12,7 +12,7 @@ pub(crate) type Log = BTreeMap<u64, Vec<Entry>>;
 /// A call and its outcome.
 pub(crate) struct Entry {
     pub(crate) text: String,
-    /// How the call is unusual; empty for a valid one.
+    /// The unusual arguments and states of the call; empty for a valid one.
     pub(crate) notes: String,
     /// The code, or `crash`, `hang`, `skipped` or `absent`.
     pub(crate) outcome: String,

@@ -15,7 +15,7 @@ use crate::value::{Member, PAGES, Value};
 pub(crate) struct Call {
     pub(crate) signature: &'static Signature,
     pub(crate) arguments: Vec<Value>,
-    /// How the call is unusual: invalid arguments, and the state in which it happens.
+    /// The unusual arguments of the call, and the unusual states in which it happens.
     pub(crate) notes: Vec<String>,
     pub(crate) created: Option<CreatedObject>,
 }
@@ -410,7 +410,7 @@ impl Planner {
         (self.objects[last].kind == "CUgraph").then_some(last)
     }
 
-    fn value_of(&self, index: usize) -> Value {
+    fn object_value(&self, index: usize) -> Value {
         Value::Object {
             kind: self.objects[index].kind,
             index,
@@ -444,7 +444,7 @@ impl Planner {
                 if knowledge::is_record_object(record)
                     && let Some(object) = self.object(&[record], draft)
                 {
-                    return self.value_of(object);
+                    return self.object_value(object);
                 }
                 let members = self.members(record, &definition.leaves(), draft);
                 Value::Record {
@@ -483,7 +483,7 @@ impl Planner {
                 if let Some(captured) = self.capturing.first().copied()
                     && (ends_capture || self.random.u32(..4) == 0)
                 {
-                    return self.value_of(captured);
+                    return self.object_value(captured);
                 }
                 // Other streams than created ones are valid, but not for every function.
                 let special = match self.random.u32(..16) {
@@ -502,19 +502,19 @@ impl Planner {
             }
             "CUgraphNode" => {
                 if let Some(node) = draft.node {
-                    return self.value_of(node);
+                    return self.object_value(node);
                 }
             }
             "CUgraphExec" => {
                 if let Some(exec) = draft.exec {
-                    return self.value_of(exec);
+                    return self.object_value(exec);
                 }
             }
             "CUgraph" => {
                 if let Some(graph) = draft.graph
                     && !is_other_graph(name)
                 {
-                    return self.value_of(graph);
+                    return self.object_value(graph);
                 }
             }
             "CUcontext" => {
@@ -524,7 +524,7 @@ impl Planner {
                     && self.random.u32(..4) > 0
                     && !knowledge::destroys(draft.function)
                 {
-                    return self.value_of(context);
+                    return self.object_value(context);
                 }
             }
             _ => {}
@@ -539,7 +539,7 @@ impl Planner {
             draft.graph = object;
         }
         match object {
-            Some(object) => self.value_of(object),
+            Some(object) => self.object_value(object),
             None => Value::Null,
         }
     }
@@ -643,7 +643,10 @@ impl Planner {
             return Value::Null;
         }
         Value::Row {
-            elements: nodes.into_iter().map(|node| self.value_of(node)).collect(),
+            elements: nodes
+                .into_iter()
+                .map(|node| self.object_value(node))
+                .collect(),
             size: size_of::<usize>(),
         }
     }
@@ -657,7 +660,7 @@ impl Planner {
                 Value::Page(self.next_page)
             }
             Untyped::Object(kind) => match self.object(&[kind], draft) {
-                Some(object) => self.value_of(object),
+                Some(object) => self.object_value(object),
                 None => Value::Host,
             },
         }
@@ -836,14 +839,14 @@ impl Planner {
             let foreign =
                 self.existing(|object| kinds.contains(&object.kind) && object.context != current);
             if let Some(foreign) = foreign {
-                return (self.value_of(foreign), "of another context".to_owned());
+                return (self.object_value(foreign), "of another context".to_owned());
             }
         }
         if kind == "CUgraphNode" && choice < 50 {
             let graph = draft.graph;
             let other = self.existing(|object| object.kind == kind && object.parent != graph);
             if let Some(other) = other {
-                return (self.value_of(other), "of another graph".to_owned());
+                return (self.object_value(other), "of another graph".to_owned());
             }
         }
         if choice >= 97 && !is_address {
@@ -855,7 +858,7 @@ impl Planner {
             });
             if let Some(other) = other {
                 let note = format!("a {}", self.objects[other].kind);
-                return (self.value_of(other), note);
+                return (self.object_value(other), note);
             }
         }
         if (93..97).contains(&choice) {
@@ -864,7 +867,7 @@ impl Planner {
                 kinds.contains(&object.kind) && object.state == State::Destroyed
             });
             if let Some(destroyed) = destroyed {
-                return (self.value_of(destroyed), "destroyed".to_owned());
+                return (self.object_value(destroyed), "destroyed".to_owned());
             }
         }
         if size == 4 {
@@ -956,7 +959,7 @@ impl Planner {
                     match self.object(&["device"], draft) {
                         Some(device) => {
                             draft.notes.push(format!("{name}: device memory"));
-                            return self.value_of(device);
+                            return self.object_value(device);
                         }
                         None => Value::Null,
                     }

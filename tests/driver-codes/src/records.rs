@@ -1,6 +1,6 @@
 //! Valid values of structs, for which the types of the members say too little.
 
-/// How a member gets its value.
+/// The source of the value of a member.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {
     /// This integer.

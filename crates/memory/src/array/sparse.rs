@@ -1,5 +1,6 @@
 //! Sparse arrays.
 
+use curium_driver::hazard::Operation;
 use curium_driver::sys::{
     CUDA_ARRAY_SPARSE_PROPERTIES, CUarray, CUarrayMapInfo, CUarraySparseSubresourceType,
     CUmemHandleType, CUmemOperationType, CUmipmappedArray, CUresourcetype,
@@ -8,7 +9,6 @@ use curium_driver::{Error, Result, Stream, call};
 
 use super::{Array, MipmappedArray};
 use crate::virtual_memory::PhysicalMemory;
-use curium_driver::hazard::Operation;
 
 const MAP_TILES: &str = "Array::map_tiles";
 

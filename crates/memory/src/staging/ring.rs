@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::slice;
 
+use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Context, Event, EventFlags, Result, Stream};
 use parking_lot::Mutex;
@@ -15,7 +16,6 @@ use super::past_cache::copy_past_cache;
 use super::progress::{Progress, Size, Split};
 use crate::copy::host;
 use crate::{PinnedBuffer, PinnedFlags, wait};
-use curium_driver::hazard::Operation;
 
 /// A staging buffer, used by one copy at a time.
 pub(super) struct Ring {

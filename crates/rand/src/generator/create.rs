@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use curium_driver::AsRawStream as _;
 use curium_driver::Stream;
 use curium_driver::extend::with_relaxed_capture_mode;
 
@@ -12,7 +13,6 @@ use crate::error::{ArgumentError, Result, call};
 use crate::handle::Handle;
 use crate::place::{Device, Host};
 use crate::sys::curandGenerator_t;
-use curium_driver::AsRawStream as _;
 
 impl<A: PseudoRandom> Generator<A> {
     /// Creates a generator of pseudo-random numbers on `stream`.

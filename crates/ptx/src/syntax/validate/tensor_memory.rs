@@ -117,17 +117,17 @@ impl Context<'_> {
     ) -> Result<(), Error> {
         let collective = [Keyword::Sync, Keyword::Aligned];
         for group in required {
-            if self.number_of(group) != 1 {
+            if self.count_present(group) != 1 {
                 return Err(self.error(format!("exactly one of {} is required", list(group))));
             }
         }
         for group in optional {
-            if self.number_of(group) > 1 {
+            if self.count_present(group) > 1 {
                 return Err(self.error(format!("at most one of {} is allowed", list(group))));
             }
         }
         for keyword in collective {
-            let count = self.number_of(&[keyword]);
+            let count = self.count_present(&[keyword]);
             if count != usize::from(is_collective) {
                 let problem = if is_collective {
                     "is required once"
@@ -151,7 +151,7 @@ impl Context<'_> {
     }
 
     /// Returns the number of suffixes from a group.
-    fn number_of(&self, group: &[Keyword]) -> usize {
+    fn count_present(&self, group: &[Keyword]) -> usize {
         let modifiers = self.instruction.modifiers.iter();
         modifiers
             .filter(|modifier| matches!(modifier, Modifier::Keyword(keyword) if group.contains(keyword)))
@@ -284,7 +284,7 @@ impl Context<'_> {
 
     /// Checks the registers of a load or a store.
     fn transfer_registers(&self, index: usize) -> Result<(), Error> {
-        let per_thread = value_of(self, &TRANSFER_SHAPES) * value_of(self, &REPETITIONS);
+        let per_thread = present_value(self, &TRANSFER_SHAPES) * present_value(self, &REPETITIONS);
         if per_thread > MAX_REGISTERS {
             return Err(self.error("the shape has fewer repetitions"));
         }
@@ -460,7 +460,7 @@ impl Context<'_> {
     fn tensor_copy(&self) -> Result<(), Error> {
         let formats = [Keyword::B4x16P64, Keyword::B6x16P32];
         let has_formats = self.has_keyword(Keyword::B8x16);
-        if has_formats != (self.number_of(&formats) == 1) {
+        if has_formats != (self.count_present(&formats) == 1) {
             return Err(self.error("a conversion requires two formats"));
         }
         let shape: &[&[Keyword]] = if self.has_keyword(Keyword::Tile64x128b) {
@@ -487,7 +487,7 @@ impl Context<'_> {
 }
 
 /// Returns the value of the suffix that an instruction has of a table; 0 without one.
-fn value_of(context: &Context<'_>, table: &[(Keyword, usize)]) -> usize {
+fn present_value(context: &Context<'_>, table: &[(Keyword, usize)]) -> usize {
     table
         .iter()
         .find(|(keyword, _)| context.has_keyword(*keyword))
