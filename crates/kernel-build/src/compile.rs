@@ -14,6 +14,7 @@ use crate::rewrite::{self, Kernel, Rewritten};
 use crate::source::{Root, RootFile, Source};
 use crate::target::Target;
 use crate::toolchain::{DEVICE, Toolchain, lock, write};
+use crate::variables;
 
 /// The passes of `opt`. Facts of conditions are used once more at the end, because many bounds checks have their final form only after
 /// indices were simplified. A single `instcombine` is an error if it does not reach a fixpoint, unless that is not verified.
@@ -382,6 +383,7 @@ impl Build<'_> {
             });
         }
         let text = fs::read_to_string(&ptx).map_err(Error::file(&ptx))?;
+        let text = variables::ordered(&text);
         Ok(if self.options.debug_lines {
             text
         } else {

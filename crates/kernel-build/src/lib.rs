@@ -63,6 +63,7 @@ mod rewrite;
 mod source;
 mod target;
 mod toolchain;
+mod variables;
 
 use std::env;
 use std::fs;
