@@ -26,7 +26,6 @@ const TEST_PACKAGES: &[&str] = &[
 /// Tests that read the sources, or run cargo or rustc.
 const NEED_SOURCES: &[&str] = &[
     "book",
-    "compile_fail",
     "conventions",
     "dependencies",
     "load",

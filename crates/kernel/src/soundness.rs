@@ -2,7 +2,7 @@
 //!
 //! A kernel without `unsafe` code and without [`ptx!`](crate::ptx), launched from safe code, has no data race, no divergent barrier, no
 //! aliasing of `&mut`, and no access outside of the memory that it was given. This module states why, as numbered rules. The names in
-//! parentheses are tests: programs in `tests/ui` that must not compile, and tests of the package `curium-test-kernels`.
+//! parentheses are tests: programs in `tests/compile-fail` that must not compile, and tests of the package `curium-test-kernels`.
 //!
 //! # Definitions
 //!
