@@ -21,6 +21,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use comfy_table::{CellAlignment, Table, presets};
 
 use crate::cargo::cargo;
+use crate::package::Pins;
 use crate::version::Version;
 
 #[derive(clap::Args, Default)]
@@ -96,7 +97,7 @@ enum Outcome {
 
 /// The steps in their order: after the tests, those that fail fastest and most often come first.
 const STEPS: &[Step] = &[
-    Step::new("test", |_| test()),
+    Step::new("test", |_| run_all(cargo().arg("test"))),
     Step::new("fmt", |_| {
         run_all(cargo().args(["fmt", "--all", "--check"]))
     }),
@@ -264,17 +265,6 @@ fn clippy() -> Result<Outcome> {
     ]))
 }
 
-fn test() -> Result<Outcome> {
-    run_all(cargo().arg("test"))?;
-    // Processors without AVX2 run other handlers.
-    run_all(cargo().env("CURIUM_TEST_BASELINE", "1").args([
-        "test",
-        "--package",
-        "curium-ptx",
-        "--lib",
-    ]))
-}
-
 fn doc(_options: &Options) -> Result<Outcome> {
     // Programs are left out, because the program and the crate `curium` would share a page.
     run_all(cargo().env("RUSTDOCFLAGS", "-D warnings").args([
@@ -290,9 +280,15 @@ fn doc(_options: &Options) -> Result<Outcome> {
     ]))
 }
 
+/// Compares the bindings with the chosen versions of CUDA, or with the oldest and the newest. The workflow has a job for each version.
 fn bindings(options: &Options) -> Result<Outcome> {
-    let versions = options
-        .cuda
+    let mut versions = options.cuda.clone();
+    if versions.is_empty() {
+        let pinned = Pins::read()?.cuda;
+        versions.extend(pinned.first().map(|cuda| cuda.version));
+        versions.extend(pinned.last().map(|cuda| cuda.version));
+    }
+    let versions = versions
         .iter()
         .flat_map(|version| ["--cuda".to_owned(), version.to_string()]);
     run_all(xtask()?.args(["bindings", "check"]).args(versions))
@@ -348,7 +344,6 @@ fn run_and_show(command: &mut Command) -> Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::package::Pins;
 
     fn options(steps: &[&str], skip: &[&str]) -> Options {
         Options {

@@ -13,7 +13,10 @@ use std::time::{Duration, Instant};
 use curium_driver::{
     CacheKey, DiskCache, Image, ImageKind, JitOptions, Library, Linker, Module, Result,
 };
-use curium_tests::{TestDriver, TestResult, kernels, on_driver, outcome_of_new_process, uses_cuda};
+use curium_tests::{
+    TestDriver, TestResult, kernels, on_driver, outcome_of_new_process, outcomes_of_processes,
+    uses_cuda,
+};
 
 /// The number of images, and the number that one process loads.
 const IMAGES: u64 = 1000;
@@ -26,17 +29,20 @@ const LOAD_TIMEOUT: Duration = Duration::from_secs(2);
 type Fill = (&'static mut [u32], u32, u32);
 
 #[test]
-fn damaged_images_crash_nothing() {
-    for start in (0..IMAGES).step_by(PORTION as usize) {
-        let name = "damaged_images_crash_nothing";
-        let outcome = outcome_of_new_process(name, &start.to_string(), |start| {
-            let start = start.parse()?;
-            on_driver(|test| load_by_safe_code(test, start..start + PORTION))
-        });
-        outcome.unwrap_or_else(|written| {
-            panic!("the process that started with image {start} died:\n{written}")
-        });
+fn damaged_images_crash_nothing() -> TestResult {
+    let name = "damaged_images_crash_nothing";
+    let portions = IMAGES / PORTION;
+    let outcomes = outcomes_of_processes(name, portions as usize, "", |number, _| {
+        let start = number as u64 * PORTION;
+        on_driver(|test| load_by_safe_code(test, start..start + PORTION))
+    })?;
+    for (number, (success, written)) in outcomes.into_iter().enumerate() {
+        assert!(
+            success,
+            "the process with portion {number} died:\n{written}"
+        );
     }
+    Ok(())
 }
 
 /// Demonstrates that loading such images requires `unsafe`: some of them crash the process.

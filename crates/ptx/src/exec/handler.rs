@@ -49,10 +49,14 @@ pub(crate) fn wide_vectors() -> bool {
     })
 }
 
+/// The environment variable that runs every test with the baseline handlers.
+#[cfg(test)]
+const BASELINE_VARIABLE: &str = "CURIUM_TEST_BASELINE";
+
 #[cfg(test)]
 thread_local! {
-    /// `true` while this thread lowers programs to the baseline handlers. `CURIUM_TEST_BASELINE` runs every test with them.
-    static BASELINE: std::cell::Cell<bool> = std::cell::Cell::new(std::env::var_os("CURIUM_TEST_BASELINE").is_some());
+    /// `true` while this thread lowers programs to the baseline handlers.
+    static BASELINE: std::cell::Cell<bool> = std::cell::Cell::new(std::env::var_os(BASELINE_VARIABLE).is_some());
 }
 
 /// Runs `action`, during which programs are lowered to the baseline handlers.
@@ -301,4 +305,28 @@ fn combine(unit: &Unit<'_>, op: &Op, holds: u32) -> (u32, u32) {
 #[inline(always)]
 fn write<D: InFile>(unit: &mut Unit<'_>, d: u32, result: &[D; LANES]) {
     unit.frame.row_mut::<D>(d).merge(result, unit.active);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BASELINE_VARIABLE;
+
+    /// Processors without AVX2 run the baseline handlers.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri starts no processes")]
+    fn tests_pass_with_baseline_handlers() -> std::io::Result<()> {
+        if std::env::var_os(BASELINE_VARIABLE).is_some() {
+            return Ok(());
+        }
+        let output = std::process::Command::new(std::env::current_exe()?)
+            .args(["exec::", "--skip", "speed"])
+            .env(BASELINE_VARIABLE, "1")
+            .output()?;
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stdout)
+        );
+        Ok(())
+    }
 }
