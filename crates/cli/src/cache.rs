@@ -32,7 +32,7 @@ enum Command {
 }
 
 pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
-    let cache = DiskCache::of_user()?;
+    let cache = DiskCache::for_user()?;
     let usage = cache.usage()?;
     let mut out = io::stdout().lock();
     match options.command {

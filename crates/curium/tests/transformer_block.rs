@@ -173,7 +173,7 @@ fn batches_match_the_reference() {
 }
 
 #[test]
-fn rows_of_partial_groups_agree() {
+fn partial_groups_agree() {
     assert_agrees(
         Shape {
             batch: 1,

@@ -71,7 +71,7 @@ struct CacheFile {
     used: SystemTime,
 }
 
-/// The environment variable with the directory of [`DiskCache::of_user`].
+/// The environment variable with the directory of [`DiskCache::for_user`].
 const VARIABLE: &str = "CURIUM_CACHE_PATH";
 /// The extension of entries.
 const EXTENSION: &str = "entry";
@@ -106,17 +106,17 @@ impl DiskCache {
     ///
     /// As for [`DiskCache::open`]. An argument error if the system has no cache directory. An argument error in a
     /// set-uid program, because the user that runs it controls its environment.
-    pub fn of_user() -> Result<Self> {
+    pub fn for_user() -> Result<Self> {
         if has_raised_privileges() {
             let problem = "set-uid programs ignore the environment; use `DiskCache::open`";
-            return Err(Error::argument("DiskCache::of_user", problem));
+            return Err(Error::argument("DiskCache::for_user", problem));
         }
         if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
             return Self::open(PathBuf::from(path));
         }
         let caches = folder::for_caches().ok_or_else(|| {
             Error::argument(
-                "DiskCache::of_user",
+                "DiskCache::for_user",
                 format!("the system has no cache directory; set {VARIABLE}"),
             )
         })?;

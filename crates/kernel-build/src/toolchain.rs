@@ -123,7 +123,7 @@ impl Toolchain {
         let missing_tool = ["llvm-link", "llvm-nm", "opt", "llc"]
             .into_iter()
             .find(|tool| !self.tools.join(executable(tool)).exists());
-        let has_core = library_folder(&self.sysroot).exists() || self.source_of_core().exists();
+        let has_core = library_folder(&self.sysroot).exists() || self.core_source().exists();
         let option = self.rustup_option();
         let version = &self.version;
         let problem = match (missing_tool, has_core) {
@@ -154,7 +154,7 @@ impl Toolchain {
     }
 
     /// The manifest of `core` in the component `rust-src`.
-    fn source_of_core(&self) -> PathBuf {
+    fn core_source(&self) -> PathBuf {
         self.sysroot
             .join("lib/rustlib/src/rust/library/core/Cargo.toml")
     }

@@ -39,7 +39,7 @@ fn key(nvrtc: &Nvrtc, program: &Program, options: &CompileOptions) -> Option<Cac
     let arguments = options.to_arguments();
     let includes = Includes::scan(program, &arguments).fingerprint()?;
     // SAFETY: only `compile` stores entries under the key, and it stores outputs of NVRTC.
-    let mut key = unsafe { CacheKey::of_code("nvrtc") }
+    let mut key = unsafe { CacheKey::for_code("nvrtc") }
         .with("version", &nvrtc.version().as_raw().to_le_bytes())
         .with("build", &nvrtc.build().to_le_bytes())
         .with("name", program.name.as_bytes())

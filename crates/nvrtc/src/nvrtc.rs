@@ -83,7 +83,7 @@ impl Nvrtc {
     /// use curium_driver::DiskCache;
     /// use curium_nvrtc::{CompileOptions, Nvrtc, Program};
     ///
-    /// let nvrtc = Nvrtc::load()?.with_cache(DiskCache::of_user()?);
+    /// let nvrtc = Nvrtc::load()?.with_cache(DiskCache::for_user()?);
     /// let program = Program::new("empty.cu", r#"extern "C" __global__ void empty() {}"#);
     /// let compiled = nvrtc.compile(&program, &CompileOptions::new())?;
     /// # Ok::<(), curium_nvrtc::Error>(())

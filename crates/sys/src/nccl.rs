@@ -50,7 +50,7 @@ declare_library! {
         status: ncclResult_t,
         // Work in progress is no error.
         success: [ncclSuccess, ncclInProgress],
-        versions_of: "NCCL",
+        product: "NCCL",
     }
 }
 

@@ -210,7 +210,7 @@ const EXEMPT: &[Exemption] = &[
     },
     Exemption {
         reason: "reads the environment",
-        functions: &["DiskCache::of_user"],
+        functions: &["DiskCache::for_user"],
     },
     Exemption {
         reason: "initializes a driver; every test does",

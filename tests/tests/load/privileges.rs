@@ -30,7 +30,7 @@ const FILES: [&str; 4] = [
 fn follow_everything(simulator: &Path) -> TestResult {
     drop(NvtxRange::new("range"));
     drop(Driver::load());
-    drop(DiskCache::of_user());
+    drop(DiskCache::for_user());
     // SAFETY: the library is the simulator.
     let driver = unsafe { Driver::load_from(simulator) }?;
     driver.device(0)?;

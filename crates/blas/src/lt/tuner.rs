@@ -87,7 +87,7 @@ impl Tuner {
         }
     }
 
-    /// Stores the results in `cache`, such as [`DiskCache::of_user`].
+    /// Stores the results in `cache`, such as [`DiskCache::for_user`].
     #[must_use]
     pub fn with_cache(mut self, cache: DiskCache) -> Self {
         self.cache = Some(cache);
@@ -160,7 +160,7 @@ impl Tuner {
         let target = Target::current(lt).numbers().map(u64::to_le_bytes).concat();
         let limit = self.options.workspace_limit_for(lt) as u64;
         // SAFETY: only this function creates keys of this kind, and `plan` stores plans under them.
-        let key = unsafe { CacheKey::of_code("cublaslt") }
+        let key = unsafe { CacheKey::for_code("cublaslt") }
             .with("target", &target)
             .with("device", device.name()?.as_bytes())
             .with("multiprocessors", count.to_string().as_bytes())

@@ -87,7 +87,7 @@ fn graph_is_cloned_and_its_edges_are_listed() {
 }
 
 #[test]
-fn kernel_of_a_library_is_launched() {
+fn library_kernel_is_launched() {
     let _turn = simulate();
     let mut library = CUlibrary::default();
     let mut kernel = CUkernel::default();

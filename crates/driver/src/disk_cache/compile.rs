@@ -105,7 +105,7 @@ fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<C
         choices.extend(value.to_le_bytes());
     }
     // SAFETY: only output of the driver's linker is stored under the key.
-    let key = unsafe { CacheKey::of_code("ptx") };
+    let key = unsafe { CacheKey::for_code("ptx") };
     Ok(key
         .with("driver", context.driver().version().to_string().as_bytes())
         .with("release", release.trim().as_bytes())

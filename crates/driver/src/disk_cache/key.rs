@@ -25,7 +25,7 @@ impl CacheKey {
     ///
     /// - Only unmodified output of a compiler or linker is stored under the key, or under keys derived from it.
     #[must_use]
-    pub unsafe fn of_code(kind: &str) -> Self {
+    pub unsafe fn for_code(kind: &str) -> Self {
         Self { bytes: Vec::new() }.with("code", kind.as_bytes())
     }
 

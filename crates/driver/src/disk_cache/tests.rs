@@ -267,9 +267,9 @@ fn writable_entry_is_refused() -> TestResult {
 
 /// No key of code equals a key of a program.
 #[test]
-fn keys_of_kinds_differ() {
+fn kinds_have_their_keys() {
     // SAFETY: nothing is stored under the key.
-    let code = unsafe { CacheKey::of_code("ptx") };
+    let code = unsafe { CacheKey::for_code("ptx") };
     assert!(!code.as_bytes().starts_with(CacheKey::new("ptx").as_bytes()));
     for kind in ["ptx", "code", "", "kind"] {
         let key = CacheKey::new(kind).with("code", b"ptx");

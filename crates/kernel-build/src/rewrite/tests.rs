@@ -238,7 +238,7 @@ fn refused_items_are_named() -> TestResult {
 
 /// The text does not depend on hashes of crates, and so neither on the folder of a package.
 #[test]
-fn hashes_of_crates_do_not_matter() -> TestResult {
+fn crate_hashes_do_not_matter() -> TestResult {
     for corpus in RELEASES {
         let module = corpus.calls;
         let start = module.find("Cs").ok_or("a mangled name")?;

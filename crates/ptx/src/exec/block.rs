@@ -167,7 +167,7 @@ impl Block {
                 Err(failure) => failure,
             };
             let (warp, failure) = self
-                .race_of_uninitialized_read(index, failure, worker)
+                .race_before_write(index, failure, worker)
                 .unwrap_or((index, failure));
             if !self.resume(warp, failure, worker) {
                 return Err((warp, failure));
@@ -177,7 +177,7 @@ impl Block {
 
     /// Returns the race of another warp with an uninitialized read of shared memory, if that warp writes the memory before the next
     /// barrier. Then the read is uninitialized only because the barrier is missing.
-    fn race_of_uninitialized_read(
+    fn race_before_write(
         &mut self,
         index: usize,
         failure: Failure,

@@ -158,7 +158,7 @@ fn another_graph_frees_an_orphan() {
 }
 
 /// Returns the bytes that a device's graphs use, their maximum, the reserved bytes, and their maximum.
-fn memory_of_graphs(fixture: &Fixture) -> [u64; 4] {
+fn graph_memory(fixture: &Fixture) -> [u64; 4] {
     [
         CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
         CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH,
@@ -182,15 +182,15 @@ fn graph_memory_is_kept_until_it_is_trimmed() {
     let fixture = Fixture::new();
     let (graph, memory) = allocating(&fixture);
     let executable = instantiate(&fixture, graph);
-    assert_eq!(memory_of_graphs(&fixture), [0; 4], "nothing was launched");
+    assert_eq!(graph_memory(&fixture), [0; 4], "nothing was launched");
     launch(&fixture, executable);
-    assert_eq!(memory_of_graphs(&fixture), [STEP; 4]);
+    assert_eq!(graph_memory(&fixture), [STEP; 4]);
     ok!(fixture.api, cuDeviceGraphMemTrim(0));
-    assert_eq!(memory_of_graphs(&fixture), [STEP; 4], "it is in use");
+    assert_eq!(graph_memory(&fixture), [STEP; 4], "it is in use");
     ok!(fixture.api, cuMemFree_v2(memory));
-    assert_eq!(memory_of_graphs(&fixture), [STEP; 4]);
+    assert_eq!(graph_memory(&fixture), [STEP; 4]);
     ok!(fixture.api, cuDeviceGraphMemTrim(0));
-    assert_eq!(memory_of_graphs(&fixture), [0, STEP, 0, STEP]);
+    assert_eq!(graph_memory(&fixture), [0, STEP, 0, STEP]);
     launch(&fixture, executable);
-    assert_eq!(memory_of_graphs(&fixture), [STEP; 4]);
+    assert_eq!(graph_memory(&fixture), [STEP; 4]);
 }

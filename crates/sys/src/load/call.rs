@@ -57,7 +57,7 @@ pub struct CallError<C: fmt::Debug> {
 
 /// A function that the library lacks, usually because it is too old.
 #[derive(Clone, Copy, Eq, Error, PartialEq)]
-#[error("{function}: missing function (introduced in {versions_of} {since}{}); use {} {library}", self.removal(), self.advice())]
+#[error("{function}: missing function (introduced in {product} {since}{}); use {} {library}", self.removal(), self.advice())]
 #[non_exhaustive]
 pub struct MissingFunction {
     /// The library, such as `cuRAND`.
@@ -65,7 +65,7 @@ pub struct MissingFunction {
     /// The function.
     pub function: &'static str,
     /// The product that the versions belong to: `CUDA`, or a library with releases of its own.
-    pub versions_of: &'static str,
+    pub product: &'static str,
     /// The version that introduced the function; the oldest that Curium supports for older functions.
     pub since: CudaVersion,
     /// The last version with the function, if newer ones lack it.
@@ -123,7 +123,7 @@ impl MissingFunction {
         Self {
             library,
             function,
-            versions_of: "CUDA",
+            product: "CUDA",
             since,
             last: exported.and_then(ExportedFunction::last),
         }
@@ -131,18 +131,13 @@ impl MissingFunction {
 
     /// Sets the product that the versions belong to.
     #[must_use]
-    pub fn with_versions_of(self, versions_of: &'static str) -> Self {
-        Self {
-            versions_of,
-            ..self
-        }
+    pub fn with_product(self, product: &'static str) -> Self {
+        Self { product, ..self }
     }
 
     fn removal(&self) -> String {
-        let Self {
-            versions_of, last, ..
-        } = self;
-        last.map(|last| format!(", removed after {versions_of} {last}"))
+        let Self { product, last, .. } = self;
+        last.map(|last| format!(", removed after {product} {last}"))
             .unwrap_or_default()
     }
 
@@ -218,7 +213,7 @@ mod tests {
     #[test]
     fn versions_may_be_the_librarys() {
         let error = MissingFunction::new::<Api>("NCCL", "exampleNew")
-            .with_versions_of("NCCL")
+            .with_product("NCCL")
             .to_string();
         assert_eq!(
             error,

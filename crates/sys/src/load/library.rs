@@ -69,7 +69,7 @@ macro_rules! toolkit_packages {
 /// type, whose codes in `success` are no errors. `version` is a function from the table to a `Result` with the
 /// [`LibraryVersion`](crate::load::LibraryVersion), or the library's function for its properties with the type of a
 /// property: `curandGetProperty(libraryPropertyType_t)`. A library whose functions are numbered by its own releases adds
-/// `versions_of: "NAME"`. One whose older releases have no function for their version adds `version_of_symbols`: a
+/// `product: "NAME"`. One whose older releases have no function for their version adds `version_of_symbols`: a
 /// function from the [`LoadedLibrary`](crate::load::LoadedLibrary) to the version of such a release.
 ///
 /// ```
@@ -162,7 +162,7 @@ macro_rules! declare_library {
             $(version_of_symbols: $version_of_symbols:path,)?
             status: $status:ident,
             success: [$($success:ident),+],
-            $(versions_of: $versions_of:literal,)?
+            $(product: $product:literal,)?
         }
     ) => {
         $(#[$attribute])*
@@ -303,7 +303,7 @@ macro_rules! declare_library {
             #[must_use]
             pub fn missing(&self, function: &'static str) -> $crate::load::LibraryError<$status> {
                 let missing = $crate::load::MissingFunction::new::<Self>($description.name, function)
-                    $(.with_versions_of($versions_of))?;
+                    $(.with_product($product))?;
                 $crate::load::LibraryError::Missing(::std::boxed::Box::new(missing))
             }
         }

@@ -319,7 +319,7 @@ impl Case {
     }
 
     /// Returns the lane of a row of A or D.
-    fn lane_of_row(self, row: usize, first: u32) -> usize {
+    fn row_lane(self, row: usize, first: u32) -> usize {
         let lane = if self.m == 64 {
             row / 16 * 32 + row % 16
         } else {
@@ -385,7 +385,7 @@ impl Case {
         let mut cells: Vec<u32> = (0..CELLS as u32).map(|index| 0xdead_0000 | index).collect();
         for row in 0..self.m {
             for column in 0..self.n {
-                let cell = self.lane_of_row(row, self.lane) * 512 + column;
+                let cell = self.row_lane(row, self.lane) * 512 + column;
                 cells[cell] = self.result.encode(initial_sum(row, column));
             }
             if self.is_left_in_tensor_memory {
@@ -397,7 +397,7 @@ impl Case {
                         word |= self.factors[0].encode(self.element(0, row, inner))
                             << (8 * bytes * part);
                     }
-                    cells[self.lane_of_row(row, 0) * 512 + 256 + column] = word;
+                    cells[self.row_lane(row, 0) * 512 + 256 + column] = word;
                 }
             }
         }
@@ -421,7 +421,7 @@ impl Case {
         };
         let half = self.result == F16;
         for row in 0..self.m {
-            let lane = self.lane_of_row(row, self.lane);
+            let lane = self.row_lane(row, self.lane);
             for column in 0..self.n {
                 let products = (0..self.inner())
                     .map(|inner| self.element(0, row, inner) * self.element(1, column, inner));

@@ -348,7 +348,7 @@ impl Context<'_> {
             self.scale(first + 1)?;
         }
         self.product_target()?;
-        self.shift_of_left(matches!(self.operand(1), Operand::Address(_)))
+        self.left_shift(matches!(self.operand(1), Operand::Address(_)))
     }
 
     /// Checks a descriptor of a matrix: a 64-bit register that is not of a floating-point type, or an immediate.
@@ -418,7 +418,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    fn shift_of_left(&self, is_left_in_tensor_memory: bool) -> Result<(), Error> {
+    fn left_shift(&self, is_left_in_tensor_memory: bool) -> Result<(), Error> {
         if !self.has_keyword(Keyword::Ashift) {
             return Ok(());
         }
