@@ -230,7 +230,17 @@ const FOREIGN: [&str; 7] = [
 #[test]
 fn migration_tables_name_items() {
     let defined = [
-        "sys", "driver", "memory", "nvrtc", "blas", "rand", "fft", "nccl", "curium",
+        "sys",
+        "driver",
+        "memory",
+        "interop",
+        "diagnostics",
+        "nvrtc",
+        "blas",
+        "rand",
+        "fft",
+        "nccl",
+        "curium",
     ]
     .map(|name| root().join("crates").join(name).join("src"));
     let defined = defined

@@ -59,7 +59,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
-const ARROWS: [(&str, &[&str]); 33] = [
+const ARROWS: [(&str, &[&str]); 35] = [
     ("curium-format", &[]),
     ("curium-sys", &["curium-format"]),
     ("curium-ptx", &["curium-format"]),
@@ -128,6 +128,8 @@ const ARROWS: [(&str, &[&str]); 33] = [
     ),
     ("curium-driver", &["curium-format", "curium-sys"]),
     ("curium-memory", &["curium-driver"]),
+    ("curium-interop", &["curium-driver", "curium-memory"]),
+    ("curium-diagnostics", &["curium-driver", "curium-memory"]),
     ("curium-nvrtc", &["curium-driver", "curium-sys"]),
     ("curium-sim-libraries", &["curium-sim", "curium-sys"]),
     (
@@ -150,8 +152,10 @@ const ARROWS: [(&str, &[&str]); 33] = [
         "curium",
         &[
             "curium-blas",
+            "curium-diagnostics",
             "curium-driver",
             "curium-fft",
+            "curium-interop",
             "curium-macros",
             "curium-memory",
             "curium-nccl",
@@ -174,7 +178,9 @@ const ARROWS: [(&str, &[&str]); 33] = [
         "curium-tests",
         &[
             "curium",
+            "curium-diagnostics",
             "curium-driver",
+            "curium-interop",
             "curium-memory",
             "curium-nvrtc",
             "curium-sim",
@@ -239,6 +245,8 @@ fn simulator_is_for_tests() -> TestResult {
         "curium-sys",
         "curium-driver",
         "curium-memory",
+        "curium-interop",
+        "curium-diagnostics",
         "curium-nvrtc",
         "curium-blas",
         "curium-rand",

@@ -56,6 +56,8 @@ const PACKAGES: &[&str] = &[
     "curium-sys",
     "curium-driver",
     "curium-memory",
+    "curium-interop",
+    "curium-diagnostics",
     "curium-nvrtc",
     "curium-blas",
     "curium-rand",

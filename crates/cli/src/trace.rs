@@ -1,6 +1,6 @@
 //! `curium trace`: runs a program and records its CUDA calls for trace viewers.
 //!
-//! A program that uses Curium with the feature `diagnostics` writes its calls to the file named by `CURIUM_TRACE`, on
+//! A program that uses Curium writes its calls to the file named by `CURIUM_TRACE`, on
 //! any driver. Any other program runs on the simulator's library, which writes its calls to the file named by
 //! `CURIUM_SIM_TRACE`. Both append events to one file, which is completed here.
 
@@ -22,7 +22,7 @@ use crate::{program, simulator};
 
 /// Run a program and record its CUDA calls for trace viewers
 ///
-/// Perfetto and `chrome://tracing` open the file. On a GPU, the program must use Curium with its feature `diagnostics`.
+/// Perfetto and `chrome://tracing` open the file. On a GPU, the program must use Curium.
 /// On the simulator, any program that loads libcuda.so.1 is traced, in any language; the simulator's library is built
 /// if it is missing.
 #[derive(clap::Args)]
@@ -104,7 +104,7 @@ fn nothing(program: &OsString, simulated: bool, status: ExitStatus) -> String {
     let why = if simulated {
         "it did not load libcuda.so.1 through the system's loader, or contains a simulator of its own"
     } else {
-        "it does not use CUDA, or not through Curium with the feature `diagnostics`; `--device sim` traces any program"
+        "it does not use CUDA, or not through Curium; `--device sim` traces any program"
     };
     format!(
         "{} made no traceable call ({status}): {why}",

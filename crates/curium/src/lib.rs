@@ -5,8 +5,10 @@
 //! | module | crate | contents |
 //! |---|---|---|
 //! | [`sys`] | `curium-sys` | the C ABI, the table of functions, the loader |
-//! | [`driver`] | `curium-driver` | devices, contexts, streams, events, modules, libraries, kernels |
-//! | [`memory`] | `curium-memory` | device and pinned buffers, copies, and memory resources |
+//! | [`driver`] | `curium-driver` | devices, contexts, streams, events, modules, libraries, kernels, graphs |
+//! | [`memory`] | `curium-memory` | device and pinned buffers, copies, memory resources, arrays and textures |
+//! | `driver`, `memory` (feature `interop`) | `curium-interop` | OpenGL, EGL, Vulkan and Direct3D, other processes |
+//! | `driver`, `memory` (feature `diagnostics`) | `curium-diagnostics` | timelines, core dumps, checkpoints, allocation logs, snapshots |
 //! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ compiled and linked at run time |
 //! | `blas` (feature `blas`) | `curium-blas` | linear algebra on the device with cuBLAS and cuBLASLt |
 //! | `rand` (feature `rand`) | `curium-rand` | random numbers on the device with cuRAND |
@@ -28,17 +30,11 @@
 //!
 //! # Features
 //!
-//! The feature `full` is on by default. To reduce compile time, disable the default features and enable those that the
-//! program uses.
+//! Each feature adds a crate, except `half`. The feature `full` is on by default.
 //!
-//! - `full`: every feature of the driver and memory layers.
-//! - `diagnostics`: core dumps, checkpoints, timelines, NVTX ranges, allocation logs and memory snapshots. With it, a
-//!   program writes a timeline if the environment variable `CURIUM_TRACE` names a file.
-//! - `graphs`: CUDA graphs.
-//! - `green-contexts`: contexts that use a subset of a device's multiprocessors and work queues.
-//! - `interop`: OpenGL, EGL, VDPAU and Vulkan interoperability, and events and memory shared between processes.
-//! - `textures`: CUDA arrays, textures, surfaces and tensor maps.
-//! - `virtual-memory`: virtual memory management, growable vectors and multicast objects.
+//! - `full`: `diagnostics` and `interop`.
+//! - `diagnostics`: timelines, NVTX ranges, profiler ranges, core dumps, checkpoints, allocation logs and memory snapshots.
+//! - `interop`: OpenGL, EGL, Vulkan and Direct3D interoperability, and events and memory shared between processes.
 //! - `derive`: `#[derive(ByValue)]` for structs that are passed to kernels by value.
 //! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel parameters.
 //! - `nvrtc`: CUDA C++ compiled and linked at run time, as `curium::nvrtc`.
@@ -87,14 +83,13 @@ mod error;
 
 #[cfg(feature = "blas")]
 pub use curium_blas as blas;
-pub use curium_driver as driver;
 #[cfg(not(feature = "nvrtc"))]
 pub use curium_driver::kernels;
+pub use curium_driver::{CudaError, Error, Result, sys};
 #[cfg(feature = "fft")]
 pub use curium_fft as fft;
 #[cfg(feature = "derive")]
 pub use curium_macros::ByValue;
-pub use curium_memory as memory;
 pub use curium_memory::bytemuck;
 #[cfg(feature = "nccl")]
 pub use curium_nccl as nccl;
@@ -104,18 +99,57 @@ pub use curium_nvrtc as nvrtc;
 pub use curium_nvrtc::kernels;
 #[cfg(feature = "rand")]
 pub use curium_rand as rand;
-pub use driver::{CudaError, Error, Result, sys};
 
 pub use self::error::find_error;
+
+pub mod driver {
+    //! The driver layer: `curium-driver`, with the features `diagnostics` and `interop` also what extends it in
+    //! `curium-diagnostics` and `curium-interop`.
+
+    #[cfg(feature = "diagnostics")]
+    pub use curium_diagnostics::{
+        CheckpointProcess, Checkpointed, Locked, NvtxRange, ProcessState, Profiling, Running,
+        Trace, nvtx_mark,
+    };
+    #[cfg(all(unix, feature = "diagnostics"))]
+    pub use curium_diagnostics::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
+    pub use curium_driver::*;
+    #[cfg(feature = "interop")]
+    pub use curium_interop::{
+        EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags,
+        GraphicsResource, IpcEventHandle, MappedGraphics, event_from_egl_sync,
+    };
+}
+
+pub mod memory {
+    //! The memory layer: `curium-memory`, with the features `diagnostics` and `interop` also what extends it in
+    //! `curium-diagnostics` and `curium-interop`.
+
+    #[cfg(feature = "interop")]
+    pub use curium_interop::{IpcMemory, IpcMemoryHandle, external};
+    pub use curium_memory::*;
+
+    #[cfg(feature = "diagnostics")]
+    pub mod diagnostics {
+        //! Allocation logs, their replay, and memory snapshots.
+        //!
+        //! - [`AllocationRecorder`] is a [`Resource`](crate::memory::Resource) that records every allocation.
+        //! - [`AllocationLog`] parses, analyzes and replays such a log.
+        //! - [`Snapshot`] writes a file for PyTorch's memory viewer.
+
+        pub use curium_diagnostics::{
+            AllocationEvent, AllocationLog, AllocationRecorder, CacheSample, CallSite, EventKind,
+            ParseLogError, Replay, Snapshot, UsageSample,
+        };
+    }
+}
 
 pub mod prelude {
     //! The most commonly used items.
 
-    #[cfg(feature = "graphs")]
-    pub use curium_driver::Graph;
     pub use curium_driver::{
         ArgumentList, ByValue, Context, CudaError, Device, DevicePointer, Driver, Error, Event,
-        EventFlags, Kernel, LaunchConfig, Library, Module, SafeKernel, Stream, StreamFlags,
+        EventFlags, Graph, Kernel, LaunchConfig, Library, Module, SafeKernel, Stream, StreamFlags,
         StreamOptions,
     };
     #[cfg(feature = "derive")]

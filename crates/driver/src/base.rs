@@ -1,15 +1,17 @@
 //! The foundation of every object: driver calls, errors, the current context, and teardown.
 //!
-//! Of the objects, these modules import [`Driver`](crate::Driver) only.
+//! These modules import no other object.
 
 pub(crate) mod c_string;
 pub(crate) mod call;
 pub(crate) mod call_spans;
+pub(crate) mod call_trace;
 pub(crate) mod callback;
 pub(crate) mod capture_guard;
 pub(crate) mod capture_mode;
 pub(crate) mod contain;
 pub(crate) mod current;
+pub(crate) mod driver;
 pub(crate) mod driver_log;
 pub(crate) mod error;
 pub(crate) mod exclusive;
@@ -19,5 +21,6 @@ pub(crate) mod hook;
 pub(crate) mod leak;
 pub(crate) mod release;
 pub(crate) mod shared_handle;
+pub(crate) mod slow_path;
 #[cfg(test)]
 pub(crate) mod stub_api;

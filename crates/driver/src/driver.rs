@@ -1,47 +1,14 @@
-//! The CUDA driver: the entry point.
+//! Loading and initializing drivers: the entry point.
 
 use std::any::Any;
-use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use curium_sys::{Api, ApiProvider, CUresult, CudaVersion, FromProvider, Function};
-use parking_lot::Mutex;
+use curium_sys::{Api, ApiProvider, CudaVersion, FromProvider};
 
-use crate::base::driver_log::Mark;
-use crate::base::leak::{LeakCounter, LeakedMemory};
-use crate::base::{fork, release};
+use crate::base::{call_trace, fork, release};
 use crate::call;
-use crate::{Error, Result};
-
-/// The CUDA driver, loaded and initialized. Clones are cheap and refer to the same driver.
-///
-/// Every object keeps its driver alive. The driver library is loaded at run time: neither compiling nor starting a
-/// program requires CUDA.
-///
-/// ```no_run
-/// use curium_driver::Driver;
-///
-/// let driver = Driver::load()?;
-/// println!("CUDA {} with {} devices", driver.version(), driver.device_count()?);
-/// # Ok::<(), curium_driver::Error>(())
-/// ```
-#[derive(Clone)]
-pub struct Driver {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    api: Api,
-    version: CudaVersion,
-    /// The position up to which errors have read the driver's log.
-    log: Mark,
-    leaks: LeakCounter,
-    /// The contexts with a capture in progress, by handle. Operations that would invalidate a capture are refused.
-    open_captures: Mutex<Vec<usize>>,
-    /// Keeps the functions in `api` callable.
-    _owner: Option<Box<dyn Any + Send + Sync>>,
-}
+use crate::{Driver, Error, Result};
 
 impl Driver {
     /// Loads and initializes the driver of this machine. Later calls return the same driver. See [`Api::load`] for the
@@ -133,50 +100,6 @@ impl Driver {
         Self::initialized(api, Some(Box::new(owner)))
     }
 
-    /// Returns the function table.
-    #[inline]
-    #[must_use]
-    pub fn api(&self) -> &Api {
-        &self.shared.api
-    }
-
-    /// Returns the latest CUDA version that this driver supports.
-    ///
-    /// CUDA: `cuDriverGetVersion`.
-    #[doc(alias = "cuDriverGetVersion")]
-    #[doc(alias = "cudaDriverGetVersion")]
-    #[must_use]
-    #[inline]
-    pub fn version(&self) -> CudaVersion {
-        self.shared.version
-    }
-
-    /// Returns the contexts with a capture in progress, by handle.
-    #[inline]
-    pub(crate) fn open_captures(&self) -> &Mutex<Vec<usize>> {
-        &self.shared.open_captures
-    }
-
-    /// Returns the new lines of the driver's log that add to the `description` of the `code` that `function` returned.
-    #[cold]
-    pub(crate) fn logged(
-        &self,
-        function: Function,
-        code: CUresult,
-        description: &str,
-    ) -> Option<Box<str>> {
-        self.shared
-            .log
-            .read(self.api(), function, code, description)
-    }
-
-    /// Returns `true` if the driver exports `function`.
-    #[must_use]
-    #[inline]
-    pub fn has(&self, function: Function) -> bool {
-        self.api().has(function)
-    }
-
     /// Returns the number of devices visible to this process.
     ///
     /// CUDA: `cuDeviceGetCount`.
@@ -191,24 +114,6 @@ impl Driver {
         // SAFETY: `count` is valid for writes.
         unsafe { call!(self, cuDeviceGetCount(&raw mut count)) }?;
         Ok(usize::try_from(count).unwrap_or_default())
-    }
-
-    /// Returns the amount of memory that was leaked because it could not be freed safely. See [`LeakedMemory`].
-    #[must_use]
-    #[inline]
-    pub fn leaked_memory(&self) -> LeakedMemory {
-        self.shared.leaks.total()
-    }
-
-    #[inline]
-    pub(crate) fn leaks(&self) -> &LeakCounter {
-        &self.shared.leaks
-    }
-
-    /// Returns the address of the driver's state, which identifies it.
-    #[inline]
-    pub(crate) fn address(&self) -> usize {
-        Arc::as_ptr(&self.shared).addr()
     }
 
     /// Returns an error of `operation` unless `other` is this driver. A handle of one driver is meaningless to another.
@@ -227,34 +132,13 @@ impl Driver {
         ))
     }
 
-    #[inline]
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
-    }
-
     fn initialized(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
-        #[cfg(feature = "diagnostics")]
-        crate::trace::begin_from_environment();
-        let shared = Shared {
-            api,
-            version: CudaVersion::from_raw(0),
-            log: Mark::nowhere(),
-            leaks: LeakCounter::default(),
-            open_captures: Mutex::default(),
-            _owner: owner,
-        };
-        let mut driver = Self {
-            shared: Arc::new(shared),
-        };
-        let version = driver.read_version()?;
-        if let Some(shared) = Arc::get_mut(&mut driver.shared) {
-            shared.version = version;
-        }
+        call_trace::begin_from_environment();
+        let mut driver = Self::uninitialized(api, owner);
+        driver.set_version(driver.read_version()?);
         // SAFETY: `cuInit` takes no pointer and may be called any number of times.
         unsafe { call!(&driver, cuInit(0)) }?;
-        if let Some(shared) = Arc::get_mut(&mut driver.shared) {
-            shared.log = Mark::now(&shared.api);
-        }
+        driver.begin_log();
         release::watch_for_exit();
         fork::watch_for_forks();
         Ok(driver)
@@ -277,18 +161,5 @@ impl<P: ApiProvider> FromProvider<P> for Driver {
     #[inline]
     fn from_provider(provider: P) -> Result<Self> {
         Self::from_provider(provider)
-    }
-}
-
-impl AsRef<Driver> for Driver {
-    #[inline]
-    fn as_ref(&self) -> &Driver {
-        self
-    }
-}
-
-impl fmt::Debug for Driver {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Driver(CUDA {})", self.version())
     }
 }

@@ -2,9 +2,7 @@
 
 mod context;
 mod explain;
-#[cfg(feature = "interop")]
-mod ipc;
-mod pool;
+pub(crate) mod pool;
 mod scope;
 
 use std::fmt;
@@ -14,10 +12,6 @@ use std::time::Duration;
 
 use bitflags::bitflags;
 use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st, CUresult, Function};
-
-#[cfg(feature = "interop")]
-pub use self::ipc::IpcEventHandle;
-pub use self::pool::{EventPool, PooledEvent};
 
 use crate::AsRawStream as _;
 use crate::base::capture_guard;
@@ -67,7 +61,7 @@ bitflags! {
         const BLOCKING_SYNC = CUevent_flags::CU_EVENT_BLOCKING_SYNC.0;
         /// The event records no timestamp, which makes it cheaper.
         const DISABLE_TIMING = CUevent_flags::CU_EVENT_DISABLE_TIMING.0;
-        /// Other processes may [open](Event::open_ipc) the event. Requires [`EventFlags::DISABLE_TIMING`].
+        /// Other processes may open the event: `IpcEventHandle` of `curium-interop`. Requires [`EventFlags::DISABLE_TIMING`].
         const INTERPROCESS = CUevent_flags::CU_EVENT_INTERPROCESS.0;
         /// Flags defined by newer drivers.
         const _ = !0;

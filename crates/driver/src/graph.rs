@@ -1,37 +1,37 @@
 //! CUDA graphs.
 
-mod capture;
+pub(crate) mod capture;
 mod capture_into;
 mod child;
-mod condition;
-mod copy;
-mod edge;
+pub(crate) mod condition;
+pub(crate) mod copy;
+pub(crate) mod edge;
 mod event;
-mod exec;
+pub(crate) mod exec;
 mod exec_host;
-mod fill;
-mod graph_cache;
+pub(crate) mod fill;
+pub(crate) mod graph_cache;
 mod host;
-mod identity;
-mod instantiate;
+pub(crate) mod identity;
+pub(crate) mod instantiate;
 mod kernel;
 mod kernel_attribute;
 mod kernel_update;
 mod leases;
-mod memory;
+pub(crate) mod memory;
 mod memory_operation;
-mod node;
+pub(crate) mod node;
 mod object_reference;
 mod order;
 mod picture;
 mod raw;
 mod recapture;
-mod replace;
+pub(crate) mod replace;
 mod resource;
-mod semaphore;
+pub(crate) mod semaphore;
 mod tree;
 mod update;
-mod user_object;
+pub(crate) mod user_object;
 
 use std::cell::Cell;
 use std::fmt;
@@ -40,25 +40,9 @@ use std::sync::Arc;
 
 use curium_sys::{CUgraph, CUgraphNode};
 
-pub use self::capture::CaptureScope;
-pub use self::condition::{Condition, ConditionalKind, ConditionalNode};
-pub use self::copy::{CopyMemory, CopyPlace, GraphCopy};
-pub use self::edge::{Edge, EdgeData, EdgeKind};
-pub use self::exec::GraphExec;
-pub use self::fill::{FillValue, GraphFill};
-pub use self::graph_cache::{GraphCache, GraphCacheCounts, GraphCacheOutcome};
-pub use self::identity::DotFlags;
-pub use self::instantiate::{InstantiateFlags, InstantiateOptions};
-pub use self::memory::{AllocationNode, GraphMemory};
-pub use self::node::{
-    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, HostNode, KernelNode,
-    MemoryOperationNode, Node, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
-};
-pub use self::replace::{GraphUpdate, UpdateFailure, UpdateFailureReason};
+use self::node::Node;
 use self::resource::{Resource, ResourceSet};
-pub use self::semaphore::{GraphSemaphore, SemaphoreOwner};
 use self::tree::{ROOT, Tree};
-pub use self::user_object::UserObject;
 use crate::call;
 use crate::{Context, Driver, Error, Result, Returned};
 
@@ -280,5 +264,5 @@ impl fmt::Debug for Graph {
 const _: fn() = || {
     fn sendable<T: Send>() {}
     sendable::<Graph>();
-    sendable::<GraphExec>();
+    sendable::<exec::GraphExec>();
 };

@@ -59,20 +59,12 @@
 mod capture_gate;
 mod claims;
 mod history;
-#[cfg_attr(
-    not(feature = "graphs"),
-    expect(dead_code, reason = "captures make leases")
-)]
 mod launch;
 mod lease;
 mod lease_lock;
 mod operation;
 mod ordering;
 mod registrations;
-#[cfg_attr(
-    not(feature = "graphs"),
-    expect(dead_code, reason = "captures open scopes")
-)]
 mod scope;
 mod sync;
 mod sync_point;
@@ -83,24 +75,18 @@ use std::sync::{Arc, OnceLock};
 
 use curium_sys::CUdeviceptr;
 
-#[cfg(feature = "graphs")]
 pub(crate) use self::capture_gate::Closed;
 use self::history::{History, Memory};
-#[cfg(feature = "graphs")]
 pub(crate) use self::launch::LaunchLeases;
 pub use self::lease::HostAccess;
-#[cfg(feature = "graphs")]
 pub(crate) use self::lease::Lease;
 use self::lease::Leased;
-#[cfg(feature = "graphs")]
 pub(crate) use self::operation::Ordering;
 pub(crate) use self::operation::expect_not_ordering;
 pub use self::operation::{Operation, is_nested};
-#[cfg(feature = "graphs")]
 pub(crate) use self::scope::{CaptureLog, KeptValue};
 pub(crate) use self::scope::{Key, Scope};
 pub(crate) use self::sync_point::SyncPoints;
-#[cfg(feature = "graphs")]
 pub(crate) use self::sync_point::wait;
 use crate::{Result, Stream};
 

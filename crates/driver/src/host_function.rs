@@ -139,7 +139,9 @@ impl Stream {
         });
         let waiter: Arc<dyn Waiter> = Arc::<Job<T>>::clone(&job);
         let identity = watch::add(operation, waiter, Pace::Called)?;
-        if let Err(error) = watch::call_after(&enqueued, identity, wait) {
+        if let Err(error) =
+            watch::call_after(&enqueued, identity, wait.map(HostFunctionWait::as_raw))
+        {
             watch::remove(identity);
             return Err(error);
         }
@@ -148,10 +150,10 @@ impl Stream {
 }
 
 impl HostFunctionWait {
-    pub(crate) const fn as_raw(self) -> u32 {
+    const fn as_raw(self) -> CUhostTaskSyncMode {
         match self {
-            Self::Block => CUhostTaskSyncMode::CU_HOST_TASK_BLOCKING.0,
-            Self::Spin => CUhostTaskSyncMode::CU_HOST_TASK_SPINWAIT.0,
+            Self::Block => CUhostTaskSyncMode::CU_HOST_TASK_BLOCKING,
+            Self::Spin => CUhostTaskSyncMode::CU_HOST_TASK_SPINWAIT,
         }
     }
 }

@@ -378,7 +378,6 @@ impl Inner {
     }
 }
 
-#[cfg(feature = "graphs")]
 impl Inner {
     /// Returns `true` if both come from the same look-up and are therefore identical. Each look-up allocates its name
     /// separately.

@@ -22,13 +22,14 @@
 //! | Measure time | [`Event::elapsed_since`] |
 //! | Connect devices | [`Context::enable_peer_access`], [`Driver::topology`], [`PeerLink`] |
 //! | Handle errors | [`Error`], [`CudaError`], [`ErrorClass`], [`Returned`], [`set_drop_observer`] |
+//! | Record work once and launch it many times | [`Graph`], [`GraphExec`], [`GraphCache`] |
+//! | Use a subset of a device | [`GreenContextOptions`], [`Partition`] |
 //! | Observe driver calls | [`observe_calls`], [`CallSpans`], [`LogListener`] |
 //! | Call a function that has no wrapper | [`call!`], [`sys`], `as_raw` and `from_raw` of each object |
 //! | Build a crate on this one | [`extend`], [`hazard`] |
 //!
-//! With features: `Graph`, `GraphCache` (`graphs`); `GreenContextOptions` (`green-contexts`); `GraphicsResource`,
-//! `IpcEventHandle` (`interop`); `CoreDump`, `CheckpointProcess`, `Trace`, `NvtxRange` (`diagnostics`). Device memory
-//! and copies are in the crate `curium-memory`.
+//! Device memory and copies are in the crate `curium-memory`, graphics interoperability and interprocess events in
+//! `curium-interop`, and core dumps, checkpoints, timelines and profiler ranges in `curium-diagnostics`.
 //!
 //! # The book
 //!
@@ -55,13 +56,12 @@
 //!
 //! # Features
 //!
-//! None is on by default. The crate `curium` enables all of them.
+//! - `half`, which is off by default: `half::f16` and `half::bf16` as kernel parameters.
 //!
-//! - `diagnostics`: core dumps, checkpoints, timelines for trace viewers, and NVTX ranges.
-//! - `graphs`: CUDA graphs.
-//! - `green-contexts`: contexts that use a subset of a device's multiprocessors and work queues.
-//! - `half`: `half::f16` and `half::bf16` as kernel parameters.
-//! - `interop`: OpenGL, EGL and VDPAU resources, and interprocess events.
+//! # Environment
+//!
+//! `CURIUM_TRACE` names a file to which every driver call is appended, for trace viewers. `CURIUM_DRIVER_PATH` names the driver
+//! library. Both are ignored in processes with elevated privileges.
 //!
 //! # Example
 //!
@@ -85,39 +85,17 @@
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    not(all(
-        feature = "diagnostics",
-        feature = "graphs",
-        feature = "green-contexts",
-        feature = "interop"
-    )),
-    allow(
-        rustdoc::broken_intra_doc_links,
-        reason = "links to items of other features; they are checked with all features"
-    )
-)]
-
 mod base;
-#[cfg(feature = "diagnostics")]
-mod checkpoint;
 mod completion;
 mod context;
-#[cfg(all(unix, feature = "diagnostics"))]
-mod core_dump;
 mod device;
-#[cfg(feature = "green-contexts")]
 mod device_resource;
 mod disk_cache;
 mod driver;
 mod event;
 pub mod extend;
 mod global;
-#[cfg(feature = "graphs")]
 mod graph;
-#[cfg(feature = "interop")]
-mod graphics;
-#[cfg(feature = "green-contexts")]
 mod green_context;
 pub mod hazard;
 mod host_function;
@@ -129,13 +107,8 @@ mod library;
 mod linker;
 mod log;
 mod module;
-#[cfg(feature = "diagnostics")]
-mod nvtx;
 mod pointer;
-mod profiler;
 mod stream;
-#[cfg(feature = "diagnostics")]
-mod trace;
 
 pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function, PtxVersion};
@@ -143,6 +116,7 @@ pub use curium_sys::{CudaVersion, Function, PtxVersion};
 #[doc(hidden)]
 pub use self::base::call::RawHandle;
 pub use self::base::call_spans::CallSpans;
+pub use self::base::driver::Driver;
 pub use self::base::error::{
     ArgumentError, CallError, CudaError, Error, ErrorClass, ForkError, LibraryStatus,
     OutOfMemoryError, PanicError, RecoveryAttempt, Result, Returned,
@@ -152,16 +126,12 @@ pub use self::base::hook::Observation;
 pub use self::base::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
 pub use self::base::leak::LeakedMemory;
 pub use self::base::release::{DropObserver, set_drop_observer};
-#[cfg(feature = "diagnostics")]
-pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::completion::Completion;
 pub use self::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit,
     MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
-#[cfg(all(unix, feature = "diagnostics"))]
-pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
 pub use self::device::{
     AtomicForms, AtomicOperation, Clique, CliqueKind, Topology, TopologyDevice,
 };
@@ -170,33 +140,32 @@ pub use self::device::{
     EndpointHandleTypes, Luid, MemoryHandleTypes, Notification, NotificationListener, NumaConfig,
     PeerLink, RdmaFlushOptions, RdmaWritesOrdering,
 };
-#[cfg(feature = "green-contexts")]
 pub use self::device_resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig,
     WorkQueueScope,
 };
 pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
-pub use self::driver::Driver;
-#[cfg(feature = "interop")]
-pub use self::event::IpcEventHandle;
-pub use self::event::{Event, EventFlags, EventPool, PooledEvent, RecordFlags};
+pub use self::event::pool::{EventPool, PooledEvent};
+pub use self::event::{Event, EventFlags, RecordFlags};
 pub use self::global::Global;
-#[cfg(feature = "graphs")]
-pub use self::graph::{
-    AllocationNode, CaptureScope, ChildNode, Condition, ConditionalKind, ConditionalNode,
-    CopyMemory, CopyNode, CopyPlace, DotFlags, Edge, EdgeData, EdgeKind, EventRecordNode,
-    EventWaitNode, FillNode, FillValue, Graph, GraphCache, GraphCacheCounts, GraphCacheOutcome,
-    GraphCopy, GraphExec, GraphFill, GraphMemory, GraphSemaphore, GraphUpdate, HostNode,
-    InstantiateFlags, InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind,
-    SemaphoreOwner, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UpdateFailure,
-    UpdateFailureReason, UserObject,
+pub use self::graph::Graph;
+pub use self::graph::capture::CaptureScope;
+pub use self::graph::condition::{Condition, ConditionalKind, ConditionalNode};
+pub use self::graph::copy::{CopyMemory, CopyPlace, GraphCopy};
+pub use self::graph::edge::{Edge, EdgeData, EdgeKind};
+pub use self::graph::exec::GraphExec;
+pub use self::graph::fill::{FillValue, GraphFill};
+pub use self::graph::graph_cache::{GraphCache, GraphCacheCounts, GraphCacheOutcome};
+pub use self::graph::identity::DotFlags;
+pub use self::graph::instantiate::{InstantiateFlags, InstantiateOptions};
+pub use self::graph::memory::{AllocationNode, GraphMemory};
+pub use self::graph::node::{
+    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, HostNode, KernelNode,
+    MemoryOperationNode, Node, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
 };
-#[cfg(feature = "interop")]
-pub use self::graphics::{
-    EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags,
-    GraphicsResource, MappedGraphics,
-};
-#[cfg(feature = "green-contexts")]
+pub use self::graph::replace::{GraphUpdate, UpdateFailure, UpdateFailureReason};
+pub use self::graph::semaphore::{GraphSemaphore, SemaphoreOwner};
+pub use self::graph::user_object::UserObject;
 pub use self::green_context::{GreenContextFlags, GreenContextOptions};
 pub use self::host_function::{HostFunction, HostFunctionWait};
 pub use self::image::{Image, ImageKind, KernelParameter};
@@ -207,7 +176,6 @@ pub use self::kernel::launch::{
     ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig,
 };
 pub use self::kernel::signature::{Argument, Arguments, ByValue, Parameter, Signature};
-#[cfg(feature = "graphs")]
 pub use self::kernel::signature::{NodeArgument, NodeArguments};
 pub use self::kernel::{
     ArgumentList, Carveout, ClusterScheduling, Kernel, LoadState, OccupancyFlags, SafeKernel,
@@ -217,14 +185,11 @@ pub use self::library::Library;
 pub use self::linker::{LinkInput, LinkedImage, Linker};
 pub use self::log::{LogLevel, LogListener, LogReader};
 pub use self::module::{LoadingMode, Module};
-#[cfg(feature = "diagnostics")]
-pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
-pub use self::profiler::Profiling;
-pub use self::stream::{
-    AccessPolicyWindow, AccessProperty, AsRawStream, AttachMode, MemoryOperation, MemorySyncDomain,
-    MemorySyncDomainMap, PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool,
-    SynchronizationPolicy, WaitCondition,
+pub use self::stream::attribute::{
+    AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap,
+    SynchronizationPolicy,
 };
-#[cfg(feature = "diagnostics")]
-pub use self::trace::Trace;
+pub use self::stream::memory_operation::{AttachMode, MemoryOperation, Reduction, WaitCondition};
+pub use self::stream::pool::{PooledStream, StreamPool};
+pub use self::stream::{AsRawStream, Stream, StreamFlags, StreamOptions};

@@ -1,9 +1,9 @@
 //! Streams: queues of work that execute in order.
 
-mod attribute;
+pub(crate) mod attribute;
 mod memory_figures;
-mod memory_operation;
-mod pool;
+pub(crate) mod memory_operation;
+pub(crate) mod pool;
 mod query;
 mod raw;
 mod scope;
@@ -17,14 +17,6 @@ use std::sync::{Arc, OnceLock};
 use bitflags::bitflags;
 use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, Function};
 
-pub use self::attribute::{
-    AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap,
-    SynchronizationPolicy,
-};
-#[cfg(feature = "graphs")]
-pub(crate) use self::memory_operation::MAX_BATCH;
-pub use self::memory_operation::{AttachMode, MemoryOperation, Reduction, WaitCondition};
-pub use self::pool::{PooledStream, StreamPool};
 pub use self::raw::AsRawStream;
 use self::raw::Ownership;
 use self::weak::Last;

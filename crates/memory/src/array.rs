@@ -21,7 +21,6 @@ use crate::wait;
 
 pub use self::mipmapped::MipmappedArray;
 pub(crate) use self::mipmapped::MipmappedHandle;
-#[cfg(feature = "interop")]
 pub(crate) use self::mipmapped::check_levels;
 pub use self::region::ArrayRegion;
 pub use self::shape::{ArrayFlags, ArrayKind, ArrayShape};

@@ -12,7 +12,7 @@ use crate::tracked::{Accessibility, Tracked};
 use crate::{size, wait};
 
 /// A buffer in device memory that other code owns, such as a [`Mapping`](crate::Mapping), an
-/// [`IpcMemory`](crate::IpcMemory), or memory of a graphics API or another library. It is sliced, copied and passed to
+/// `IpcMemory` of `curium-interop`, or memory of a graphics API or another library. It is sliced, copied and passed to
 /// kernels like a [`DeviceBuffer`](crate::DeviceBuffer).
 ///
 /// It keeps the owner of the memory alive. Dropping it waits on the host until all accesses have completed, and then

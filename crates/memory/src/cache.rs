@@ -13,6 +13,7 @@ mod central_heap;
 mod free_lists;
 mod heap;
 mod local;
+mod simulated;
 mod size_class;
 #[cfg(test)]
 mod tests;
@@ -21,8 +22,6 @@ mod thread_cache;
 pub(crate) use self::central_heap::{CentralHeap, Usage};
 pub(crate) use self::heap::{Epoch, Heap, Segment, StreamId};
 pub(crate) use self::local::LocalCache;
-#[cfg(any(feature = "diagnostics", test))]
-pub(crate) use self::size_class::SizeClass;
-pub(crate) use self::size_class::{BlockSize, GRANULE};
-#[cfg(any(feature = "diagnostics", test))]
-pub(crate) use self::thread_cache::ThreadCache;
+pub use self::simulated::{SimulatedBlock, SimulatedCache};
+pub(crate) use self::size_class::BlockSize;
+pub use self::size_class::GRANULE;

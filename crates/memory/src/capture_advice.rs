@@ -18,7 +18,6 @@ pub(crate) const ALLOCATE: &str =
     "allocate it before the capture, or on the capture scope if only the graph uses it";
 
 /// The hint for vectors, which would grow at capture time and not at each launch.
-#[cfg(feature = "virtual-memory")]
 pub(crate) const GROW_BEFORE: &str =
     "grow the vector before the capture; a graph can only write its elements";
 

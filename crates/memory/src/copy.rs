@@ -28,7 +28,6 @@ pub(crate) mod pitched;
 mod scope;
 pub(crate) mod spanning;
 
-#[cfg(feature = "textures")]
 pub(crate) use self::batch::BoxCopy;
 pub use self::batch::CopyBatch;
 pub use self::options::CopyOptions;

@@ -82,7 +82,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 
     /// Waits on the host until every access to the buffer has completed.
-    #[cfg(feature = "textures")]
     pub(crate) fn wait_for_uses(&self) -> Result<()> {
         let (_, accesses) = self.tracked.stream_and_accesses();
         accesses.synchronize()

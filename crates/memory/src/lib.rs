@@ -7,14 +7,14 @@
 //! | A part of a buffer, for kernels and copies | [`DeviceSlice`], [`DeviceSliceMut`], [`PitchedSlice`] |
 //! | Host memory that is copied at full speed | [`PinnedBuffer`], [`Registered`] |
 //! | Memory that host and devices both access | [`MappedBuffer`], [`UnifiedBuffer`] |
-//! | Memory that other code owns | [`BorrowedBuffer`], [`external`] |
+//! | Memory that other code owns | [`BorrowedBuffer`] |
 //! | Memory that a handle of a CUDA library uses | [`LibraryMemory`] |
 //! | Copies: blocking, asynchronous, scoped, batched | methods of the buffers, [`copy`] |
 //! | The source of device memory, limits, statistics | [`Resource`] and its implementations |
 //! | Resources across a C interface | [`c_resource`] |
 //! | Reserving addresses and mapping memory | [`virtual_memory`] |
 //! | Textures, surfaces and tensor maps | [`Texture`], [`Surface`], [`TensorMap`] |
-//! | Recording and replaying allocations, snapshots | [`diagnostics`] |
+//! | Build a crate on this one | [`extend`] |
 //!
 //! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a buffer on any stream.
 //! An access on the buffer's own stream costs no driver call, and reads on different streams run concurrently. Writes,
@@ -44,16 +44,14 @@
 //! Arguments have a fixed order: the stream or the context, then the length or the contents, then flags and options. A
 //! constructor with the suffix `_in` takes a [`Resource`] as its last argument, similar to `Vec::new_in` in `std`.
 //!
+//! # Other crates
+//!
+//! Memory of Vulkan and other graphics APIs, and memory of other processes, are in the crate `curium-interop`. Logs and replays of
+//! allocations, and memory snapshots for viewers, are in the crate `curium-diagnostics`.
+//!
 //! # Features
 //!
-//! None is on by default. The crate `curium` enables all of them.
-//!
-//! - `diagnostics`: allocation logs, their replay, and memory snapshots for viewers.
-//! - `graphs`: external semaphores as nodes of CUDA graphs.
-//! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel parameters.
-//! - `interop`: external memory and semaphores, such as those of Vulkan, and memory shared between processes.
-//! - `textures`: CUDA arrays, textures, surfaces and tensor maps.
-//! - `virtual-memory`: virtual memory management, growable vectors and multicast objects.
+//! - `half`, which is off by default: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel parameters.
 //!
 //! # Example
 //!
@@ -74,22 +72,7 @@
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    not(all(
-        feature = "diagnostics",
-        feature = "graphs",
-        feature = "interop",
-        feature = "textures",
-        feature = "virtual-memory"
-    )),
-    allow(
-        rustdoc::broken_intra_doc_links,
-        reason = "links to items of other features; they are checked with all features"
-    )
-)]
-
 mod access;
-#[cfg(feature = "textures")]
 mod array;
 mod borrowed_buffer;
 mod cache;
@@ -99,24 +82,17 @@ mod decompress;
 mod device_box;
 mod device_buffer;
 mod device_slice;
-#[cfg(feature = "virtual-memory")]
 mod device_vec;
-#[cfg(feature = "diagnostics")]
-pub mod diagnostics;
 #[cfg(target_os = "linux")]
 mod dma_buf;
 mod element;
-#[cfg(feature = "interop")]
-pub mod external;
+pub mod extend;
 mod fill;
 mod host_view;
-#[cfg(feature = "interop")]
-mod ipc_memory;
 mod library_memory;
 mod location;
 mod mapped_buffer;
 mod memory_pool;
-#[cfg(feature = "virtual-memory")]
 pub mod multicast;
 mod pinned_buffer;
 mod pitched_buffer;
@@ -128,22 +104,17 @@ mod resource;
 mod security;
 mod size;
 mod staging;
-#[cfg(feature = "textures")]
 mod surface;
-#[cfg(feature = "textures")]
 mod tensor_map;
-#[cfg(feature = "textures")]
 mod texture;
 mod tracked;
 mod unified_buffer;
-#[cfg(feature = "virtual-memory")]
 pub mod virtual_memory;
 mod wait;
 
 pub use bytemuck;
 
 pub use self::access::MemoryAccess;
-#[cfg(feature = "textures")]
 pub use self::array::{
     Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape,
     MipmappedArray, SparseProperties, Texel, TileMapping, TileMemory,
@@ -155,20 +126,17 @@ pub use self::device_buffer::DeviceBuffer;
 pub use self::device_slice::{
     AsDeviceSlice, AsDeviceSliceMut, DeviceChunks, DeviceChunksMut, DeviceSlice, DeviceSliceMut,
 };
-#[cfg(feature = "virtual-memory")]
 pub use self::device_vec::DeviceVec;
 #[cfg(target_os = "linux")]
 pub use self::dma_buf::export_dma_buf;
 pub use self::element::{AnyBitPattern, NoUninit, Zeroable};
 pub use self::host_view::{HostView, HostViewMut};
-#[cfg(feature = "interop")]
-pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
 pub use self::library_memory::LibraryMemory;
 pub use self::location::MemoryLocation;
 pub use self::mapped_buffer::MappedBuffer;
-pub use self::memory_pool::{MemoryPool, PoolKind, PoolOptions, PoolStatistics, PoolUsage};
-#[cfg(feature = "interop")]
-pub use self::memory_pool::{PoolMemory, PoolPointerHandle};
+pub use self::memory_pool::{
+    MemoryPool, PoolKind, PoolMemory, PoolOptions, PoolPointerHandle, PoolStatistics, PoolUsage,
+};
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
 pub use self::pitched_slice::{
@@ -178,34 +146,37 @@ pub use self::pointer_info::{
     MemoryType, PointerInfo, PointerSharing, address_range, set_sync_memops,
 };
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
-pub use self::resource::{
-    AllocationCounts, Arena, CachingOptions, CachingResource, CachingStatistics, FailureCallback,
-    LeakTracker, LimitedResource, LiveAllocation, Managed, Pinned, ReclaimerGuard, Reclaiming,
-    RecoveryStatistics, RecoveryStep, RecoveryStepStatistics, Resource, Statistics, StreamOrdered,
-    SyncAlloc,
+pub use self::resource::arena::Arena;
+pub use self::resource::caching::{CachingOptions, CachingResource, CachingStatistics};
+pub use self::resource::failure_callback::FailureCallback;
+pub use self::resource::leak_tracker::{LeakTracker, LiveAllocation};
+pub use self::resource::limited::LimitedResource;
+pub use self::resource::managed::Managed;
+pub use self::resource::pinned::Pinned;
+pub use self::resource::reclaiming::{
+    ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep, RecoveryStepStatistics,
 };
+pub use self::resource::statistics::{AllocationCounts, Statistics};
+pub use self::resource::sync_alloc::SyncAlloc;
+pub use self::resource::{Resource, SegmentChange, SegmentChangeKind, StreamOrdered};
 pub use self::staging::{Staging, StagingOptions};
-#[cfg(feature = "textures")]
 pub use self::surface::{Surface, SurfaceObject};
-#[cfg(feature = "textures")]
 pub use self::tensor_map::{
     Im2col, Im2colWide, Im2colWideMode, TensorAllocationClass, TensorDataType, TensorFill,
     TensorInterleave, TensorL2Promotion, TensorLayout, TensorMap, TensorRead, TensorSwizzle,
     TensorView, TensorViewMut, TensorWrite,
 };
-#[cfg(feature = "textures")]
 pub use self::texture::{
     AddressMode, FilterMode, Pitch2d, Texture, TextureFlags, TextureObject, TextureOptions,
     TextureShape, TextureView,
 };
 pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
-#[cfg(feature = "virtual-memory")]
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};
 
 pub mod c_resource {
     //! Resources across a C interface: exports a [`Resource`](crate::Resource) to C, or wraps one that C implements.
 
-    pub use crate::resource::{
+    pub use crate::resource::table::{
         AllocateFunction, DeallocateFunction, ExternalResource, ResourceTable,
     };
 }

@@ -3,7 +3,6 @@
 mod allocation;
 mod attribute;
 mod options;
-#[cfg(feature = "interop")]
 mod sharing;
 mod statistics;
 
@@ -15,7 +14,6 @@ use curium_driver::sys::{CUmemAccess_flags, CUmemAccessDesc, CUmemoryPool};
 use curium_driver::{Device, Driver, Error, Result, Returned, call};
 
 pub use self::options::{PoolKind, PoolOptions, PoolUsage};
-#[cfg(feature = "interop")]
 pub use self::sharing::{PoolMemory, PoolPointerHandle};
 pub use self::statistics::PoolStatistics;
 use crate::{MemoryAccess, MemoryLocation};

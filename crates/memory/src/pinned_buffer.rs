@@ -1,6 +1,5 @@
 //! Buffers in pinned host memory.
 
-#[cfg(feature = "virtual-memory")]
 mod node;
 
 use std::ffi::c_void;
@@ -13,7 +12,6 @@ use std::ptr::NonNull;
 use crate::Zeroable;
 use curium_driver::{Context, Error, Result, Returned, call, sys};
 
-#[cfg(feature = "virtual-memory")]
 use crate::Mapping;
 use crate::{size, wait};
 
@@ -34,7 +32,6 @@ enum Source {
     /// `cuMemHostAlloc`.
     Allocation,
     /// A mapping of memory of a NUMA node; `None` after it was unmapped.
-    #[cfg(feature = "virtual-memory")]
     Node(Option<Mapping>),
 }
 
@@ -234,7 +231,6 @@ impl<T> PinnedBuffer<T> {
                     self.context.device().as_raw(),
                 )
             })?,
-            #[cfg(feature = "virtual-memory")]
             Source::Node(mapping) => node::unmap(mapping)?,
         }
         self.len = 0;

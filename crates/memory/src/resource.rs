@@ -1,43 +1,28 @@
 //! Memory resources.
 
-mod arena;
-mod caching;
+pub(crate) mod arena;
+pub(crate) mod caching;
 mod driver_memory;
-mod failure_callback;
+pub(crate) mod failure_callback;
 mod forward;
-mod leak_tracker;
-mod limited;
-mod managed;
-mod pinned;
-mod reclaiming;
+pub(crate) mod leak_tracker;
+pub(crate) mod limited;
+pub(crate) mod managed;
+pub(crate) mod pinned;
+pub(crate) mod reclaiming;
 mod request;
-#[cfg(feature = "diagnostics")]
 mod segment_change;
 mod segments;
-mod statistics;
+pub(crate) mod statistics;
 mod stream_ordered;
-mod sync_alloc;
-mod table;
+pub(crate) mod sync_alloc;
+pub(crate) mod table;
 
-pub use self::arena::Arena;
-pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
 pub(crate) use self::driver_memory::{free_in_order, refused};
-pub use self::failure_callback::FailureCallback;
-pub use self::leak_tracker::{LeakTracker, LiveAllocation};
-pub use self::limited::LimitedResource;
-pub use self::managed::Managed;
-pub use self::pinned::Pinned;
-pub use self::reclaiming::{
-    ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep, RecoveryStepStatistics,
-};
 pub(crate) use self::request::DRIVER_ALIGNMENT;
 pub(crate) use self::request::Request;
-#[cfg(feature = "diagnostics")]
-pub use self::segment_change::SegmentChange;
-pub use self::statistics::{AllocationCounts, Statistics};
+pub use self::segment_change::{SegmentChange, SegmentChangeKind};
 pub use self::stream_ordered::StreamOrdered;
-pub use self::sync_alloc::SyncAlloc;
-pub use self::table::{AllocateFunction, DeallocateFunction, ExternalResource, ResourceTable};
 
 use std::sync::Arc;
 
@@ -147,8 +132,8 @@ pub unsafe trait Resource: Send + Sync {
     }
 
     /// Returns the segment changes from the given number on, inclusive, oldest first; empty for resources without
-    /// segments. An [`AllocationRecorder`](crate::diagnostics::AllocationRecorder) queries this for each event.
-    #[cfg(feature = "diagnostics")]
+    /// segments. The `AllocationRecorder` of `curium-diagnostics` queries this for each event.
+    #[inline]
     fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
         let _ = since;
         Vec::new()

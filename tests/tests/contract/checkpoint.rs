@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
-use curium_driver::{CheckpointProcess, ProcessState};
+use curium_diagnostics::{CheckpointProcess, ProcessState};
 #[cfg(target_os = "linux")]
 use curium_memory::DeviceBuffer;
 #[cfg(target_os = "linux")]
@@ -54,7 +54,7 @@ fn is_checkpointed(peer: &mut Peer) -> TestResult {
 }
 
 pub(crate) mod operations {
-    use curium_driver::{CheckpointProcess, ProcessState};
+    use curium_diagnostics::{CheckpointProcess, ProcessState};
 
     use crate::operations::{Operation, Operations, made};
 

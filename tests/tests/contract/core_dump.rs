@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use curium_driver::{
-    ContextFlags, ContextOptions, CoreDump, CoreDumpFlags, Kernel, LaunchConfig, Library,
-};
+use curium_diagnostics::{CoreDump, CoreDumpFlags};
+use curium_driver::{ContextFlags, ContextOptions, Kernel, LaunchConfig, Library};
 use curium_tests::{TestResult, in_own_process, kernels, on_driver, uses_cuda};
 
 #[test]
@@ -77,7 +76,7 @@ fn failing_kernel_leaves_a_dump() -> TestResult {
 }
 
 pub(crate) mod operations {
-    use curium_driver::{CoreDump, CoreDumpFlags, CoreDumpListener};
+    use curium_diagnostics::{CoreDump, CoreDumpFlags, CoreDumpListener};
 
     use crate::operations::{Fixture, Operation, Operations, boxed, made};
 

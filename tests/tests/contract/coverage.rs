@@ -1,11 +1,11 @@
-//! Every public function of the driver and memory crates that may call the driver is registered as an
+//! Every public function of the crates that wrap the driver, and that may call it, is registered as an
 //! operation by a contract test file, so that the tests over all operations include it. Exemptions are listed here.
 #![cfg(not(miri))]
 
 mod interface;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use curium_tests::uses_cuda;
 
@@ -117,6 +117,7 @@ const EXEMPT: &[Exemption] = &[
             "capture_guard::refuse_wait",
             "capture_mode::with_relaxed_capture_mode",
             "capture_mode::with_relaxed_capture_mode_if_possible",
+            "extend::array_descriptor",
         ],
     },
     Exemption {
@@ -235,7 +236,7 @@ const EXEMPT: &[Exemption] = &[
     Exemption {
         reason: "requires a graphics API, which the simulator does not have",
         functions: &[
-            "Driver::gl_devices",
+            "GlDevices::query",
             "EglConsumer::acquire",
             "EglConsumer::close",
             "EglConsumer::connect",
@@ -245,7 +246,6 @@ const EXEMPT: &[Exemption] = &[
             "EglProducer::connect",
             "EglProducer::present",
             "EglProducer::take_back",
-            "Event::from_egl_sync",
             "GraphicsResource::close",
             "GraphicsResource::egl_frame",
             "GraphicsResource::from_egl_image",
@@ -253,6 +253,7 @@ const EXEMPT: &[Exemption] = &[
             "GraphicsResource::from_gl_image",
             "GraphicsResource::map",
             "GraphicsResource::set_access",
+            "egl::event_from_egl_sync",
             "MappedGraphics::array",
             "MappedGraphics::close",
             "MappedGraphics::mipmapped_array",
@@ -272,10 +273,11 @@ fn operations() -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// Returns the public functions of the driver and memory crates.
+/// Returns the public functions of the crates that wrap the driver.
 fn interface() -> Interface {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-    Interface::from_crates(&[&crates.join("driver"), &crates.join("memory")])
+    let folders = ["driver", "memory", "interop", "diagnostics"].map(|name| crates.join(name));
+    Interface::from_crates(&folders.each_ref().map(PathBuf::as_path))
 }
 
 /// Returns `true` if the result type of `name` is its only reason, and its name marks a check of arguments.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use curium_driver::{
-    Error, Event, EventFlags, Function, Graph, IpcEventHandle, RecordFlags, Result, observe_calls,
+    Error, Event, EventFlags, Function, Graph, RecordFlags, Result, observe_calls,
 };
+use curium_interop::IpcEventHandle;
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{
@@ -269,10 +270,12 @@ fn own_process_does_not_open_its_ipc_event(test: &TestDriver) -> TestResult {
         EventFlags::INTERPROCESS | EventFlags::DISABLE_TIMING,
     );
     let event = event?;
-    let handle = event.ipc_handle()?;
-    assert_eq!(handle, event.ipc_handle()?);
+    let handle = IpcEventHandle::from_event(&event)?;
+    assert_eq!(handle, IpcEventHandle::from_event(&event)?);
     let copy = IpcEventHandle::from_bytes(handle.to_bytes());
-    let error = Event::open_ipc(&context, copy).expect_err("the event belongs to this process");
+    let error = copy
+        .open(&context)
+        .expect_err("the event belongs to this process");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
     Ok(())
 }
@@ -282,10 +285,10 @@ fn own_process_does_not_open_its_ipc_event(test: &TestDriver) -> TestResult {
 fn invalid_ipc_handles_and_events_are_errors(test: &TestDriver, _: &Simulator) -> TestResult {
     let context = test.context();
     let event = Event::new(&context, EventFlags::empty())?;
-    let error = event.ipc_handle().expect_err("it is not shared");
+    let error = IpcEventHandle::from_event(&event).expect_err("it is not shared");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
     let nothing = IpcEventHandle::from_bytes([0; IpcEventHandle::SIZE]);
-    let error = Event::open_ipc(&context, nothing).expect_err("it is not a handle");
+    let error = nothing.open(&context).expect_err("it is not a handle");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     Ok(())
 }
@@ -356,7 +359,8 @@ fn failed_captured_record_keeps_the_event(test: &TestDriver, simulator: &Simulat
 }
 
 pub(crate) mod operations {
-    use curium_driver::{Event, EventFlags, IpcEventHandle, RecordFlags, Result};
+    use curium_driver::{Event, EventFlags, RecordFlags, Result};
+    use curium_interop::IpcEventHandle;
 
     use crate::operations::{Fixture, Operation, Operations, boxed, made};
 
@@ -403,12 +407,12 @@ pub(crate) mod operations {
     inventory::submit! { Operations::Common(OPERATIONS) }
 
     const SOLITARY: &[Operation] = &[
-        ("Event::ipc_handle", |fixture| {
-            made(shared_event(fixture)?.ipc_handle()?)
+        ("IpcEventHandle::from_event", |fixture| {
+            made(IpcEventHandle::from_event(&shared_event(fixture)?)?)
         }),
-        ("Event::open_ipc", |fixture| {
+        ("IpcEventHandle::open", |fixture| {
             let handle = IpcEventHandle::from_bytes([1; 64]);
-            made(Event::open_ipc(&fixture.context, handle)?)
+            made(handle.open(&fixture.context)?)
         }),
     ];
 

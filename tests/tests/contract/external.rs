@@ -20,7 +20,7 @@ use curium_driver::{DeviceAttribute, DevicePointer};
 #[cfg(unix)]
 use curium_driver::{Driver, Function};
 #[cfg(unix)]
-use curium_memory::external::{
+use curium_interop::external::{
     ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind,
 };
 use curium_memory::multicast::{MulticastObject, MulticastOptions};
@@ -167,12 +167,12 @@ pub(crate) mod operations {
     #[cfg(unix)]
     use std::os::fd::OwnedFd;
 
-    #[cfg(target_os = "linux")]
-    use curium_memory::export_dma_buf;
     #[cfg(unix)]
-    use curium_memory::external::{
+    use curium_interop::external::{
         ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind,
     };
+    #[cfg(target_os = "linux")]
+    use curium_memory::export_dma_buf;
     use curium_memory::multicast::{MulticastObject, MulticastOptions};
     use curium_memory::virtual_memory::Granularity;
 

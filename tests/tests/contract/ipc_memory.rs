@@ -6,9 +6,11 @@ use curium_sim::Simulator;
 
 #[cfg(target_os = "linux")]
 use curium_driver::call;
-use curium_memory::{DeviceBuffer, IpcMemoryHandle};
 #[cfg(target_os = "linux")]
-use curium_memory::{IpcMemory, Resource, SyncAlloc};
+use curium_interop::IpcMemory;
+use curium_interop::IpcMemoryHandle;
+use curium_memory::DeviceBuffer;
+use curium_memory::{Resource, SyncAlloc};
 #[cfg(target_os = "linux")]
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
@@ -101,7 +103,8 @@ fn stream_ordered_memory_has_no_ipc_handle(test: &TestDriver) -> TestResult {
 #[cfg(target_os = "linux")]
 pub(crate) mod operations {
     use curium_driver::Result;
-    use curium_memory::{IpcMemory, IpcMemoryHandle, SyncAlloc};
+    use curium_interop::{IpcMemory, IpcMemoryHandle};
+    use curium_memory::SyncAlloc;
 
     use crate::operations::{Block, Fixture, Operation, Operations, OtherProcess, block, made};
 

@@ -1,5 +1,6 @@
-//! [`Profiling`](curium_driver::Profiling): profiler ranges.
+//! [`Profiling`]: profiler ranges.
 
+use curium_diagnostics::Profiling;
 use curium_driver::Function;
 use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
@@ -8,10 +9,10 @@ use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
 #[driver_test]
 fn profiler_is_started_and_stopped_once(test: &TestDriver) -> TestResult {
     let context = test.context();
-    let profiling = test.assert_calls(Function::cuProfilerStart, 1, || context.profile());
+    let profiling = test.assert_calls(Function::cuProfilerStart, 1, || Profiling::start(&context));
     let profiling = profiling?;
     test.assert_calls(Function::cuProfilerStop, 1, || profiling.close())?;
-    let profiling = context.profile()?;
+    let profiling = Profiling::start(&context)?;
     test.assert_calls(Function::cuProfilerStop, 1, || drop(profiling));
     Ok(())
 }
@@ -21,7 +22,7 @@ fn profiler_that_does_not_stop_is_given_back(
     test: &TestDriver,
     simulator: &Simulator,
 ) -> TestResult {
-    let profiling = test.context().profile()?;
+    let profiling = Profiling::start(&test.context())?;
     simulator
         .inject(Fault::on(Function::cuProfilerStop).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
     let (profiling, error) = profiling
@@ -34,16 +35,16 @@ fn profiler_that_does_not_stop_is_given_back(
 }
 
 pub(crate) mod operations {
+    use curium_diagnostics::Profiling;
+
     use crate::operations::{Operation, Operations, boxed, made};
 
     const OPERATIONS: &[Operation] = &[
-        ("Context::profile", |fixture| {
-            made(fixture.context.profile()?)
+        ("Profiling::start", |fixture| {
+            made(Profiling::start(&fixture.context)?)
         }),
         ("Profiling::close", |fixture| {
-            fixture
-                .context
-                .profile()?
+            Profiling::start(&fixture.context)?
                 .close()
                 .map_err(|returned| returned.error)
                 .map(boxed)

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use curium_diagnostics::AllocationRecorder;
 use curium_driver::AsRawStream as _;
 use curium_driver::{DevicePointer, Error, Function, Result, Stream, call};
 use curium_memory::c_resource::ResourceTable;
-use curium_memory::diagnostics::AllocationRecorder;
 use curium_memory::{
     Arena, CachingOptions, CachingResource, FailureCallback, LeakTracker, LimitedResource, Managed,
     MemoryPool, Pinned, Reclaiming, Resource, Statistics, StreamOrdered, SyncAlloc,

@@ -4,8 +4,8 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak, mpsc};
 
+use curium_diagnostics::{AllocationLog, AllocationRecorder, EventKind};
 use curium_driver::{DevicePointer, Error, Stream, set_drop_observer};
-use curium_memory::diagnostics::{AllocationLog, AllocationRecorder, EventKind};
 use curium_memory::{
     DeviceBox, DeviceBuffer, FailureCallback, LeakTracker, LimitedResource, Reclaiming, Resource,
     Statistics, StreamOrdered,
@@ -481,7 +481,7 @@ fn writer_may_use_the_resource_that_it_records(test: &TestDriver) -> TestResult 
 }
 
 pub(crate) mod operations {
-    use curium_memory::diagnostics::{AllocationLog, AllocationRecorder};
+    use curium_diagnostics::{AllocationLog, AllocationRecorder};
     use curium_memory::{FailureCallback, LeakTracker, LimitedResource, Statistics, StreamOrdered};
 
     use crate::operations::{Operation, Operations, allocate_and_free, made, upkeep};

@@ -5,10 +5,8 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use curium_diagnostics::{AllocationEvent, AllocationLog, AllocationRecorder, EventKind, Snapshot};
 use curium_driver::{DevicePointer, Error, Result, Stream};
-use curium_memory::diagnostics::{
-    AllocationEvent, AllocationLog, AllocationRecorder, EventKind, Snapshot,
-};
 use curium_memory::{CachingOptions, CachingResource, LeakTracker, Resource};
 use curium_tests::{TestDriver, TestResult, driver_test};
 use serde_json::{Map, Value};

@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use curium_driver::{Function, Result, Trace};
+use curium_diagnostics::Trace;
+use curium_driver::{Function, Result};
 use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, TestResult, driver_test, simulator_test};
@@ -173,7 +174,7 @@ fn trace_returns_the_error_from_its_work(test: &TestDriver) -> TestResult {
 }
 
 pub(crate) mod operations {
-    use curium_driver::Trace;
+    use curium_diagnostics::Trace;
 
     use crate::operations::{Operation, Operations, made};
 

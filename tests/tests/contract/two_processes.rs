@@ -6,11 +6,13 @@ use std::os::fd::AsFd;
 
 use curium_driver::AsRawStream as _;
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Context, Event, EventFlags, IpcEventHandle, MemoryHandleTypes, Stream, call};
+use curium_driver::{Context, Event, EventFlags, MemoryHandleTypes, Stream, call};
+use curium_interop::IpcEventHandle;
+use curium_interop::{IpcMemory, IpcMemoryHandle};
 use curium_memory::virtual_memory::{AddressRange, Granularity, PhysicalMemory, PhysicalOptions};
 use curium_memory::{
-    IpcMemory, IpcMemoryHandle, Mapping, MemoryAccess, MemoryPool, PoolMemory, PoolOptions,
-    PoolPointerHandle, Resource, SyncAlloc,
+    Mapping, MemoryAccess, MemoryPool, PoolMemory, PoolOptions, PoolPointerHandle, Resource,
+    SyncAlloc,
 };
 use curium_sim::Config;
 use curium_tests::{
@@ -147,7 +149,7 @@ fn stream_waits_for_a_process() -> TestResult {
         stream.synchronize()?;
         let flags = EventFlags::INTERPROCESS | EventFlags::DISABLE_TIMING;
         let event = Event::new(context, flags)?;
-        peer.send(&event.ipc_handle()?.to_bytes());
+        peer.send(&IpcEventHandle::from_event(&event)?.to_bytes());
         let gate = Gate::on(&stream);
         fill(&stream, address, 2)?;
         event.record(&stream)?;
@@ -164,7 +166,7 @@ fn stream_waits_for_a_process() -> TestResult {
     fn second(_: &TestDriver, context: &Context, peer: &mut Peer) -> TestResult {
         let stream = stream(context)?;
         let memory = IpcMemory::open(context, IpcMemoryHandle::from_bytes(peer.receive()))?;
-        let event = Event::open_ipc(context, IpcEventHandle::from_bytes(peer.receive()))?;
+        let event = IpcEventHandle::from_bytes(peer.receive()).open(context)?;
         peer.meet();
         assert!(!event.is_finished()?, "the other process blocks its stream");
         stream.wait_event(&event)?;

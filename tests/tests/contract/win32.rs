@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use curium_driver::{Driver, MemoryHandleTypes};
-use curium_memory::external::{
+use curium_interop::external::{
     ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind,
 };
 use curium_memory::virtual_memory::{PhysicalMemory, PhysicalOptions};

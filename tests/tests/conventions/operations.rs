@@ -14,7 +14,17 @@ use syn::{
 use super::sources::{is_test, parse_crates};
 
 /// The crates whose errors name operations.
-const PACKAGES: [&str; 7] = ["blas", "driver", "fft", "memory", "nccl", "nvrtc", "rand"];
+const PACKAGES: [&str; 9] = [
+    "blas",
+    "diagnostics",
+    "driver",
+    "fft",
+    "interop",
+    "memory",
+    "nccl",
+    "nvrtc",
+    "rand",
+];
 
 /// Names of other operations than the function that they stand in: the function, the name, and the reason.
 const OTHER_OPERATIONS: [(&str, &str, &str); 3] = [
@@ -37,6 +47,7 @@ const OTHER_OPERATIONS: [(&str, &str, &str); 3] = [
 
 /// A string literal with the form of an operation name, and the function around it.
 struct Literal {
+    package: String,
     name: String,
     function: Option<Function>,
     path: PathBuf,
@@ -50,6 +61,7 @@ struct Function {
 
 #[derive(Default)]
 struct Operations {
+    package: String,
     path: PathBuf,
     implementing: Option<String>,
     is_trait_implementation: bool,
@@ -82,6 +94,7 @@ impl Operations {
         let name = literal.value();
         if is_operation(&name) {
             self.literals.push(Literal {
+                package: self.package.clone(),
                 name,
                 function: self.function.clone(),
                 path: self.path.clone(),
@@ -216,15 +229,16 @@ fn errors_name_their_function() -> Result<(), Box<dyn Error>> {
     let mut public_types = BTreeSet::new();
     for source in parse_crates()? {
         if PACKAGES.contains(&source.package.as_str()) {
+            operations.package.clone_from(&source.package);
             operations.path = source.path;
             operations.visit_file(&source.file);
             for item in &source.file.items {
                 match item {
                     syn::Item::Struct(item) if matches!(item.vis, Visibility::Public(_)) => {
-                        public_types.insert(item.ident.to_string());
+                        public_types.insert((source.package.clone(), item.ident.to_string()));
                     }
                     syn::Item::Enum(item) if matches!(item.vis, Visibility::Public(_)) => {
-                        public_types.insert(item.ident.to_string());
+                        public_types.insert((source.package.clone(), item.ident.to_string()));
                     }
                     _ => {}
                 }
@@ -234,12 +248,18 @@ fn errors_name_their_function() -> Result<(), Box<dyn Error>> {
     let mut wrong = Vec::new();
     let mut used = BTreeSet::new();
     for literal in &operations.literals {
-        let Literal { name, path, .. } = literal;
+        let Literal {
+            package,
+            name,
+            path,
+            ..
+        } = literal;
         let file = path.display();
         match &literal.function {
             Some(function) if function.name == *name => {}
             Some(function)
-                if function.is_public && is_method_on_public_type(function, &public_types) =>
+                if function.is_public
+                    && is_method_on_public_type(package, function, &public_types) =>
             {
                 let exception = OTHER_OPERATIONS
                     .iter()
@@ -260,9 +280,14 @@ fn errors_name_their_function() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn is_method_on_public_type(function: &Function, public_types: &BTreeSet<String>) -> bool {
+/// Returns `true` for a method on one of the `public_types`, each of which has the package before its name.
+fn is_method_on_public_type(
+    package: &str,
+    function: &Function,
+    public_types: &BTreeSet<(String, String)>,
+) -> bool {
     function
         .name
         .split_once("::")
-        .is_some_and(|(owner, _)| public_types.contains(owner))
+        .is_some_and(|(owner, _)| public_types.contains(&(package.to_owned(), owner.to_owned())))
 }

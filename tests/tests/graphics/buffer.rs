@@ -1,9 +1,7 @@
 //! OpenGL buffers.
 
-use curium_driver::{
-    GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource, LaunchConfig, Library,
-    MappedGraphics, Stream,
-};
+use curium_driver::{LaunchConfig, Library, Stream};
+use curium_interop::{GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource, MappedGraphics};
 use curium_memory::BorrowedBuffer;
 use curium_sys::CUresult;
 use curium_tests::{TestDriver, TestResult, kernels};
@@ -48,7 +46,7 @@ fn mapped_numbers(
 fn opengl_devices_draw() -> TestResult {
     on_hardware(OpenGl::open, |test, _| {
         for which in [GlDevices::All, GlDevices::CurrentFrame] {
-            let devices = test.driver().gl_devices(which)?;
+            let devices = which.query(test.driver())?;
             assert!(devices.contains(&test.device()), "{devices:?}");
         }
         Ok(())

@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use curium_driver::{Device, GlDevices};
+use curium_driver::Device;
+use curium_interop::GlDevices;
 use curium_tests::TestDriver;
 use khronos_egl as egl;
 
@@ -72,7 +73,7 @@ impl Egl {
     }
 
     fn draws_on(&self, device: &Device) -> bool {
-        let devices = device.driver().gl_devices(GlDevices::All);
+        let devices = GlDevices::All.query(device.driver());
         devices.is_ok_and(|devices| devices.contains(device))
     }
 }

@@ -1,6 +1,7 @@
 //! EGL images and fences.
 
-use curium_driver::{Error, Event, EventFlags, GraphicsFlags, GraphicsResource};
+use curium_driver::{Error, EventFlags};
+use curium_interop::{GraphicsFlags, GraphicsResource, event_from_egl_sync};
 use curium_memory::Array;
 use curium_sys::CUeglFrameType;
 use curium_tests::{TestDriver, TestResult};
@@ -82,7 +83,7 @@ fn event_completes_with_the_fence() -> TestResult {
         gl.finish();
         // SAFETY: the fence lives until the event is complete.
         let event =
-            unsafe { Event::from_egl_sync(&test.context(), sync.as_ptr(), EventFlags::empty()) };
+            unsafe { event_from_egl_sync(&test.context(), sync.as_ptr(), EventFlags::empty()) };
         match event {
             Ok(event) => {
                 test.stream()

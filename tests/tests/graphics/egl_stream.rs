@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::time::Duration;
 
-use curium_driver::{EglConsumer, EglLocation, EglProducer};
+use curium_interop::{EglConsumer, EglLocation, EglProducer};
 use curium_memory::{Array, ArrayFlags, ArrayShape};
 use curium_sys::{CUarray_format, CUeglColorFormat, CUeglFrame, CUeglFrameType, CUresult};
 use curium_tests::{TestDriver, TestResult};

@@ -1,7 +1,7 @@
 //! Vulkan images.
 
 use ash::vk;
-use curium_memory::external::{ExternalMemory, ExternalMemoryKind};
+use curium_interop::external::{ExternalMemory, ExternalMemoryKind};
 use curium_memory::{ArrayFlags, ArrayShape, MipmappedArray};
 use curium_tests::{TestDriver, TestResult};
 

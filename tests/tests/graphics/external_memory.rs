@@ -3,8 +3,8 @@
 use std::fs::File;
 
 use ash::vk;
+use curium_interop::external::{ExternalBuffer, ExternalMemory, ExternalMemoryKind};
 use curium_memory::BorrowedBuffer;
-use curium_memory::external::{ExternalBuffer, ExternalMemory, ExternalMemoryKind};
 use curium_tests::{TestDriver, TestResult};
 
 use crate::on_hardware;

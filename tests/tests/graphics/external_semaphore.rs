@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ash::vk;
 use curium_driver::{Graph, Stream};
-use curium_memory::external::{
+use curium_interop::external::{
     ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind,
 };
 use curium_memory::{BorrowedBuffer, DeviceBuffer};
@@ -21,7 +21,7 @@ const BYTES: u64 = 4 * LEN as u64;
 
 /// Words in shared memory of both interfaces.
 struct Shared {
-    words: BorrowedBuffer<u32, curium_memory::external::ExternalBuffer>,
+    words: BorrowedBuffer<u32, curium_interop::external::ExternalBuffer>,
     of_vulkan: vk::Buffer,
 }
 

@@ -1,6 +1,6 @@
 //! OpenGL textures.
 
-use curium_driver::{GraphicsFlags, GraphicsResource};
+use curium_interop::{GraphicsFlags, GraphicsResource};
 use curium_memory::{Array, ArrayShape, MipmappedArray};
 use curium_sys::CUresult;
 use curium_tests::{TestDriver, TestResult};

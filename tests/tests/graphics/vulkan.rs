@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::os::fd::{FromRawFd as _, OwnedFd};
 
 use ash::{ext, khr, vk};
-use curium_memory::external::ExternalMemoryKind;
+use curium_interop::external::ExternalMemoryKind;
 use curium_tests::{TestDriver, TestResult};
 
 /// Vulkan on the CUDA device. Every object lives as long as this value.

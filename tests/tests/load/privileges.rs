@@ -7,7 +7,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use curium_driver::{DiskCache, Driver, NvtxRange};
+use curium_diagnostics::NvtxRange;
+use curium_driver::{DiskCache, Driver};
 
 use super::{SIMULATOR, build};
 

@@ -30,10 +30,7 @@ const EMITTING: [&str; 15] = [
 ];
 
 /// The files that may name such a macro.
-const EMITTERS: [&str; 2] = [
-    "driver/src/base/call_spans.rs",
-    "driver/src/base/contain.rs",
-];
+const EMITTERS: [&str; 2] = ["driver/src/base/call_spans.rs", "driver/src/extend.rs"];
 
 /// The functions that contain the body of an `extern "C"` function.
 const CONTAINING: [&str; 2] = ["contain_callback", "contain_host_callback"];

@@ -14,15 +14,7 @@ pub(super) fn run() -> Result<Outcome> {
         .env("CARGO_TARGET_DIR", target_folder()?.join("loom"));
     run_all(
         command
-            .args([
-                "test",
-                "--release",
-                "-p",
-                "curium-driver",
-                "--features",
-                "graphs",
-                "--lib",
-            ])
+            .args(["test", "--release", "-p", "curium-driver", "--lib"])
             .args(UNOPTIMIZED_SIMULATOR)
             .arg("hazard::tests"),
     )

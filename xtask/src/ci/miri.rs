@@ -12,6 +12,10 @@ const PACKAGES: &[&str] = &[
     "curium-driver",
     "-p",
     "curium-memory",
+    "-p",
+    "curium-interop",
+    "-p",
+    "curium-diagnostics",
     "--all-features",
     "--lib",
 ];

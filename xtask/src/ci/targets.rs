@@ -25,6 +25,8 @@ const LIBRARIES: &[&str] = &[
     "curium-sys",
     "curium-driver",
     "curium-memory",
+    "curium-interop",
+    "curium-diagnostics",
     "curium-nvrtc",
     "curium-blas",
     "curium-rand",

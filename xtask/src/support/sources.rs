@@ -22,9 +22,11 @@ pub(crate) fn functions() -> Result<BTreeMap<String, Version>> {
 
 /// Returns the sources of the crates that wrap the driver.
 pub(crate) fn library_sources() -> Result<Vec<Source>> {
-    let mut sources = sources("crates/driver/src")?;
-    sources.extend(self::sources("crates/memory/src")?);
-    Ok(sources)
+    let mut all = Vec::new();
+    for package in ["driver", "memory", "interop", "diagnostics"] {
+        all.extend(sources(&format!("crates/{package}/src"))?);
+    }
+    Ok(all)
 }
 
 /// Returns the sources of the simulator's driver.

@@ -3,8 +3,7 @@
 use curium_sys::{CUresult, Function};
 
 use crate::Driver;
-use crate::base::error::{CallError, Error};
-use crate::base::fork::ForkError;
+use crate::base::error::{CallError, Error, ForkError};
 use crate::base::hook::Observation;
 
 /// Calls a driver function and converts its result code: `call!(driver, cuEventSynchronize(raw))` is a `Result<(),

@@ -13,35 +13,39 @@ use parking_lot::Mutex;
 
 use crate::base::release::is_exiting;
 
-/// The registered closures of one kind, by number.
-pub(crate) struct Callbacks<F: ?Sized> {
+/// The closures of one kind that the driver calls back, by number. CUDA does not guarantee that no callback is in progress when
+/// unregistering returns, so the driver receives a number instead of an address.
+pub struct Callbacks<F: ?Sized> {
     closures: Mutex<Vec<(usize, Arc<F>)>>,
     next: AtomicUsize,
 }
 
-/// The number of a closure.
+/// The number of a closure in [`Callbacks`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) struct Number(usize);
+pub struct CallbackNumber(usize);
 
 impl<F: ?Sized> Callbacks<F> {
+    /// Creates an empty table, for a `static`.
+    #[must_use]
     #[inline]
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             closures: Mutex::new(Vec::new()),
             next: AtomicUsize::new(1),
         }
     }
 
+    /// Adds a closure, and returns its number.
     #[inline]
-    pub(crate) fn add(&self, closure: Arc<F>) -> Number {
+    pub fn add(&self, closure: Arc<F>) -> CallbackNumber {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.closures.lock().push((number, closure));
-        Number(number)
+        CallbackNumber(number)
     }
 
     /// Removes a closure from the table. The closure is dropped without a lock held, since it may own anything.
     #[inline]
-    pub(crate) fn forget(&self, number: Number) {
+    pub fn forget(&self, number: CallbackNumber) {
         let closure = {
             let mut closures = self.closures.lock();
             let index = closures.iter().position(|(other, _)| *other == number.0);
@@ -54,7 +58,7 @@ impl<F: ?Sized> Callbacks<F> {
     ///
     /// The closure may panic: the caller is the body of a [`contain_callback`](crate::extend::contain_callback).
     #[inline]
-    pub(crate) fn call(&self, data: *mut c_void, call: impl FnOnce(&F)) {
+    pub fn call(&self, data: *mut c_void, call: impl FnOnce(&F)) {
         if is_exiting() {
             return;
         }
@@ -70,10 +74,18 @@ impl<F: ?Sized> Callbacks<F> {
     }
 }
 
-impl Number {
-    /// Returns the argument that the driver passes to the callback.
+impl<F: ?Sized> Default for Callbacks<F> {
     #[inline]
-    pub(crate) fn as_data(self) -> *mut c_void {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CallbackNumber {
+    /// Returns the argument that the driver passes to the callback.
+    #[must_use]
+    #[inline]
+    pub fn as_data(self) -> *mut c_void {
         ptr::without_provenance_mut(self.0)
     }
 }

@@ -63,10 +63,6 @@ pub(crate) fn is_recording(identity: u64) -> bool {
 }
 
 /// Makes the capture with this `identity` the one that this thread records.
-#[cfg_attr(
-    not(feature = "graphs"),
-    expect(dead_code, reason = "captures enter closures")
-)]
 #[inline]
 pub(crate) fn enter(identity: u64) -> Recording {
     Recording {

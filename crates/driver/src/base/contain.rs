@@ -5,7 +5,7 @@
 //! follows.
 //!
 //! - [`contain`] runs user code on behalf of Rust code, and [`contain_callback`] the body of an `extern "C"` function.
-//! - [`emit_event!`](crate::emit_event) emits a `tracing` event. Apart from [`CallSpans`](crate::CallSpans), no other
+//! - [`emit_event!`] emits a `tracing` event. Apart from [`CallSpans`](crate::CallSpans), no other
 //!   code of the libraries names a macro of `tracing`: `clippy.toml` and a test exclude it.
 //! - [`TaskWaker`] holds a waker.
 
@@ -15,23 +15,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
-/// Emits an event of `tracing` and contains a panic of the subscriber.
-///
-/// Takes the name of a level, and then the arguments of `tracing::event!`; a target comes first.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! emit_event {
-    (target: $target:expr, $level:ident, $($event:tt)+) => {
-        $crate::extend::emit(|| {
-            $crate::extend::tracing::event!(target: $target, $crate::extend::tracing::Level::$level, $($event)+);
-        })
-    };
-    ($level:ident, $($event:tt)+) => {
-        $crate::extend::emit(|| {
-            $crate::extend::tracing::event!($crate::extend::tracing::Level::$level, $($event)+);
-        })
-    };
-}
+use crate::emit_event;
 
 /// Emits an event. A panic of the subscriber ends here, after the panic hook has printed it.
 #[doc(hidden)]
@@ -108,7 +92,6 @@ impl Drop for HostCallback {
 
 /// Returns `true` if the driver permits no call on this thread, because it is in a host function or in a destructor
 /// that the driver called.
-#[cfg(any(test, feature = "graphs"))]
 #[inline]
 pub(crate) fn is_in_host_callback() -> bool {
     IN_HOST_CALLBACK.get()

@@ -7,10 +7,8 @@
 
 use std::ffi::c_char;
 
-use curium_sys::{Api, CUlogIterator, CUresult, Function};
+use curium_sys::{Api, CUlogIterator, CUresult, ErrorClass, Function};
 use parking_lot::Mutex;
-
-use crate::base::error::ErrorClass;
 
 /// The maximum number of bytes that an error carries.
 const LIMIT: usize = 4096;

@@ -3,6 +3,7 @@
 mod call;
 mod code;
 mod cuda_error;
+mod fork;
 mod hint;
 mod library_error;
 mod out_of_memory;
@@ -19,11 +20,11 @@ pub use curium_sys::{ErrorClass, LibraryStatus};
 
 pub use self::call::CallError;
 pub use self::cuda_error::CudaError;
+pub use self::fork::ForkError;
 pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use self::report::{Note, OneLine, Report, debug_as_report};
 pub use self::returned::Returned;
 use crate::base::contain::discard;
-pub use crate::base::fork::ForkError;
 
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

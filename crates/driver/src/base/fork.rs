@@ -3,52 +3,15 @@
 //! `fork` copies neither the driver's threads nor its connection to the device. In the child, every call returns an
 //! error, and every drop does nothing.
 //!
-//! A `pthread_atfork` handler sets two flags in the child. One of them is the flag of the call hook, which every call
+//! A `pthread_atfork` handler sets two flags in the child. One of them is the flag of the slow path, which every call
 //! reads anyway, so detection adds no cost to a call.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use curium_sys::Function;
-
-use crate::base::error::report::{Note, OneLine, Report, debug_as_report};
+#[cfg(all(unix, not(miri)))]
+use crate::base::slow_path;
 
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
-
-/// A driver call in a process that was forked after CUDA was initialized. The driver does not work there.
-#[derive(Clone, Copy, Eq, PartialEq, thiserror::Error)]
-#[error("{}", OneLine(self))]
-#[non_exhaustive]
-pub struct ForkError {
-    /// The function, which was not called.
-    pub function: Function,
-}
-
-impl ForkError {
-    #[inline]
-    pub(crate) fn new(function: Function) -> Self {
-        Self { function }
-    }
-}
-
-impl Report for ForkError {
-    fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{}: not called (this process was forked after CUDA was initialized)",
-            self.function
-        )
-    }
-
-    #[inline]
-    fn notes(&self) -> Vec<Note<'_>> {
-        vec![Note::Hint(
-            "fork before `Driver::load`, or start a new program".into(),
-        )]
-    }
-}
-
-debug_as_report!(ForkError);
 
 /// Returns `true` in a child forked from a process that had initialized a driver.
 #[inline]
@@ -72,7 +35,7 @@ pub(crate) fn watch_for_forks() {
 #[cfg(all(unix, not(miri)))]
 extern "C" fn in_child() {
     IS_CHILD.store(true, Ordering::Relaxed);
-    crate::base::hook::attend();
+    slow_path::require();
 }
 
 #[cfg(all(unix, not(miri)))]

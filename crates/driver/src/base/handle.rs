@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A driver handle: a pointer that identifies an object and is never dereferenced.
-pub(crate) struct Handle<T>(*mut T);
+pub struct Handle<T>(*mut T);
 
 // SAFETY: the pointer is only an identifier. The driver alone dereferences it, and NVIDIA documents the driver's
 // functions as callable from any thread.
@@ -13,24 +13,30 @@ unsafe impl<T> Send for Handle<T> {}
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T> Handle<T> {
+    /// Wraps a handle.
+    #[must_use]
     #[inline]
-    pub(crate) fn new(raw: *mut T) -> Self {
+    pub fn new(raw: *mut T) -> Self {
         Self(raw)
     }
 
+    /// Returns the handle.
+    #[must_use]
     #[inline]
-    pub(crate) fn raw(&self) -> *mut T {
+    pub fn raw(&self) -> *mut T {
         self.0
     }
 
     /// Clears the handle, so that its owner does not destroy the object.
     #[inline]
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.0 = std::ptr::null_mut();
     }
 
+    /// Returns `true` if the handle was cleared.
+    #[must_use]
     #[inline]
-    pub(crate) fn is_cleared(&self) -> bool {
+    pub fn is_cleared(&self) -> bool {
         self.0.is_null()
     }
 }

@@ -13,14 +13,14 @@
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use curium_sys::{CUresult, Function};
 use parking_lot::RwLock;
 
 use crate::base::contain::contain;
-use crate::base::fork;
+use crate::base::{fork, slow_path};
 use crate::{Driver, Error, Result};
 
 /// A completed driver call.
@@ -73,8 +73,6 @@ struct Installed {
     observer: Arc<dyn CallObserver>,
 }
 
-/// `true` if a call must take the slow path: an observer is installed, or this process is a forked child.
-static INSTALLED: AtomicBool = AtomicBool::new(false);
 static OBSERVERS: RwLock<Option<Arc<[Installed]>>> = RwLock::new(None);
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(0);
 
@@ -130,7 +128,7 @@ impl Observation {
     /// Notifies the observers, if any, that `function` is about to be called.
     #[inline]
     pub(crate) fn begin(function: Function) -> Option<Box<Self>> {
-        if INSTALLED.load(Ordering::Relaxed) {
+        if slow_path::is_required() {
             Self::begin_observed(function)
         } else {
             None
@@ -213,20 +211,13 @@ pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
     ))
 }
 
-/// Makes every later call take the slow path.
-#[cfg(all(unix, not(miri)))]
-#[inline]
-pub(crate) fn attend() {
-    INSTALLED.store(true, Ordering::Relaxed);
-}
-
 /// Replaces the list of observers with a modified copy. Threads that read the old list keep it.
 #[inline]
 fn change(edit: impl FnOnce(&mut Vec<Installed>)) {
     let mut shared = OBSERVERS.write();
     let mut observers = shared.as_deref().unwrap_or_default().to_vec();
     edit(&mut observers);
-    INSTALLED.store(!observers.is_empty() || fork::is_child(), Ordering::Relaxed);
+    slow_path::set_required(!observers.is_empty() || fork::is_child());
     let old = std::mem::replace(
         &mut *shared,
         (!observers.is_empty()).then(|| observers.into()),

@@ -1,11 +1,8 @@
-//! Memory that is leaked because it cannot be freed safely.
+//! The count of memory that is leaked because it cannot be freed safely.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::base::release::report;
-use crate::{Driver, Error};
-
-/// Memory that was leaked instead of freed. See [`Driver::leaked_memory`].
+/// Memory that was leaked instead of freed. See [`Driver::leaked_memory`](crate::Driver::leaked_memory).
 ///
 /// Memory is freed only after a successful wait for the work that uses it. If every such wait fails, or if a value that
 /// uses the memory was passed to [`mem::forget`](std::mem::forget), the memory is leaked, because the device may still
@@ -43,18 +40,9 @@ impl LeakCounter {
         )
     }
 
-    fn add(&self, leaked: LeakedMemory) {
+    pub(super) fn add(&self, leaked: LeakedMemory) {
         self.allocations
             .fetch_add(leaked.allocations, Ordering::Relaxed);
         self.bytes.fetch_add(leaked.bytes, Ordering::Relaxed);
     }
-}
-
-/// Counts leaked memory of `driver` and reports `error`, the reason for the leak.
-///
-/// The caller must not free the memory. See [`Driver::leaked_memory`].
-#[cold]
-pub fn leak(driver: &Driver, leaked: LeakedMemory, error: &Error) {
-    driver.leaks().add(leaked);
-    report(error);
 }

@@ -9,8 +9,9 @@ use curium_sys::CUresult;
 use parking_lot::{Mutex, RwLock};
 
 use crate::base::contain::contain;
+use crate::base::leak::LeakedMemory;
 use crate::base::{capture_guard, fork};
-use crate::{CudaError, Error, Result, emit_event};
+use crate::{CudaError, Driver, Error, Result, emit_event};
 
 /// A callback for failures in `Drop`. See [`set_drop_observer`].
 pub type DropObserver = Arc<dyn Fn(&Error) + Send + Sync>;
@@ -87,6 +88,15 @@ pub fn report(error: &Error) {
         // The last reference to an observer that was replaced in the meantime is dropped here.
         contain(move || observer(error));
     }
+}
+
+/// Counts leaked memory of `driver` and reports `error`, the reason for the leak.
+///
+/// The caller must not free the memory. See [`Driver::leaked_memory`].
+#[cold]
+pub fn leak(driver: &Driver, leaked: LeakedMemory, error: &Error) {
+    driver.leaks().add(leaked);
+    report(error);
 }
 
 /// Returns `true` once the process has started to exit. The driver must not be called after that.

@@ -36,13 +36,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use curium_sys::CUhostTaskSyncMode;
 use parking_lot::{Condvar, Mutex};
 
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::base::contain::{TaskWaker, contain, contain_host_callback};
 use crate::base::release::unless_exiting;
 use crate::hazard::Operation;
-use crate::{Error, Event, HostFunctionWait, Result, call};
+use crate::{Error, Event, Result, call};
 
 /// Pending work, and the action to take on completion.
 pub(crate) trait Waiter: Send + Sync {
@@ -209,22 +210,21 @@ pub(crate) fn remove(identity: Identity) {
     drop(entry);
 }
 
-/// Requests a callback for an entry after all work currently enqueued on the stream of `operation`. `wait` selects how the driver's
+/// Requests a callback for an entry after all work currently enqueued on the stream of `operation`. `mode` selects how the driver's
 /// thread waits.
 pub(crate) fn call_after(
     operation: &Operation<'_>,
     identity: Identity,
-    wait: Option<HostFunctionWait>,
+    mode: Option<CUhostTaskSyncMode>,
 ) -> Result<()> {
     let number = std::ptr::without_provenance_mut::<c_void>(identity.0);
-    if let Some(wait) = wait {
+    if let Some(mode) = mode {
         let raw = operation.raw_stream();
-        let mode = wait.as_raw();
         // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of times.
         return unsafe {
             call!(
                 operation.driver(),
-                cuLaunchHostFunc_v2(raw, Some(on_call), number, mode)
+                cuLaunchHostFunc_v2(raw, Some(on_call), number, mode.0)
             )
         };
     }

@@ -10,7 +10,7 @@ use curium_sys::{
     CUasyncNotificationType,
 };
 
-use crate::base::callback::{Callbacks, Number};
+use crate::base::callback::{CallbackNumber, Callbacks};
 use crate::base::contain::contain_callback;
 use crate::base::handle::Handle;
 use crate::base::release::release;
@@ -35,7 +35,7 @@ pub enum Notification {
 pub struct NotificationListener {
     device: Device,
     raw: Handle<CUasyncCallbackEntry_st>,
-    number: Number,
+    number: CallbackNumber,
 }
 
 /// The closures of all registered callbacks.
@@ -181,7 +181,7 @@ mod tests {
         info
     }
 
-    fn notify(number: Number, mut info: CUasyncNotificationInfo) {
+    fn notify(number: CallbackNumber, mut info: CUasyncNotificationInfo) {
         // SAFETY: `info` is a notification that lives during the call.
         unsafe { notified(&raw mut info, number.as_data(), ptr::null_mut()) };
     }

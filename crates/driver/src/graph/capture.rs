@@ -8,11 +8,12 @@ use curium_sys::{
     CUgraph, CUstreamCaptureMode, CUstreamUpdateCaptureDependencies_flags_enum as Flags,
 };
 
+use super::Graph;
 use super::host::closure;
+use super::node::Node;
 use super::object_reference::ObjectReference;
 use super::resource::{Resource, ResourceSet};
 use super::tree::Tree;
-use super::{Graph, Node};
 use crate::AsRawStream as _;
 use crate::base::capture_guard;
 use crate::base::release::release;

@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use curium_sys::{CUgraph, CUgraphNode, Function};
 
+use super::Graph;
 use super::capture::{CaptureScope, Captured, MODE};
+use super::edge::Edge;
+use super::node::Node;
 use super::tree::State;
-use super::{Edge, Graph, Node};
 use crate::AsRawStream as _;
 use crate::base::release::release;
 use crate::call;

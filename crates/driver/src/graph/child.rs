@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::node::Found;
+use super::node::{ChildNode, Node, TypedNode};
 use super::resource::Resource;
 use super::tree::State;
-use super::{ChildNode, Graph, NewNode, Node, TypedNode};
+use super::{Graph, NewNode};
 use crate::call;
 use crate::{Error, Result};
 

@@ -7,7 +7,8 @@ use curium_sys::{
     CUgraphConditionalNodeType, CUgraphNodeParams, CUgraphNodeType,
 };
 
-use super::{Graph, Node};
+use super::Graph;
+use super::node::Node;
 use crate::call;
 use crate::{ByValue, Error, Result};
 
@@ -136,7 +137,7 @@ impl Graph {
         };
         let after: Vec<_> = after
             .iter()
-            .map(|node| (*node, super::EdgeData::new()))
+            .map(|node| (*node, super::edge::EdgeData::new()))
             .collect();
         // One lock until the bodies are registered: another handle of the graph could remove the node.
         let mut state = self.tree.lock()?;

@@ -4,7 +4,8 @@ use std::ffi::c_void;
 
 use curium_sys::{CUDA_MEMCPY3D, CUarray, CUmemorytype};
 
-use super::{CopyNode, Graph, NewNode, Node};
+use super::node::{CopyNode, Node};
+use super::{Graph, NewNode};
 use crate::call;
 use crate::{DevicePointer, Result};
 

@@ -2,8 +2,9 @@
 
 use curium_sys::{CUgraphDependencyType, CUgraphEdgeData, CUgraphNode, Function};
 
+use super::Graph;
+use super::node::Node;
 use super::tree::State;
-use super::{Graph, Node};
 use crate::call;
 use crate::{Driver, Result};
 

@@ -1,7 +1,8 @@
 //! Event record nodes and event wait nodes.
 
+use super::node::{EventRecordNode, EventWaitNode, Node};
 use super::resource::Resource;
-use super::{EventRecordNode, EventWaitNode, Graph, NewNode, Node};
+use super::{Graph, NewNode};
 use crate::call;
 use crate::{Context, Error, Event, Result};
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use curium_sys::{CUgraphExec, CUgraphExec_st, CUgraphNode};
 
-use super::Node;
 use super::exec_host::Closures;
 use super::instantiate::expect_context;
 use super::kernel_update::UpdatedKernels;
 use super::leases::Leases;
+use super::node::Node;
 use super::resource::{Resource, ResourceSet};
 use super::tree::{State, Tree};
 use super::update::unknown_source;

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use curium_sys::CUDA_HOST_NODE_PARAMS;
 
+use super::exec::GraphExec;
 use super::exec::LAUNCH;
 use super::host::run;
-use super::{GraphExec, HostNode};
+use super::node::HostNode;
 use crate::base::capture_guard::NOT_WHILE_CAPTURING;
 use crate::completion::watch::{self, Pace, Waiter};
 use crate::stream::until_done::is_over;

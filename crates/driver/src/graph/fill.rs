@@ -2,7 +2,8 @@
 
 use curium_sys::CUDA_MEMSET_NODE_PARAMS;
 
-use super::{FillNode, Graph, NewNode, Node};
+use super::node::{FillNode, Node};
+use super::{Graph, NewNode};
 use crate::call;
 use crate::{DevicePointer, Result};
 

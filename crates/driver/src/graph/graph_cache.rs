@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 
-use super::{Graph, GraphExec, GraphUpdate};
+use super::Graph;
+use super::exec::GraphExec;
+use super::replace::GraphUpdate;
 use crate::{Error, Result, Stream, emit_event};
 
 /// A cache of captured graphs: a bounded number of executable graphs, by user-defined keys.

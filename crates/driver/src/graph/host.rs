@@ -4,9 +4,10 @@ use std::ffi::c_void;
 
 use curium_sys::CUDA_HOST_NODE_PARAMS;
 
+use super::node::{HostNode, Node};
 use super::object_reference::ObjectReference;
 use super::resource::Resource;
-use super::{Graph, HostNode, NewNode, Node};
+use super::{Graph, NewNode};
 use crate::base::contain::contain_host_callback;
 use crate::base::release::is_exiting;
 use crate::call;

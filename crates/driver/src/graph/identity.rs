@@ -6,7 +6,9 @@ use std::path::Path;
 use bitflags::bitflags;
 use curium_sys::CUgraphDebugDot_flags;
 
-use super::{Graph, GraphExec, Node};
+use super::Graph;
+use super::exec::GraphExec;
+use super::node::Node;
 use crate::Result;
 use crate::base::c_string::c_path;
 use crate::call;

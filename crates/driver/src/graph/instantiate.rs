@@ -8,9 +8,11 @@ use curium_sys::{
     CUgraphInstantiateResult, CUgraphNode, CUgraphNodeType, Function,
 };
 
+use super::Graph;
+use super::exec::GraphExec;
+use super::node::NodeKind;
 use super::resource::Resource;
 use super::tree::State;
-use super::{Graph, GraphExec, NodeKind};
 use crate::call;
 use crate::{Driver, Error, Result, Stream};
 

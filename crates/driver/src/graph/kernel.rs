@@ -5,8 +5,9 @@ use std::ffi::c_void;
 use curium_sys::{CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUgraphNode, Function};
 
 use super::kernel_attribute::refuse_events;
+use super::node::{KernelNode, Node};
 use super::resource::Resource;
-use super::{Graph, KernelNode, NewNode, Node};
+use super::{Graph, NewNode};
 use crate::call;
 use crate::kernel::launch::explain;
 use crate::kernel::signature::{NodeArguments, Signature};

@@ -2,7 +2,8 @@
 
 use curium_sys::{CUkernelNodeAttrValue, CUlaunchAttributeID};
 
-use super::{Graph, KernelNode, Node};
+use super::Graph;
+use super::node::{KernelNode, Node};
 use crate::call;
 use crate::{Error, LaunchAttributes, Result};
 

@@ -9,8 +9,9 @@ use std::ffi::c_void;
 
 use curium_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphExec, CUgraphNode, CUgraphNode_st, Function};
 
+use super::exec::GraphExec;
 use super::kernel::{expect_kernel, older, params};
-use super::{GraphExec, KernelNode, Node};
+use super::node::{KernelNode, Node};
 use crate::base::handle::Handle;
 use crate::call;
 use crate::kernel::Inner;

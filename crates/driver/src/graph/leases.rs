@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::SemaphoreOwner;
 use super::resource::{Resource, ResourceSet};
+use super::semaphore::SemaphoreOwner;
 use crate::hazard::LaunchLeases;
 use crate::{Result, Stream};
 

@@ -8,7 +8,8 @@ use curium_sys::{
 };
 
 use super::node::{Found, FoundNode};
-use super::{Graph, NewNode, Node, TypedNode};
+use super::node::{Node, TypedNode};
+use super::{Graph, NewNode};
 use crate::call;
 use crate::{Device, DevicePointer, Result};
 

@@ -2,9 +2,10 @@
 
 use curium_sys::{CUDA_BATCH_MEM_OP_NODE_PARAMS, CUstreamBatchMemOpParams};
 
-use super::{Graph, MemoryOperationNode, NewNode, Node};
+use super::node::{MemoryOperationNode, Node};
+use super::{Graph, NewNode};
 use crate::call;
-use crate::stream::MAX_BATCH;
+use crate::stream::memory_operation::MAX_BATCH;
 use crate::{Context, Error, MemoryOperation, Result};
 
 impl Graph {

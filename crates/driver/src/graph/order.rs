@@ -10,9 +10,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::Graph;
+use super::edge::Edge;
+use super::node::Node;
 use super::resource::{Resource, ResourceSet};
 use super::tree::State;
-use super::{Edge, Graph, Node};
 use crate::hazard::Lease;
 use crate::{Error, Result};
 

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use super::Graph;
+use super::edge::{Edge, EdgeKind};
 use super::kernel::node_kernel_name;
+use super::node::{Node, NodeKind};
 use super::resource::Resource;
-use super::{Edge, EdgeKind, Graph, Node, NodeKind};
 use crate::Result;
 
 /// The size of a node's box, and the spacing around it, in SVG units.
@@ -201,7 +203,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::EdgeData;
+    use super::super::edge::EdgeData;
     use super::*;
 
     fn node(number: u32) -> Node {

@@ -3,8 +3,9 @@
 use curium_sys::{CUgraphEdgeData, CUgraphNodeParams, Function};
 
 use super::edge::EdgeData;
+use super::node::Node;
 use super::tree::State;
-use super::{Graph, NewNode, Node};
+use super::{Graph, NewNode};
 use crate::Result;
 use crate::call;
 

@@ -4,8 +4,10 @@ use curium_sys::{
     CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUgraphNode, CUresult, Function,
 };
 
+use super::Graph;
+use super::exec::GraphExec;
 use super::instantiate::describe;
-use super::{Graph, GraphExec, Node};
+use super::node::Node;
 use crate::call;
 use crate::{Driver, Error, Result};
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::SemaphoreOwner;
 use super::object_reference::ObjectReference;
+use super::semaphore::SemaphoreOwner;
 use crate::Event;
 use crate::hazard::{KeptValue, Lease};
 use crate::kernel::Inner as Kernel;

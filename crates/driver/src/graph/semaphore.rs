@@ -9,8 +9,9 @@ use curium_sys::{
     CUexternalSemaphore,
 };
 
+use super::node::{Node, SemaphoreSignalNode, SemaphoreWaitNode};
 use super::resource::Resource;
-use super::{Graph, NewNode, Node, SemaphoreSignalNode, SemaphoreWaitNode};
+use super::{Graph, NewNode};
 use crate::base::handle::Handle;
 use crate::call;
 use crate::{Context, Driver, Error, Result, Stream};

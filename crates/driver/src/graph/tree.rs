@@ -1,7 +1,7 @@
 //! The state that a graph shares with its child and body graphs: a lock, since the driver's graph functions are not
 //! thread-safe, and the nodes with the objects that they keep alive.
 //!
-//! A node handle of the driver dangles once the node is destroyed, and may be reused. A [`Node`](super::Node) is
+//! A node handle of the driver dangles once the node is destroyed, and may be reused. A [`Node`](super::node::Node) is
 //! therefore a number. Each use looks up the handle here, or finds that the node was removed.
 
 use std::collections::HashMap;
@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
 
+use super::NewNode;
+use super::node::Node;
 use super::resource::{Resource, ResourceSet};
-use super::{NewNode, Node};
 use crate::base::exclusive::{Exclusive, ExclusiveGuard};
 use crate::base::handle::Handle;
 use crate::base::release::release;

@@ -6,15 +6,17 @@ use curium_sys::{CUgraphExec, CUgraphNode, CUgraphNodeParams, cuuint64_t};
 
 use super::copy::GraphCopy;
 use super::event::expect_event;
+use super::exec::GraphExec;
 use super::fill::GraphFill;
+use super::instantiate::InstantiateFlags;
+use super::node::{
+    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, MemoryOperationNode, Node,
+    SemaphoreSignalNode, SemaphoreWaitNode,
+};
 use super::resource::Resource;
 use super::semaphore::{GraphSemaphore, Signals, Waits, expect_semaphores, owners};
 use super::tree::ROOT;
-use super::{
-    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec,
-    InstantiateFlags, MemoryOperationNode, Node, SemaphoreSignalNode, SemaphoreWaitNode,
-    memory_operation,
-};
+use super::{Graph, memory_operation};
 use crate::call;
 use crate::{Driver, Error, Event, MemoryOperation, Result};
 

@@ -48,10 +48,6 @@ struct State<T> {
 }
 
 /// A capture that has ended.
-#[cfg_attr(
-    not(feature = "graphs"),
-    expect(dead_code, reason = "captures of this process need the feature")
-)]
 pub(crate) struct Closed<T, R> {
     pub(crate) log: T,
     /// The result of the function that ended it.

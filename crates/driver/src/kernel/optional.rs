@@ -2,7 +2,6 @@
 
 use curium_sys::CUdeviceptr;
 
-#[cfg(feature = "graphs")]
 use super::signature::NodeArgument;
 use super::signature::{Argument, Parameter};
 use crate::hazard::Operation;
@@ -42,7 +41,6 @@ macro_rules! optional {
         }
 
         // SAFETY: the value is the address of the argument.
-        #[cfg(feature = "graphs")]
         unsafe impl<'a, T> NodeArgument<Option<$slice>> for DevicePointer<T> {
             fn value(&self) -> CUdeviceptr {
                 self.as_raw()

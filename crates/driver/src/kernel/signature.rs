@@ -152,7 +152,6 @@ pub unsafe trait Arguments<S>: Sized {
 /// # Safety
 ///
 /// [`NodeArgument::value`] returns the value that it is made from, and only that.
-#[cfg(feature = "graphs")]
 pub unsafe trait NodeArgument<P: Parameter> {
     /// Returns the value that the kernel receives.
     fn value(&self) -> P::Raw;
@@ -164,7 +163,6 @@ pub unsafe trait NodeArgument<P: Parameter> {
 ///
 /// The addresses that `values_with` passes to `use_values` point to one value of type [`Parameter::Raw`] for each
 /// parameter of `S`, in order.
-#[cfg(feature = "graphs")]
 pub unsafe trait NodeArguments<S: Signature> {
     /// Calls `use_values` with the address of each value.
     #[doc(hidden)]
@@ -201,7 +199,6 @@ unsafe impl<T: ByValue> Argument<T> for T {
 }
 
 // SAFETY: the value is that of the argument.
-#[cfg(feature = "graphs")]
 unsafe impl<T: ByValue> NodeArgument<T> for T {
     fn value(&self) -> T {
         *self
@@ -209,7 +206,6 @@ unsafe impl<T: ByValue> NodeArgument<T> for T {
 }
 
 // SAFETY: the value is the address of the argument.
-#[cfg(feature = "graphs")]
 unsafe impl<T> NodeArgument<&[T]> for DevicePointer<T> {
     fn value(&self) -> CUdeviceptr {
         self.as_raw()
@@ -217,7 +213,6 @@ unsafe impl<T> NodeArgument<&[T]> for DevicePointer<T> {
 }
 
 // SAFETY: the value is the address of the argument.
-#[cfg(feature = "graphs")]
 unsafe impl<T> NodeArgument<&mut [T]> for DevicePointer<T> {
     fn value(&self) -> CUdeviceptr {
         self.as_raw()
@@ -272,7 +267,6 @@ macro_rules! tuples {
         }
 
         // SAFETY: the addresses point to the arguments' values, in order.
-        #[cfg(feature = "graphs")]
         unsafe impl<$($parameter: Parameter, $argument: NodeArgument<$parameter>),*> NodeArguments<($($parameter,)*)> for ($($argument,)*) {
             #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has no values")]
             fn values_with<T>(self, use_values: impl FnOnce(*mut *mut c_void) -> T) -> T {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use curium_sys::{CUlogLevel, CUlogsCallbackEntry_st};
 
-use crate::base::callback::{Callbacks, Number};
+use crate::base::callback::{CallbackNumber, Callbacks};
 use crate::base::contain::contain_callback;
 use crate::base::handle::Handle;
 use crate::base::release::release;
@@ -31,7 +31,7 @@ pub enum LogLevel {
 pub struct LogListener {
     driver: Driver,
     raw: Handle<CUlogsCallbackEntry_st>,
-    number: Number,
+    number: CallbackNumber,
 }
 
 type Callback = dyn Fn(LogLevel, &str) + Send + Sync;

@@ -7,15 +7,12 @@ use curium_sys::CUstreamCaptureStatus;
 use crate::base::capture_guard::{self, NOT_WHILE_CAPTURING};
 use crate::hazard::Scope;
 use crate::{AsRawStream as _, Driver, Error, Result, Stream, call};
-#[cfg(feature = "graphs")]
 use crate::{Context, StreamFlags};
 
-#[cfg(feature = "graphs")]
 use super::raw::Ownership;
 
 impl Stream {
     /// Creates a stream in `context` for a capture.
-    #[cfg(feature = "graphs")]
     #[inline]
     pub(crate) fn for_capture(context: &Context, scope: &Arc<Scope>) -> Result<Self> {
         let raw = context.entered(|driver| {

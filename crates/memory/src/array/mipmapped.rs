@@ -1,5 +1,6 @@
 //! Mipmapped arrays.
 
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -35,11 +36,8 @@ pub(crate) struct MipmappedHandle {
 enum MipmappedOwner {
     /// The handle.
     Handle,
-    /// The handle, destroyed before the external memory that holds the elements.
-    #[cfg(feature = "interop")]
-    External {
-        _memory: crate::external::ExternalMemory,
-    },
+    /// The handle, destroyed before the owner of the memory that holds the elements.
+    Shared { _memory: Box<dyn Any + Send + Sync> },
     /// Other code.
     Foreign,
 }
@@ -114,21 +112,31 @@ impl<T: Texel> MipmappedArray<T> {
         Ok(Self::from_handle(handle, shape, levels, flags))
     }
 
-    /// Takes ownership of the mipmapped array `raw` with `levels` levels in `memory`.
-    #[cfg(feature = "interop")]
-    pub(crate) fn in_external(
+    /// Takes ownership of the mipmapped array `raw`, whose elements are in memory of other code, and keeps `memory`, the owner of
+    /// that memory, until the array is destroyed.
+    ///
+    /// # Safety
+    ///
+    /// - `raw` is a mipmapped array of the stream's context with this shape of level 0, these levels and flags, and elements of
+    ///   type `T`. No other code destroys it.
+    /// - Its elements are valid for as long as `memory` exists.
+    /// - Other accesses to them are ordered with those through the result.
+    #[must_use]
+    pub unsafe fn from_raw_with_owner(
         stream: &Stream,
         raw: CUmipmappedArray,
         shape: ArrayShape,
         levels: u32,
         flags: ArrayFlags,
-        memory: crate::external::ExternalMemory,
+        memory: impl Any + Send + Sync,
     ) -> Self {
         let handle = MipmappedHandle {
             raw,
             bytes: 0,
             uses: Uses::borrowed(stream),
-            owner: MipmappedOwner::External { _memory: memory },
+            owner: MipmappedOwner::Shared {
+                _memory: Box::new(memory),
+            },
         };
         Self::from_handle(handle, shape, levels, flags)
     }

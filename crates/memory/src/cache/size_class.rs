@@ -1,7 +1,7 @@
 //! Size classes: eight per power of two.
 
 /// The granularity of sizes and addresses in bytes, which equals the alignment of the driver's pools.
-pub(crate) const GRANULE: u64 = 512;
+pub const GRANULE: u64 = 512;
 
 /// The number of classes per power of two. Rounding up wastes at most one eighth.
 const STEPS: u64 = 8;

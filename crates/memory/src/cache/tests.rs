@@ -1,6 +1,8 @@
 //! The heap against a model that records the state of every granule.
 
-use super::{BlockSize, Epoch, GRANULE, Heap, Segment, SizeClass, StreamId, ThreadCache};
+use super::size_class::SizeClass;
+use super::thread_cache::ThreadCache;
+use super::{BlockSize, Epoch, GRANULE, Heap, Segment, StreamId};
 
 /// The expected state of a granule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -114,7 +114,6 @@ impl<'a> CopyBatch<'a> {
     }
 
     /// Adds a pitched copy of another kind.
-    #[cfg(feature = "textures")]
     pub(crate) fn with_box(mut self, copy: impl BoxCopy + Send + Sync + 'a) -> Self {
         self.boxes.push(Box::new(copy));
         self

@@ -17,7 +17,7 @@ use crate::wait;
 ///
 /// Memory is aligned to 512 bytes, or to the requested alignment, up to 2 MiB. A deallocation waits for the work on the
 /// stream. The memory is then available to every stream, and is kept until [`Resource::trim`].
-/// [`CachingResource`](super::CachingResource) is faster for many short-lived blocks.
+/// [`CachingResource`](crate::CachingResource) is faster for many short-lived blocks.
 ///
 /// Dropping the arena unmaps free memory. Memory that was never freed may be in use. It is leaked, counted by
 /// [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory), and reported.

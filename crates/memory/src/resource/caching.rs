@@ -192,7 +192,6 @@ unsafe impl Resource for CachingResource {
         self.allocator.trim(keep as u64)
     }
 
-    #[cfg(feature = "diagnostics")]
     fn segment_changes(&self, since: u64) -> Vec<super::SegmentChange> {
         self.allocator.segment_changes(since)
     }

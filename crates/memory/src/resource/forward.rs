@@ -24,7 +24,6 @@ macro_rules! upkeep_of_inner {
             self.inner.trim(stream, keep)
         }
 
-        #[cfg(feature = "diagnostics")]
         #[inline]
         fn segment_changes(&self, since: u64) -> Vec<crate::resource::SegmentChange> {
             self.inner.segment_changes(since)
@@ -83,7 +82,6 @@ macro_rules! forward {
                 (**self).trim(stream, keep)
             }
 
-            #[cfg(feature = "diagnostics")]
             #[inline]
             fn segment_changes(&self, since: u64) -> Vec<super::SegmentChange> {
                 (**self).segment_changes(since)

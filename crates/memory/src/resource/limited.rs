@@ -10,7 +10,7 @@ use super::forward::upkeep_of_inner;
 /// A resource adaptor that limits the number of bytes in use.
 ///
 /// The requested sizes are counted. If the limit would be exceeded, an allocation fails with an [out-of-memory
-/// error](Error::is_out_of_memory) that contains the limit, so an enclosing [`Reclaiming`](super::Reclaiming) starts
+/// error](Error::is_out_of_memory) that contains the limit, so an enclosing [`Reclaiming`](crate::Reclaiming) starts
 /// out-of-memory recovery.
 #[derive(Debug)]
 pub struct LimitedResource<R> {

@@ -1,4 +1,4 @@
-//! Segment changes of a resource.
+//! Segment changes of a resource, for diagnostics.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::cache::Segment;
-use crate::diagnostics::EventKind;
 
 /// The addition or removal of a segment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -14,12 +13,25 @@ use crate::diagnostics::EventKind;
 pub struct SegmentChange {
     /// The sequence number: the number of earlier changes.
     pub number: u64,
-    /// The kind of event; a [segment event](EventKind::is_segment_event).
-    pub kind: EventKind,
+    /// The kind of change.
+    pub kind: SegmentChangeKind,
     /// The address of the segment.
     pub address: u64,
     /// The size in bytes.
     pub bytes: u64,
+}
+
+/// The kind of a segment change.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum SegmentChangeKind {
+    /// The resource allocated a segment upstream.
+    Allocate,
+    /// The resource released a segment upstream.
+    Free,
+    /// The resource mapped physical memory.
+    Map,
+    /// The resource unmapped physical memory.
+    Unmap,
 }
 
 /// The most recent changes of a resource.
@@ -36,7 +48,7 @@ const KEPT: usize = 1 << 16;
 impl SegmentChange {
     /// Creates a change, for a resource that implements [`Resource::segment_changes`](super::Resource::segment_changes).
     #[must_use]
-    pub const fn new(number: u64, kind: EventKind, address: u64, bytes: u64) -> Self {
+    pub const fn new(number: u64, kind: SegmentChangeKind, address: u64, bytes: u64) -> Self {
         Self {
             number,
             kind,
@@ -47,31 +59,20 @@ impl SegmentChange {
 }
 
 impl SegmentChanges {
-    /// Records the differences between the segments before and after an operation. `kinds` are the event kinds of an
-    /// added and of a removed segment.
-    pub(super) fn record(&self, before: &[Segment], after: &[Segment], kinds: [EventKind; 2]) {
+    /// Records that a segment was added or removed.
+    pub(super) fn record(&self, kind: SegmentChangeKind, segment: Segment) {
         let mut last = self.last.lock();
-        let removed = before
-            .iter()
-            .filter(|segment| !after.contains(segment))
-            .map(|segment| (kinds[1], segment));
-        let added = after
-            .iter()
-            .filter(|segment| !before.contains(segment))
-            .map(|segment| (kinds[0], segment));
-        for (kind, segment) in removed.chain(added) {
-            if last.len() == KEPT {
-                last.pop_front();
-            }
-            let number = self.count.load(Ordering::Relaxed);
-            last.push_back(SegmentChange::new(
-                number,
-                kind,
-                segment.start,
-                segment.length,
-            ));
-            self.count.store(number + 1, Ordering::Release);
+        if last.len() == KEPT {
+            last.pop_front();
         }
+        let number = self.count.load(Ordering::Relaxed);
+        last.push_back(SegmentChange::new(
+            number,
+            kind,
+            segment.start,
+            segment.length,
+        ));
+        self.count.store(number + 1, Ordering::Release);
     }
 
     /// Returns the changes from this number on.
@@ -99,9 +100,9 @@ mod tests {
             start: start << 21,
             length: 1 << 21,
         });
-        let kinds = [EventKind::MapSegment, EventKind::UnmapSegment];
-        changes.record(&[], &[first, second], kinds);
-        changes.record(&[first, second], &[second], kinds);
+        changes.record(SegmentChangeKind::Map, first);
+        changes.record(SegmentChangeKind::Map, second);
+        changes.record(SegmentChangeKind::Unmap, first);
         let returned: Vec<_> = changes
             .since(1)
             .iter()
@@ -109,7 +110,10 @@ mod tests {
             .collect();
         assert_eq!(
             returned,
-            [(1, kinds[0], second.start), (2, kinds[1], first.start)]
+            [
+                (1, SegmentChangeKind::Map, second.start),
+                (2, SegmentChangeKind::Unmap, first.start)
+            ]
         );
         assert_eq!(changes.since(3), []);
     }

@@ -13,11 +13,16 @@ use self::mapped::Mapped;
 use self::upstream::Upstream;
 use super::Resource;
 use crate::cache::{CentralHeap, Segment};
-#[cfg(feature = "diagnostics")]
-use crate::diagnostics::EventKind;
+use crate::resource::segment_change::{SegmentChangeKind, SegmentChanges};
 
-/// The source of a heap's memory. Its methods lock the heap only between driver calls.
-pub(super) enum Segments {
+/// The segments of a heap. The methods lock the heap only between driver calls.
+pub(super) struct Segments {
+    source: Source,
+    changes: Arc<SegmentChanges>,
+}
+
+/// The source of a heap's memory.
+enum Source {
     /// Physical memory mapped into one reserved virtual address range.
     Mapped(Mapped),
     /// Allocations of another resource.
@@ -36,26 +41,40 @@ impl Segments {
     }
 
     pub(super) fn mapped(context: &Context) -> Result<Self> {
-        Mapped::new(context).map(Self::Mapped)
+        Ok(Self::from_source(Source::Mapped(Mapped::new(context)?)))
     }
 
     pub(super) fn upstream(context: &Context, resource: Arc<dyn Resource>) -> Result<Self> {
-        Upstream::new(context, resource).map(Self::Upstream)
+        let upstream = Upstream::new(context, resource)?;
+        Ok(Self::from_source(Source::Upstream(upstream)))
+    }
+
+    fn from_source(source: Source) -> Self {
+        Self {
+            source,
+            changes: Arc::default(),
+        }
+    }
+
+    /// Returns the record of the segments that were added and removed.
+    pub(super) fn changes(&self) -> Arc<SegmentChanges> {
+        Arc::clone(&self.changes)
     }
 
     /// Creates the heap for these segments.
     pub(super) fn heap(&self) -> CentralHeap {
-        CentralHeap::new(matches!(self, Self::Mapped(_)))
+        CentralHeap::new(matches!(self.source, Source::Mapped(_)))
     }
 
     /// Adds a segment, so that a range of `bytes` bytes is free, part of which may already be free. The segment has at
     /// least `step` bytes if there is enough memory.
     pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &CentralHeap) -> Result<()> {
-        let segment = match self {
-            Self::Mapped(mapped) => mapped.add(bytes, step, heap),
-            Self::Upstream(upstream) => upstream.add(bytes, step),
-        }?;
+        let (segment, kind) = match &mut self.source {
+            Source::Mapped(mapped) => (mapped.add(bytes, step, heap)?, SegmentChangeKind::Map),
+            Source::Upstream(upstream) => (upstream.add(bytes, step)?, SegmentChangeKind::Allocate),
+        };
         heap.with(|heap| heap.add_segment(segment));
+        self.changes.record(kind, segment);
         Ok(())
     }
 
@@ -77,20 +96,11 @@ impl Segments {
         let closed = segments
             .map(|segment| self.remove(segment, heap).map(drop))
             .fold(Ok(()), Result::and);
-        match self {
-            Self::Mapped(mapped) => closed.and(mapped.close()),
-            Self::Upstream(upstream) => closed
+        match &mut self.source {
+            Source::Mapped(mapped) => closed.and(mapped.close()),
+            Source::Upstream(upstream) => closed
                 .inspect(|()| upstream.close())
                 .inspect_err(|_| upstream.close()),
-        }
-    }
-
-    /// Returns the event kinds of an added and of a removed segment.
-    #[cfg(feature = "diagnostics")]
-    pub(super) fn kinds(&self) -> [EventKind; 2] {
-        match self {
-            Self::Mapped(_) => [EventKind::MapSegment, EventKind::UnmapSegment],
-            Self::Upstream(_) => [EventKind::AllocateSegment, EventKind::FreeSegment],
         }
     }
 
@@ -99,15 +109,23 @@ impl Segments {
         if !heap.with(|heap| heap.remove_segment(segment)) {
             return Ok(false);
         }
-        let (removed, is_left) = match self {
-            Self::Mapped(mapped) => (mapped.remove(segment.start), mapped.contains(segment.start)),
-            Self::Upstream(upstream) => (
-                upstream.remove(segment.start),
-                upstream.contains(segment.start),
+        let start = segment.start;
+        let (removed, is_left, kind) = match &mut self.source {
+            Source::Mapped(mapped) => (
+                mapped.remove(start),
+                mapped.contains(start),
+                SegmentChangeKind::Unmap,
+            ),
+            Source::Upstream(upstream) => (
+                upstream.remove(start),
+                upstream.contains(start),
+                SegmentChangeKind::Free,
             ),
         };
         if is_left {
             heap.with(|heap| heap.add_segment(segment));
+        } else {
+            self.changes.record(kind, segment);
         }
         removed.map(|()| true)
     }

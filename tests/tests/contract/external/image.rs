@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use curium_driver::{Driver, Error};
-use curium_memory::external::{ExternalMemory, ExternalMemoryKind};
+use curium_interop::external::{ExternalMemory, ExternalMemoryKind};
 use curium_memory::{ArrayFlags, ArrayShape, MipmappedArray};
 use curium_sim::{Config, Simulator};
 use curium_sys::{

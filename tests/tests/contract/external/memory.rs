@@ -2,8 +2,8 @@
 
 use curium_driver::AsRawStream as _;
 use curium_driver::{MemoryHandleTypes, call};
+use curium_interop::external::{ExternalMemory, ExternalMemoryKind};
 use curium_memory::MemoryAccess;
-use curium_memory::external::{ExternalMemory, ExternalMemoryKind};
 use curium_memory::virtual_memory::{AddressRange, Granularity, PhysicalMemory, PhysicalOptions};
 use curium_tests::{TestResult, on_driver, uses_cuda};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use curium_driver::{Context, Driver, Error, Graph, GraphExec, Stream};
-use curium_memory::external::{ExternalSemaphore, ExternalSemaphoreKind};
+use curium_interop::external::{ExternalSemaphore, ExternalSemaphoreKind};
 use curium_sim::{Config, Simulator};
 use curium_sys::{
     CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,

@@ -335,7 +335,6 @@ impl<'a> LaunchAttributes<'a> {
     }
 
     /// Returns `true` if an attribute records an event.
-    #[cfg(feature = "graphs")]
     #[inline]
     pub(crate) const fn has_events(&self) -> bool {
         self.programmatic_event.is_some() || self.completion_event.is_some()

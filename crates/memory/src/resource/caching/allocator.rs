@@ -15,7 +15,6 @@ use super::{CachingOptions, CachingStatistics};
 use crate::cache::{
     BlockSize, CentralHeap, Epoch, GRANULE, Heap, LocalCache, Segment, StreamId, Usage,
 };
-#[cfg(feature = "diagnostics")]
 use crate::resource::segment_change::{SegmentChange, SegmentChanges};
 use crate::resource::segments::{Segments, leak_rest};
 use crate::resource::{Request, Resource, StreamOrdered};
@@ -35,8 +34,8 @@ pub(super) struct Allocator {
     deferrals: AtomicU64,
     /// The source of segments; `None` for the device.
     upstream: Option<Arc<dyn Resource>>,
-    #[cfg(feature = "diagnostics")]
-    changes: SegmentChanges,
+    /// The changes of the segments, which are read without the lock of `reserve`.
+    changes: Arc<SegmentChanges>,
 }
 
 /// The source of memory when the heap is exhausted.
@@ -65,6 +64,7 @@ impl Allocator {
             Some(upstream) => Segments::upstream(context, Arc::clone(upstream))?,
             None => Segments::best(context)?,
         };
+        let changes = segments.changes();
         Ok(Self {
             context: context.clone(),
             options: *options,
@@ -77,8 +77,7 @@ impl Allocator {
             growths: AtomicU64::new(0),
             deferrals: AtomicU64::new(0),
             upstream,
-            #[cfg(feature = "diagnostics")]
-            changes: SegmentChanges::default(),
+            changes,
         })
     }
 
@@ -185,14 +184,12 @@ impl Allocator {
     pub(super) fn trim(&self, keep: u64) -> Result<()> {
         let mut reserve = self.reserve.acquire("CachingResource::trim")?;
         let gathered = self.gather(&mut reserve);
-        self.change(&mut reserve.segments, |segments| {
-            segments.trim(keep, &self.heap)
-        })
-        .and(gathered)
+        let segments = &mut reserve.segments;
+        with_relaxed_capture_mode(self.context.driver(), || segments.trim(keep, &self.heap))
+            .and(gathered)
     }
 
     /// Returns the segment changes from this number on.
-    #[cfg(feature = "diagnostics")]
     pub(super) fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
         self.changes.since(since)
     }
@@ -247,7 +244,8 @@ impl Allocator {
         }
         let step = self.options.segment_bytes as u64;
         loop {
-            self.change(&mut reserve.segments, |segments| {
+            let segments = &mut reserve.segments;
+            with_relaxed_capture_mode(self.context.driver(), || {
                 segments.grow(need.room(), step, &self.heap)
             })?;
             self.growths.fetch_add(1, Ordering::Relaxed);
@@ -256,21 +254,6 @@ impl Allocator {
                 return Ok(address);
             }
         }
-    }
-
-    /// Calls `operation`, which changes the segments, and records the changes, even if it fails.
-    fn change(
-        &self,
-        segments: &mut Segments,
-        operation: impl FnOnce(&mut Segments) -> Result<()>,
-    ) -> Result<()> {
-        #[cfg(feature = "diagnostics")]
-        let before = self.segments();
-        let result = with_relaxed_capture_mode(self.context.driver(), || operation(segments));
-        #[cfg(feature = "diagnostics")]
-        self.changes
-            .record(&before, &self.segments(), segments.kinds());
-        result
     }
 
     /// Returns the resource that serves all allocations if caching is disabled.
