@@ -73,8 +73,9 @@ impl Segments {
             Source::Mapped(mapped) => (mapped.add(bytes, step, heap)?, SegmentChangeKind::Map),
             Source::Upstream(upstream) => (upstream.add(bytes, step)?, SegmentChangeKind::Allocate),
         };
-        heap.with(|heap| heap.add_segment(segment));
+        // Recorded first: once the heap has the segment, another thread may allocate from it and record that.
         self.changes.record(kind, segment);
+        heap.with(|heap| heap.add_segment(segment));
         Ok(())
     }
 
