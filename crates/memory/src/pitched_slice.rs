@@ -260,7 +260,7 @@ impl<'a, T> PitchedSlice<'a, T> {
     {
         const OPERATION: &str = "PitchedSlice::copy_to_host_on";
         copies::same_extent(OPERATION, target.layout(), &self.layout)?;
-        let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?.blocking();
+        let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?;
         if self.layout.is_empty() {
             return Ok(());
         }

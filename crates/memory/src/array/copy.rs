@@ -120,7 +120,7 @@ impl<T: Texel> Array<T> {
             return self.copy_from_device_on(stream, region, &host::kept(stream, source)?);
         }
         self.expect_own_device(OPERATION, stream)?;
-        let mut operation = stream.enqueue_now(OPERATION, ON_THE_SCOPE)?.blocking();
+        let mut operation = stream.enqueue_now(OPERATION, ON_THE_SCOPE)?;
         let from = Side::Host(source.as_ptr().cast_mut().cast());
         self.uses().before_write(&mut operation)?;
         // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
@@ -164,7 +164,7 @@ impl<T: Texel> Array<T> {
         const OPERATION: &str = "Array::copy_region_to_slice_on";
         self.check(OPERATION, region, target.len())?;
         self.expect_own_device(OPERATION, stream)?;
-        let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?.blocking();
+        let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?;
         let to = Side::Host(target.as_mut_ptr().cast());
         self.uses().before_read(&mut operation)?;
         // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.

@@ -23,7 +23,7 @@ pub(crate) fn upload<T: NoUninit>(
     if stream.is_capture_active() {
         return upload_captured(name, stream, target, source);
     }
-    let mut operation = stream.enqueue_now(name, ON_THE_SCOPE)?.blocking();
+    let mut operation = stream.enqueue_now(name, ON_THE_SCOPE)?;
     let end = target.into_end();
     if end.bytes == 0 {
         return Ok(());
@@ -82,7 +82,7 @@ pub(crate) fn download<T: AnyBitPattern>(
     source: DeviceSlice<'_, T>,
     target: &mut [T],
 ) -> Result<()> {
-    let mut operation = stream.enqueue_now(name, READ_LATER)?.blocking();
+    let mut operation = stream.enqueue_now(name, READ_LATER)?;
     let end = source.end();
     if end.bytes == 0 {
         return Ok(());

@@ -200,7 +200,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
             );
         }
         let end = self.end();
-        let mut operation = stream.enqueue_now(OPERATION, ON_THE_SCOPE)?.blocking();
+        let mut operation = stream.enqueue_now(OPERATION, ON_THE_SCOPE)?;
         if self.layout.is_empty() {
             return Ok(());
         }
