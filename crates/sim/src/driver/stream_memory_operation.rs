@@ -303,13 +303,8 @@ impl Operation {
                 Ok(self.is_met_by(self.read(driver)?, condition))
             })),
             Action::Write => Work::Device(Box::new(move |driver| {
-                let bytes = value.to_le_bytes()[..width].into();
                 race::exchange_here();
-                driver.report_transfer(driver.memory().copy_unrecorded(
-                    &CopyOperand::Device(address),
-                    &CopyOperand::Staged(bytes),
-                    width,
-                ))
+                driver.report_transfer(driver.memory().store(address, width, value))
             })),
             Action::Reduce(combine) => Work::Device(Box::new(move |driver| {
                 race::exchange_here();

@@ -173,6 +173,11 @@ impl Memory {
         run.access((room as usize).clamp(done, run.bytes - 1), write)
     }
 
+    /// Atomically writes the value at `address`, which has `width` bytes, four or eight, and is aligned: the host may poll it.
+    pub(crate) fn store(&self, address: u64, width: usize, value: u64) -> Result<(), Access> {
+        self.combine(address, width, |_| value)
+    }
+
     /// Atomically replaces the value at `address` by `combine` of it. The value has `width` bytes, four or eight, and is aligned.
     pub(crate) fn combine(
         &self,
