@@ -18,6 +18,7 @@ pub(crate) mod exclusive;
 pub(crate) mod fork;
 pub(crate) mod handle;
 pub(crate) mod hook;
+pub(crate) mod identity;
 pub(crate) mod leak;
 pub(crate) mod release;
 pub(crate) mod shared_handle;

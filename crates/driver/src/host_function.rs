@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use crate::base::contain::{TaskWaker, contain};
 use crate::base::error::PanicError;
+use crate::base::fork;
 use crate::completion::watch::{self, Pace, Waiter};
 use crate::{Error, Event, PooledEvent, Result, Stream, emit_event};
 
@@ -160,6 +161,11 @@ impl HostFunctionWait {
 
 impl<T> Job<T> {
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T>> {
+        if fork::is_child() {
+            // The driver's threads do not exist in this process. The query is refused.
+            let refused = self.event.is_finished().err();
+            return refused.map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
+        }
         // Cloning a waker may run user code, so no lock is held.
         let waker = TaskWaker::new(context.waker().clone());
         let mut state = self.state.lock();

@@ -119,14 +119,14 @@ pub use self::base::call_spans::CallSpans;
 pub use self::base::driver::Driver;
 pub use self::base::error::{
     ArgumentError, CallError, CudaError, Error, ErrorClass, ForkError, LibraryStatus,
-    OutOfMemoryError, PanicError, RecoveryAttempt, Result, Returned,
+    OutOfMemoryError, PanicError, RecoveryAttempt, Result, Returned, TimeoutError,
 };
 #[doc(hidden)]
 pub use self::base::hook::Observation;
 pub use self::base::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
 pub use self::base::leak::LeakedMemory;
 pub use self::base::release::{DropObserver, set_drop_observer};
-pub use self::completion::Completion;
+pub use self::completion::{Completion, Join, Timeout};
 pub use self::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit,

@@ -7,6 +7,7 @@ pub(crate) mod pool;
 mod query;
 mod raw;
 mod scope;
+pub(crate) mod timeline;
 pub(crate) mod until_done;
 mod weak;
 
@@ -19,6 +20,7 @@ use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, Function};
 
 pub use self::raw::AsRawStream;
 use self::raw::Ownership;
+use self::timeline::Timeline;
 use self::weak::Last;
 pub use self::weak::WeakStream;
 
@@ -83,6 +85,8 @@ struct Shared {
     markers: OnceLock<EventPool>,
     /// The point after all work of the stream, for weak references that outlive it.
     last: OnceLock<Arc<Last>>,
+    /// The number that the device increases at points for which tasks wait.
+    timeline: OnceLock<Arc<Timeline>>,
 }
 
 impl StreamOptions {
@@ -353,6 +357,7 @@ impl Stream {
             scope,
             markers: OnceLock::new(),
             last: OnceLock::new(),
+            timeline: OnceLock::new(),
         };
         Self {
             shared: Arc::new(shared),

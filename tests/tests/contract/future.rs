@@ -403,8 +403,12 @@ fn future_that_cannot_be_set_up_ends_with_the_error(
         Function::cuStreamIsCapturing,
         Function::cuThreadExchangeStreamCaptureMode,
         Function::cuStreamQuery,
+        Function::cuDeviceGetAttribute,
+        Function::cuMemHostRegister_v2,
+        Function::cuMemHostGetDevicePointer_v2,
         Function::cuEventCreate,
         Function::cuEventRecord,
+        Function::cuStreamWriteValue64_v2,
         Function::cuLaunchHostFunc,
     ];
     for function in calls {

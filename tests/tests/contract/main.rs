@@ -26,6 +26,7 @@ mod capture_scope;
 mod check;
 mod checked_test;
 mod checkpoint;
+mod completion;
 mod context;
 mod context_stack;
 mod copy;

@@ -9,6 +9,7 @@ mod library_error;
 mod out_of_memory;
 pub(crate) mod report;
 mod returned;
+mod timeout;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -24,6 +25,7 @@ pub use self::fork::ForkError;
 pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use self::report::{Note, OneLine, Report, debug_as_report};
 pub use self::returned::Returned;
+pub use self::timeout::TimeoutError;
 use crate::base::contain::discard;
 
 /// A `Result` of this crate.
@@ -58,6 +60,9 @@ pub enum Error {
     /// The process was forked after CUDA was initialized; the driver does not work in the child.
     #[error(transparent)]
     Fork(Box<ForkError>),
+    /// A wait did not end in time. The work continues.
+    #[error(transparent)]
+    Timeout(Box<TimeoutError>),
 }
 
 /// A callback panicked, such as a host function in a stream.
@@ -133,7 +138,7 @@ impl Error {
             Self::OutOfMemory(error) => error.call.as_ref().map(|call| call.function),
             Self::Missing(error) => Some(error.function),
             Self::Fork(error) => Some(error.function),
-            Self::Load(_) | Self::Argument(_) | Self::Panic(_) => None,
+            Self::Load(_) | Self::Argument(_) | Self::Panic(_) | Self::Timeout(_) => None,
         }
     }
 
@@ -142,7 +147,7 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Call(error) => error.class(),
-            Self::OutOfMemory(_) => ErrorClass::Resource,
+            Self::OutOfMemory(_) | Self::Timeout(_) => ErrorClass::Resource,
             Self::Load(_) | Self::Missing(_) => ErrorClass::System,
             Self::Argument(_) | Self::Panic(_) | Self::Fork(_) => ErrorClass::Usage,
         }
@@ -223,6 +228,7 @@ impl Error {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Argument(error) => error.hint(),
+            Self::Timeout(error) => Some(error.hint()),
             _ => self.call()?.hint.as_deref(),
         }
     }
@@ -255,6 +261,7 @@ impl fmt::Debug for Error {
             Self::Argument(error) => fmt::Debug::fmt(error, formatter),
             Self::Panic(error) => fmt::Debug::fmt(error, formatter),
             Self::Fork(error) => fmt::Debug::fmt(error, formatter),
+            Self::Timeout(error) => fmt::Debug::fmt(error, formatter),
         }
     }
 }

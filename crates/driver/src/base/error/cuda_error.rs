@@ -107,9 +107,11 @@ impl CudaError for Error {
             Self::Load(error) => CudaError::hint(&**error),
             Self::Fork(error) => CudaError::hint(&**error),
             Self::Missing(error) => CudaError::hint(&**error),
-            Self::Call(_) | Self::OutOfMemory(_) | Self::Argument(_) | Self::Panic(_) => {
-                Self::hint(self).map(Cow::Borrowed)
-            }
+            Self::Call(_)
+            | Self::OutOfMemory(_)
+            | Self::Argument(_)
+            | Self::Panic(_)
+            | Self::Timeout(_) => Self::hint(self).map(Cow::Borrowed),
         }
     }
 }

@@ -1,0 +1,162 @@
+//! The times at which the word of a timeline is loaded.
+
+use std::time::Duration;
+
+/// The shortest interval between two loads, except near the expected end.
+pub(super) const MIN_PAUSE: Duration = Duration::from_micros(20);
+/// The longest interval between two loads of a word without a callback.
+const MAX_PAUSE: Duration = Duration::from_millis(20);
+/// The interval between the first wait for a word and the first query of its event.
+pub(super) const MIN_QUERY_INTERVAL: Duration = Duration::from_millis(1);
+/// The additional interval for each other timeline: about ten times the cost of a load.
+const PAUSE_PER_TIMELINE: Duration = Duration::from_micros(3);
+/// The longest duration whose end is awaited by spinning, and beyond which the driver's callback is used.
+pub(crate) const MAX_SPUN: Duration = Duration::from_millis(2);
+/// The minimum time before and after the expected end for which the word is loaded continuously.
+const MIN_WINDOW: Duration = Duration::from_micros(50);
+/// The time between the early wake-up of a task and the expected end, in which the task wakes up.
+const EARLY: Duration = Duration::from_micros(80);
+
+/// The state of the first wait on a timeline.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    /// The time since its mark was enqueued.
+    pub(super) age: Duration,
+    /// The duration of the previous wait on the stream.
+    pub(super) expected: Option<Duration>,
+    /// `true` if the driver calls back at the mark.
+    pub(super) has_callback: bool,
+}
+
+impl Schedule {
+    /// Returns `true` if a task that spins should be woken now, and before the expected end.
+    pub(super) fn is_early_wake_due(self) -> bool {
+        self.predicted()
+            .is_some_and(|expected| self.age + EARLY >= expected && self.age < expected)
+    }
+
+    /// Returns the interval until the next load, with this number of other timelines.
+    pub(super) fn pause(self, others: u32) -> Duration {
+        self.lone_pause().max(PAUSE_PER_TIMELINE * others)
+    }
+
+    /// Returns the expected duration if its end can be awaited by spinning.
+    fn predicted(self) -> Option<Duration> {
+        self.expected.filter(|expected| *expected <= MAX_SPUN)
+    }
+
+    fn lone_pause(self) -> Duration {
+        let Some(expected) = self.predicted() else {
+            return self.sparse_pause();
+        };
+        let window = (expected / 24).max(MIN_WINDOW);
+        let begin = expected.saturating_sub(window.max(EARLY));
+        if self.age < begin {
+            self.sparse_pause().min(begin.saturating_sub(self.age))
+        } else if self.age <= expected + window {
+            Duration::ZERO
+        } else {
+            self.sparse_pause()
+        }
+    }
+
+    /// Returns the interval for an end that is not expected soon.
+    fn sparse_pause(self) -> Duration {
+        if self.has_callback && self.age > MAX_SPUN {
+            super::Pace::Called.pause(self.age)
+        } else {
+            (self.age / 16).clamp(MIN_PAUSE, MAX_PAUSE)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of loads of a word that is reached after `duration`, and the time between the end and the load
+    /// that finds it.
+    fn simulate(
+        duration: Duration,
+        expected: Option<Duration>,
+        has_callback: bool,
+    ) -> (u32, Duration) {
+        let mut age = MIN_PAUSE;
+        let mut loads = 1;
+        while age < duration {
+            let schedule = Schedule {
+                age,
+                expected,
+                has_callback,
+            };
+            // Continuous loads are about 0.2 µs apart.
+            age += schedule.pause(0).max(Duration::from_nanos(200));
+            loads += 1;
+        }
+        (loads, age - duration)
+    }
+
+    #[test]
+    fn expected_end_is_found_at_once() {
+        for microseconds in [20, 50, 200, 1_000, 1_900] {
+            let duration = Duration::from_micros(microseconds);
+            for expected in [duration, duration * 33 / 32, duration * 31 / 32] {
+                let (_, late) = simulate(duration, Some(expected), false);
+                assert!(late < Duration::from_micros(1), "{duration:?}: {late:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn unexpected_end_is_late_by_a_sixteenth() {
+        for microseconds in [100, 1_000, 10_000, 300_000] {
+            let duration = Duration::from_micros(microseconds);
+            for expected in [None, Some(duration * 3), Some(duration / 3)] {
+                let (_, late) = simulate(duration, expected, false);
+                assert!(
+                    late <= (duration / 16).max(MIN_PAUSE),
+                    "{duration:?}: {late:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn long_wait_takes_few_loads() {
+        let second = Duration::from_secs(1);
+        for expected in [None, Some(second)] {
+            let (loads, _) = simulate(second, expected, true);
+            assert!(loads < 100, "{loads}");
+        }
+        let (loads, _) = simulate(second, Some(Duration::from_micros(20)), false);
+        assert!(loads < 800, "{loads}");
+    }
+
+    /// The task wakes up and spins until the end.
+    #[test]
+    fn early_wake_precedes_the_expected_end() {
+        let schedule = Schedule {
+            age: Duration::from_micros(900),
+            expected: Some(Duration::from_millis(1)),
+            has_callback: false,
+        };
+        let at = |microseconds| Schedule {
+            age: Duration::from_micros(microseconds),
+            ..schedule
+        };
+        assert!(!at(900).is_early_wake_due());
+        assert!(at(925).is_early_wake_due());
+        assert!(!at(1_001).is_early_wake_due());
+    }
+
+    #[test]
+    fn many_timelines_share_the_thread() {
+        let schedule = Schedule {
+            age: Duration::from_micros(20),
+            expected: Some(Duration::from_micros(20)),
+            has_callback: false,
+        };
+        assert_eq!(schedule.pause(0), Duration::ZERO);
+        assert!(schedule.pause(9_999) >= Duration::from_millis(20));
+    }
+}
