@@ -220,7 +220,6 @@ impl Completion {
     /// number of other futures. [`Duration::ZERO`] disables spinning. See [`Completion`] for the default.
     ///
     /// Has no effect on a future of an event.
-    #[must_use]
     pub fn with_spin_limit(mut self, limit: Duration) -> Self {
         if let State::Marked(mark) = &mut self.state {
             mark.spin_limit = Some(limit);

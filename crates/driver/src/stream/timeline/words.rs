@@ -237,6 +237,10 @@ impl Page {
 
 impl Drop for Words {
     fn drop(&mut self) {
+        // The memory belongs to the parent, and the driver may have excluded it from the child.
+        if fork::is_child() {
+            return;
+        }
         let context = &self.context;
         let state = self.state.get_mut();
         state.reclaim();
