@@ -144,44 +144,15 @@ impl<L: Log> LeaseLock<L> {
         (&mut self.log, &mut self.shared.get_mut().locked)
     }
 
-    /// Claims the allocation for a launch of the executable graph of `record`, and makes it the holder. `order` orders
-    /// the launch. The claim ends with [`LeaseLock::unclaim`], unless `order` fails.
-    fn claim<E>(
-        &self,
-        record: &Arc<LaunchRecord<L::Launches>>,
-        index: usize,
-        is_write: bool,
-        order: impl FnOnce(&L, &mut L::Locked) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// Claims the allocation for a launch, once no other claim conflicts.
+    fn claim(&self, is_write: bool) -> Claim<'_, L> {
         let mut guard = self.lock();
         guard.wait_while(|shared, _| shared.is_claimed(is_write));
         guard.shared.claims[usize::from(is_write)] += 1;
-        // Publishes that no conflicting access is free; those in progress end and are recorded.
-        guard.wait_while(|_, state| state.is_accessed(is_write));
-        if guard
-            .shared
-            .holders
-            .iter()
-            .any(|holder| Arc::ptr_eq(&holder.record, record))
-        {
-            return Ok(());
-        }
-        guard.recall(|holder| is_write || holder.is_write);
-        if let Err(error) = order(&self.log, &mut guard.shared.locked) {
-            guard.unclaim(is_write);
-            return Err(error);
-        }
-        guard.shared.holders.push(Holder {
-            record: Arc::clone(record),
-            index,
+        Claim {
+            lock: self,
             is_write,
-        });
-        record.lock().missing.retain(|missing| *missing != index);
-        Ok(())
-    }
-
-    fn unclaim(&self, is_write: bool) {
-        self.lock().unclaim(is_write);
+        }
     }
 
     /// Records the launches of the executable graph, which is about to be dropped.
@@ -241,13 +212,6 @@ impl<L: Log> Guard<'_, L> {
             !is_recalled
         });
     }
-
-    fn unclaim(&mut self, is_write: bool) {
-        self.shared.claims[usize::from(is_write)] -= 1;
-        if self.shared.waiting > 0 {
-            self.lock.changed.notify_all();
-        }
-    }
 }
 
 impl<L: Log> Drop for Guard<'_, L> {
@@ -288,9 +252,49 @@ pub(super) trait Claimable<L: Log> {
     fn is_write(&self) -> bool;
 }
 
-/// Claims of allocations, released on drop.
-struct Claims<'a, L: Log> {
-    claimed: Vec<(&'a LeaseLock<L>, bool)>,
+/// A claim of an allocation, which ends when it is dropped.
+struct Claim<'a, L: Log> {
+    lock: &'a LeaseLock<L>,
+    is_write: bool,
+}
+
+impl<L: Log> Claim<'_, L> {
+    /// Makes the executable graph of `record` the holder, after conflicting accesses and launches. `order` orders its
+    /// launch.
+    fn hold<E>(
+        &self,
+        record: &Arc<LaunchRecord<L::Launches>>,
+        index: usize,
+        order: impl FnOnce(&L, &mut L::Locked) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let is_write = self.is_write;
+        let mut guard = self.lock.lock();
+        // The claim has ended free accesses. Those in progress are recorded when they end.
+        guard.wait_while(|_, state| state.is_accessed(is_write));
+        let mut holders = guard.shared.holders.iter();
+        if holders.any(|holder| Arc::ptr_eq(&holder.record, record)) {
+            return Ok(());
+        }
+        guard.recall(|holder| is_write || holder.is_write);
+        order(&self.lock.log, &mut guard.shared.locked)?;
+        guard.shared.holders.push(Holder {
+            record: Arc::clone(record),
+            index,
+            is_write,
+        });
+        record.lock().missing.retain(|missing| *missing != index);
+        Ok(())
+    }
+}
+
+impl<L: Log> Drop for Claim<'_, L> {
+    fn drop(&mut self) {
+        let mut guard = self.lock.lock();
+        guard.shared.claims[usize::from(self.is_write)] -= 1;
+        if guard.shared.waiting > 0 {
+            self.lock.changed.notify_all();
+        }
+    }
 }
 
 /// Claims and holds those of `leases`, sorted by address, that the executable graph of `record` is missing. Runs
@@ -307,31 +311,18 @@ pub(super) fn launch_holding<L: Log, A: Claimable<L>, E>(
         wanted.sort_unstable();
         wanted.dedup();
         // Claims of an earlier round have been released, so all of them are acquired in address order.
-        let mut claims = Claims {
-            claimed: Vec::with_capacity(wanted.len()),
-        };
+        let mut claims = Vec::with_capacity(wanted.len());
         for &index in &wanted {
             let lease = &leases[index];
-            lease
-                .lock()
-                .claim(record, index, lease.is_write(), |log, locked| {
-                    order(lease, log, locked)
-                })?;
-            claims.claimed.push((lease.lock(), lease.is_write()));
+            let claim = lease.lock().claim(lease.is_write());
+            claim.hold(record, index, |log, locked| order(lease, log, locked))?;
+            claims.push(claim);
         }
         let mut launches = record.lock();
         // A thread that is enqueuing an access may have recalled an allocation in the meantime: it does not wait for
         // claims.
         if launches.missing.is_empty() {
             return launch(&mut launches);
-        }
-    }
-}
-
-impl<L: Log> Drop for Claims<'_, L> {
-    fn drop(&mut self) {
-        for (lock, is_write) in &self.claimed {
-            lock.unclaim(*is_write);
         }
     }
 }
