@@ -89,6 +89,11 @@ fn many_futures_of_one_stream_resolve(test: &TestDriver) -> TestResult {
     const COUNT: usize = if cfg!(miri) { 20 } else { 10_000 };
     let stream = test.stream();
     let gate = Gate::on(&stream);
+    // A driver blocks the thread that enqueues more than about a thousand operations behind a gate.
+    let opener = thread::spawn(move || {
+        thread::sleep(SHORT);
+        gate.open();
+    });
     let futures: Vec<Completion> = (0..COUNT).map(|_| stream.completion()).collect();
     let resolved = AtomicUsize::new(0);
     let executor = async_executor::LocalExecutor::new();
@@ -102,10 +107,6 @@ fn many_futures_of_one_stream_resolve(test: &TestDriver) -> TestResult {
             })
         })
         .collect();
-    let opener = thread::spawn(move || {
-        thread::sleep(SHORT);
-        gate.open();
-    });
     future::block_on(executor.run(async {
         for task in tasks {
             task.await?;

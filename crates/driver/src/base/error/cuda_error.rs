@@ -9,6 +9,7 @@ use curium_sys::load::{self, LoadError};
 use super::report;
 use super::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, Returned,
+    TimeoutError,
 };
 
 /// The questions that every error of Curium's crates answers: whether memory is exhausted, whether the context is lost,
@@ -167,6 +168,16 @@ impl CudaError for ArgumentError {}
 impl CudaError for ForkError {}
 
 impl CudaError for PanicError {}
+
+impl CudaError for TimeoutError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Resource
+    }
+
+    fn hint(&self) -> Option<Cow<'_, str>> {
+        Some(Self::hint(self).into())
+    }
+}
 
 impl CudaError for curium_sys::MissingFunction {
     fn class(&self) -> ErrorClass {
