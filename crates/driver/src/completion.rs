@@ -2,7 +2,7 @@
 
 mod join;
 mod mark;
-mod timeout;
+pub(crate) mod timeout;
 pub(crate) mod watch;
 
 use std::fmt;

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use curium_sys::CUhostTaskSyncMode;
 use parking_lot::Mutex;
@@ -14,6 +15,7 @@ use parking_lot::Mutex;
 use crate::base::contain::{TaskWaker, contain};
 use crate::base::error::PanicError;
 use crate::base::fork;
+use crate::completion::timeout::{Subject, Timeout};
 use crate::completion::watch::{self, Pace, Waiter};
 use crate::{Error, Event, PooledEvent, Result, Stream, emit_event};
 
@@ -147,6 +149,22 @@ impl Stream {
             return Err(error);
         }
         Ok(HostFunction { job })
+    }
+}
+
+impl<T> HostFunction<T> {
+    /// Returns a future that resolves like this one, or to [`Error::Timeout`] once `limit` has passed from this call. The
+    /// function still runs.
+    pub fn timeout(self, limit: Duration) -> Timeout<Self> {
+        Timeout::new(self, limit)
+    }
+}
+
+impl<T> Subject for HostFunction<T> {
+    const OPERATION: &str = "Stream::launch_host_function";
+
+    fn subject(&self) -> String {
+        format!("{self:?}")
     }
 }
 

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use super::watch;
 use crate::base::contain::TaskWaker;
 use crate::base::identity::Identity;
-use crate::{Completion, Error, HostFunction, Result, TimeoutError};
+use crate::{Completion, Error, Result, TimeoutError};
 
-/// A wait with a deadline. Created by [`Completion::timeout`] and [`HostFunction::timeout`].
+/// A wait with a deadline. Created by [`Completion::timeout`] and [`HostFunction::timeout`](crate::HostFunction::timeout).
 ///
 /// The background thread of [`Completion`] has the timer, so any executor can poll it.
 #[must_use = "a future does nothing unless it is awaited"]
@@ -28,7 +28,7 @@ pub struct Timeout<F> {
 struct Timer(Identity);
 
 /// A future that can name its subject.
-trait Subject {
+pub(crate) trait Subject {
     const OPERATION: &str;
 
     fn subject(&self) -> String;
@@ -66,14 +66,6 @@ impl Completion {
     }
 }
 
-impl<T> HostFunction<T> {
-    /// Returns a future that resolves like this one, or to [`Error::Timeout`] once `limit` has passed from this call. The
-    /// function still runs.
-    pub fn timeout(self, limit: Duration) -> Timeout<Self> {
-        Timeout::new(self, limit)
-    }
-}
-
 impl Subject for Completion {
     const OPERATION: &str = "Stream::completion";
 
@@ -82,16 +74,8 @@ impl Subject for Completion {
     }
 }
 
-impl<T> Subject for HostFunction<T> {
-    const OPERATION: &str = "Stream::launch_host_function";
-
-    fn subject(&self) -> String {
-        format!("{self:?}")
-    }
-}
-
 impl<F> Timeout<F> {
-    fn new(future: F, limit: Duration) -> Self {
+    pub(crate) fn new(future: F, limit: Duration) -> Self {
         Self {
             future,
             limit,
