@@ -56,9 +56,7 @@ fn launches(
     }
     if mode == "leased_launches" {
         // The graph reads one buffer and writes the other.
-        let _graph = Graph::capture(context, |scope| {
-            y.as_slice_mut().copy_from_device_on(scope, &x)
-        })?;
+        let _graph = Graph::capture(context, |scope| y.on_mut(scope).copy_from_device(&x))?;
         return Ok(leased_launches(saxpy, &stream, &x, &mut y, count)?);
     }
     let x = x.as_pointer().as_raw();

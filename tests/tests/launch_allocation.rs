@@ -136,9 +136,7 @@ fn graph_launch_with_leases() -> TestResult {
     let other = context.stream()?;
     let x = DeviceBuffer::from_slice(&own, &[1_u32; 256])?;
     let mut y = DeviceBuffer::from_slice(&own, &[2_u32; 256])?;
-    let graph = Graph::capture(&context, |scope| {
-        y.as_slice_mut().copy_from_device_on(scope, &x)
-    });
+    let graph = Graph::capture(&context, |scope| y.on_mut(scope).copy_from_device(&x));
     let mut exec = graph.and_then(|graph| graph.instantiate())?;
     let mut launch = |stream: &Stream| exec.launch(stream).expect("it can be launched");
     launch(&own);

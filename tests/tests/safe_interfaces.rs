@@ -7,5 +7,3 @@ mod library_memory;
 mod sources;
 #[path = "safe_interfaces/traits.rs"]
 mod traits;
-#[path = "safe_interfaces/views.rs"]
-mod views;

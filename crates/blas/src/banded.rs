@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use curium_memory::{AsDeviceSlice, DeviceSlice};
+use curium_memory::{DeviceSlice, DeviceView};
 
 use crate::error::Result;
 use crate::layout::{MatrixLayout, Order};
@@ -95,7 +95,7 @@ impl BandLayout {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Banded<'a, T> {
-    slice: DeviceSlice<'a, T>,
+    slice: DeviceView<'a, T>,
     pub(crate) stored: Stored,
     /// The numbers of diagonals below and above the main one in the stored matrix.
     pub(crate) diagonals: (usize, usize),
@@ -116,8 +116,8 @@ impl<'a, T> Banded<'a, T> {
     /// # Errors
     ///
     /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of bounds.
-    pub fn new(memory: &'a impl AsDeviceSlice<Element = T>, layout: BandLayout) -> Result<Self> {
-        let slice = memory.as_device_slice();
+    pub fn new(memory: &'a DeviceSlice<T>, layout: BandLayout) -> Result<Self> {
+        let slice = memory.view();
         layout.check("Banded::new", slice.len())?;
         let BandLayout {
             matrix,
@@ -143,7 +143,7 @@ impl<'a, T> Banded<'a, T> {
     ///
     /// As for [`Banded::new`].
     pub fn column_major(
-        memory: &'a impl AsDeviceSlice<Element = T>,
+        memory: &'a DeviceSlice<T>,
         rows: usize,
         columns: usize,
         lower: usize,
@@ -161,7 +161,7 @@ impl<'a, T> Banded<'a, T> {
     ///
     /// As for [`Banded::new`].
     pub fn row_major(
-        memory: &'a impl AsDeviceSlice<Element = T>,
+        memory: &'a DeviceSlice<T>,
         rows: usize,
         columns: usize,
         lower: usize,

@@ -24,12 +24,13 @@ use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
 /// Operations are enqueued on the stream and return before they have run, except for those that return a number to the host. Operands may
 /// be in buffers of any stream: operations wait for earlier accesses on the device, and later accesses wait for them.
 ///
-/// A cuBLAS handle is shared mutable state, so operations borrow it exclusively. Create one handle for each thread and each stream.
+/// A cuBLAS handle is shared mutable state, so operations borrow it exclusively. Create one handle for each thread and each stream, or
+/// move a handle between streams with [`Blas::set_stream`].
 ///
-/// In a capture (`Graph::capture`), create the handle on the capture scope: its operations become nodes. The graph keeps the handle, the
-/// workspace and the operands for as long as it can be launched. Its workspace is memory of the graph, so the handle returns errors after the
-/// capture. Do not drop a handle of another stream during a capture: `cublasDestroy`
-/// synchronizes the device, which invalidates the capture.
+/// In a capture (`Graph::capture`), move an existing handle to the capture scope: its operations become nodes. The graph keeps the handle,
+/// the workspace and the operands for as long as it can be launched, and its launches are ordered with the other operations of the handle.
+/// The workspace of a handle that was created on the capture scope is memory of the graph, so the handle returns errors after the capture.
+/// Do not drop a handle of another stream during a capture: `cublasDestroy` synchronizes the device, which invalidates the capture.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -65,7 +66,7 @@ pub struct Blas {
 }
 
 /// The advice of a refused operation.
-const ON_ITS_SCOPE: &str = "create the handle on the capture scope";
+const ON_ITS_SCOPE: &str = "move the handle to the capture scope with `set_stream`";
 
 impl Blas {
     /// Creates a handle on `stream`, with a workspace of the size that NVIDIA recommends for the device: 32 MiB from compute capability 9.0
@@ -77,7 +78,6 @@ impl Blas {
     ///
     /// An error of the library or of the allocation.
     #[doc(alias = "cublasCreate")]
-    #[doc(alias = "cublasSetStream")]
     pub fn new(library: &CuBlas, stream: &Stream) -> Result<Self> {
         let handle = Handle::create(library, stream.context())?;
         let mut blas = Self::on(handle, stream)?;
@@ -137,10 +137,71 @@ impl Blas {
         } else {
             Some(LibraryMemory::allocate(&self.stream, bytes)?)
         };
+        self.pass_workspace(workspace)
+    }
+
+    /// Moves the handle to another stream of its context, with its workspace and its settings. Returns immediately: operations on the new
+    /// stream wait on the device for those on the previous one, because they share the workspace.
+    ///
+    /// In a capture, pass the capture scope: the operations become nodes. Afterwards, move the handle to another stream.
+    ///
+    /// ```
+    /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+    /// # let cublas = curium_sim_libraries::cublas();
+    /// use curium_blas::{Blas, Vector, VectorMut};
+    /// use curium_driver::Graph;
+    /// use curium_memory::DeviceBuffer;
+    ///
+    /// # let stream = driver.device(0)?.primary_context()?.stream()?;
+    /// let mut blas = Blas::new(&cublas, &stream)?;
+    /// let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0])?;
+    /// let mut y = DeviceBuffer::zeroed(&stream, 2)?;
+    /// let graph = Graph::capture(stream.context(), |scope| {
+    ///     blas.set_stream(scope)?;
+    ///     blas.axpy(2.0, Vector::new(&x), &mut VectorMut::new(&mut y))
+    /// })?;
+    /// blas.set_stream(&stream)?;
+    /// graph.instantiate()?.launch(&stream)?;
+    /// blas.scal(10.0, &mut VectorMut::new(&mut y))?; // after the launch
+    /// assert_eq!(y.to_vec()?, [20.0, 40.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// CUDA: `cublasSetStream_v2`, `cublasSetWorkspace_v2`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the stream belongs to another context; an error of the library.
+    #[doc(alias = "cublasSetStream")]
+    pub fn set_stream(&mut self, stream: &Stream) -> Result<()> {
+        const OPERATION: &str = "Blas::set_stream";
+        let old = self.stream.context().as_raw();
+        let new = stream.context().as_raw();
+        if old != new {
+            let reason =
+                format!("the stream belongs to another context ({new:p} instead of {old:p})");
+            return Err(curium_driver::Error::argument(OPERATION, reason).into());
+        }
+        // As in `on`.
+        stream.enqueue_release(OPERATION)?.keep(&self.handle);
+        let raw = stream.as_raw().cast();
+        // SAFETY: the handle and the stream are live, and their context is current.
+        self.configure(|api, handle| unsafe { call!(api, cublasSetStream_v2(handle, raw)) })?;
+        self.stream = stream.clone();
+        // The new stream comes without the workspace.
+        match self.workspace.take() {
+            Some(workspace) => self.pass_workspace(Some(workspace)),
+            None => Ok(()),
+        }
+    }
+
+    /// Passes a workspace to the library, which uses its own if there is none.
+    fn pass_workspace(&mut self, workspace: Option<LibraryMemory>) -> Result<()> {
         let address = workspace
             .as_ref()
             .and_then(LibraryMemory::as_pointer)
             .map_or(0, DevicePointer::as_raw);
+        let bytes = workspace.as_ref().map_or(0, LibraryMemory::byte_len);
         let pointer = std::ptr::without_provenance_mut(address as usize);
         // SAFETY: the memory lives as long as the handle uses it, and is in stream order before and after its work.
         self.configure(|api, raw| unsafe {

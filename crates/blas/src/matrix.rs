@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
+use curium_memory::{DeviceSlice, DeviceView, DeviceViewMut};
 
 use crate::error::Result;
 use crate::layout::MatrixLayout;
@@ -28,13 +28,13 @@ use crate::view::{conjugation, matrix_view};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Matrix<'a, T> {
-    slice: DeviceSlice<'a, T>,
+    slice: DeviceView<'a, T>,
     pub(crate) stored: Stored,
 }
 
 /// A matrix in device memory that an operation writes.
 pub struct MatrixMut<'a, T> {
-    slice: DeviceSliceMut<'a, T>,
+    slice: DeviceViewMut<'a, T>,
     pub(crate) stored: Stored,
 }
 
@@ -44,8 +44,8 @@ impl<'a, T> Matrix<'a, T> {
     /// # Errors
     ///
     /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of bounds.
-    pub fn new(memory: &'a impl AsDeviceSlice<Element = T>, layout: MatrixLayout) -> Result<Self> {
-        Self::from_slice(memory.as_device_slice(), layout)
+    pub fn new(memory: &'a DeviceSlice<T>, layout: MatrixLayout) -> Result<Self> {
+        Self::from_slice(memory.view(), layout)
     }
 
     /// Creates a view of a matrix by columns, one after the other.
@@ -53,11 +53,7 @@ impl<'a, T> Matrix<'a, T> {
     /// # Errors
     ///
     /// As for [`Matrix::new`].
-    pub fn column_major(
-        memory: &'a impl AsDeviceSlice<Element = T>,
-        rows: usize,
-        columns: usize,
-    ) -> Result<Self> {
+    pub fn column_major(memory: &'a DeviceSlice<T>, rows: usize, columns: usize) -> Result<Self> {
         Self::new(memory, MatrixLayout::column_major(rows, columns))
     }
 
@@ -66,15 +62,11 @@ impl<'a, T> Matrix<'a, T> {
     /// # Errors
     ///
     /// As for [`Matrix::new`].
-    pub fn row_major(
-        memory: &'a impl AsDeviceSlice<Element = T>,
-        rows: usize,
-        columns: usize,
-    ) -> Result<Self> {
+    pub fn row_major(memory: &'a DeviceSlice<T>, rows: usize, columns: usize) -> Result<Self> {
         Self::new(memory, MatrixLayout::row_major(rows, columns))
     }
 
-    fn from_slice(slice: DeviceSlice<'a, T>, layout: MatrixLayout) -> Result<Self> {
+    fn from_slice(slice: DeviceView<'a, T>, layout: MatrixLayout) -> Result<Self> {
         layout.check("Matrix::new", slice.len())?;
         Ok(Self {
             slice,
@@ -94,11 +86,8 @@ impl<'a, T> MatrixMut<'a, T> {
     /// # Errors
     ///
     /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of bounds.
-    pub fn new(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
-        layout: MatrixLayout,
-    ) -> Result<Self> {
-        let slice = memory.as_device_slice_mut();
+    pub fn new(memory: &'a mut DeviceSlice<T>, layout: MatrixLayout) -> Result<Self> {
+        let slice = memory.view_mut();
         layout.check("MatrixMut::new", slice.len())?;
         Ok(Self {
             slice,
@@ -112,7 +101,7 @@ impl<'a, T> MatrixMut<'a, T> {
     ///
     /// As for [`MatrixMut::new`].
     pub fn column_major(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+        memory: &'a mut DeviceSlice<T>,
         rows: usize,
         columns: usize,
     ) -> Result<Self> {
@@ -124,11 +113,7 @@ impl<'a, T> MatrixMut<'a, T> {
     /// # Errors
     ///
     /// As for [`MatrixMut::new`].
-    pub fn row_major(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
-        rows: usize,
-        columns: usize,
-    ) -> Result<Self> {
+    pub fn row_major(memory: &'a mut DeviceSlice<T>, rows: usize, columns: usize) -> Result<Self> {
         Self::new(memory, MatrixLayout::row_major(rows, columns))
     }
 

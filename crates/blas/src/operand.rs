@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
-use curium_memory::{AsDeviceSlice, DeviceSlice};
+use curium_memory::{DeviceSlice, DeviceView};
 
 use crate::element::Element;
 use crate::error::{Error, Result, ShapeError};
@@ -207,7 +207,7 @@ pub trait ScalarArgument<T>: sealed::Factor {}
 
 /// A scalar in device memory, which an operation reads when it runs.
 pub struct DeviceScalar<'a, T> {
-    slice: DeviceSlice<'a, T>,
+    slice: DeviceView<'a, T>,
 }
 
 impl<'a, T> DeviceScalar<'a, T> {
@@ -216,8 +216,8 @@ impl<'a, T> DeviceScalar<'a, T> {
     /// # Errors
     ///
     /// [`Error::Shape`](crate::Error::Shape) if there is no element.
-    pub fn new(memory: &'a impl AsDeviceSlice<Element = T>) -> Result<Self> {
-        let slice = memory.as_device_slice();
+    pub fn new(memory: &'a DeviceSlice<T>) -> Result<Self> {
+        let slice = memory.view();
         if slice.is_empty() {
             return Err(ShapeError::refused(
                 "DeviceScalar::new",

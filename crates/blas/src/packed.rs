@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
+use curium_memory::{DeviceSlice, DeviceView, DeviceViewMut};
 
 use crate::error::{Result, ShapeError};
 use crate::layout::MatrixLayout;
@@ -36,14 +36,14 @@ use crate::view::conjugation;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Packed<'a, T> {
-    slice: DeviceSlice<'a, T>,
+    slice: DeviceView<'a, T>,
     pub(crate) stored: Stored,
     pub(crate) triangle: Triangle,
 }
 
 /// A packed triangle of a square matrix in device memory, which an operation writes.
 pub struct PackedMut<'a, T> {
-    slice: DeviceSliceMut<'a, T>,
+    slice: DeviceViewMut<'a, T>,
     pub(crate) stored: Stored,
     pub(crate) triangle: Triangle,
 }
@@ -55,11 +55,11 @@ impl<'a, T> Packed<'a, T> {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the last element is out of bounds.
     pub fn column_major(
-        memory: &'a impl AsDeviceSlice<Element = T>,
+        memory: &'a DeviceSlice<T>,
         size: usize,
         triangle: Triangle,
     ) -> Result<Self> {
-        let slice = memory.as_device_slice();
+        let slice = memory.view();
         let stored = stored("Packed::column_major", size, slice.len())?;
         Ok(Self {
             slice,
@@ -73,12 +73,8 @@ impl<'a, T> Packed<'a, T> {
     /// # Errors
     ///
     /// As for [`Packed::column_major`].
-    pub fn row_major(
-        memory: &'a impl AsDeviceSlice<Element = T>,
-        size: usize,
-        triangle: Triangle,
-    ) -> Result<Self> {
-        let slice = memory.as_device_slice();
+    pub fn row_major(memory: &'a DeviceSlice<T>, size: usize, triangle: Triangle) -> Result<Self> {
+        let slice = memory.view();
         let stored = stored("Packed::row_major", size, slice.len())?;
         // By columns, this memory contains the transpose, whose stored triangle is the other one.
         Ok(Self {
@@ -97,11 +93,11 @@ impl<'a, T> PackedMut<'a, T> {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the last element is out of bounds.
     pub fn column_major(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+        memory: &'a mut DeviceSlice<T>,
         size: usize,
         triangle: Triangle,
     ) -> Result<Self> {
-        let slice = memory.as_device_slice_mut();
+        let slice = memory.view_mut();
         let stored = stored("PackedMut::column_major", size, slice.len())?;
         Ok(Self {
             slice,
@@ -116,11 +112,11 @@ impl<'a, T> PackedMut<'a, T> {
     ///
     /// As for [`PackedMut::column_major`].
     pub fn row_major(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+        memory: &'a mut DeviceSlice<T>,
         size: usize,
         triangle: Triangle,
     ) -> Result<Self> {
-        let slice = memory.as_device_slice_mut();
+        let slice = memory.view_mut();
         let stored = stored("PackedMut::row_major", size, slice.len())?;
         // By columns, this memory contains the transpose, whose stored triangle is the other one.
         Ok(Self {

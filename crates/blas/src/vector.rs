@@ -2,21 +2,21 @@
 
 use std::fmt;
 
-use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
+use curium_memory::{DeviceSlice, DeviceView, DeviceViewMut};
 
 use crate::error::{Result, ShapeError};
 use crate::operand::operand;
 
 /// A vector in device memory that an operation reads: elements at equal distances.
 pub struct Vector<'a, T> {
-    slice: DeviceSlice<'a, T>,
+    slice: DeviceView<'a, T>,
     len: usize,
     stride: usize,
 }
 
 /// A vector in device memory that an operation writes.
 pub struct VectorMut<'a, T> {
-    slice: DeviceSliceMut<'a, T>,
+    slice: DeviceViewMut<'a, T>,
     len: usize,
     stride: usize,
 }
@@ -24,8 +24,8 @@ pub struct VectorMut<'a, T> {
 impl<'a, T> Vector<'a, T> {
     /// Creates a view of all elements of `memory`.
     #[must_use]
-    pub fn new(memory: &'a impl AsDeviceSlice<Element = T>) -> Self {
-        let slice = memory.as_device_slice();
+    pub fn new(memory: &'a DeviceSlice<T>) -> Self {
+        let slice = memory.view();
         Self {
             slice,
             len: slice.len(),
@@ -38,12 +38,8 @@ impl<'a, T> Vector<'a, T> {
     /// # Errors
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the distance is 0 or the last element is out of bounds.
-    pub fn strided(
-        memory: &'a impl AsDeviceSlice<Element = T>,
-        len: usize,
-        stride: usize,
-    ) -> Result<Self> {
-        let slice = memory.as_device_slice();
+    pub fn strided(memory: &'a DeviceSlice<T>, len: usize, stride: usize) -> Result<Self> {
+        let slice = memory.view();
         check("Vector::strided", slice.len(), len, stride)?;
         Ok(Self { slice, len, stride })
     }
@@ -52,8 +48,8 @@ impl<'a, T> Vector<'a, T> {
 impl<'a, T> VectorMut<'a, T> {
     /// Creates a view of all elements of `memory`.
     #[must_use]
-    pub fn new(memory: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
-        let slice = memory.as_device_slice_mut();
+    pub fn new(memory: &'a mut DeviceSlice<T>) -> Self {
+        let slice = memory.view_mut();
         Self {
             len: slice.len(),
             slice,
@@ -66,12 +62,8 @@ impl<'a, T> VectorMut<'a, T> {
     /// # Errors
     ///
     /// As for [`Vector::strided`].
-    pub fn strided(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
-        len: usize,
-        stride: usize,
-    ) -> Result<Self> {
-        let slice = memory.as_device_slice_mut();
+    pub fn strided(memory: &'a mut DeviceSlice<T>, len: usize, stride: usize) -> Result<Self> {
+        let slice = memory.view_mut();
         check("VectorMut::strided", slice.len(), len, stride)?;
         Ok(Self { slice, len, stride })
     }

@@ -14,7 +14,7 @@ fn main() -> device::Outcome {
 
     for round in 0..1_000 {
         let mut batch = DeviceBuffer::<f32, _>::zeroed_in(&stream, 1 << 18, &memory)?;
-        batch.as_slice_mut().fill(round as f32)?;
+        batch.fill(round as f32)?;
         // The buffer is freed here in stream order: the next iteration reuses the memory without waiting.
     }
     stream.synchronize()?;

@@ -155,7 +155,7 @@ pub mod prelude {
     #[cfg(feature = "derive")]
     pub use curium_macros::ByValue;
     pub use curium_memory::{
-        DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer, PinnedFlags, UnifiedBuffer, copy,
+        DeviceBuffer, DeviceSlice, PinnedBuffer, PinnedFlags, UnifiedBuffer, copy,
     };
     #[cfg(feature = "nvrtc")]
     pub use curium_nvrtc::Compile;

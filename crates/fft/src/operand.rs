@@ -3,7 +3,7 @@
 use curium_driver::Argument;
 use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
-use curium_memory::{DeviceSlice, DeviceSliceMut};
+use curium_memory::DeviceSlice;
 
 /// Device memory that a transform accesses.
 pub(crate) trait Operand {
@@ -41,5 +41,5 @@ macro_rules! operand {
     };
 }
 
-operand!(DeviceSlice<'_, T>, &[T]);
-operand!(DeviceSliceMut<'_, T>, &mut [T]);
+operand!(&DeviceSlice<T>, &[T]);
+operand!(&mut DeviceSlice<T>, &mut [T]);

@@ -27,9 +27,10 @@ use crate::sys::cufftHandle;
 /// and return before they have run. The memory may be in buffers of any stream: a transform waits for earlier accesses on the device, and
 /// later accesses wait for it. Executions share the workspace, so they borrow the plan exclusively. Create one plan for each thread.
 ///
-/// In a capture (`Graph::capture`), create the plan on the capture scope: its transforms become nodes. The graph keeps
-/// the plan, the workspace and the memory for as long as it can be launched. The workspace of such a plan is memory of the graph, so the
-/// plan returns an error after the capture.
+/// In a capture (`Graph::capture`), move an existing plan to the capture scope ([`Plan::set_stream`]): its transforms become nodes. The
+/// graph keeps the plan, the workspace and the memory for as long as it can be launched, and its launches are ordered with the other
+/// transforms of the plan. The workspace of a plan that was created on the capture scope is memory of the graph, so the plan returns an
+/// error after the capture.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -156,6 +157,37 @@ impl<I: Transform<O>, O> Plan<I, O> {
 }
 
 impl<I, O> Plan<I, O> {
+    /// Moves the plan to another stream of its context, with its workspace. Returns immediately: transforms on the new stream wait on the
+    /// device for those on the previous one, because they share the workspace.
+    ///
+    /// In a capture, pass the capture scope: the transforms become nodes. Afterwards, move the plan to another stream.
+    ///
+    /// CUDA: `cufftSetStream`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the stream belongs to another context; an error of the library.
+    #[doc(alias = "cufftSetStream")]
+    pub fn set_stream(&mut self, stream: &Stream) -> Result<()> {
+        const OPERATION: &str = "Plan::set_stream";
+        let old = self.stream.context().as_raw();
+        let new = stream.context().as_raw();
+        if old != new {
+            let reason =
+                format!("the stream belongs to another context ({new:p} instead of {old:p})");
+            return Err(curium_driver::Error::argument(OPERATION, reason).into());
+        }
+        // As in `on`.
+        stream.enqueue_release(OPERATION)?.keep(&self.handle);
+        let api = self.handle.library().api();
+        let raw = stream.as_raw().cast();
+        // SAFETY: the plan and the stream are live, and their context is current.
+        self.handle
+            .entered(|| unsafe { call!(api, cufftSetStream(self.handle.raw(), raw)) })?;
+        self.stream = stream.clone();
+        Ok(())
+    }
+
     /// Returns the minimum length of the input in elements.
     #[must_use]
     pub fn input_len(&self) -> usize {

@@ -1,5 +1,8 @@
 //! CUDA arrays.
 
+// In a group of its own, so that the page of the type begins with the constructors.
+mod create;
+
 mod array_copy;
 mod batch;
 mod copy;
@@ -14,7 +17,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use curium_driver::hazard::{Accesses, Operation};
-use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
+use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUarray};
 use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call};
 
 use crate::wait;
@@ -38,6 +41,8 @@ pub struct Array<T> {
     shape: ArrayShape,
     flags: ArrayFlags,
     uses: Arc<Uses>,
+    /// The stream of the operations.
+    stream: Stream,
     _elements: PhantomData<fn() -> T>,
 }
 
@@ -81,104 +86,6 @@ unsafe impl Send for ArrayHandle {}
 // SAFETY: the handle is opaque to the host, and the driver accepts it on any thread.
 unsafe impl Sync for ArrayHandle {}
 
-impl<T: Texel> Array<T> {
-    /// Allocates an array with undefined contents. `stream` is the array's stream. Dropping the array waits on the host
-    /// until all accesses have completed.
-    ///
-    /// CUDA: `cuArray3DCreate_v2`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if an extent is 0 or a cubemap has an invalid shape; `CUDA_ERROR_INVALID_VALUE` if a limit of
-    /// the device is exceeded; `CUDA_ERROR_OUT_OF_MEMORY`.
-    #[doc(alias = "cuArrayCreate")]
-    #[doc(alias = "cudaMallocArray")]
-    #[doc(alias = "cuArray3DCreate")]
-    #[doc(alias = "cudaMalloc3DArray")]
-    pub fn new(stream: &Stream, shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
-        shape.check("Array::new")?;
-        let uses = Uses::new("Array::new", stream)?;
-        let descriptor = shape.to_raw::<T>(flags);
-        let raw = stream.context().entered(|driver| {
-            let mut raw = std::ptr::null_mut();
-            // SAFETY: `raw` and `descriptor` are valid pointers, and the context is current.
-            unsafe {
-                call!(driver, cuArray3DCreate_v2(&raw mut raw, &raw const descriptor) creates raw)
-            }?;
-            Ok(raw)
-        });
-        let raw = raw.map_err(|error| error.about(format!("{shape} of {}", T::FORMAT)))?;
-        let bytes = (shape.len() as u64).saturating_mul(size_of::<T>() as u64);
-        let handle = ArrayHandle {
-            raw,
-            bytes,
-            owner: Owner::Handle(Arc::clone(&uses)),
-        };
-        Ok(Self::from_handle(handle, shape, flags, uses))
-    }
-
-    /// Allocates an array and copies `source` to it, in the order of [`Array::copy_from_slice`]. Waits until the copy has completed.
-    ///
-    /// CUDA: `cuArray3DCreate_v2`, `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Array::new`] and [`Array::copy_from_slice`].
-    pub fn from_slice(
-        stream: &Stream,
-        source: &[T],
-        shape: ArrayShape,
-        flags: ArrayFlags,
-    ) -> Result<Self> {
-        let array = Self::new(stream, shape, flags)?;
-        array.copy_from_slice(source)?;
-        Ok(array)
-    }
-
-    /// Borrows an array that other code owns, such as a graphics library.
-    ///
-    /// CUDA: `cuArray3DGetDescriptor_v2`.
-    ///
-    /// # Safety
-    ///
-    /// - `raw` is an array of the stream's context that outlives the result.
-    /// - Other accesses to it are ordered with those through the result.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the elements are not of type `T`.
-    pub unsafe fn borrow_raw(stream: &Stream, raw: CUarray) -> Result<Self> {
-        // SAFETY: the caller guarantees that the array is live.
-        let (shape, flags) = unsafe { described::<T>("Array::borrow_raw", stream, raw) }?;
-        let handle = ArrayHandle {
-            raw,
-            bytes: 0,
-            owner: Owner::Foreign,
-        };
-        Ok(Self::from_handle(
-            handle,
-            shape,
-            flags,
-            Uses::borrowed(stream),
-        ))
-    }
-
-    fn from_handle(
-        handle: ArrayHandle,
-        shape: ArrayShape,
-        flags: ArrayFlags,
-        uses: Arc<Uses>,
-    ) -> Self {
-        Self {
-            handle: Arc::new(handle),
-            shape,
-            flags,
-            uses,
-            _elements: PhantomData,
-        }
-    }
-}
-
 impl<T> Array<T> {
     /// Returns the shape.
     #[must_use]
@@ -204,16 +111,32 @@ impl<T> Array<T> {
         self.len() == 0
     }
 
-    /// Returns the array's stream, which operations without a stream argument use.
+    /// Returns the stream of the operations on this value: that of [`Array::on`], or else the one on which the array was created.
     #[must_use]
     pub fn stream(&self) -> &Stream {
-        &self.uses.stream
+        &self.stream
+    }
+
+    /// Returns another handle to the same array, whose operations use `stream`. A conflicting access on another stream is waited
+    /// for on the device.
+    ///
+    /// Inside a [capture closure](curium_driver::Graph::capture), `stream` is the capture scope.
+    #[must_use]
+    pub fn on(&self, stream: &Stream) -> Self {
+        Self {
+            handle: Arc::clone(&self.handle),
+            shape: self.shape,
+            flags: self.flags,
+            uses: Arc::clone(&self.uses),
+            stream: stream.clone(),
+            _elements: PhantomData,
+        }
     }
 
     /// Returns the driver.
     #[must_use]
     pub fn driver(&self) -> &Driver {
-        self.stream().driver()
+        self.uses.stream.driver()
     }
 
     /// Returns the raw handle without giving up ownership.
@@ -355,35 +278,6 @@ impl ArrayHandle {
         }
         Ok(())
     }
-}
-
-/// Returns the descriptor of an array, or an argument error of `operation` if its elements are not of type `T`.
-///
-/// # Safety
-///
-/// `raw` is an array of the stream's context.
-unsafe fn described<T: Texel>(
-    operation: &'static str,
-    stream: &Stream,
-    raw: CUarray,
-) -> Result<(ArrayShape, ArrayFlags)> {
-    let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
-    // SAFETY: `descriptor` is a valid pointer, and the caller guarantees that the array is live.
-    unsafe {
-        call!(
-            stream.driver(),
-            cuArray3DGetDescriptor_v2(&raw mut descriptor, raw)
-        )
-    }?;
-    let (shape, flags, format) = ArrayShape::from_raw(&descriptor);
-    if format != T::FORMAT {
-        let reason = format!(
-            "element type mismatch (the array has elements of {format}, not {})",
-            T::FORMAT
-        );
-        return Err(Error::argument(operation, reason));
-    }
-    Ok((shape, flags))
 }
 
 impl<T> AsRef<Driver> for Array<T> {

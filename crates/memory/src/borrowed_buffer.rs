@@ -1,13 +1,11 @@
 //! Device memory that other code owns, as a buffer.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-use crate::AnyBitPattern;
 use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 
-use crate::device_slice::{WholeMut, argument_as, buffer_views};
+use crate::device_slice::{Parts, slice_owner};
 use crate::tracked::{Accessibility, Tracked};
 use crate::{size, wait};
 
@@ -29,16 +27,13 @@ use crate::{size, wait};
 /// mapping.set_access(&device, MemoryAccess::ReadWrite)?;
 /// // SAFETY: the mapping has this many bytes, is accessible to the device, and is not used elsewhere.
 /// let mut words = unsafe { BorrowedBuffer::<u32, _>::new(&stream, mapping.as_pointer().cast(), 1024, mapping) }?;
-/// words.as_slice_mut().fill(7)?;
+/// words.fill(7)?;
 /// assert_eq!(words.to_vec()?, [7; 1024]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct BorrowedBuffer<T, O: Send + 'static> {
-    pointer: DevicePointer<T>,
-    len: usize,
-    tracked: Tracked,
+    parts: Parts<T>,
     owner: ManuallyDrop<O>,
-    _elements: PhantomData<T>,
 }
 
 impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
@@ -69,62 +64,15 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         let tracked = Tracked::leasable_outside(OPERATION, stream, Accessibility::Granted)?
             .at(pointer.as_raw(), len * size_of::<T>());
         Ok(Self {
-            pointer,
-            len,
-            tracked,
+            parts: Parts::new(pointer, len, tracked),
             owner: ManuallyDrop::new(owner),
-            _elements: PhantomData,
         })
-    }
-
-    /// Returns the number of elements, at least 1.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns `false`: there is at least one element.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Returns the address of the first element. Accesses through the pointer are not tracked.
-    #[must_use]
-    pub fn as_pointer(&self) -> DevicePointer<T> {
-        self.pointer
     }
 
     /// Returns the owner of the memory.
     #[must_use]
     pub fn owner(&self) -> &O {
         &self.owner
-    }
-
-    /// Copies the elements to a vector. Waits until the copy has completed.
-    ///
-    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// An error of earlier asynchronous work in the context.
-    pub fn to_vec(&self) -> Result<Vec<T>>
-    where
-        T: AnyBitPattern,
-    {
-        self.as_slice().to_vec()
-    }
-
-    /// Copies like [`BorrowedBuffer::to_vec`], on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`BorrowedBuffer::to_vec`]; an argument error if the stream is being captured.
-    pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>>
-    where
-        T: AnyBitPattern,
-    {
-        self.as_slice().to_vec_on(stream)
     }
 
     /// Returns the owner. Waits on the host until all accesses have completed.
@@ -139,28 +87,25 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
         reason = "the error returns the buffer, and is rare"
     )]
     pub fn into_owner(mut self) -> Result<O, Returned<Self>> {
-        if self.tracked.exclusive().is_leased() {
+        if self.parts.origin.exclusive().is_leased() {
             return Err(Returned::new(
                 self,
                 Error::argument("BorrowedBuffer::into_owner", "a graph uses the memory"),
             ));
         }
-        if let Err(error) = self.tracked.exclusive().synchronize() {
+        if let Err(error) = self.parts.origin.exclusive().synchronize() {
             return Err(Returned::new(self, error));
         }
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the value is not dropped, so the field is not used again.
         let owner = unsafe { ManuallyDrop::take(&mut this.owner) };
         // SAFETY: the value is not dropped, so the field is not used again.
-        unsafe { std::ptr::drop_in_place(&raw mut this.tracked) };
+        unsafe { std::ptr::drop_in_place(&raw mut this.parts) };
         Ok(owner)
     }
 }
 
-buffer_views!([T, O: Send + 'static] BorrowedBuffer<T, O>);
-
-argument_as!([T, O: Send + 'static] BorrowedBuffer<T, O>: |buffer| buffer.as_slice(),
-    WholeMut::new(buffer.as_pointer(), &mut buffer.tracked));
+slice_owner!([T, O: Send + 'static] BorrowedBuffer<T, O>, "BorrowedBuffer", parts);
 
 impl<T, O: Send + 'static> fmt::Debug for BorrowedBuffer<T, O> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -168,7 +113,8 @@ impl<T, O: Send + 'static> fmt::Debug for BorrowedBuffer<T, O> {
         write!(
             formatter,
             "BorrowedBuffer({} × {name} at {:?})",
-            self.len, self.pointer
+            self.len(),
+            self.as_pointer()
         )
     }
 }
@@ -177,12 +123,15 @@ impl<T, O: Send + 'static> Drop for BorrowedBuffer<T, O> {
     fn drop(&mut self) {
         // SAFETY: this value is being dropped, so the field is not used again.
         let owner = unsafe { ManuallyDrop::take(&mut self.owner) };
-        if self.tracked.exclusive().is_leased() {
-            return self.tracked.leave_memory(owner, self.byte_len() as u64);
+        if self.parts.origin.exclusive().is_leased() {
+            return self
+                .parts
+                .origin
+                .leave_memory(owner, self.byte_len() as u64);
         }
         let driver = self.stream().driver().clone();
         let bytes = self.byte_len() as u64;
-        let accesses = self.tracked.exclusive();
+        let accesses = self.parts.origin.exclusive();
         wait::drop_or_leak(&driver, bytes, owner, || accesses.synchronize());
     }
 }

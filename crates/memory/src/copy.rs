@@ -2,10 +2,10 @@
 //!
 //! | operands | operation | the host waits |
 //! |---|---|---|
-//! | slices | [`DeviceSliceMut::copy_from_slice`](crate::DeviceSliceMut::copy_from_slice), [`DeviceSlice::copy_to_slice`](crate::DeviceSlice::copy_to_slice) | until the copy has completed |
+//! | slices | [`DeviceSlice::copy_from_slice`](crate::DeviceSlice::copy_from_slice), [`DeviceSlice::copy_to_slice`](crate::DeviceSlice::copy_to_slice) | until the copy has completed |
 //! | pinned buffers | [`upload`], [`download`], which take and return the buffer | on request: [`Pending`] |
 //! | borrowed slices | [`CopyScope`] | at the end of the scope |
-//! | device memory, on the same or different devices | [`DeviceSliceMut::copy_from_device`](crate::DeviceSliceMut::copy_from_device) | no |
+//! | device memory, on the same or different devices | [`DeviceSlice::copy_from_device`](crate::DeviceSlice::copy_from_device) | no |
 //! | pitched memory | [`PitchedSliceMut`](crate::PitchedSliceMut) | as documented by the method |
 //! | several copies at once | [`CopyBatch`] | no |
 //!

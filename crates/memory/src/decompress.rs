@@ -6,7 +6,7 @@ use curium_driver::sys::{CUmemDecompressAlgorithm, CUmemDecompressParams};
 use curium_driver::{Result, Stream, call};
 
 use crate::copy::Operand;
-use crate::{DeviceSlice, DeviceSliceMut};
+use crate::{DeviceView, DeviceViewMut};
 
 /// A compression format.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -54,10 +54,13 @@ impl<'a> DecompressBatch<'a> {
     pub fn add(
         mut self,
         compression: Compression,
-        source: DeviceSlice<'a, u8>,
-        target: DeviceSliceMut<'a, u8>,
-        written: DeviceSliceMut<'a, u32>,
+        source: impl Into<DeviceView<'a, u8>>,
+        target: impl Into<DeviceViewMut<'a, u8>>,
+        written: impl Into<DeviceViewMut<'a, u32>>,
     ) -> Result<Self> {
+        let source = source.into();
+        let target = target.into();
+        let written = written.into();
         for (what, len) in [
             ("source", source.len()),
             ("target", target.len()),
@@ -71,13 +74,10 @@ impl<'a> DecompressBatch<'a> {
                 ));
             }
         }
-        let source = source.end();
-        let target = target.into_end();
-        let written = written.into_end();
         self.pieces.push(Piece {
-            source,
-            target,
-            written,
+            source: source.into_operand(),
+            target: target.into_operand(),
+            written: written.into_operand(),
             compression,
         });
         Ok(self)

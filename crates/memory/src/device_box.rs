@@ -2,16 +2,29 @@
 
 use std::fmt;
 
-use crate::capture_advice::without_stream;
 use crate::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::{DevicePointer, Driver, Result, Returned, Stream};
+use curium_driver::{Result, Returned, Stream};
 
-use crate::copy::host;
-use crate::device_slice::argument_as;
+use crate::DeviceBuffer;
+use crate::device_slice::slice_owner;
 use crate::resource::{Resource, StreamOrdered};
-use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 
-/// A single value in device memory: a [`DeviceBuffer`] with one element. Kernels accept it for `&[T]` and `&mut [T]`.
+/// A single value in device memory: a [`DeviceBuffer`] with one element, which dereferences to
+/// [`DeviceSlice`](crate::DeviceSlice). Kernels accept it for `&[T]` and `&mut [T]`.
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// use curium_memory::DeviceBox;
+///
+/// # let stream = driver.device(0)?.primary_context()?.stream()?;
+/// # let other = driver.device(0)?.primary_context()?.stream()?;
+/// let mut count = DeviceBox::new(&stream, 1_u32)?;
+/// count.set(2)?;
+/// assert_eq!(count.get()?, 2);
+/// count.on_mut(&other).set(0, 3)?; // the only element of the slice, on another stream
+/// assert_eq!(count.get()?, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct DeviceBox<T, R: Resource = StreamOrdered> {
     buffer: DeviceBuffer<T, R>,
 }
@@ -77,27 +90,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     where
         T: AnyBitPattern,
     {
-        self.get_on(self.stream())
-            .map_err(without_stream("DeviceBox::get"))
-    }
-
-    /// Copies like [`DeviceBox::get`], on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`DeviceBox::get`]; an argument error if the stream is being captured.
-    pub fn get_on(&self, stream: &Stream) -> Result<T>
-    where
-        T: AnyBitPattern,
-    {
-        let mut value = T::zeroed();
-        host::download(
-            "DeviceBox::get_on",
-            stream,
-            self.buffer.as_slice(),
-            std::slice::from_mut(&mut value),
-        )?;
-        Ok(value)
+        self.as_slice().get(0)
     }
 
     /// Replaces the value. Waits until the copy has completed.
@@ -111,40 +104,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     where
         T: NoUninit,
     {
-        let target = self.buffer.as_slice_mut();
-        host::upload("DeviceBox::set", target.stream(), target, &[value])
-            .map_err(without_stream("DeviceBox::set"))
-    }
-
-    /// Replaces the value like [`DeviceBox::set`], on `stream`. In a capture, each launch of the graph sets the value.
-    ///
-    /// # Errors
-    ///
-    /// An error returned by the driver.
-    pub fn set_on(&mut self, stream: &Stream, value: T) -> Result<()>
-    where
-        T: NoUninit,
-    {
-        host::upload(
-            "DeviceBox::set_on",
-            stream,
-            self.buffer.as_slice_mut(),
-            &[value],
-        )
-    }
-
-    /// Returns the stream on which the value was allocated and will be freed. Copies use it by default.
-    #[must_use]
-    #[inline]
-    pub fn stream(&self) -> &Stream {
-        self.buffer.stream()
-    }
-
-    /// Returns the address of the value. Accesses through the pointer are not tracked.
-    #[must_use]
-    #[inline]
-    pub fn as_pointer(&self) -> DevicePointer<T> {
-        self.buffer.as_pointer()
+        self.as_slice_mut().set(0, value)
     }
 
     /// Converts the value into a buffer of one element.
@@ -169,29 +129,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     }
 }
 
-impl<T, R: Resource> AsDeviceSlice for DeviceBox<T, R> {
-    type Element = T;
-
-    #[inline]
-    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
-        self.buffer.as_slice()
-    }
-}
-
-impl<T, R: Resource> AsDeviceSliceMut for DeviceBox<T, R> {
-    #[inline]
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
-        self.buffer.as_slice_mut()
-    }
-}
-
-argument_as!([T, R: Resource] DeviceBox<T, R>: |value| &value.buffer, &mut value.buffer);
-
-impl<T, R: Resource> AsRef<Driver> for DeviceBox<T, R> {
-    fn as_ref(&self) -> &Driver {
-        self.buffer.as_ref()
-    }
-}
+slice_owner!([T, R: Resource] DeviceBox<T, R>, "DeviceBox", buffer.parts);
 
 impl<T, R: Resource> fmt::Debug for DeviceBox<T, R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

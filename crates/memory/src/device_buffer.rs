@@ -1,20 +1,16 @@
 //! Buffers in device memory.
 
-mod argument;
-mod copy;
 mod create;
 mod leave;
 mod raw;
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use curium_driver::extend::{dropping, leak};
 use curium_driver::{DevicePointer, LeakedMemory, Result, Returned};
 
-use crate::device_slice::buffer_views;
+use crate::device_slice::{Parts, slice_owner};
 use crate::resource::{Resource, StreamOrdered};
-use crate::tracked::Tracked;
 
 /// A stream-ordered buffer in device memory with a fixed number of elements.
 ///
@@ -22,42 +18,34 @@ use crate::tracked::Tracked;
 /// different streams are ordered on the device. It has at least one element.
 ///
 /// The memory comes from a [`Resource`]; the default is the device's current memory pool.
+///
+/// Copies, fills and parts are methods of [`DeviceSlice`](crate::DeviceSlice), to which it dereferences.
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// use curium_memory::DeviceBuffer;
+///
+/// # let stream = driver.device(0)?.primary_context()?.stream()?;
+/// # let other = driver.device(0)?.primary_context()?.stream()?;
+/// let source = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?; // on the device when it returns
+/// let mut target = DeviceBuffer::<f32>::zeroed(&stream, 4)?;
+/// target.slice_mut(1..)?.copy_from_device(&source)?; // enqueued on `stream`
+/// target.on_mut(&other).set(0, 7.0)?; // on another stream, after the copy
+/// assert_eq!(target.to_vec()?, [7.0, 1.0, 2.0, 3.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct DeviceBuffer<T, R: Resource = StreamOrdered> {
-    /// Null once the memory was freed.
-    pointer: DevicePointer<T>,
-    len: usize,
-    tracked: Tracked,
+    /// The pointer is null once the memory was freed.
+    pub(crate) parts: Parts<T>,
     resource: R,
-    _elements: PhantomData<T>,
 }
 
 impl<T, R: Resource> DeviceBuffer<T, R> {
-    /// Returns the number of elements.
-    #[must_use]
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns `false`: there is at least one element.
-    #[must_use]
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// Returns the resource of the memory.
     #[must_use]
     #[inline]
     pub fn resource(&self) -> &R {
         &self.resource
-    }
-
-    /// Returns the address of the first element. Accesses through the pointer are not tracked.
-    #[must_use]
-    #[inline]
-    pub fn as_pointer(&self) -> DevicePointer<T> {
-        self.pointer
     }
 
     /// Frees the buffer, as [`Drop`] does, and returns any error. The memory becomes available once every access on
@@ -83,7 +71,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 
     /// Waits on the host until every access to the buffer has completed.
     pub(crate) fn wait_for_uses(&self) -> Result<()> {
-        let (_, accesses) = self.tracked.stream_and_accesses();
+        let (_, accesses) = self.parts.origin.stream_and_accesses();
         accesses.synchronize()
     }
 
@@ -97,10 +85,10 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     // As a function of its own, it takes a tenth more instructions for each drop.
     #[inline(always)]
     fn free(&mut self) -> Result<()> {
-        if self.tracked.exclusive().is_leased() || self.stream().is_created_by_capture() {
+        if self.parts.origin.exclusive().is_leased() || self.stream().is_created_by_capture() {
             return self.leave();
         }
-        let (stream, accesses) = self.tracked.stream_and_accesses();
+        let (stream, accesses) = self.parts.origin.stream_and_accesses();
         // If the stream cannot wait for the accesses, the host waits. An error without a driver call means that the
         // wait would invalidate a capture.
         accesses.before_free(stream).or_else(|error| {
@@ -110,7 +98,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
                 Err(error)
             }
         })?;
-        let pointer = self.pointer.cast();
+        let pointer = self.parts.pointer.cast();
         let bytes = self.byte_len();
         // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited
         // for every access, and it is not used after this call.
@@ -118,8 +106,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             self.resource
                 .deallocate(stream, pointer, bytes, Self::ALIGNMENT)
         }
-        .map_err(|error| self.as_slice().end().explain(error))?;
-        self.pointer = DevicePointer::from_raw(0);
+        .map_err(|error| self.operand().explain(error))?;
+        self.parts.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
 
@@ -131,7 +119,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 }
 
-buffer_views!([T, R: Resource] DeviceBuffer<T, R>);
+slice_owner!([T, R: Resource] DeviceBuffer<T, R>, "DeviceBuffer", parts);
 
 impl<T, R: Resource> fmt::Debug for DeviceBuffer<T, R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,7 +127,8 @@ impl<T, R: Resource> fmt::Debug for DeviceBuffer<T, R> {
         write!(
             formatter,
             "DeviceBuffer({} × {name} at {:?})",
-            self.len, self.pointer
+            self.len(),
+            self.as_pointer()
         )
     }
 }
@@ -147,7 +136,7 @@ impl<T, R: Resource> fmt::Debug for DeviceBuffer<T, R> {
 impl<T, R: Resource> Drop for DeviceBuffer<T, R> {
     #[inline]
     fn drop(&mut self) {
-        if self.pointer.as_raw() != 0
+        if self.parts.pointer.as_raw() != 0
             && let Some(Err(error)) = dropping(|| self.free().or_else(|_| self.free_again()))
         {
             leak(

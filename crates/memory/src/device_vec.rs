@@ -1,35 +1,44 @@
 //! Growable vectors in device memory.
 
-mod copy;
 mod segments;
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-use crate::NoUninit;
+use crate::{AnyBitPattern, NoUninit};
 use curium_driver::extend::{dropping, leak, report, with_relaxed_capture_mode_if_possible};
 use curium_driver::{Device, DevicePointer, Error, Result, Returned, Stream};
 
 use self::segments::Segments;
 use crate::capture_advice::GROW_BEFORE;
-use crate::device_slice::{WholeMut, argument_as, buffer_views};
+use crate::copy::{Operand, device, host};
+use crate::device_slice::{Parts, slice_owner};
 use crate::tracked::{Accessibility, Tracked};
-use crate::{DeviceSliceMut, size};
+use crate::{DeviceSlice, DeviceViewMut, fill, size};
 
 /// A growable vector in device memory that never moves its elements: virtual addresses are reserved once for the
 /// maximum length, and physical memory is mapped as needed. A pointer to an element stays valid for as long as the
 /// element exists.
 ///
-/// The vector may be used on any stream; streams of other devices require [`DeviceVec::enable_access`]. Its views are
-/// those of buffers. Growing maps memory in units of the granularity (at least 2 MiB) and does not wait for the device.
+/// The vector may be used on any stream; streams of other devices require [`DeviceVec::enable_access`]. Copies, fills and parts
+/// are methods of [`DeviceSlice`], to which it dereferences. Growing maps memory in units of the granularity (at least 2 MiB) and does not wait for the device.
 /// Releasing memory waits on the host until all accesses to the vector have completed: [`DeviceVec::shrink_to`],
 /// [`DeviceVec::shrink_to_fit`] and dropping do this.
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// use curium_memory::DeviceVec;
+///
+/// # let stream = driver.device(0)?.primary_context()?.stream()?;
+/// let mut vector = DeviceVec::from_slice(&stream, &[1_u32, 2])?;
+/// vector.push(3)?;
+/// vector.resize(5, 7)?;
+/// assert_eq!(vector.slice(1..)?.to_vec()?, [2, 3, 7, 7]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct DeviceVec<T> {
-    len: usize,
-    tracked: Tracked,
+    parts: Parts<T>,
     segments: ManuallyDrop<Box<Segments>>,
-    _elements: PhantomData<T>,
 }
 
 impl<T> DeviceVec<T> {
@@ -63,10 +72,8 @@ impl<T> DeviceVec<T> {
         let segments = Segments::reserve(stream.context().device(), bytes)?;
         let tracked = tracked.at(segments.address(), bytes);
         Ok(Self {
-            len: 0,
-            tracked,
+            parts: Parts::new(DevicePointer::from_raw(segments.address()), 0, tracked),
             segments: ManuallyDrop::new(Box::new(segments)),
-            _elements: PhantomData,
         })
     }
 
@@ -97,20 +104,8 @@ impl<T> DeviceVec<T> {
         T: Copy,
     {
         let mut clone = Self::with_max_len(self.stream(), self.max_len())?;
-        clone.extend_from_device(&self.as_slice())?;
+        clone.extend_from_device(self)?;
         Ok(clone)
-    }
-
-    /// Returns the number of elements.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns `true` if the vector is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Returns the number of elements that fit into the mapped memory.
@@ -123,13 +118,6 @@ impl<T> DeviceVec<T> {
     #[must_use]
     pub fn max_len(&self) -> usize {
         self.segments.reserved() / size_of::<T>()
-    }
-
-    /// Returns the address of the first element, which never changes. Accesses through the pointer are not tracked.
-    #[must_use]
-    #[inline]
-    pub fn as_pointer(&self) -> DevicePointer<T> {
-        DevicePointer::from_raw(self.segments.address())
     }
 
     /// Reserves memory for at least `additional` more elements.
@@ -150,31 +138,12 @@ impl<T> DeviceVec<T> {
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::reserve`]. On error, the vector is unchanged.
+    /// As for [`DeviceVec::reserve`]; an argument error if the stream is being captured. On error, the vector is unchanged.
     pub fn push(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
     {
-        let len = self.make_room_on_own("DeviceVec::push", 1)?;
-        self.uninit(self.len, 1).copy_from_slice(&[value])?;
-        self.len = len;
-        Ok(())
-    }
-
-    /// Appends like [`DeviceVec::push`], on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`DeviceVec::push`]; an argument error if the stream is being captured.
-    pub fn push_on(&mut self, stream: &Stream, value: T) -> Result<()>
-    where
-        T: NoUninit,
-    {
-        let len = self.make_room_on("DeviceVec::push_on", stream, 1)?;
-        self.uninit(self.len, 1)
-            .copy_from_slice_on(stream, &[value])?;
-        self.len = len;
-        Ok(())
+        self.append("DeviceVec::push", &[value])
     }
 
     /// Appends the elements of `source`. Waits until the copy has completed.
@@ -183,80 +152,98 @@ impl<T> DeviceVec<T> {
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::reserve`]. On error, the vector is unchanged.
+    /// As for [`DeviceVec::push`].
     pub fn extend_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
     {
-        let len = self.make_room_on_own("DeviceVec::extend_from_slice", source.len())?;
-        self.uninit(self.len, source.len())
-            .copy_from_slice(source)?;
-        self.len = len;
-        Ok(())
+        self.append("DeviceVec::extend_from_slice", source)
     }
 
-    /// Appends like [`DeviceVec::extend_from_slice`], on `stream`.
+    /// Appends the elements of `source`, which may be on another device. Returns once the copy is enqueued on this vector's stream.
+    ///
+    /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::extend_from_slice`]; an argument error if the stream is being captured.
-    pub fn extend_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
+    /// As for [`DeviceVec::push`].
+    #[doc(alias = "cuMemcpyDtoD")]
+    #[doc(alias = "cudaMemcpy")]
+    pub fn extend_from_device(&mut self, source: &DeviceSlice<T>) -> Result<()>
     where
-        T: NoUninit,
+        T: Copy,
     {
-        let len = self.make_room_on("DeviceVec::extend_from_slice_on", stream, source.len())?;
-        self.uninit(self.len, source.len())
-            .copy_from_slice_on(stream, source)?;
-        self.len = len;
+        const OPERATION: &str = "DeviceVec::extend_from_device";
+        self.stream()
+            .driver()
+            .expect_same(source.owner_stream().driver(), OPERATION)?;
+        let len = self.make_room_to_write(OPERATION, source.len())?;
+        let operation = self.stream().enqueue(OPERATION)?;
+        device::copy(operation, self.spare(source.len()), source.operand())?;
+        self.parts.len = len;
         Ok(())
+    }
+
+    /// Appends `additional` elements with unspecified values and returns a view of them, to write them on any stream:
+    ///
+    /// ```
+    /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+    /// use curium_memory::DeviceVec;
+    ///
+    /// # let stream = driver.device(0)?.primary_context()?.stream()?;
+    /// # let other = driver.device(0)?.primary_context()?.stream()?;
+    /// let mut vector = DeviceVec::from_slice(&stream, &[1_u32, 2])?;
+    /// vector.extend_uninit(2)?.on_mut(&other).copy_from_slice(&[3, 4])?;
+    /// assert_eq!(vector.to_vec()?, [1, 2, 3, 4]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// CUDA: as for [`DeviceVec::reserve`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::reserve`]. On error, the vector is unchanged.
+    pub fn extend_uninit(&mut self, additional: usize) -> Result<DeviceViewMut<'_, T>>
+    where
+        T: AnyBitPattern,
+    {
+        let len = self.make_room("DeviceVec::extend_uninit", additional)?;
+        let added = self.as_pointer().wrapping_add(self.len());
+        self.parts.len = len;
+        Ok(DeviceViewMut::new(added, additional, &self.parts.origin))
     }
 
     /// Resizes the vector to `len` elements. New elements are set to `value`. When shrinking, the memory is kept.
     ///
     /// Returns once the work is enqueued on this vector's stream.
     ///
-    /// CUDA: as for [`DeviceSliceMut::fill`].
+    /// CUDA: as for [`DeviceSlice::fill`].
     ///
     /// # Errors
     ///
-    /// As for [`DeviceVec::reserve`]. On error, the vector is unchanged.
+    /// As for [`DeviceVec::push`].
     pub fn resize(&mut self, len: usize, value: T) -> Result<()>
     where
         T: NoUninit,
     {
-        if let Some(added) = len.checked_sub(self.len).filter(|added| *added > 0) {
-            self.make_room_on_own("DeviceVec::resize", added)?;
-            self.uninit(self.len, added).fill(value)?;
+        const OPERATION: &str = "DeviceVec::resize";
+        if let Some(added) = len.checked_sub(self.len()).filter(|added| *added > 0) {
+            self.make_room_to_write(OPERATION, added)?;
+            let operation = self.stream().enqueue(OPERATION)?;
+            fill::elements(operation, &self.spare(added), bytemuck::bytes_of(&value))?;
         }
-        self.len = len;
-        Ok(())
-    }
-
-    /// Resizes like [`DeviceVec::resize`], on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`DeviceVec::resize`]; an argument error if the stream is being captured.
-    pub fn resize_on(&mut self, stream: &Stream, len: usize, value: T) -> Result<()>
-    where
-        T: NoUninit,
-    {
-        if let Some(added) = len.checked_sub(self.len).filter(|added| *added > 0) {
-            self.make_room_on("DeviceVec::resize_on", stream, added)?;
-            self.uninit(self.len, added).fill_on(stream, value)?;
-        }
-        self.len = len;
+        self.parts.len = len;
         Ok(())
     }
 
     /// Shortens the vector to `len` elements if it is longer. The memory is kept.
     pub fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
+        self.parts.len = self.parts.len.min(len);
     }
 
     /// Removes all elements. The memory is kept.
     pub fn clear(&mut self) {
-        self.len = 0;
+        self.parts.len = 0;
     }
 
     /// Releases unused memory. If there is any, waits on the host until all accesses to the vector have completed.
@@ -280,13 +267,13 @@ impl<T> DeviceVec<T> {
     /// An error of earlier asynchronous work in the context; an argument error if a graph that can be launched uses the
     /// vector. On error, the memory is kept.
     pub fn shrink_to(&mut self, min_capacity: usize) -> Result<()> {
-        let keep = self.len.max(min_capacity).saturating_mul(size_of::<T>());
+        let keep = self.len().max(min_capacity).saturating_mul(size_of::<T>());
         if self.segments.can_shrink_to(keep) {
-            if self.tracked.exclusive().is_leased() {
+            if self.parts.origin.exclusive().is_leased() {
                 let reason = "a graph uses the vector, and can be launched at any time";
                 return Err(Error::argument("DeviceVec::shrink_to", reason));
             }
-            self.tracked.exclusive().synchronize()?;
+            self.parts.origin.exclusive().synchronize()?;
             self.segments.shrink_to(keep)?;
         }
         Ok(())
@@ -307,7 +294,7 @@ impl<T> DeviceVec<T> {
         reason = "the error gives back what it is about, and is rare"
     )]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
-        if self.tracked.exclusive().is_leased() {
+        if self.parts.origin.exclusive().is_leased() {
             return Ok(());
         }
         let ended = self.end().and_then(|()| self.segments.free_addresses());
@@ -317,53 +304,54 @@ impl<T> DeviceVec<T> {
     /// Maps memory for `additional` more elements and returns the new length.
     fn make_room(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
         let len = self
-            .len
+            .len()
             .checked_add(additional)
             .filter(|len| *len <= self.max_len());
         let Some(len) = len else {
-            let len = self.len;
+            let len = self.len();
             let most = self.max_len();
             let reason = format!(
                 "maximum length exceeded ({len} elements and {additional} more, at most {most})"
             );
             return Err(Error::argument(operation, reason));
         };
-        let device = self.tracked.stream().device();
+        let device = self.parts.origin.stream().device();
         self.segments.grow_to(device, len * size_of::<T>())?;
         Ok(len)
     }
 
-    /// Makes room like [`DeviceVec::make_room`], for elements that are written on the vector's own stream.
-    fn make_room_on_own(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
+    /// Makes room like [`DeviceVec::make_room`], for elements that are written on the vector's stream. A graph cannot write
+    /// them, because they exist before it is launched.
+    fn make_room_to_write(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
         drop(self.stream().enqueue_or(operation, GROW_BEFORE)?);
         self.make_room(operation, additional)
     }
 
-    /// Makes room like [`DeviceVec::make_room`], for elements that are written on `stream`. A graph cannot write them,
-    /// because they exist before it is launched.
-    fn make_room_on(
-        &mut self,
-        operation: &'static str,
-        stream: &Stream,
-        additional: usize,
-    ) -> Result<usize> {
-        drop(stream.enqueue_now(operation, GROW_BEFORE)?);
-        stream
-            .driver()
-            .expect_same(self.stream().driver(), operation)?;
-        self.make_room(operation, additional)
+    /// Appends the elements of `source`.
+    fn append(&mut self, operation: &'static str, source: &[T]) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        let len = self.make_room_to_write(operation, source.len())?;
+        host::upload(operation, self.stream(), self.spare(source.len()), source)?;
+        self.parts.len = len;
+        Ok(())
     }
 
-    /// Returns a view of `count` uninitialized elements from `first`, for which memory is mapped.
-    fn uninit(&mut self, first: usize, count: usize) -> DeviceSliceMut<'_, T> {
-        DeviceSliceMut::new(self.as_pointer().wrapping_add(first), count, &self.tracked)
+    /// Returns the `count` elements past the end, for which memory is mapped, as a copy operand.
+    fn spare(&self, count: usize) -> Operand<'_> {
+        Operand {
+            address: self.as_pointer().wrapping_add(self.len()).as_raw(),
+            bytes: count * size_of::<T>(),
+            tracked: &self.parts.origin,
+        }
     }
 
     fn end(&mut self) -> Result<()> {
-        self.tracked.exclusive().synchronize()?;
+        self.parts.origin.exclusive().synchronize()?;
         // The removed elements are gone even if the memory cannot be released.
         let result = self.segments.shrink_to(0);
-        self.len = self.len.min(self.capacity());
+        self.parts.len = self.parts.len.min(self.capacity());
         result
     }
 
@@ -392,14 +380,12 @@ impl<T> DeviceVec<T> {
             return Err(Error::argument(OPERATION, reason));
         }
         self.segments.allow(device)?;
-        self.tracked.grant_access(device);
+        self.parts.origin.grant_access(device);
         Ok(())
     }
 }
 
-buffer_views!([T] DeviceVec<T>);
-
-argument_as!([T] DeviceVec<T>: |vector| vector.as_slice(), WholeMut::new(vector.as_pointer(), &mut vector.tracked));
+slice_owner!([T] DeviceVec<T>, "DeviceVec", parts);
 
 impl<T> fmt::Debug for DeviceVec<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -407,7 +393,7 @@ impl<T> fmt::Debug for DeviceVec<T> {
         write!(
             formatter,
             "DeviceVec({} × {name} at {:?})",
-            self.len,
+            self.len(),
             self.as_pointer()
         )
     }
@@ -415,11 +401,11 @@ impl<T> fmt::Debug for DeviceVec<T> {
 
 impl<T> Drop for DeviceVec<T> {
     fn drop(&mut self) {
-        if self.tracked.exclusive().is_leased() {
+        if self.parts.origin.exclusive().is_leased() {
             // SAFETY: this value is being dropped, so the field is not used again.
             let segments = unsafe { ManuallyDrop::take(&mut self.segments) };
             let bytes = segments.mapped() as u64;
-            return self.tracked.leave_memory(segments, bytes);
+            return self.parts.origin.leave_memory(segments, bytes);
         }
         if self.segments.mapped() != 0 {
             let driver = self.stream().driver().clone();

@@ -4,17 +4,21 @@
 //! |---|---|
 //! | Device memory, allocated and freed in stream order | [`DeviceBuffer`], [`DeviceBox`], [`PitchedBuffer`] |
 //! | A device vector that grows without moving | [`DeviceVec`] |
-//! | A part of a buffer, for kernels and copies | [`DeviceSlice`], [`DeviceSliceMut`], [`PitchedSlice`] |
+//! | The elements of any buffer, or a part of them | [`DeviceSlice`], [`DeviceView`], [`DeviceViewMut`], [`PitchedSlice`] |
 //! | Host memory that is copied at full speed | [`PinnedBuffer`], [`Registered`] |
 //! | Memory that host and devices both access | [`MappedBuffer`], [`UnifiedBuffer`] |
 //! | Memory that other code owns | [`BorrowedBuffer`] |
 //! | Memory that a handle of a CUDA library uses | [`LibraryMemory`] |
-//! | Copies: blocking, asynchronous, scoped, batched | methods of the buffers, [`copy`] |
+//! | Copies: blocking, asynchronous, scoped, batched | methods of [`DeviceSlice`], [`copy`] |
 //! | The source of device memory, limits, statistics | [`Resource`] and its implementations |
 //! | Resources across a C interface | [`c_resource`] |
 //! | Reserving addresses and mapping memory | [`virtual_memory`] |
 //! | Textures, surfaces and tensor maps | [`Texture`], [`Surface`], [`TensorMap`] |
 //! | Build a crate on this one | [`extend`] |
+//!
+//! As `Vec<T>` dereferences to `[T]`, all buffers of elements dereference to [`DeviceSlice`], which has the copies, fills and parts.
+//! Functions take `&DeviceSlice<T>` to read and `&mut DeviceSlice<T>` to write. Operations use the stream of the buffer;
+//! `buffer.on(&stream)` and `buffer.on_mut(&stream)` choose another one.
 //!
 //! Buffers [track their accesses](curium_driver::hazard) across streams, so safe code may use a buffer on any stream.
 //! An access on the buffer's own stream costs no driver call, and reads on different streams run concurrently. Writes,
@@ -124,7 +128,7 @@ pub use self::decompress::{Compression, DecompressBatch};
 pub use self::device_box::DeviceBox;
 pub use self::device_buffer::DeviceBuffer;
 pub use self::device_slice::{
-    AsDeviceSlice, AsDeviceSliceMut, DeviceChunks, DeviceChunksMut, DeviceSlice, DeviceSliceMut,
+    DeviceChunks, DeviceChunksMut, DeviceSlice, DeviceView, DeviceViewMut,
 };
 pub use self::device_vec::DeviceVec;
 #[cfg(target_os = "linux")]

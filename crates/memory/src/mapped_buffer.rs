@@ -7,7 +7,7 @@ use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Result, Stream, call};
 
-use crate::device_slice::{WholeMut, argument_as, buffer_views};
+use crate::device_slice::{Parts, slice_owner};
 use crate::tracked::{Accessibility, Tracked};
 use crate::{HostView, HostViewMut, PinnedBuffer, PinnedFlags, wait};
 
@@ -24,15 +24,14 @@ use crate::{HostView, HostViewMut, PinnedBuffer, PinnedFlags, wait};
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
 /// let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 4)?;
-/// mapped.as_slice_mut().fill(7)?; // on the stream
+/// mapped.fill(7)?; // on the stream
 /// assert_eq!(mapped.host_view()?[..], [7; 4]); // waits
 /// mapped.host_view_mut()?[0] = 1;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MappedBuffer<T> {
-    tracked: Tracked,
-    /// The device address.
-    pointer: DevicePointer<T>,
+    /// With the device address.
+    parts: Parts<T>,
     memory: ManuallyDrop<PinnedBuffer<T>>,
 }
 
@@ -90,26 +89,6 @@ impl<T> MappedBuffer<T> {
         )
     }
 
-    /// Returns the number of elements.
-    #[must_use]
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.memory.len()
-    }
-
-    /// Returns `false`: there is at least one element.
-    #[must_use]
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.memory.is_empty()
-    }
-
-    /// Returns the device address of the first element. Accesses through the pointer are not tracked.
-    #[must_use]
-    pub fn as_pointer(&self) -> DevicePointer<T> {
-        self.pointer
-    }
-
     /// Returns a host view for reading. Waits for the work that writes the elements.
     ///
     /// While the view exists, launching a graph that writes the memory is an error.
@@ -124,8 +103,8 @@ impl<T> MappedBuffer<T> {
     where
         T: AnyBitPattern,
     {
-        let access = self.tracked.view("MappedBuffer::host_view", false)?;
-        self.tracked.wait_for_writes()?;
+        let access = self.parts.origin.view("MappedBuffer::host_view", false)?;
+        self.parts.origin.wait_for_writes()?;
         Ok(HostView::new(&self.memory, access))
     }
 
@@ -142,8 +121,11 @@ impl<T> MappedBuffer<T> {
     where
         T: AnyBitPattern,
     {
-        let access = self.tracked.view("MappedBuffer::host_view_mut", true)?;
-        self.tracked.wait_for_uses()?;
+        let access = self
+            .parts
+            .origin
+            .view("MappedBuffer::host_view_mut", true)?;
+        self.parts.origin.wait_for_uses()?;
         Ok(HostViewMut::new(&mut self.memory, access))
     }
 
@@ -161,16 +143,13 @@ impl<T> MappedBuffer<T> {
         let tracked = Tracked::leasable_outside("MappedBuffer", stream, Accessibility::Mapped)?
             .at(pointer.as_raw(), memory.byte_len());
         Ok(Self {
-            tracked,
-            pointer,
+            parts: Parts::new(pointer, memory.len(), tracked),
             memory: ManuallyDrop::new(memory),
         })
     }
 }
 
-buffer_views!([T] MappedBuffer<T>);
-
-argument_as!([T] MappedBuffer<T>: |buffer| buffer.as_slice(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
+slice_owner!([T] MappedBuffer<T>, "MappedBuffer", parts);
 
 impl<T> fmt::Debug for MappedBuffer<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -179,23 +158,23 @@ impl<T> fmt::Debug for MappedBuffer<T> {
             "MappedBuffer({} × {} at {:?})",
             self.len(),
             std::any::type_name::<T>(),
-            self.pointer
+            self.parts.pointer
         )
     }
 }
 
 impl<T> Drop for MappedBuffer<T> {
     fn drop(&mut self) {
-        if self.tracked.exclusive().is_leased() {
+        if self.parts.origin.exclusive().is_leased() {
             // SAFETY: this value is being dropped, so the field is not used again.
             let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
             let bytes = memory.byte_len() as u64;
-            return self.tracked.leave_memory(memory.into_bytes(), bytes);
+            return self.parts.origin.leave_memory(memory.into_bytes(), bytes);
         }
-        let driver = self.tracked.stream().driver().clone();
+        let driver = self.parts.origin.stream().driver().clone();
         let bytes = self.memory.byte_len() as u64;
         wait::free_or_leak(&driver, bytes, || {
-            self.tracked.wait_for_uses()?;
+            self.parts.origin.wait_for_uses()?;
             // SAFETY: this value is being dropped, and after this success the field is not used again.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
             Ok(())

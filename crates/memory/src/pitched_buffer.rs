@@ -1,7 +1,6 @@
 //! Two-dimensional buffers in device memory.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::CUdeviceptr;
@@ -9,10 +8,10 @@ use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream, call
 
 use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::pitched::{self, PitchedLayout};
-use crate::device_slice::{WholeMut, argument_as};
+use crate::device_slice::{Parts, buffer_argument};
 use crate::tracked::{Accessibility, Tracked};
 use crate::{
-    DeviceSlice, DeviceSliceMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut,
+    DeviceView, DeviceViewMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut,
     fill, size, wait,
 };
 
@@ -31,13 +30,11 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PitchedBuffer<T> {
-    /// Null once the memory was freed.
-    pointer: DevicePointer<T>,
+    /// From the first element to the end of the last row, including padding. The pointer is null once the memory was freed.
+    parts: Parts<T>,
     width: usize,
     height: usize,
     pitch: usize,
-    tracked: Tracked,
-    _elements: PhantomData<T>,
 }
 
 impl<T> PitchedBuffer<T> {
@@ -56,7 +53,7 @@ impl<T> PitchedBuffer<T> {
     {
         let operation = stream.enqueue_or("PitchedBuffer::zeroed", ALLOCATE_BEFORE)?;
         let buffer = Self::allocate("PitchedBuffer::zeroed", stream, width, height)?;
-        let end = buffer.whole().end();
+        let end = buffer.whole().into_operand();
         let rows = fill::Rows {
             pitch: buffer.pitch,
             width: buffer.layout().width,
@@ -176,13 +173,13 @@ impl<T> PitchedBuffer<T> {
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
-        self.tracked.stream()
+        self.parts.origin.stream()
     }
 
     /// Returns the address of the first row. Accesses through the pointer are not tracked.
     #[must_use]
     pub fn as_pointer(&self) -> DevicePointer<T> {
-        self.pointer
+        self.parts.pointer
     }
 
     /// Returns a view of a row.
@@ -190,11 +187,11 @@ impl<T> PitchedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if `index` is out of bounds.
-    pub fn row(&self, index: usize) -> Result<DeviceSlice<'_, T>> {
-        Ok(DeviceSlice::new(
+    pub fn row(&self, index: usize) -> Result<DeviceView<'_, T>> {
+        Ok(DeviceView::new(
             self.row_pointer("PitchedBuffer::row", index)?,
             self.width,
-            &self.tracked,
+            &self.parts.origin,
         ))
     }
 
@@ -203,25 +200,25 @@ impl<T> PitchedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if `index` is out of bounds.
-    pub fn row_mut(&mut self, index: usize) -> Result<DeviceSliceMut<'_, T>> {
-        Ok(DeviceSliceMut::new(
+    pub fn row_mut(&mut self, index: usize) -> Result<DeviceViewMut<'_, T>> {
+        Ok(DeviceViewMut::new(
             self.row_pointer("PitchedBuffer::row_mut", index)?,
             self.width,
-            &self.tracked,
+            &self.parts.origin,
         ))
     }
 
     /// Returns an iterator over views of all rows.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = DeviceSlice<'_, T>> {
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = DeviceView<'_, T>> {
         (0..self.height)
-            .map(|index| DeviceSlice::new(self.row_at(index), self.width, &self.tracked))
+            .map(|index| DeviceView::new(self.row_at(index), self.width, &self.parts.origin))
     }
 
     /// Returns an iterator over mutable views of all rows.
-    pub fn rows_mut(&mut self) -> impl ExactSizeIterator<Item = DeviceSliceMut<'_, T>> {
+    pub fn rows_mut(&mut self) -> impl ExactSizeIterator<Item = DeviceViewMut<'_, T>> {
         let this = &*self;
         (0..this.height)
-            .map(|index| DeviceSliceMut::new(this.row_at(index), this.width, &this.tracked))
+            .map(|index| DeviceViewMut::new(this.row_at(index), this.width, &this.parts.origin))
     }
 
     /// Returns all rows as a pitched view.
@@ -234,7 +231,7 @@ impl<T> PitchedBuffer<T> {
     #[must_use]
     pub fn as_pitched_mut(&mut self) -> PitchedSliceMut<'_, T> {
         PitchedSliceMut::new(
-            DeviceSliceMut::new(self.pointer, self.span() / size_of::<T>(), &self.tracked),
+            DeviceViewMut::new(self.parts.pointer, self.parts.len, &self.parts.origin),
             self.layout(),
         )
     }
@@ -284,24 +281,19 @@ impl<T> PitchedBuffer<T> {
             Ok((DevicePointer::from_raw(raw), pitch))
         })?;
         let tracked = tracked.at(pointer.as_raw(), pitch * height);
+        let span = (height - 1) * pitch + row;
         let buffer = Self {
-            pointer,
+            parts: Parts::new(pointer, span / size_of::<T>(), tracked),
             width,
             height,
             pitch,
-            tracked,
-            _elements: PhantomData,
         };
         size::aligned::<T>(operation, pointer.as_raw() | pitch as u64).map(|()| buffer)
     }
 
     /// Returns a view from the first element to the end of the last row, including padding.
-    fn whole(&self) -> DeviceSlice<'_, T> {
-        DeviceSlice::new(self.pointer, self.span() / size_of::<T>(), &self.tracked)
-    }
-
-    fn span(&self) -> usize {
-        (self.height - 1) * self.pitch + self.width * size_of::<T>()
+    fn whole(&self) -> DeviceView<'_, T> {
+        DeviceView::new(self.parts.pointer, self.parts.len, &self.parts.origin)
     }
 
     fn layout(&self) -> PitchedLayout {
@@ -316,7 +308,7 @@ impl<T> PitchedBuffer<T> {
     }
 
     fn row_at(&self, index: usize) -> DevicePointer<T> {
-        DevicePointer::from_raw(self.pointer.as_raw() + (index * self.pitch) as u64)
+        DevicePointer::from_raw(self.parts.pointer.as_raw() + (index * self.pitch) as u64)
     }
 
     fn row_pointer(&self, operation: &'static str, index: usize) -> Result<DevicePointer<T>> {
@@ -330,28 +322,30 @@ impl<T> PitchedBuffer<T> {
     }
 
     fn free(&mut self) -> Result<()> {
-        if self.tracked.exclusive().is_leased() {
-            self.tracked
-                .leave_sync_allocation(self.pointer.as_raw(), (self.pitch * self.height) as u64);
-            self.pointer = DevicePointer::from_raw(0);
+        if self.parts.origin.exclusive().is_leased() {
+            self.parts.origin.leave_sync_allocation(
+                self.parts.pointer.as_raw(),
+                (self.pitch * self.height) as u64,
+            );
+            self.parts.pointer = DevicePointer::from_raw(0);
             return Ok(());
         }
-        self.tracked.wait_for_uses()?;
+        self.parts.origin.wait_for_uses()?;
         // SAFETY: the memory is live, all work that accesses it has been waited for, and it is not used after this
         // call.
         unsafe {
             call!(
-                self.tracked.stream().driver(),
-                cuMemFree_v2(self.pointer.as_raw())
+                self.parts.origin.stream().driver(),
+                cuMemFree_v2(self.parts.pointer.as_raw())
             )
         }
-        .map_err(|error| self.whole().end().explain(error))?;
-        self.pointer = DevicePointer::from_raw(0);
+        .map_err(|error| self.whole().into_operand().explain(error))?;
+        self.parts.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
 }
 
-argument_as!([T] PitchedBuffer<T>: |buffer| buffer.whole(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
+buffer_argument!([T] PitchedBuffer<T>, parts);
 
 impl<T> AsRef<Driver> for PitchedBuffer<T> {
     fn as_ref(&self) -> &Driver {
@@ -361,16 +355,14 @@ impl<T> AsRef<Driver> for PitchedBuffer<T> {
 
 impl<T> fmt::Debug for PitchedBuffer<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (
-            Self {
-                width,
-                height,
-                pitch,
-                pointer,
-                ..
-            },
-            name,
-        ) = (self, std::any::type_name::<T>());
+        let Self {
+            width,
+            height,
+            pitch,
+            ..
+        } = self;
+        let pointer = self.as_pointer();
+        let name = std::any::type_name::<T>();
         write!(
             formatter,
             "PitchedBuffer({width} × {height} × {name} at {pointer:?}, pitch {pitch} bytes)"
@@ -380,7 +372,7 @@ impl<T> fmt::Debug for PitchedBuffer<T> {
 
 impl<T> Drop for PitchedBuffer<T> {
     fn drop(&mut self) {
-        if self.pointer.as_raw() != 0 {
+        if self.parts.pointer.as_raw() != 0 {
             let driver = self.stream().driver().clone();
             let bytes = (self.pitch * self.height) as u64;
             wait::free_or_leak(&driver, bytes, || self.free());

@@ -10,9 +10,9 @@ use curium_driver::{DevicePointer, Error, Result, Stream};
 
 pub use self::host::{HostPitchedSlice, HostPitchedSliceMut};
 pub use self::mutable::PitchedSliceMut;
-use crate::capture_advice::{READ_LATER, without_stream};
+use crate::capture_advice::READ_LATER;
 use crate::copy::pitched::{self as copies, PitchedLayout};
-use crate::{DeviceSlice, wait};
+use crate::{DeviceSlice, DeviceView, wait};
 
 /// A two- or three-dimensional extent in elements.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -45,13 +45,14 @@ pub struct Pitch {
 /// let source = DeviceBuffer::from_slice(&stream, &image)?;
 /// let mut target = DeviceBuffer::<u8>::zeroed(&stream, 4)?;
 /// let extent = Extent::new_2d(2, 2);
-/// let lower_right = source.slice(6..)?.pitched(extent, Pitch::from_row_len::<u8>(4))?;
-/// target.as_slice_mut().pitched(extent, Pitch::tight::<u8>(extent))?.copy_from(&lower_right)?;
+/// let lower_right = source.slice(6..)?;
+/// let lower_right = lower_right.pitched(extent, Pitch::from_row_len::<u8>(4))?;
+/// target.pitched_mut(extent, Pitch::tight::<u8>(extent))?.copy_from(&lower_right)?;
 /// assert_eq!(target.to_vec()?, [6, 7, 10, 11]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct PitchedSlice<'a, T> {
-    start: DeviceSlice<'a, T>,
+    start: DeviceView<'a, T>,
     layout: PitchedLayout,
 }
 
@@ -162,24 +163,31 @@ impl Pitch {
     }
 }
 
-impl<'a, T> DeviceSlice<'a, T> {
+impl<T> DeviceSlice<T> {
     /// Returns the elements as a pitched view.
     ///
     /// # Errors
     ///
     /// An argument error if the extent is out of bounds, or if rows or layers overlap.
-    pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSlice<'a, T>> {
-        let layout = pitch.layout::<T>("DeviceSlice::pitched", extent, self.byte_len())?;
-        Ok(PitchedSlice {
-            start: self,
-            layout,
-        })
+    pub fn pitched(&self, extent: Extent, pitch: Pitch) -> Result<PitchedSlice<'_, T>> {
+        let layout = pitch.layout::<T>(self.names().pitched, extent, self.byte_len())?;
+        Ok(PitchedSlice::new(self.view(), layout))
+    }
+
+    /// Returns the elements as a mutable pitched view.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the extent is out of bounds, or if rows or layers overlap.
+    pub fn pitched_mut(&mut self, extent: Extent, pitch: Pitch) -> Result<PitchedSliceMut<'_, T>> {
+        let layout = pitch.layout::<T>(self.names().pitched_mut, extent, self.byte_len())?;
+        Ok(PitchedSliceMut::new(self.view_mut(), layout))
     }
 }
 
 impl<'a, T> PitchedSlice<'a, T> {
     /// Creates a view that starts at `start`. The layout must be in bounds.
-    pub(crate) fn new(start: DeviceSlice<'a, T>, layout: PitchedLayout) -> Self {
+    pub(crate) fn new(start: DeviceView<'a, T>, layout: PitchedLayout) -> Self {
         Self { start, layout }
     }
 
@@ -205,11 +213,16 @@ impl<'a, T> PitchedSlice<'a, T> {
         self.start.as_pointer()
     }
 
-    /// Returns the stream of the viewed memory, which operations without a stream argument use.
+    /// Returns the stream of the operations: that of [`PitchedSlice::on`], or else that of the slice.
     #[must_use]
     #[inline]
-    pub fn stream(&self) -> &'a Stream {
+    pub fn stream(&self) -> &Stream {
         self.start.stream()
+    }
+
+    /// Returns a view of the same memory whose operations use `stream`. See [`DeviceSlice::on`].
+    pub fn on<'s>(&'s self, stream: &'s Stream) -> PitchedSlice<'s, T> {
+        PitchedSlice::new(self.start.on(stream), self.layout)
     }
 
     /// Returns the subregion of `extent` that starts at column, row and layer `origin`.
@@ -221,7 +234,7 @@ impl<'a, T> PitchedSlice<'a, T> {
         let (offset, layout) = part::<T>("PitchedSlice::region", &self.layout, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
         Ok(Self {
-            start: DeviceSlice::new(pointer, self.start.len(), self.start.tracked()),
+            start: self.start.with_pointer(pointer, self.start.len()),
             layout,
         })
     }
@@ -232,7 +245,8 @@ impl<'a, T> PitchedSlice<'a, T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the extents differ; an error of earlier asynchronous work in the context.
+    /// An argument error if the extents differ, or if the stream is being captured; an error of earlier asynchronous work in the
+    /// context.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cudaMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
@@ -241,25 +255,9 @@ impl<'a, T> PitchedSlice<'a, T> {
     where
         T: AnyBitPattern,
     {
-        self.copy_to_host_on(self.stream(), target)
-            .map_err(without_stream("PitchedSlice::copy_to_host"))
-    }
-
-    /// Copies like [`PitchedSlice::copy_to_host`], on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`PitchedSlice::copy_to_host`]; an argument error if the stream is being captured.
-    pub fn copy_to_host_on(
-        &self,
-        stream: &Stream,
-        target: &mut HostPitchedSliceMut<'_, T>,
-    ) -> Result<()>
-    where
-        T: AnyBitPattern,
-    {
-        const OPERATION: &str = "PitchedSlice::copy_to_host_on";
+        const OPERATION: &str = "PitchedSlice::copy_to_host";
         copies::same_extent(OPERATION, target.layout(), &self.layout)?;
+        let stream = self.stream();
         let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?;
         if self.layout.is_empty() {
             return Ok(());
@@ -278,7 +276,7 @@ impl<'a, T> PitchedSlice<'a, T> {
     /// Returns the view as a copy operand.
     pub(crate) fn end(&self) -> copies::PitchedOperand<'a> {
         copies::PitchedOperand {
-            end: self.start.end(),
+            end: self.start.into_operand(),
             layout: self.layout,
         }
     }

@@ -28,7 +28,7 @@ use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, sys};
 /// let mut values = vec![1_u32; 1024];
 /// let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 1024)?;
 /// Registered::scope(&context, &mut values, RegisterFlags::empty(), |values| {
-///     buffer.as_slice_mut().copy_from_slice(values)?;
+///     buffer.copy_from_slice(values)?;
 ///     values.fill(0);
 ///     buffer.copy_to_slice(values)
 /// })??;

@@ -82,6 +82,26 @@ pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Resul
     ))
 }
 
+/// Returns an error unless `index` is within `len` elements.
+pub(crate) fn index(operation: &'static str, len: usize, index: usize) -> Result<()> {
+    if index < len {
+        return Ok(());
+    }
+    Err(Error::argument(
+        operation,
+        format!("index out of bounds ({index} of {len} elements)"),
+    ))
+}
+
+/// Returns an error if the length of a chunk is 0.
+pub(crate) fn chunk(operation: &'static str, len: usize) -> Result<()> {
+    if len == 0 {
+        Err(Error::argument(operation, "zero chunk length"))
+    } else {
+        Ok(())
+    }
+}
+
 /// Returns an error unless `address` is aligned for elements of type `T`.
 pub(crate) fn aligned<T>(operation: &'static str, address: u64) -> Result<()> {
     let align = align_of::<T>();

@@ -54,7 +54,7 @@ impl<T> Surface<T> {
         }
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
         resource.res.array.hArray = array.as_raw();
-        let raw = array.stream().context().entered(|driver| {
+        let raw = array.uses().stream().context().entered(|driver| {
             let mut raw = 0;
             // SAFETY: both pointers are valid, the context is current, and the surface keeps the array alive.
             unsafe {
@@ -134,7 +134,11 @@ impl SurfaceHandle {
 // that keep it.
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<SurfaceObject> {
-        expect_known("surface", self.array.stream().context(), operation.stream())?;
+        expect_known(
+            "surface",
+            self.array.uses().stream().context(),
+            operation.stream(),
+        )?;
         operation.keep(&self.handle);
         self.array.uses().before_write(operation)?;
         Ok(SurfaceObject(self.as_raw()))

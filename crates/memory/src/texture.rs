@@ -113,7 +113,7 @@ impl<T: Texel> Texture<T> {
         resource.res.array.hArray = array.as_raw();
         let options = options.within(array.shape());
         Self::create(
-            array.stream().context(),
+            array.uses().stream().context(),
             &resource,
             &options,
             view,
@@ -138,7 +138,7 @@ impl<T: Texel> Texture<T> {
         resource.res.mipmap.hMipmappedArray = array.as_raw();
         let options = options.within(array.shape());
         Self::create(
-            array.stream().context(),
+            array.uses().stream().context(),
             &resource,
             &options,
             view,

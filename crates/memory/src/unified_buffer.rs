@@ -1,26 +1,23 @@
 //! Buffers in managed (unified) memory.
 
+// In a group of its own, so that the page of the type begins with the constructors.
+mod create;
+
 mod advice;
 mod batch;
 mod host_access;
 mod residency;
 
 use std::fmt;
-use std::marker::PhantomData;
 
-use crate::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
-use curium_driver::{DeviceAttribute, DevicePointer, Driver, Result, Returned, Stream, call};
+use curium_driver::{DevicePointer, Result, Returned, call};
 
 pub use self::advice::{MemoryAdvice, RangeAttributes};
 pub use self::batch::{discard, discard_and_prefetch, prefetch};
 use self::host_access::Attachment;
 pub(crate) use self::host_access::HostAttachment;
-use crate::capture_advice::ALLOCATE_BEFORE;
-use crate::copy::{device, host};
-use crate::device_slice::{WholeMut, argument_as, buffer_views};
-use crate::tracked::{Accessibility, Tracked};
-use crate::{fill, size, wait};
+use crate::device_slice::{Parts, slice_owner};
+use crate::wait;
 
 /// A buffer in managed (unified) memory.
 ///
@@ -45,134 +42,19 @@ use crate::{fill, size, wait};
 /// let mut buffer = UnifiedBuffer::<f32>::zeroed(&stream, 1024)?;
 /// buffer.host_view_mut()?[7] = 1.0;
 /// buffer.prefetch(&stream, .., MemoryLocation::from(&device))?;
-/// buffer.as_slice_mut().slice(..7)?.fill(2.0)?; // on the stream
+/// buffer.slice_mut(..7)?.fill(2.0)?; // on the stream
 /// assert_eq!(buffer.host_view()?[6..8], [2.0, 1.0]); // waits
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct UnifiedBuffer<T> {
-    /// Null once the memory was freed.
-    pointer: DevicePointer<T>,
-    len: usize,
-    tracked: Tracked,
+    /// The pointer is null once the memory was freed.
+    parts: Parts<T>,
     /// `true` if the host may access managed memory while any device of the system works.
     is_concurrent: bool,
     attachment: Attachment,
-    _elements: PhantomData<T>,
 }
 
 impl<T> UnifiedBuffer<T> {
-    /// Allocates `len` elements and sets every byte to zero on `stream`, which is the buffer's stream.
-    ///
-    /// CUDA: `cuMemAllocManaged`, `cuMemsetD8Async`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if `len` is 0 or too large; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_NOT_SUPPORTED` if the device has no managed
-    /// memory.
-    #[doc(alias = "cuMemAllocManaged")]
-    #[doc(alias = "cudaMallocManaged")]
-    pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
-    where
-        T: Zeroable,
-    {
-        let operation = stream.enqueue_or("UnifiedBuffer::zeroed", ALLOCATE_BEFORE)?;
-        let mut buffer = Self::allocate("UnifiedBuffer::zeroed", stream, len)?;
-        fill::elements(operation, &buffer.as_slice_mut().end(), &[0])?;
-        Ok(buffer)
-    }
-
-    /// Allocates `len` elements with unspecified values. `stream` is the buffer's stream.
-    ///
-    /// CUDA: `cuMemAllocManaged`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`UnifiedBuffer::zeroed`].
-    #[inline]
-    pub fn uninit(stream: &Stream, len: usize) -> Result<Self>
-    where
-        T: AnyBitPattern,
-    {
-        Self::allocate("UnifiedBuffer::uninit", stream, len)
-    }
-
-    /// Allocates a buffer and copies `source` to it on `stream`, which is the buffer's stream. Waits until the copy has
-    /// completed.
-    ///
-    /// CUDA: `cuMemAllocManaged`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`UnifiedBuffer::zeroed`].
-    pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
-    where
-        T: NoUninit,
-    {
-        const OPERATION: &str = "UnifiedBuffer::from_slice";
-        drop(stream.enqueue_or(OPERATION, ALLOCATE_BEFORE)?);
-        let mut buffer = Self::allocate(OPERATION, stream, source.len())?;
-        host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;
-        Ok(buffer)
-    }
-
-    /// Allocates `len` elements and sets each to `value` on `stream`, which is the buffer's stream.
-    ///
-    /// CUDA: `cuMemAllocManaged`, `cuMemsetD8Async` and its variants.
-    ///
-    /// # Errors
-    ///
-    /// As for [`UnifiedBuffer::zeroed`].
-    pub fn filled(stream: &Stream, len: usize, value: T) -> Result<Self>
-    where
-        T: NoUninit,
-    {
-        let operation = stream.enqueue_or("UnifiedBuffer::filled", ALLOCATE_BEFORE)?;
-        let mut buffer = Self::allocate("UnifiedBuffer::filled", stream, len)?;
-        fill::elements(
-            operation,
-            &buffer.as_slice_mut().end(),
-            bytemuck::bytes_of(&value),
-        )?;
-        Ok(buffer)
-    }
-
-    /// Allocates a buffer with the same contents on the same stream. Returns once the copy is enqueued.
-    ///
-    /// CUDA: `cuMemAllocManaged`, `cuMemcpyDtoDAsync_v2`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`UnifiedBuffer::zeroed`].
-    pub fn try_clone(&self) -> Result<Self>
-    where
-        T: Copy,
-    {
-        let operation = self
-            .stream()
-            .enqueue_or("UnifiedBuffer::try_clone", ALLOCATE_BEFORE)?;
-        let mut clone = Self::allocate("UnifiedBuffer::try_clone", self.stream(), self.len)?;
-        device::copy(operation, clone.as_slice_mut().end(), self.as_slice().end())?;
-        Ok(clone)
-    }
-
-    /// Returns the number of elements.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns `false`: there is at least one element.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Returns the address of the first element. Accesses through the pointer are not tracked.
-    #[must_use]
-    pub fn as_pointer(&self) -> DevicePointer<T> {
-        self.pointer
-    }
-
     /// Frees the buffer, as [`Drop`] does, and returns any error. Waits for the work that accesses it.
     ///
     /// CUDA: `cuMemFree_v2`, `cuStreamSynchronize`.
@@ -189,81 +71,45 @@ impl<T> UnifiedBuffer<T> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    fn allocate(operation: &'static str, stream: &Stream, len: usize) -> Result<Self> {
-        let bytes = size::bytes::<T>(operation, len)?;
-        let tracked = Tracked::leasable_outside(operation, stream, Accessibility::Managed)?;
-        let is_concurrent = is_concurrent(stream.driver())?;
-        let pointer = stream.context().entered(|driver| {
-            let mut raw: CUdeviceptr = 0;
-            let flags: u32 = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
-            // SAFETY: `raw` is a valid pointer, and the context is current.
-            let result =
-                unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags) creates raw) };
-            result.map_err(|error| error.about(format!("{bytes} bytes of managed memory")))?;
-            Ok(DevicePointer::from_raw(raw))
-        })?;
-        let tracked = tracked.at(pointer.as_raw(), bytes);
-        let buffer = Self {
-            pointer,
-            len,
-            tracked,
-            is_concurrent,
-            attachment: Attachment::Global,
-            _elements: PhantomData,
-        };
-        size::aligned::<T>(operation, pointer.as_raw()).map(|()| buffer)
-    }
-
     fn free(&mut self) -> Result<()> {
-        if self.tracked.exclusive().is_leased() {
-            self.tracked
-                .leave_sync_allocation(self.pointer.as_raw(), self.byte_len() as u64);
-            self.pointer = DevicePointer::from_raw(0);
+        if self.parts.origin.exclusive().is_leased() {
+            self.parts
+                .origin
+                .leave_sync_allocation(self.parts.pointer.as_raw(), self.byte_len() as u64);
+            self.parts.pointer = DevicePointer::from_raw(0);
             return Ok(());
         }
-        self.tracked.wait_for_uses()?;
+        self.parts.origin.wait_for_uses()?;
         // SAFETY: the memory is live, all work that accesses it has completed, and it is not used after this call.
         unsafe {
             call!(
-                self.tracked.stream().driver(),
-                cuMemFree_v2(self.pointer.as_raw())
+                self.parts.origin.stream().driver(),
+                cuMemFree_v2(self.parts.pointer.as_raw())
             )
         }
-        .map_err(|error| self.as_slice().end().explain(error))?;
-        self.pointer = DevicePointer::from_raw(0);
+        .map_err(|error| self.operand().explain(error))?;
+        self.parts.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
 }
 
-/// Returns `true` if the host may access managed memory while any device of the system works. Every device can access a
-/// buffer, so all are considered.
-fn is_concurrent(driver: &Driver) -> Result<bool> {
-    let attribute = DeviceAttribute::CONCURRENT_MANAGED_ACCESS;
-    driver
-        .devices()?
-        .iter()
-        .try_fold(true, |all, device| Ok(all && device.attribute(attribute)?))
-}
-
-argument_as!([T] UnifiedBuffer<T>: |buffer| buffer.as_slice(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
-
-buffer_views!([T] UnifiedBuffer<T>);
+slice_owner!([T] UnifiedBuffer<T>, "UnifiedBuffer", parts);
 
 impl<T> fmt::Debug for UnifiedBuffer<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
             "UnifiedBuffer({} × {} at {:?})",
-            self.len,
+            self.len(),
             std::any::type_name::<T>(),
-            self.pointer
+            self.parts.pointer
         )
     }
 }
 
 impl<T> Drop for UnifiedBuffer<T> {
     fn drop(&mut self) {
-        if self.pointer.as_raw() != 0 {
+        if self.parts.pointer.as_raw() != 0 {
             let driver = self.stream().driver().clone();
             let bytes = self.byte_len() as u64;
             wait::free_or_leak(&driver, bytes, || self.free());

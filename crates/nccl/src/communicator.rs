@@ -25,7 +25,7 @@ pub use self::abort::AbortHandle;
 pub use self::connecting::Connecting;
 pub use self::finalize::Finalizing;
 pub use self::options::CommunicatorOptions;
-pub use self::registration::RegisteredBuffer;
+pub use self::registration::{DeviceMemory, RegisteredBuffer};
 use self::shared::{LIVE, Ownership, Shared, entered};
 use self::use_guard::UseGuard;
 use crate::error::{ArgumentError, Result};

@@ -51,7 +51,8 @@ pub use curium_sys::load::{LibraryError, LibraryVersion, MissingFunction};
 pub use curium_sys::nccl as sys;
 
 pub use self::communicator::{
-    AbortHandle, Communicator, CommunicatorOptions, Connecting, Finalizing, RegisteredBuffer,
+    AbortHandle, Communicator, CommunicatorOptions, Connecting, DeviceMemory, Finalizing,
+    RegisteredBuffer,
 };
 pub use self::element::Element;
 pub use self::error::{

@@ -6,7 +6,7 @@ mod operands;
 
 use std::fmt;
 
-use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
+use curium_memory::DeviceSlice;
 
 pub(crate) use self::check::GroupState;
 pub(crate) use self::enqueue::Call;
@@ -89,12 +89,10 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclAllReduce")]
     #[inline]
     pub fn all_reduce<T: Element>(
-        source: &'a impl AsDeviceSlice<Element = T>,
-        target: &'a mut impl AsDeviceSliceMut<Element = T>,
+        source: &'a DeviceSlice<T>,
+        target: &'a mut DeviceSlice<T>,
         reduction: Reduction<T>,
     ) -> Self {
-        let source = source.as_device_slice();
-        let target = target.as_device_slice_mut();
         Self::new(Kind::AllReduce, None, reduction, Some(source), Some(target))
     }
 
@@ -102,45 +100,31 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclAllReduce")]
     #[inline]
     pub fn all_reduce_in_place<T: Element>(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+        memory: &'a mut DeviceSlice<T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(
-            Kind::AllReduce,
-            None,
-            reduction,
-            None,
-            Some(memory.as_device_slice_mut()),
-        )
+        Self::new(Kind::AllReduce, None, reduction, None, Some(memory))
     }
 
     /// Sends the elements of this rank to a reduction, whose result is written on the rank `root`.
     #[doc(alias = "ncclReduce")]
     #[inline]
     pub fn reduce<T: Element>(
-        source: &'a impl AsDeviceSlice<Element = T>,
+        source: &'a DeviceSlice<T>,
         root: usize,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(
-            Kind::Reduce,
-            Some(root),
-            reduction,
-            Some(source.as_device_slice()),
-            None,
-        )
+        Self::new(Kind::Reduce, Some(root), reduction, Some(source), None)
     }
 
     /// Reduces the elements of all ranks, and writes the result on this rank, the root. All memory has the same length.
     #[doc(alias = "ncclReduce")]
     #[inline]
     pub fn reduce_into<T: Element>(
-        source: &'a impl AsDeviceSlice<Element = T>,
-        target: &'a mut impl AsDeviceSliceMut<Element = T>,
+        source: &'a DeviceSlice<T>,
+        target: &'a mut DeviceSlice<T>,
         reduction: Reduction<T>,
     ) -> Self {
-        let source = source.as_device_slice();
-        let target = target.as_device_slice_mut();
         Self::new(
             Kind::ReduceInto,
             None,
@@ -154,43 +138,34 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclReduce")]
     #[inline]
     pub fn reduce_in_place<T: Element>(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+        memory: &'a mut DeviceSlice<T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(
-            Kind::ReduceInto,
-            None,
-            reduction,
-            None,
-            Some(memory.as_device_slice_mut()),
-        )
+        Self::new(Kind::ReduceInto, None, reduction, None, Some(memory))
     }
 
     /// Receives the elements of the rank `root`, which may be this one.
     #[doc(alias = "ncclBroadcast")]
     #[inline]
-    pub fn broadcast<T: Element>(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
-        root: usize,
-    ) -> Self {
+    pub fn broadcast<T: Element>(memory: &'a mut DeviceSlice<T>, root: usize) -> Self {
         Self::new(
             Kind::Broadcast,
             Some(root),
             Reduction::Sum,
             None,
-            Some(memory.as_device_slice_mut()),
+            Some(memory),
         )
     }
 
     /// Sends the elements of this rank, the root, to all ranks.
     #[doc(alias = "ncclBroadcast")]
     #[inline]
-    pub fn broadcast_from<T: Element>(source: &'a impl AsDeviceSlice<Element = T>) -> Self {
+    pub fn broadcast_from<T: Element>(source: &'a DeviceSlice<T>) -> Self {
         Self::new(
             Kind::BroadcastFrom,
             None,
             Reduction::Sum,
-            Some(source.as_device_slice()),
+            Some(source),
             None,
         )
     }
@@ -199,31 +174,23 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclAllGather")]
     #[inline]
     pub fn all_gather<T: Element>(
-        source: &'a impl AsDeviceSlice<Element = T>,
-        target: &'a mut impl AsDeviceSliceMut<Element = T>,
+        source: &'a DeviceSlice<T>,
+        target: &'a mut DeviceSlice<T>,
     ) -> Self {
         Self::new(
             Kind::AllGather,
             None,
             Reduction::Sum,
-            Some(source.as_device_slice()),
-            Some(target.as_device_slice_mut()),
+            Some(source),
+            Some(target),
         )
     }
 
     /// Writes the elements of all ranks, in the order of the ranks. The part of this rank is already in its place.
     #[doc(alias = "ncclAllGather")]
     #[inline]
-    pub fn all_gather_in_place<T: Element>(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
-    ) -> Self {
-        Self::new(
-            Kind::AllGather,
-            None,
-            Reduction::Sum,
-            None,
-            Some(memory.as_device_slice_mut()),
-        )
+    pub fn all_gather_in_place<T: Element>(memory: &'a mut DeviceSlice<T>) -> Self {
+        Self::new(Kind::AllGather, None, Reduction::Sum, None, Some(memory))
     }
 
     /// Reduces the elements of all ranks, and writes the part of this rank. The length of `source` is that of `target` times the number of
@@ -231,12 +198,10 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclReduceScatter")]
     #[inline]
     pub fn reduce_scatter<T: Element>(
-        source: &'a impl AsDeviceSlice<Element = T>,
-        target: &'a mut impl AsDeviceSliceMut<Element = T>,
+        source: &'a DeviceSlice<T>,
+        target: &'a mut DeviceSlice<T>,
         reduction: Reduction<T>,
     ) -> Self {
-        let source = source.as_device_slice();
-        let target = target.as_device_slice_mut();
         Self::new(
             Kind::ReduceScatter,
             None,
@@ -250,16 +215,10 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclReduceScatter")]
     #[inline]
     pub fn reduce_scatter_in_place<T: Element>(
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
+        memory: &'a mut DeviceSlice<T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(
-            Kind::ReduceScatter,
-            None,
-            reduction,
-            None,
-            Some(memory.as_device_slice_mut()),
-        )
+        Self::new(Kind::ReduceScatter, None, reduction, None, Some(memory))
     }
 
     /// Sends part `r` of `source` to rank `r`, and writes the part that rank `r` sends to part `r` of `target`. Both have the same length,
@@ -269,15 +228,15 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclAlltoAll")]
     #[inline]
     pub fn all_to_all<T: Element>(
-        source: &'a impl AsDeviceSlice<Element = T>,
-        target: &'a mut impl AsDeviceSliceMut<Element = T>,
+        source: &'a DeviceSlice<T>,
+        target: &'a mut DeviceSlice<T>,
     ) -> Self {
         Self::new(
             Kind::AllToAll,
             None,
             Reduction::Sum,
-            Some(source.as_device_slice()),
-            Some(target.as_device_slice_mut()),
+            Some(source),
+            Some(target),
         )
     }
 
@@ -286,14 +245,8 @@ impl<'a> Operation<'a> {
     /// Before NCCL 2.28, this is a transfer.
     #[doc(alias = "ncclGather")]
     #[inline]
-    pub fn gather<T: Element>(source: &'a impl AsDeviceSlice<Element = T>, root: usize) -> Self {
-        Self::new(
-            Kind::Gather,
-            Some(root),
-            Reduction::Sum,
-            Some(source.as_device_slice()),
-            None,
-        )
+    pub fn gather<T: Element>(source: &'a DeviceSlice<T>, root: usize) -> Self {
+        Self::new(Kind::Gather, Some(root), Reduction::Sum, Some(source), None)
     }
 
     /// Writes the elements of all ranks, in the order of the ranks, on this rank, the root. The length of `target` is that of `source`
@@ -303,15 +256,15 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclGather")]
     #[inline]
     pub fn gather_into<T: Element>(
-        source: &'a impl AsDeviceSlice<Element = T>,
-        target: &'a mut impl AsDeviceSliceMut<Element = T>,
+        source: &'a DeviceSlice<T>,
+        target: &'a mut DeviceSlice<T>,
     ) -> Self {
         Self::new(
             Kind::GatherInto,
             None,
             Reduction::Sum,
-            Some(source.as_device_slice()),
-            Some(target.as_device_slice_mut()),
+            Some(source),
+            Some(target),
         )
     }
 
@@ -320,16 +273,13 @@ impl<'a> Operation<'a> {
     /// Before NCCL 2.28, this is a transfer.
     #[doc(alias = "ncclScatter")]
     #[inline]
-    pub fn scatter<T: Element>(
-        target: &'a mut impl AsDeviceSliceMut<Element = T>,
-        root: usize,
-    ) -> Self {
+    pub fn scatter<T: Element>(target: &'a mut DeviceSlice<T>, root: usize) -> Self {
         Self::new(
             Kind::Scatter,
             Some(root),
             Reduction::Sum,
             None,
-            Some(target.as_device_slice_mut()),
+            Some(target),
         )
     }
 
@@ -340,44 +290,35 @@ impl<'a> Operation<'a> {
     #[doc(alias = "ncclScatter")]
     #[inline]
     pub fn scatter_from<T: Element>(
-        source: &'a impl AsDeviceSlice<Element = T>,
-        target: &'a mut impl AsDeviceSliceMut<Element = T>,
+        source: &'a DeviceSlice<T>,
+        target: &'a mut DeviceSlice<T>,
     ) -> Self {
         Self::new(
             Kind::ScatterFrom,
             None,
             Reduction::Sum,
-            Some(source.as_device_slice()),
-            Some(target.as_device_slice_mut()),
+            Some(source),
+            Some(target),
         )
     }
 
     /// Sends the elements to the rank `peer`, which must receive the same number. The stream waits until it has received them.
     #[doc(alias = "ncclSend")]
     #[inline]
-    pub fn send<T: Element>(source: &'a impl AsDeviceSlice<Element = T>, peer: usize) -> Self {
-        Self::new(
-            Kind::Send,
-            Some(peer),
-            Reduction::Sum,
-            Some(source.as_device_slice()),
-            None,
-        )
+    pub fn send<T: Element>(source: &'a DeviceSlice<T>, peer: usize) -> Self {
+        Self::new(Kind::Send, Some(peer), Reduction::Sum, Some(source), None)
     }
 
     /// Receives elements from the rank `peer`. The stream waits until they have been sent.
     #[doc(alias = "ncclRecv")]
     #[inline]
-    pub fn receive<T: Element>(
-        target: &'a mut impl AsDeviceSliceMut<Element = T>,
-        peer: usize,
-    ) -> Self {
+    pub fn receive<T: Element>(target: &'a mut DeviceSlice<T>, peer: usize) -> Self {
         Self::new(
             Kind::Receive,
             Some(peer),
             Reduction::Sum,
             None,
-            Some(target.as_device_slice_mut()),
+            Some(target),
         )
     }
 
@@ -386,12 +327,12 @@ impl<'a> Operation<'a> {
         kind: Kind,
         peer: Option<usize>,
         reduction: Reduction<T>,
-        source: Option<DeviceSlice<'a, T>>,
-        target: Option<DeviceSliceMut<'a, T>>,
+        source: Option<&'a DeviceSlice<T>>,
+        target: Option<&'a mut DeviceSlice<T>>,
     ) -> Self {
         let lens = (
-            source.as_ref().map(DeviceSlice::len),
-            target.as_ref().map(DeviceSliceMut::len),
+            source.as_ref().map(|source| source.len()),
+            target.as_ref().map(|target| target.len()),
         );
         let lengths = (
             lens.0.or(lens.1).unwrap_or(0),
@@ -400,7 +341,7 @@ impl<'a> Operation<'a> {
         let is_single = lens.0.is_none() || lens.1.is_none();
         let operands = Operands {
             source: source.map(DeviceSlice::as_bytes),
-            target: target.map(DeviceSliceMut::into_bytes),
+            target: target.map(DeviceSlice::as_bytes_mut),
         };
         let name = kind.name();
         let operator = reduction.erased();

@@ -51,5 +51,5 @@ pub use self::algorithm::{
 pub use self::error::{ArgumentError, CallError, Error, Result};
 pub use self::generator::Generator;
 pub use self::order::GeneratorOrdering;
-pub use self::place::{Device, Host, Output, Place};
+pub use self::place::{Device, Host, Place};
 pub use self::real::Real;

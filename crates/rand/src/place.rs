@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use curium_driver::{Argument, Stream};
-use curium_memory::{AsDeviceSliceMut, LibraryMemory};
+use curium_memory::{DeviceSlice, LibraryMemory};
 
 use crate::error::{ArgumentError, Result};
 
@@ -20,15 +20,18 @@ pub struct Device {
 pub struct Host;
 
 /// The location of a generator: [`Device`] or [`Host`]. It cannot be implemented for other types.
-pub trait Place: sealed::Place {}
+pub trait Place: sealed::Place {
+    /// The memory that a generator fills at this location: [`DeviceSlice`], to which device buffers dereference, or a slice of the
+    /// host.
+    type Memory<T>: ?Sized;
+}
 
-impl Place for Device {}
-impl Place for Host {}
+impl Place for Device {
+    type Memory<T> = DeviceSlice<T>;
+}
 
-/// Memory that a generator with the location `P` can fill: device memory, or a slice of the host.
-pub trait Output<P>: sealed::Output<P, Self::Element> {
-    /// The type of the numbers.
-    type Element;
+impl Place for Host {
+    type Memory<T> = [T];
 }
 
 impl Device {
@@ -61,6 +64,37 @@ impl sealed::Place for Device {
         unsafe { self.state.launched(&mut operation) };
         called
     }
+
+    // As for `Generator::fill`.
+    #[inline(always)]
+    fn fill<T, K: Send + Sync + 'static>(
+        &mut self,
+        name: &'static str,
+        mut output: &mut DeviceSlice<T>,
+        handle: &Arc<K>,
+        check: impl FnOnce(usize) -> Result<()>,
+        call: impl FnOnce(*mut T, usize) -> Result<()>,
+    ) -> Result<()> {
+        let len = output.len();
+        check(len)?;
+        let instead = "move the generator to the capture scope with `set_stream`";
+        let mut operation = self.stream.enqueue_or(name, instead)?;
+        if len == 0 {
+            return Ok(());
+        }
+        operation.keep(handle);
+        // SAFETY: `launched` follows the call.
+        unsafe { self.state.bind(&mut operation) }?;
+        // SAFETY: `launched` follows the call.
+        let address = unsafe { Argument::<&mut [T]>::bind(&mut output, &mut operation) }?;
+        let called = call(std::ptr::without_provenance_mut(address as usize), len);
+        // A failure may come after some work was enqueued.
+        // SAFETY: `bind` succeeded with this operation.
+        unsafe { self.state.launched(&mut operation) };
+        // SAFETY: `bind` succeeded with this operation.
+        unsafe { Argument::<&mut [T]>::launched(&mut output, &mut operation) };
+        called
+    }
 }
 
 impl sealed::Place for Host {
@@ -72,65 +106,20 @@ impl sealed::Place for Host {
     ) -> Result<()> {
         call()
     }
-}
 
-impl<M: AsDeviceSliceMut> Output<Device> for M {
-    type Element = M::Element;
-}
-
-impl<M: AsDeviceSliceMut> sealed::Output<Device, M::Element> for M {
-    // As for `Generator::fill`.
-    #[inline(always)]
-    fn fill<K: Send + Sync + 'static>(
-        &mut self,
-        name: &'static str,
-        place: &mut Device,
-        handle: &Arc<K>,
-        check: impl FnOnce(usize) -> Result<()>,
-        call: impl FnOnce(*mut M::Element, usize) -> Result<()>,
-    ) -> Result<()> {
-        // The only call of a method of `M`: the address and the length are those of one view.
-        let mut slice = self.as_device_slice_mut();
-        let len = slice.len();
-        check(len)?;
-        let instead = "move the generator to the capture scope with `set_stream`";
-        let mut operation = place.stream.enqueue_or(name, instead)?;
-        if len == 0 {
-            return Ok(());
-        }
-        operation.keep(handle);
-        // SAFETY: `launched` follows the call.
-        unsafe { place.state.bind(&mut operation) }?;
-        // SAFETY: `launched` follows the call.
-        let address = unsafe { Argument::<&mut [M::Element]>::bind(&mut slice, &mut operation) }?;
-        let called = call(std::ptr::without_provenance_mut(address as usize), len);
-        // A failure may come after some work was enqueued.
-        // SAFETY: `bind` succeeded with this operation.
-        unsafe { place.state.launched(&mut operation) };
-        // SAFETY: `bind` succeeded with this operation.
-        unsafe { Argument::<&mut [M::Element]>::launched(&mut slice, &mut operation) };
-        called
-    }
-}
-
-impl<T> Output<Host> for [T] {
-    type Element = T;
-}
-
-impl<T> sealed::Output<Host, T> for [T] {
-    fn fill<K: Send + Sync + 'static>(
+    fn fill<T, K: Send + Sync + 'static>(
         &mut self,
         _name: &'static str,
-        _place: &mut Host,
+        output: &mut [T],
         _handle: &Arc<K>,
         check: impl FnOnce(usize) -> Result<()>,
         call: impl FnOnce(*mut T, usize) -> Result<()>,
     ) -> Result<()> {
-        check(self.len())?;
-        if self.is_empty() {
+        check(output.len())?;
+        if output.is_empty() {
             return Ok(());
         }
-        call(self.as_mut_ptr(), self.len())
+        call(output.as_mut_ptr(), output.len())
     }
 }
 
@@ -147,19 +136,18 @@ pub(crate) mod sealed {
             handle: &Arc<K>,
             call: impl FnOnce() -> Result<()>,
         ) -> Result<()>;
-    }
 
-    /// Memory at a location.
-    pub trait Output<P, T> {
         /// Passes the number of elements to `check`, and the address and this number to `call`, unless it is 0. The call is made between
         /// the waits for the accesses to the memory and to the state, and the records of these. A graph that captures the call keeps `handle`.
-        fn fill<K: Send + Sync + 'static>(
+        fn fill<T, K: Send + Sync + 'static>(
             &mut self,
             name: &'static str,
-            place: &mut P,
+            output: &mut <Self as super::Place>::Memory<T>,
             handle: &Arc<K>,
             check: impl FnOnce(usize) -> Result<()>,
             call: impl FnOnce(*mut T, usize) -> Result<()>,
-        ) -> Result<()>;
+        ) -> Result<()>
+        where
+            Self: super::Place;
     }
 }

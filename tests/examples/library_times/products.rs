@@ -286,7 +286,7 @@ impl<'a, T: Number, D: Number> Product<'a, T, D> {
         let count = self.size.min(256);
         let mut expected: Vec<f64> = Vec::new();
         for form in 0..forms {
-            self.d.as_slice_mut().zero()?;
+            self.d.zero()?;
             self.execute(form)?;
             let results = self.d.slice(..count)?.to_vec()?;
             let results: Vec<f64> = results.into_iter().map(Number::value).collect();

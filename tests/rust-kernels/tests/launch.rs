@@ -202,9 +202,9 @@ fn views_are_arguments() -> Result<()> {
         let stream = device.primary_context()?.stream()?;
         let kernels = Kernels::load(&device)?;
         let mut buffer = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0, 10.0, 20.0, 30.0])?;
-        let (x, mut y) = buffer.as_slice_mut().split_at(3)?;
+        let (x, mut y) = buffer.split_at_mut(3)?;
         kernels.saxpy.launch(&stream, 3, 2.0, &x, &mut y)?;
-        kernels.saxpy.launch(&stream, 3, 1.0, x.as_slice(), y)?;
+        kernels.saxpy.launch(&stream, 3, 1.0, x.view(), y)?;
         assert_eq!(buffer.to_vec()?, [1.0, 2.0, 3.0, 13.0, 26.0, 39.0]);
         Ok(())
     })

@@ -4,7 +4,7 @@ use curium_driver::{
     ArgumentList, CudaVersion, DevicePointer, Error, Function, Kernel, LaunchConfig, Library,
     Signature, Stream, Untyped,
 };
-use curium_memory::{DeviceBuffer, DeviceSliceMut};
+use curium_memory::{DeviceBuffer, DeviceViewMut};
 use curium_sim::{Config, Simulator};
 use curium_tests::{
     Gate, TestDriver, TestResult, driver_test, kernels, simulator_test, stream_work,
@@ -144,7 +144,7 @@ fn optional_pointer_is_null_for_none(test: &TestDriver) -> TestResult {
     };
     expect(Some(&x), 3)?;
     expect(None, 7)?;
-    let nowhere = None::<DeviceSliceMut<'_, u32>>;
+    let nowhere = None::<DeviceViewMut<'_, u32>>;
     kernels
         .optional
         .launch(&stream, ONE(), (Some(x.as_slice()), nowhere))?;

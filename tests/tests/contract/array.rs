@@ -186,10 +186,10 @@ fn batch_with_arrays(test: &TestDriver) -> TestResult {
     let extent = Extent::new_2d(3, 2);
     let pitch = Pitch::from_row_len::<[u16; 2]>(5);
     let gate = Gate::on(&stream);
-    rows.as_slice_mut().fill([5, 6])?;
-    let (low, high) = rows.as_slice_mut().split_at(10)?;
-    let from = high.as_slice().pitched(extent, pitch)?;
-    let to = low.pitched(extent, pitch)?;
+    rows.fill([5, 6])?;
+    let (mut low, high) = rows.split_at_mut(10)?;
+    let from = high.pitched(extent, pitch)?;
+    let to = low.pitched_mut(extent, pitch)?;
     let batch = CopyBatch::new().copy_to_array(&target, [4, 1, 0], from)?;
     let batch = batch.copy_from_array(to, &source, [0, 2, 0])?;
     assert_eq!(batch.len(), 2);
@@ -221,7 +221,7 @@ fn batch_with_arrays(test: &TestDriver) -> TestResult {
             .enumerate()
             .all(|(index, value)| *value == if is_copied(index) { [1, 2] } else { [5, 6] })
     );
-    let grid = rows.as_slice().pitched(extent, pitch)?;
+    let grid = rows.pitched(extent, pitch)?;
     let error = CopyBatch::new()
         .copy_to_array(&target, [6, 0, 0], grid)
         .expect_err("it reaches beyond the array");
@@ -441,7 +441,7 @@ fn array_is_returned_if_destruction_fails(test: &TestDriver, simulator: &Simulat
 }
 
 pub(crate) mod operations {
-    use curium_driver::{Result, Stream};
+    use curium_driver::Result;
     use curium_memory::{Array, ArrayFlags, ArrayRegion, ArrayShape, MipmappedArray};
 
     use crate::operations::{Fixture, LEN, Made, Operation, Operations, boxed, made};
@@ -507,52 +507,6 @@ pub(crate) mod operations {
                 .map_err(|returned| returned.error)
                 .map(boxed)
         }),
-        ("Array::copy_from_slice_on", |fixture| {
-            keep_on(fixture, |array, stream, _| {
-                array.copy_from_slice_on(stream, &[1; LEN])
-            })
-        }),
-        ("Array::copy_to_slice_on", |fixture| {
-            keep_on(fixture, |array, stream, _| {
-                array.copy_to_slice_on(stream, &mut [0; LEN])
-            })
-        }),
-        ("Array::to_vec_on", |fixture| {
-            keep_on(fixture, |array, stream, _| {
-                array.to_vec_on(stream).map(drop)
-            })
-        }),
-        ("Array::copy_region_from_slice_on", |fixture| {
-            keep_on(fixture, |array, stream, _| {
-                array.copy_region_from_slice_on(stream, ArrayRegion::whole(SHAPE), &[1; LEN])
-            })
-        }),
-        ("Array::copy_region_to_slice_on", |fixture| {
-            keep_on(fixture, |array, stream, _| {
-                array.copy_region_to_slice_on(stream, ArrayRegion::whole(SHAPE), &mut [0; LEN])
-            })
-        }),
-        ("Array::copy_from_device_on", |fixture| {
-            keep_on(fixture, |array, stream, fixture| {
-                array.copy_from_device_on(stream, ArrayRegion::whole(SHAPE), &fixture.buffer)
-            })
-        }),
-        ("Array::copy_to_device_on", |fixture| {
-            keep_on(fixture, |array, stream, fixture| {
-                array.copy_to_device_on(stream, ArrayRegion::whole(SHAPE), &mut fixture.target)
-            })
-        }),
-        ("Array::copy_from_array_on", |fixture| {
-            let source = array(fixture)?;
-            let target = array(fixture)?;
-            target.copy_from_array_on(
-                &fixture.other,
-                [0; 3],
-                &source,
-                ArrayRegion::whole(SHAPE),
-            )?;
-            made((source, target))
-        }),
     ];
 
     inventory::submit! { Operations::Common(OPERATIONS) }
@@ -606,15 +560,4 @@ pub(crate) mod operations {
     }
 
     const SHAPE: ArrayShape = ArrayShape::new_2d(4, LEN / 4);
-
-    /// Performs an operation on an array on a stream other than its own.
-    fn keep_on(
-        fixture: &mut Fixture,
-        operation: impl FnOnce(&Array<u32>, &Stream, &mut Fixture) -> Result<()>,
-    ) -> Result<Made> {
-        let array = array(fixture)?;
-        let stream = fixture.other.clone();
-        operation(&array, &stream, fixture)?;
-        made(array)
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use curium_driver::{DevicePointer, Error, Function, Graph, LaunchConfig, Library};
 use curium_memory::{
-    AddressRange, BorrowedBuffer, DeviceBuffer, DeviceSlice, Mapping, MemoryAccess, PhysicalMemory,
+    AddressRange, BorrowedBuffer, DeviceBuffer, Mapping, MemoryAccess, PhysicalMemory,
 };
 use curium_tests::{Gate, TestDriver, TestResult, driver_test, kernels, resume_panic};
 
@@ -54,17 +54,17 @@ fn borrowed_buffer_is_copied_filled_and_launched(test: &TestDriver) -> TestResul
     let stream = test.stream();
     let (mut buffer, _) = buffer(test)?;
     let source: Vec<u32> = (0..LEN as u32).collect();
-    buffer.as_slice_mut().copy_from_slice(&source)?;
+    buffer.copy_from_slice(&source)?;
     assert_eq!(buffer.to_vec()?, source);
     let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN)?;
-    target.as_slice_mut().copy_from_device(&buffer)?;
+    target.copy_from_device(&buffer)?;
     assert_eq!(target.to_vec()?, source);
     let library = Library::from_ptx(test.driver(), kernels::FILL)?;
     let fill = library.kernel::<(&mut [u32], u32, u32)>("fill")?;
     let config = LaunchConfig::for_elements(LEN as u32);
     // SAFETY: `fill` writes exactly the words of the buffer.
     unsafe { fill.launch(&stream, config, (&mut buffer, 9, LEN as u32)) }?;
-    assert_eq!(buffer.slice(1000..).and_then(DeviceSlice::to_vec)?, [9; 24]);
+    assert_eq!(buffer.slice(1000..)?.to_vec()?, [9; 24]);
     Ok(())
 }
 
@@ -74,7 +74,7 @@ fn owner_is_dropped_after_pending_work(test: &TestDriver) -> TestResult {
     let other = test.stream();
     let (mut buffer, has_ended) = buffer(test)?;
     let gate = Gate::on(&other);
-    buffer.as_slice_mut().fill_on(&other, 5)?;
+    buffer.on_mut(&other).fill(5)?;
     std::thread::scope(|scope| {
         let dropping = scope.spawn(|| drop(buffer));
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -92,7 +92,7 @@ fn owner_is_dropped_after_pending_work(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn owner_is_returned_once_the_work_is_done(test: &TestDriver) -> TestResult {
     let (mut buffer, has_ended) = buffer(test)?;
-    buffer.as_slice_mut().fill(5)?;
+    buffer.fill(5)?;
     let owner = buffer.into_owner()?;
     assert!(!has_ended.load(Ordering::Acquire));
     test.assert_calls(Function::cuMemUnmap, 1, || drop(owner));
@@ -104,9 +104,9 @@ fn graph_keeps_the_memory_owner(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let (mut buffer, has_ended) = buffer(test)?;
     let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN)?;
-    buffer.as_slice_mut().fill(5)?;
+    buffer.fill(5)?;
     let graph = Graph::capture(&test.context(), |scope| {
-        target.as_slice_mut().copy_from_device_on(scope, &buffer)
+        target.on_mut(scope).copy_from_device(&buffer)
     });
     let mut executable = graph.and_then(|graph| graph.instantiate())?;
     let (buffer, error) = buffer
@@ -174,16 +174,6 @@ pub(crate) mod operations {
     use crate::virtual_memory::operations::map;
 
     const OPERATIONS: &[Operation] = &[
-        ("BorrowedBuffer::to_vec_on", |fixture| {
-            let buffer = foreign(fixture)?;
-            buffer.to_vec_on(&fixture.other)?;
-            made(buffer)
-        }),
-        ("BorrowedBuffer::to_vec", |fixture| {
-            let buffer = foreign(fixture)?;
-            buffer.to_vec()?;
-            made(buffer)
-        }),
         ("BorrowedBuffer::into_owner", |fixture| {
             foreign(fixture)?
                 .into_owner()
@@ -207,7 +197,7 @@ pub(crate) mod operations {
         let mut buffer = unsafe {
             BorrowedBuffer::new(&fixture.stream, mapping.as_pointer().cast(), LEN, mapping)
         }?;
-        buffer.as_slice_mut().fill(3)?;
+        buffer.fill(3)?;
         Ok(buffer)
     }
 }

@@ -21,7 +21,7 @@ fn every_filled_buffer_holds_the_value(test: &TestDriver) -> TestResult {
     let mapped = MappedBuffer::filled(&stream, LEN, value)?;
     assert_eq!(mapped.host_view()?[..], [value; LEN]);
     let unified = UnifiedBuffer::filled(&stream, LEN, value)?;
-    assert_eq!(unified.as_slice().to_vec()?, [value; LEN]);
+    assert_eq!(unified.to_vec()?, [value; LEN]);
     let pitched = PitchedBuffer::filled(&stream, 3, 5, value)?;
     assert!(
         pitched
@@ -37,12 +37,12 @@ fn clone_holds_the_elements_and_is_independent(test: &TestDriver) -> TestResult 
     let values: Vec<u32> = (0..LEN as u32).collect();
     let mut device = DeviceBuffer::from_slice(&stream, &values)?;
     let clone = device.try_clone()?;
-    device.as_slice_mut().zero()?;
+    device.zero()?;
     assert_eq!(clone.to_vec()?, values);
     let mut unified = UnifiedBuffer::from_slice(&stream, &values)?;
     let clone = unified.try_clone()?;
-    unified.as_slice_mut().zero()?;
-    assert_eq!(clone.as_slice().to_vec()?, values);
+    unified.zero()?;
+    assert_eq!(clone.to_vec()?, values);
     let mut vector = DeviceVec::from_slice(&stream, &values)?;
     let clone = vector.try_clone()?;
     vector.push(7)?;
@@ -70,9 +70,9 @@ fn clone_is_ordered_after_pending_writes(test: &TestDriver) -> TestResult {
     let other = test.stream();
     let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, LEN)?;
     let gate = Gate::on(&other);
-    buffer.as_slice_mut().fill_on(&other, 5)?;
+    buffer.on_mut(&other).fill(5)?;
     let clone = test.assert_calls(Function::cuStreamSynchronize, 0, || buffer.try_clone())?;
-    buffer.as_slice_mut().fill(6)?;
+    buffer.fill(6)?;
     gate.open();
     assert_eq!(clone.to_vec()?, [5; LEN]);
     assert_eq!(buffer.to_vec()?, [6; LEN]);

@@ -56,7 +56,7 @@ fn captured_work_runs_with_each_launch_and_not_before(test: &TestDriver) -> Test
     let mut y = buffer(&stream, 2)?;
     let graph = Graph::capture(&context, |scope| {
         fill.launch(scope, config(), (&mut x, 7, LEN as u32))?;
-        y.as_slice_mut().copy_from_device_on(scope, &x)
+        y.on_mut(scope).copy_from_device(&x)
     });
     let mut executable = graph.and_then(|graph| graph.instantiate())?;
     assert_eq!(
@@ -66,7 +66,7 @@ fn captured_work_runs_with_each_launch_and_not_before(test: &TestDriver) -> Test
     );
     executable.launch(&stream)?;
     assert_eq!((values(&x)?, values(&y)?), (vec![7; LEN], vec![7; LEN]));
-    y.as_slice_mut().fill(3)?;
+    y.fill(3)?;
     assert_eq!(values(&y)?, [3; LEN]);
     executable.launch(&stream)?;
     assert_eq!(values(&y)?, [7; LEN]);
@@ -191,10 +191,10 @@ fn forked_work_is_ordered_and_joined(test: &TestDriver) -> TestResult {
         let one = scope.fork()?;
         let other = scope.fork()?;
         fill.launch(&one, config(), (&mut x, 4, LEN as u32))?;
-        y.as_slice_mut().copy_from_device_on(&other, &x)?;
+        y.on_mut(&other).copy_from_device(&x)?;
         fill.launch(&one, config(), (&mut x, 6, LEN as u32))?;
         scope.join(&one)?;
-        z.as_slice_mut().copy_from_device_on(scope, &x)?;
+        z.on_mut(scope).copy_from_device(&x)?;
         assert_refused(scope.join(&stream), "does not belong to the capture");
         Ok(())
     });
@@ -239,31 +239,25 @@ fn captured_allocation_lives_during_the_launch(test: &TestDriver) -> TestResult 
     let graph = Graph::capture(&context, |scope| {
         let mut scratch = DeviceBuffer::<u32>::uninit(scope, LEN)?;
         fill.launch(scope, config(), (&mut scratch, 8, LEN as u32))?;
-        result.as_slice_mut().copy_from_device_on(scope, &scratch)?;
+        result.on_mut(scope).copy_from_device(&scratch)?;
         drop(scratch);
         let mut other = DeviceBuffer::<u32>::uninit(scope, LEN)?;
         fill.launch(scope, config(), (&mut other, 9, LEN as u32))?;
-        assert_refused(
-            other.as_slice_mut().fill_on(&stream, 1),
-            "is not part of that capture",
-        );
+        assert_refused(other.on_mut(&stream).fill(1), "is not part of that capture");
         leaked = Some(other);
         Ok(())
     });
     let mut executable = graph.and_then(|graph| graph.instantiate())?;
     let mut leaked = leaked.ok_or("the work was called")?;
     assert_refused(
-        leaked.as_slice_mut().fill_on(&stream, 1),
+        leaked.on_mut(&stream).fill(1),
         "exists only while that graph runs",
     );
-    assert_refused(
-        leaked.as_slice_mut().fill(1),
-        "exists only while that graph runs",
-    );
+    assert_refused(leaked.fill(1), "exists only while that graph runs");
     for _ in 0..2 {
         executable.launch(&stream)?;
         assert_eq!(values(&result)?, [8; LEN]);
-        result.as_slice_mut().fill(0)?;
+        result.fill(0)?;
     }
     Ok(())
 }
@@ -338,7 +332,7 @@ fn replay_is_captured(test: &TestDriver) -> TestResult {
     let mut replays = GraphCache::new();
     let mut step = |stream: &Stream| {
         replays
-            .run(stream, (), (), |stream| x.as_slice_mut().fill_on(stream, 7))
+            .run(stream, (), (), |stream| x.on_mut(stream).fill(7))
             .map(|replayed| match replayed {
                 GraphCacheOutcome::Ran(None) => "captured",
                 GraphCacheOutcome::Captured => "new",
@@ -351,7 +345,7 @@ fn replay_is_captured(test: &TestDriver) -> TestResult {
         step(scope).map(|what| assert_eq!(what, "captured"))
     });
     assert_eq!(step(&stream)?, "launched");
-    x.as_slice_mut().fill(0)?;
+    x.fill(0)?;
     let mut executable = graph.and_then(|graph| graph.instantiate())?;
     executable.launch(&stream)?;
     assert_eq!(values(&x)?, [7; LEN]);
@@ -365,7 +359,7 @@ fn work_that_cannot_be_captured_is_enqueued_directly(test: &TestDriver) -> TestR
     let mut replays = GraphCache::new();
     for round in 0..2 {
         let replayed = replays.run(&stream, (), (), |stream| {
-            x.as_slice_mut().fill_on(stream, 7)?;
+            x.on_mut(stream).fill(7)?;
             stream.synchronize()
         });
         match replayed? {
@@ -398,8 +392,8 @@ pub(crate) mod operations {
             } = fixture;
             made(Graph::capture(context, |scope| {
                 let branch = scope.fork()?;
-                buffer.as_slice_mut().fill_on(&branch, 3)?;
-                target.as_slice_mut().copy_from_device_on(scope, buffer)
+                buffer.on_mut(&branch).fill(3)?;
+                target.on_mut(scope).copy_from_device(buffer)
             })?)
         }),
         ("CaptureScope::join", |fixture| {
@@ -423,8 +417,8 @@ pub(crate) mod operations {
             let target = &mut fixture.target;
             made(Graph::capture(&fixture.context, |scope| {
                 target
-                    .as_slice_mut()
-                    .copy_from_device_on(scope, &DeviceBuffer::from_slice(scope, &[1; LEN])?)
+                    .on_mut(scope)
+                    .copy_from_device(&DeviceBuffer::from_slice(scope, &[1; LEN])?)
             })?)
         }),
         ("GraphCache::run", |fixture| {
@@ -432,7 +426,7 @@ pub(crate) mod operations {
             let mut replays = GraphCache::new();
             for value in [1, 1, 2] {
                 let replayed = replays.run(stream, (), value, |stream| {
-                    buffer.as_slice_mut().fill_on(stream, value)
+                    buffer.on_mut(stream).fill(value)
                 })?;
                 // Work that cannot be captured runs directly, and the result contains the reason.
                 if let GraphCacheOutcome::Ran(Some(error)) = replayed {
@@ -459,9 +453,9 @@ pub(crate) mod operations {
             ..
         } = fixture;
         let graph = Graph::capture(context, |scope| {
-            buffer.as_slice_mut().fill_on(scope, 3)?;
-            mapped.as_slice_mut().fill_on(scope, 4)?;
-            unified.as_slice_mut().fill_on(scope, 5)
+            buffer.on_mut(scope).fill(3)?;
+            mapped.on_mut(scope).fill(4)?;
+            unified.on_mut(scope).fill(5)
         })?;
         graph.instantiate()
     }

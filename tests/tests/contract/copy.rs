@@ -245,14 +245,14 @@ fn batch_moves_parts(test: &TestDriver) -> TestResult {
     let second = test.stream();
     let source = DeviceBuffer::from_slice(&first, &(0..12).collect::<Vec<u32>>())?;
     let mut target = DeviceBuffer::<u32>::zeroed(&second, 12)?;
-    let (low, high) = target.as_slice_mut().split_at(6)?;
+    let (low, mut high) = target.split_at_mut(6)?;
     let extent = Extent::new_2d(2, 2);
     let pitch = Pitch::from_row_len::<u32>(3);
     let batch = CopyBatch::new().with_options(CopyOptions::new().with_prefer_overlap(true));
     let parts = source.slice(6..).and_then(|part| batch.copy(low, part))?;
     let grids = high
-        .pitched(extent, pitch)
-        .and_then(|high| parts.copy_pitched(high, source.as_slice().pitched(extent, pitch)?));
+        .pitched_mut(extent, pitch)
+        .and_then(|high| parts.copy_pitched(high, source.pitched(extent, pitch)?));
     let batch = grids?;
     assert_eq!(batch.len(), 2);
     batch.enqueue(&second)?;
@@ -308,8 +308,8 @@ fn options_copy_on_every_driver() -> TestResult {
                 let source = buffer(&stream, 6);
                 let mut target = buffer(&stream, 0);
                 target
-                    .as_slice_mut()
-                    .copy_from_device_with(&stream, &source, options)?;
+                    .on_mut(&stream)
+                    .copy_from_device_with(&source, options)?;
                 assert_eq!(values(&target), [6; LEN]);
                 Ok(())
             },
@@ -351,12 +351,10 @@ fn grid_with_options(test: &TestDriver) {
         .with_source_location(device);
     let extent = Extent::new_3d(3, 2, 2);
     let pitch = Pitch::from_row_len::<u32>(4).with_layer_rows(3);
-    let from = source.as_slice().pitched(extent, pitch).expect("it fits");
-    let mut to = target
-        .as_slice_mut()
-        .pitched(extent, pitch)
-        .expect("it fits");
-    to.copy_from_with(&stream, &from, options)
+    let from = source.pitched(extent, pitch).expect("it fits");
+    let mut to = target.pitched_mut(extent, pitch).expect("it fits");
+    to.on_mut(&stream)
+        .copy_from_with(&from, options)
         .expect("equal extents");
     let expected = |index: usize| {
         if index % 4 < 3 && index / 4 % 3 < 2 && index < 24 {
@@ -380,14 +378,12 @@ fn box_is_copied_from_the_host_on_the_device_and_back(test: &TestDriver) -> Test
     let numbers: Vec<u16> = (0..60).collect();
     let source = HostPitchedSlice::new(&numbers, whole, Pitch::tight::<u16>(whole))?;
     let mut device = DeviceBuffer::<u16>::zeroed(&stream, 60)?;
-    let mut grid = device
-        .as_slice_mut()
-        .pitched(whole, Pitch::tight::<u16>(whole))?;
+    let mut grid = device.pitched_mut(whole, Pitch::tight::<u16>(whole))?;
     grid.copy_from_host(&source)?;
     let part = grid.as_pitched().region([1, 1, 1], inner)?;
     let mut target = DeviceBuffer::filled(&stream, 40, 999_u16)?;
     let pitch = Pitch::from_row_len::<u16>(4).with_layer_rows(3);
-    let mut copied = target.as_slice_mut().pitched(inner, pitch)?;
+    let mut copied = target.pitched_mut(inner, pitch)?;
     copied.copy_from(&part)?;
     let mut result = [0_u16; 12];
     let mut host = HostPitchedSliceMut::new(&mut result, inner, Pitch::tight::<u16>(inner))?;
@@ -408,9 +404,7 @@ fn grid_is_filled_and_nothing_between_its_rows(test: &TestDriver) -> TestResult 
     let stream = test.stream();
     let mut buffer = DeviceBuffer::filled(&stream, 24, 1_u32)?;
     let pitch = Pitch::from_row_len::<u32>(4).with_layer_rows(3);
-    let grid = buffer
-        .as_slice_mut()
-        .pitched(Extent::new_3d(3, 2, 2), pitch);
+    let grid = buffer.pitched_mut(Extent::new_3d(3, 2, 2), pitch);
     grid.and_then(|mut grid| grid.fill(7))?;
     let layer = [7, 7, 7, 1, 7, 7, 7, 1, 1, 1, 1, 1];
     assert_eq!(buffer.to_vec()?, [layer, layer].concat());
@@ -422,7 +416,6 @@ fn grid_beyond_the_limit_is_an_error_with_the_sizes(test: &TestDriver) -> TestRe
     let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 12)?;
     let grid = |extent, pitch| {
         buffer
-            .as_slice()
             .pitched(extent, pitch)
             .map(drop)
             .expect_err("it does not fit")
@@ -458,9 +451,7 @@ fn grid_beyond_the_limit_is_an_error_with_the_sizes(test: &TestDriver) -> TestRe
     ] {
         assert!(error.to_string().contains(text), "{error}");
     }
-    let grid = buffer
-        .as_slice()
-        .pitched(Extent::new_2d(4, 3), Pitch::from_row_len::<u32>(4))?;
+    let grid = buffer.pitched(Extent::new_2d(4, 3), Pitch::from_row_len::<u32>(4))?;
     let error = grid
         .region([2, 0, 0], Extent::new_2d(3, 1))
         .map(drop)
@@ -502,8 +493,8 @@ fn copy_between_devices_enables_access_and_copies(
     let pitch = Pitch::from_row_len::<u32>(6).with_layer_rows(5);
     let mut target = buffer(&second, 0);
     let copied = test.assert_calls(Function::cuMemcpy3DPeerAsync, 1, || {
-        let mut target = target.as_slice_mut().pitched(extent, pitch)?;
-        target.copy_from(&source.as_slice().pitched(extent, pitch)?)
+        let mut target = target.pitched_mut(extent, pitch)?;
+        target.copy_from(&source.pitched(extent, pitch)?)
     });
     copied?;
     assert_eq!(
@@ -566,10 +557,10 @@ fn copies_between_drivers_are_refused(test: &TestDriver, _: &Simulator) {
             .copy_from_device(&source)
             .expect_err("the drivers differ");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        let view: DeviceSlice<'_, u32> = source.as_slice();
+        let view: &DeviceSlice<u32> = &source;
         let error = target
-            .as_slice_mut()
-            .copy_from_device_on(&foreign, &view)
+            .on_mut(&foreign)
+            .copy_from_device(&view)
             .expect_err("the drivers differ");
         assert!(matches!(error, Error::Argument(_)), "{error}");
     });
@@ -593,8 +584,8 @@ pub(crate) mod operations {
                 let array = array(fixture)?;
                 let extent = Extent::new_2d(2, 1);
                 let pitch = Pitch::from_row_len::<u32>(2);
-                let from = fixture.buffer.as_slice().pitched(extent, pitch)?;
-                let to = fixture.target.as_slice_mut().pitched(extent, pitch)?;
+                let from = fixture.buffer.pitched(extent, pitch)?;
+                let to = fixture.target.pitched_mut(extent, pitch)?;
                 let batch = CopyBatch::new()
                     .copy_to_array(&array, [0; 3], from)?
                     .copy_from_array(to, &array, [2, 0, 0])?;
@@ -611,39 +602,24 @@ pub(crate) mod operations {
             )?)?)
         }),
         ("PitchedSliceMut::copy_from", |fixture| {
-            let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
-            made(target.copy_from(&fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?)?)
-        }),
-        ("PitchedSliceMut::copy_from_on", |fixture| {
-            let extent = Extent::new_3d(2, 2, 2);
-            let pitch = Pitch::tight::<u32>(extent);
-            let mut target = fixture.target.as_slice_mut().pitched(extent, pitch)?;
-            made(target.copy_from_on(
-                &fixture.stream,
-                &fixture.buffer.as_slice().pitched(extent, pitch)?,
-            )?)
+            let mut target = fixture.target.pitched_mut(SQUARE, TIGHT)?;
+            made(target.copy_from(&fixture.buffer.pitched(SQUARE, TIGHT)?)?)
         }),
         ("PitchedSliceMut::copy_from_with", |fixture| {
             let options = CopyOptions::new().with_prefer_overlap(true);
-            let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
-            made(target.copy_from_with(
-                &fixture.stream,
-                &fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?,
-                options,
-            )?)
+            let mut target = fixture.target.pitched_mut(SQUARE, TIGHT)?;
+            made(
+                target
+                    .on_mut(&fixture.stream)
+                    .copy_from_with(&fixture.buffer.pitched(SQUARE, TIGHT)?, options)?,
+            )
         }),
         ("PitchedSliceMut::copy_from_host", |fixture| {
-            let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
+            let mut target = fixture.target.pitched_mut(SQUARE, TIGHT)?;
             made(target.copy_from_host(&HostPitchedSlice::new(&[1; LEN], SQUARE, TIGHT)?)?)
         }),
         ("PitchedSliceMut::fill", |fixture| {
-            made(
-                fixture
-                    .target
-                    .as_slice_mut()
-                    .pitched(SQUARE, TIGHT)?
-                    .fill(4)?,
-            )
+            made(fixture.target.pitched_mut(SQUARE, TIGHT)?.fill(4)?)
         }),
         ("pending::upload", |fixture| {
             let pinned = pinned(fixture)?;
@@ -669,13 +645,13 @@ pub(crate) mod operations {
             },
         ),
         ("CopyBatch::enqueue", |fixture| {
-            let (low, high) = fixture.target.as_slice_mut().split_at(LEN / 2)?;
+            let (low, mut high) = fixture.target.split_at_mut(LEN / 2)?;
             let extent = Extent::new_2d(2, 2);
             let pitch = Pitch::from_row_len::<u32>(3);
             let batch = CopyBatch::new().copy(low, fixture.buffer.slice(..LEN / 2)?)?;
             let batch = batch.copy_pitched(
-                high.pitched(extent, pitch)?,
-                fixture.buffer.as_slice().pitched(extent, pitch)?,
+                high.pitched_mut(extent, pitch)?,
+                fixture.buffer.pitched(extent, pitch)?,
             )?;
             made(batch.enqueue(&fixture.stream)?)
         }),
@@ -691,36 +667,12 @@ pub(crate) mod operations {
             pending.wait()?;
             made(finished?)
         }),
-        ("PitchedSlice::copy_to_host_on", |fixture| {
-            let mut values = [0; LEN];
-            let grid = fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?;
-            made(grid.copy_to_host_on(
-                &fixture.other,
-                &mut HostPitchedSliceMut::new(&mut values, SQUARE, TIGHT)?,
-            )?)
-        }),
-        ("PitchedSliceMut::copy_from_host_on", |fixture| {
-            let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
-            made(target.copy_from_host_on(
-                &fixture.stream,
-                &HostPitchedSlice::new(&[1; LEN], SQUARE, TIGHT)?,
-            )?)
-        }),
-        ("PitchedSliceMut::fill_on", |fixture| {
-            made(
-                fixture
-                    .target
-                    .as_slice_mut()
-                    .pitched(SQUARE, TIGHT)?
-                    .fill_on(&fixture.stream, 4)?,
-            )
-        }),
     ];
 
     inventory::submit! { Operations::Common(OPERATIONS) }
 
     fn square(fixture: &Fixture) -> Result<PitchedSlice<'_, u32>> {
-        fixture.buffer.as_slice().pitched(SQUARE, TIGHT)
+        fixture.buffer.pitched(SQUARE, TIGHT)
     }
 
     const SQUARE: Extent = Extent::new_2d(4, 4);

@@ -18,8 +18,11 @@ const FALLIBLE: &str = "it returns a `Result`";
 /// Methods that check their arguments and make no driver call, on any type.
 const CHECKS: &[&str] = &[
     "cast",
+    "cast_mut",
     "chunks",
+    "chunks_mut",
     "pitched",
+    "pitched_mut",
     "region",
     "row",
     "row_mut",

@@ -1,9 +1,10 @@
-//! Views of buffers: [`DeviceSlice`] and [`DeviceSliceMut`].
+//! Slices of buffers, and views: [`DeviceSlice`], [`DeviceView`] and [`DeviceViewMut`].
 
 use curium_driver::AsRawStream as _;
 use curium_driver::{Error, Function, LaunchConfig, Library};
 use curium_memory::{
-    AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, StreamOrdered, SyncAlloc,
+    DeviceBox, DeviceBuffer, DeviceSlice, DeviceVec, DeviceView, DeviceViewMut, MappedBuffer,
+    StreamOrdered, SyncAlloc, UnifiedBuffer,
 };
 use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
@@ -19,9 +20,9 @@ fn counting(test: &TestDriver, len: u32) -> TestResult<DeviceBuffer<u32>> {
 #[driver_test]
 fn buffer_range_is_read_and_written_alone(test: &TestDriver) -> TestResult {
     let mut buffer = counting(test, 8)?;
-    assert_eq!(buffer.slice(2..5).and_then(DeviceSlice::to_vec)?, [2, 3, 4]);
-    assert_eq!(buffer.slice(6..).and_then(DeviceSlice::to_vec)?, [6, 7]);
-    assert_eq!(buffer.slice(..=1).and_then(DeviceSlice::to_vec)?, [0, 1]);
+    assert_eq!(buffer.slice(2..5)?.to_vec()?, [2, 3, 4]);
+    assert_eq!(buffer.slice(6..)?.to_vec()?, [6, 7]);
+    assert_eq!(buffer.slice(..=1)?.to_vec()?, [0, 1]);
     buffer
         .slice_mut(2..4)
         .and_then(|mut part| part.copy_from_slice(&[20, 30]))?;
@@ -56,10 +57,10 @@ fn range_beyond_a_buffer_is_an_error_with_the_lengths(test: &TestDriver) -> Test
             "range out of bounds (8..10 of 8 elements)",
         ),
         (
-            buffer.as_slice().split_at(9).map(drop),
+            buffer.split_at(9).map(drop),
             "split index out of bounds (9 of 8 elements)",
         ),
-        (buffer.as_slice().chunks(0).map(drop), "zero chunk length"),
+        (buffer.chunks(0).map(drop), "zero chunk length"),
     ] {
         let error = error.expect_err("there is no such range");
         assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -93,7 +94,7 @@ fn empty_view_is_copied_without_a_call(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn split_view_is_written_in_both_parts(test: &TestDriver) -> TestResult {
     let mut buffer = counting(test, 6)?;
-    let (mut low, mut high) = buffer.as_slice_mut().split_at(2)?;
+    let (mut low, mut high) = buffer.split_at_mut(2)?;
     low.fill(1)?;
     high.fill(2)?;
     high.copy_from_device(&DeviceBuffer::from_slice(low.stream(), &[9; 4])?)?;
@@ -104,10 +105,10 @@ fn split_view_is_written_in_both_parts(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn chunks_cover_the_view_and_the_last_may_be_shorter(test: &TestDriver) -> TestResult {
     let mut buffer = counting(test, 7)?;
-    let parts = buffer.as_slice().chunks(3)?;
+    let parts = buffer.chunks(3)?;
     assert_eq!(parts.len(), 3);
     assert_eq!(parts.map(|part| part.len()).collect::<Vec<_>>(), [3, 3, 1]);
-    for (index, mut part) in buffer.as_slice_mut().chunks(3)?.enumerate() {
+    for (index, mut part) in buffer.chunks_mut(3)?.enumerate() {
         part.fill(index as u32)?;
     }
     assert_eq!(buffer.to_vec()?, [0, 0, 0, 1, 1, 1, 2]);
@@ -117,7 +118,7 @@ fn chunks_cover_the_view_and_the_last_may_be_shorter(test: &TestDriver) -> TestR
 #[driver_test]
 fn slice_is_copied_within_its_buffer(test: &TestDriver) -> TestResult {
     let mut buffer = counting(test, 6)?;
-    let (low, mut high) = buffer.as_slice_mut().split_at(3)?;
+    let (low, mut high) = buffer.split_at_mut(3)?;
     high.copy_from_device(&low)?;
     assert_eq!(buffer.to_vec()?, [0, 1, 2, 0, 1, 2]);
     Ok(())
@@ -130,11 +131,16 @@ fn slices_written_by_two_threads_are_waited_for(test: &TestDriver) -> TestResult
     let second = test.stream();
     for round in 0..20_u32 {
         let mut buffer = counting(test, 64)?;
-        let (mut low, mut high) = buffer.as_slice_mut().split_at(32)?;
+        let (mut low, mut high) = buffer.split_at_mut(32)?;
         std::thread::scope(|scope| {
-            scope.spawn(|| low.fill_on(&first, round).expect("the part can be filled"));
             scope.spawn(|| {
-                high.fill_on(&second, round + 1)
+                low.on_mut(&first)
+                    .fill(round)
+                    .expect("the part can be filled")
+            });
+            scope.spawn(|| {
+                high.on_mut(&second)
+                    .fill(round + 1)
                     .expect("the part can be filled");
             });
         });
@@ -153,7 +159,7 @@ fn access_keeps_other_slices() -> TestResult {
         let second = test.stream();
         let mut buffer = counting(test, 64)?;
         let gate = Gate::on(&first);
-        let (mut low, mut high) = buffer.as_slice_mut().split_at(32)?;
+        let (mut low, mut high) = buffer.split_at_mut(32)?;
         // SAFETY: both launches are recorded below, and the parts are not used in between.
         let low_address = unsafe { Argument::<&mut [u32]>::bind(&mut low, &mut begin(&first)) }?;
         // SAFETY: both launches are recorded below, and the parts are not used in between.
@@ -173,7 +179,7 @@ fn access_keeps_other_slices() -> TestResult {
         unsafe { Argument::<&mut [u32]>::launched(&mut high, &mut begin(&second)) };
         let reader = test.stream();
         let mut copy = DeviceBuffer::<u32>::zeroed(&reader, 64)?;
-        copy.as_slice_mut().copy_from_device_on(&reader, &buffer)?;
+        copy.on_mut(&reader).copy_from_device(&buffer)?;
         assert!(
             curium_tests::stream_work::is_held_up(&reader),
             "the reader waits for the first part"
@@ -188,12 +194,12 @@ fn access_keeps_other_slices() -> TestResult {
 #[driver_test]
 fn view_is_cast_to_another_element_type(test: &TestDriver) -> TestResult {
     let mut buffer = DeviceBuffer::from_slice(&test.stream(), &[0x0403_0201_u32, 0x0807_0605])?;
-    let bytes: DeviceSlice<'_, u8> = buffer.as_slice().cast()?;
+    let bytes: DeviceView<'_, u8> = buffer.cast()?;
     assert_eq!(bytes.to_vec()?, [1, 2, 3, 4, 5, 6, 7, 8]);
-    let mut halves: DeviceSliceMut<'_, u16> = buffer.as_slice_mut().cast()?;
+    let mut halves: DeviceViewMut<'_, u16> = buffer.cast_mut()?;
     halves.fill(0xabcd)?;
     assert_eq!(buffer.to_vec()?, [0xabcd_abcd; 2]);
-    let wide: DeviceSlice<'_, u64> = buffer.as_slice().cast()?;
+    let wide: DeviceView<'_, u64> = buffer.cast()?;
     assert_eq!(wide.len(), 1);
     Ok(())
 }
@@ -202,10 +208,7 @@ fn view_is_cast_to_another_element_type(test: &TestDriver) -> TestResult {
 #[driver_test]
 fn failed_cast_reports_the_sizes(test: &TestDriver) -> TestResult {
     let mut buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 10)?;
-    let error = buffer
-        .as_slice()
-        .cast::<u32>()
-        .expect_err("10 is not a multiple of 4");
+    let error = buffer.cast::<u32>().expect_err("10 is not a multiple of 4");
     assert!(
         error
             .to_string()
@@ -214,7 +217,7 @@ fn failed_cast_reports_the_sizes(test: &TestDriver) -> TestResult {
     );
     let error = buffer
         .slice(1..9)
-        .and_then(DeviceSlice::cast::<u32>)
+        .and_then(|part| part.cast::<u32>().map(drop))
         .expect_err("the address is odd");
     assert!(
         error.to_string().contains("u32 requires alignment 4"),
@@ -222,8 +225,7 @@ fn failed_cast_reports_the_sizes(test: &TestDriver) -> TestResult {
     );
     let error = buffer
         .slice_mut(2..6)
-        .and_then(DeviceSliceMut::cast::<u32>)
-        .map(drop)
+        .and_then(|mut part| part.cast_mut::<u32>().map(drop))
         .expect_err("not aligned");
     assert!(
         error.to_string().contains("u32 requires alignment 4"),
@@ -240,12 +242,12 @@ fn kernel_uses_two_slices_from_one_buffer(test: &TestDriver) -> TestResult {
     let library = Library::from_ptx(test.driver(), kernels::SAXPY)?;
     let saxpy = library.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")?;
     let mut buffer = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 10.0, 20.0])?;
-    let (x, mut y) = buffer.as_slice_mut().split_at(2)?;
+    let (x, mut y) = buffer.split_at_mut(2)?;
     let config = LaunchConfig::for_elements(2);
     // SAFETY: the kernel reads two elements of `x` and writes two of `y`.
     unsafe { saxpy.launch(&stream, config, (3.0, &x, &mut y, 2)) }?;
     // SAFETY: as above; the two views do not overlap.
-    unsafe { saxpy.launch(&test.stream(), config, (1.0, x.as_slice(), y, 2)) }?;
+    unsafe { saxpy.launch(&test.stream(), config, (1.0, x.view(), y, 2)) }?;
     assert_eq!(buffer.to_vec()?, [1.0, 2.0, 14.0, 28.0]);
     Ok(())
 }
@@ -377,8 +379,60 @@ fn written_buffer_is_initialized(test: &TestDriver) -> TestResult {
     let elements = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered)?;
     // SAFETY: numbers are valid for every bit pattern.
     let mut buffer = unsafe { elements.assume_init() };
-    buffer.as_slice_mut().fill(3)?;
+    buffer.fill(3)?;
     assert_eq!(buffer.to_vec()?, [3; 4]);
+    Ok(())
+}
+
+/// Errors name the function that was called. Its type is that of the buffer, or `DeviceSlice` for a part.
+#[driver_test]
+fn errors_name_the_called_function(test: &TestDriver) -> TestResult {
+    fn check(owner: &str, slice: &mut DeviceSlice<u32>) -> TestResult {
+        let other = slice.stream().clone();
+        let errors = [
+            ("copy_from_slice", slice.copy_from_slice(&[]).err()),
+            ("copy_to_slice", slice.copy_to_slice(&mut []).err()),
+            ("get", slice.get(4).err()),
+            ("set", slice.on_mut(&other).set(4, 1).err()),
+            ("slice", slice.on(&other).slice(5..).err()),
+            ("split_at_mut", slice.split_at_mut(5).err()),
+            ("chunks", slice.chunks(0).err()),
+            ("cast", slice.cast::<[u32; 3]>().err()),
+        ];
+        for (function, error) in errors {
+            let error = error.ok_or("the operand does not fit")?.to_string();
+            let start = format!("{owner}::{function}: ");
+            assert!(error.starts_with(&start), "{start}: {error}");
+        }
+        let error = slice.slice_mut(..2)?.set(2, 1).err();
+        let error = error.ok_or("the part has two elements")?.to_string();
+        assert!(error.starts_with("DeviceSlice::set: "), "{error}");
+        Ok(())
+    }
+    let stream = test.stream();
+    check("DeviceBuffer", &mut DeviceBuffer::zeroed(&stream, 4)?)?;
+    check("MappedBuffer", &mut MappedBuffer::zeroed(&stream, 4)?)?;
+    check("UnifiedBuffer", &mut UnifiedBuffer::zeroed(&stream, 4)?)?;
+    check("DeviceVec", &mut DeviceVec::from_slice(&stream, &[1; 4])?)?;
+    let value = DeviceBox::new(&stream, 1_u32)?;
+    let error = value.copy_to_slice(&mut []).expect_err("it has one");
+    assert!(
+        error.to_string().starts_with("DeviceBox::copy_to_slice: "),
+        "{error}"
+    );
+    Ok(())
+}
+
+/// Single elements are copied from and to the host.
+#[driver_test]
+fn single_elements_are_read_and_written(test: &TestDriver) -> TestResult {
+    let other = test.stream();
+    let mut buffer = counting(test, 4)?;
+    buffer.set(1, 10)?;
+    buffer.slice_mut(2..)?.on_mut(&other).set(1, 30)?;
+    assert_eq!(buffer.get(1)?, 10);
+    assert_eq!(buffer.on(&other).get(3)?, 30);
+    assert_eq!(buffer.to_vec()?, [0, 10, 2, 30]);
     Ok(())
 }
 
@@ -388,7 +442,7 @@ fn box_holds_its_value(test: &TestDriver) -> TestResult {
     let mut value = DeviceBox::new(&stream, 1.5_f64)?;
     assert_eq!(value.get()?, 1.5);
     value.set(2.5)?;
-    assert_eq!(value.as_device_slice().to_vec()?, [2.5]);
+    assert_eq!(value.to_vec()?, [2.5]);
     assert_eq!(
         DeviceBox::<[u32; 4]>::zeroed(&stream).and_then(|value| value.get())?,
         [0; 4]
@@ -445,7 +499,7 @@ pub(crate) mod operations {
     use curium_memory::copy::CopyOptions;
     use curium_memory::{DeviceBox, StreamOrdered};
 
-    use crate::operations::{LEN, Operation, Operations, boxed, made, pass};
+    use crate::operations::{Operation, Operations, boxed, made, pass};
 
     const OPERATIONS: &[Operation] = &[
         ("DeviceBox::new", |fixture| {
@@ -469,103 +523,41 @@ pub(crate) mod operations {
                 .map(boxed)
         }),
         ("DeviceSlice::copy_to_slice", |fixture| {
-            made(fixture.buffer.slice(1..3)?.copy_to_slice(&mut [0; 2])?)
+            let part = fixture.buffer.slice(1..3)?;
+            made(part.on(&fixture.other).copy_to_slice(&mut [0; 2])?)
         }),
         ("DeviceSlice::to_vec", |fixture| {
-            made(fixture.buffer.slice(1..3)?.to_vec()?)
+            made(fixture.buffer.slice(1..3)?.on(&fixture.other).to_vec()?)
         }),
         ("DeviceSlice::bind and DeviceSlice::launched", |fixture| {
-            pass::<&[u32]>(&fixture.other, fixture.buffer.as_slice())
+            pass::<&[u32]>(&fixture.other, fixture.buffer.as_slice())?;
+            pass::<&[u32]>(&fixture.stream, fixture.buffer.view())?;
+            pass::<&mut [u32]>(&fixture.other, fixture.buffer.as_slice_mut())
         }),
-        ("DeviceSliceMut::copy_from_slice", |fixture| {
-            made(fixture.buffer.slice_mut(1..3)?.copy_from_slice(&[7, 8])?)
+        ("DeviceSlice::copy_from_slice", |fixture| {
+            let mut part = fixture.buffer.slice_mut(1..3)?;
+            made(part.on_mut(&fixture.other).copy_from_slice(&[7, 8])?)
         }),
-        ("DeviceSliceMut::copy_to_slice", |fixture| {
-            made(fixture.buffer.as_slice_mut().copy_to_slice(&mut [0; LEN])?)
+        ("DeviceSlice::copy_from_device", |fixture| {
+            made(fixture.target.copy_from_device(&fixture.unified)?)
         }),
-        ("DeviceSliceMut::to_vec", |fixture| {
-            made(fixture.buffer.as_slice_mut().to_vec()?)
-        }),
-        ("DeviceSliceMut::copy_from_device", |fixture| {
-            made(
-                fixture
-                    .target
-                    .as_slice_mut()
-                    .copy_from_device(&fixture.unified)?,
-            )
-        }),
-        ("DeviceSliceMut::copy_from_device_on", |fixture| {
-            made(
-                fixture
-                    .target
-                    .as_slice_mut()
-                    .copy_from_device_on(&fixture.stream, &fixture.buffer)?,
-            )
-        }),
-        ("DeviceSliceMut::copy_from_device_with", |fixture| {
+        ("DeviceSlice::copy_from_device_with", |fixture| {
             let options = CopyOptions::new().with_prefer_overlap(true);
-            made(fixture.target.as_slice_mut().copy_from_device_with(
-                &fixture.stream,
-                &fixture.buffer,
-                options,
-            )?)
-        }),
-        ("DeviceSliceMut::fill", |fixture| {
-            made(fixture.target.as_slice_mut().fill(3)?)
-        }),
-        ("DeviceSliceMut::fill_on", |fixture| {
-            made(fixture.target.as_slice_mut().fill_on(&fixture.stream, 3)?)
-        }),
-        ("DeviceSliceMut::zero", |fixture| {
-            made(fixture.target.as_slice_mut().zero()?)
-        }),
-        ("DeviceSliceMut::zero_on", |fixture| {
-            made(fixture.target.as_slice_mut().zero_on(&fixture.stream)?)
-        }),
-        (
-            "DeviceSliceMut::bind and DeviceSliceMut::launched",
-            |fixture| pass::<&mut [u32]>(&fixture.other, fixture.buffer.as_slice_mut()),
-        ),
-        ("DeviceSlice::copy_to_slice_on", |fixture| {
             made(
                 fixture
-                    .buffer
-                    .slice(1..3)?
-                    .copy_to_slice_on(&fixture.other, &mut [0; 2])?,
+                    .target
+                    .on_mut(&fixture.stream)
+                    .copy_from_device_with(&fixture.buffer, options)?,
             )
         }),
-        ("DeviceSlice::to_vec_on", |fixture| {
-            made(fixture.buffer.slice(1..3)?.to_vec_on(&fixture.other)?)
+        ("DeviceSlice::fill", |fixture| made(fixture.target.fill(3)?)),
+        ("DeviceSlice::get", |fixture| {
+            made(fixture.buffer.on(&fixture.other).get(1)?)
         }),
-        ("DeviceSliceMut::copy_from_slice_on", |fixture| {
-            made(
-                fixture
-                    .buffer
-                    .slice_mut(1..3)?
-                    .copy_from_slice_on(&fixture.other, &[7, 8])?,
-            )
+        ("DeviceSlice::set", |fixture| {
+            made(fixture.target.on_mut(&fixture.other).set(1, 7)?)
         }),
-        ("DeviceSliceMut::copy_to_slice_on", |fixture| {
-            made(
-                fixture
-                    .buffer
-                    .as_slice_mut()
-                    .copy_to_slice_on(&fixture.other, &mut [0; LEN])?,
-            )
-        }),
-        ("DeviceSliceMut::to_vec_on", |fixture| {
-            made(fixture.buffer.as_slice_mut().to_vec_on(&fixture.other)?)
-        }),
-        ("DeviceBox::get_on", |fixture| {
-            let value = DeviceBox::<u32>::zeroed(&fixture.stream)?;
-            value.get_on(&fixture.other)?;
-            made(value)
-        }),
-        ("DeviceBox::set_on", |fixture| {
-            let mut value = DeviceBox::<u32>::zeroed(&fixture.stream)?;
-            value.set_on(&fixture.other, 2)?;
-            made(value)
-        }),
+        ("DeviceSlice::zero", |fixture| made(fixture.target.zero()?)),
     ];
 
     inventory::submit! { Operations::Common(OPERATIONS) }

@@ -250,14 +250,15 @@ fn every_copy_accepts_vector_views(test: &TestDriver) -> TestResult {
     let other = test.stream();
     let mut vector = DeviceVec::from_slice(&stream, &[0_u32, 1, 2, 3, 4, 5, 6, 7])?;
     let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 8)?;
-    buffer.as_slice_mut().copy_from_device(&vector)?;
+    buffer.copy_from_device(&vector)?;
     assert_eq!(buffer.to_vec()?, [0, 1, 2, 3, 4, 5, 6, 7]);
     vector
         .slice_mut(..4)?
-        .copy_from_device_on(&other, &buffer.slice(4..)?)?;
+        .on_mut(&other)
+        .copy_from_device(&buffer.slice(4..)?)?;
     assert_eq!(vector.slice(..5)?.to_vec()?, [4, 5, 6, 7, 4]);
-    vector.slice_mut(1..3)?.fill_on(&other, 9)?;
-    let (low, high) = vector.as_slice_mut().split_at(4)?;
+    vector.slice_mut(1..3)?.on_mut(&other).fill(9)?;
+    let (low, high) = vector.split_at_mut(4)?;
     CopyBatch::new()
         .copy(high, buffer.slice(..4)?)?
         .copy(low, buffer.slice(4..)?)?
@@ -273,11 +274,8 @@ fn every_copy_accepts_vector_views(test: &TestDriver) -> TestResult {
     assert_eq!(read, [4, 5, 6, 7, 0, 1, 2, 3]);
     let extent = Extent::new_2d(4, 2);
     let pitch = Pitch::tight::<u32>(extent);
-    let source = vector.as_slice().pitched(extent, pitch)?;
-    buffer
-        .as_slice_mut()
-        .pitched(extent, pitch)?
-        .copy_from(&source)?;
+    let source = vector.pitched(extent, pitch)?;
+    buffer.pitched_mut(extent, pitch)?.copy_from(&source)?;
     assert_eq!(buffer.to_vec()?, [4, 5, 6, 7, 0, 1, 2, 3]);
     Ok(())
 }
@@ -342,7 +340,7 @@ fn vector_is_copied_to_and_from_another_device(
     let mut vector = DeviceVec::from_slice(&streams[0], &[1_u32; 100])?;
     vector.extend_from_device(&buffer)?;
     let mut target = DeviceBuffer::<u32>::zeroed(&streams[1], 200)?;
-    target.as_slice_mut().copy_from_device(&vector)?;
+    target.copy_from_device(&vector)?;
     assert_eq!(target.to_vec()?, [[1; 100], [5; 100]].concat());
     Ok(())
 }
@@ -372,45 +370,12 @@ fn unfreed_address_range_is_freed_later(test: &TestDriver, simulator: &Simulator
 }
 
 pub(crate) mod operations {
-    use curium_driver::{Argument, Result, Stream};
+    use curium_driver::{Argument, Result};
     use curium_memory::DeviceVec;
 
-    use crate::operations::{Fixture, LEN, Made, Operation, Operations, boxed, made};
+    use crate::operations::{Fixture, LEN, Operation, Operations, boxed, made};
 
     const OPERATIONS: &[Operation] = &[
-        ("DeviceVec::push_on", |fixture| {
-            with_vector_on(fixture, |vector, stream, _| vector.push_on(stream, 1))
-        }),
-        ("DeviceVec::extend_from_slice_on", |fixture| {
-            with_vector_on(fixture, |vector, stream, _| {
-                vector.extend_from_slice_on(stream, &[1, 2])
-            })
-        }),
-        ("DeviceVec::extend_from_device_on", |fixture| {
-            with_vector_on(fixture, |vector, stream, fixture| {
-                vector.extend_from_device_on(stream, &fixture.buffer.slice(..2)?)
-            })
-        }),
-        ("DeviceVec::resize_on", |fixture| {
-            with_vector_on(fixture, |vector, stream, _| {
-                vector.resize_on(stream, LEN, 3)
-            })
-        }),
-        ("DeviceVec::to_vec_on", |fixture| {
-            let vector = filled(fixture)?;
-            vector.to_vec_on(&fixture.other)?;
-            made(vector)
-        }),
-        ("DeviceVec::copy_from_slice_on", |fixture| {
-            let mut vector = filled(fixture)?;
-            vector.copy_from_slice_on(&fixture.other, &[1; LEN])?;
-            made(vector)
-        }),
-        ("DeviceVec::copy_to_slice_on", |fixture| {
-            let vector = filled(fixture)?;
-            vector.copy_to_slice_on(&fixture.other, &mut [0; LEN])?;
-            made(vector)
-        }),
         ("DeviceVec::from_slice", |fixture| {
             made(DeviceVec::from_slice(&fixture.stream, &[1_u32; LEN])?)
         }),
@@ -424,14 +389,10 @@ pub(crate) mod operations {
             vector.extend_from_slice(&[1, 2])?;
             made(vector)
         }),
-        ("DeviceVec::copy_from_slice", |fixture| {
-            let mut vector = filled(fixture)?;
-            vector.copy_from_slice(&[1; LEN])?;
-            made(vector)
-        }),
-        ("DeviceVec::copy_to_slice", |fixture| {
-            let vector = filled(fixture)?;
-            vector.copy_to_slice(&mut [0; LEN])?;
+        ("DeviceVec::extend_uninit", |fixture| {
+            let mut vector = vector(fixture)?;
+            let mut added = vector.extend_uninit(LEN)?;
+            added.on_mut(&fixture.other).fill(3)?;
             made(vector)
         }),
         ("DeviceVec::bind", |fixture| {
@@ -469,11 +430,6 @@ pub(crate) mod operations {
             vector.extend_from_device(&fixture.buffer)?;
             made(vector)
         }),
-        ("DeviceVec::to_vec", |fixture| {
-            let vector = filled(fixture)?;
-            vector.to_vec()?;
-            made(vector)
-        }),
     ];
 
     inventory::submit! { Operations::Common(OPERATIONS) }
@@ -497,17 +453,6 @@ pub(crate) mod operations {
     ];
 
     inventory::submit! { Operations::Solitary(SOLITARY) }
-
-    /// Performs an operation on an empty vector on a stream other than its own.
-    fn with_vector_on(
-        fixture: &mut Fixture,
-        operation: impl FnOnce(&mut DeviceVec<u32>, &Stream, &Fixture) -> Result<()>,
-    ) -> Result<Made> {
-        let mut vector = DeviceVec::with_max_len(&fixture.stream, LEN)?;
-        let stream = fixture.other.clone();
-        operation(&mut vector, &stream, fixture)?;
-        made(vector)
-    }
 
     fn filled(fixture: &Fixture) -> Result<DeviceVec<u32>> {
         let mut vector = vector(fixture)?;

@@ -117,13 +117,13 @@ fn out_of_bounds_views_are_errors(test: &TestDriver) -> TestResult {
         assert_refused(buffer.slice(..end));
         assert_refused(buffer.slice(1..=end));
         assert_refused(buffer.slice((std::ops::Bound::Excluded(end), std::ops::Bound::Unbounded)));
-        assert_refused(buffer.as_slice().split_at(end).map(drop));
+        assert_refused(buffer.split_at(end).map(drop));
         assert_refused(unified.slice(..=end));
         assert_refused(rows.row(end));
-        assert_eq!(buffer.as_slice().chunks(end)?.count(), 1);
+        assert_eq!(buffer.chunks(end)?.count(), 1);
     }
-    assert_refused(buffer.as_slice().chunks(0).map(drop));
-    assert_refused(buffer.as_slice().cast::<[u64; 0]>());
+    assert_refused(buffer.chunks(0).map(drop));
+    assert_refused(buffer.cast::<[u64; 0]>());
     let all = buffer.slice(8..)?;
     assert!(all.is_empty() && all.to_vec()?.is_empty());
     Ok(())
@@ -138,8 +138,8 @@ fn grid_extents_do_not_overflow(test: &TestDriver) -> TestResult {
         let extent = Extent::new_3d(width, height, depth);
         for pitch in pitches(extent) {
             drop(HostPitchedSlice::new(&elements, extent, pitch));
-            drop(buffer.as_slice_mut().pitched(extent, pitch));
-            let Ok(grid) = buffer.as_slice().pitched(extent, pitch) else {
+            drop(buffer.pitched_mut(extent, pitch));
+            let Ok(grid) = buffer.pitched(extent, pitch) else {
                 continue;
             };
             assert!(!format!("{grid:?}").is_empty());

@@ -157,15 +157,11 @@ fn inserted_wait_event_describes_the_hazard(test: &TestDriver) {
         let mut y = DeviceBuffer::<u32>::zeroed(&other, 16).expect("memory suffices");
         let waits = Waits::default();
         tracing::subscriber::with_default(waits.clone(), || {
-            y.as_slice_mut()
-                .copy_from_device_on(&other, &x)
+            y.on_mut(&other)
+                .copy_from_device(&x)
                 .expect("it can be copied");
-            x.as_slice_mut()
-                .fill_on(&origin, 2)
-                .expect("the owner may write");
-            x.as_slice_mut()
-                .fill_on(&other, 3)
-                .expect("the owner may write");
+            x.on_mut(&origin).fill(2).expect("the owner may write");
+            x.on_mut(&other).fill(3).expect("the owner may write");
         });
         let expected = [
             ("RAW", &other, &origin),

@@ -22,14 +22,14 @@ fn mapped_buffer_is_accessible_by_device_and_host(test: &TestDriver) -> TestResu
     let other = test.stream();
     let mut mapped = MappedBuffer::from_slice(&stream, &[1_u32, 2, 3, 4])?;
     let mut device = DeviceBuffer::<u32>::zeroed(&other, 4)?;
-    device.as_slice_mut().copy_from_device(&mapped)?;
+    device.copy_from_device(&mapped)?;
     assert_eq!(device.to_vec()?, [1, 2, 3, 4]);
     mapped
         .slice_mut(1..3)
-        .and_then(|mut part| part.fill_on(&other, 9))?;
+        .and_then(|mut part| part.on_mut(&other).fill(9))?;
     assert_eq!(mapped.host_view()?[..], [1, 9, 9, 4]);
     mapped.host_view_mut()?[0] = 7;
-    assert_eq!(mapped.as_slice().to_vec()?, [7, 9, 9, 4]);
+    assert_eq!(mapped.to_vec()?, [7, 9, 9, 4]);
     Ok(())
 }
 
@@ -41,7 +41,7 @@ fn host_view_waits_for_writers_only(test: &TestDriver) -> TestResult {
     let mut mapped = MappedBuffer::<u32>::zeroed(&writer, 64)?;
     let mut target = DeviceBuffer::<u32>::zeroed(&reader, 64)?;
     let gate = Gate::on(&reader);
-    target.as_slice_mut().copy_from_device(&mapped)?;
+    target.copy_from_device(&mapped)?;
     assert_eq!(mapped.host_view()?[..], [0; 64]);
     let opener = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -64,7 +64,7 @@ fn mapped_buffer_in_use_is_freed_after_the_work(test: &TestDriver) -> TestResult
     let other = test.stream();
     let mapped = MappedBuffer::from_slice(&stream, &[3_u32; 64])?;
     let mut target = DeviceBuffer::<u32>::zeroed(&other, 64)?;
-    target.as_slice_mut().copy_from_device(&mapped)?;
+    target.copy_from_device(&mapped)?;
     drop(mapped);
     assert_eq!(target.to_vec()?, [3; 64]);
     Ok(())
@@ -144,9 +144,9 @@ fn unified_buffer_is_accessible_by_device_and_host(test: &TestDriver) -> TestRes
     buffer.host_view_mut()?[1] = 5.0;
     buffer
         .slice_mut(2..)
-        .and_then(|mut part| part.fill_on(&other, 0.5))?;
+        .and_then(|mut part| part.on_mut(&other).fill(0.5))?;
     assert_eq!(buffer.host_view()?[..], [1.0, 5.0, 0.5]);
-    assert_eq!(buffer.as_slice().to_vec()?, [1.0, 5.0, 0.5]);
+    assert_eq!(buffer.to_vec()?, [1.0, 5.0, 0.5]);
     let zeroed = UnifiedBuffer::<u64>::zeroed(&stream, 100)?;
     assert_eq!(zeroed.host_view()?[..], [0; 100]);
     zeroed.close()?;
@@ -244,7 +244,7 @@ fn unified_buffer_in_use_is_freed_after_the_work(test: &TestDriver) -> TestResul
     let other = test.stream();
     let buffer = UnifiedBuffer::from_slice(&stream, &[3_u32; 64])?;
     let mut target = DeviceBuffer::<u32>::zeroed(&other, 64)?;
-    target.as_slice_mut().copy_from_device(&buffer)?;
+    target.copy_from_device(&buffer)?;
     drop(buffer);
     assert_eq!(target.to_vec()?, [3; 64]);
     Ok(())
@@ -353,12 +353,12 @@ fn attached_buffer_is_later_used_on_all_streams(test: &TestDriver) -> TestResult
     let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4096)?;
     // SAFETY: only work on this stream uses the buffer until it is attached to all streams.
     unsafe { buffer.attach(&stream, AttachMode::Stream) }?;
-    buffer.as_slice_mut().fill(3)?;
+    buffer.fill(3)?;
     assert_eq!(buffer.host_view()?[..], [3; 4096]);
     // SAFETY: every stream may use it from here on.
     unsafe { buffer.attach(&stream, AttachMode::Global) }?;
     let gate = Gate::on(&other);
-    buffer.as_slice_mut().fill_on(&other, 4)?;
+    buffer.on_mut(&other).fill(4)?;
     gate.open();
     assert_eq!(buffer.host_view()?[..], [4; 4096]);
     Ok(())
@@ -369,7 +369,7 @@ fn managed_range_batches_are_one_call_each(test: &TestDriver, _: &Simulator) -> 
     let stream = test.stream();
     let device = MemoryLocation::from(&test.device());
     let mut buffer = UnifiedBuffer::from_slice(&stream, &[1_u8; 16384])?;
-    let (low, high) = buffer.as_slice().split_at(8192)?;
+    let (low, high) = buffer.split_at(8192)?;
     let ranges = [(low, device), (high, MemoryLocation::Host)];
     test.assert_calls(Function::cuMemPrefetchBatchAsync, 1, || {
         unified::prefetch(&stream, &ranges)
@@ -388,10 +388,10 @@ fn managed_range_batches_are_one_call_each(test: &TestDriver, _: &Simulator) -> 
     let values = buffer.host_view()?;
     assert_eq!(values[..8192], [1; 8192]);
     assert_ne!(values[8192..], [1; 8192], "discarded memory is undefined");
-    let all = buffer.as_slice_mut();
+    let all = buffer.view_mut();
     unified::discard_and_prefetch(&stream, &mut [(all, device)])?;
     let plain = DeviceBuffer::<u8>::zeroed(&stream, 4)?;
-    let error = unified::prefetch(&stream, &[(plain.as_slice(), device)])
+    let error = unified::prefetch(&stream, &[(plain.view(), device)])
         .expect_err("the memory is not managed");
     assert!(error.to_string().contains("is not managed"), "{error}");
     Ok(())
@@ -408,7 +408,7 @@ fn pitched_rows_begin_at_the_pitch(test: &TestDriver) -> TestResult {
     }
     let read: Vec<_> = rows
         .rows()
-        .map(curium_memory::DeviceSlice::to_vec)
+        .map(|row| row.to_vec())
         .collect::<Result<_, _>>()?;
     assert_eq!(
         read,
@@ -641,18 +641,18 @@ pub(crate) mod operations {
             let location = MemoryLocation::from(&fixture.device);
             made(unified::prefetch(
                 &fixture.stream,
-                &[(fixture.unified.as_slice(), location)],
+                &[(fixture.unified.view(), location)],
             )?)
         }),
         ("batch::discard", |fixture| {
             made(unified::discard(
                 &fixture.stream,
-                &mut [fixture.unified.as_slice_mut()],
+                &mut [fixture.unified.view_mut()],
             )?)
         }),
         ("batch::discard_and_prefetch", |fixture| {
             let location = MemoryLocation::from(&fixture.device);
-            let ranges = &mut [(fixture.unified.as_slice_mut(), location)];
+            let ranges = &mut [(fixture.unified.view_mut(), location)];
             made(unified::discard_and_prefetch(&fixture.stream, ranges)?)
         }),
         ("PitchedBuffer::zeroed", |fixture| {

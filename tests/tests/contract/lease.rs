@@ -49,16 +49,19 @@ fn replay_works_after_its_operands_are_dropped(test: &TestDriver) -> TestResult 
                     (&mut filled, 9, LEN as u32),
                 )
             }?;
-            y.as_slice_mut().copy_from_device_on(scope, &x)?;
+            y.on_mut(scope).copy_from_device(&x)?;
             result
                 .slice_mut(..LEN / 2)?
-                .copy_from_device_on(scope, &y.slice(..LEN / 2)?)?;
+                .on_mut(scope)
+                .copy_from_device(&y.slice(..LEN / 2)?)?;
             result
                 .slice_mut(LEN / 2..LEN - 1)?
-                .copy_from_device_on(scope, &filled.slice(LEN / 2..LEN - 1)?)?;
+                .on_mut(scope)
+                .copy_from_device(&filled.slice(LEN / 2..LEN - 1)?)?;
             result
                 .slice_mut(LEN - 1..)?
-                .copy_from_device_on(scope, &plain.slice(LEN - 1..)?)
+                .on_mut(scope)
+                .copy_from_device(&plain.slice(LEN - 1..)?)
         })?
     };
     // Freed memory would be reused here.
@@ -71,7 +74,7 @@ fn replay_works_after_its_operands_are_dropped(test: &TestDriver) -> TestResult 
             .chain([1])
             .collect();
         assert_eq!(values(&result), expected);
-        result.as_slice_mut().fill(0)?;
+        result.fill(0)?;
     }
     others
         .iter()
@@ -90,15 +93,13 @@ fn launch_is_ordered() -> TestResult {
             let third = test.stream();
             let mut x = buffer(&one, 1);
             let mut y = buffer(&other, 2);
-            let mut copy = captured(test, |scope| {
-                y.as_slice_mut().copy_from_device_on(scope, &x)
-            })?;
+            let mut copy = captured(test, |scope| y.on_mut(scope).copy_from_device(&x))?;
             for value in 3..6 {
-                x.as_slice_mut().fill_on(&one, value)?;
+                x.on_mut(&one).fill(value)?;
                 copy.launch(&third)?;
-                x.as_slice_mut().fill_on(&other, 0)?;
+                x.on_mut(&other).fill(0)?;
                 assert_eq!(values(&y), [value; LEN], "seed {seed}");
-                y.as_slice_mut().fill_on(&one, 0)?;
+                y.on_mut(&one).fill(0)?;
             }
             copy.launch(&third)?;
             drop((x, copy));
@@ -118,10 +119,8 @@ fn graphs_sharing_memory_are_ordered() -> TestResult {
             let other = test.stream();
             let mut x = buffer(&one, 1);
             let mut y = buffer(&one, 0);
-            let mut first = captured(test, |scope| {
-                y.as_slice_mut().copy_from_device_on(scope, &x)
-            })?;
-            let mut second = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
+            let mut first = captured(test, |scope| y.on_mut(scope).copy_from_device(&x))?;
+            let mut second = captured(test, |scope| x.on_mut(scope).fill(7))?;
             first.launch(&one)?;
             second.launch(&other)?;
             assert_eq!(values(&y), [1; LEN], "seed {seed}");
@@ -143,10 +142,8 @@ fn graph_that_contains_a_captured_one_has_its_memory(test: &TestDriver) -> TestR
     let mut x = buffer(&origin, 1);
     let mut y = buffer(&origin, 0);
     let context = test.context();
-    let inner = Graph::capture(&context, |scope| x.as_slice_mut().fill_on(scope, 4))?;
-    let copied = Graph::capture(&context, |scope| {
-        y.as_slice_mut().copy_from_device_on(scope, &x)
-    });
+    let inner = Graph::capture(&context, |scope| x.on_mut(scope).fill(4))?;
+    let copied = Graph::capture(&context, |scope| y.on_mut(scope).copy_from_device(&x));
     let mut outer = Graph::new(&context)?;
     let filled = outer.add_child(&[], &inner)?;
     outer.add_child(&[*filled], &copied?)?;
@@ -169,7 +166,7 @@ fn host_view_excludes_graph_launches(test: &TestDriver) -> TestResult {
     let mut mapped = MappedBuffer::from_slice(&origin, &[1_u32; LEN])?;
     let mut unified = UnifiedBuffer::from_slice(&origin, &[2_u32; LEN])?;
     let mut reader = captured(test, |scope| {
-        unified.as_slice_mut().copy_from_device_on(scope, &mapped)
+        unified.on_mut(scope).copy_from_device(&mapped)
     })?;
     assert_eq!(mapped.host_view()?[..], [1; LEN]);
     reader.launch(&origin)?;
@@ -202,10 +199,12 @@ fn host_memory_outlives_its_owner_with_the_graph(test: &TestDriver) -> TestResul
     let mut executable = captured(test, |scope| {
         result
             .slice_mut(..LEN / 2)?
-            .copy_from_device_on(scope, &mapped.slice(..LEN / 2)?)?;
+            .on_mut(scope)
+            .copy_from_device(&mapped.slice(..LEN / 2)?)?;
         result
             .slice_mut(LEN / 2..)?
-            .copy_from_device_on(scope, &unified.slice(LEN / 2..)?)
+            .on_mut(scope)
+            .copy_from_device(&unified.slice(LEN / 2..)?)
     })?;
     drop((mapped, unified));
     executable.launch(&origin)?;
@@ -224,9 +223,7 @@ fn graph_is_refused_after_borrowed_memory_ends(test: &TestDriver) -> TestResult 
     let limit = LimitedResource::new(StreamOrdered, 1 << 20);
     let x = DeviceBuffer::from_slice_in(&origin, &[3_u32; LEN], &limit)?;
     let mut y = buffer(&origin, 0);
-    let mut copy = captured(test, |scope| {
-        y.as_slice_mut().copy_from_device_on(scope, &x)
-    })?;
+    let mut copy = captured(test, |scope| y.on_mut(scope).copy_from_device(&x))?;
     copy.launch(&origin)?;
     assert_eq!(values(&y), [3; LEN]);
     drop(x);
@@ -244,7 +241,7 @@ fn graph_is_refused_after_borrowed_memory_ends(test: &TestDriver) -> TestResult 
 fn leased_buffer_refuses_into_raw_parts(test: &TestDriver) -> TestResult {
     let origin = test.stream();
     let mut x = buffer(&origin, 1);
-    let graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 4))?;
+    let graph = captured(test, |scope| x.on_mut(scope).fill(4))?;
     let (x, error) = x
         .into_raw()
         .expect_err("a graph uses the memory")
@@ -294,12 +291,12 @@ fn steps(dice: &mut Dice) -> Vec<Step> {
 
 fn put(stream: &Stream, buffers: &mut [DeviceBuffer<u32>], step: Step) -> Result<()> {
     match step {
-        Step::Fill(to, value) => buffers[to].as_slice_mut().fill_on(stream, value),
+        Step::Fill(to, value) => buffers[to].on_mut(stream).fill(value),
         Step::Copy(to, from) => {
             let [target, source] = buffers
                 .get_disjoint_mut([to, from])
                 .expect("they are distinct");
-            target.as_slice_mut().copy_from_device_on(stream, source)
+            target.on_mut(stream).copy_from_device(source)
         }
     }
 }
@@ -390,7 +387,7 @@ pub(crate) mod operations {
                 let buffer = DeviceBuffer::from_slice(&fixture.stream, &[1; LEN])?;
                 let target = &mut fixture.target;
                 let graph = Graph::capture(&fixture.context, |scope| {
-                    target.as_slice_mut().copy_from_device_on(scope, &buffer)
+                    target.on_mut(scope).copy_from_device(&buffer)
                 })?;
                 drop(buffer);
                 made(graph.instantiate()?)

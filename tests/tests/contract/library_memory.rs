@@ -23,7 +23,7 @@ fn operate(
     let mut operation = stream.enqueue("test")?;
     // SAFETY: `launched` follows.
     unsafe { memory.bind(&mut operation) }?;
-    let filled = output.as_slice_mut().fill_on(stream, 1);
+    let filled = output.on_mut(stream).fill(1);
     // SAFETY: `bind` succeeded with this operation.
     unsafe { memory.launched(&mut operation) };
     filled

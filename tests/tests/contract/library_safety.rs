@@ -4,6 +4,7 @@
 
 use std::cell::OnceCell;
 use std::error::Error;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -16,10 +17,7 @@ use curium_blas::{
 };
 use curium_driver::{Graph, GraphExec, Stream};
 use curium_fft::{Complex32, Embedding, Plan, Shape};
-use curium_memory::{
-    AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer,
-    PinnedFlags, copy,
-};
+use curium_memory::{DeviceBuffer, DeviceSlice, PinnedBuffer, PinnedFlags, copy};
 use curium_nccl::{Communicator, Operation, Reduction, RegisteredBuffer, UniqueId};
 use curium_rand::{
     Algorithm, Generator, Mrg32k3a, Mt19937, Mtgp32, Philox4x32, ScrambledSobol32,
@@ -51,16 +49,16 @@ struct Shrinking {
     short: DeviceBuffer<f32>,
 }
 
-impl AsDeviceSlice for Shrinking {
-    type Element = f32;
+impl Deref for Shrinking {
+    type Target = DeviceSlice<f32>;
 
-    fn as_device_slice(&self) -> DeviceSlice<'_, f32> {
+    fn deref(&self) -> &DeviceSlice<f32> {
         self.long.as_slice()
     }
 }
 
-impl AsDeviceSliceMut for Shrinking {
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, f32> {
+impl DerefMut for Shrinking {
+    fn deref_mut(&mut self) -> &mut DeviceSlice<f32> {
         self.short.as_slice_mut()
     }
 }
@@ -88,17 +86,17 @@ struct Replacing {
     views: Arc<AtomicUsize>,
 }
 
-impl AsDeviceSlice for Replacing {
-    type Element = f32;
+impl Deref for Replacing {
+    type Target = DeviceSlice<f32>;
 
-    fn as_device_slice(&self) -> DeviceSlice<'_, f32> {
+    fn deref(&self) -> &DeviceSlice<f32> {
         self.views.fetch_add(1, Ordering::Relaxed);
         self.buffer.as_slice()
     }
 }
 
-impl AsDeviceSliceMut for Replacing {
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, f32> {
+impl DerefMut for Replacing {
+    fn deref_mut(&mut self) -> &mut DeviceSlice<f32> {
         if self.views.fetch_add(1, Ordering::Relaxed) > 0
             && let Ok(buffer) = DeviceBuffer::zeroed(self.buffer.stream(), 64)
         {
@@ -124,8 +122,8 @@ fn registration_keeps_the_view() -> Result {
         let address = memory.buffer.as_pointer().as_raw();
         let mut registered = communicator.register(memory)?;
         communicator.all_reduce_in_place(&stream, &mut registered, Reduction::Sum)?;
-        assert_eq!(registered.as_device_slice().to_vec()?, [3.0; 1024]);
-        let viewed = registered.as_device_slice_mut().as_pointer().as_raw();
+        assert_eq!(registered.to_vec()?, [3.0; 1024]);
+        let viewed = registered.slice_mut(..)?.as_pointer().as_raw();
         assert_eq!(viewed, address);
         let memory = registered.into_inner()?;
         assert_eq!(memory.buffer.as_pointer().as_raw(), address);
@@ -522,10 +520,10 @@ impl Alternating {
     }
 }
 
-impl AsDeviceSlice for Alternating {
-    type Element = f32;
+impl Deref for Alternating {
+    type Target = DeviceSlice<f32>;
 
-    fn as_device_slice(&self) -> DeviceSlice<'_, f32> {
+    fn deref(&self) -> &DeviceSlice<f32> {
         if self.views.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
             self.long.as_slice()
         } else {
@@ -534,8 +532,8 @@ impl AsDeviceSlice for Alternating {
     }
 }
 
-impl AsDeviceSliceMut for Alternating {
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, f32> {
+impl DerefMut for Alternating {
+    fn deref_mut(&mut self) -> &mut DeviceSlice<f32> {
         if self.views.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
             self.long.as_slice_mut()
         } else {
@@ -700,16 +698,16 @@ fn capture_shares_no_registration() -> Result {
 /// Memory of another crate's type whose drop panics.
 struct PanicsOnDrop(DeviceBuffer<f32>);
 
-impl AsDeviceSlice for PanicsOnDrop {
-    type Element = f32;
+impl Deref for PanicsOnDrop {
+    type Target = DeviceSlice<f32>;
 
-    fn as_device_slice(&self) -> DeviceSlice<'_, f32> {
+    fn deref(&self) -> &DeviceSlice<f32> {
         self.0.as_slice()
     }
 }
 
-impl AsDeviceSliceMut for PanicsOnDrop {
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, f32> {
+impl DerefMut for PanicsOnDrop {
+    fn deref_mut(&mut self) -> &mut DeviceSlice<f32> {
         self.0.as_slice_mut()
     }
 }
@@ -812,10 +810,10 @@ fn release_does_not_hold_a_group() -> Result {
             // Only the lease of the registered memory is in the graph: not its registration.
             let graph = Graph::capture(stream.context(), |scope| -> curium_driver::Result<()> {
                 if round % 2 == 0 {
-                    memory.fill_on(scope, 1.0)?;
+                    memory.on_mut(scope).fill(1.0)?;
                 }
-                registered.as_device_slice_mut().fill_on(scope, 1.0)?;
-                memory.fill_on(scope, 2.0)
+                registered.on_mut(scope).fill(1.0)?;
+                memory.on_mut(scope).fill(2.0)
             })?;
             let mut executable = graph.instantiate()?;
             thread::scope(|scope| {

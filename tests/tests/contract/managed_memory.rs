@@ -21,8 +21,8 @@ fn enqueued_prefetch_range_stays_in_use(test: &TestDriver, simulator: &Simulator
     let fault = Fault::on(Function::cuMemPrefetchAsync_v2).call(2);
     simulator.inject(fault.returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
     let ranges = [
-        (first.as_slice(), MemoryLocation::Host),
-        (second.as_slice(), MemoryLocation::Host),
+        (first.view(), MemoryLocation::Host),
+        (second.view(), MemoryLocation::Host),
     ];
     unified::prefetch(&stream, &ranges).expect_err("the second prefetch fails");
     // Each waits for its own stream, and the first for the stream that uses it.
@@ -77,7 +77,7 @@ fn host_view_requires_every_device(_: &TestDriver, simulator: &Simulator) -> Tes
         "{error}"
     );
     buffer.host_view_mut()?.fill(0);
-    assert_eq!(buffer.as_slice().to_vec()?, [0; 4]);
+    assert_eq!(buffer.to_vec()?, [0; 4]);
     Ok(())
 }
 
@@ -100,11 +100,11 @@ fn host_view_mut_attaches_the_buffer(test: &TestDriver, _: &Simulator) -> TestRe
         view[1] = 7;
         Ok(())
     })?;
-    buffer.as_slice_mut().slice(2..)?.fill(5)?;
+    buffer.slice_mut(2..)?.fill(5)?;
     assert_eq!(buffer.host_view_mut()?[..], [0, 7, 5, 5]);
-    buffer.as_slice_mut().fill_on(&other, 9)?;
+    buffer.on_mut(&other).fill(9)?;
     gate.open();
-    assert_eq!(buffer.as_slice().to_vec()?, [9; 4]);
+    assert_eq!(buffer.to_vec()?, [9; 4]);
     Ok(())
 }
 
@@ -139,7 +139,7 @@ fn host_view_requires_an_attachment(test: &TestDriver, _: &Simulator) -> TestRes
     })?;
     // SAFETY: only this stream accesses the buffer, and it is idle while the views exist.
     unsafe { buffer.attach(&other, AttachMode::Stream) }?;
-    buffer.as_slice_mut().fill_on(&other, 6)?;
+    buffer.on_mut(&other).fill(6)?;
     assert_eq!(buffer.host_view()?[..], [6; 4]);
     assert_eq!(buffer.host_view_mut()?[..], [6; 4]);
     // SAFETY: every stream may access it from here on.
@@ -153,9 +153,7 @@ fn host_view_requires_an_attachment(test: &TestDriver, _: &Simulator) -> TestRes
 fn leased_host_view_is_returned_to_the_graph(test: &TestDriver, _: &Simulator) -> TestResult {
     let stream = test.stream();
     let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4)?;
-    let graph = Graph::capture(&test.context(), |scope| {
-        buffer.as_slice_mut().fill_on(scope, 8)
-    })?;
+    let graph = Graph::capture(&test.context(), |scope| buffer.on_mut(scope).fill(8))?;
     let mut graph = graph.instantiate()?;
     {
         let _view = buffer.host_view_mut()?;
@@ -217,21 +215,19 @@ fn device_operation_ends_a_forgotten_attachment(test: &TestDriver, _: &Simulator
         test.assert_calls(Function::cuStreamAttachMemAsync, 1, || -> TestResult<_> {
             // SAFETY: the kernel writes as many elements as its argument, which the buffer has.
             unsafe { fill.launch(stream, LaunchConfig::for_elements(4), (&mut buffer, 3, 4)) }?;
-            buffer.as_slice_mut().fill_on(stream, 5)?;
+            buffer.on_mut(stream).fill(5)?;
             Ok(())
         })?;
         forget_view(test, &mut buffer);
         test.assert_calls(Function::cuStreamAttachMemAsync, 1, || -> TestResult<_> {
-            copy.as_slice_mut().copy_from_device_on(stream, &buffer)?;
-            assert_eq!(buffer.as_slice().to_vec()?, [5; 4]);
+            copy.on_mut(stream).copy_from_device(&buffer)?;
+            assert_eq!(buffer.to_vec()?, [5; 4]);
             Ok(())
         })?;
     }
     forget_view(test, &mut buffer);
     test.assert_calls(Function::cuStreamAttachMemAsync, 1, || -> TestResult<_> {
-        let graph = Graph::capture(&test.context(), |scope| {
-            buffer.as_slice_mut().fill_on(scope, 8)
-        })?;
+        let graph = Graph::capture(&test.context(), |scope| buffer.on_mut(scope).fill(8))?;
         let mut graph = graph.instantiate()?;
         graph.launch(&stream)?;
         Ok(())
@@ -253,7 +249,6 @@ fn failed_detachment_is_retried(test: &TestDriver, simulator: &Simulator) -> Tes
     drop(view);
     simulator.inject(fails());
     let error = buffer
-        .as_slice_mut()
         .fill(1)
         .expect_err("the buffer is still attached to the host");
     assert_eq!(
@@ -262,10 +257,10 @@ fn failed_detachment_is_retried(test: &TestDriver, simulator: &Simulator) -> Tes
         "{error}"
     );
     test.assert_calls(Function::cuStreamAttachMemAsync, 1, || -> TestResult<_> {
-        buffer.as_slice_mut().fill(2)?;
+        buffer.fill(2)?;
         Ok(())
     })?;
-    assert_eq!(buffer.as_slice().to_vec()?, [2; 4]);
+    assert_eq!(buffer.to_vec()?, [2; 4]);
     Ok(())
 }
 
@@ -291,9 +286,7 @@ fn prefetch_requires_concurrent_access(test: &TestDriver, _: &Simulator) -> Test
 fn graph_waits_for_a_forgotten_attachment(test: &TestDriver, simulator: &Simulator) -> TestResult {
     let stream = test.stream();
     let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4)?;
-    let graph = Graph::capture(&test.context(), |scope| {
-        buffer.as_slice_mut().fill_on(scope, 8)
-    })?;
+    let graph = Graph::capture(&test.context(), |scope| buffer.on_mut(scope).fill(8))?;
     let mut graph = graph.instantiate()?;
     for is_forgotten in [false, true] {
         let view = buffer.host_view_mut()?;
@@ -312,7 +305,7 @@ fn graph_waits_for_a_forgotten_attachment(test: &TestDriver, simulator: &Simulat
         assert!(error.to_string().contains("the host has a view"), "{error}");
         buffer.host_view_mut()?.fill(1);
         graph.launch(&stream)?;
-        assert_eq!(buffer.as_slice().to_vec()?, [8; 4]);
+        assert_eq!(buffer.to_vec()?, [8; 4]);
     }
     drop(graph);
     assert!(

@@ -157,7 +157,7 @@ fn managed_memory_alternates() -> TestResult {
                 .expect_err("the device does not support prefetches");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
             assert!(error.to_string().contains("omit the prefetch"), "{error}");
-            assert_eq!(buffer.as_slice().to_vec()?, [3; 8]);
+            assert_eq!(buffer.to_vec()?, [3; 8]);
             Ok(())
         })?;
     }
@@ -299,7 +299,7 @@ fn buffers_work_on_every_model() -> TestResult {
                 assert_eq!(buffer.to_vec()?, [1, 2, 3]);
                 let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 3)?;
                 let mut unified = UnifiedBuffer::<u32>::zeroed(&stream, 3)?;
-                unified.as_slice_mut().fill(5)?;
+                unified.fill(5)?;
                 assert_eq!(unified.host_view_mut()?[..], [5; 3]);
                 mapped.host_view_mut()?.fill(6);
                 assert_eq!(mapped.host_view()?[..], [6; 3]);

@@ -127,7 +127,7 @@ fn pointer_information_distinguishes_memory_kinds(test: &TestDriver) -> TestResu
     let unknown = DevicePointer::<u8>::from_raw(address);
     assert_eq!(PointerInfo::of(driver, unknown)?, None);
     assert_eq!(address_range(&test.context(), unknown)?, None);
-    let view: DeviceSlice<'_, u8> = unified.as_slice();
+    let view: &DeviceSlice<u8> = &unified;
     assert_eq!(view.as_pointer(), unified.as_pointer());
     Ok(())
 }

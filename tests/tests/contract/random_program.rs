@@ -10,8 +10,7 @@ use std::ops::Range;
 use curium_driver::{LaunchConfig, Library, SafeKernel, Stream};
 use curium_memory::copy::Pending;
 use curium_memory::{
-    Array, ArrayFlags, ArrayShape, AsDeviceSlice, CachingOptions, CachingResource, MemoryLocation,
-    PinnedBuffer,
+    Array, ArrayFlags, ArrayShape, CachingOptions, CachingResource, MemoryLocation, PinnedBuffer,
 };
 use curium_sim::{Config, Simulator};
 use curium_tests::{TestDriver, TestResult, kernels, on_driver, on_simulator, stream_work};
@@ -218,8 +217,9 @@ impl<'a> Program<'a> {
             let value = this.dice.next() as u32;
             memory
                 .view_mut()
-                .slice(range.clone())
-                .and_then(|mut part| part.fill_on(&stream, value))?;
+                .slice_mut(range.clone())?
+                .on_mut(&stream)
+                .fill(value)?;
             model[range].fill(value);
             Ok(())
         })
@@ -258,11 +258,17 @@ impl<'a> Program<'a> {
             let middle = this.dice.below(LEN + 1);
             let first = this.dice.next() as u32;
             let second = this.dice.next() as u32;
-            let (mut low, mut high) = memory.view_mut().split_at(middle)?;
+            let mut whole = memory.view_mut();
+            let (mut low, mut high) = whole.split_at_mut(middle)?;
             std::thread::scope(|scope| {
-                scope.spawn(|| low.fill_on(&one, first).expect("the part can be filled"));
                 scope.spawn(|| {
-                    high.fill_on(&other, second)
+                    low.on_mut(&one)
+                        .fill(first)
+                        .expect("the part can be filled")
+                });
+                scope.spawn(|| {
+                    high.on_mut(&other)
+                        .fill(second)
                         .expect("the part can be filled");
                 });
             });
@@ -312,7 +318,8 @@ impl<'a> Program<'a> {
                 ),
                 _ if range.is_empty() => return Ok(()),
                 _ => {
-                    let mut part = memory.view_mut().slice(range.clone())?;
+                    let mut whole = memory.view_mut();
+                    let mut part = whole.slice_mut(range.clone())?;
                     (
                         fill.launch(&stream, config, (&mut part, value, range.len() as u32)),
                         range,
@@ -336,7 +343,8 @@ impl<'a> Program<'a> {
                 model: source_model,
                 ..
             } = &this.pieces[this.dice.below(this.pieces.len())];
-            let mut element = memory.view_mut().slice(to..=to)?;
+            let mut target = memory.view_mut();
+            let mut element = target.slice_mut(to..=to)?;
             let arguments = (source.view(), from as u64, &mut element);
             this.world
                 .read
@@ -383,8 +391,8 @@ impl<'a> Program<'a> {
     fn check_one(&mut self) -> TestResult {
         let range = self.dice.range();
         let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
-        let part = memory.view().slice(range.clone())?;
-        assert_eq!(part.as_device_slice().to_vec()?, model[range]);
+        let part = memory.view().slice(range.clone())?.to_vec()?;
+        assert_eq!(part, model[range]);
         Ok(())
     }
 

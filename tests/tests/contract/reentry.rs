@@ -200,7 +200,7 @@ fn staged_copy_runs_no_other_pool_job(test: &TestDriver) -> TestResult {
     let source = vec![3_u32; 1 << 20];
     let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, source.len())?;
     let gate = Gate::on(&stream);
-    buffer.as_slice_mut().fill_on(&stream, 1)?;
+    buffer.on_mut(&stream).fill(1)?;
     let pool = rayon_core::ThreadPoolBuilder::new()
         .num_threads(1)
         .build()?;
@@ -237,8 +237,8 @@ fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) -> TestResu
     let mut first = DeviceBuffer::<u32>::zeroed(&origin, source.len())?;
     let mut second = DeviceBuffer::<u32>::zeroed(&origin, source.len())?;
     let graph = Graph::capture(&test.context(), |scope| {
-        first.as_slice_mut().fill_on(scope, 7)?;
-        second.as_slice_mut().fill_on(scope, 7)
+        first.on_mut(scope).fill(7)?;
+        second.on_mut(scope).fill(7)
     });
     let mut graph = graph?.instantiate()?;
     let (mut accessed, copied) = if is_first_accessed {
@@ -271,8 +271,8 @@ fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) -> TestResu
         });
         let guard = observe_calls(During::call_of(Function::cuMemsetD32Async, action));
         accessed
-            .as_slice_mut()
-            .fill_on(&origin, 5)
+            .on_mut(&origin)
+            .fill(5)
             .expect("the owner may write");
         drop(guard);
     });

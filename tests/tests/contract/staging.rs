@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::thread;
 
 use curium_driver::{Context, Error, Function, Graph, observe_calls};
-use curium_memory::{
-    DeviceBuffer, DeviceSlice, PinnedBuffer, PinnedFlags, Staging, StagingOptions,
-};
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, Staging, StagingOptions};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{
@@ -104,7 +102,7 @@ fn staged_copy_does_not_affect_other_captures(test: &TestDriver) -> TestResult {
     let source = words(LEN, 6);
     let mut target = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
     let graph = Graph::capture(&context, |scope| {
-        target.as_slice_mut().fill_on(scope, 5)?;
+        target.on_mut(scope).fill(5)?;
         let copied = thread::scope(|threads| {
             threads
                 .spawn(|| DeviceBuffer::from_slice(&context.stream()?, &source)?.to_vec())
@@ -136,7 +134,7 @@ fn captured_slice_is_kept_and_not_staged(test: &TestDriver) -> TestResult {
     let mut source = words(LEN, 7);
     let graph = Graph::capture(&context, |scope| {
         let scratch = DeviceBuffer::from_slice(scope, &source)?;
-        target.as_slice_mut().copy_from_device_on(scope, &scratch)
+        target.on_mut(scope).copy_from_device(&scratch)
     });
     assert_eq!(Staging::byte_len(&context), pinned, "nothing was staged");
     source.fill(0);
@@ -220,7 +218,7 @@ fn staging_buffer_grows_up_to_its_limit(test: &TestDriver) -> TestResult {
             expected,
             "after {copied} words"
         );
-        assert!(buffer.slice(..copied).and_then(DeviceSlice::to_vec)? == source);
+        assert!(buffer.slice(..copied)?.to_vec()? == source);
         assert_eq!(
             Staging::byte_len(stream.context()),
             expected,
@@ -410,7 +408,7 @@ fn observer_copy_is_not_staged(test: &TestDriver) -> TestResult {
         // The other threads of the outer copy wait for this one.
         move || {
             let inner = inner.lock();
-            *copied.lock() = inner.as_ref().map(DeviceBuffer::to_vec);
+            *copied.lock() = inner.as_ref().map(|buffer| buffer.to_vec());
         }
     };
     let guard = observe_calls(During::call_of(Function::cuEventSynchronize, action));

@@ -97,7 +97,7 @@ fn dropped_cache_unmaps_during_other_captures(test: &TestDriver) -> TestResult {
     let resource = caching(&stream)?;
     let gate = Gate::on(&stream);
     let mut buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, &resource)?;
-    buffer.as_slice_mut().fill(7)?;
+    buffer.fill(7)?;
     drop(buffer);
     during_a_capture(test, || {
         thread::scope(|scope| {
@@ -201,7 +201,7 @@ fn only_forgotten_segments_leak() -> TestResult {
         let gate = Gate::on(&stream);
         // The two buffers are too large for one segment.
         let mut forgotten = DeviceBuffer::<u8, _>::zeroed_in(&stream, 20 << 20, &resource)?;
-        forgotten.as_slice_mut().fill(1)?;
+        forgotten.fill(1)?;
         drop(DeviceBuffer::<u8, _>::uninit_in(
             &stream,
             40 << 20,

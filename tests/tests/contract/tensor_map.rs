@@ -272,7 +272,7 @@ fn tensor_view_is_bounds_checked(test: &TestDriver) -> TestResult {
     TensorView::tiled(memory.as_slice(), &dense(&[32, 32]), &[32, 4])?;
     // The last row ends before the start of the next one.
     let rows = dense(&[16, 32]).with_strides(&[128]);
-    TensorView::tiled(memory.as_slice().slice(..1008)?, &rows, &[16, 4])?;
+    TensorView::tiled(memory.slice(..1008)?, &rows, &[16, 4])?;
     let bytes = 4096;
     let start = pointer.as_raw();
     let end = start + bytes;
@@ -319,11 +319,11 @@ fn tensor_view_is_bounds_checked(test: &TestDriver) -> TestResult {
 fn view_that_is_written_holds_the_whole_last_row(test: &TestDriver) -> TestResult {
     let mut memory = DeviceBuffer::<f32>::zeroed(&test.stream(), 1024)?;
     let layout = TensorLayout::new(Type::Float32, memory.as_pointer(), &[9]);
-    TensorViewMut::tiled(memory.as_slice_mut().slice(..12)?, &layout, &[16])?;
-    let short = memory.as_slice_mut().slice(..11)?;
+    TensorViewMut::tiled(memory.slice_mut(..12)?, &layout, &[16])?;
+    let short = memory.slice_mut(..11)?;
     let result = TensorViewMut::tiled(short, &layout, &[16]).map(|view| *view.as_map());
     refused(result, "tensor out of bounds (48 bytes");
-    TensorView::tiled(memory.as_slice().slice(..9)?, &layout, &[16])?;
+    TensorView::tiled(memory.slice(..9)?, &layout, &[16])?;
     Ok(())
 }
 
@@ -391,7 +391,7 @@ fn kernels_wait_for_tensor_memory_accesses(test: &TestDriver) -> TestResult {
     let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 1024)?;
     let layout = TensorLayout::new(Type::Float32, memory.as_pointer(), &[32, 32]);
     let gate = Gate::on(&stream);
-    memory.as_slice_mut().fill(1.0)?;
+    memory.fill(1.0)?;
     let view = TensorView::tiled(memory.as_slice(), &layout, &[32, 4])?;
     // SAFETY: nothing is launched with the value.
     let map: TensorMap = unsafe { Argument::<TensorRead>::bind(&mut &view, &mut begin(&other)) }?;

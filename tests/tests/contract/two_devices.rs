@@ -4,8 +4,8 @@
 use curium_driver::{DevicePointer, Function, LaunchConfig, Library, Stream};
 use curium_memory::copy::{CopyBatch, CopyOptions};
 use curium_memory::{
-    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, DeviceSlice, Extent, MappedBuffer,
-    MemoryAccess, MemoryPool, Pitch, PitchedBuffer, Resource, SyncAlloc, UnifiedBuffer,
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, Extent, MappedBuffer, MemoryAccess,
+    MemoryPool, Pitch, PitchedBuffer, Resource, SyncAlloc, UnifiedBuffer,
 };
 use curium_sim::Simulator;
 use curium_sys::CUresult;
@@ -48,11 +48,10 @@ fn copies_between_devices_use_either_stream(
     assert_eq!(second.to_vec()?, source);
     fill(there, &mut second, 3)?;
     let mut back = DeviceBuffer::<u32>::zeroed(here, LEN)?;
-    back.as_slice_mut().copy_from_device_on(there, &second)?;
+    back.on_mut(there).copy_from_device(&second)?;
     assert_eq!(back.to_vec()?, [3; LEN]);
     let options = CopyOptions::new().with_prefer_overlap(true);
-    back.as_slice_mut()
-        .copy_from_device_with(here, &first, options)?;
+    back.on_mut(here).copy_from_device_with(&first, options)?;
     assert_eq!(back.to_vec()?, source);
     Ok(())
 }
@@ -67,9 +66,9 @@ fn copy_between_devices_waits_for_the_peer(
     let mut source = DeviceBuffer::<u32>::zeroed(there, LEN)?;
     let mut target = DeviceBuffer::<u32>::zeroed(here, LEN)?;
     let gate = Gate::on(there);
-    source.as_slice_mut().fill(8)?;
+    source.fill(8)?;
     target.copy_from_device(&source)?;
-    source.as_slice_mut().fill(9)?;
+    source.fill(9)?;
     assert!(!here.is_finished()?, "nothing waits for the other device");
     gate.open();
     assert_eq!(target.to_vec()?, [8; LEN]);
@@ -85,10 +84,10 @@ fn batch_copies_between_devices_both_ways(
 ) -> TestResult {
     let mut first = DeviceBuffer::from_slice(here, &[1_u32; LEN])?;
     let mut second = DeviceBuffer::from_slice(there, &[2_u32; LEN])?;
-    let (low, high) = first.as_slice_mut().split_at(LEN / 2)?;
-    let (other_low, other_high) = second.as_slice_mut().split_at(LEN / 2)?;
-    let batch = CopyBatch::new().copy(low, other_low.as_slice())?;
-    let batch = batch.copy(other_high, high.as_slice())?;
+    let (low, high) = first.split_at_mut(LEN / 2)?;
+    let (other_low, other_high) = second.split_at_mut(LEN / 2)?;
+    let batch = CopyBatch::new().copy(low, &other_low)?;
+    let batch = batch.copy(other_high, &high)?;
     batch.enqueue(here)?;
     let halves = |low: u32, high: u32| [vec![low; LEN / 2], vec![high; LEN / 2]].concat();
     assert_eq!(first.to_vec()?, halves(2, 1));
@@ -108,9 +107,9 @@ fn batch_copies_rows_on_another_device(
     let far = DeviceBuffer::from_slice(there, &source)?;
     let mut near = DeviceBuffer::<u32>::zeroed(here, 120)?;
     let mut on_far = DeviceBuffer::<u32>::zeroed(there, 120)?;
-    let from = far.as_slice().pitched(extent, bytes)?;
-    let to = near.as_slice_mut().pitched(extent, bytes)?;
-    let beside = on_far.as_slice_mut().pitched(extent, bytes)?;
+    let from = far.pitched(extent, bytes)?;
+    let to = near.pitched_mut(extent, bytes)?;
+    let beside = on_far.pitched_mut(extent, bytes)?;
     let batch = CopyBatch::new().copy_pitched(to, from)?;
     let batch = batch.copy_pitched(beside, from)?;
     batch.enqueue(here)?;
@@ -132,9 +131,9 @@ fn local_copies_run_on_a_foreign_stream(
     let from = DeviceBuffer::from_slice(there, &source)?;
     let mut line = DeviceBuffer::<u32>::zeroed(there, 120)?;
     let mut rows = DeviceBuffer::<u32>::zeroed(there, 120)?;
-    line.as_slice_mut().copy_from_device_on(here, &from)?;
-    let grid = from.as_slice().pitched(extent, bytes)?;
-    let target = rows.as_slice_mut().pitched(extent, bytes)?;
+    line.on_mut(here).copy_from_device(&from)?;
+    let grid = from.pitched(extent, bytes)?;
+    let target = rows.pitched_mut(extent, bytes)?;
     CopyBatch::new()
         .copy_pitched(target, grid)
         .and_then(|batch| batch.enqueue(here))?;
@@ -155,8 +154,7 @@ fn copy_options_are_dropped_between_devices(
     let far = DeviceBuffer::from_slice(there, &source)?;
     for stream in [here, there] {
         let mut near = DeviceBuffer::<u32>::zeroed(here, LEN)?;
-        near.as_slice_mut()
-            .copy_from_device_with(stream, &far, options)?;
+        near.on_mut(stream).copy_from_device_with(&far, options)?;
         assert_eq!(near.to_vec()?, source);
     }
     Ok(())
@@ -172,17 +170,15 @@ fn rows_and_layers_are_copied_between_devices(
     let source: Vec<u32> = (0..120).collect();
     let buffer = DeviceBuffer::from_slice(there, &source)?;
     let plane = Extent::new_2d(30, 4);
-    let grid = buffer
-        .as_slice()
-        .pitched(plane, Pitch::tight::<u32>(plane))?;
+    let grid = buffer.pitched(plane, Pitch::tight::<u32>(plane))?;
     rows.as_pitched_mut().copy_from(&grid)?;
-    assert_eq!(rows.row(3).and_then(DeviceSlice::to_vec)?, source[90..]);
+    assert_eq!(rows.row(3)?.to_vec()?, source[90..]);
     let volume = Extent::new_3d(5, 4, 6);
     let pitch = Pitch::tight::<u32>(volume);
     let mut target = DeviceBuffer::<u32>::zeroed(here, 120)?;
-    let grid = buffer.as_slice().pitched(volume, pitch)?;
-    let mut volume = target.as_slice_mut().pitched(volume, pitch)?;
-    volume.copy_from_on(there, &grid)?;
+    let grid = buffer.pitched(volume, pitch)?;
+    let mut volume = target.pitched_mut(volume, pitch)?;
+    volume.on_mut(there).copy_from(&grid)?;
     assert_eq!(target.to_vec()?, source);
     Ok(())
 }
@@ -206,13 +202,11 @@ fn arrays_are_copied_between_devices(
     assert_eq!(far.to_vec()?, source);
     test.assert_calls(PEER, 1, || far.copy_to_device(whole, &mut target))?;
     assert_eq!(target.to_vec()?, source);
-    target.as_slice_mut().fill(7)?;
+    target.fill(7)?;
     test.assert_calls(PEER, 1, || far.copy_from_device(whole, &target))?;
     assert_eq!(far.to_vec()?, [7; 120]);
     // As a batch on a stream of a device that owns neither.
-    let grid = target
-        .as_slice_mut()
-        .pitched(extent, Pitch::tight::<u32>(extent))?;
+    let grid = target.pitched_mut(extent, Pitch::tight::<u32>(extent))?;
     let batch = CopyBatch::new().copy_from_array(grid, &near, [0; 3])?;
     test.assert_calls(PEER, 1, || batch.enqueue(there))?;
     assert_eq!(target.to_vec()?, source);
@@ -308,7 +302,7 @@ fn host_and_managed_memory_are_used_by_both(
     unsafe { fill.launch(there, config, (&mut unified, 5, LEN as u32)) }?;
     assert_eq!(mapped.host_view()?[..], [4; LEN]);
     assert_eq!(unified.host_view()?[..], [5; LEN]);
-    unified.as_slice_mut().copy_from_device(&mapped)?;
+    unified.copy_from_device(&mapped)?;
     assert_eq!(unified.host_view()?[..], [4; LEN]);
     Ok(())
 }

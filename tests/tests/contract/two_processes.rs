@@ -170,8 +170,8 @@ fn stream_waits_for_a_process() -> TestResult {
         peer.meet();
         assert!(!event.is_finished()?, "the other process blocks its stream");
         stream.wait_event(&event)?;
-        let mut copy = curium_memory::DeviceBuffer::<u8>::zeroed(&stream, BYTES)?;
-        let to = copy.as_slice_mut().as_pointer().as_raw();
+        let copy = curium_memory::DeviceBuffer::<u8>::zeroed(&stream, BYTES)?;
+        let to = copy.as_pointer().as_raw();
         let from = memory.as_pointer().as_raw();
         // SAFETY: both sides have these bytes and live until the stream is synchronized.
         unsafe {

@@ -223,7 +223,7 @@ fn release_enqueues_no_work_beside_a_capture(test: &TestDriver) -> TestResult {
     let mut refused = Vec::new();
     let graph = Graph::capture(&test.context(), |_| -> Result<()> {
         extend::release(|| {
-            refused.push(buffer.as_slice_mut().fill(1));
+            refused.push(buffer.fill(1));
             refused.push(event.record(&stream));
             refused.push(test.context().record_event(&event));
             refused.push(stream.launch_host_function(|| ()).map(drop));

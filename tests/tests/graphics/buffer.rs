@@ -62,7 +62,7 @@ fn opengl_buffer_is_accessed() -> TestResult {
         let mapped = GraphicsResource::map(&mut resources, &stream)?;
         let mut memory = mapped_numbers(&stream, &mapped)?;
         assert_eq!(memory.to_vec()?, numbers(1));
-        memory.as_slice_mut().copy_from_slice(&numbers(3))?;
+        memory.copy_from_slice(&numbers(3))?;
         drop(memory);
         mapped.close()?;
         assert_eq!(gl.contents(buffer, LEN * 4), bytes(&numbers(3)));

@@ -55,7 +55,7 @@ fn share(
     let mut words = words(test, exported, kind, is_dedicated)?;
     assert_eq!(words.to_vec()?, numbers, "{kind:?}");
     let reversed: Vec<u32> = numbers.iter().rev().copied().collect();
-    words.as_slice_mut().copy_from_slice(&reversed)?;
+    words.copy_from_slice(&reversed)?;
     words.stream().synchronize()?;
     copy(vulkan, shared, host);
     // SAFETY: the buffer has this many words, and the writes to it are complete.
@@ -97,7 +97,7 @@ fn memory_outlives_vulkan_buffer() -> TestResult {
             false,
         )?;
         drop(other);
-        words.as_slice_mut().fill(6)?;
+        words.fill(6)?;
         assert_eq!(words.to_vec()?, [6; LEN]);
         Ok(())
     })

@@ -100,7 +100,7 @@ fn timeline_semaphore_orders() -> TestResult {
             let written = round * 10 + 1;
             let answered = round * 10 + 2;
             let gate = Gate::on(&stream);
-            shared.words.as_slice_mut().fill_on(&stream, round as u32)?;
+            shared.words.on_mut(&stream).fill(round as u32)?;
             semaphore.signal(&stream, written)?;
             let points = ((of_vulkan, written), (of_vulkan, answered));
             let done = copy_and_fill(
@@ -113,9 +113,7 @@ fn timeline_semaphore_orders() -> TestResult {
             );
             semaphore.wait(&stream, answered)?;
             let mut copied = DeviceBuffer::<u32>::zeroed(&stream, LEN)?;
-            copied
-                .as_slice_mut()
-                .copy_from_device_on(&stream, &shared.words)?;
+            copied.on_mut(&stream).copy_from_device(&shared.words)?;
             thread::sleep(Duration::from_millis(5));
             assert!(!vulkan.is_done(done), "the queue waits for the stream");
             assert!(vulkan.value(of_vulkan) < written);
@@ -138,7 +136,7 @@ fn opaque_semaphores_order() -> TestResult {
         let (second, answered) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque)?;
         let (host, place) = vulkan.host_buffer(&[0; LEN]);
         for round in 0..3 {
-            shared.words.as_slice_mut().fill_on(&stream, round)?;
+            shared.words.on_mut(&stream).fill(round)?;
             written.signal(&stream, 0)?;
             let done = copy_and_fill(vulkan, (first, 0), (second, 0), &shared, host, 100 + round);
             answered.wait(&stream, 0)?;

@@ -13,8 +13,6 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 pub(crate) struct Source {
     /// The folder of the crate below `crates`.
     pub(crate) krate: String,
-    /// The path below `crates`.
-    pub(crate) path: String,
     pub(crate) syntax: syn::File,
 }
 
@@ -28,7 +26,6 @@ pub(crate) fn sources() -> Result<Vec<Source>> {
             let krate = folder.file_name().unwrap_or_default();
             sources.push(Source {
                 krate: krate.to_string_lossy().into_owned(),
-                path: file.strip_prefix(&root)?.display().to_string(),
                 syntax: syn::parse_file(&fs::read_to_string(&file)?)
                     .map_err(|error| format!("{}: {error}", file.display()))?,
             });

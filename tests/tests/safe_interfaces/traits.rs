@@ -58,14 +58,13 @@ const OPEN: &[(&str, &str, &str)] = &[
         "AnyBitPattern",
         "its supertrait is bytemuck's unsafe trait, and it is implemented for every type with that one",
     ),
-    (
-        "memory",
-        "AsDeviceSlice",
-        "it returns a `DeviceSlice`, which other crates cannot make up; the module `views` checks that it is called once",
-    ),
-    ("memory", "AsDeviceSliceMut", "as for `AsDeviceSlice`"),
     ("memory", "NoUninit", "as for `AnyBitPattern`"),
     ("memory", "Zeroable", "as for `AnyBitPattern`"),
+    (
+        "nccl",
+        "DeviceMemory",
+        "it is implemented for every type that dereferences to a `DeviceSlice`, which is dereferenced once",
+    ),
     (
         "nccl",
         "Exchange",
@@ -80,11 +79,6 @@ const OPEN: &[(&str, &str, &str)] = &[
         "ptx",
         "Watcher",
         "it observes accesses, and can only report a race",
-    ),
-    (
-        "rand",
-        "Output",
-        "other crates cannot implement it: its sealed supertrait is implemented for every `AsDeviceSliceMut`, whose view is taken once",
     ),
     (
         "sys",

@@ -304,8 +304,8 @@ fn many_streams_free_buffers() -> TestResult {
             let mut plain = DeviceBuffer::<u8>::zeroed(&streams[0], 1 << 16)?;
             let mut cached = DeviceBuffer::<u8, _>::zeroed_in(&streams[0], 1 << 16, &caching)?;
             for (value, stream) in (1..).zip(&streams) {
-                plain.as_slice_mut().fill_on(stream, value)?;
-                cached.as_slice_mut().fill_on(stream, value)?;
+                plain.on_mut(stream).fill(value)?;
+                cached.on_mut(stream).fill(value)?;
             }
             assert!(plain.to_vec()?.iter().all(|value| *value == 3));
             assert!(cached.to_vec()?.iter().all(|value| *value == 3));
@@ -326,7 +326,7 @@ fn graph_caches_work() -> TestResult {
         let mut cache = GraphCache::new();
         for value in [1, 1, 2] {
             cache.run(&stream, "fill", value, |stream| {
-                buffer.as_slice_mut().fill_on(stream, value)
+                buffer.on_mut(stream).fill(value)
             })?;
         }
         assert_eq!(buffer.to_vec()?, [2; 16]);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use curium_driver::Argument;
 use curium_driver::hazard::Operation;
-use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut};
+use curium_memory::{DeviceBuffer, DeviceSlice, DeviceView, DeviceViewMut};
 
 use super::epilogue::Use;
 use super::role::{ByRole, Requirement, Role, Roles};
@@ -40,8 +40,8 @@ struct Slot<'a> {
 
 /// Borrowed device memory.
 enum Memory<'a> {
-    Read(DeviceSlice<'a, u8>),
-    Write(DeviceSliceMut<'a, u8>),
+    Read(DeviceView<'a, u8>),
+    Write(DeviceViewMut<'a, u8>),
 }
 
 impl Factors {
@@ -56,9 +56,9 @@ impl<'a> Operands<'a> {
     #[must_use]
     #[inline]
     pub fn new<A: MatmulElement, B: MatmulElement, D: MatmulElement>(
-        a: &'a impl AsDeviceSlice<Element = A>,
-        b: &'a impl AsDeviceSlice<Element = B>,
-        d: &'a mut impl AsDeviceSliceMut<Element = D>,
+        a: &'a DeviceSlice<A>,
+        b: &'a DeviceSlice<B>,
+        d: &'a mut DeviceSlice<D>,
     ) -> Self {
         Self::empty()
             .read(Role::A, a)
@@ -87,39 +87,33 @@ impl<'a> Operands<'a> {
     #[must_use]
     pub fn with_device_factors<T: MatmulElement>(
         self,
-        alpha: &'a impl AsDeviceSlice<Element = T>,
-        beta: &'a impl AsDeviceSlice<Element = T>,
+        alpha: &'a DeviceSlice<T>,
+        beta: &'a DeviceSlice<T>,
     ) -> Self {
         self.read(Role::Alpha, alpha).read(Role::Beta, beta)
     }
 
     /// Sets the addend, for a plan with a layout for it.
     #[must_use]
-    pub fn with_c<T: MatmulElement>(self, c: &'a impl AsDeviceSlice<Element = T>) -> Self {
+    pub fn with_c<T: MatmulElement>(self, c: &'a DeviceSlice<T>) -> Self {
         self.read(Role::C, c)
     }
 
     /// Sets the bias.
     #[must_use]
-    pub fn with_bias<T: MatmulElement>(self, bias: &'a impl AsDeviceSlice<Element = T>) -> Self {
+    pub fn with_bias<T: MatmulElement>(self, bias: &'a DeviceSlice<T>) -> Self {
         self.read(Role::Bias, bias)
     }
 
     /// Sets the memory for the gradient of the bias.
     #[must_use]
-    pub fn with_bias_gradient<T: MatmulElement>(
-        self,
-        bias: &'a mut impl AsDeviceSliceMut<Element = T>,
-    ) -> Self {
+    pub fn with_bias_gradient<T: MatmulElement>(self, bias: &'a mut DeviceSlice<T>) -> Self {
         self.write(Role::Bias, bias)
     }
 
     /// Sets the auxiliary memory that the epilogue of a gradient reads.
     #[must_use]
-    pub fn with_auxiliary<T: MatmulElement>(
-        self,
-        auxiliary: &'a impl AsDeviceSlice<Element = T>,
-    ) -> Self {
+    pub fn with_auxiliary<T: MatmulElement>(self, auxiliary: &'a DeviceSlice<T>) -> Self {
         self.read(Role::Auxiliary, auxiliary)
     }
 
@@ -127,38 +121,38 @@ impl<'a> Operands<'a> {
     #[must_use]
     pub fn with_auxiliary_output<T: MatmulElement>(
         self,
-        auxiliary: &'a mut impl AsDeviceSliceMut<Element = T>,
+        auxiliary: &'a mut DeviceSlice<T>,
     ) -> Self {
         self.write(Role::Auxiliary, auxiliary)
     }
 
     /// Sets the factor of `a` in memory.
     #[must_use]
-    pub fn with_scale_a(self, scale: &'a impl AsDeviceSlice<Element = f32>) -> Self {
+    pub fn with_scale_a(self, scale: &'a DeviceSlice<f32>) -> Self {
         self.read(Role::ScaleA, scale)
     }
 
     /// Sets the factor of `b` in memory.
     #[must_use]
-    pub fn with_scale_b(self, scale: &'a impl AsDeviceSlice<Element = f32>) -> Self {
+    pub fn with_scale_b(self, scale: &'a DeviceSlice<f32>) -> Self {
         self.read(Role::ScaleB, scale)
     }
 
     /// Sets the factor of `c` in memory.
     #[must_use]
-    pub fn with_scale_c(self, scale: &'a impl AsDeviceSlice<Element = f32>) -> Self {
+    pub fn with_scale_c(self, scale: &'a DeviceSlice<f32>) -> Self {
         self.read(Role::ScaleC, scale)
     }
 
     /// Sets the factor of `d` in memory.
     #[must_use]
-    pub fn with_scale_d(self, scale: &'a impl AsDeviceSlice<Element = f32>) -> Self {
+    pub fn with_scale_d(self, scale: &'a DeviceSlice<f32>) -> Self {
         self.read(Role::ScaleD, scale)
     }
 
     /// Sets the memory for the maximum of the absolute values of `d`.
     #[must_use]
-    pub fn with_amax_d(self, amax: &'a mut impl AsDeviceSliceMut<Element = f32>) -> Self {
+    pub fn with_amax_d(self, amax: &'a mut DeviceSlice<f32>) -> Self {
         self.write(Role::AmaxD, amax)
     }
 
@@ -166,7 +160,7 @@ impl<'a> Operands<'a> {
     /// workspace run one after the other.
     #[must_use]
     #[inline]
-    pub fn with_workspace(self, workspace: &'a mut impl AsDeviceSliceMut<Element = u8>) -> Self {
+    pub fn with_workspace(self, workspace: &'a mut DeviceSlice<u8>) -> Self {
         self.write(Role::Workspace, workspace)
     }
 
@@ -181,8 +175,8 @@ impl<'a> Operands<'a> {
                     (requirement.element, requirement.access)
                 });
             let memory = match access {
-                Use::Read => Memory::Read(buffer.as_slice()),
-                Use::Write => Memory::Write(buffer.as_slice_mut()),
+                Use::Read => Memory::Read(buffer.view()),
+                Use::Write => Memory::Write(buffer.view_mut()),
             };
             operands.insert(role, Slot { memory, element });
         }
@@ -196,12 +190,8 @@ impl<'a> Operands<'a> {
     }
 
     #[inline]
-    fn read<T: MatmulElement>(
-        mut self,
-        role: Role,
-        memory: &'a impl AsDeviceSlice<Element = T>,
-    ) -> Self {
-        let memory = Memory::Read(memory.as_device_slice().as_bytes());
+    fn read<T: MatmulElement>(mut self, role: Role, memory: &'a DeviceSlice<T>) -> Self {
+        let memory = Memory::Read(memory.as_bytes());
         self.insert(
             role,
             Slot {
@@ -213,12 +203,8 @@ impl<'a> Operands<'a> {
     }
 
     #[inline]
-    fn write<T: MatmulElement>(
-        mut self,
-        role: Role,
-        memory: &'a mut impl AsDeviceSliceMut<Element = T>,
-    ) -> Self {
-        let memory = Memory::Write(memory.as_device_slice_mut().into_bytes());
+    fn write<T: MatmulElement>(mut self, role: Role, memory: &'a mut DeviceSlice<T>) -> Self {
+        let memory = Memory::Write(memory.as_bytes_mut());
         self.insert(
             role,
             Slot {

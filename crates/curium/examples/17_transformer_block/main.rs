@@ -17,8 +17,6 @@ mod reference;
 
 use curium::blas::lt::{BlasLt, CuBlasLt};
 use curium::nccl::{self, Communicator, CommunicatorOptions, Nccl, Rendezvous};
-use curium::prelude::*;
-use half::bf16;
 
 use self::block::{Block, Result, Sample, Shape, Tuning};
 use self::reference::{Reference, error};
@@ -93,7 +91,7 @@ fn compare(block: &Block, reference: &Reference) -> Result<()> {
         ("input", &block.input_gradient, &reference.input_gradient),
     ];
     for (name, found, expected) in results.into_iter().chain(gradients) {
-        let error = error(&DeviceBuffer::<bf16>::to_vec(found)?, expected);
+        let error = error(&found.to_vec()?, expected);
         println!("{name:18} error {error:.5}");
         if error.is_nan() || error > BOUND {
             return Err(format!("the error of {name} exceeds {BOUND}").into());

@@ -61,7 +61,7 @@ impl Graph {
     /// **Within the closure, its thread may enqueue work on the scope and its [forks](CaptureScope::fork) only.** Any
     /// other work would run immediately and be missing from the graph. It is therefore an argument error before the
     /// driver is called: copies, fills, launches, events and stream-ordered allocations on other streams, and host
-    /// synchronization. The error names the method that can be captured, such as `fill_on(scope, …)` for `fill`.
+    /// synchronization. The error names what can be captured instead, such as `.on_mut(scope)` before `.fill(…)`.
     /// Prepare what the work needs before the capture, or on another thread. Operations that enqueue nothing, such as
     /// queries and the allocation of pinned memory, are allowed, and so are dropping and closing. Other threads,
     /// including those that `work` starts, are not restricted. Closures may be nested; the innermost scope applies.

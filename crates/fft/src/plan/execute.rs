@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use curium_driver::sys::CUdeviceptr;
-use curium_memory::{AsDeviceSlice, AsDeviceSliceMut};
+use curium_memory::DeviceSlice;
 use num_complex::Complex;
 
 use super::Plan;
@@ -30,8 +30,8 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     #[doc(alias = "cufftExecZ2Z")]
     pub fn forward(
         &mut self,
-        input: &impl AsDeviceSlice<Element = Complex<R>>,
-        output: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+        input: &DeviceSlice<Complex<R>>,
+        output: &mut DeviceSlice<Complex<R>>,
     ) -> Result<()> {
         self.execute("Plan::forward", FORWARD, input, output)
     }
@@ -45,8 +45,8 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     /// As for [`Plan::forward`].
     pub fn inverse(
         &mut self,
-        input: &impl AsDeviceSlice<Element = Complex<R>>,
-        output: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+        input: &DeviceSlice<Complex<R>>,
+        output: &mut DeviceSlice<Complex<R>>,
     ) -> Result<()> {
         self.execute("Plan::inverse", INVERSE, input, output)
     }
@@ -59,10 +59,7 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if input and
     /// output of the plan have different layouts; an error of the library or of the driver.
-    pub fn forward_in_place(
-        &mut self,
-        data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
-    ) -> Result<()> {
+    pub fn forward_in_place(&mut self, data: &mut DeviceSlice<Complex<R>>) -> Result<()> {
         self.execute_in_place("Plan::forward_in_place", FORWARD, data)
     }
 
@@ -73,10 +70,7 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     /// # Errors
     ///
     /// As for [`Plan::forward_in_place`].
-    pub fn inverse_in_place(
-        &mut self,
-        data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
-    ) -> Result<()> {
+    pub fn inverse_in_place(&mut self, data: &mut DeviceSlice<Complex<R>>) -> Result<()> {
         self.execute_in_place("Plan::inverse_in_place", INVERSE, data)
     }
 }
@@ -94,8 +88,8 @@ impl<R: Real> Plan<R, Complex<R>> {
     #[doc(alias = "cufftExecD2Z")]
     pub fn forward(
         &mut self,
-        input: &impl AsDeviceSlice<Element = R>,
-        output: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+        input: &DeviceSlice<R>,
+        output: &mut DeviceSlice<Complex<R>>,
     ) -> Result<()> {
         self.execute("Plan::forward", FORWARD, input, output)
     }
@@ -109,10 +103,7 @@ impl<R: Real> Plan<R, Complex<R>> {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if the plan's
     /// layouts do not agree; an error of the library or of the driver.
-    pub fn forward_in_place(
-        &mut self,
-        data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
-    ) -> Result<()> {
+    pub fn forward_in_place(&mut self, data: &mut DeviceSlice<Complex<R>>) -> Result<()> {
         self.execute_in_place("Plan::forward_in_place", FORWARD, data)
     }
 }
@@ -131,12 +122,10 @@ impl<R: Real> Plan<Complex<R>, R> {
     #[doc(alias = "cufftExecZ2D")]
     pub fn inverse(
         &mut self,
-        input: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
-        output: &mut impl AsDeviceSliceMut<Element = R>,
+        input: &mut DeviceSlice<Complex<R>>,
+        output: &mut DeviceSlice<R>,
     ) -> Result<()> {
         const OPERATION: &str = "Plan::inverse";
-        let mut input = input.as_device_slice_mut();
-        let mut output = output.as_device_slice_mut();
         expect_len(OPERATION, "input", self.input_len(), input.len())?;
         expect_len(OPERATION, "output", self.output_len(), output.len())?;
         expect_aligned(
@@ -151,7 +140,7 @@ impl<R: Real> Plan<Complex<R>, R> {
             output.as_pointer().as_raw(),
             size_of::<Complex<R>>(),
         )?;
-        self.enqueue(OPERATION, INVERSE, &mut input, Some(&mut output))
+        self.enqueue(OPERATION, INVERSE, &mut { input }, Some(&mut { output }))
     }
 
     /// Transforms complex numbers to real ones in place. The plan is made with [`Shape::in_place`](crate::Shape::in_place): rows of real
@@ -163,10 +152,7 @@ impl<R: Real> Plan<Complex<R>, R> {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if the plan's
     /// layouts do not agree; an error of the library or of the driver.
-    pub fn inverse_in_place(
-        &mut self,
-        data: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
-    ) -> Result<()> {
+    pub fn inverse_in_place(&mut self, data: &mut DeviceSlice<Complex<R>>) -> Result<()> {
         self.execute_in_place("Plan::inverse_in_place", INVERSE, data)
     }
 }
@@ -177,11 +163,9 @@ impl<I, O> Plan<I, O> {
         &mut self,
         operation: &'static str,
         direction: c_int,
-        input: &impl AsDeviceSlice<Element = I>,
-        output: &mut impl AsDeviceSliceMut<Element = O>,
+        input: &DeviceSlice<I>,
+        output: &mut DeviceSlice<O>,
     ) -> Result<()> {
-        let mut input = input.as_device_slice();
-        let mut output = output.as_device_slice_mut();
         expect_len(operation, "input", self.input_len(), input.len())?;
         expect_len(operation, "output", self.output_len(), output.len())?;
         for (name, address) in [
@@ -191,7 +175,7 @@ impl<I, O> Plan<I, O> {
             // One of the types is complex.
             expect_aligned(operation, name, address, size_of::<I>().max(size_of::<O>()))?;
         }
-        self.enqueue(operation, direction, &mut input, Some(&mut output))
+        self.enqueue(operation, direction, &mut { input }, Some(&mut { output }))
     }
 
     #[inline(always)]
@@ -199,9 +183,8 @@ impl<I, O> Plan<I, O> {
         &mut self,
         operation: &'static str,
         direction: c_int,
-        data: &mut impl AsDeviceSliceMut<Element = T>,
+        data: &mut DeviceSlice<T>,
     ) -> Result<()> {
-        let mut data = data.as_device_slice_mut();
         expect_len(
             operation,
             "data",
@@ -214,7 +197,7 @@ impl<I, O> Plan<I, O> {
             data.as_pointer().as_raw(),
             size_of::<T>(),
         )?;
-        self.enqueue(operation, direction, &mut data, None)
+        self.enqueue(operation, direction, &mut { data }, None)
     }
 
     /// Enqueues a transform between the waits for its memory and the records of its accesses. Without an output it is in place.
@@ -233,7 +216,8 @@ impl<I, O> Plan<I, O> {
             workspace,
             ..
         } = self;
-        let mut operation = stream.enqueue_or(name, "create the plan on the capture scope")?;
+        let mut operation =
+            stream.enqueue_or(name, "move the plan to the capture scope with `set_stream`")?;
         operation.keep(handle);
         // SAFETY: `launched` follows the call.
         unsafe { workspace.bind(&mut operation) }?;

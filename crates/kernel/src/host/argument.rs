@@ -3,7 +3,7 @@
 use bytemuck::AnyBitPattern;
 use curium_driver::hazard::Operation;
 use curium_driver::{Argument as DriverArgument, Result};
-use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
+use curium_memory::{DeviceSlice, DeviceView, DeviceViewMut};
 
 use crate::atomic::{Atomic, AtomicNumber, GridScope};
 use crate::by_value::ByValue;
@@ -246,7 +246,7 @@ pub unsafe trait View {
 }
 
 // SAFETY: the memory is borrowed, and the driver's argument tracks reads.
-unsafe impl<T> View for DeviceSlice<'_, T> {
+unsafe impl<T> View for DeviceView<'_, T> {
     fn len(&self) -> usize {
         DeviceSlice::len(self)
     }
@@ -263,9 +263,9 @@ unsafe impl<T> View for DeviceSlice<'_, T> {
 }
 
 // SAFETY: the memory is borrowed mutably, and the driver's argument tracks writes.
-unsafe impl<T> View for DeviceSliceMut<'_, T> {
+unsafe impl<T> View for DeviceViewMut<'_, T> {
     fn len(&self) -> usize {
-        DeviceSliceMut::len(self)
+        DeviceSlice::len(self)
     }
 
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<u64> {
@@ -345,13 +345,13 @@ impl<V: View> MatrixView<V> {
 
 /// Implements arguments for a parameter that is passed as address and length.
 macro_rules! linear {
-    ([$($generics:tt)*] $parameter:ty, $element:ty, rows of $columns:expr, $view:ident, $trait:ident, $method:ident, $($reference:tt)*) => {
+    ([$($generics:tt)*] $parameter:ty, $element:ty, rows of $columns:expr, $view:ident, $trait:ident, $method:ident, $whole:ident, $($reference:tt)*) => {
         // SAFETY: the view borrows the memory as the parameter requires.
-        unsafe impl<'b, $($generics)*, B: $trait<Element = $element> + ?Sized> Argument<$parameter> for $($reference)* B {
+        unsafe impl<'b, $($generics)*, B: $trait<DeviceSlice<$element>> + ?Sized> Argument<$parameter> for $($reference)* B {
             type Prepared = Linear<$view<'b, $element>>;
 
             fn prepare(self) -> Result<Self::Prepared, String> {
-                Argument::<$parameter>::prepare(self.$method())
+                Argument::<$parameter>::prepare(self.$method().$whole())
             }
         }
 
@@ -385,27 +385,27 @@ macro_rules! linear {
     };
 }
 
-linear!(['k, T: AnyBitPattern] &'k [T], T, rows of 1, DeviceSlice, AsDeviceSlice, as_device_slice, &'b);
-linear!([T: AnyBitPattern] PerThread<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-linear!([T: AnyBitPattern, const N: usize] PerThreadChunk<T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-linear!([T: AnyBitPattern, const N: usize] PerBlockChunk<T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-linear!([T: AnyBitPattern, const N: usize] PerWarpChunk<T, N>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-linear!([T: AnyBitPattern] GridPerBlock<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-linear!([T: AnyBitPattern] GridShared<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-linear!([T: AnyBitPattern] PerBlock<T>, T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-linear!(['k, T: AtomicNumber, S: GridScope] &'k [Atomic<T, S>], T, rows of 1, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+linear!(['k, T: AnyBitPattern] &'k [T], T, rows of 1, DeviceView, AsRef, as_ref, view, &'b);
+linear!([T: AnyBitPattern] PerThread<T>, T, rows of 1, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
+linear!([T: AnyBitPattern, const N: usize] PerThreadChunk<T, N>, T, rows of 1, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
+linear!([T: AnyBitPattern, const N: usize] PerBlockChunk<T, N>, T, rows of 1, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
+linear!([T: AnyBitPattern, const N: usize] PerWarpChunk<T, N>, T, rows of 1, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
+linear!([T: AnyBitPattern] GridPerBlock<T>, T, rows of 1, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
+linear!([T: AnyBitPattern] GridShared<T>, T, rows of 1, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
+linear!([T: AnyBitPattern] PerBlock<T>, T, rows of 1, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
+linear!(['k, T: AtomicNumber, S: GridScope] &'k [Atomic<T, S>], T, rows of 1, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
 
-linear!([T: AnyBitPattern, const R: usize, const C: usize] PerWarpTile<T, R, C>, T, rows of C, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+linear!([T: AnyBitPattern, const R: usize, const C: usize] PerWarpTile<T, R, C>, T, rows of C, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
 
 /// Implements arguments for a parameter that is passed as address, rows and columns.
 macro_rules! matrix {
-    ([$($generics:tt)*] $parameter:ty, $view:ident, $trait:ident, $method:ident, $($reference:tt)*) => {
+    ([$($generics:tt)*] $parameter:ty, $view:ident, $trait:ident, $method:ident, $whole:ident, $($reference:tt)*) => {
         // SAFETY: the view borrows the memory as the parameter requires.
-        unsafe impl<'b, $($generics)*, B: $trait<Element = T> + ?Sized> Argument<$parameter> for RowMajor<$($reference)* B> {
+        unsafe impl<'b, $($generics)*, B: $trait<DeviceSlice<T>> + ?Sized> Argument<$parameter> for RowMajor<$($reference)* B> {
             type Prepared = MatrixView<$view<'b, T>>;
 
             fn prepare(self) -> Result<Self::Prepared, String> {
-                let view = RowMajor::new(self.buffer.$method(), self.rows, self.columns);
+                let view = RowMajor::new(self.buffer.$method().$whole(), self.rows, self.columns);
                 Argument::<$parameter>::prepare(view)
             }
         }
@@ -439,8 +439,8 @@ macro_rules! matrix {
     };
 }
 
-matrix!([T: AnyBitPattern] Matrix<T>, DeviceSlice, AsDeviceSlice, as_device_slice, &'b);
-matrix!([T: AnyBitPattern, const C: usize] PerWarpGroupTile<T, C>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-matrix!([T: AnyBitPattern] PerBlockRow<T>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-matrix!([T: AnyBitPattern, const R: usize, const C: usize] PerBlockTile<T, R, C>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
-matrix!([T: AnyBitPattern, const R: usize, const C: usize, const A: usize] PerWarpPlaneTile<T, R, C, A>, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, &'b mut);
+matrix!([T: AnyBitPattern] Matrix<T>, DeviceView, AsRef, as_ref, view, &'b);
+matrix!([T: AnyBitPattern, const C: usize] PerWarpGroupTile<T, C>, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
+matrix!([T: AnyBitPattern] PerBlockRow<T>, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
+matrix!([T: AnyBitPattern, const R: usize, const C: usize] PerBlockTile<T, R, C>, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);
+matrix!([T: AnyBitPattern, const R: usize, const C: usize, const A: usize] PerWarpPlaneTile<T, R, C, A>, DeviceViewMut, AsMut, as_mut, view_mut, &'b mut);

@@ -3,7 +3,7 @@
 use curium_driver::hazard::Operation;
 use curium_driver::{Argument as DriverArgument, DevicePointer, Result};
 use curium_memory::{
-    AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, TensorDataType, TensorLayout,
+    DeviceSlice, DeviceView, DeviceViewMut, TensorDataType, TensorLayout,
     TensorMap as DriverTensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut,
     TensorWrite,
 };
@@ -86,16 +86,16 @@ fn bytes(map: &DriverTensorMap) -> GridConstant<TensorMapBytes> {
 }
 
 macro_rules! tensors {
-    ($parameter:ident, $kind:ident, $view:ident, $slice:ident, $trait:ident, $method:ident, [$($reference:tt)*], [$($mutable:tt)*]) => {
+    ($parameter:ident, $kind:ident, $view:ident, $slice:ident, $trait:ident, $method:ident, $whole:ident, [$($reference:tt)*], [$($mutable:tt)*]) => {
         // SAFETY: the view borrows the memory as the parameter requires, and its map describes boxes of the tile.
-        unsafe impl<'b, Tile: TensorTile, B: $trait<Element = Tile::Element> + ?Sized>
+        unsafe impl<'b, Tile: TensorTile, B: $trait<DeviceSlice<Tile::Element>> + ?Sized>
             Argument<$parameter<Tile>> for RowMajor<&'b $($reference)* B>
         {
             type Prepared = Tensor<$view<'b>>;
 
             fn prepare(self) -> Result<Self::Prepared, String> {
                 let (buffer, rows, columns) = self.into_parts();
-                Argument::<$parameter<Tile>>::prepare(RowMajor::new(buffer.$method(), rows, columns))
+                Argument::<$parameter<Tile>>::prepare(RowMajor::new(buffer.$method().$whole(), rows, columns))
             }
         }
 
@@ -147,10 +147,11 @@ tensors!(
     TensorMap,
     TensorRead,
     TensorView,
-    DeviceSlice,
-    AsDeviceSlice,
-    as_device_slice,
+    DeviceView,
+    AsRef,
+    as_ref,
+    view,
     [],
     []
 );
-tensors!(PerBlockTensor, TensorWrite, TensorViewMut, DeviceSliceMut, AsDeviceSliceMut, as_device_slice_mut, [mut], [mut]);
+tensors!(PerBlockTensor, TensorWrite, TensorViewMut, DeviceViewMut, AsMut, as_mut, view_mut, [mut], [mut]);

@@ -2,16 +2,15 @@
 
 use std::ffi::c_void;
 
-use curium_driver::extend::ON_THE_SCOPE;
 use curium_driver::hazard::Operation;
 use curium_driver::sys::{CUDA_MEMCPY3D, CUmemorytype};
 use curium_driver::{Context, Error, Result, Stream};
 
 use super::array_copy::{ArrayCopy, enqueue};
 use super::{Array, ArrayRegion, Texel};
-use crate::capture_advice::{READ_LATER, without_stream};
+use crate::capture_advice::{ON, READ_LATER};
 use crate::copy::{host, peer, pitched};
-use crate::{AsDeviceSlice, AsDeviceSliceMut, wait};
+use crate::{DeviceSlice, wait};
 
 /// An operand of a copy.
 #[derive(Clone, Copy)]
@@ -31,18 +30,11 @@ impl<T: Texel> Array<T> {
     /// An argument error if the number of elements differs.
     #[doc(alias = "cuMemcpyHtoA")]
     pub fn copy_from_slice(&self, source: &[T]) -> Result<()> {
-        self.copy_from_slice_on(self.stream(), source)
-            .map_err(without_stream("Array::copy_from_slice"))
-    }
-
-    /// Copies like [`Array::copy_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at each
-    /// launch.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Array::copy_from_slice`].
-    pub fn copy_from_slice_on(&self, stream: &Stream, source: &[T]) -> Result<()> {
-        self.copy_region_from_slice_on(stream, ArrayRegion::whole(self.shape()), source)
+        self.upload(
+            "Array::copy_from_slice",
+            ArrayRegion::whole(self.shape()),
+            source,
+        )
     }
 
     /// Copies the array to `target`, row by row and layer by layer, without padding. Waits until the copy has completed.
@@ -54,17 +46,11 @@ impl<T: Texel> Array<T> {
     /// An argument error if the number of elements differs; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyAtoH")]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
-        self.copy_to_slice_on(self.stream(), target)
-            .map_err(without_stream("Array::copy_to_slice"))
-    }
-
-    /// Copies like [`Array::copy_to_slice`], on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Array::copy_to_slice`]; an argument error if the stream is being captured.
-    pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()> {
-        self.copy_region_to_slice_on(stream, ArrayRegion::whole(self.shape()), target)
+        self.download(
+            "Array::copy_to_slice",
+            ArrayRegion::whole(self.shape()),
+            target,
+        )
     }
 
     /// Copies the array to a vector. Waits until the copy has completed.
@@ -75,18 +61,12 @@ impl<T: Texel> Array<T> {
     ///
     /// An error of earlier asynchronous work in the context.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        self.to_vec_on(self.stream())
-            .map_err(without_stream("Array::to_vec"))
-    }
-
-    /// Copies like [`Array::to_vec`], on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Array::to_vec`]; an argument error if the stream is being captured.
-    pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>> {
         let mut target = bytemuck::zeroed_vec(self.len());
-        self.copy_to_slice_on(stream, &mut target)?;
+        self.download(
+            "Array::to_vec",
+            ArrayRegion::whole(self.shape()),
+            &mut target,
+        )?;
         Ok(target)
     }
 
@@ -98,44 +78,7 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
-        self.copy_region_from_slice_on(self.stream(), region, source)
-            .map_err(without_stream("Array::copy_region_from_slice"))
-    }
-
-    /// Copies like [`Array::copy_region_from_slice`], on `stream`. In a capture, the graph keeps a copy of `source` and uploads it at each
-    /// launch.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Array::copy_region_from_slice`].
-    pub fn copy_region_from_slice_on(
-        &self,
-        stream: &Stream,
-        region: ArrayRegion,
-        source: &[T],
-    ) -> Result<()> {
-        const OPERATION: &str = "Array::copy_region_from_slice_on";
-        self.check(OPERATION, region, source.len())?;
-        if stream.is_capture_active() {
-            return self.copy_from_device_on(stream, region, &host::kept(stream, source)?);
-        }
-        self.expect_own_device(OPERATION, stream)?;
-        let mut operation = stream.enqueue_now(OPERATION, ON_THE_SCOPE)?;
-        let from = Side::Host(source.as_ptr().cast_mut().cast());
-        self.uses().before_write(&mut operation)?;
-        // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
-        unsafe {
-            copy(
-                &operation,
-                Side::Array(self, region.origin),
-                from,
-                region.extent,
-                None,
-            )
-        }?;
-        self.uses().after_write(&mut operation);
-        drop(operation);
-        wait::until_done(stream)
+        self.upload("Array::copy_region_from_slice", region, source)
     }
 
     /// Copies a region of the array to `target`. Waits until the copy has completed.
@@ -146,44 +89,11 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
-        self.copy_region_to_slice_on(self.stream(), region, target)
-            .map_err(without_stream("Array::copy_region_to_slice"))
-    }
-
-    /// Copies like [`Array::copy_region_to_slice`], on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Array::copy_region_to_slice`]; an argument error if the stream is being captured.
-    pub fn copy_region_to_slice_on(
-        &self,
-        stream: &Stream,
-        region: ArrayRegion,
-        target: &mut [T],
-    ) -> Result<()> {
-        const OPERATION: &str = "Array::copy_region_to_slice_on";
-        self.check(OPERATION, region, target.len())?;
-        self.expect_own_device(OPERATION, stream)?;
-        let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?;
-        let to = Side::Host(target.as_mut_ptr().cast());
-        self.uses().before_read(&mut operation)?;
-        // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
-        unsafe {
-            copy(
-                &operation,
-                to,
-                Side::Array(self, region.origin),
-                region.extent,
-                None,
-            )
-        }?;
-        self.uses().after_read(&mut operation);
-        drop(operation);
-        wait::until_done(stream)
+        self.download("Array::copy_region_to_slice", region, target)
     }
 
     /// Copies `source`, which must have the same number of elements and may be on another device, to a region of the
-    /// array. Returns once the copy is enqueued on the array's stream.
+    /// array. Returns once the copy is enqueued on the stream of this value.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -191,43 +101,17 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     #[doc(alias = "cuMemcpyDtoA")]
-    pub fn copy_from_device(
-        &self,
-        region: ArrayRegion,
-        source: &impl AsDeviceSlice<Element = T>,
-    ) -> Result<()> {
-        self.copy_from_device_on(self.stream(), region, source)
-            .map_err(without_stream("Array::copy_from_device"))
-    }
-
-    /// Copies like [`Array::copy_from_device`], on `stream`.
-    ///
-    /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Array::copy_from_device`].
-    pub fn copy_from_device_on(
-        &self,
-        stream: &Stream,
-        region: ArrayRegion,
-        source: &impl AsDeviceSlice<Element = T>,
-    ) -> Result<()> {
-        const OPERATION: &str = "Array::copy_from_device_on";
-        let operation = stream.enqueue(OPERATION)?;
-        let source = source.as_device_slice();
+    pub fn copy_from_device(&self, region: ArrayRegion, source: &DeviceSlice<T>) -> Result<()> {
+        const OPERATION: &str = "Array::copy_from_device";
+        let operation = self.stream().enqueue_or(OPERATION, ON)?;
         self.check(OPERATION, region, source.len())?;
         self.driver()
-            .expect_same(source.stream().driver(), OPERATION)?;
-        let memory = pitched::PitchedOperand {
-            end: source.end(),
-            layout: tight::<T>(region.extent),
-        };
-        ArrayCopy::new(self, region.origin, memory, true).run(operation)
+            .expect_same(source.owner_stream().driver(), OPERATION)?;
+        self.copy_from_memory(operation, region, source)
     }
 
     /// Copies a region of the array to `target`, which must have the same number of elements and may be on another
-    /// device. Returns once the copy is enqueued on the array's stream.
+    /// device. Returns once the copy is enqueued on the stream of this value.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -235,43 +119,21 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error if the region is out of bounds or the number of elements differs.
     #[doc(alias = "cuMemcpyAtoD")]
-    pub fn copy_to_device(
-        &self,
-        region: ArrayRegion,
-        target: &mut impl AsDeviceSliceMut<Element = T>,
-    ) -> Result<()> {
-        self.copy_to_device_on(self.stream(), region, target)
-            .map_err(without_stream("Array::copy_to_device"))
-    }
-
-    /// Copies like [`Array::copy_to_device`], on `stream`.
-    ///
-    /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Array::copy_to_device`].
-    pub fn copy_to_device_on(
-        &self,
-        stream: &Stream,
-        region: ArrayRegion,
-        target: &mut impl AsDeviceSliceMut<Element = T>,
-    ) -> Result<()> {
-        const OPERATION: &str = "Array::copy_to_device_on";
-        let operation = stream.enqueue(OPERATION)?;
-        let target = target.as_device_slice_mut();
+    pub fn copy_to_device(&self, region: ArrayRegion, target: &mut DeviceSlice<T>) -> Result<()> {
+        const OPERATION: &str = "Array::copy_to_device";
+        let operation = self.stream().enqueue_or(OPERATION, ON)?;
         self.check(OPERATION, region, target.len())?;
         self.driver()
-            .expect_same(target.stream().driver(), OPERATION)?;
+            .expect_same(target.owner_stream().driver(), OPERATION)?;
         let memory = pitched::PitchedOperand {
-            end: target.into_end(),
+            end: target.operand(),
             layout: tight::<T>(region.extent),
         };
         ArrayCopy::new(self, region.origin, memory, false).run(operation)
     }
 
     /// Copies `region` of another array, which may be on another device, to the region of this array that starts at
-    /// `origin`. Returns once the copy is enqueued on this array's stream.
+    /// `origin`. Returns once the copy is enqueued on the stream of this value.
     ///
     /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
@@ -285,35 +147,20 @@ impl<T: Texel> Array<T> {
         source: &Self,
         region: ArrayRegion,
     ) -> Result<()> {
-        self.copy_from_array_on(self.stream(), origin, source, region)
-            .map_err(without_stream("Array::copy_from_array"))
-    }
-
-    /// Copies like [`Array::copy_from_array`], on `stream`.
-    ///
-    /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Array::copy_from_array`].
-    pub fn copy_from_array_on(
-        &self,
-        stream: &Stream,
-        origin: [usize; 3],
-        source: &Self,
-        region: ArrayRegion,
-    ) -> Result<()> {
-        const OPERATION: &str = "Array::copy_from_array_on";
-        let mut operation = stream.enqueue(OPERATION)?;
+        const OPERATION: &str = "Array::copy_from_array";
+        let mut operation = self.stream().enqueue_or(OPERATION, ON)?;
         self.driver().expect_same(source.driver(), OPERATION)?;
         region.check(OPERATION, source.shape())?;
         ArrayRegion { origin, ..region }.check(OPERATION, self.shape())?;
         let to = Side::Array(self, origin);
         let from = Side::Array(source, region.origin);
-        let contexts = (self.stream().context(), source.stream().context());
+        let stream = operation.stream();
+        let to_stream = self.uses().stream();
+        let from_stream = source.uses().stream();
+        let contexts = (to_stream.context(), from_stream.context());
         let needs_contexts = !contexts.0.shares_objects_with(stream.context())
             || !contexts.1.shares_objects_with(stream.context());
-        if needs_contexts && self.stream().device().as_raw() != source.stream().device().as_raw() {
+        if needs_contexts && to_stream.device().as_raw() != from_stream.device().as_raw() {
             peer::connect(contexts.0, contexts.1)?;
         }
         operation.keep(&self.handle);
@@ -341,9 +188,79 @@ impl<T: Texel> Array<T> {
         Ok(())
     }
 
+    /// Copies `source` to a region.
+    fn upload(&self, operation: &'static str, region: ArrayRegion, source: &[T]) -> Result<()> {
+        let stream = self.stream();
+        self.check(operation, region, source.len())?;
+        if stream.is_capture_active() {
+            let kept = host::kept(stream, source)?;
+            return self.copy_from_memory(stream.enqueue_or(operation, ON)?, region, &kept);
+        }
+        self.expect_own_device(operation, stream)?;
+        let mut enqueued = stream.enqueue_now(operation, ON)?;
+        let from = Side::Host(source.as_ptr().cast_mut().cast());
+        self.uses().before_write(&mut enqueued)?;
+        // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
+        unsafe {
+            copy(
+                &enqueued,
+                Side::Array(self, region.origin),
+                from,
+                region.extent,
+                None,
+            )
+        }?;
+        self.uses().after_write(&mut enqueued);
+        drop(enqueued);
+        wait::until_done(stream)
+    }
+
+    /// Copies a region to `target`.
+    fn download(
+        &self,
+        operation: &'static str,
+        region: ArrayRegion,
+        target: &mut [T],
+    ) -> Result<()> {
+        let stream = self.stream();
+        self.check(operation, region, target.len())?;
+        self.expect_own_device(operation, stream)?;
+        let mut enqueued = stream.enqueue_now(operation, READ_LATER)?;
+        let to = Side::Host(target.as_mut_ptr().cast());
+        self.uses().before_read(&mut enqueued)?;
+        // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
+        unsafe {
+            copy(
+                &enqueued,
+                to,
+                Side::Array(self, region.origin),
+                region.extent,
+                None,
+            )
+        }?;
+        self.uses().after_read(&mut enqueued);
+        drop(enqueued);
+        wait::until_done(stream)
+    }
+
+    /// Enqueues a copy of `source`, which has as many elements as the region.
+    fn copy_from_memory(
+        &self,
+        operation: Operation<'_>,
+        region: ArrayRegion,
+        source: &DeviceSlice<T>,
+    ) -> Result<()> {
+        let memory = pitched::PitchedOperand {
+            end: source.operand(),
+            layout: tight::<T>(region.extent),
+        };
+        ArrayCopy::new(self, region.origin, memory, true).run(operation)
+    }
+
     /// Returns an argument error unless work on `stream` can access the array directly.
     fn expect_own_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
         if self
+            .uses()
             .stream()
             .context()
             .shares_objects_with(stream.context())

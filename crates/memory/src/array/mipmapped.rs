@@ -8,9 +8,9 @@ use std::sync::Arc;
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUmipmappedArray};
 use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call};
 
+use super::create::described;
 use super::{
     Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses,
-    described,
 };
 use crate::wait;
 

@@ -7,7 +7,7 @@ use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
 use super::{CopyOptions, Operand, device, peer, pitched};
-use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, size};
+use crate::{DeviceView, DeviceViewMut, PitchedSlice, PitchedSliceMut, size};
 
 const OPERATION: &str = "CopyBatch::enqueue";
 
@@ -20,7 +20,7 @@ const OPERATION: &str = "CopyBatch::enqueue";
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
 /// let source = DeviceBuffer::from_slice(&stream, &[1_u32, 2, 3, 4])?;
 /// let mut target = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
-/// let (first, second) = target.as_slice_mut().split_at(2)?;
+/// let (first, second) = target.split_at_mut(2)?;
 /// CopyBatch::new()
 ///     .copy(first, source.slice(2..)?)?
 ///     .copy(second, source.slice(..2)?)?
@@ -77,14 +77,16 @@ impl<'a> CopyBatch<'a> {
     /// # Errors
     ///
     /// An argument error if the lengths differ.
-    pub fn copy<T: Copy>(
+    pub fn copy<T: Copy + 'a>(
         mut self,
-        target: DeviceSliceMut<'a, T>,
-        source: DeviceSlice<'a, T>,
+        target: impl Into<DeviceViewMut<'a, T>>,
+        source: impl Into<DeviceView<'a, T>>,
     ) -> Result<Self> {
+        let target = target.into();
+        let source = source.into();
         size::same_len("CopyBatch::copy", target.len(), source.len())?;
-        let target = target.into_end();
-        let source = source.end();
+        let target = target.into_operand();
+        let source = source.into_operand();
         if target.bytes > 0 {
             self.lines.push((target, source));
         }

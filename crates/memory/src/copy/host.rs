@@ -4,52 +4,57 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use crate::{AnyBitPattern, NoUninit};
-use curium_driver::extend::ON_THE_SCOPE;
 use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
 
-use super::spanning;
-use crate::capture_advice::READ_LATER;
-use crate::{DeviceSlice, DeviceSliceMut, MappedBuffer, staging, wait};
+use super::{Operand, device, spanning};
+use crate::capture_advice::{ON_MUT, READ_LATER};
+use crate::{MappedBuffer, staging, wait};
 
-/// Copies `source` to `target`, which must have the same length, on `stream`. Waits until the copy has completed.
+/// Copies `source` to `target`, which must have the same size, on `stream`. Waits until the copy has completed.
 pub(crate) fn upload<T: NoUninit>(
     name: &'static str,
     stream: &Stream,
-    target: DeviceSliceMut<'_, T>,
+    target: Operand<'_>,
     source: &[T],
 ) -> Result<()> {
     if stream.is_capture_active() {
         return upload_captured(name, stream, target, source);
     }
-    let mut operation = stream.enqueue_now(name, ON_THE_SCOPE)?;
-    let end = target.into_end();
-    if end.bytes == 0 {
+    let mut operation = stream.enqueue_now(name, ON_MUT)?;
+    if target.bytes == 0 {
         return Ok(());
     }
     let source: &[u8] = bytemuck::cast_slice(source);
     let access = |staging: &Stream, copy: &mut dyn FnMut(&Operation<'_>) -> Result<()>| {
         let mut operation = staging.enqueue(name)?;
-        end.tracked.before_write(&mut operation)?;
+        target.tracked.before_write(&mut operation)?;
         // A failed copy may have enqueued a part.
         let copied = copy(&operation);
         // No other code accesses memory without leases before this function returns.
         if operation.holds_leases() {
-            end.tracked.after_partial_write(&mut operation);
+            target.tracked.after_partial_write(&mut operation);
         }
         copied
     };
     // SAFETY: the memory is live, has this many bytes, and is borrowed exclusively until the copy has completed.
-    if let Some(result) = unsafe { staging::upload(stream, end.address, source, access) } {
+    if let Some(result) = unsafe { staging::upload(stream, target.address, source, access) } {
         return result;
     }
-    end.tracked.before_write(&mut operation)?;
+    target.tracked.before_write(&mut operation)?;
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, and `source` is borrowed
     // until the stream has been synchronized below.
-    unsafe { to_device(&operation, end.address, source.as_ptr().cast(), end.bytes) }
-        .map_err(|error| end.explain(error))?;
-    end.tracked.after_partial_write(&mut operation);
+    unsafe {
+        to_device(
+            &operation,
+            target.address,
+            source.as_ptr().cast(),
+            target.bytes,
+        )
+    }
+    .map_err(|error| target.explain(error))?;
+    target.tracked.after_partial_write(&mut operation);
     drop(operation);
     wait::until_done(stream)
 }
@@ -59,14 +64,15 @@ pub(crate) fn upload<T: NoUninit>(
 fn upload_captured<T: NoUninit>(
     name: &'static str,
     stream: &Stream,
-    mut target: DeviceSliceMut<'_, T>,
+    target: Operand<'_>,
     source: &[T],
 ) -> Result<()> {
-    drop(stream.enqueue(name)?);
+    drop(stream.enqueue_or(name, ON_MUT)?);
     if source.is_empty() {
         return Ok(());
     }
-    target.copy_from_device_on(stream, &kept(stream, source)?)
+    let kept = kept(stream, source)?;
+    device::copy(stream.enqueue(name)?, target, kept.operand())
 }
 
 /// Returns mapped host memory with a copy of `source`, which the graph of the capture of `stream` can lease.
@@ -75,41 +81,41 @@ pub(crate) fn kept<T: NoUninit>(stream: &Stream, source: &[T]) -> Result<MappedB
     MappedBuffer::from_slice(&stream.context().stream()?, source)
 }
 
-/// Copies `source` to `target`, which must have the same length, on `stream`. Waits until the copy has completed.
+/// Copies `source` to `target`, which must have the same size, on `stream`. Waits until the copy has completed.
 pub(crate) fn download<T: AnyBitPattern>(
     name: &'static str,
     stream: &Stream,
-    source: DeviceSlice<'_, T>,
+    source: Operand<'_>,
     target: &mut [T],
 ) -> Result<()> {
     let mut operation = stream.enqueue_now(name, READ_LATER)?;
-    let end = source.end();
-    if end.bytes == 0 {
+    if source.bytes == 0 {
         return Ok(());
     }
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and every bit pattern is a valid element.
-    let target_bytes = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };
+    let target_bytes = unsafe { std::slice::from_raw_parts_mut(to, source.bytes) };
     let access = |staging: &Stream, copy: &mut dyn FnMut(&Operation<'_>) -> Result<()>| {
         let mut operation = staging.enqueue(name)?;
-        end.tracked.before_read(&mut operation)?;
+        source.tracked.before_read(&mut operation)?;
         let copied = copy(&operation);
         // A failed copy may have enqueued a part.
         if operation.holds_leases() {
-            end.tracked.after_read(&mut operation);
+            source.tracked.after_read(&mut operation);
         }
         copied
     };
     // SAFETY: the memory is live, has this many bytes, and is not written while it is borrowed.
-    if let Some(result) = unsafe { staging::download(stream, target_bytes, end.address, access) } {
+    if let Some(result) = unsafe { staging::download(stream, target_bytes, source.address, access) }
+    {
         return result;
     }
-    end.tracked.before_read(&mut operation)?;
+    source.tracked.before_read(&mut operation)?;
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
     // valid element, and `target` is borrowed until the stream has been synchronized below.
-    unsafe { to_host(&operation, to.cast(), end.address, end.bytes) }
-        .map_err(|error| end.explain(error))?;
-    end.tracked.after_read(&mut operation);
+    unsafe { to_host(&operation, to.cast(), source.address, source.bytes) }
+        .map_err(|error| source.explain(error))?;
+    source.tracked.after_read(&mut operation);
     drop(operation);
     wait::until_done(stream)
 }

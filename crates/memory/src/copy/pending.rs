@@ -12,7 +12,7 @@ use curium_driver::{Completion, Error, Event, PooledEvent, Result, Returned, Str
 
 use super::host;
 use crate::capture_advice::{READ_LATER, UPLOAD};
-use crate::{AsDeviceSlice, AsDeviceSliceMut, PinnedBuffer, size};
+use crate::{DeviceSlice, PinnedBuffer, size};
 
 /// An asynchronous copy in progress that owns its host memory.
 ///
@@ -62,11 +62,10 @@ pub struct Pending<B> {
 pub fn upload<T: NoUninit>(
     stream: &Stream,
     source: PinnedBuffer<T>,
-    target: &mut impl AsDeviceSliceMut<Element = T>,
+    target: &mut DeviceSlice<T>,
 ) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
     const OPERATION: &str = "copy::upload";
-    let target = target.as_device_slice_mut();
-    let end = target.end();
+    let end = target.operand();
     let from = source.as_ptr().cast();
     let bytes = source.byte_len();
     let begun = size::same_len(OPERATION, source.len(), target.len())
@@ -94,12 +93,11 @@ pub fn upload<T: NoUninit>(
 #[doc(alias = "cudaMemcpyAsync")]
 pub fn download<T: AnyBitPattern>(
     stream: &Stream,
-    source: &impl AsDeviceSlice<Element = T>,
+    source: &DeviceSlice<T>,
     mut target: PinnedBuffer<T>,
 ) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
     const OPERATION: &str = "copy::download";
-    let source = source.as_device_slice();
-    let end = source.end();
+    let end = source.operand();
     let to = target.as_mut_ptr().cast();
     let bytes = target.byte_len();
     let begun = size::same_len(OPERATION, target.len(), source.len())

@@ -10,7 +10,7 @@ use curium_driver::{Result, Stream};
 
 use super::host;
 use crate::capture_advice::{READ_LATER, UPLOAD};
-use crate::{AsDeviceSlice, AsDeviceSliceMut, size, wait};
+use crate::{DeviceSlice, size, wait};
 
 /// A scope for copies on one stream. Created by [`copy_scope`].
 pub struct CopyScope<'scope, 'env: 'scope> {
@@ -88,13 +88,12 @@ impl<'scope> CopyScope<'scope, '_> {
     pub fn upload<T: NoUninit>(
         &'scope self,
         source: &'scope [T],
-        target: &mut impl AsDeviceSliceMut<Element = T>,
+        target: &mut DeviceSlice<T>,
     ) -> Result<()> {
         const OPERATION: &str = "CopyScope::upload";
-        let target = target.as_device_slice_mut();
         size::same_len(OPERATION, target.len(), source.len())?;
         let mut operation = self.begin(OPERATION, UPLOAD)?;
-        let end = target.end();
+        let end = target.operand();
         if end.bytes == 0 {
             return Ok(());
         }
@@ -117,14 +116,13 @@ impl<'scope> CopyScope<'scope, '_> {
     /// As for [`CopyScope::upload`].
     pub fn download<T: AnyBitPattern>(
         &'scope self,
-        source: &impl AsDeviceSlice<Element = T>,
+        source: &DeviceSlice<T>,
         target: &'scope mut [T],
     ) -> Result<()> {
         const OPERATION: &str = "CopyScope::download";
-        let source = source.as_device_slice();
         size::same_len(OPERATION, source.len(), target.len())?;
         let mut operation = self.begin(OPERATION, READ_LATER)?;
-        let end = source.end();
+        let end = source.operand();
         if end.bytes == 0 {
             return Ok(());
         }

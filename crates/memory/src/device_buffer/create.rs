@@ -1,6 +1,5 @@
 //! Constructors.
 
-use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use crate::{AnyBitPattern, NoUninit, Zeroable};
@@ -8,10 +7,11 @@ use curium_driver::{DevicePointer, Error, Result, Stream};
 
 use super::DeviceBuffer;
 use crate::capture_advice::ALLOCATE;
-use crate::copy::host;
+use crate::copy::{device, host};
+use crate::device_slice::Parts;
 use crate::resource::{Resource, StreamOrdered};
-use crate::size;
 use crate::tracked::{Accessibility, Tracked};
+use crate::{fill, size};
 
 impl<T> DeviceBuffer<T> {
     /// Allocates `len` elements on `stream` with unspecified values.
@@ -52,7 +52,7 @@ impl<T> DeviceBuffer<T> {
         Self::allocate_zeroed("DeviceBuffer::zeroed", stream, len, StreamOrdered)
     }
 
-    /// Allocates `len` elements on `stream` and sets each to `value`, as [`DeviceSliceMut::fill`](crate::DeviceSliceMut::fill) does.
+    /// Allocates `len` elements on `stream` and sets each to `value`, as [`DeviceSlice::fill`](crate::DeviceSlice::fill) does.
     ///
     /// CUDA: `cuMemAllocAsync`, `cuMemsetD8Async` and its variants.
     ///
@@ -81,8 +81,7 @@ impl<T> DeviceBuffer<T> {
     where
         T: NoUninit,
     {
-        Self::from_slice_in(stream, source, StreamOrdered)
-            .map_err(|error| error.during("DeviceBuffer::from_slice"))
+        Self::allocate_copied("DeviceBuffer::from_slice", stream, source, StreamOrdered)
     }
 
     /// Allocates `len` uninitialized elements of any type on `stream`. Call [`DeviceBuffer::assume_init`] once device
@@ -162,10 +161,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: NoUninit,
     {
-        const OPERATION: &str = "DeviceBuffer::from_slice_in";
-        let mut buffer = Self::allocate(OPERATION, stream, source.len(), resource)?;
-        host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;
-        Ok(buffer)
+        Self::allocate_copied("DeviceBuffer::from_slice_in", stream, source, resource)
     }
 
     /// Allocates like [`DeviceBuffer::maybe_uninit`], with memory from `resource`.
@@ -197,13 +193,10 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         T: Copy,
         R: Clone,
     {
-        let mut clone = Self::allocate(
-            "DeviceBuffer::try_clone",
-            self.stream(),
-            self.len,
-            self.resource.clone(),
-        )?;
-        clone.copy_from_device(self)?;
+        const OPERATION: &str = "DeviceBuffer::try_clone";
+        let stream = self.stream();
+        let clone = Self::allocate(OPERATION, stream, self.len(), self.resource.clone())?;
+        device::copy(stream.enqueue(OPERATION)?, clone.operand(), self.operand())?;
         Ok(clone)
     }
 
@@ -218,8 +211,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: Zeroable,
     {
-        let mut buffer = Self::allocate(operation, stream, len, resource)?;
-        buffer.as_slice_mut().zero_on(stream)?;
+        let buffer = Self::allocate(operation, stream, len, resource)?;
+        fill::elements(stream.enqueue(operation)?, &buffer.operand(), &[0])?;
         Ok(buffer)
     }
 
@@ -234,8 +227,24 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: NoUninit,
     {
-        let mut buffer = Self::allocate(operation, stream, len, resource)?;
-        buffer.as_slice_mut().fill_on(stream, value)?;
+        let buffer = Self::allocate(operation, stream, len, resource)?;
+        let value = bytemuck::bytes_of(&value);
+        fill::elements(stream.enqueue(operation)?, &buffer.operand(), value)?;
+        Ok(buffer)
+    }
+
+    #[track_caller]
+    fn allocate_copied(
+        operation: &'static str,
+        stream: &Stream,
+        source: &[T],
+        resource: R,
+    ) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        let buffer = Self::allocate(operation, stream, source.len(), resource)?;
+        host::upload(operation, stream, buffer.operand(), source)?;
         Ok(buffer)
     }
 
@@ -258,11 +267,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         };
         let tracked = Tracked::leasable(stream, Accessibility::Device).at(pointer.as_raw(), bytes);
         Ok(Self {
-            pointer: pointer.cast(),
-            len,
-            tracked,
+            parts: Parts::new(pointer.cast(), len, tracked),
             resource,
-            _elements: PhantomData,
         })
     }
 }

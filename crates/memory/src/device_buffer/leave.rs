@@ -15,7 +15,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             return self.leave_to_scope();
         }
         let stream = self.stream().clone();
-        let pointer = self.pointer.cast();
+        let pointer = self.parts.pointer.cast();
         let bytes = self.byte_len();
         if let Some(resource) = self.resource.detached() {
             let end = move |accesses| {
@@ -36,9 +36,9 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
                 }
                 Ok(())
             };
-            self.tracked.exclusive().leave(end);
+            self.parts.origin.exclusive().leave(end);
         } else {
-            let accesses = self.tracked.exclusive();
+            let accesses = self.parts.origin.exclusive();
             accesses.revoke()?;
             // SAFETY: the memory came from this resource, no graph can use it any more, and it is not used after this call.
             unsafe {
@@ -52,18 +52,23 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
                 )
             }?;
         }
-        self.pointer = DevicePointer::from_raw(0);
+        self.parts.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
 
     /// Frees memory allocated in a capture: with a node if the capture is still active, otherwise when its graph ends.
     fn leave_to_scope(&mut self) -> Result<()> {
         let stream = self.stream().clone();
-        let pointer = self.pointer.cast();
+        let pointer = self.parts.pointer.cast();
         let bytes = self.byte_len();
         let mut release = stream.enqueue_release("DeviceBuffer::drop")?;
         // SAFETY: the memory is freed below, on a stream that is ordered after the captured work that uses it, or registered again.
-        let is_ours = self.tracked.exclusive().before_write(&mut release).is_ok()
+        let is_ours = self
+            .parts
+            .origin
+            .exclusive()
+            .before_write(&mut release)
+            .is_ok()
             && unsafe { release.remove_allocation(pointer.as_raw()) };
         if is_ours {
             // SAFETY: the memory came from this resource, the captured work that uses it precedes the free, and it is not used after this
@@ -78,7 +83,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
                 unsafe { release.add_allocation(pointer.as_raw()) };
             }
         }
-        self.pointer = DevicePointer::from_raw(0);
+        self.parts.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
 }

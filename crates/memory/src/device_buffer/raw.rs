@@ -1,12 +1,12 @@
 //! Conversion of buffers to and from raw parts.
 
-use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
 
 use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 
 use super::DeviceBuffer;
+use crate::device_slice::Parts;
 use crate::resource::Resource;
 use crate::size;
 use crate::tracked::{Accessibility, Tracked};
@@ -27,17 +27,17 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         reason = "the error gives back what it is about, and is rare"
     )]
     pub fn into_raw(mut self) -> Result<(DevicePointer<T>, R), Returned<Self>> {
-        if self.tracked.exclusive().is_leased() || self.stream().is_created_by_capture() {
+        if self.parts.origin.exclusive().is_leased() || self.stream().is_created_by_capture() {
             return Err(Returned::new(
                 self,
                 Error::argument("DeviceBuffer::into_raw", "a graph uses or owns the memory"),
             ));
         }
         let stream = self.stream().clone();
-        match self.tracked.exclusive().before_free(&stream) {
+        match self.parts.origin.exclusive().before_free(&stream) {
             Ok(()) => {
-                let (pointer, _, _, resource) = self.into_parts();
-                Ok((pointer, resource))
+                let (parts, resource) = self.into_parts();
+                Ok((parts.pointer, resource))
             }
             Err(error) => Err(Returned::new(self, error)),
         }
@@ -74,22 +74,19 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         let tracked = Tracked::leasable(stream, Accessibility::Device)
             .at(pointer.as_raw(), len * size_of::<T>());
         Ok(Self {
-            pointer,
-            len,
-            tracked,
+            parts: Parts::new(pointer, len, tracked),
             resource,
-            _elements: PhantomData,
         })
     }
 
     /// Returns the fields without freeing the memory.
-    fn into_parts(self) -> (DevicePointer<T>, usize, Tracked, R) {
+    fn into_parts(self) -> (Parts<T>, R) {
         let buffer = ManuallyDrop::new(self);
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
-        let tracked = unsafe { ptr::read(&raw const buffer.tracked) };
+        let parts = unsafe { ptr::read(&raw const buffer.parts) };
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
         let resource = unsafe { ptr::read(&raw const buffer.resource) };
-        (buffer.pointer, buffer.len, tracked, resource)
+        (parts, resource)
     }
 }
 
@@ -101,13 +98,10 @@ impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
     /// Once the work enqueued so far has completed, every element is a valid `T`.
     #[must_use]
     pub unsafe fn assume_init(self) -> DeviceBuffer<T, R> {
-        let (pointer, len, tracked, resource) = self.into_parts();
+        let (parts, resource) = self.into_parts();
         DeviceBuffer {
-            pointer: pointer.cast(),
-            len,
-            tracked,
+            parts: Parts::new(parts.pointer.cast(), parts.len, parts.origin),
             resource,
-            _elements: PhantomData,
         }
     }
 }

@@ -2,53 +2,48 @@
 
 use std::iter::FusedIterator;
 
-use curium_driver::{Error, Result};
+use super::{DeviceView, DeviceViewMut};
 
-use super::{DeviceSlice, DeviceSliceMut};
-
-/// An iterator over chunks of a view. Returned by [`DeviceSlice::chunks`].
+/// An iterator over chunks of a slice. Returned by [`DeviceSlice::chunks`](super::DeviceSlice::chunks).
 #[derive(Debug)]
 pub struct DeviceChunks<'a, T> {
-    remaining: DeviceSlice<'a, T>,
+    remaining: DeviceView<'a, T>,
     len: usize,
 }
 
-/// An iterator over mutable chunks of a view. Returned by [`DeviceSliceMut::chunks`].
+/// An iterator over mutable chunks of a slice. Returned by [`DeviceSlice::chunks_mut`](super::DeviceSlice::chunks_mut).
 #[derive(Debug)]
 pub struct DeviceChunksMut<'a, T> {
-    remaining: Option<DeviceSliceMut<'a, T>>,
+    remaining: Option<DeviceViewMut<'a, T>>,
     len: usize,
 }
 
 impl<'a, T> DeviceChunks<'a, T> {
-    pub(super) fn new(remaining: DeviceSlice<'a, T>, len: usize) -> Result<Self> {
-        not_zero("DeviceSlice::chunks", len)?;
-        Ok(Self { remaining, len })
+    /// Creates an iterator. `len` must not be 0.
+    pub(super) fn new(remaining: DeviceView<'a, T>, len: usize) -> Self {
+        Self { remaining, len }
     }
 }
 
 impl<'a, T> DeviceChunksMut<'a, T> {
-    pub(super) fn new(remaining: DeviceSliceMut<'a, T>, len: usize) -> Result<Self> {
-        not_zero("DeviceSliceMut::chunks", len)?;
-        Ok(Self {
+    /// Creates an iterator. `len` must not be 0.
+    pub(super) fn new(remaining: DeviceViewMut<'a, T>, len: usize) -> Self {
+        Self {
             remaining: Some(remaining),
             len,
-        })
+        }
     }
 }
 
 impl<'a, T> Iterator for DeviceChunks<'a, T> {
-    type Item = DeviceSlice<'a, T>;
+    type Item = DeviceView<'a, T>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.remaining.is_empty() {
             return None;
         }
-        // `middle` is within the view.
-        let (part, remaining) = self
-            .remaining
-            .split_at(self.len.min(self.remaining.len()))
-            .ok()?;
+        let middle = self.len.min(self.remaining.len());
+        let (part, remaining) = self.remaining.halves(middle);
         self.remaining = remaining;
         Some(part)
     }
@@ -60,7 +55,7 @@ impl<'a, T> Iterator for DeviceChunks<'a, T> {
 }
 
 impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
-    type Item = DeviceSliceMut<'a, T>;
+    type Item = DeviceViewMut<'a, T>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let remaining = self
@@ -68,8 +63,7 @@ impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
             .take()
             .filter(|remaining| !remaining.is_empty())?;
         let middle = self.len.min(remaining.len());
-        // `middle` is within the view.
-        let (part, remaining) = remaining.split_at(middle).ok()?;
+        let (part, remaining) = remaining.halves(middle);
         self.remaining = Some(remaining);
         Some(part)
     }
@@ -78,7 +72,7 @@ impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
         let count = self
             .remaining
             .as_ref()
-            .map_or(0, DeviceSliceMut::len)
+            .map_or(0, |remaining| remaining.len())
             .div_ceil(self.len);
         (count, Some(count))
     }
@@ -88,12 +82,3 @@ impl<T> ExactSizeIterator for DeviceChunks<'_, T> {}
 impl<T> ExactSizeIterator for DeviceChunksMut<'_, T> {}
 impl<T> FusedIterator for DeviceChunks<'_, T> {}
 impl<T> FusedIterator for DeviceChunksMut<'_, T> {}
-
-#[inline]
-fn not_zero(operation: &'static str, len: usize) -> Result<()> {
-    if len == 0 {
-        Err(Error::argument(operation, "zero chunk length"))
-    } else {
-        Ok(())
-    }
-}

@@ -3,65 +3,61 @@
 use crate::{AnyBitPattern, NoUninit};
 use curium_driver::{DevicePointer, Error, Result};
 
-use super::{DeviceSlice, DeviceSliceMut};
+use super::{DeviceSlice, DeviceView, DeviceViewMut};
 
-impl<'a, T> DeviceSlice<'a, T> {
+impl<T> DeviceSlice<T> {
     /// Reinterprets the bytes as elements of type `U`.
     ///
     /// # Errors
     ///
     /// An argument error if the size is not a multiple of the size of `U`, or the address is misaligned for `U`.
-    pub fn cast<U>(self) -> Result<DeviceSlice<'a, U>>
+    pub fn cast<U>(&self) -> Result<DeviceView<'_, U>>
     where
         T: NoUninit,
         U: AnyBitPattern,
     {
-        let len = elements::<U>("DeviceSlice::cast", self.pointer.cast(), self.byte_len())?;
-        Ok(DeviceSlice::new(self.pointer.cast(), len, self.tracked))
+        let origin = self.origin();
+        let pointer = self.as_pointer().cast();
+        let len = elements::<U>(origin.names.cast, pointer.cast(), self.byte_len())?;
+        Ok(DeviceView::with_origin(pointer, len, origin.part()))
+    }
+
+    /// Reinterprets the bytes as mutable elements of type `U`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the size is not a multiple of the size of `U`, or the address is misaligned for `U`.
+    pub fn cast_mut<U>(&mut self) -> Result<DeviceViewMut<'_, U>>
+    where
+        T: NoUninit + AnyBitPattern,
+        U: NoUninit + AnyBitPattern,
+    {
+        let origin = self.origin();
+        let pointer = self.as_pointer().cast();
+        let len = elements::<U>(origin.names.cast_mut, pointer.cast(), self.byte_len())?;
+        Ok(DeviceViewMut::with_origin(pointer, len, origin.part()))
     }
 
     /// Returns a view of the bytes.
     #[must_use]
     #[inline]
-    pub fn as_bytes(self) -> DeviceSlice<'a, u8>
+    pub fn as_bytes(&self) -> DeviceView<'_, u8>
     where
         T: NoUninit,
     {
-        DeviceSlice::new(self.pointer.cast(), self.byte_len(), self.tracked)
-    }
-}
-
-impl<'a, T> DeviceSliceMut<'a, T> {
-    /// Reinterprets the bytes as elements of type `U`. To keep this view, call [`DeviceSliceMut::reborrow`] first.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the size is not a multiple of the size of `U`, or the address is misaligned for `U`.
-    pub fn cast<U>(self) -> Result<DeviceSliceMut<'a, U>>
-    where
-        T: NoUninit + AnyBitPattern,
-        U: NoUninit + AnyBitPattern,
-    {
-        let len = elements::<U>(
-            "DeviceSliceMut::cast",
-            self.as_pointer().cast(),
-            self.byte_len(),
-        )?;
-        Ok(DeviceSliceMut::new(
-            self.as_pointer().cast(),
-            len,
-            self.tracked(),
-        ))
+        let pointer = self.as_pointer().cast();
+        DeviceView::with_origin(pointer, self.byte_len(), self.origin().part())
     }
 
-    /// Returns a view of the bytes. To keep this view, call [`DeviceSliceMut::reborrow`] first.
+    /// Returns a mutable view of the bytes.
     #[must_use]
     #[inline]
-    pub fn into_bytes(self) -> DeviceSliceMut<'a, u8>
+    pub fn as_bytes_mut(&mut self) -> DeviceViewMut<'_, u8>
     where
         T: NoUninit + AnyBitPattern,
     {
-        DeviceSliceMut::new(self.as_pointer().cast(), self.byte_len(), self.tracked())
+        let pointer = self.as_pointer().cast();
+        DeviceViewMut::with_origin(pointer, self.byte_len(), self.origin().part())
     }
 }
 

@@ -3,41 +3,25 @@
 use std::fmt;
 
 use crate::NoUninit;
-use crate::capture_advice::without_stream;
-use curium_driver::extend::ON_THE_SCOPE;
 use curium_driver::{DevicePointer, Result, Stream};
 
 use super::{Extent, HostPitchedSlice, Pitch, PitchedSlice, describe, extent, part};
+use crate::capture_advice::ON_MUT;
 use crate::copy::CopyOptions;
 use crate::copy::host;
 use crate::copy::pitched::{self as copies, PitchedLayout};
 use crate::fill::{self, Rows};
-use crate::{DeviceSliceMut, wait};
+use crate::{DeviceViewMut, wait};
 
 /// A mutable two- or three-dimensional view of device-accessible memory. See [`PitchedSlice`].
 pub struct PitchedSliceMut<'a, T> {
-    start: DeviceSliceMut<'a, T>,
+    start: DeviceViewMut<'a, T>,
     layout: PitchedLayout,
-}
-
-impl<'a, T> DeviceSliceMut<'a, T> {
-    /// Returns the elements as a mutable pitched view. To keep the slice, call [`DeviceSliceMut::reborrow`] first.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the extent is out of bounds, or if rows or layers overlap.
-    pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSliceMut<'a, T>> {
-        let layout = pitch.layout::<T>("DeviceSliceMut::pitched", extent, self.byte_len())?;
-        Ok(PitchedSliceMut {
-            start: self,
-            layout,
-        })
-    }
 }
 
 impl<'a, T> PitchedSliceMut<'a, T> {
     /// Creates a view that starts at `start`. The layout must be in bounds.
-    pub(crate) fn new(start: DeviceSliceMut<'a, T>, layout: PitchedLayout) -> Self {
+    pub(crate) fn new(start: DeviceViewMut<'a, T>, layout: PitchedLayout) -> Self {
         Self { start, layout }
     }
 
@@ -63,17 +47,22 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         self.start.as_pointer()
     }
 
-    /// Returns the stream of the viewed memory, which operations without a stream argument use.
+    /// Returns the stream of the operations: that of [`PitchedSliceMut::on_mut`], or else that of the slice.
     #[must_use]
     #[inline]
-    pub fn stream(&self) -> &'a Stream {
+    pub fn stream(&self) -> &Stream {
         self.start.stream()
+    }
+
+    /// Returns a view of the same memory whose operations use `stream`. See [`DeviceSlice::on_mut`](crate::DeviceSlice::on_mut).
+    pub fn on_mut<'s>(&'s mut self, stream: &'s Stream) -> PitchedSliceMut<'s, T> {
+        PitchedSliceMut::new(self.start.on_mut(stream), self.layout)
     }
 
     /// Returns a shared view of the same elements.
     #[must_use]
     pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
-        PitchedSlice::new(self.start.as_slice(), self.layout)
+        PitchedSlice::new(self.start.view(), self.layout)
     }
 
     /// Returns the subregion of `extent` that starts at column, row and layer `origin`.
@@ -84,14 +73,15 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
         let (offset, layout) = part::<T>("PitchedSliceMut::region", &self.layout, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
+        let len = self.start.len();
         Ok(Self {
-            start: DeviceSliceMut::new(pointer, self.start.len(), self.start.tracked()),
+            start: self.start.with_pointer(pointer, len),
             layout,
         })
     }
 
     /// Copies `source`, which must have the same extent and may be on another device. Returns once the copy is enqueued
-    /// on the stream of the viewed memory.
+    /// on the stream of the view.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2`, `cuMemcpy3DAsync_v2`, or `cuMemcpy3DPeerAsync` between devices.
     ///
@@ -108,27 +98,15 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: Copy,
     {
-        self.copy_from_on(self.stream(), source)
-            .map_err(without_stream("PitchedSliceMut::copy_from"))
-    }
-
-    /// Copies like [`PitchedSliceMut::copy_from`], on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the extents differ.
-    pub fn copy_from_on(&mut self, stream: &Stream, source: &PitchedSlice<'_, T>) -> Result<()>
-    where
-        T: Copy,
-    {
         copies::copy(
-            stream.enqueue("PitchedSliceMut::copy_from_on")?,
+            self.stream()
+                .enqueue_or("PitchedSliceMut::copy_from", ON_MUT)?,
             &self.end(),
             &source.end(),
         )
     }
 
-    /// Copies like [`PitchedSliceMut::copy_from_on`], with hints for drivers that support them.
+    /// Copies like [`PitchedSliceMut::copy_from`], with hints for drivers that support them.
     ///
     /// CUDA: `cuMemcpy3DWithAttributesAsync` (since 13.2) or `cuMemcpy3DBatchAsync_v2` (since 13.0); an older driver ignores the options.
     ///
@@ -138,7 +116,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     #[doc(alias = "cuMemcpy3DWithAttributesAsync")]
     pub fn copy_from_with(
         &mut self,
-        stream: &Stream,
         source: &PitchedSlice<'_, T>,
         options: CopyOptions,
     ) -> Result<()>
@@ -146,7 +123,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         T: Copy,
     {
         copies::copy_with(
-            stream.enqueue("PitchedSliceMut::copy_from_with")?,
+            self.stream()
+                .enqueue_or("PitchedSliceMut::copy_from_with", ON_MUT)?,
             &self.end(),
             &source.end(),
             options,
@@ -154,6 +132,8 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     }
 
     /// Copies `source`, which must have the same extent, to the device. Waits until the copy has completed.
+    ///
+    /// In a capture, the graph keeps a copy of the slice of `source` and uploads it at each launch.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
     ///
@@ -168,39 +148,20 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        self.copy_from_host_on(self.stream(), source)
-            .map_err(without_stream("PitchedSliceMut::copy_from_host"))
-    }
-
-    /// Copies like [`PitchedSliceMut::copy_from_host`], on `stream`. In a capture, the graph keeps a copy of the slice of `source` and
-    /// uploads it at each launch.
-    ///
-    /// # Errors
-    ///
-    /// As for [`PitchedSliceMut::copy_from_host`].
-    pub fn copy_from_host_on(
-        &mut self,
-        stream: &Stream,
-        source: &HostPitchedSlice<'_, T>,
-    ) -> Result<()>
-    where
-        T: NoUninit,
-    {
-        const OPERATION: &str = "PitchedSliceMut::copy_from_host_on";
+        const OPERATION: &str = "PitchedSliceMut::copy_from_host";
         copies::same_extent(OPERATION, &self.layout, source.layout())?;
+        let stream = self.stream();
+        let end = self.end();
         if stream.is_capture_active() {
-            drop(stream.enqueue(OPERATION)?);
+            drop(stream.enqueue_or(OPERATION, ON_MUT)?);
             if self.layout.is_empty() {
                 return Ok(());
             }
             let copy = host::kept(stream, source.elements())?;
-            return self.copy_from_on(
-                stream,
-                &PitchedSlice::new(copy.as_slice(), *source.layout()),
-            );
+            let copy = PitchedSlice::new(copy.view(), *source.layout());
+            return copies::copy(stream.enqueue(OPERATION)?, &end, &copy.end());
         }
-        let end = self.end();
-        let mut operation = stream.enqueue_now(OPERATION, ON_THE_SCOPE)?;
+        let mut operation = stream.enqueue_now(OPERATION, ON_MUT)?;
         if self.layout.is_empty() {
             return Ok(());
         }
@@ -215,7 +176,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     /// Sets every element to `value` and leaves padding unchanged. Returns once the fill is enqueued on the stream of
     /// the viewed memory.
     ///
-    /// A value of 1, 2 or 4 bytes takes one driver call per layer; see [`DeviceSliceMut::fill`] for others.
+    /// A value of 1, 2 or 4 bytes takes one driver call per layer; see [`DeviceSlice::fill`](crate::DeviceSlice::fill) for others.
     ///
     /// CUDA: `cuMemsetD2D8Async`, `cuMemsetD2D16Async`, `cuMemsetD2D32Async`.
     ///
@@ -230,19 +191,6 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        self.fill_on(self.stream(), value)
-            .map_err(without_stream("PitchedSliceMut::fill"))
-    }
-
-    /// Fills like [`PitchedSliceMut::fill`], on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// An error returned by the driver.
-    pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
-    where
-        T: NoUninit,
-    {
         let PitchedLayout {
             width,
             height,
@@ -250,7 +198,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
             pitch,
             layer,
         } = self.layout;
-        let whole = self.start.end();
+        let whole = self.start.operand();
         for index in 0..depth {
             let mut end = whole;
             end.address += (index * layer * pitch) as u64;
@@ -261,7 +209,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
                 height,
             };
             fill::fill(
-                stream.enqueue("PitchedSliceMut::fill_on")?,
+                self.stream().enqueue_or("PitchedSliceMut::fill", ON_MUT)?,
                 &end,
                 rows,
                 bytemuck::bytes_of(&value),
@@ -271,16 +219,19 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     }
 
     /// Returns the view as a copy operand; the view stays borrowed.
-    pub(crate) fn end(&self) -> copies::PitchedOperand<'a> {
+    pub(crate) fn end(&self) -> copies::PitchedOperand<'_> {
         copies::PitchedOperand {
-            end: self.start.end(),
+            end: self.start.operand(),
             layout: self.layout,
         }
     }
 
     /// Consumes the view as a copy operand.
     pub(crate) fn into_end(self) -> copies::PitchedOperand<'a> {
-        self.end()
+        copies::PitchedOperand {
+            end: self.start.into_operand(),
+            layout: self.layout,
+        }
     }
 }
 

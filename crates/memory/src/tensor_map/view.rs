@@ -7,7 +7,7 @@ use curium_driver::{Argument, Error, Parameter, Result};
 
 use super::{Im2col, Im2colWide, TensorInterleave, TensorLayout, TensorMap};
 use crate::copy::Operand;
-use crate::{DeviceSlice, DeviceSliceMut};
+use crate::{DeviceView, DeviceViewMut};
 
 /// The kernel parameter type of a [`TensorMap`] that the kernel only reads through. Pass a `&`[`TensorView`] for it.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +31,10 @@ pub struct TensorWrite;
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
 /// let matrix = DeviceBuffer::<f32>::zeroed(&stream, 256 * 64)?; // 256 rows of 64
 /// let layout = TensorLayout::new(TensorDataType::Float32, matrix.as_pointer(), &[64, 256]);
-/// let tiles = TensorView::tiled(matrix.as_slice(), &layout, &[32, 8])?; // 8 rows of 32
+/// let tiles = TensorView::tiled(&matrix, &layout, &[32, 8])?; // 8 rows of 32
 /// // One row more is not in the buffer.
 /// let layout = TensorLayout::new(TensorDataType::Float32, matrix.as_pointer(), &[64, 257]);
-/// assert!(TensorView::tiled(matrix.as_slice(), &layout, &[32, 8]).is_err());
+/// assert!(TensorView::tiled(&matrix, &layout, &[32, 8]).is_err());
 /// # let _ = tiles;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -68,15 +68,21 @@ impl<'a> TensorView<'a> {
     /// # Errors
     ///
     /// As for [`TensorMap::tiled`]; an argument error if the layout is interleaved or the tensor is not within the memory.
-    pub fn tiled<T>(
-        memory: DeviceSlice<'a, T>,
+    pub fn tiled<T: 'a>(
+        memory: impl Into<DeviceView<'a, T>>,
         layout: &TensorLayout,
         elements: &[u32],
     ) -> Result<Self> {
-        let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
+        let memory = memory.into();
+        let map = TensorMap::tiled(memory.owner_stream().context(), layout, elements)?;
         Ok(Self {
             map,
-            memory: within("TensorView::tiled", layout, layout.span(), memory.end())?,
+            memory: within(
+                "TensorView::tiled",
+                layout,
+                layout.span(),
+                memory.into_operand(),
+            )?,
         })
     }
 
@@ -87,15 +93,21 @@ impl<'a> TensorView<'a> {
     /// # Errors
     ///
     /// As for [`TensorMap::im2col`]; an argument error if the layout is interleaved or the tensor is not within the memory.
-    pub fn im2col<T>(
-        memory: DeviceSlice<'a, T>,
+    pub fn im2col<T: 'a>(
+        memory: impl Into<DeviceView<'a, T>>,
         layout: &TensorLayout,
         pixels: &Im2col<'_>,
     ) -> Result<Self> {
-        let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
+        let memory = memory.into();
+        let map = TensorMap::im2col(memory.owner_stream().context(), layout, pixels)?;
         Ok(Self {
             map,
-            memory: within("TensorView::im2col", layout, layout.span(), memory.end())?,
+            memory: within(
+                "TensorView::im2col",
+                layout,
+                layout.span(),
+                memory.into_operand(),
+            )?,
         })
     }
 
@@ -106,19 +118,20 @@ impl<'a> TensorView<'a> {
     /// # Errors
     ///
     /// As for [`TensorMap::im2col_wide`]; an argument error if the layout is interleaved or the tensor is not within the memory.
-    pub fn im2col_wide<T>(
-        memory: DeviceSlice<'a, T>,
+    pub fn im2col_wide<T: 'a>(
+        memory: impl Into<DeviceView<'a, T>>,
         layout: &TensorLayout,
         pixels: &Im2colWide,
     ) -> Result<Self> {
-        let map = TensorMap::im2col_wide(memory.stream().context(), layout, pixels)?;
+        let memory = memory.into();
+        let map = TensorMap::im2col_wide(memory.owner_stream().context(), layout, pixels)?;
         Ok(Self {
             map,
             memory: within(
                 "TensorView::im2col_wide",
                 layout,
                 layout.span(),
-                memory.end(),
+                memory.into_operand(),
             )?,
         })
     }
@@ -139,19 +152,20 @@ impl<'a> TensorViewMut<'a> {
     ///
     /// As for [`TensorView::tiled`]. TMA rounds the end of the last row up to a multiple of 16 bytes, and that end must
     /// lie within the memory.
-    pub fn tiled<T>(
-        memory: DeviceSliceMut<'a, T>,
+    pub fn tiled<T: 'a>(
+        memory: impl Into<DeviceViewMut<'a, T>>,
         layout: &TensorLayout,
         elements: &[u32],
     ) -> Result<Self> {
-        let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
+        let memory = memory.into();
+        let map = TensorMap::tiled(memory.owner_stream().context(), layout, elements)?;
         Ok(Self {
             map,
             memory: within(
                 "TensorViewMut::tiled",
                 layout,
                 layout.written_span(),
-                memory.into_end(),
+                memory.into_operand(),
             )?,
         })
     }
@@ -163,19 +177,20 @@ impl<'a> TensorViewMut<'a> {
     /// # Errors
     ///
     /// As for [`TensorView::im2col`].
-    pub fn im2col<T>(
-        memory: DeviceSliceMut<'a, T>,
+    pub fn im2col<T: 'a>(
+        memory: impl Into<DeviceViewMut<'a, T>>,
         layout: &TensorLayout,
         pixels: &Im2col<'_>,
     ) -> Result<Self> {
-        let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
+        let memory = memory.into();
+        let map = TensorMap::im2col(memory.owner_stream().context(), layout, pixels)?;
         Ok(Self {
             map,
             memory: within(
                 "TensorViewMut::im2col",
                 layout,
                 layout.written_span(),
-                memory.into_end(),
+                memory.into_operand(),
             )?,
         })
     }

@@ -79,7 +79,7 @@ impl<T> UnifiedBuffer<T> {
             return Ok(());
         }
         enqueue_prefetch(&operation, address, bytes, location)?;
-        self.tracked.after_read(&mut operation);
+        self.parts.origin.after_read(&mut operation);
         Ok(())
     }
 
@@ -171,8 +171,8 @@ impl<T> UnifiedBuffer<T> {
         operation: &'static str,
         range: impl RangeBounds<usize>,
     ) -> Result<(CUdeviceptr, usize)> {
-        let range = size::range(operation, self.len, range)?;
-        let start: DevicePointer<T> = self.pointer.wrapping_add(range.start);
+        let range = size::range(operation, self.len(), range)?;
+        let start: DevicePointer<T> = self.parts.pointer.wrapping_add(range.start);
         Ok((start.as_raw(), range.len() * size_of::<T>()))
     }
 }

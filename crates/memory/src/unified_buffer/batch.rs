@@ -8,7 +8,7 @@ use curium_driver::{Error, Function, Result, Stream, call};
 use super::advice::enqueue_prefetch;
 use crate::copy::Operand;
 use crate::tracked::Accessibility;
-use crate::{DeviceSlice, DeviceSliceMut, MemoryLocation};
+use crate::{DeviceView, DeviceViewMut, MemoryLocation};
 
 /// Prefetches each view of managed memory to its location, in stream order. Contents do not change.
 ///
@@ -18,8 +18,8 @@ use crate::{DeviceSlice, DeviceSliceMut, MemoryLocation};
 ///
 /// An argument error if a view is not in managed memory.
 #[doc(alias = "cuMemPrefetchBatchAsync")]
-pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocation)]) -> Result<()> {
-    let ends = ranges.iter().map(|(range, _)| range.end());
+pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceView<'_, T>, MemoryLocation)]) -> Result<()> {
+    let ends = ranges.iter().map(|(range, _)| range.operand());
     let mut operation = stream.enqueue_uncaptured("unified::prefetch")?;
     let mut batch = Batch::new(&operation, ends)?.with_locations(ranges.iter().map(|(_, at)| *at));
     if batch.is_empty() {
@@ -30,7 +30,7 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
         // On failure, a part of the batch may have been enqueued.
         ranges
             .iter()
-            .for_each(|(range, _)| range.tracked().after_read(&mut operation));
+            .for_each(|(range, _)| range.operand().tracked.after_read(&mut operation));
         return result;
     }
     ranges
@@ -43,7 +43,7 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
                 range.byte_len(),
                 *location,
             )?;
-            range.tracked().after_read(&mut operation);
+            range.operand().tracked.after_read(&mut operation);
             Ok(())
         })
 }
@@ -59,18 +59,18 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
 #[doc(alias = "cuMemDiscardBatchAsync")]
 pub fn discard<T: AnyBitPattern>(
     stream: &Stream,
-    ranges: &mut [DeviceSliceMut<'_, T>],
+    ranges: &mut [DeviceViewMut<'_, T>],
 ) -> Result<()> {
     let mut operation = stream.enqueue_uncaptured("unified::discard")?;
-    let mut batch = Batch::new(&operation, ranges.iter().map(DeviceSliceMut::end))?;
+    let mut batch = Batch::new(&operation, ranges.iter().map(|range| range.operand()))?;
     if batch.is_empty() {
         return Ok(());
     }
-    before_writes(&mut operation, ranges.iter().map(DeviceSliceMut::end))?;
+    before_writes(&mut operation, ranges.iter().map(|range| range.operand()))?;
     let result = batch.discard(&operation);
     ranges
         .iter()
-        .for_each(|range| range.tracked().after_partial_write(&mut operation));
+        .for_each(|range| range.operand().tracked.after_partial_write(&mut operation));
     result
 }
 
@@ -84,10 +84,10 @@ pub fn discard<T: AnyBitPattern>(
 #[doc(alias = "cuMemDiscardAndPrefetchBatchAsync")]
 pub fn discard_and_prefetch<T: AnyBitPattern>(
     stream: &Stream,
-    ranges: &mut [(DeviceSliceMut<'_, T>, MemoryLocation)],
+    ranges: &mut [(DeviceViewMut<'_, T>, MemoryLocation)],
 ) -> Result<()> {
     let mut operation = stream.enqueue_uncaptured("unified::discard_and_prefetch")?;
-    let ends = ranges.iter().map(|(range, _)| range.end());
+    let ends = ranges.iter().map(|(range, _)| range.operand());
     let batch = Batch::new(&operation, ends.clone())?;
     let mut batch = batch.with_locations(ranges.iter().map(|(_, location)| *location));
     if batch.is_empty() {
@@ -97,7 +97,7 @@ pub fn discard_and_prefetch<T: AnyBitPattern>(
     let result = batch.discard_and_prefetch(&operation);
     ranges
         .iter()
-        .for_each(|(range, _)| range.tracked().after_partial_write(&mut operation));
+        .for_each(|(range, _)| range.operand().tracked.after_partial_write(&mut operation));
     result
 }
 

@@ -42,12 +42,12 @@ impl<T> UnifiedBuffer<T> {
     {
         const OPERATION: &str = "UnifiedBuffer::host_view";
         self.expect_host_access(OPERATION)?;
-        let access = self.tracked.view(OPERATION, false)?;
-        self.tracked.wait_for_writes()?;
+        let access = self.parts.origin.view(OPERATION, false)?;
+        self.parts.origin.wait_for_writes()?;
         // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. The writes have
         // completed, and none can start while the buffer is borrowed and the view exists. `expect_host_access` has
         // checked that the host may read.
-        let elements = unsafe { std::slice::from_raw_parts(self.host_pointer(), self.len) };
+        let elements = unsafe { std::slice::from_raw_parts(self.host_pointer(), self.len()) };
         Ok(HostView::new(elements, access))
     }
 
@@ -73,8 +73,8 @@ impl<T> UnifiedBuffer<T> {
     {
         const OPERATION: &str = "UnifiedBuffer::host_view_mut";
         // The attachment of a view that was forgotten, or whose end failed.
-        self.tracked.end_host_attachment(OPERATION)?;
-        let access = self.tracked.view(OPERATION, true)?;
+        self.parts.origin.end_host_attachment(OPERATION)?;
+        let access = self.parts.origin.view(OPERATION, true)?;
         let attachment = self.attach_to_host(OPERATION)?;
         // The end of the attachment ends the access as well.
         let access = if attachment.is_some() {
@@ -83,12 +83,12 @@ impl<T> UnifiedBuffer<T> {
         } else {
             Some(access)
         };
-        let (_, accesses) = self.tracked.stream_and_accesses();
+        let (_, accesses) = self.parts.origin.stream_and_accesses();
         accesses.synchronize()?;
         // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. All accesses have
         // completed, and none can start while the buffer is borrowed exclusively and the view exists. `attach_to_host`
         // ensures that the host may access it.
-        let elements = unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) };
+        let elements = unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len()) };
         Ok(HostViewMut::ending(elements, access, attachment))
     }
 
@@ -115,8 +115,8 @@ impl<T> UnifiedBuffer<T> {
     pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
         attach(
             "UnifiedBuffer::attach",
-            &self.tracked,
-            self.pointer.cast(),
+            &self.parts.origin,
+            self.parts.pointer.cast(),
             stream,
             mode,
         )?;
@@ -130,7 +130,7 @@ impl<T> UnifiedBuffer<T> {
 
     /// Returns the host address of the memory, which equals the device address.
     fn host_pointer(&self) -> *mut T {
-        std::ptr::with_exposed_provenance_mut(self.pointer.as_raw() as usize)
+        std::ptr::with_exposed_provenance_mut(self.parts.pointer.as_raw() as usize)
     }
 
     /// Returns an error if the host must not read the buffer while devices work. Waits for the stream to which the
@@ -156,7 +156,8 @@ impl<T> UnifiedBuffer<T> {
             Attachment::Host => Ok(None),
             Attachment::Stream(stream) => stream.synchronize().map(|()| None),
             Attachment::Global => {
-                HostAttachment::new(operation, &self.tracked, self.pointer.cast()).map(Some)
+                HostAttachment::new(operation, &self.parts.origin, self.parts.pointer.cast())
+                    .map(Some)
             }
         }
     }

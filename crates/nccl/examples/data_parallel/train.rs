@@ -191,7 +191,9 @@ impl Model {
             self.relu
                 .launch(stream, launch, (&self.sums, &mut self.active, hidden))
         }?;
-        self.difference.copy_from_device_on(stream, &self.target)?;
+        self.difference
+            .on_mut(stream)
+            .copy_from_device(&self.target)?;
         let activations = Matrix::row_major(&self.active, rows, HIDDEN)?;
         let weights = Matrix::row_major(&self.second, HIDDEN, OUTPUTS)?;
         let scale = 1.0 / BATCH as f32;

@@ -1,7 +1,7 @@
 //! Operations that are enqueued one by one.
 
 use curium_driver::Stream;
-use curium_memory::{AsDeviceSlice, AsDeviceSliceMut};
+use curium_memory::DeviceSlice;
 
 use super::Communicator;
 use crate::element::Element;
@@ -20,8 +20,8 @@ impl Communicator {
     pub fn all_reduce<T: Element>(
         &mut self,
         stream: &Stream,
-        source: &impl AsDeviceSlice<Element = T>,
-        target: &mut impl AsDeviceSliceMut<Element = T>,
+        source: &DeviceSlice<T>,
+        target: &mut DeviceSlice<T>,
         reduction: Reduction<T>,
     ) -> Result<()> {
         self.enqueue(stream, Operation::all_reduce(source, target, reduction))
@@ -36,7 +36,7 @@ impl Communicator {
     pub fn all_reduce_in_place<T: Element>(
         &mut self,
         stream: &Stream,
-        memory: &mut impl AsDeviceSliceMut<Element = T>,
+        memory: &mut DeviceSlice<T>,
         reduction: Reduction<T>,
     ) -> Result<()> {
         self.enqueue(stream, Operation::all_reduce_in_place(memory, reduction))
@@ -51,7 +51,7 @@ impl Communicator {
     pub fn broadcast<T: Element>(
         &mut self,
         stream: &Stream,
-        memory: &mut impl AsDeviceSliceMut<Element = T>,
+        memory: &mut DeviceSlice<T>,
         root: usize,
     ) -> Result<()> {
         self.enqueue(stream, Operation::broadcast(memory, root))
@@ -66,8 +66,8 @@ impl Communicator {
     pub fn all_gather<T: Element>(
         &mut self,
         stream: &Stream,
-        source: &impl AsDeviceSlice<Element = T>,
-        target: &mut impl AsDeviceSliceMut<Element = T>,
+        source: &DeviceSlice<T>,
+        target: &mut DeviceSlice<T>,
     ) -> Result<()> {
         self.enqueue(stream, Operation::all_gather(source, target))
     }
@@ -81,8 +81,8 @@ impl Communicator {
     pub fn reduce_scatter<T: Element>(
         &mut self,
         stream: &Stream,
-        source: &impl AsDeviceSlice<Element = T>,
-        target: &mut impl AsDeviceSliceMut<Element = T>,
+        source: &DeviceSlice<T>,
+        target: &mut DeviceSlice<T>,
         reduction: Reduction<T>,
     ) -> Result<()> {
         self.enqueue(stream, Operation::reduce_scatter(source, target, reduction))
@@ -97,7 +97,7 @@ impl Communicator {
     pub fn send<T: Element>(
         &mut self,
         stream: &Stream,
-        source: &impl AsDeviceSlice<Element = T>,
+        source: &DeviceSlice<T>,
         peer: usize,
     ) -> Result<()> {
         self.enqueue(stream, Operation::send(source, peer))
@@ -112,7 +112,7 @@ impl Communicator {
     pub fn receive<T: Element>(
         &mut self,
         stream: &Stream,
-        target: &mut impl AsDeviceSliceMut<Element = T>,
+        target: &mut DeviceSlice<T>,
         peer: usize,
     ) -> Result<()> {
         self.enqueue(stream, Operation::receive(target, peer))

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -11,7 +11,7 @@ use std::{fmt, mem};
 use curium_driver::extend::{contain, dropping, leak, refuse_wait};
 use curium_driver::hazard::Operation as StreamOperation;
 use curium_driver::{Argument, Driver, LeakedMemory, emit_event};
-use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
+use curium_memory::DeviceSlice;
 use parking_lot::Mutex;
 
 use super::Communicator;
@@ -25,9 +25,23 @@ use crate::sys::{NCCL_WIN_COLL_SYMMETRIC, NCCL_WIN_REQUIRED_ALIGNMENT};
 /// The operation that deregisters memory, in errors.
 const RELEASE: &str = "RegisteredBuffer::into_inner";
 
+/// Memory that a communicator can register: a buffer, or another type that dereferences to [`DeviceSlice`].
+///
+/// It is implemented for all of them, and cannot be implemented for other types.
+pub trait DeviceMemory:
+    DerefMut<Target = DeviceSlice<<Self as DeviceMemory>::Element>> + Send + 'static
+{
+    /// The type of the elements.
+    type Element;
+}
+
+impl<T, B: DerefMut<Target = DeviceSlice<T>> + Send + 'static> DeviceMemory for B {
+    type Element = T;
+}
+
 /// Memory that is registered with a communicator: NCCL may transfer it without a copy.
 ///
-/// It owns the memory, and is an operand like any other. [`RegisteredBuffer::into_inner`] or a drop waits until the accesses to the memory
+/// It owns the memory, to whose [`DeviceSlice`] it dereferences, and is an operand like any other. [`RegisteredBuffer::into_inner`] or a drop waits until the accesses to the memory
 /// have completed, and deregisters it. If a graph captured an operation on the memory, the memory and its registration last until the graph
 /// is dropped.
 ///
@@ -47,59 +61,52 @@ const RELEASE: &str = "RegisteredBuffer::into_inner";
 /// assert_eq!(gradients.to_vec()?, [0.0; 1024]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct RegisteredBuffer<B: AsDeviceSliceMut + Send + 'static> {
+pub struct RegisteredBuffer<B: DeviceMemory> {
     /// `None` once it was taken out.
-    memory: Option<ViewedMemory<B>>,
+    memory: Option<SlicedMemory<B>>,
     registration: Arc<Registration>,
 }
 
-/// Memory, with the view of it that was registered.
+/// Memory, with the slice of it that was registered.
 ///
-/// The memory is never accessed while the view exists, and its methods are not called again: safe code that implements
-/// [`AsDeviceSliceMut`] may return another view at each call, and free the memory of the previous one.
-struct ViewedMemory<B: AsDeviceSliceMut + Send + 'static> {
-    /// Borrows `*owner`. In a `MaybeUninit`, because a function that takes this struct by value may free the owner before it returns, which
-    /// a reference in an argument excludes.
-    view: MaybeUninit<DeviceSliceMut<'static, B::Element>>,
+/// The memory is never accessed while the slice exists, and its methods are not called again: safe code that implements
+/// [`DerefMut`] may return another slice at each call, and free the memory of the previous one.
+struct SlicedMemory<B: DeviceMemory> {
+    /// Borrows `*owner`.
+    slice: NonNull<DeviceSlice<B::Element>>,
     /// From `Box::leak`.
     owner: NonNull<B>,
 }
 
-// SAFETY: it owns the `B`, and the view of it; both may be sent.
-unsafe impl<B: AsDeviceSliceMut + Send + 'static> Send for ViewedMemory<B> where
-    DeviceSliceMut<'static, B::Element>: Send
-{
-}
-// SAFETY: a shared reference gives access to the view only, which may be shared.
-unsafe impl<B: AsDeviceSliceMut + Send + 'static> Sync for ViewedMemory<B> where
-    DeviceSliceMut<'static, B::Element>: Sync
-{
-}
+// SAFETY: it owns the `B`, and the slice of it; both may be sent.
+unsafe impl<B: DeviceMemory> Send for SlicedMemory<B> where DeviceSlice<B::Element>: Send {}
+// SAFETY: a shared reference gives access to the slice only, which may be shared.
+unsafe impl<B: DeviceMemory> Sync for SlicedMemory<B> where DeviceSlice<B::Element>: Sync {}
 
-impl<B: AsDeviceSliceMut + Send + 'static> ViewedMemory<B> {
+impl<B: DeviceMemory> SlicedMemory<B> {
     fn new(owner: B) -> Self {
         let mut owner = NonNull::from(Box::leak(Box::new(owner)));
-        // SAFETY: the allocation is live until `into_owner`, which ends the lifetime of the view first, and nothing else accesses it until
-        // then. `B` contains no reference that ends earlier.
+        // SAFETY: the allocation is live until `into_owner`, which ends the use of the slice first, and nothing else accesses it
+        // until then. `B` contains no reference that ends earlier.
         let exclusive: &'static mut B = unsafe { owner.as_mut() };
         Self {
-            view: MaybeUninit::new(exclusive.as_device_slice_mut()),
+            slice: NonNull::from(&mut **exclusive),
             owner,
         }
     }
 
-    fn view(&self) -> &DeviceSliceMut<'static, B::Element> {
-        // SAFETY: `new` has initialized it, and the owner is live.
-        unsafe { self.view.assume_init_ref() }
+    fn slice(&self) -> &DeviceSlice<B::Element> {
+        // SAFETY: the pointer was an exclusive reference into the owner, which is live, and `self` is borrowed.
+        unsafe { self.slice.as_ref() }
     }
 
-    fn view_mut(&mut self) -> &mut DeviceSliceMut<'static, B::Element> {
-        // SAFETY: `new` has initialized it, and the owner is live.
-        unsafe { self.view.assume_init_mut() }
+    fn slice_mut(&mut self) -> &mut DeviceSlice<B::Element> {
+        // SAFETY: the pointer was an exclusive reference into the owner, which is live, and `self` is borrowed exclusively.
+        unsafe { self.slice.as_mut() }
     }
 
     fn into_owner(self) -> Box<B> {
-        // SAFETY: the pointer is that of `Box::leak`, and is used once: `self` was consumed, and the view is not used again.
+        // SAFETY: the pointer is that of `Box::leak`, and is used once: `self` was consumed, and the slice is not used again.
         unsafe { Box::from_raw(self.owner.as_ptr()) }
     }
 }
@@ -159,7 +166,7 @@ impl Communicator {
     /// an error of NCCL.
     #[doc(alias = "ncclCommRegister")]
     #[doc(alias = "ncclCommDeregister")]
-    pub fn register<B: AsDeviceSliceMut + Send + 'static>(
+    pub fn register<B: DeviceMemory>(
         &mut self,
         memory: B,
     ) -> Result<RegisteredBuffer<B>, Returned<B>> {
@@ -177,20 +184,20 @@ impl Communicator {
     /// As for [`Communicator::register`], and [`Error::Argument`] if the address is not a multiple of 4096 bytes.
     #[doc(alias = "ncclCommWindowRegister")]
     #[doc(alias = "ncclCommWindowDeregister")]
-    pub fn register_window<B: AsDeviceSliceMut + Send + 'static>(
+    pub fn register_window<B: DeviceMemory>(
         &mut self,
         memory: B,
     ) -> Result<RegisteredBuffer<B>, Returned<B>> {
         self.registered(Kind::Window, memory)
     }
 
-    fn registered<B: AsDeviceSliceMut + Send + 'static>(
+    fn registered<B: DeviceMemory>(
         &mut self,
         kind: Kind,
         memory: B,
     ) -> Result<RegisteredBuffer<B>, Returned<B>> {
-        let memory = ViewedMemory::new(memory);
-        let registered = self.start_registration(kind, memory.view());
+        let memory = SlicedMemory::new(memory);
+        let registered = self.start_registration(kind, memory.slice());
         match self.shared.ended_by_timeout(registered) {
             Ok(registration) => Ok(RegisteredBuffer {
                 memory: Some(memory),
@@ -206,13 +213,13 @@ impl Communicator {
     fn start_registration<T>(
         &mut self,
         kind: Kind,
-        memory: &DeviceSliceMut<'_, T>,
+        memory: &DeviceSlice<T>,
     ) -> Result<Arc<Registration>> {
         let operation = kind.operation();
         group::expect_none(operation)?;
         refuse_wait(operation)?;
-        self.expect_device(operation, memory.stream())?;
-        if memory.stream().is_created_by_capture() {
+        self.expect_device(operation, memory.owner_stream())?;
+        if memory.owner_stream().is_created_by_capture() {
             return Err(ArgumentError::refused(
                 operation,
                 "the memory was allocated in a capture, and exists only while that graph runs",
@@ -284,7 +291,7 @@ fn start(shared: &Shared, kind: Kind, address: u64, bytes: usize) -> Result<Outp
     }
 }
 
-impl<B: AsDeviceSliceMut + Send + 'static> RegisteredBuffer<B> {
+impl<B: DeviceMemory> RegisteredBuffer<B> {
     /// Waits until the accesses to the memory have completed, deregisters it, and returns it.
     ///
     /// Waits as [`Communicator::synchronize`] does. If the communicator was aborted, NCCL has ended the registration.
@@ -298,7 +305,7 @@ impl<B: AsDeviceSliceMut + Send + 'static> RegisteredBuffer<B> {
         let Some(mut memory) = self.memory.take() else {
             unreachable!("the memory is taken out once")
         };
-        match self.registration.release(memory.view_mut()) {
+        match self.registration.release(memory.slice_mut()) {
             Ok(Release::Ended) => Ok(*memory.into_owner()),
             Ok(Release::Shared) => {
                 self.registration.keep(memory.into_owner());
@@ -316,32 +323,44 @@ impl<B: AsDeviceSliceMut + Send + 'static> RegisteredBuffer<B> {
     }
 }
 
-impl<B: AsDeviceSliceMut + Send + 'static> AsDeviceSlice for RegisteredBuffer<B> {
-    type Element = B::Element;
+impl<B: DeviceMemory> Deref for RegisteredBuffer<B> {
+    type Target = DeviceSlice<B::Element>;
 
-    fn as_device_slice(&self) -> DeviceSlice<'_, B::Element> {
+    fn deref(&self) -> &DeviceSlice<B::Element> {
         let Some(memory) = &self.memory else {
             unreachable!("the memory is taken out at the end")
         };
-        memory.view().as_slice()
+        memory.slice()
     }
 }
 
-impl<B: AsDeviceSliceMut + Send + 'static> AsDeviceSliceMut for RegisteredBuffer<B> {
-    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, B::Element> {
+impl<B: DeviceMemory> DerefMut for RegisteredBuffer<B> {
+    fn deref_mut(&mut self) -> &mut DeviceSlice<B::Element> {
         let Some(memory) = &mut self.memory else {
             unreachable!("the memory is taken out at the end")
         };
-        memory.view_mut().reborrow()
+        memory.slice_mut()
     }
 }
 
-impl<B: AsDeviceSliceMut + Send + 'static> Drop for RegisteredBuffer<B> {
+impl<B: DeviceMemory> AsRef<DeviceSlice<B::Element>> for RegisteredBuffer<B> {
+    fn as_ref(&self) -> &DeviceSlice<B::Element> {
+        self
+    }
+}
+
+impl<B: DeviceMemory> AsMut<DeviceSlice<B::Element>> for RegisteredBuffer<B> {
+    fn as_mut(&mut self) -> &mut DeviceSlice<B::Element> {
+        self
+    }
+}
+
+impl<B: DeviceMemory> Drop for RegisteredBuffer<B> {
     fn drop(&mut self) {
         let Some(mut memory) = self.memory.take() else {
             return;
         };
-        let released = dropping(|| self.registration.release(memory.view_mut()));
+        let released = dropping(|| self.registration.release(memory.slice_mut()));
         let memory = memory.into_owner();
         match released {
             Some(Ok(Release::Shared)) => self.registration.keep(memory),
@@ -356,7 +375,7 @@ impl<B: AsDeviceSliceMut + Send + 'static> Drop for RegisteredBuffer<B> {
 
 impl Registration {
     /// Waits for the accesses to the memory, and ends the registration unless a graph shares it.
-    fn release<T>(self: &Arc<Self>, memory: &mut DeviceSliceMut<'_, T>) -> Result<Release> {
+    fn release<T>(self: &Arc<Self>, memory: &mut DeviceSlice<T>) -> Result<Release> {
         self.shared.ended_by_timeout(self.wait(memory))?;
         if Arc::strong_count(self) > 1 {
             return Ok(Release::Shared);
@@ -366,16 +385,16 @@ impl Registration {
     }
 
     /// Waits for the accesses to the memory. Does nothing if the communicator has ended.
-    fn wait<T>(&self, memory: &mut DeviceSliceMut<'_, T>) -> Result<()> {
+    fn wait<T>(&self, memory: &mut DeviceSlice<T>) -> Result<()> {
         if self.shared.has_ended() {
             return Ok(());
         }
-        let stream = memory.stream().clone();
+        let stream = memory.owner_stream().clone();
         // Before the use of the communicator: this may wait for the launch of a graph, and the launch for the group of a thread that is
         // about to use the communicator.
         let mut release = stream.enqueue_release(RELEASE)?;
         // SAFETY: no operation is enqueued.
-        unsafe { Argument::<&mut [T]>::bind(memory, &mut release) }?;
+        unsafe { Argument::<&mut [T]>::bind(&mut &mut *memory, &mut release) }?;
         drop(release);
         let Ok(_using) = UseGuard::acquire_for_release(&*self.shared, RELEASE) else {
             return Ok(());
@@ -487,7 +506,7 @@ impl Shared {
     }
 }
 
-impl<B: AsDeviceSliceMut + Send + 'static> fmt::Debug for RegisteredBuffer<B> {
+impl<B: DeviceMemory> fmt::Debug for RegisteredBuffer<B> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "RegisteredBuffer({:?})", self.registration)
     }

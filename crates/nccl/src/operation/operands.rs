@@ -2,14 +2,14 @@
 
 use curium_driver::Argument;
 use curium_driver::hazard::Operation as StreamOperation;
-use curium_memory::{DeviceSlice, DeviceSliceMut};
+use curium_memory::{DeviceView, DeviceViewMut};
 
 use crate::error::Result;
 
 /// The memory that an operation accesses. In place, one of the two is `None`.
 pub(crate) struct Operands<'a> {
-    pub(super) source: Option<DeviceSlice<'a, u8>>,
-    pub(super) target: Option<DeviceSliceMut<'a, u8>>,
+    pub(super) source: Option<DeviceView<'a, u8>>,
+    pub(super) target: Option<DeviceViewMut<'a, u8>>,
 }
 
 /// A range of bytes in device memory.

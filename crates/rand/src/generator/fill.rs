@@ -5,8 +5,7 @@ use crate::error::call;
 use super::Generator;
 use crate::algorithm::{Algorithm, sealed};
 use crate::error::{ArgumentError, Result};
-use crate::place::{Output, Place};
-use crate::real::sealed::Functions as _;
+use crate::place::Place;
 use crate::real::{Distribution, Real};
 use crate::sys::{Api, curandGenerator_t};
 
@@ -24,10 +23,7 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
     /// driver.
     #[doc(alias = "curandGenerate")]
     #[doc(alias = "curandGenerateLongLong")]
-    pub fn bits(
-        &mut self,
-        output: &mut (impl Output<P, Element = A::Bits> + ?Sized),
-    ) -> Result<()> {
+    pub fn bits(&mut self, output: &mut P::Memory<A::Bits>) -> Result<()> {
         self.fill(
             "Generator::bits",
             output,
@@ -47,7 +43,7 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
     ///
     /// As for [`Generator::bits`].
     #[doc(alias = "curandGenerateUniform")]
-    pub fn uniform<O: Output<P, Element: Real> + ?Sized>(&mut self, output: &mut O) -> Result<()> {
+    pub fn uniform<T: Real>(&mut self, output: &mut P::Memory<T>) -> Result<()> {
         self.fill_with("Generator::uniform", output, Distribution::Uniform)
     }
 
@@ -60,11 +56,11 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
     /// [`Error::Argument`](crate::Error::Argument) if the deviation is negative, if a parameter is not finite, if the length is odd and
     /// the numbers are pseudo-random, or if the length is not a multiple of the dimensions; an error of the library or of the driver.
     #[doc(alias = "curandGenerateNormal")]
-    pub fn normal<O: Output<P, Element: Real> + ?Sized>(
+    pub fn normal<T: Real>(
         &mut self,
-        output: &mut O,
-        mean: O::Element,
-        deviation: O::Element,
+        output: &mut P::Memory<T>,
+        mean: T,
+        deviation: T,
     ) -> Result<()> {
         self.fill_with(
             "Generator::normal",
@@ -81,11 +77,11 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
     ///
     /// As for [`Generator::normal`].
     #[doc(alias = "curandGenerateLogNormal")]
-    pub fn log_normal<O: Output<P, Element: Real> + ?Sized>(
+    pub fn log_normal<T: Real>(
         &mut self,
-        output: &mut O,
-        mean: O::Element,
-        deviation: O::Element,
+        output: &mut P::Memory<T>,
+        mean: T,
+        deviation: T,
     ) -> Result<()> {
         self.fill_with(
             "Generator::log_normal",
@@ -103,11 +99,7 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
     /// [`Error::Argument`](crate::Error::Argument) if the mean is out of range or the length is not a multiple of the dimensions; an error
     /// of the library or of the driver.
     #[doc(alias = "curandGeneratePoisson")]
-    pub fn poisson(
-        &mut self,
-        output: &mut (impl Output<P, Element = u32> + ?Sized),
-        mean: f64,
-    ) -> Result<()> {
+    pub fn poisson(&mut self, output: &mut P::Memory<u32>, mean: f64) -> Result<()> {
         const OPERATION: &str = "Generator::poisson";
         if !(mean > 0.0 && mean <= MAX_POISSON_MEAN) {
             let problem =
@@ -127,11 +119,11 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
 
     /// Fills memory with real numbers of a distribution.
     #[inline(always)]
-    fn fill_with<O: Output<P, Element: Real> + ?Sized>(
+    fn fill_with<T: Real>(
         &mut self,
         operation: &'static str,
-        output: &mut O,
-        distribution: Distribution<O::Element>,
+        output: &mut P::Memory<T>,
+        distribution: Distribution<T>,
     ) -> Result<()> {
         self.fill(
             operation,
@@ -140,12 +132,12 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
                 Distribution::Uniform => Ok(()),
                 Distribution::Normal(mean, deviation)
                 | Distribution::LogNormal(mean, deviation) => {
-                    check_normal::<A, O::Element>(operation, len, mean, deviation)
+                    check_normal::<A, T>(operation, len, mean, deviation)
                 }
             },
             |api, raw, output, len| {
                 // SAFETY: the generator is live, and `fill` passes memory of this length.
-                unsafe { O::Element::generate(api, raw, output, len, distribution) }
+                unsafe { T::generate(api, raw, output, len, distribution) }
             },
         )
     }
@@ -153,12 +145,12 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
     /// Calls a function that fills memory, after `check` has accepted its length.
     // Inlined: docs/performance.md, "Functions around a call".
     #[inline(always)]
-    fn fill<O: Output<P> + ?Sized>(
+    fn fill<T>(
         &mut self,
         operation: &'static str,
-        output: &mut O,
+        output: &mut P::Memory<T>,
         check: impl FnOnce(usize) -> Result<()>,
-        call: impl FnOnce(&Api, curandGenerator_t, *mut O::Element, usize) -> Result<()>,
+        call: impl FnOnce(&Api, curandGenerator_t, *mut T, usize) -> Result<()>,
     ) -> Result<()> {
         let Self {
             handle,
@@ -166,9 +158,9 @@ impl<A: Algorithm, P: Place> Generator<A, P> {
             dimensions,
         } = self;
         let dimensions = *dimensions;
-        output.fill(
+        place.fill(
             operation,
-            place,
+            output,
             handle,
             |len| {
                 check(len)?;

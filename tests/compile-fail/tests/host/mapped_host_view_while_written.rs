@@ -4,7 +4,7 @@ use curium_memory::MappedBuffer;
 
 fn fill(mut buffer: MappedBuffer<u32>) {
     let mut values = buffer.host_view_mut().unwrap();
-    buffer.as_slice_mut().fill(1).unwrap();
+    buffer.fill(1).unwrap();
     values[0] = 2;
 }
 

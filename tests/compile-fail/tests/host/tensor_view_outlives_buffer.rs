@@ -4,7 +4,7 @@ use curium_driver::{LaunchConfig, SafeKernel, Stream};
 use curium_memory::{DeviceBuffer, TensorLayout, TensorMap, TensorRead, TensorView};
 
 fn view<'a>(buffer: DeviceBuffer<f32>, layout: &TensorLayout) -> TensorView<'a> {
-    TensorView::tiled(buffer.as_slice(), layout, &[4, 4]).unwrap()
+    TensorView::tiled(&buffer, layout, &[4, 4]).unwrap()
 }
 
 fn launch(stream: &Stream, kernel: &SafeKernel<(TensorRead,)>, map: TensorMap) {

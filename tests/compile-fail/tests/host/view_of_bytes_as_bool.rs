@@ -1,10 +1,10 @@
 //! Bytes are not viewed as a type that is not valid for every bit pattern.
 
 use curium_driver::Result;
-use curium_memory::{DeviceBuffer, DeviceSlice};
+use curium_memory::{DeviceBuffer, DeviceView};
 
-fn flags(buffer: &DeviceBuffer<u8>) -> Result<DeviceSlice<'_, bool>> {
-    buffer.as_slice().cast::<bool>()
+fn flags(buffer: &DeviceBuffer<u8>) -> Result<DeviceView<'_, bool>> {
+    buffer.cast::<bool>()
 }
 
 fn main() {}

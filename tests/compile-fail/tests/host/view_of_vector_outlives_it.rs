@@ -2,7 +2,7 @@
 
 use curium_memory::{DeviceSlice, DeviceVec};
 
-fn view<'a>(vector: DeviceVec<u32>) -> DeviceSlice<'a, u32> {
+fn view<'a>(vector: DeviceVec<u32>) -> &'a DeviceSlice<u32> {
     vector.as_slice()
 }
 

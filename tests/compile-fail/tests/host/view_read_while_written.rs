@@ -4,7 +4,7 @@ use curium_memory::DeviceBuffer;
 
 fn copy(buffer: &mut DeviceBuffer<u32>) {
     let source = buffer.as_slice();
-    buffer.as_slice_mut().copy_from_device(&source).unwrap();
+    buffer.copy_from_device(source).unwrap();
 }
 
 fn main() {}

@@ -158,10 +158,10 @@ pub(crate) trait Outputs {
 impl<T: Number> Outputs for DeviceBuffer<T> {
     fn read(&self) -> Result<Vec<f64>> {
         let len = self.len();
-        let mut elements = self.as_slice().slice(..len.min(COMPARED))?.to_vec()?;
+        let mut elements = self.slice(..len.min(COMPARED))?.to_vec()?;
         if len > COMPARED {
             let rest = len.saturating_sub(COMPARED).max(COMPARED);
-            elements.extend(self.as_slice().slice(rest..)?.to_vec()?);
+            elements.extend(self.slice(rest..)?.to_vec()?);
         }
         let mut numbers = Vec::with_capacity(elements.len());
         for element in elements {
@@ -234,10 +234,10 @@ impl Bench {
         let (mut first, _) = buffer.split_at_mut(filled)?;
         first.copy_from_slice(&pattern[..filled])?;
         while filled < len {
-            let (source, target) = buffer.split_at_mut(filled)?;
+            let (source, mut target) = buffer.split_at_mut(filled)?;
             let count = filled.min(len - filled);
-            let mut target = target.slice(..count)?;
-            target.copy_from_device(&source.as_slice().slice(..count)?)?;
+            let mut target = target.slice_mut(..count)?;
+            target.copy_from_device(&source.slice(..count)?)?;
             filled += count;
         }
         Ok(buffer)

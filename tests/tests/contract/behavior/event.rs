@@ -55,7 +55,7 @@ fn elapsed_time_is_signed_and_requires_completion(test: &TestDriver) -> TestResu
         };
         assert_eq!(returned!(driver, cuEventRecord(first, raw)), OK);
         let gate = Gate::on(&stream);
-        buffer.as_slice_mut().fill(1)?;
+        buffer.fill(1)?;
         assert_eq!(returned!(driver, cuEventRecord(untimed, raw)), OK);
         assert_eq!(returned!(driver, cuEventRecord(second, raw)), OK);
         assert_eq!(

@@ -17,10 +17,12 @@ fn misaligned_operands_are_refused(test: &TestDriver) -> TestResult {
     let stream = test.stream();
     let mut blas: Blas = blas_on(&stream);
     let bytes = DeviceBuffer::<u8>::zeroed(&stream, 9 * 16)?;
-    let odd = bytes.slice(8..)?.cast::<f64>()?;
-    let odd = odd.slice(..16)?.cast::<Complex64>()?;
+    let odd = bytes.slice(8..8 + 128)?;
+    let odd = odd.cast::<f64>()?;
+    let odd = odd.cast::<Complex64>()?;
     let mut other = DeviceBuffer::<u8>::zeroed(&stream, 9 * 16)?;
-    let mut odd_mut = other.slice_mut(8..8 + 128)?.cast::<Complex64>()?;
+    let mut odd_mut = other.slice_mut(8..8 + 128)?;
+    let mut odd_mut = odd_mut.cast_mut::<Complex64>()?;
     let even = DeviceBuffer::<Complex64>::zeroed(&stream, 8)?;
     let mut result = DeviceBuffer::<Complex64>::zeroed(&stream, 4)?;
     let parts = ["misaligned operand", "not a multiple of 16"];
@@ -61,7 +63,8 @@ fn alignment_follows_the_element(test: &TestDriver) -> TestResult {
         blas.nrm2(Vector::new(&complex)),
         &["misaligned operand", "not a multiple of 8"],
     );
-    let complex = memory.slice(2..4)?.cast::<Complex32>()?;
+    let pairs = memory.slice(2..4)?;
+    let complex = pairs.cast::<Complex32>()?;
     assert_eq!(blas.nrm2(Vector::new(&complex))?, 4.0);
     Ok(())
 }

@@ -19,12 +19,12 @@ use super::hostile::assert_refused;
 
 /// Adds to each 2 × 2 matrix of `c` the square of that of `a`.
 fn multiply(blas: &mut Blas, a: &DeviceBuffer<f32>, c: &mut DeviceBuffer<f32>) -> Result<()> {
-    let factors: Vec<_> = a.as_slice().chunks(4)?.collect();
+    let factors: Vec<_> = a.chunks(4)?.collect();
     let a = factors
         .iter()
         .map(|chunk| Matrix::row_major(chunk, 2, 2))
         .collect::<Result<Vec<_>>>()?;
-    let mut results: Vec<_> = c.as_slice_mut().chunks(4)?.collect();
+    let mut results: Vec<_> = c.chunks_mut(4)?.collect();
     let c = results
         .iter_mut()
         .map(|chunk| MatrixMut::row_major(chunk, 2, 2));
@@ -154,7 +154,7 @@ fn batches_that_do_not_agree_are_refused(test: &TestDriver) -> TestResult {
     let mut blas = blas_on(&stream);
     let buffer = DeviceBuffer::<f32>::zeroed(&stream, 8)?;
     let mut result = DeviceBuffer::<f32>::zeroed(&stream, 8)?;
-    let (first, second) = result.as_slice_mut().split_at(4)?;
+    let (first, second) = result.split_at_mut(4)?;
     let mut first = first;
     let mut second = second;
     let square = Matrix::column_major(&buffer, 2, 2)?;

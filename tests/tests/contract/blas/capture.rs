@@ -4,7 +4,7 @@ use curium_blas::{
     Banded, Blas, Diagonal, Error, Matrix, MatrixMut, ModifiedRotation, Packed, PackedMut,
     Triangle, Vector, VectorMut,
 };
-use curium_driver::Graph;
+use curium_driver::{ContextOptions, Function, Graph};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Simulator};
 use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
@@ -33,7 +33,7 @@ fn operation_reads_operands_at_each_launch(test: &TestDriver) -> TestResult {
     let mut executable = captured(test, &x, &mut y)?.instantiate()?;
     assert_eq!(y.to_vec()?, [0.0, 0.0], "nothing runs while it is captured");
     executable.launch(&stream)?;
-    x.as_slice_mut().fill(10.0)?;
+    x.fill(10.0)?;
     executable.launch(&stream)?;
     assert_eq!(y.to_vec()?, [22.0, 24.0]);
     Ok(())
@@ -83,6 +83,84 @@ fn replaced_workspace_lives_as_long_as_its_graph(test: &TestDriver) -> TestResul
     executable.launch(&stream)?;
     executable.launch(&stream)?;
     assert_eq!(c.to_vec()?, [8.0; 4]);
+    Ok(())
+}
+
+/// A handle that exists is used in a capture without being created again, and on its stream afterwards.
+#[driver_test]
+fn handle_moves_to_a_capture_and_back(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut blas = blas_on(&stream);
+    let bytes = blas.workspace_bytes();
+    let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0])?;
+    let mut y = DeviceBuffer::<f32>::zeroed(&stream, 2)?;
+    let graph = Graph::capture(&test.context(), |scope| {
+        blas.set_stream(scope)?;
+        blas.axpy(2.0, Vector::new(&x), &mut VectorMut::new(&mut y))
+    })?;
+    blas.axpy(2.0, Vector::new(&x), &mut VectorMut::new(&mut y))
+        .expect_err("the capture has ended");
+    blas.set_stream(&stream)?;
+    assert_eq!(blas.workspace_bytes(), bytes);
+    let mut executable = graph.instantiate()?;
+    executable.launch(&stream)?;
+    blas.scal(10.0, &mut VectorMut::new(&mut y))?;
+    executable.launch(&stream)?;
+    assert_eq!(y.to_vec()?, [22.0, 44.0]);
+    Ok(())
+}
+
+/// The operations of a handle on two streams share its workspace: the second stream waits for the first, also for graphs.
+#[simulator_test(Config::new().with_race_checks(true))]
+fn moved_handle_keeps_its_workspace(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let streams = [test.stream(), test.stream()];
+    let mut blas = Blas::new(&cublas(), &streams[0])?;
+    let a = DeviceBuffer::from_slice(&streams[0], &[1.0_f32; 4])?;
+    let matrix = Matrix::column_major(&a, 2, 2)?;
+    let mut results = [
+        DeviceBuffer::<f32>::zeroed(&streams[0], 4)?,
+        DeviceBuffer::<f32>::zeroed(&streams[0], 4)?,
+        DeviceBuffer::<f32>::zeroed(&streams[0], 4)?,
+    ];
+    let [first, second, captured] = &mut results;
+    let graph = Graph::capture(&test.context(), |scope| {
+        blas.set_stream(scope)?;
+        let mut target = MatrixMut::column_major(captured, 2, 2)?;
+        blas.gemm(1.0, matrix, matrix, 0.0, &mut target)
+    })?;
+    let mut executable = graph.instantiate()?;
+    let allocations = simulator.calls(Function::cuMemAlloc_v2);
+    for (stream, target) in streams.iter().zip([first, second]) {
+        blas.set_stream(stream)?;
+        let mut target = MatrixMut::column_major(target, 2, 2)?;
+        blas.gemm(1.0, matrix, matrix, 0.0, &mut target)?;
+    }
+    executable.launch(&test.stream())?;
+    for result in &results {
+        assert_eq!(result.to_vec()?, [2.0; 4]);
+    }
+    assert_eq!(
+        simulator.calls(Function::cuMemAlloc_v2),
+        allocations,
+        "the library did not fall back to a workspace of its own"
+    );
+    assert!(simulator.reports().is_empty(), "{:?}", simulator.reports());
+    Ok(())
+}
+
+#[driver_test]
+fn stream_of_another_context_is_refused(test: &TestDriver) -> TestResult {
+    let mut blas = blas_on(&test.stream());
+    let other = test.device().create_context(ContextOptions::new())?;
+    let error = blas
+        .set_stream(&other.stream()?)
+        .expect_err("the handle belongs to the primary context");
+    assert!(
+        error
+            .to_string()
+            .starts_with("Blas::set_stream: the stream belongs to another context"),
+        "{error}"
+    );
     Ok(())
 }
 

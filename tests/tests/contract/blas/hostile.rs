@@ -292,9 +292,9 @@ fn empty_operands_do_nothing(test: &TestDriver) -> TestResult {
     let mut blas = blas_on(&stream);
     let mut buffer = DeviceBuffer::<f64>::zeroed(&stream, 2)?;
     let mut result = DeviceBuffer::from_slice(&stream, &[7.0_f64; 4])?;
-    let (empty, mut other) = buffer.as_slice_mut().split_at(1)?;
-    let empty = empty.as_slice().slice(0..0)?;
-    let mut other = other.reborrow().slice(0..0)?;
+    let (empty, mut other) = buffer.split_at_mut(1)?;
+    let empty = empty.slice(0..0)?;
+    let mut other = other.slice_mut(0..0)?;
     let a = Matrix::column_major(&empty, 2, 0)?;
     let b = Matrix::column_major(&empty, 0, 2)?;
     blas.axpy(1.0, Vector::new(&empty), &mut VectorMut::new(&mut other))?;

@@ -112,11 +112,11 @@ where
             let values: Vec<C> = before.iter().map(|value| result(*value)).collect();
             let mut c = DeviceBuffer::from_slice(&stream, &values)?;
 
-            let factors: Vec<_> = a.as_slice().chunks(m * k)?.collect();
+            let factors: Vec<_> = a.chunks(m * k)?.collect();
             let lefts: Vec<_> = (0..count)
                 .map(|index: usize| Matrix::column_major(&factors[index.min(1)], m, k))
                 .collect::<Result<_, _>>()?;
-            let factors: Vec<_> = b.as_slice().chunks(k * n)?.collect();
+            let factors: Vec<_> = b.chunks(k * n)?.collect();
             let rights: Vec<_> = factors
                 .iter()
                 .map(|factor| Matrix::column_major(factor, k, n))
@@ -126,7 +126,7 @@ where
             } else {
                 MatrixLayout::column_major(m, n)
             };
-            let mut results: Vec<_> = c.as_slice_mut().chunks(m * n)?.collect();
+            let mut results: Vec<_> = c.chunks_mut(m * n)?.collect();
             let mut to: Vec<_> = results
                 .iter_mut()
                 .map(|result| MatrixMut::new(result, layout))

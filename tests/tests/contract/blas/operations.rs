@@ -107,7 +107,7 @@ fn device_factors_are_read_at_execution(test: &TestDriver) -> TestResult {
     let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0])?;
     let mut y = DeviceBuffer::from_slice(&stream, &[10.0_f32, 20.0])?;
     let mut factor = DeviceBuffer::from_slice(&stream, &[0.0_f32])?;
-    factor.as_slice_mut().fill(3.0)?;
+    factor.fill(3.0)?;
     let alpha = DeviceScalar::new(&factor)?;
     blas.axpy(alpha, Vector::new(&x), &mut VectorMut::new(&mut y))?;
     // The mode of the handle changes back.

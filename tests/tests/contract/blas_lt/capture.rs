@@ -35,7 +35,7 @@ fn graph_keeps_the_resources_that_its_plan_used(test: &TestDriver) -> TestResult
         "nothing runs while it is captured"
     );
     executable.launch(&stream)?;
-    bias.as_slice_mut().fill(10.0)?;
+    bias.fill(10.0)?;
     drop((plan, lt, workspace, a));
     // Memory that was freed would be reused by this.
     let other = DeviceBuffer::filled(&stream, 64 * 64, 100.0_f32)?;

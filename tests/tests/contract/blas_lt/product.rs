@@ -125,7 +125,7 @@ fn device_factors_are_read_at_execution(test: &TestDriver) -> TestResult {
     let mut d = DeviceBuffer::filled(&stream, 256, 1.0_f32)?;
     let mut alpha = DeviceBuffer::from_slice(&stream, &[1.0_f32])?;
     let beta = DeviceBuffer::from_slice(&stream, &[3.0_f32])?;
-    alpha.as_slice_mut().fill(0.5)?;
+    alpha.fill(0.5)?;
     execute(
         &mut plan,
         &stream,

@@ -14,18 +14,22 @@ type Pair<T> = (
     fn(&mut T, &Stream) -> Result<(), Error>,
 );
 
-/// Asserts that the first of each pair fails, captures the second, and checks the value that `read` returns after
+/// The hint of operations that write a slice.
+const ON_MUT: &str = "`.on_mut(scope)`";
+
+/// Asserts that the first of each pair fails with the hint `on_the_scope`, captures the second, and checks the value that `read` returns after
 /// `clear` and a launch.
 fn check_pairs<T>(
     test: &TestDriver,
     memory: &mut T,
     pairs: &[Pair<T>],
+    on_the_scope: &str,
     clear: impl Fn(&mut T),
     read: impl Fn(&mut T) -> Vec<u32>,
 ) -> TestResult {
     for (name, own, on) in pairs {
         let graph = Graph::capture(&test.context(), |scope| {
-            assert_refused(own(memory), &format!("`{name}_on(scope"));
+            assert_refused(own(memory), on_the_scope);
             on(memory, scope)
         });
         let mut executable = graph
@@ -62,61 +66,36 @@ fn scoped_operations_replay() -> TestResult {
                 (
                     "copy_from_slice",
                     |operands| operands.0.copy_from_slice(&[7; 16]),
-                    |operands, on| operands.0.copy_from_slice_on(on, &[7; 16]),
+                    |operands, on| operands.0.on_mut(on).copy_from_slice(&[7; 16]),
                 ),
                 (
                     "copy_from_device",
                     |operands| operands.0.copy_from_device(&operands.1),
-                    |operands, on| operands.0.copy_from_device_on(on, &operands.1),
-                ),
-                (
-                    "copy_from_device",
-                    |operands| operands.0.as_slice_mut().copy_from_device(&operands.1),
-                    |operands, on| {
-                        operands
-                            .0
-                            .as_slice_mut()
-                            .copy_from_device_on(on, &operands.1)
-                    },
-                ),
-                (
-                    "copy_from_slice",
-                    |operands| operands.0.as_slice_mut().copy_from_slice(&[7; 16]),
-                    |operands, on| operands.0.as_slice_mut().copy_from_slice_on(on, &[7; 16]),
+                    |operands, on| operands.0.on_mut(on).copy_from_device(&operands.1),
                 ),
                 (
                     "fill",
-                    |operands| operands.0.as_slice_mut().fill(7),
-                    |operands, on| operands.0.as_slice_mut().fill_on(on, 7),
+                    |operands| operands.0.fill(7),
+                    |operands, on| operands.0.on_mut(on).fill(7),
                 ),
                 (
                     "fill",
-                    |operands| operands.0.as_slice_mut().pitched(SQUARE, TIGHT)?.fill(7),
-                    |operands, on| {
-                        operands
-                            .0
-                            .as_slice_mut()
-                            .pitched(SQUARE, TIGHT)?
-                            .fill_on(on, 7)
-                    },
+                    |operands| operands.0.pitched_mut(SQUARE, TIGHT)?.fill(7),
+                    |operands, on| operands.0.pitched_mut(SQUARE, TIGHT)?.on_mut(on).fill(7),
                 ),
                 (
                     "copy_from",
                     |operands| {
-                        let source = operands.1.as_slice().pitched(SQUARE, TIGHT)?;
-                        operands
-                            .0
-                            .as_slice_mut()
-                            .pitched(SQUARE, TIGHT)?
-                            .copy_from(&source)
+                        let source = operands.1.pitched(SQUARE, TIGHT)?;
+                        operands.0.pitched_mut(SQUARE, TIGHT)?.copy_from(&source)
                     },
                     |operands, on| {
-                        let source = operands.1.as_slice().pitched(SQUARE, TIGHT)?;
+                        let source = operands.1.pitched(SQUARE, TIGHT)?;
                         operands
                             .0
-                            .as_slice_mut()
-                            .pitched(SQUARE, TIGHT)?
-                            .copy_from_on(on, &source)
+                            .pitched_mut(SQUARE, TIGHT)?
+                            .on_mut(on)
+                            .copy_from(&source)
                     },
                 ),
                 (
@@ -125,33 +104,29 @@ fn scoped_operations_replay() -> TestResult {
                         let source = HostPitchedSlice::new(&[7; 16], SQUARE, TIGHT)?;
                         operands
                             .0
-                            .as_slice_mut()
-                            .pitched(SQUARE, TIGHT)?
+                            .pitched_mut(SQUARE, TIGHT)?
                             .copy_from_host(&source)
                     },
                     |operands, on| {
                         let source = HostPitchedSlice::new(&[7; 16], SQUARE, TIGHT)?;
                         operands
                             .0
-                            .as_slice_mut()
-                            .pitched(SQUARE, TIGHT)?
-                            .copy_from_host_on(on, &source)
+                            .pitched_mut(SQUARE, TIGHT)?
+                            .on_mut(on)
+                            .copy_from_host(&source)
                     },
                 ),
             ],
+            ON_MUT,
             |operands| {
-                operands
-                    .0
-                    .as_slice_mut()
-                    .zero()
-                    .expect("the owner may write");
+                operands.0.zero().expect("the owner may write");
             },
             |operands| operands.0.to_vec().expect("the buffer can be read"),
         )?;
         let mut zeroed = DeviceBuffer::from_slice(&stream, &[1_u32; 16])?;
         let graph = Graph::capture(&test.context(), |scope| {
-            assert_refused(zeroed.as_slice_mut().zero(), "`zero_on(scope");
-            zeroed.as_slice_mut().zero_on(scope)
+            assert_refused(zeroed.zero(), ON_MUT);
+            zeroed.on_mut(scope).zero()
         });
         let mut executable = graph.and_then(|graph| graph.instantiate())?;
         executable.launch(&stream)?;
@@ -163,8 +138,9 @@ fn scoped_operations_replay() -> TestResult {
             &[(
                 "set",
                 |operands| operands.set(7),
-                |operands, on| operands.set_on(on, 7),
+                |operands, on| operands.on_mut(on).set(0, 7),
             )],
+            ON_MUT,
             |operands| operands.set(0).expect("the owner may write"),
             |operands| vec![operands.get().expect("the value can be read"); 16],
         )?;
@@ -202,17 +178,17 @@ fn array_operations_replay() -> TestResult {
                 (
                     "copy_from_slice",
                     |operands| operands.0.copy_from_slice(&[7; 16]),
-                    |operands, on| operands.0.copy_from_slice_on(on, &[7; 16]),
+                    |operands, on| operands.0.on(on).copy_from_slice(&[7; 16]),
                 ),
                 (
                     "copy_region_from_slice",
                     |operands| operands.0.copy_region_from_slice(WHOLE, &[7; 16]),
-                    |operands, on| operands.0.copy_region_from_slice_on(on, WHOLE, &[7; 16]),
+                    |operands, on| operands.0.on(on).copy_region_from_slice(WHOLE, &[7; 16]),
                 ),
                 (
                     "copy_from_device",
                     |operands| operands.0.copy_from_device(WHOLE, &operands.2),
-                    |operands, on| operands.0.copy_from_device_on(on, WHOLE, &operands.2),
+                    |operands, on| operands.0.on(on).copy_from_device(WHOLE, &operands.2),
                 ),
                 (
                     "copy_from_array",
@@ -220,10 +196,12 @@ fn array_operations_replay() -> TestResult {
                     |operands, on| {
                         operands
                             .0
-                            .copy_from_array_on(on, [0; 3], &operands.1, WHOLE)
+                            .on(on)
+                            .copy_from_array([0; 3], &operands.1, WHOLE)
                     },
                 ),
             ],
+            "`.on(scope)`",
             |operands| {
                 operands
                     .0
@@ -239,14 +217,11 @@ fn array_operations_replay() -> TestResult {
             &[(
                 "copy_to_device",
                 |operands| operands.0.copy_to_device(WHOLE, &mut operands.1),
-                |operands, on| operands.0.copy_to_device_on(on, WHOLE, &mut operands.1),
+                |operands, on| operands.0.on(on).copy_to_device(WHOLE, &mut operands.1),
             )],
+            "`.on(scope)`",
             |operands| {
-                operands
-                    .1
-                    .as_slice_mut()
-                    .zero()
-                    .expect("the owner may write");
+                operands.1.zero().expect("the owner may write");
             },
             |operands| operands.1.to_vec().expect("the buffer can be read"),
         )?;

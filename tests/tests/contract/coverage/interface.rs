@@ -19,14 +19,8 @@ use syn::{
 use self::platform::is_absent;
 
 /// The macros that generate public functions: those that `visit_item_macro` and `visit_item_impl` expand, and those
-/// whose functions never call the driver (`buffer_views`).
-const MAKERS: [&str; 5] = [
-    "argument_as",
-    "attributes",
-    "buffer_views",
-    "forward",
-    "upkeep_of_inner",
-];
+/// whose functions never call the driver (`slice_owner`).
+const MAKERS: [&str; 4] = ["attributes", "forward", "slice_owner", "upkeep_of_inner"];
 
 /// The public functions of some crates.
 #[derive(Default)]
@@ -185,7 +179,10 @@ impl<'ast> Visit<'ast> for Interface {
                 !makes || MAKERS.iter().any(|maker| name == maker),
                 "`{name}!` makes public functions that are not read"
             );
-        } else if item.mac.path.is_ident("argument_as") {
+        } else if ["slice_owner", "buffer_argument"]
+            .iter()
+            .any(|name| item.mac.path.is_ident(name))
+        {
             let owner = tokens
                 .into_iter()
                 .find(|token| matches!(token, TokenTree::Ident(_)));

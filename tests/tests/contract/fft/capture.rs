@@ -1,6 +1,6 @@
 //! cuFFT in captures: transforms become nodes, and the graph keeps the plan, the workspace and the memory.
 
-use curium_driver::Graph;
+use curium_driver::{AsRawStream as _, Graph};
 use curium_fft::{Complex64, Error, Plan, Shape};
 use curium_memory::DeviceBuffer;
 use curium_tests::{TestDriver, TestResult, driver_test};
@@ -33,9 +33,31 @@ fn transform_reads_its_data_at_each_launch(test: &TestDriver) -> TestResult {
     );
     executable.launch(&stream)?;
     assert_eq!(output.to_vec()?[0], Complex64::from(4.0));
-    input.as_slice_mut().fill(Complex64::from(2.0))?;
+    input.fill(Complex64::from(2.0))?;
     executable.launch(&stream)?;
     assert_eq!(output.to_vec()?[0], Complex64::from(8.0));
+    Ok(())
+}
+
+/// A plan that exists is used in a capture without being created again, and on another stream afterwards.
+#[driver_test]
+fn plan_moves_to_a_capture_and_back(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut plan = Plan::<Complex64, Complex64>::new(&cufft(), &stream, &Shape::new([4]))?;
+    let mut data = DeviceBuffer::from_slice(&stream, &[Complex64::from(1.0); 4])?;
+    plan.forward_in_place(&mut data)?;
+    let graph = Graph::capture(&test.context(), |scope| {
+        plan.set_stream(scope)?;
+        plan.inverse_in_place(&mut data)
+    })?;
+    let mut executable = graph.instantiate()?;
+    executable.launch(&test.stream())?;
+    assert_eq!(data.to_vec()?, [Complex64::from(4.0); 4]);
+    let other = test.stream();
+    plan.set_stream(&other)?;
+    assert_eq!(plan.stream().as_raw(), other.as_raw());
+    plan.forward_in_place(&mut data)?;
+    assert_eq!(data.to_vec()?[0], Complex64::from(16.0));
     Ok(())
 }
 

@@ -163,8 +163,10 @@ fn misaligned_complex_memory_is_refused(test: &TestDriver) -> TestResult {
     let mut even = DeviceBuffer::<Complex64>::zeroed(&stream, 4)?;
     let mut real = DeviceBuffer::<f64>::zeroed(&stream, 6)?;
     // Rust's type is aligned to 8 bytes, C's to 16.
-    let odd = memory.slice(1..)?.cast::<Complex64>()?;
-    let mut odd_mut = other.slice_mut(1..)?.cast::<Complex64>()?;
+    let odd = memory.slice(1..)?;
+    let odd = odd.cast::<Complex64>()?;
+    let mut odd_mut = other.slice_mut(1..)?;
+    let mut odd_mut = odd_mut.cast_mut::<Complex64>()?;
     let mut between: Plan<Complex64, Complex64> = plan(&stream, &Shape::new([4]));
     assert_refused(
         between.forward(&odd, &mut even),

@@ -17,7 +17,7 @@ use super::{LEN, graph, run, words, zeroes};
 type Words = DeviceBuffer<u32>;
 
 fn copy(stream: &Stream, target: &mut Words, source: &Words) -> Result<()> {
-    target.as_slice_mut().copy_from_device_on(stream, source)
+    target.on_mut(stream).copy_from_device(source)
 }
 
 fn before(graph: &Graph, node: Node) -> HashSet<Node> {
@@ -42,7 +42,7 @@ fn captured_work_depends_on_the_named_nodes(test: &TestDriver) -> TestResult {
     let mut graph = graph(test);
     let begin = graph.add_empty(&[])?;
     let other = graph.add_empty(&[])?;
-    let filled = graph.capture_into(&[begin], |scope| x.as_slice_mut().fill_on(scope, 7));
+    let filled = graph.capture_into(&[begin], |scope| x.on_mut(scope).fill(7));
     let [filled] = filled?[..] else {
         panic!("there is one node")
     };
@@ -77,11 +77,11 @@ fn captured_work_follows_writes_to_its_memory(test: &TestDriver) -> TestResult {
     let into = |graph: &mut Graph,
                 work: &mut dyn FnMut(&CaptureScope) -> Result<()>|
      -> TestResult<_> { Ok(graph.capture_into(&[], work)?[0]) };
-    let first = into(&mut graph, &mut |scope| x.as_slice_mut().fill_on(scope, 3))?;
+    let first = into(&mut graph, &mut |scope| x.on_mut(scope).fill(3))?;
     let apart = into(&mut graph, &mut |scope| copy(scope, &mut z, &source))?;
     let read = into(&mut graph, &mut |scope| copy(scope, &mut y, &x))?;
     let again = into(&mut graph, &mut |scope| {
-        x.as_slice_mut().fill_on(scope, 5)?;
+        x.on_mut(scope).fill(5)?;
         copy(scope, &mut z, &x)
     })?;
     let roots: HashSet<_> = graph.roots()?.into_iter().collect();
@@ -115,7 +115,7 @@ fn every_captured_branch_follows_the_write(test: &TestDriver) -> TestResult {
     let mut y = zeroes(test);
     let mut z = zeroes(test);
     let mut graph = graph(test);
-    let filled = graph.capture_into(&[], |scope| x.as_slice_mut().fill_on(scope, 3))?;
+    let filled = graph.capture_into(&[], |scope| x.on_mut(scope).fill(3))?;
     let last = graph.capture_into(&[], |scope| {
         copy(&scope.fork()?, &mut y, &x)?;
         copy(scope, &mut z, &x)
@@ -155,7 +155,7 @@ fn failed_capture_does_not_change_the_graph(test: &TestDriver) -> TestResult {
     let mut work = |scope: &CaptureScope, x: &mut Words, y: &mut Words| {
         stream = Some((**scope).clone());
         let branch = scope.fork()?;
-        x.as_slice_mut().fill_on(&branch, 7)?;
+        x.on_mut(&branch).fill(7)?;
         copy(scope, y, x)?;
         let counter = Arc::clone(&counted);
         scope.add_host(&branch, move || drop(Arc::clone(&counter)))
@@ -184,7 +184,7 @@ fn failed_capture_does_not_change_the_graph(test: &TestDriver) -> TestResult {
     let (pointer, resource) = x.into_raw()?;
     // SAFETY: the memory is that of the buffer, and no work uses it.
     let mut x = unsafe { Words::from_raw(y.stream(), pointer, LEN, resource) }?;
-    graph.capture_into(&[begin], |scope| x.as_slice_mut().fill_on(scope, 9))?;
+    graph.capture_into(&[begin], |scope| x.on_mut(scope).fill(9))?;
     run(test, &mut graph.instantiate()?)?;
     assert_eq!((words(&x), words(&y)), (vec![9; LEN], vec![0; LEN]));
     Ok(())
@@ -252,7 +252,7 @@ fn graph_refuses_other_uses_during_a_capture(test: &TestDriver) -> TestResult {
             let launched = threads.spawn(|| exec.launch(&test.stream()));
             resume_panic(launched.join()).expect("the executable graph is a copy");
         });
-        x.as_slice_mut().fill_on(scope, 1)
+        x.on_mut(scope).fill(1)
     });
     let captured = captured?;
     assert_eq!(body.nodes()?, captured);
@@ -272,7 +272,7 @@ fn captured_conditional_body_runs_by_its_value(test: &TestDriver) -> TestResult 
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::IfElse)?;
         for (index, (body, buffer)) in node.bodies.iter_mut().zip(&mut buffers).enumerate() {
             body.capture_into(&[], |scope: &CaptureScope| {
-                buffer.as_slice_mut().fill_on(scope, 4 + 2 * index as u32)
+                buffer.on_mut(scope).fill(4 + 2 * index as u32)
             })?;
         }
         let mut exec = graph.instantiate()?;
@@ -293,7 +293,7 @@ fn unorderable_captured_work_is_removed(test: &TestDriver) -> TestResult {
     let mut x = zeroes(test);
     let mut y = zeroes(test);
     let mut graph = graph(test);
-    graph.capture_into(&[], |scope| x.as_slice_mut().fill_on(scope, 1))?;
+    graph.capture_into(&[], |scope| x.on_mut(scope).fill(1))?;
     let condition = graph.condition(Some(1))?;
     let mut node = graph.add_conditional(&[], condition, ConditionalKind::If)?;
     let refused = node.bodies[0].capture_into(&[], |scope| copy(scope, &mut y, &x));
@@ -330,8 +330,8 @@ fn captured_branch_follows_its_own_nodes(test: &TestDriver) -> TestResult {
             scope.follow(&stream, &[other])
         });
         scope.follow(&branch, &[other])?;
-        x.as_slice_mut().fill_on(&branch, 1)?;
-        y.as_slice_mut().fill_on(scope, 2)
+        x.on_mut(&branch).fill(1)?;
+        y.on_mut(scope).fill(2)
     });
     let before: Vec<_> = last?.iter().map(|node| before(&target, *node)).collect();
     assert_eq!(before.len(), 2);
@@ -395,12 +395,11 @@ pub(crate) mod operations {
         ("Graph::capture_into", |fixture| {
             let mut graph = Graph::new(&fixture.context)?;
             let Fixture { buffer, target, .. } = fixture;
-            let filled =
-                graph.capture_into(&[], |scope| buffer.as_slice_mut().fill_on(scope, 3))?;
+            let filled = graph.capture_into(&[], |scope| buffer.on_mut(scope).fill(3))?;
             let begin = graph.add_empty(&[])?;
             // Ordered after the fill by the memory, without a named dependency.
             let last = graph.capture_into(&[begin], |scope| {
-                target.as_slice_mut().copy_from_device_on(scope, buffer)?;
+                target.on_mut(scope).copy_from_device(buffer)?;
                 scope.add_host(scope, || {})
             })?;
             made((graph, filled, last))
@@ -410,7 +409,7 @@ pub(crate) mod operations {
             let node = graph.add_empty(&[])?;
             let last = graph.capture_into(&[], |scope| {
                 scope.follow(scope, &[node])?;
-                fixture.buffer.as_slice_mut().fill_on(scope, 3)
+                fixture.buffer.on_mut(scope).fill(3)
             })?;
             made((graph, last))
         }),
@@ -421,7 +420,7 @@ pub(crate) mod operations {
     const SOLITARY: &[Operation] = &[("Graph::capture_into, of work that fails", |fixture| {
         let mut graph = Graph::new(&fixture.context)?;
         let failed = graph.capture_into(&[], |scope| {
-            fixture.buffer.as_slice_mut().fill_on(scope, 3)?;
+            fixture.buffer.on_mut(scope).fill(3)?;
             Err(Error::argument("work", "fails as it should"))
         });
         made((failed.err(), graph))

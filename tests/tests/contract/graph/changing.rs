@@ -314,9 +314,7 @@ fn failed_update_keeps_resources_in_use(test: &TestDriver, simulator: &Simulator
     let [(first, first_buffer), (second, second_buffer)] = [1, 2].map(|value| {
         let mut buffer =
             DeviceBuffer::<u32, _>::zeroed_in(&stream, LEN, SyncAlloc).expect("memory suffices");
-        let graph = Graph::capture(&test.context(), |scope| {
-            buffer.as_slice_mut().fill_on(scope, value)
-        });
+        let graph = Graph::capture(&test.context(), |scope| buffer.on_mut(scope).fill(value));
         (graph.expect("a fill can be captured"), buffer)
     });
     let mut exec = first.instantiate()?;

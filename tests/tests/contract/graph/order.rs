@@ -14,9 +14,7 @@ fn copying(
 ) -> TestResult<Graph> {
     Ok(Graph::capture(
         &test.context(),
-        |scope: &curium_driver::CaptureScope| {
-            target.as_slice_mut().copy_from_device_on(scope, source)
-        },
+        |scope: &curium_driver::CaptureScope| target.on_mut(scope).copy_from_device(source),
     )?)
 }
 
@@ -114,8 +112,8 @@ fn edges_between_captured_writes_are_permanent(test: &TestDriver) -> TestResult 
     let mut middle = zeroes(test);
     let mut last = zeroes(test);
     let mut graph = Graph::capture(&test.context(), |scope| {
-        middle.as_slice_mut().copy_from_device_on(scope, &first)?;
-        last.as_slice_mut().copy_from_device_on(scope, &middle)
+        middle.on_mut(scope).copy_from_device(&first)?;
+        last.on_mut(scope).copy_from_device(&middle)
     })?;
     let edges = graph.edges()?;
     assert_eq!(edges.len(), 1);

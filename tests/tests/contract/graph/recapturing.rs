@@ -29,11 +29,11 @@ fn on_driver_with_recapture(test: impl FnOnce(&TestDriver) -> TestResult) -> Tes
 }
 
 fn fill(scope: &CaptureScope, buffer: &mut Words, value: u32) -> Result<()> {
-    buffer.as_slice_mut().fill_on(scope, value)
+    buffer.on_mut(scope).fill(value)
 }
 
 fn copy(scope: &CaptureScope, target: &mut Words, source: &Words) -> Result<()> {
-    target.as_slice_mut().copy_from_device_on(scope, source)
+    target.on_mut(scope).copy_from_device(source)
 }
 
 /// Returns the graph of a fill of `x` and a copy of it to `y`.
@@ -151,7 +151,7 @@ fn mismatched_recapture_poisons_the_graph(test: &TestDriver) -> TestResult {
         ("other dependency", |scope, x, y, other| {
             let branch = scope.fork()?;
             fill(scope, x, 3)?;
-            y.as_slice_mut().copy_from_device_on(&branch, other)
+            y.on_mut(&branch).copy_from_device(other)
         }),
     ];
     for (difference, work) in works {
@@ -206,9 +206,7 @@ fn recaptured_allocation_keeps_its_address(test: &TestDriver) -> TestResult {
             len != LEN || first_address == buffer.as_pointer(),
             "the address is the same"
         );
-        target
-            .as_slice_mut()
-            .copy_from_device_on(scope, &buffer.slice(..LEN)?)
+        target.on_mut(scope).copy_from_device(&buffer.slice(..LEN)?)
     };
     let mut graph = Graph::capture(&test.context(), |scope| work(scope, 1, LEN))?;
     let mut exec = graph.instantiate()?;
@@ -257,8 +255,8 @@ pub(crate) mod operations {
         let Fixture {
             context, buffer, ..
         } = fixture;
-        let mut graph = Graph::capture(context, |scope| buffer.as_slice_mut().fill_on(scope, 3))?;
-        graph.recapture(|scope| buffer.as_slice_mut().fill_on(scope, 4))?;
+        let mut graph = Graph::capture(context, |scope| buffer.on_mut(scope).fill(3))?;
+        graph.recapture(|scope| buffer.on_mut(scope).fill(4))?;
         made(graph)
     })];
 

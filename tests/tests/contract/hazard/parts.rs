@@ -95,11 +95,11 @@ fn write_waits_for_a_scoped_download(test: &TestDriver) -> TestResult {
     let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
     let mut seen = PinnedBuffer::from_slice(&test.context(), &[0_u32; 64], PinnedFlags::empty())?;
     // The other stream has waited for the first from here on.
-    buffer.as_slice_mut().fill_on(&other, 3)?;
+    buffer.on_mut(&other).fill(3)?;
     copy_scope(&stream, |scope| {
         scope.download(&buffer, &mut seen)?;
         test.assert_calls(Function::cuStreamWaitEvent, 1, || {
-            buffer.as_slice_mut().fill_on(&other, 9)
+            buffer.on_mut(&other).fill(9)
         })
     })?;
     assert_eq!(&*seen, [3; 64]);

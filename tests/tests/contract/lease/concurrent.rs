@@ -28,8 +28,8 @@ fn observer_operation_keeps_the_outer_access(test: &TestDriver) -> TestResult {
     let other = test.stream();
     let mut x = buffer(&origin, 1);
     let mut nested = buffer(&other, 2);
-    let mut graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
-    let _also_leased = captured(test, |scope| nested.as_slice_mut().fill_on(scope, 7))?;
+    let mut graph = captured(test, |scope| x.on_mut(scope).fill(7))?;
+    let _also_leased = captured(test, |scope| nested.on_mut(scope).fill(7))?;
     let (go, may_go) = mpsc::channel();
     let is_enqueued = Arc::new(AtomicBool::new(false));
     let was_enqueued = Arc::new(AtomicBool::new(false));
@@ -42,8 +42,8 @@ fn observer_operation_keeps_the_outer_access(test: &TestDriver) -> TestResult {
         During::call_of(Function::cuMemsetD32Async, move || {
             nested
                 .lock()
-                .as_slice_mut()
-                .fill_on(&other, 3)
+                .on_mut(&other)
+                .fill(3)
                 .expect("the memory belongs to another context");
             go.lock().send(()).expect("the other thread listens");
             thread::sleep(Duration::from_millis(50));
@@ -60,7 +60,7 @@ fn observer_operation_keeps_the_outer_access(test: &TestDriver) -> TestResult {
             Ok(())
         });
         let guard = observe_calls(observer);
-        x.as_slice_mut().fill_on(&origin, 5)?;
+        x.on_mut(&origin).fill(5)?;
         drop(guard);
         resume_panic(launch.join())
     })?;
@@ -77,9 +77,7 @@ fn observer_waiting_for_itself_gets_an_error(test: &TestDriver) -> TestResult {
     let [own, other, third] = [test.stream(), test.stream(), test.stream()];
     let x = Arc::new(buffer(&own, 1));
     let mut y = buffer(&other, 0);
-    let graph = captured(test, |scope| {
-        y.as_slice_mut().copy_from_device_on(scope, &*x)
-    })?;
+    let graph = captured(test, |scope| y.on_mut(scope).copy_from_device(&*x))?;
     let results = Arc::new(Mutex::new(Vec::new()));
     // Another thread may hold the observer for a moment, but not the handles.
     let z = buffer(&third, 0);
@@ -92,14 +90,14 @@ fn observer_waiting_for_itself_gets_an_error(test: &TestDriver) -> TestResult {
             let (graph, third, x, z) = used
                 .as_mut()
                 .expect("the observer runs before the end of the test");
-            let read = z.as_slice_mut().copy_from_device_on(third, &**x);
+            let read = z.on_mut(third).copy_from_device(&**x);
             let launch = graph.launch(third);
             results.lock().extend([read, launch]);
         }))
     };
     let mut target = buffer(&other, 9);
     // The read waits for the write on the other stream: an event is recorded.
-    target.as_slice_mut().copy_from_device_on(&other, &*x)?;
+    target.on_mut(&other).copy_from_device(&*x)?;
     drop(guard);
     drop(used.lock().take());
     assert_eq!(values(&target), [1; LEN]);
@@ -113,7 +111,7 @@ fn observer_waiting_for_itself_gets_an_error(test: &TestDriver) -> TestResult {
 fn launch_during_an_access_is_an_error(test: &TestDriver) -> TestResult {
     let origin = test.stream();
     let mut x = buffer(&origin, 1);
-    let graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
+    let graph = captured(test, |scope| x.on_mut(scope).fill(7))?;
     let result = Arc::new(Mutex::new(None));
     // Another thread may hold the observer for a moment, but not the handles.
     let launch = Arc::new(Mutex::new(Some((graph, origin.clone()))));
@@ -128,7 +126,7 @@ fn launch_during_an_access_is_an_error(test: &TestDriver) -> TestResult {
             *result.lock() = Some(graph.launch(origin));
         }))
     };
-    x.as_slice_mut().fill_on(&origin, 5)?;
+    x.on_mut(&origin).fill(5)?;
     drop(guard);
     drop(launch.lock().take());
     let result = result.lock().take();
@@ -149,8 +147,8 @@ fn drivers_do_not_share_launches() -> TestResult {
             let origin = test.stream();
             let mut x = buffer(&slow_stream, 1);
             let mut y = buffer(&origin, 1);
-            let mut delayed = captured(slow, |scope| x.as_slice_mut().fill_on(scope, 7))?;
-            let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 7))?;
+            let mut delayed = captured(slow, |scope| x.on_mut(scope).fill(7))?;
+            let mut graph = captured(test, |scope| y.on_mut(scope).fill(7))?;
             thread::scope(|scope| -> TestResult<_> {
                 let (begin, begun) = mpsc::channel();
                 let slow_launch = scope.spawn(move || -> TestResult {
@@ -162,7 +160,7 @@ fn drivers_do_not_share_launches() -> TestResult {
                 thread::sleep(Duration::from_millis(20));
                 let begin = Instant::now();
                 graph.launch(&origin)?;
-                y.as_slice_mut().fill_on(&origin, 5)?;
+                y.on_mut(&origin).fill(5)?;
                 assert!(
                     begin.elapsed() < DELAY / 2,
                     "it waited for the other driver"
@@ -189,9 +187,9 @@ fn launch_does_not_wait_for_a_staged_copy(test: &TestDriver) -> TestResult {
     Staging::set_options(origin.context(), options)?;
     let source = vec![3_u32; 1 << 20];
     let mut x = DeviceBuffer::<u32>::zeroed(&origin, source.len())?;
-    let mut graph = captured(test, |scope| x.slice_mut(..LEN)?.fill_on(scope, 7))?;
+    let mut graph = captured(test, |scope| x.slice_mut(..LEN)?.on_mut(scope).fill(7))?;
     let gate = Gate::on(&origin);
-    x.as_slice_mut().fill_on(&origin, 1)?;
+    x.on_mut(&origin).fill(1)?;
     thread::scope(|scope| -> TestResult<_> {
         let copying = scope.spawn(|| x.copy_from_slice(&source));
         thread::sleep(Duration::from_millis(50));
@@ -225,12 +223,12 @@ fn launch_ignores_unleased_blocking_copy(test: &TestDriver) -> TestResult {
     let launching = test.stream();
     let mut x = buffer(&origin, 1);
     let mut y = buffer(&origin, 2);
-    let _leases_x = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
-    let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5))?;
+    let _leases_x = captured(test, |scope| x.on_mut(scope).fill(7))?;
+    let mut graph = captured(test, |scope| y.on_mut(scope).fill(5))?;
     // From the second access on, both are used on their stream without a lock.
     for _ in 0..2 {
-        x.as_slice_mut().fill_on(&origin, 3)?;
-        y.as_slice_mut().fill_on(&origin, 4)?;
+        x.on_mut(&origin).fill(3)?;
+        y.on_mut(&origin).fill(4)?;
     }
     let mut copied = Vec::new();
     assert_launch_does_not_wait(
@@ -255,12 +253,12 @@ fn launch_ignores_unleased_array_copy(test: &TestDriver) -> TestResult {
     let shape = ArrayShape::new_1d(LEN);
     let array = Array::from_slice(&origin, &[1_u32; LEN], shape, ArrayFlags::empty())?;
     let mut y = buffer(&origin, 2);
-    let _leases_array = captured(test, |scope| array.copy_from_slice_on(scope, &[7; LEN]))?;
-    let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5))?;
+    let _leases_array = captured(test, |scope| array.on(scope).copy_from_slice(&[7; LEN]))?;
+    let mut graph = captured(test, |scope| y.on_mut(scope).fill(5))?;
     // From the second access on, both are used on their stream without a lock.
     for value in [3; 2] {
         array.copy_from_slice(&[value; LEN])?;
-        y.as_slice_mut().fill_on(&origin, 4)?;
+        y.on_mut(&origin).fill(4)?;
     }
     let mut copied = Vec::new();
     assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpy3DAsync_v2, || {
@@ -319,14 +317,14 @@ fn buffer_drops_at_thread_exit() -> TestResult {
         let mut x = buffer(&origin, 1);
         let mut y = buffer(&origin, 2);
         let mut graph = captured(test, |scope| {
-            x.as_slice_mut().fill_on(scope, 7)?;
-            y.as_slice_mut().copy_from_device_on(scope, &x)
+            x.on_mut(scope).fill(7)?;
+            y.on_mut(scope).copy_from_device(&x)
         })?;
         let stream = origin.clone();
         let ended = thread::spawn(move || {
             LAST.with(|last| {
                 let mut last = last.lock();
-                last.insert(x).as_slice_mut().fill_on(&stream, 3)
+                last.insert(x).on_mut(&stream).fill(3)
             })
         });
         resume_panic(ended.join())?;
@@ -388,13 +386,9 @@ fn threads_never_race() -> TestResult {
             let mut x = buffer(&streams[0], 1);
             let mut y = buffer(&streams[0], 2);
             let z = buffer(&streams[0], 3);
-            let writer = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7))?;
-            let copier = captured(test, |scope| {
-                y.as_slice_mut().copy_from_device_on(scope, &x)
-            })?;
-            let reader = captured(test, |scope| {
-                x.as_slice_mut().copy_from_device_on(scope, &z)
-            })?;
+            let writer = captured(test, |scope| x.on_mut(scope).fill(7))?;
+            let copier = captured(test, |scope| y.on_mut(scope).copy_from_device(&x))?;
+            let reader = captured(test, |scope| x.on_mut(scope).copy_from_device(&z))?;
             let turns = AtomicUsize::new(0);
             thread::scope(|scope| -> TestResult {
                 let mut threads = Vec::new();
@@ -416,10 +410,9 @@ fn threads_never_race() -> TestResult {
                 let x = &mut x;
                 threads.push(scope.spawn(move || -> TestResult {
                     for turn in 0..60_usize {
-                        x.as_slice_mut().fill_on(&streams[turn % 3], 5)?;
+                        x.on_mut(&streams[turn % 3]).fill(5)?;
                         let mut copy = buffer(&streams[3], 0);
-                        copy.as_slice_mut()
-                            .copy_from_device_on(&streams[(turn + 1) % 3], x)?;
+                        copy.on_mut(&streams[(turn + 1) % 3]).copy_from_device(x)?;
                     }
                     Ok(())
                 }));
@@ -447,19 +440,19 @@ fn inserted_waits_count_on_the_waiting_stream(test: &TestDriver) -> TestResult {
     let other = test.stream();
     let mut x = buffer(&origin, 1);
     let mut y = buffer(&other, 0);
-    y.as_slice_mut().copy_from_device_on(&origin, &x)?;
+    y.on_mut(&origin).copy_from_device(&x)?;
     assert_eq!(
         (origin.inserted_waits(), other.inserted_waits()),
         (1, 0),
         "the write of the target"
     );
-    x.as_slice_mut().fill_on(&other, 2)?;
+    x.on_mut(&other).fill(2)?;
     assert_eq!(
         (origin.inserted_waits(), other.inserted_waits()),
         (1, 1),
         "the read of the source"
     );
-    x.as_slice_mut().fill_on(&other, 3)?;
+    x.on_mut(&other).fill(3)?;
     assert_eq!(
         (origin.inserted_waits(), other.inserted_waits()),
         (1, 1),
@@ -473,7 +466,7 @@ fn executable(test: &TestDriver, buffers: &mut [DeviceBuffer<u32>]) -> TestResul
     captured(test, |scope| {
         buffers
             .iter_mut()
-            .try_for_each(|buffer| buffer.as_slice_mut().fill_on(scope, 4))
+            .try_for_each(|buffer| buffer.on_mut(scope).fill(4))
     })
 }
 
@@ -488,7 +481,7 @@ fn consecutive_launches_insert_no_waits(test: &TestDriver) -> TestResult {
         let waits = stream.inserted_waits();
         test.assert_calls(Function::cuEventRecord, 0, || graph.launch(&stream))?;
         assert_eq!(stream.inserted_waits(), waits, "{count} buffers");
-        buffers[0].as_slice_mut().fill(9)?;
+        buffers[0].fill(9)?;
         graph.launch(&stream)?;
         buffers
             .iter()

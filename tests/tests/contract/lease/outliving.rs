@@ -54,7 +54,7 @@ fn assert_replays(
     for _ in 0..2 {
         executable.launch(&test.stream())?;
         assert_eq!(values(result)[..expected.len()], *expected);
-        result.as_slice_mut().fill(0)?;
+        result.fill(0)?;
     }
     buffers
         .iter()
@@ -74,12 +74,14 @@ fn vector_and_rows_outlive_their_owners(test: &TestDriver) -> TestResult {
         vector.reserve(1 << 20)?;
         let mut rows = PitchedBuffer::<u32>::zeroed(&test.stream(), LEN / 2, 2)?;
         let executable = captured(test, |scope| {
-            vector.slice_mut(..4)?.fill_on(scope, 4)?;
+            vector.slice_mut(..4)?.on_mut(scope).fill(4)?;
             rows.row_mut(1)?
-                .copy_from_device_on(scope, &vector.slice(..LEN / 2)?)?;
+                .on_mut(scope)
+                .copy_from_device(&vector.slice(..LEN / 2)?)?;
             result
                 .slice_mut(..LEN / 2)?
-                .copy_from_device_on(scope, &rows.row(1)?)
+                .on_mut(scope)
+                .copy_from_device(&rows.row(1)?)
         })?;
         vector.truncate(1);
         let error = vector
@@ -102,9 +104,7 @@ fn vector_and_rows_outlive_their_owners(test: &TestDriver) -> TestResult {
 fn vector_that_is_closed_ends_with_its_graph(test: &TestDriver) -> TestResult {
     let mut result = buffer(&test.stream(), 0);
     let vector = DeviceVec::from_slice(&test.stream(), &[3_u32; LEN])?;
-    let mut executable = captured(test, |scope| {
-        result.as_slice_mut().copy_from_device_on(scope, &vector)
-    })?;
+    let mut executable = captured(test, |scope| result.on_mut(scope).copy_from_device(&vector))?;
     vector.close()?;
     assert_replays(test, &mut executable, &mut result, &[3; LEN])?;
     Ok(())
@@ -124,10 +124,10 @@ fn array_and_surface_outlive_their_owners(test: &TestDriver) -> TestResult {
             let extent = Extent::new_2d(LEN, 1);
             let pitch = Pitch::from_row_len::<u32>(LEN);
             CopyBatch::new()
-                .copy_to_array(&line, [0; 3], start.as_slice().pitched(extent, pitch)?)?
+                .copy_to_array(&line, [0; 3], start.pitched(extent, pitch)?)?
                 .enqueue(scope)?;
             add.launch(scope, LaunchConfig::for_elements(8), (&surface, 8, 8))?;
-            let to = result.as_slice_mut().pitched(extent, pitch)?;
+            let to = result.pitched_mut(extent, pitch)?;
             CopyBatch::new()
                 .copy_from_array(to, &line, [0; 3])?
                 .enqueue(scope)
@@ -201,10 +201,12 @@ fn pools_with_buffers_outlive_their_owners(test: &TestDriver) -> TestResult {
         captured(test, |scope| {
             result
                 .slice_mut(..LEN / 2)?
-                .copy_from_device_on(scope, &x.slice(..LEN / 2)?)?;
+                .on_mut(scope)
+                .copy_from_device(&x.slice(..LEN / 2)?)?;
             result
                 .slice_mut(LEN / 2..)?
-                .copy_from_device_on(scope, &y.slice(LEN / 2..)?)
+                .on_mut(scope)
+                .copy_from_device(&y.slice(LEN / 2..)?)
         })?
     };
     let expected: Vec<_> = [6; LEN / 2].into_iter().chain([7; LEN / 2]).collect();
@@ -221,7 +223,7 @@ fn events_outlive_their_owners(test: &TestDriver) -> TestResult {
         });
         let graph = Graph::capture(&test.context(), |scope| {
             let branch = scope.fork()?;
-            result.as_slice_mut().fill_on(&branch, 8)?;
+            result.on_mut(&branch).fill(8)?;
             inside.record(&branch)?;
             scope.wait_event(&inside)?;
             outside.record_with_flags(scope, RecordFlags::EXTERNAL)
@@ -244,7 +246,7 @@ fn context_outlives_its_other_handles(test: &TestDriver) -> TestResult {
         let context = test.device().create_context(ContextOptions::new())?;
         let stream = context.stream()?;
         let mut x = DeviceBuffer::<u32>::zeroed(&stream, LEN)?;
-        let graph = Graph::capture(&context, |scope| x.as_slice_mut().fill_on(scope, 3));
+        let graph = Graph::capture(&context, |scope| x.on_mut(scope).fill(3));
         graph.and_then(|graph| graph.instantiate())?
     };
     let stream = executable.context().stream()?;
@@ -269,7 +271,7 @@ fn captured_host_function_keeps_what_it_owns(test: &TestDriver) -> TestResult {
     let graph = Graph::capture(&test.context(), |scope| {
         add(scope, scope, 1)?;
         let branch = scope.fork()?;
-        result.as_slice_mut().fill_on(&branch, 2)?;
+        result.on_mut(&branch).fill(2)?;
         add(scope, &branch, 10)?;
         let error = add(scope, &origin, 100).expect_err("the stream is not part of the capture");
         assert!(
@@ -302,7 +304,7 @@ fn slice_that_is_copied_in_a_capture_keeps_its_values(test: &TestDriver) -> Test
         let executable = captured(test, |scope| {
             let mut scratch = DeviceBuffer::from_slice(scope, &source)?;
             scratch.slice_mut(..2)?.copy_from_slice(&[50, 51])?;
-            result.as_slice_mut().copy_from_device_on(scope, &scratch)?;
+            result.on_mut(scope).copy_from_device(&scratch)?;
             let error = scratch.to_vec().expect_err("its work cannot be waited for");
             assert!(
                 error.function().is_none() && error.to_string().contains("captured"),

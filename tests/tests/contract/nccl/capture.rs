@@ -32,7 +32,7 @@ fn captured_operation_runs_at_each_launch(rank: &mut Rank) -> TestResult {
     }
     assert_eq!(memory.to_vec()?, [size * size * size; 100]);
     // Operations beside the graph keep their order.
-    memory.as_slice_mut().fill(2.0)?;
+    memory.fill(2.0)?;
     executable.launch(stream)?;
     communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum)?;
     assert_eq!(memory.to_vec()?, [2.0 * size * size; 100]);

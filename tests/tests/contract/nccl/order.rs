@@ -28,12 +28,12 @@ fn operation_waits_for_a_write_on_another_stream(rank: &mut Rank) -> TestResult 
     other.synchronize()?;
     for round in 1..=5 {
         let gate = Gate::on(&other);
-        memory.as_slice_mut().fill_on(&other, round as f32)?;
+        memory.on_mut(&other).fill(round as f32)?;
         rank.communicator
             .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
         thread::sleep(TIME);
         gate.open();
-        let sum = memory.as_slice().to_vec_on(&rank.stream)?;
+        let sum = memory.on(&rank.stream).to_vec()?;
         assert_eq!(sum, [(round * rank.size()) as f32; LEN], "round {round}");
     }
     Ok(())
@@ -48,10 +48,10 @@ fn operation_waits_for_readers_on_other_streams(rank: &mut Rank) -> TestResult {
     let mut target = rank.buffer(&[5.0_f32; LEN]);
     rank.communicator
         .all_reduce(&rank.stream, &source, &mut target, Reduction::Max)?;
-    target.as_slice_mut().fill(5.0)?;
+    target.fill(5.0)?;
     rank.stream.synchronize()?;
     let gate = Gate::on(&other);
-    copy.as_slice_mut().copy_from_device_on(&other, &target)?;
+    copy.on_mut(&other).copy_from_device(&target)?;
     rank.communicator
         .all_reduce(&rank.stream, &source, &mut target, Reduction::Sum)?;
     thread::sleep(TIME);
@@ -83,8 +83,8 @@ fn later_work_waits() -> TestResult {
             let gate = (rank.rank() == 1).then(|| Gate::on(&rank.stream));
             rank.communicator
                 .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
-            copy.as_slice_mut().copy_from_device_on(&other, &memory)?;
-            memory.as_slice_mut().fill_on(&other, 7.0)?;
+            copy.on_mut(&other).copy_from_device(&memory)?;
+            memory.on_mut(&other).fill(7.0)?;
             thread::sleep(TIME);
             held.wait();
             drop(gate);
@@ -110,7 +110,7 @@ fn source_read_is_ordered_between_writes(rank: &mut Rank) -> TestResult {
         .all_reduce(&rank.stream, &source, &mut target, Reduction::Sum)?;
     rank.stream.synchronize()?;
     let gate = Gate::on(&other);
-    source.as_slice_mut().fill(3.0)?;
+    source.fill(3.0)?;
     rank.communicator
         .all_reduce(&rank.stream, &source, &mut target, Reduction::Sum)?;
     thread::sleep(TIME);
@@ -120,7 +120,7 @@ fn source_read_is_ordered_between_writes(rank: &mut Rank) -> TestResult {
     let gate = Gate::on(&rank.stream);
     rank.communicator
         .all_reduce(&rank.stream, &source, &mut target, Reduction::Sum)?;
-    source.as_slice_mut().fill(7.0)?;
+    source.fill(7.0)?;
     thread::sleep(TIME);
     gate.open();
     assert_eq!(target.to_vec()?, sum, "the fill waits for it");
@@ -137,7 +137,7 @@ fn group_is_ordered_with_other_streams(rank: &mut Rank) -> TestResult {
         .all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum)?;
     other.synchronize()?;
     let gate = Gate::on(&other);
-    memory.as_slice_mut().fill_on(&other, 3.0)?;
+    memory.on_mut(&other).fill(3.0)?;
     let size = rank.size();
     let Rank {
         communicator,
@@ -147,7 +147,7 @@ fn group_is_ordered_with_other_streams(rank: &mut Rank) -> TestResult {
     super::nccl().group(|group| group.enqueue(communicator, stream, operation))?;
     thread::sleep(TIME);
     gate.open();
-    let sum = memory.as_slice().to_vec_on(&other)?;
+    let sum = memory.on(&other).to_vec()?;
     assert_eq!(sum, [3.0 * size as f32; LEN]);
     Ok(())
 }

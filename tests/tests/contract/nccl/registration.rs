@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_driver::{Function, Graph, observe_calls};
-use curium_memory::{AsDeviceSliceMut, DeviceBuffer};
+use curium_memory::{DeviceBuffer, DeviceSlice};
 use curium_nccl::sys::ncclResult_t;
 use curium_nccl::{
     Communicator, CommunicatorOptions, Error, Nccl, NcclMemory, Reduction, Returned, UniqueId,
@@ -24,18 +24,18 @@ type Buffer = DeviceBuffer<f32, NcclMemory>;
 impl Rank {
     fn own_memory(&self, len: usize, value: f32) -> TestResult<Buffer> {
         let mut buffer = DeviceBuffer::zeroed_in(&self.stream, len, nccl().memory())?;
-        buffer.as_slice_mut().fill(value)?;
+        buffer.fill(value)?;
         Ok(buffer)
     }
 
     /// Checks that the memory is reduced in place.
-    fn check(&mut self, memory: &mut impl AsDeviceSliceMut<Element = f32>) {
+    fn check(&mut self, memory: &mut DeviceSlice<f32>) {
         let size = self.size() as f32;
         for round in 1..=3 {
             self.communicator
                 .all_reduce_in_place(&self.stream, memory, Reduction::Sum)
                 .expect("it is enqueued");
-            let values = memory.as_device_slice().to_vec().expect("it can be read");
+            let values = memory.to_vec().expect("it can be read");
             assert!(
                 values.iter().all(|value| *value == size.powi(round)),
                 "round {round}: {:?}",
@@ -195,7 +195,7 @@ fn registered_buffer_is_an_operand_and_is_returned(rank: &mut Rank) -> TestResul
     else {
         return Ok(());
     };
-    memory.as_device_slice_mut().fill(1.0)?;
+    memory.fill(1.0)?;
     rank.check(&mut memory);
     Ok(())
 }

@@ -84,7 +84,7 @@ fn launches_wait_for_other_streams(test: &TestDriver, simulator: &Simulator) -> 
     });
     let mut executable = graph?.instantiate()?;
     executable.launch(&other)?;
-    points.as_slice_mut().fill(2.0)?;
+    points.fill(2.0)?;
     executable.launch(&other)?;
     assert!(points.to_vec()?.iter().all(|number| *number <= 1.0));
     assert!(simulator.reports().is_empty(), "{:?}", simulator.reports());

@@ -18,9 +18,11 @@ impl Program<'_> {
                 model: source_model,
                 ..
             } = &this.pieces[this.dice.below(this.pieces.len())];
-            let source = source.view().slice(from..from + range.len())?;
-            let target = memory.view_mut().slice(range.clone());
-            target.and_then(|mut part| part.copy_from_device_on(&stream, &source))?;
+            let source = source.view();
+            let source = source.slice(from..from + range.len())?;
+            let mut target = memory.view_mut();
+            let mut target = target.slice_mut(range.clone())?;
+            target.on_mut(&stream).copy_from_device(&source)?;
             model[range.clone()].copy_from_slice(&source_model[from..from + range.len()]);
             Ok(())
         })
@@ -30,9 +32,10 @@ impl Program<'_> {
         self.with_piece(|this, memory, model| {
             let stream = this.stream();
             let middle = this.dice.below(LEN / 2 + 1);
-            let (low, high) = memory.view_mut().split_at(middle)?;
-            let target = high.slice(..middle);
-            target.and_then(|mut high| high.copy_from_device_on(&stream, &low))?;
+            let mut whole = memory.view_mut();
+            let (low, mut high) = whole.split_at_mut(middle)?;
+            let mut target = high.slice_mut(..middle)?;
+            target.on_mut(&stream).copy_from_device(&low)?;
             model.copy_within(..middle, middle);
             Ok(())
         })
@@ -76,7 +79,8 @@ impl Program<'_> {
             range.len(),
             PinnedFlags::empty(),
         );
-        let part = memory.view().slice(range.clone())?;
+        let whole = memory.view();
+        let part = whole.slice(range.clone())?;
         let pending = copy::download(&stream, &part, pinned?).map_err(|returned| returned.error);
         self.pending.push((pending?, model[range].to_vec()));
         Ok(())
@@ -88,8 +92,8 @@ impl Program<'_> {
             let values = this.dice.values(range.len());
             memory
                 .view_mut()
-                .slice(range.clone())
-                .and_then(|mut part| part.copy_from_slice(&values))?;
+                .slice_mut(range.clone())?
+                .copy_from_slice(&values)?;
             model[range].copy_from_slice(&values);
             Ok(())
         })
@@ -118,12 +122,17 @@ impl Program<'_> {
                 PinnedBuffer::zeroed(&this.world.test.context(), LEN, PinnedFlags::empty());
             let mut result = result?;
             copy::copy_scope(&stream, |scope| {
-                let (mut low, mut high) = memory.view_mut().split_at(middle)?;
+                let mut whole = memory.view_mut();
+                let (mut low, mut high) = whole.split_at_mut(middle)?;
                 scope.upload(&first, &mut low)?;
                 scope.upload(&second, &mut high)?;
-                low.fill_on(&other, before)?;
+                low.on_mut(&other).fill(before)?;
                 scope.download(&memory.view(), &mut result)?;
-                memory.view_mut().slice(..middle)?.fill_on(&other, behind)
+                memory
+                    .view_mut()
+                    .slice_mut(..middle)?
+                    .on_mut(&other)
+                    .fill(behind)
             })?;
             assert_eq!(&*result, [vec![before; middle], second.clone()].concat());
             *model = [vec![behind; middle], second].concat();
@@ -137,18 +146,16 @@ impl Program<'_> {
             let middle = this.dice.below(LEN + 1);
             let one = this.dice.below(this.pieces.len());
             let other = this.dice.below(this.pieces.len());
-            let (low, high) = memory.view_mut().split_at(middle)?;
+            let mut whole = memory.view_mut();
+            let (low, high) = whole.split_at_mut(middle)?;
             let [first, second] = [&this.pieces[one], &this.pieces[other]];
             let first_model = &first.model;
             let second_model = &second.model;
-            let batch = first
-                .memory
-                .view()
-                .slice(..middle)
-                .and_then(|part| CopyBatch::new().copy(low, part));
-            let batch =
-                batch.and_then(|batch| batch.copy(high, second.memory.view().slice(middle..)?));
-            batch.and_then(|batch| batch.enqueue(&stream))?;
+            let [first, second] = [first.memory.view(), second.memory.view()];
+            CopyBatch::new()
+                .copy(low, first.slice(..middle)?)?
+                .copy(high, second.slice(middle..)?)?
+                .enqueue(&stream)?;
             *model = [&first_model[..middle], &second_model[middle..]].concat();
             Ok(())
         })
@@ -164,9 +171,11 @@ impl Program<'_> {
                 model: source_model,
                 ..
             } = &this.pieces[this.dice.below(this.pieces.len())];
-            let source = source.view().pitched(extent, pitch)?;
-            let target = memory.view_mut().pitched(extent, pitch);
-            target.and_then(|mut target| target.copy_from_on(&stream, &source))?;
+            let source = source.view();
+            let source = source.pitched(extent, pitch)?;
+            let mut target = memory.view_mut();
+            let mut target = target.pitched_mut(extent, pitch)?;
+            target.on_mut(&stream).copy_from(&source)?;
             for index in (0..2)
                 .flat_map(|z| (0..2).flat_map(move |y| (0..2).map(move |x| (z * 4 + y) * 3 + x)))
             {
@@ -185,7 +194,8 @@ impl Program<'_> {
         if range.is_empty() {
             return Ok(());
         }
-        let source = memory.view().slice(range.clone())?;
+        let whole = memory.view();
+        let source = whole.slice(range.clone())?;
         let origin = [range.start, 0, 0];
         let extent = Extent::new_2d(range.len(), 1);
         if self.dice.below(2) == 0 {
@@ -216,7 +226,8 @@ impl Program<'_> {
             if range.is_empty() {
                 return Ok(());
             }
-            let mut target = memory.view_mut().slice(range.clone())?;
+            let mut whole = memory.view_mut();
+            let mut target = whole.slice_mut(range.clone())?;
             let origin = [range.start, 0, 0];
             let extent = Extent::new_2d(range.len(), 1);
             if this.dice.below(2) == 0 {
@@ -226,7 +237,7 @@ impl Program<'_> {
                 };
                 array.copy_to_device(region, &mut target)?;
             } else {
-                let rows = target.pitched(extent, Pitch::tight::<u32>(extent))?;
+                let rows = target.pitched_mut(extent, Pitch::tight::<u32>(extent))?;
                 let batch = CopyBatch::new().copy_from_array(rows, array, origin);
                 batch.and_then(|batch| batch.enqueue(&stream))?;
             }

@@ -64,14 +64,17 @@ impl Graphs {
         let graph = Graph::capture(context, |scope| {
             let one = scope.fork()?;
             let other = scope.fork()?;
-            let from = source.memory.view().slice(range.clone())?;
+            let from = source.memory.view();
+            let from = from.slice(range.clone())?;
             target
                 .memory
                 .view_mut()
-                .slice(range.clone())?
-                .copy_from_device_on(&one, &from)?;
-            let mut part = source.memory.view_mut().slice(range.clone())?;
-            then.map_or(Ok(()), |value| part.fill_on(&other, value))
+                .slice_mut(range.clone())?
+                .on_mut(&one)
+                .copy_from_device(&from)?;
+            let mut part = source.memory.view_mut();
+            let mut part = part.slice_mut(range.clone())?;
+            then.map_or(Ok(()), |value| part.on_mut(&other).fill(value))
         });
         let executable = graph.and_then(|graph| graph.instantiate())?;
         self.copies.push(Copy {

@@ -2,7 +2,7 @@
 
 use curium_driver::Stream;
 use curium_memory::{
-    CachingResource, DeviceBuffer, DeviceSlice, DeviceSliceMut, DeviceVec, HostView, HostViewMut,
+    CachingResource, DeviceBuffer, DeviceVec, DeviceView, DeviceViewMut, HostView, HostViewMut,
     MappedBuffer, PitchedBuffer, SyncAlloc, UnifiedBuffer,
 };
 
@@ -45,26 +45,26 @@ impl Memory {
         Ok(memory)
     }
 
-    pub(super) fn view(&self) -> DeviceSlice<'_, u32> {
+    pub(super) fn view(&self) -> DeviceView<'_, u32> {
         match self {
-            Self::Pooled(buffer) => buffer.as_slice(),
-            Self::SyncAlloc(buffer) => buffer.as_slice(),
-            Self::Cached(buffer) => buffer.as_slice(),
-            Self::Mapped(buffer) => buffer.as_slice(),
-            Self::Unified(buffer) => buffer.as_slice(),
-            Self::Growing(vector) => vector.as_slice(),
+            Self::Pooled(buffer) => buffer.view(),
+            Self::SyncAlloc(buffer) => buffer.view(),
+            Self::Cached(buffer) => buffer.view(),
+            Self::Mapped(buffer) => buffer.view(),
+            Self::Unified(buffer) => buffer.view(),
+            Self::Growing(vector) => vector.view(),
             Self::Pitched(buffer) => buffer.row(0).expect("there is one row"),
         }
     }
 
-    pub(super) fn view_mut(&mut self) -> DeviceSliceMut<'_, u32> {
+    pub(super) fn view_mut(&mut self) -> DeviceViewMut<'_, u32> {
         match self {
-            Self::Pooled(buffer) => buffer.as_slice_mut(),
-            Self::SyncAlloc(buffer) => buffer.as_slice_mut(),
-            Self::Cached(buffer) => buffer.as_slice_mut(),
-            Self::Mapped(buffer) => buffer.as_slice_mut(),
-            Self::Unified(buffer) => buffer.as_slice_mut(),
-            Self::Growing(vector) => vector.as_slice_mut(),
+            Self::Pooled(buffer) => buffer.view_mut(),
+            Self::SyncAlloc(buffer) => buffer.view_mut(),
+            Self::Cached(buffer) => buffer.view_mut(),
+            Self::Mapped(buffer) => buffer.view_mut(),
+            Self::Unified(buffer) => buffer.view_mut(),
+            Self::Growing(vector) => vector.view_mut(),
             Self::Pitched(buffer) => buffer.row_mut(0).expect("there is one row"),
         }
     }

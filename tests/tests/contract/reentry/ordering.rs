@@ -25,8 +25,8 @@ impl Leasing {
         let [mut owned, mut target] =
             [(); 2].map(|()| DeviceBuffer::<u32>::zeroed(stream, 64).expect("memory suffices"));
         let graph = Graph::capture(&test.context(), |scope| {
-            owned.as_slice_mut().fill_on(scope, 7)?;
-            target.as_slice_mut().copy_from_device_on(scope, &owned)
+            owned.on_mut(scope).fill(7)?;
+            target.on_mut(scope).copy_from_device(&owned)
         });
         let exec = graph
             .and_then(|graph| graph.instantiate())
@@ -75,7 +75,7 @@ fn host_view_ends_during_its_launch(test: &TestDriver) -> TestResult {
     // The launch waits for the memory of the view only.
     let mut target = DeviceBuffer::<u32>::zeroed(&launching, 64)?;
     let graph = Graph::capture(&test.context(), |scope| {
-        target.as_slice_mut().copy_from_device_on(scope, &viewed)
+        target.on_mut(scope).copy_from_device(&viewed)
     });
     let mut exec = graph.and_then(|graph| graph.instantiate())?;
     let viewed: &'static MappedBuffer<u32> = Box::leak(Box::new(viewed));
@@ -106,9 +106,7 @@ fn executable_drops_during_another_launch(test: &TestDriver) -> TestResult {
     let origin = test.stream();
     let launching = test.stream();
     let mut leasing = Leasing::new(test, &origin);
-    let other = Graph::capture(&test.context(), |scope| {
-        leasing.owned.as_slice_mut().fill_on(scope, 9)
-    });
+    let other = Graph::capture(&test.context(), |scope| leasing.owned.on_mut(scope).fill(9));
     let mut other = other.and_then(|graph| graph.instantiate())?;
     other.launch(&launching)?;
     let other = Mutex::new(Some(other));
@@ -146,8 +144,8 @@ fn observer_copy_in_an_access_is_not_staged(test: &TestDriver) -> TestResult {
             *seen.lock() = source.map(|source| source.to_vec());
         }));
         target
-            .as_slice_mut()
-            .copy_from_device_on(&other, &*source)
+            .on_mut(&other)
+            .copy_from_device(&*source)
             .expect("the streams work");
         drop(guard);
     });
@@ -184,16 +182,14 @@ fn unrecorded_observer_access_is_waited_for(test: &TestDriver) -> TestResult {
                 gate.open();
             });
             // Needs no order on this stream. The record would need a lock that this thread holds.
-            let outcome = copied.as_slice_mut().copy_from_device_on(&origin, &*source);
+            let outcome = copied.on_mut(&origin).copy_from_device(&*source);
             let is_over = origin.is_finished();
             resume_panic(opening.join());
             *seen.lock() = Some((outcome, is_over, copied));
         }
     };
     let guard = observe_calls(During::call_of(Function::cuEventRecord, action));
-    target
-        .as_slice_mut()
-        .copy_from_device_on(&other, &*source)?;
+    target.on_mut(&other).copy_from_device(&*source)?;
     drop(guard);
     let (outcome, is_over, copied) = take(&seen);
     outcome?;

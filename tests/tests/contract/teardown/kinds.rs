@@ -239,9 +239,9 @@ fn unwaitable_graph_is_counted() -> TestResult {
         let mut unified = UnifiedBuffer::<u8>::zeroed(&stream, 8192)?;
         let mut mapped = MappedBuffer::<u8>::zeroed(&stream, 16384)?;
         let graph = Graph::capture(stream.context(), |scope| {
-            device.as_slice_mut().fill_on(scope, 1)?;
-            unified.as_slice_mut().fill_on(scope, 1)?;
-            mapped.as_slice_mut().fill_on(scope, 1)
+            device.on_mut(scope).fill(1)?;
+            unified.on_mut(scope).fill(1)?;
+            mapped.on_mut(scope).fill(1)
         });
         let graph = graph?;
         drop((device, unified, mapped));

@@ -83,7 +83,7 @@ impl Bench {
     fn run(&self, uses: usize) -> Result<()> {
         let mut buffer = DeviceBuffer::<u32>::uninit(&self.stream, COUNT)?;
         for _ in 0..uses {
-            buffer.as_slice_mut().fill(1)?;
+            buffer.fill(1)?;
             let config = LaunchConfig::new(1, 32);
             let arguments = (&mut buffer, COUNT as u32);
             // SAFETY: the kernel does nothing.

@@ -78,8 +78,8 @@ impl Network {
             let input = &before[layer];
             let output = &mut after[0];
             output
-                .as_slice_mut()
-                .copy_from_device_on(stream, &self.biases[layer])?;
+                .on_mut(stream)
+                .copy_from_device(&self.biases[layer])?;
             // SAFETY: the kernel accesses `WIDTH` elements, which is the length of every buffer.
             unsafe {
                 self.accumulate
@@ -87,8 +87,8 @@ impl Network {
             }?;
         }
         self.slopes[LAYERS]
-            .as_slice_mut()
-            .copy_from_device_on(stream, &self.values[LAYERS])?;
+            .on_mut(stream)
+            .copy_from_device(&self.values[LAYERS])?;
         // SAFETY: the kernel accesses `WIDTH` elements, which is the length of every buffer.
         unsafe {
             self.axpy.launch(
