@@ -316,7 +316,7 @@ impl Blas {
             ..
         } = self;
         let workspace = workspace.as_mut().unwrap_or(default_workspace);
-        let operation = stream.enqueue_uncaptured(name)?;
+        let operation = stream.enqueue_uncaptured(name)?.blocking();
         ordered(operation, workspace, operands, || {
             let _entered = handle.context().enter()?;
             call(handle.library().api(), handle.raw())

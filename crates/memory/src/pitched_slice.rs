@@ -258,7 +258,7 @@ impl<'a, T> PitchedSlice<'a, T> {
         const OPERATION: &str = "PitchedSlice::copy_to_host";
         copies::same_extent(OPERATION, target.layout(), &self.layout)?;
         let stream = self.stream();
-        let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?;
+        let mut operation = stream.enqueue_now(OPERATION, READ_LATER)?.blocking();
         if self.layout.is_empty() {
             return Ok(());
         }

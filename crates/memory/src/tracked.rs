@@ -218,6 +218,23 @@ impl Tracked {
         address: CUdeviceptr,
         is_write: bool,
     ) -> Result<()> {
+        self.end_host_attachment(KERNEL_ARGUMENT)?;
+        // The home stream made the last write of the whole buffer, so its device has access.
+        if self.accesses.begin_on_owner_stream(operation, is_write) {
+            Ok(())
+        } else {
+            self.admit_other(operation, address, is_write)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn admit_other(
+        &self,
+        operation: &mut Operation<'_>,
+        address: CUdeviceptr,
+        is_write: bool,
+    ) -> Result<()> {
         if is_write {
             self.before_write(operation)
         } else {

@@ -1,4 +1,4 @@
-//! Rule 3 as a state machine: two threads, each step of which is atomic for the driver or the memory of the process.
+//! Rule 5 as a state machine: two threads, each step of which is atomic for the driver or the memory of the process.
 //!
 //! One thread enqueues accesses on a stream and records after each the number of sync points of the stream. The other
 //! creates sync points: it increments the number, records the event, and stores that its own stream has waited for it;

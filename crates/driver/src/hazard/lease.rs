@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::history::{AccessList, History};
-use super::lease_lock::{Claimable, LeaseLock};
-use super::sync_point::{OPERATION, StreamPoint};
-use super::thread_state::{expect_not_ordering, is_nested};
+use super::Accesses;
+use super::history::History;
+use super::launch::LatestLaunch;
+use super::lease_lock::{FreeAccesses, LeaseLock, Log};
+use super::operation::{expect_not_ordering, is_nested};
 use crate::base::release::release;
 use crate::{Error, Result, Stream};
 
@@ -16,16 +18,29 @@ use crate::{Error, Result, Stream};
 ///
 /// Created when a capture first uses the memory; dropped with the owner or the last of the graphs, whichever is later.
 pub(crate) struct Leased {
-    lock: LeaseLock<History>,
+    lock: LeaseLock<Allocation>,
+    /// The number of leases of graphs that only read, and of graphs that write.
+    readers: AtomicUsize,
+    writers: AtomicUsize,
     /// Frees the memory; set once its owner has left it to the graphs. Outside `lock`, because a call observer whose
     /// thread holds that may drop the owner.
     end: Mutex<Option<End>>,
+    /// The number of read-only host views, and `true` if there is a writing one. They begin under `lock`, and end
+    /// without it for the same reason as `end`.
+    views: AtomicUsize,
+    is_viewed_to_write: AtomicBool,
 }
 
-type End = Box<dyn FnOnce(History, AccessList) -> Result<()> + Send>;
+/// The accesses to a leased allocation.
+pub(crate) struct Allocation {
+    history: History,
+    /// `true` if the memory was freed while graphs lease it.
+    is_revoked: bool,
+}
+
+type End = Box<dyn FnOnce(Accesses) -> Result<()> + Send>;
 
 /// The right of a graph to use memory.
-#[derive(Clone)]
 pub(crate) struct Lease {
     leased: Arc<Leased>,
     is_write: bool,
@@ -38,13 +53,23 @@ pub struct HostAccess {
 }
 
 /// The operation named in errors of a launch.
-pub(super) const LAUNCH: &str = "GraphExec::launch";
+pub(super) const OPERATION: &str = "GraphExec::launch";
 
 impl Leased {
-    pub(super) fn new(history: History, others: AccessList) -> Self {
+    #[inline]
+    pub(super) fn new(history: History) -> Self {
+        let owner_registrations = Arc::clone(history.writer().sync_points().registrations());
+        let allocation = Allocation {
+            history,
+            is_revoked: false,
+        };
         Self {
-            lock: LeaseLock::new(history, others),
+            lock: LeaseLock::new(allocation, owner_registrations),
+            readers: AtomicUsize::new(0),
+            writers: AtomicUsize::new(0),
             end: Mutex::new(None),
+            views: AtomicUsize::new(0),
+            is_viewed_to_write: AtomicBool::new(false),
         }
     }
 
@@ -54,125 +79,205 @@ impl Leased {
         std::ptr::from_ref(self).addr()
     }
 
+    /// Returns `true` if an access on `stream` needs no lock. `begin` registers its operation there.
     #[inline]
-    fn is_owner_stream(&self, stream: &Stream) -> bool {
-        self.lock.log.writer() == stream
+    pub(super) fn begin_on_owner_stream(
+        &self,
+        stream: &Stream,
+        is_write: bool,
+        begin: impl FnOnce() -> bool,
+    ) -> bool {
+        self.is_owner_stream(stream) && self.lock.begin_on_owner_stream(is_write, begin)
     }
 
-    /// Begins an access of the owner, which needs no lock on the owner stream unless it has to wait or a graph is in its
-    /// way. It ends with [`Leased::end`].
+    #[inline]
+    pub(super) fn is_owner_stream(&self, stream: &Stream) -> bool {
+        self.lock
+            .is_owner_stream(stream.sync_points().registrations())
+    }
+
+    /// Records an access on the owner stream whose operation is still registered.
+    #[inline]
+    pub(super) fn record_on_owner_stream(&self, stream: &Stream, is_write: bool) {
+        self.lock
+            .record_on_owner_stream(is_write, stream.sync_points().count());
+    }
+
+    /// Starts an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
     #[inline]
     pub(super) fn begin(&self, stream: &Stream, is_write: bool) -> Result<()> {
-        expect_not_ordering(OPERATION)?;
-        if self.is_owner_stream(stream) && self.lock.state.begin_free(is_write) {
-            Ok(())
-        } else {
-            self.begin_locked(stream, is_write)
-        }
+        expect_not_ordering(super::OPERATION)?;
+        self.lock.begin(is_write, is_nested(), |allocation| {
+            allocation.history.order(stream, is_write)
+        })
     }
 
-    #[cold]
-    #[inline(never)]
-    fn begin_locked(&self, stream: &Stream, is_write: bool) -> Result<()> {
-        if self.lock.log.writer().scope().is_some() {
-            return Err(in_another_graph());
-        }
-        let has_begun = self.lock.with(is_write, is_nested(), |history, others| {
-            history
-                .before(others, stream, is_write)
-                .map(|()| self.lock.state.begin_locked(is_write))
-        })?;
-        if has_begun {
-            return Ok(());
-        }
-        let reason = "too many operations on the memory are in progress, or were forgotten";
-        Err(Error::argument(OPERATION, reason))
+    /// Records an access of the owner and ends it.
+    #[inline]
+    pub(super) fn end(&self, stream: &Stream, is_write: bool) {
+        self.lock.end(is_write, |allocation| {
+            allocation.history.record(stream, is_write);
+        });
     }
 
-    /// Records an access of the owner.
+    /// Ends an access of the owner that was not enqueued.
+    #[inline]
+    pub(super) fn cancel(&self, is_write: bool) {
+        self.lock.end(is_write, |_| {});
+    }
+
+    /// Records an access that was ordered before the memory was leased.
     #[inline]
     pub(super) fn record(&self, stream: &Stream, is_write: bool) {
-        if self.is_owner_stream(stream) {
-            self.lock.log.record_on_owner(is_write);
-        } else {
-            self.lock
-                .peek(|history, others| history.record(others, stream, is_write));
-        }
-    }
-
-    /// Ends an access of the owner, which has been recorded if it was enqueued.
-    #[inline]
-    pub(super) fn end(&self, is_write: bool) {
-        self.lock.end(is_write);
+        self.lock
+            .peek(|allocation| allocation.history.record(stream, is_write));
     }
 
     /// Returns the streams of all accesses, or of writes.
+    #[inline]
     pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
         // Only launches that write conflict with a read.
-        self.lock
-            .with(!only_writes, is_nested(), |history, others| {
-                history.streams(others, only_writes)
-            })
+        self.lock.with(!only_writes, is_nested(), |allocation| {
+            allocation.history.streams(only_writes)
+        })
     }
 
-    /// Creates a history of the same memory for the work of a capture, starting with a write at `root`.
-    pub(super) fn captured_since(&self, root: &StreamPoint) -> History {
-        self.lock.log.captured_since(root)
+    /// Creates a history of the same memory for the work of a capture, starting with a write on `root`.
+    #[inline]
+    pub(super) fn captured_since(&self, root: &Stream, sync_points: u64) -> History {
+        self.lock
+            .peek(|allocation| allocation.history.captured_since(root, sync_points))
     }
 
     /// Sets the function that frees the memory when no graph leases it any more.
-    pub(super) fn leave(
-        &self,
-        end: impl FnOnce(History, AccessList) -> Result<()> + Send + 'static,
-    ) {
+    #[inline]
+    pub(super) fn leave(&self, end: impl FnOnce(Accesses) -> Result<()> + Send + 'static) {
         *self.end.lock() = Some(Box::new(end));
     }
 
     /// Revokes the leases of all graphs: they cannot be launched any more.
+    #[inline]
     pub(super) fn revoke(&self) {
         self.lock
-            .with(true, is_nested(), |_, _| self.lock.state.revoke());
+            .with(true, is_nested(), |allocation| allocation.is_revoked = true);
     }
 
-    /// Begins a host view, which has yet to wait for the device.
+    /// Starts a host view, which has yet to wait for the device.
+    #[inline]
     pub(super) fn view(
         self: &Arc<Self>,
         operation: &'static str,
         is_write: bool,
     ) -> Result<HostAccess> {
         expect_not_ordering(operation)?;
-        let has_begun = self.lock.with(is_write, is_nested(), |_, _| {
-            self.lock.state.begin_view(is_write)
-        });
-        if has_begun {
+        let is_free = self
+            .lock
+            .with(is_write, is_nested(), |_| self.begin_view(is_write));
+        if is_free {
             Ok(HostAccess {
                 leased: Some(Arc::clone(self)),
                 is_write,
             })
         } else {
-            let reason = "another view of the memory exists";
-            Err(Error::argument(operation, reason))
+            Err(Error::argument(
+                operation,
+                "another view of the memory exists",
+            ))
         }
     }
 
-    /// Ends a host view.
-    pub(super) fn end_view(&self, is_write: bool) {
-        self.lock.state.end_view(is_write);
+    /// Starts a host view under the lock, unless another one conflicts.
+    #[inline]
+    fn begin_view(&self, is_write: bool) -> bool {
+        let is_free = !self.is_viewed(is_write);
+        if is_free && is_write {
+            self.is_viewed_to_write.store(true, Ordering::Relaxed);
+        } else if is_free {
+            self.views.fetch_add(1, Ordering::Relaxed);
+        }
+        is_free
     }
 
-    /// Returns the accesses, if this is the only owner.
-    pub(super) fn into_history(mut self) -> (History, AccessList) {
+    /// Ends a host view. A thread that observes the end also observes the host's reads and writes.
+    #[inline]
+    pub(super) fn end_view(&self, is_write: bool) {
+        if is_write {
+            self.is_viewed_to_write.store(false, Ordering::Release);
+        } else {
+            self.views.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Returns `true` if a host view conflicts with a read, or a write.
+    #[inline]
+    fn is_viewed(&self, is_write: bool) -> bool {
+        self.is_viewed_to_write.load(Ordering::Acquire)
+            || (is_write && self.views.load(Ordering::Acquire) > 0)
+    }
+
+    /// Makes `stream` wait for the accesses that conflict with a launch.
+    #[inline]
+    fn order_launch(
+        &self,
+        allocation: &mut Allocation,
+        stream: &Stream,
+        is_write: bool,
+    ) -> Result<()> {
+        let reason = if allocation.is_revoked {
+            "memory that the graph uses was freed with its buffer: the buffer's resource was borrowed, and could not outlive it"
+        } else if self.is_viewed(is_write) {
+            "the host has a view of memory that the graph uses"
+        } else {
+            return allocation.history.order(stream, is_write);
+        };
+        Err(Error::argument(OPERATION, reason))
+    }
+
+    /// Returns the history, if this is the only owner.
+    #[inline]
+    pub(super) fn into_history(mut self) -> History {
         self.take_history()
     }
 
-    fn take_history(&mut self) -> (History, AccessList) {
-        let (history, others) = self.lock.get_mut();
-        (history.take(), std::mem::take(others))
+    #[inline]
+    fn take_history(&mut self) -> History {
+        self.lock.log_mut().history.take()
+    }
+
+    #[inline]
+    fn count(&self, is_write: bool) -> &AtomicUsize {
+        if is_write {
+            &self.writers
+        } else {
+            &self.readers
+        }
+    }
+}
+
+impl Log for Allocation {
+    type Launches = LatestLaunch;
+
+    #[inline]
+    fn record_launches(&mut self, launches: &LatestLaunch, is_write: bool) {
+        self.history
+            .record_past(&launches.stream, launches.sync_points, is_write);
+    }
+
+    #[inline]
+    fn record_on_owner_stream(&mut self, read: u64, written: u64) {
+        self.history.record_on_owner_stream(read, written);
+    }
+
+    #[inline]
+    fn free_on_owner_stream(&mut self) -> FreeAccesses {
+        self.history.free_on_owner_stream()
     }
 }
 
 impl Lease {
+    #[inline]
     pub(super) fn new(leased: Arc<Leased>, is_write: bool) -> Self {
+        leased.count(is_write).fetch_add(1, Ordering::AcqRel);
         Self { leased, is_write }
     }
 
@@ -187,38 +292,24 @@ impl Lease {
     }
 
     /// Makes this a writing lease.
-    pub(crate) fn write_as_well(&mut self) {
-        self.is_write = true;
-    }
-
-    /// Makes `stream` wait for the accesses that conflict with a launch.
-    pub(super) fn order_launch(
-        &self,
-        history: &History,
-        others: &mut AccessList,
-        stream: &Stream,
-    ) -> Result<()> {
-        let state = self.leased.lock.state.load();
-        let reason = if state.is_revoked() {
-            "memory that the graph uses was freed with its buffer: the buffer's resource was borrowed, and could not outlive it"
-        } else if state.is_viewed(self.is_write) {
-            "the host has a view of memory that the graph uses"
-        } else {
-            return history.before(others, stream, self.is_write);
-        };
-        Err(Error::argument(LAUNCH, reason))
-    }
-}
-
-impl Claimable<History> for Lease {
     #[inline]
-    fn lock(&self) -> &LeaseLock<History> {
+    pub(crate) fn write_as_well(&mut self) {
+        if !self.is_write {
+            self.leased.writers.fetch_add(1, Ordering::AcqRel);
+            self.leased.readers.fetch_sub(1, Ordering::AcqRel);
+            self.is_write = true;
+        }
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> &LeaseLock<Allocation> {
         &self.leased.lock
     }
 
+    /// Makes `stream` wait for the accesses in the locked allocation that conflict with a launch.
     #[inline]
-    fn is_write(&self) -> bool {
-        self.is_write
+    pub(super) fn order_launch(&self, allocation: &mut Allocation, stream: &Stream) -> Result<()> {
+        self.leased.order_launch(allocation, stream, self.is_write)
     }
 }
 
@@ -232,17 +323,42 @@ impl HostAccess {
         }
     }
 
-    /// Leaves the view of a writer open until
-    /// [`Accesses::end_view_to_write`](super::Accesses::end_view_to_write).
+    /// Leaves the view of a writer open until [`Accesses::end_view_to_write`].
     #[inline]
     pub fn leave_open(mut self) {
         self.leased = None;
     }
 }
 
+impl Clone for Lease {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.leased), self.is_write)
+    }
+}
+
 impl fmt::Debug for Leased {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Leased({:#x})", self.key())
+    }
+}
+
+impl fmt::Debug for HostAccess {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.is_write {
+            "HostAccess(write)"
+        } else {
+            "HostAccess(read)"
+        })
+    }
+}
+
+impl Drop for Lease {
+    #[inline]
+    fn drop(&mut self) {
+        self.leased
+            .count(self.is_write)
+            .fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -256,19 +372,19 @@ impl Drop for HostAccess {
 }
 
 impl Drop for Leased {
+    #[inline]
     fn drop(&mut self) {
         if let Some(end) = self.end.get_mut().take() {
-            let (history, others) = self.take_history();
-            release(|| end(history, others));
+            let accesses = Accesses::with(self.take_history());
+            release(|| end(accesses));
         }
     }
 }
 
-/// Returns the error for a use, outside a capture, of memory that was allocated in it.
+/// Returns the error for memory that a graph cannot keep alive.
 #[cold]
-pub(super) fn in_another_graph() -> Error {
-    Error::argument(
-        OPERATION,
-        "the memory was allocated in a capture, and exists only while that graph runs",
-    )
+pub(super) fn not_leasable(stream: &Stream) -> Error {
+    let reason =
+        format!("{stream:?} is being captured, and this kind of memory cannot be kept by a graph");
+    Error::argument(super::OPERATION, reason)
 }

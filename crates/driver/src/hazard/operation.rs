@@ -1,18 +1,18 @@
 //! The gate: every operation that enqueues work on a stream begins here, and ends with the record of its accesses.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use curium_sys::{CUdeviceptr, CUstream};
-use smallvec::SmallVec;
 
+use super::OPERATION;
 use super::lease::Leased;
 use super::scope::{Key, Scope};
-use super::sync_point::OPERATION;
-use super::thread_state::{self, expect_not_ordering, is_nested};
 use crate::base::capture_guard::{self, ON_THE_SCOPE};
-use crate::{AsRawStream as _, Driver, Result, Stream};
+use crate::{AsRawStream as _, Driver, Error, Result, Stream};
 
 /// An operation that is being enqueued on a stream.
 ///
@@ -31,25 +31,41 @@ use crate::{AsRawStream as _, Driver, Result, Stream};
 pub struct Operation<'a> {
     stream: &'a Stream,
     name: &'static str,
-    /// In a box: an operation is moved often, and rarely holds anything.
-    held: Option<Box<Held>>,
-    /// The counts of what a thread holds make this type `!Send`.
+    /// [`Drop`] releases it, so dropping the field does nothing.
+    held: ManuallyDrop<Held>,
+    /// The thread's number of held items, `HELD`, makes this type `!Send`.
     _not_send: PhantomData<*const ()>,
 }
 
-/// What an operation holds, which other threads may wait for.
-#[derive(Debug, Default)]
-struct Held {
-    capture: Option<Arc<Scope>>,
-    /// Accesses to leased memory that are not recorded yet.
-    accesses: SmallVec<[HeldAccess; 4]>,
+/// The locks of an operation, which other threads may wait for.
+#[derive(Debug)]
+enum Held {
+    /// No lock: no graph leases the memory, and the stream belongs to no capture.
+    Nothing,
+    /// No lock, and the driver call may wait for the stream: accesses to leased memory are locked one by one.
+    Blocking,
+    /// The operation is registered on its stream: its accesses to leased memory need no lock.
+    Registered,
+    /// Locks of a capture or of leased memory, in a box: an operation is moved often, and rarely has any.
+    Locks(Box<Locks>),
 }
 
-/// An access in progress to leased memory.
-#[derive(Debug)]
-struct HeldAccess {
-    leased: Arc<Leased>,
-    is_write: bool,
+#[derive(Debug, Default)]
+struct Locks {
+    capture: Option<Arc<Scope>>,
+    /// As for [`Held::Blocking`].
+    is_blocking: bool,
+    /// As for [`Held::Registered`], for accesses that are not in `leases`.
+    is_registered: bool,
+    /// Leased memory that is locked for the access, and `true` if it is written.
+    leases: Vec<(Arc<Leased>, bool)>,
+}
+
+thread_local! {
+    /// The number of captures, operations and leases that operations of this thread hold.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+    /// `true` while this thread calls the driver with locks of this module held.
+    static IS_ORDERING: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Stream {
@@ -78,12 +94,12 @@ impl Stream {
         let held = if self.is_in_capture() {
             Operation::enter_capture(self, name, instead)?
         } else {
-            None
+            Held::Nothing
         };
         Ok(Operation {
             stream: self,
             name,
-            held,
+            held: ManuallyDrop::new(held),
             _not_send: PhantomData,
         })
     }
@@ -155,22 +171,30 @@ impl<'a> Operation<'a> {
         Self {
             stream,
             name,
-            held: None,
+            held: ManuallyDrop::new(Held::Nothing),
             _not_send: PhantomData,
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn enter_capture(
-        stream: &Stream,
-        name: &'static str,
-        instead: &str,
-    ) -> Result<Option<Box<Held>>> {
+    fn enter_capture(stream: &Stream, name: &'static str, instead: &str) -> Result<Held> {
         stream.expect_recorded(name, instead)?;
         let mut operation = Operation::new(stream, name);
         operation.enter()?;
-        Ok(operation.held.take())
+        Ok(std::mem::replace(&mut *operation.held, Held::Nothing))
+    }
+
+    /// Declares that the driver call of the operation may block until earlier work on the stream has completed, as a copy
+    /// between device and pageable memory does. Launches of graphs that do not lease the memory do not wait for it.
+    #[must_use]
+    #[inline]
+    pub fn blocking(mut self) -> Self {
+        match &mut *self.held {
+            Held::Locks(locks) => locks.is_blocking = true,
+            _ => self.held = ManuallyDrop::new(Held::Blocking),
+        }
+        self
     }
 
     /// Returns the name of the operation.
@@ -228,7 +252,7 @@ impl<'a> Operation<'a> {
     #[inline]
     pub unsafe fn add_allocation(&self, address: CUdeviceptr) -> bool {
         self.scope()
-            .is_some_and(|scope| scope.with(|log| log.allocations.push(address)).is_some())
+            .is_some_and(|scope| scope.with(|log| log.allocations().push(address)).is_some())
     }
 
     /// Deregisters memory that the graph would free at its end. Returns `false` if it is not an allocation of the
@@ -241,7 +265,7 @@ impl<'a> Operation<'a> {
     pub unsafe fn remove_allocation(&self, address: CUdeviceptr) -> bool {
         let removed = self.scope().and_then(|scope| {
             scope.with(|log| {
-                let allocations = &mut log.allocations;
+                let allocations = log.allocations();
                 let index = allocations
                     .iter()
                     .position(|allocation| *allocation == address);
@@ -254,44 +278,99 @@ impl<'a> Operation<'a> {
     /// Returns the capture that receives the operation.
     #[inline]
     pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
-        self.held.as_ref()?.capture.as_ref()
+        if let Held::Locks(locks) = &*self.held {
+            locks.capture.as_ref()
+        } else {
+            None
+        }
     }
 
-    /// Begins an access to leased memory.
+    /// Orders an access to leased memory and locks the memory.
     #[inline]
-    pub(super) fn begin(&mut self, leased: &Arc<Leased>, is_write: bool) -> Result<()> {
+    pub(super) fn hold(&mut self, leased: &Arc<Leased>, is_write: bool) -> Result<()> {
         leased.begin(self.stream, is_write)?;
-        let leased = Arc::clone(leased);
-        let held = self.held.get_or_insert_default();
-        held.accesses.push(HeldAccess { leased, is_write });
-        thread_state::hold();
+        self.locks().leases.push((Arc::clone(leased), is_write));
+        HELD.set(HELD.get() + 1);
         Ok(())
     }
 
-    /// Ends an access to leased memory, which was recorded. Does nothing if it began before the memory was leased.
+    /// Returns `true` if the operation is registered on the stream, and registers it unless it may block or a launch
+    /// waits for the operations of the stream.
     #[inline]
-    pub(super) fn end(&mut self, leased: &Arc<Leased>, is_write: bool) {
-        let Some(held) = &mut self.held else {
-            return;
-        };
-        let index = held
-            .accesses
-            .iter()
-            .position(|held| held.is_write == is_write && Arc::ptr_eq(&held.leased, leased));
-        if let Some(index) = index {
-            held.accesses.swap_remove(index);
-            thread_state::release(1);
-            leased.end(is_write);
+    pub(super) fn register(&mut self) -> bool {
+        match &*self.held {
+            Held::Nothing => {
+                let has_begun = self.count_registration();
+                if has_begun {
+                    // The old value owns nothing, and is not dropped.
+                    self.held = ManuallyDrop::new(Held::Registered);
+                }
+                has_begun
+            }
+            Held::Blocking => false,
+            Held::Registered => true,
+            Held::Locks(_) => self.register_with_locks(),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn register_with_locks(&mut self) -> bool {
+        let has_begun =
+            self.is_registered() || !self.locks().is_blocking && self.count_registration();
+        self.locks().is_registered = has_begun;
+        has_begun
+    }
+
+    #[inline]
+    fn count_registration(&self) -> bool {
+        let has_begun = self.stream.sync_points().registrations().begin();
+        if has_begun {
+            HELD.set(HELD.get() + 1);
+        }
+        has_begun
+    }
+
+    /// Returns `true` if the operation is registered on the stream.
+    #[inline]
+    pub(super) fn is_registered(&self) -> bool {
+        match &*self.held {
+            Held::Nothing | Held::Blocking => false,
+            Held::Registered => true,
+            Held::Locks(locks) => locks.is_registered,
+        }
+    }
+
+    /// Returns `true` if the operation is registered on the stream and holds no lock.
+    #[inline]
+    pub(super) fn holds_no_lock(&self) -> bool {
+        matches!(*self.held, Held::Registered)
+    }
+
+    /// Removes an access to leased memory, to end it. Returns `false` if it was ordered before the memory was leased.
+    #[inline]
+    pub(super) fn take(&mut self, leased: &Arc<Leased>, is_write: bool) -> bool {
+        let Held::Locks(locks) = &mut *self.held else {
+            return false;
+        };
+        let index = locks
+            .leases
+            .iter()
+            .rposition(|(held, write)| Arc::ptr_eq(held, leased) && *write == is_write);
+        let Some(index) = index else {
+            return false;
+        };
+        locks.leases.swap_remove(index);
+        HELD.set(HELD.get() - 1);
+        true
     }
 
     /// Returns `true` if the operation accesses leased memory.
     #[must_use]
     #[inline]
     pub fn holds_leases(&self) -> bool {
-        self.held
-            .as_ref()
-            .is_some_and(|held| !held.accesses.is_empty())
+        self.is_registered()
+            || matches!(&*self.held, Held::Locks(locks) if !locks.leases.is_empty())
     }
 
     /// Enters the capture that the stream belongs to, if it has not ended.
@@ -302,32 +381,136 @@ impl<'a> Operation<'a> {
         if let Some(scope) = self.stream.scope()
             && scope.enter(is_nested())
         {
-            self.held.get_or_insert_default().capture = Some(Arc::clone(scope));
-            thread_state::hold();
+            self.locks().capture = Some(Arc::clone(scope));
+            HELD.set(HELD.get() + 1);
         }
         Ok(())
     }
+
+    /// Returns the locks, creating an empty set if there are none.
+    fn locks(&mut self) -> &mut Locks {
+        if !matches!(*self.held, Held::Locks(_)) {
+            let is_blocking = matches!(*self.held, Held::Blocking);
+            let locks = Locks {
+                is_blocking,
+                is_registered: self.is_registered(),
+                ..Locks::default()
+            };
+            *self.held = Held::Locks(Box::new(locks));
+        }
+        let Held::Locks(locks) = &mut *self.held else {
+            unreachable!("the locks were created above")
+        };
+        locks
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn release(&mut self) {
+        match &mut *self.held {
+            Held::Nothing | Held::Blocking => {}
+            Held::Registered => self.deregister(),
+            Held::Locks(locks) => {
+                let locks = std::mem::take(&mut **locks);
+                *self.held = Held::Nothing;
+                self.unlock(&locks);
+            }
+        }
+    }
+
+    #[inline]
+    fn deregister(&self) {
+        HELD.set(HELD.get() - 1);
+        self.stream.sync_points().registrations().end();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unlock(&self, locks: &Locks) {
+        if locks.is_registered {
+            self.deregister();
+        }
+        HELD.set(HELD.get() - locks.leases.len() - usize::from(locks.capture.is_some()));
+        for (leased, is_write) in &locks.leases {
+            leased.cancel(*is_write);
+        }
+        if let Some(scope) = &locks.capture {
+            scope.leave();
+        }
+    }
 }
 
-impl Drop for Held {
+impl Drop for Operation<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.capture.is_some() || !self.accesses.is_empty() {
+        if !matches!(*self.held, Held::Nothing | Held::Blocking) {
             self.release();
         }
     }
 }
 
-impl Held {
-    #[cold]
-    #[inline(never)]
-    fn release(&mut self) {
-        thread_state::release(self.accesses.len() + usize::from(self.capture.is_some()));
-        for access in self.accesses.drain(..) {
-            access.leased.end(access.is_write);
-        }
-        if let Some(scope) = self.capture.take() {
-            scope.leave();
+/// Marks driver calls made with locks of this module held, for as long as it exists. A call observer on the same thread
+/// must not require these locks.
+#[derive(Debug)]
+pub(crate) struct Ordering {
+    was_ordering: bool,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Ordering {
+    #[inline]
+    pub(crate) fn begin() -> Self {
+        Self {
+            was_ordering: IS_ORDERING.replace(true),
+            _not_send: PhantomData,
         }
     }
+}
+
+impl Drop for Ordering {
+    #[inline]
+    fn drop(&mut self) {
+        IS_ORDERING.set(self.was_ordering);
+    }
+}
+
+/// Returns `true` if this thread is enqueuing an access, or launching a graph, that other threads may wait for, which
+/// means that the calling code is a call observer or a `tracing` subscriber. Such code must not wait for other threads
+/// that access memory.
+#[must_use]
+#[inline]
+pub fn is_nested() -> bool {
+    HELD.get() > 0 || is_ordering()
+}
+
+/// Returns `true` if this thread holds locks of this module, which means that the calling code is a call observer.
+#[inline]
+pub(super) fn is_ordering() -> bool {
+    IS_ORDERING.get()
+}
+
+/// Returns an argument error of `operation` if this thread holds locks of this module.
+#[inline]
+pub(crate) fn expect_not_ordering(operation: &'static str) -> Result<()> {
+    if !is_ordering() {
+        return Ok(());
+    }
+    Err(reentrant(operation))
+}
+
+/// Returns an argument error of `operation`, which waits for accesses of other threads, if this thread is enqueuing one
+/// itself.
+#[inline]
+pub(crate) fn expect_idle(operation: &'static str) -> Result<()> {
+    if is_nested() {
+        Err(reentrant(operation))
+    } else {
+        Ok(())
+    }
+}
+
+#[cold]
+fn reentrant(operation: &'static str) -> Error {
+    let reason = "re-entrant use: a call observer made this call during another access of its thread to device memory";
+    Error::argument(operation, reason)
 }

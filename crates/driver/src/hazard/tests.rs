@@ -8,76 +8,57 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
-use loom::cell::UnsafeCell;
 use loom::sync::Mutex;
 use loom::thread;
 
-use super::capture_gate::CaptureGate;
-use super::lease_lock::{Claimable, LaunchRecord, Launches, LeaseLock, Log, launch_holding};
-use super::state::Free;
-use super::sync::AtomicU64;
+use super::capture_gate::{CaptureGate, ThreadNumber};
+use super::claims::{Leases, launch_holding};
+use super::lease_lock::{FreeAccesses, LaunchRecord, Launches, LeaseLock, Log};
+use super::registrations::Registrations;
 
-/// The log of one allocation.
+/// The log of one allocation: the numbers of the accesses. Those on the owner stream ascend from `first_owner_access`.
 struct Numbers {
-    /// The accesses on the owner stream, one bit each.
-    on_owner_stream: AtomicU64,
+    recorded: Vec<usize>,
+    first_owner_access: usize,
+    /// The accesses on the owner stream that are ordered after all conflicting ones.
+    free_on_owner_stream: FreeAccesses,
     /// Omits launches, so that the model must fail.
     is_forgetful: bool,
 }
 
-/// The other accesses, which the lock protects.
-struct Recorded {
-    numbers: Vec<usize>,
-    /// The accesses on the owner stream that are ordered after all conflicting ones.
-    free: Free,
-}
-
 impl Log for Numbers {
-    type Locked = Recorded;
     type Launches = Vec<usize>;
 
-    fn record_launches(&self, locked: &mut Recorded, launches: &Vec<usize>, is_write: bool) {
+    fn record_launches(&mut self, launches: &Vec<usize>, is_write: bool) {
         if !self.is_forgetful {
-            locked.numbers.extend(launches);
+            self.recorded.extend(launches);
         }
-        locked.restrict(is_write);
+        let free = if is_write {
+            FreeAccesses::None
+        } else {
+            FreeAccesses::Reads
+        };
+        self.free_on_owner_stream = self.free_on_owner_stream.min(free);
     }
 
-    fn free(&self, locked: &Recorded) -> Free {
-        locked.free
+    fn record_on_owner_stream(&mut self, read: u64, written: u64) {
+        let last = usize::try_from(read.max(written)).expect("numbers are small");
+        self.recorded.extend(self.first_owner_access..=last);
     }
-}
 
-impl Numbers {
-    /// Returns everything that is recorded.
-    fn all(&self, locked: &Recorded) -> Vec<usize> {
-        let bits = self.on_owner_stream.load(Relaxed);
-        let owner_accesses = (0..64).filter(|number| bits >> number & 1 == 1);
-        owner_accesses
-            .chain(locked.numbers.iter().copied())
-            .collect()
-    }
-}
-
-impl Recorded {
-    /// An access on another stream: the owner stream has not waited for it.
-    fn restrict(&mut self, is_write: bool) {
-        let free = if is_write { Free::Nothing } else { Free::Reads };
-        self.free = self.free.min(free);
+    fn free_on_owner_stream(&mut self) -> FreeAccesses {
+        self.free_on_owner_stream
     }
 }
-
-type Allocation = Arc<LeaseLock<Numbers>>;
 
 #[derive(Clone)]
 struct Lease {
-    allocation: Allocation,
+    allocation: Arc<LeaseLock<Numbers>>,
     is_write: bool,
 }
 
-impl Claimable<Numbers> for Lease {
+impl Leases<Numbers> for Lease {
     fn lock(&self) -> &LeaseLock<Numbers> {
         &self.allocation
     }
@@ -138,14 +119,10 @@ struct Executable {
 }
 
 impl Executable {
-    fn new(allocations: &[Allocation], is_write: bool) -> Self {
-        let leases = allocations.iter().map(|allocation| Lease {
-            allocation: Arc::clone(allocation),
-            is_write,
-        });
+    fn new(leases: Vec<Lease>) -> Self {
         Self {
-            record: Arc::new(LaunchRecord::new(allocations.len())),
-            leases: leases.collect(),
+            record: Arc::new(LaunchRecord::new(leases.len())),
+            leases,
             after: Vec::new(),
         }
     }
@@ -153,15 +130,7 @@ impl Executable {
     fn launch(&mut self, device: &Device, number: usize) {
         let is_write = self.leases.iter().any(|lease| lease.is_write);
         let after = RefCell::new(std::mem::take(&mut self.after));
-        let leases = &self.leases;
         let enqueue = |launches: &mut Launches<Vec<usize>>| -> Result<(), Infallible> {
-            for lease in leases {
-                let state = lease.allocation.state.load();
-                assert!(
-                    !state.is_accessed(lease.is_write),
-                    "{number} missed an access in progress"
-                );
-            }
             device.enqueue(number, is_write, &after.borrow());
             after.borrow_mut().push(number);
             launches.latest.get_or_insert_default().push(number);
@@ -172,8 +141,8 @@ impl Executable {
             enqueue(&mut launches)
         } else {
             drop(launches);
-            let order = |_: &Lease, log: &Numbers, locked: &mut Recorded| {
-                after.borrow_mut().extend(log.all(locked));
+            let order = |_: &Lease, log: &mut Numbers| -> Result<(), Infallible> {
+                after.borrow_mut().extend(&log.recorded);
                 Ok(())
             };
             launch_holding(&self.record, &self.leases, order, enqueue)
@@ -185,96 +154,99 @@ impl Executable {
 
 impl Drop for Executable {
     fn drop(&mut self) {
-        for lease in &self.leases {
-            lease.allocation.release_holder(&self.record);
-        }
+        self.leases
+            .iter()
+            .for_each(|lease| lease.allocation.release_holder(&self.record));
     }
 }
 
-/// A defect of the protocol that the model must find.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Mutation {
-    /// Launches are not recorded.
-    OmitsLaunches,
-    /// An access on the owner stream does not count as in progress.
-    SkipsBegin,
-    /// An access ends before it is recorded.
-    EndsBeforeRecord,
-}
-
-/// A stream of the owner, and the accesses that it is ordered after.
+/// The stream of the owner: its operations, and the accesses that it is ordered after.
 struct Owner {
-    is_owner_stream: bool,
+    registrations: Arc<Registrations>,
     after: Vec<usize>,
-    mutation: Option<Mutation>,
 }
 
 impl Owner {
-    fn new() -> Self {
+    fn new(registrations: &Arc<Registrations>) -> Self {
         Self {
-            is_owner_stream: true,
+            registrations: Arc::clone(registrations),
             after: Vec::new(),
-            mutation: None,
         }
     }
 
     /// Performs an access of the owner to all of `allocations` in one operation.
     fn access(
         &mut self,
-        allocations: &[Allocation],
+        allocations: &[Arc<LeaseLock<Numbers>>],
         device: &Device,
         number: usize,
         is_write: bool,
     ) {
-        let is_unbegun = self.mutation == Some(Mutation::SkipsBegin);
-        for (index, allocation) in allocations.iter().enumerate() {
-            if is_unbegun || self.is_owner_stream && allocation.state.begin_free(is_write) {
+        let mut is_registered = false;
+        let mut locked = Vec::new();
+        for allocation in allocations {
+            let begin = || {
+                is_registered = is_registered || self.registrations.begin();
+                is_registered
+            };
+            if allocation.begin_on_owner_stream(is_write, begin) {
                 continue;
             }
-            let has_begun = allocation.with(is_write, index > 0, |log, locked| {
-                self.after.extend(log.all(locked));
-                if self.is_owner_stream {
-                    let free = if is_write { Free::All } else { Free::Reads };
-                    locked.free = locked.free.max(free);
-                }
-                allocation.state.begin_locked(is_write)
-            });
-            assert!(has_begun);
+            let order = |log: &mut Numbers| -> Result<(), Infallible> {
+                self.after.extend(&log.recorded);
+                let free = if is_write {
+                    FreeAccesses::All
+                } else {
+                    FreeAccesses::Reads
+                };
+                log.free_on_owner_stream = log.free_on_owner_stream.max(free);
+                Ok(())
+            };
+            let is_nested = is_registered || !locked.is_empty();
+            allocation
+                .begin(is_write, is_nested, order)
+                .unwrap_or_else(|never| match never {});
+            locked.push(Arc::as_ptr(allocation));
         }
         device.enqueue(number, is_write, &self.after);
         self.after.push(number);
         for allocation in allocations {
-            if self.mutation == Some(Mutation::EndsBeforeRecord) {
-                allocation.end(is_write);
-            }
-            if self.is_owner_stream {
-                let recorded = &allocation.log.on_owner_stream;
-                recorded.fetch_or(1 << number, Relaxed);
+            if locked.contains(&Arc::as_ptr(allocation)) {
+                allocation.end(is_write, |log| log.recorded.push(number));
             } else {
-                allocation.peek(|_, locked| {
-                    locked.numbers.push(number);
-                    locked.restrict(is_write);
-                });
+                allocation.record_on_owner_stream(is_write, number as u64);
             }
-            if self.mutation.is_none() {
-                allocation.end(is_write);
-            }
+        }
+        if is_registered {
+            self.registrations.end();
         }
     }
 }
 
-fn allocations<const N: usize>(is_forgetful: bool) -> [Allocation; N] {
+/// Returns allocations on whose owner stream the owner's accesses have numbers from `first_owner_access`.
+fn allocations<const N: usize>(
+    registrations: &Arc<Registrations>,
+    first_owner_access: usize,
+) -> [Arc<LeaseLock<Numbers>>; N] {
     std::array::from_fn(|_| {
         let log = Numbers {
-            on_owner_stream: AtomicU64::new(0),
-            is_forgetful,
+            recorded: Vec::new(),
+            first_owner_access,
+            free_on_owner_stream: FreeAccesses::None,
+            is_forgetful: false,
         };
-        let recorded = Recorded {
-            numbers: Vec::new(),
-            free: Free::Nothing,
-        };
-        Arc::new(LeaseLock::new(log, recorded))
+        Arc::new(LeaseLock::new(log, Arc::clone(registrations)))
     })
+}
+
+fn leases(allocations: &[Arc<LeaseLock<Numbers>>], is_write: bool) -> Vec<Lease> {
+    allocations
+        .iter()
+        .map(|allocation| Lease {
+            allocation: Arc::clone(allocation),
+            is_write,
+        })
+        .collect()
 }
 
 /// Runs `model` for every interleaving with up to three preemptive context switches.
@@ -284,16 +256,31 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// One thread launches twice, another uses the allocation before and during the launches.
+/// A defect of the protocol that the model must find.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Mutation {
+    /// Launches wait for the operations of another stream.
+    WaitsForAnotherStream,
+    /// Launches are not recorded.
+    OmitsLaunches,
+}
+
+/// One thread launches twice, another uses the allocations before and during the launches.
 fn access_against_launch(is_launch_write: bool, mutation: Option<Mutation>) {
     check(move || {
         let device = Device::new();
-        let mut owner = Owner::new();
-        let allocations = allocations::<1>(mutation == Some(Mutation::OmitsLaunches));
+        let registrations = Arc::new(Registrations::default());
+        let mut owner = Owner::new(&registrations);
+        let waited_for = if mutation == Some(Mutation::WaitsForAnotherStream) {
+            Arc::default()
+        } else {
+            registrations
+        };
+        let allocations = allocations::<1>(&waited_for, 3);
+        allocations[0].peek(|log| log.is_forgetful = mutation == Some(Mutation::OmitsLaunches));
         // From here on the owner needs no lock.
         owner.access(&allocations, &device, 3, true);
-        owner.mutation = mutation.filter(|mutation| *mutation != Mutation::OmitsLaunches);
-        let mut executable = Executable::new(&allocations, is_launch_write);
+        let mut executable = Executable::new(leases(&allocations, is_launch_write));
         let launching = {
             let device = device.clone();
             thread::spawn(move || {
@@ -304,7 +291,6 @@ fn access_against_launch(is_launch_write: bool, mutation: Option<Mutation>) {
         owner.access(&allocations, &device, 4, true);
         owner.access(&allocations, &device, 5, false);
         launching.join().unwrap();
-        owner.mutation = None;
         owner.access(&allocations, &device, 6, true);
         device.assert_ordered();
     });
@@ -322,57 +308,18 @@ fn reading_launches_are_ordered() {
     access_against_launch(false, None);
 }
 
-#[test]
-#[should_panic(expected = "missed")]
-fn unrecorded_launch_is_detected() {
-    access_against_launch(true, Some(Mutation::OmitsLaunches));
-}
-
-#[test]
-#[should_panic(expected = "missed")]
-fn uncounted_access_is_detected() {
-    access_against_launch(true, Some(Mutation::SkipsBegin));
-}
-
-#[test]
-#[should_panic(expected = "missed")]
-fn early_end_is_detected() {
-    access_against_launch(true, Some(Mutation::EndsBeforeRecord));
-}
-
-/// Accesses on another stream than the owner stream are ordered with a launch.
-#[test]
-fn other_stream_is_ordered() {
-    check(|| {
-        let device = Device::new();
-        let allocations = allocations::<1>(false);
-        let mut owner = Owner::new();
-        let mut other = Owner::new();
-        other.is_owner_stream = false;
-        owner.access(&allocations, &device, 3, true);
-        let mut executable = Executable::new(&allocations, true);
-        let launching = {
-            let device = device.clone();
-            thread::spawn(move || executable.launch(&device, 1))
-        };
-        other.access(&allocations, &device, 4, false);
-        owner.access(&allocations, &device, 5, true);
-        launching.join().unwrap();
-        device.assert_ordered();
-    });
-}
-
 /// An access to several allocations is ordered with a launch.
 #[test]
 fn several_allocations() {
     check(|| {
         let device = Device::new();
-        let mut owner = Owner::new();
-        let allocations = allocations::<2>(false);
+        let registrations = Arc::new(Registrations::default());
+        let mut owner = Owner::new(&registrations);
+        let allocations = allocations::<2>(&registrations, 3);
         let [first, second] = &allocations;
         // The owner takes the lock of one of the two, but not of the other.
         owner.access(&[Arc::clone(second)], &device, 3, true);
-        let mut executable = Executable::new(&allocations, true);
+        let mut executable = Executable::new(leases(&allocations, true));
         let launching = {
             let device = device.clone();
             thread::spawn(move || {
@@ -391,19 +338,20 @@ fn several_allocations() {
 fn two_executables_are_ordered() {
     check(|| {
         let device = Device::new();
-        let mut owner = Owner::new();
-        let allocations = allocations::<2>(false);
+        let registrations = Arc::new(Registrations::default());
+        let mut owner = Owner::new(&registrations);
+        let allocations = allocations::<2>(&registrations, 5);
         let threads = [1, 3].map(|number| {
             let device = device.clone();
-            let mut executable = Executable::new(&allocations, true);
+            let mut executable = Executable::new(leases(&allocations, true));
             thread::spawn(move || {
                 executable.launch(&device, number);
                 executable.launch(&device, number + 1);
             })
         });
-        for thread in threads {
-            thread.join().unwrap();
-        }
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
         owner.access(&allocations, &device, 5, true);
         device.assert_ordered();
     });
@@ -413,8 +361,10 @@ fn two_executables_are_ordered() {
 fn dropped_executable() {
     check(|| {
         let device = Device::new();
-        let allocations = allocations::<1>(false);
-        let mut dropped = Executable::new(&allocations, true);
+        let registrations = Arc::new(Registrations::default());
+        let mut owner = Owner::new(&registrations);
+        let allocations = allocations::<1>(&registrations, 4);
+        let mut dropped = Executable::new(leases(&allocations, true));
         dropped.launch(&device, 1);
         let dropping = {
             let device = device.clone();
@@ -423,58 +373,24 @@ fn dropped_executable() {
                 drop(dropped);
             })
         };
-        let mut other = Executable::new(&allocations, true);
+        let mut other = Executable::new(leases(&allocations, true));
         other.launch(&device, 3);
         dropping.join().unwrap();
-        drop(other);
+        owner.access(&allocations, &device, 4, true);
         device.assert_ordered();
-        // The owner takes the accesses back, and finds all launches.
-        let [allocation] = allocations;
-        let mut allocation = Arc::into_inner(allocation).expect("no executable graph is left");
-        let (log, locked) = allocation.get_mut();
-        let mut recorded = log.all(locked);
-        recorded.sort_unstable();
-        recorded.dedup();
-        assert_eq!(recorded, [1, 2, 3], "a launch was missed");
     });
 }
 
-/// A launch takes place before a host view or after it. loom reports a race of the two.
 #[test]
-fn host_view_excludes_launches() {
-    check(|| {
-        let [allocation] = allocations::<1>(false);
-        let memory = Arc::new(UnsafeCell::new(0));
-        let launching = {
-            let lease = Lease {
-                allocation: Arc::clone(&allocation),
-                is_write: true,
-            };
-            let memory = Arc::clone(&memory);
-            thread::spawn(move || {
-                let record = Arc::new(LaunchRecord::new(1));
-                let order = |lease: &Lease, _: &Numbers, _: &mut Recorded| {
-                    let is_viewed = lease.allocation.state.load().is_viewed(true);
-                    if is_viewed { Err(()) } else { Ok(()) }
-                };
-                let enqueue = |launches: &mut Launches<Vec<usize>>| {
-                    // SAFETY: the pointer is used by no other thread: this is what the model checks.
-                    memory.with_mut(|value| unsafe { *value += 1 });
-                    launches.latest = Some(vec![1]);
-                    Ok(())
-                };
-                // Only a view of the host makes it fail.
-                let _ = launch_holding(&record, &[lease.clone()], order, enqueue);
-                lease.allocation.release_holder(&record);
-            })
-        };
-        let has_begun = allocation.with(true, false, |_, _| allocation.state.begin_view(true));
-        assert!(has_begun);
-        // SAFETY: as above.
-        memory.with_mut(|value| unsafe { *value += 1 });
-        allocation.state.end_view(true);
-        launching.join().unwrap();
-    });
+#[should_panic(expected = "missed")]
+fn unrecorded_launch_is_detected() {
+    access_against_launch(true, Some(Mutation::OmitsLaunches));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn missing_wait_is_detected() {
+    access_against_launch(true, Some(Mutation::WaitsForAnotherStream));
 }
 
 /// Threads enqueue work in a capture while another thread ends it: the log contains exactly the work that the driver
@@ -490,7 +406,7 @@ fn capture_against_end(enters: bool) {
             let driver = Arc::clone(&driver);
             thread::spawn(move || {
                 let is_in = if enters {
-                    gate.enter(false)
+                    gate.enter(ThreadNumber::new(number), false)
                 } else {
                     gate.with(|_| ()).is_some()
                 };
@@ -506,17 +422,18 @@ fn capture_against_end(enters: bool) {
                 };
                 assert_eq!(is_captured, is_in, "{number} was taken for the other");
                 if is_in && enters {
-                    gate.leave();
+                    gate.leave(ThreadNumber::new(number));
                 }
             })
         });
-        let closed = gate.close(|_| driver.lock().unwrap().0 = false);
+        let ending = ThreadNumber::new(0);
+        let closed = gate.close(ending, |_| driver.lock().unwrap().0 = false, || {});
         let closed = closed.expect("it is closed once");
         assert!(!closed.is_disturbed);
         let mut recorded = closed.log;
-        for thread in threads {
-            thread.join().unwrap();
-        }
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
         let mut captured = std::mem::take(&mut driver.lock().unwrap().1);
         recorded.sort_unstable();
         captured.sort_unstable();

@@ -197,7 +197,7 @@ impl<T: Texel> Array<T> {
             return self.copy_from_memory(stream.enqueue_or(operation, ON)?, region, &kept);
         }
         self.expect_own_device(operation, stream)?;
-        let mut enqueued = stream.enqueue_now(operation, ON)?;
+        let mut enqueued = stream.enqueue_now(operation, ON)?.blocking();
         let from = Side::Host(source.as_ptr().cast_mut().cast());
         self.uses().before_write(&mut enqueued)?;
         // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
@@ -225,7 +225,7 @@ impl<T: Texel> Array<T> {
         let stream = self.stream();
         self.check(operation, region, target.len())?;
         self.expect_own_device(operation, stream)?;
-        let mut enqueued = stream.enqueue_now(operation, READ_LATER)?;
+        let mut enqueued = stream.enqueue_now(operation, READ_LATER)?.blocking();
         let to = Side::Host(target.as_mut_ptr().cast());
         self.uses().before_read(&mut enqueued)?;
         // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.

@@ -22,7 +22,7 @@ pub(crate) fn upload<T: NoUninit>(
     if stream.is_capture_active() {
         return upload_captured(name, stream, target, source);
     }
-    let mut operation = stream.enqueue_now(name, ON_MUT)?;
+    let mut operation = stream.enqueue_now(name, ON_MUT)?.blocking();
     if target.bytes == 0 {
         return Ok(());
     }
@@ -88,7 +88,7 @@ pub(crate) fn download<T: AnyBitPattern>(
     source: Operand<'_>,
     target: &mut [T],
 ) -> Result<()> {
-    let mut operation = stream.enqueue_now(name, READ_LATER)?;
+    let mut operation = stream.enqueue_now(name, READ_LATER)?.blocking();
     if source.bytes == 0 {
         return Ok(());
     }

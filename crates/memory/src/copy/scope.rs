@@ -143,7 +143,7 @@ impl<'scope> CopyScope<'scope, '_> {
     }
 
     fn begin(&self, name: &'static str, instead: &str) -> Result<Operation<'_>> {
-        let operation = self.stream().enqueue_now(name, instead)?;
+        let operation = self.stream().enqueue_now(name, instead)?.blocking();
         self.waiter.is_used.set(true);
         Ok(operation)
     }

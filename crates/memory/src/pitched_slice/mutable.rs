@@ -161,7 +161,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
             let copy = PitchedSlice::new(copy.view(), *source.layout());
             return copies::copy(stream.enqueue(OPERATION)?, &end, &copy.end());
         }
-        let mut operation = stream.enqueue_now(OPERATION, ON_MUT)?;
+        let mut operation = stream.enqueue_now(OPERATION, ON_MUT)?.blocking();
         if self.layout.is_empty() {
             return Ok(());
         }

@@ -31,6 +31,16 @@ fn writer(test: &TestDriver, accesses: &Accesses) -> Graph {
         .expect("the memory can be leased")
 }
 
+/// Returns whether a read and a write on this stream are begun without a lock.
+fn begins_at_home(accesses: &Accesses, stream: &Stream) -> [bool; 2] {
+    [false, true].map(|is_write| {
+        let mut operation = stream
+            .enqueue("test")
+            .expect("the stream belongs to no capture");
+        accesses.begin_on_owner_stream(&mut operation, is_write)
+    })
+}
+
 /// Access that the graph would miss is refused before a wait.
 #[driver_test]
 fn uncaptured_access_is_refused_before_a_wait(test: &TestDriver) -> TestResult {
@@ -56,40 +66,54 @@ fn uncaptured_access_is_refused_before_a_wait(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// The stream of the last write waits once for a launch on another stream, and readers do not wait for it.
+/// Reads on the home stream take no lock after it has waited for a launch on another stream.
 #[driver_test]
-fn owner_stream_waits_once_for_a_launch(test: &TestDriver) -> TestResult {
+fn origin_stream_reads_lock_free_after_a_wait(test: &TestDriver) -> TestResult {
     let [own, launching, reading] = streams(test);
     let accesses = Accesses::leasable(&own);
     let mut graph = writer(test, &accesses).instantiate()?;
     write(&accesses, &own)?;
+    assert_eq!(
+        begins_at_home(&accesses, &own),
+        [true, true],
+        "no executable holds the memory"
+    );
     graph.launch(&launching)?;
-    for _ in 0..2 {
-        read(&accesses, &own)?;
-        assert_eq!(own.inserted_waits(), 1);
-    }
-    // A second reader waits for the launch, but not for the reads on the stream of the write.
+    assert_eq!(
+        begins_at_home(&accesses, &own),
+        [false, false],
+        "the launch has not been waited for"
+    );
+    read(&accesses, &own)?;
+    assert_eq!(
+        (own.inserted_waits(), begins_at_home(&accesses, &own)),
+        (1, [true, false])
+    );
+    // A second reader waits for the launch, but not for the reads on the home stream.
     read(&accesses, &reading)?;
-    for _ in 0..2 {
-        write(&accesses, &own)?;
-        assert_eq!(own.inserted_waits(), 2, "the read on the other stream");
-    }
-    graph.launch(&launching)?;
+    let home = own.inserted_waits();
     write(&accesses, &own)?;
-    assert_eq!(own.inserted_waits(), 3, "the second launch");
+    assert_eq!(
+        own.inserted_waits(),
+        home + 1,
+        "the read on the other stream"
+    );
+    assert_eq!(begins_at_home(&accesses, &own), [true, true]);
+    graph.launch(&launching)?;
+    assert_eq!(begins_at_home(&accesses, &own), [false, false]);
     Ok(())
 }
 
-/// A read does not wait for a launch that reads, and a write does.
+/// Reads on the home stream take no lock while an executable reads.
 #[driver_test]
-fn reading_launch_blocks_writes_only(test: &TestDriver) -> TestResult {
+fn origin_stream_reads_lock_free_during_launches(test: &TestDriver) -> TestResult {
     let [own, launching] = streams(test);
     let accesses = Accesses::leasable(&own);
     let graph = Graph::capture(&test.context(), |scope| read(&accesses, scope))?;
     let mut graph = graph.instantiate()?;
     graph.launch(&launching)?;
+    assert_eq!(begins_at_home(&accesses, &own), [true, false]);
     read(&accesses, &own)?;
-    assert_eq!(own.inserted_waits(), 0);
     write(&accesses, &own)?;
     assert_eq!(own.inserted_waits(), 1, "the write waits for the launch");
     Ok(())
