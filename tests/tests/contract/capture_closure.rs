@@ -96,7 +96,7 @@ fn closure_refuses_work_on_other_streams(test: &TestDriver) -> TestResult {
         assert_refused(launch(&double, &stream, &mut x), scope_or_fork);
         assert_refused(event.record(&stream), scope_or_fork);
         assert_refused(stream.wait_event(&event), scope_or_fork);
-        assert_refused(x.on_mut(&stream).fill(3.0), scope_or_fork);
+        assert_refused(x.on_mut(&stream).fill(3.0), "use `.on_mut(scope)`");
         assert_refused(stream.synchronize(), "cannot be captured");
         assert_refused(event.synchronize(), "cannot be captured");
         assert_refused(context.synchronize(), "cannot be captured");
