@@ -9,7 +9,7 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use curium_sys::{Api, CUresult, Function};
+use curium_sys::{Api, CUresult, CudaVersion, Function};
 
 use crate::argument::Argument;
 use crate::driver::{Driver, Result};
@@ -46,6 +46,19 @@ fn report_panic(function: Function) -> CUresult {
     CUresult::CUDA_ERROR_UNKNOWN
 }
 
+/// Returns the code of a function that the driver does not implement.
+fn refusal(function: Function) -> CUresult {
+    // As on hardware, no context is valid for the first versions of functions with addresses, which have 32 bits.
+    let is_narrow = function.since() < CudaVersion::new(3, 2)
+        && Function::all()
+            .any(|other| other != function && other.base_name() == function.base_name());
+    if is_narrow {
+        CUresult::CUDA_ERROR_INVALID_CONTEXT
+    } else {
+        CUresult::CUDA_ERROR_NOT_SUPPORTED
+    }
+}
+
 macro_rules! define {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
         /// The result of a function that the driver does not implement.
@@ -65,7 +78,7 @@ macro_rules! define {
         impl Unsupported for Driver {
             fn refuse(&self, function: Function) -> Result {
                 self.count_unsupported(function);
-                Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
+                Err(refusal(function))
             }
         }
 

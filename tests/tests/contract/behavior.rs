@@ -12,6 +12,7 @@ macro_rules! returned {
 
 mod answers;
 mod call;
+mod checks;
 mod context;
 mod copy;
 mod error;

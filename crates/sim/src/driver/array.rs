@@ -1,13 +1,14 @@
 //! Arrays: memory with a device-specific layout. Here rows and layers are contiguous.
 
+pub(crate) mod format;
 mod mipmapped;
 mod sparse;
 
 use curium_sys::{
-    CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_CUBEMAP,
-    CUDA_ARRAY3D_DEPTH_TEXTURE, CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_SPARSE,
-    CUDA_ARRAY3D_SURFACE_LDST, CUDA_ARRAY3D_TEXTURE_GATHER, CUarray, CUarray_format, CUarray_st,
-    CUdevice, CUresult,
+    CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_COLOR_ATTACHMENT,
+    CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DEFERRED_MAPPING, CUDA_ARRAY3D_DESCRIPTOR,
+    CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_TEXTURE_GATHER, CUDA_ARRAY3D_VIDEO_ENCODE_DECODE, CUarray,
+    CUarray_format, CUarray_st, CUdevice, CUresult,
 };
 
 pub(crate) use self::mipmapped::MipmappedArray;
@@ -43,13 +44,10 @@ impl Object for Array {
     const KIND: Kind = Kind::Array;
 }
 
-/// The flags of arrays without special hardware requirements.
-const KNOWN_FLAGS: u32 = CUDA_ARRAY3D_LAYERED
-    | CUDA_ARRAY3D_CUBEMAP
-    | CUDA_ARRAY3D_SURFACE_LDST
-    | CUDA_ARRAY3D_TEXTURE_GATHER
-    | CUDA_ARRAY3D_DEPTH_TEXTURE
-    | CUDA_ARRAY3D_SPARSE;
+/// The flags of arrays with special hardware requirements. As on hardware, unknown flags have no effect.
+const UNSUPPORTED_FLAGS: u32 = CUDA_ARRAY3D_COLOR_ATTACHMENT
+    | CUDA_ARRAY3D_DEFERRED_MAPPING
+    | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
 
 #[expect(
     non_snake_case,
@@ -61,6 +59,7 @@ impl Driver {
         array: Pointer<CUarray>,
         descriptor: ConstPointer<CUDA_ARRAY_DESCRIPTOR>,
     ) -> Result {
+        self.require_current()?;
         let flat = descriptor.read()?;
         let shape = Shape {
             width: flat.Width,
@@ -78,6 +77,7 @@ impl Driver {
         array: Pointer<CUarray>,
         descriptor: ConstPointer<CUDA_ARRAY3D_DESCRIPTOR>,
     ) -> Result {
+        self.require_current()?;
         self.create_array(array, Shape::from(descriptor.read()?))
     }
 
@@ -102,9 +102,8 @@ impl Driver {
         descriptor: Pointer<CUDA_ARRAY_DESCRIPTOR>,
         array: Pointer<CUarray_st>,
     ) -> Result {
-        let output = descriptor.required()?;
         let shape = self.lock().array(Id::from(array))?.shape;
-        output.write(CUDA_ARRAY_DESCRIPTOR {
+        descriptor.write(CUDA_ARRAY_DESCRIPTOR {
             Width: shape.width,
             Height: shape.height,
             Format: shape.format,
@@ -117,8 +116,8 @@ impl Driver {
         descriptor: Pointer<CUDA_ARRAY3D_DESCRIPTOR>,
         array: Pointer<CUarray_st>,
     ) -> Result {
-        let output = descriptor.required()?;
-        output.write(self.lock().array(Id::from(array))?.shape.to_raw())
+        let shape = self.lock().array(Id::from(array))?.shape;
+        descriptor.write(shape.to_raw())
     }
 
     /// Fails for all arguments: only arrays with deferred mapping have requirements, and this driver has none.
@@ -174,18 +173,8 @@ impl State {
 impl Shape {
     /// Returns the bytes of an element; `None` for formats that are compressed or have several planes.
     pub(crate) fn element(&self) -> Option<usize> {
-        let component = match self.format {
-            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8
-            | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => 1,
-            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16
-            | CUarray_format::CU_AD_FORMAT_SIGNED_INT16
-            | CUarray_format::CU_AD_FORMAT_HALF => 2,
-            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32
-            | CUarray_format::CU_AD_FORMAT_SIGNED_INT32
-            | CUarray_format::CU_AD_FORMAT_FLOAT => 4,
-            _ => return None,
-        };
-        matches!(self.channels, 1 | 2 | 4).then_some(component * self.channels as usize)
+        let size = format::channel_size(self.format)?;
+        matches!(self.channels, 1 | 2 | 4).then_some(size * self.channels as usize)
     }
 
     /// Returns the bytes of a row.
@@ -220,14 +209,18 @@ impl Shape {
             } else {
                 self.depth == 6
             };
+        let is_gathered = self.flags & CUDA_ARRAY3D_TEXTURE_GATHER != 0;
+        let is_plane = self.height != 0 && self.depth == 0;
         if self.width == 0
             || has_gap
+            || (is_gathered && !is_plane)
+            || !format::has_channels(self.format, self.channels)
             || (is_layered && self.depth == 0)
             || (is_cube && !is_cube_shape)
         {
             return Err(invalid);
         }
-        if self.flags & !KNOWN_FLAGS != 0 || self.element().is_none() {
+        if self.flags & UNSUPPORTED_FLAGS != 0 || self.element().is_none() {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         if self.width > 131_072 || self.height > 65_536 || self.depth > 16_384 {

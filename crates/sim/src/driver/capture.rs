@@ -65,8 +65,9 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         mode: CUstreamCaptureMode,
     ) -> Result {
+        check_mode(mode)?;
         let mut state = self.lock();
-        let origin = self.capturable(&mut state, stream, mode)?;
+        let origin = self.capturable(&mut state, stream)?;
         let graph = state.new_graph(None);
         self.begin_capture(&mut state, Capture::new(graph, origin, mode));
         Ok(())
@@ -81,9 +82,10 @@ impl Driver {
         count: usize,
         mode: CUstreamCaptureMode,
     ) -> Result {
+        check_mode(mode)?;
         let mut state = self.lock();
-        let origin = self.capturable(&mut state, stream, mode)?;
         let graph = state.graph(graph)?;
+        let origin = self.capturable(&mut state, stream)?;
         let tips = state.edges(graph, after, data, count)?;
         if state.is_captured_into(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -104,6 +106,7 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
+        state.expect_no_implicit_wait(stream, false)?;
         let capture = state
             .capture_mut(stream)
             .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
@@ -134,16 +137,9 @@ impl Driver {
 
 impl Driver {
     /// Returns a stream in which a capture can begin.
-    fn capturable(
-        &self,
-        state: &mut State,
-        stream: Pointer<CUstream_st>,
-        mode: CUstreamCaptureMode,
-    ) -> Result<Id<Stream>> {
+    fn capturable(&self, state: &mut State, stream: Pointer<CUstream_st>) -> Result<Id<Stream>> {
         let id = self.stream(state, stream)?;
-        if mode.0 > CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
+        state.expect_no_implicit_wait(id, false)?;
         if state.is_legacy(id) {
             return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         }
@@ -173,6 +169,14 @@ impl Driver {
         self.queue(state, stream, content.into_work());
         Ok(())
     }
+}
+
+/// Checks that a mode exists.
+fn check_mode(mode: CUstreamCaptureMode) -> Result {
+    if mode.0 > CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0 {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    Ok(())
 }
 
 impl Capture {

@@ -30,10 +30,28 @@ impl Driver {
                 Err(CUresult::CUDA_ERROR_NOT_INITIALIZED)
             };
         }
-        if process > 0 && Path::new("/proc").join(process.to_string()).exists() {
-            Err(CUresult::CUDA_ERROR_NOT_INITIALIZED)
-        } else {
-            Err(CUresult::CUDA_ERROR_OPERATING_SYSTEM)
+        Err(other_process(process))
+    }
+
+    /// Fails: no process of the simulator has a thread that restores it.
+    pub(crate) fn cuCheckpointProcessGetRestoreThreadId(
+        &self,
+        process: c_int,
+        thread: Pointer<c_int>,
+    ) -> Result {
+        thread.required()?;
+        if u32::try_from(process) == Ok(std::process::id()) {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
+        Err(other_process(process))
+    }
+}
+
+/// Returns the code for a process that is not this one: it does not exist, or has not initialized a driver.
+fn other_process(process: c_int) -> CUresult {
+    if process > 0 && Path::new("/proc").join(process.to_string()).exists() {
+        CUresult::CUDA_ERROR_NOT_INITIALIZED
+    } else {
+        CUresult::CUDA_ERROR_OPERATING_SYSTEM
     }
 }

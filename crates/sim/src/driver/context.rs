@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use curium_sys::{CUcontext, CUctx_st, CUdevice, CUevent_st, CUfunc_cache, CUresult};
 use parking_lot::MutexGuard;
 
+pub(crate) use self::create::checked_flags;
 pub(crate) use self::limits::Limits;
 use crate::argument::Pointer;
 use crate::driver::launch::KernelHeap;
@@ -23,7 +24,7 @@ pub(crate) struct Context {
     pub(crate) device: usize,
     flags: u32,
     is_primary: bool,
-    /// The number of times that a primary context is retained; 1 for a created one.
+    /// The number of times that a primary context is retained; for a created one, 1 more than it was attached.
     pub(crate) retained: u32,
     pub(crate) number: u64,
     pub(crate) legacy: Id<Stream>,
@@ -82,6 +83,10 @@ impl Context {
     pub(crate) fn is_active(&self) -> bool {
         self.retained > 0
     }
+
+    pub(crate) fn is_primary(&self) -> bool {
+        self.is_primary
+    }
 }
 
 #[expect(
@@ -115,7 +120,7 @@ impl Driver {
         let (mut state, current) = self.enter_current()?;
         let owning_context = state.owning_context(current);
         state.valid_context_mut(owning_context)?.flags =
-            create::checked_flags(flags)? & !create::COREDUMPS | create::MAP_HOST;
+            checked_flags(flags)? & !create::COREDUMPS | create::MAP_HOST;
         Ok(())
     }
 
@@ -224,6 +229,7 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let stream = state.valid_context(context)?.legacy;
+        state.event(event)?;
         self.expect_uncaptured_context(&mut state, context)?;
         let pending = state
             .schedule
@@ -239,6 +245,7 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         state.valid_context(context)?;
+        state.event(event)?;
         self.expect_uncaptured_context(&mut state, context)?;
         let (_, event) = state.event(event)?;
         let ticket = event.ticket;

@@ -33,8 +33,13 @@ impl Driver {
         length: i32,
         device: CUdevice,
     ) -> Result {
+        let name = name.required()?;
         self.device(device)?;
-        name.write_text(self.config().device_model.name(), length)
+        // As on hardware, a negative length is a large one.
+        name.write_text(
+            self.config().device_model.name(),
+            length.cast_unsigned().min(i32::MAX as u32).cast_signed(),
+        )
     }
 
     pub(crate) fn cuDeviceGetUuid(&self, uuid: Pointer<CUuuid>, device: CUdevice) -> Result {
@@ -42,21 +47,24 @@ impl Driver {
     }
 
     pub(crate) fn cuDeviceGetUuid_v2(&self, uuid: Pointer<CUuuid>, device: CUdevice) -> Result {
+        let output = uuid.required()?;
         let index = self.device(device)?;
         let mut bytes = *b"curium simulator";
         // Sixteen and more devices remain distinct.
         bytes[15] = b'0'.wrapping_add(index as u8);
-        uuid.write(CUuuid {
+        output.write(CUuuid {
             bytes: bytes.map(|byte| byte as c_char),
         })
     }
 
     pub(crate) fn cuDeviceGetLuid(
         &self,
-        _luid: Pointer<c_char>,
-        _mask: Pointer<u32>,
+        luid: Pointer<c_char>,
+        mask: Pointer<u32>,
         device: CUdevice,
     ) -> Result {
+        luid.required()?;
+        mask.required()?;
         self.device(device)?;
         Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }
@@ -76,8 +84,9 @@ impl Driver {
     }
 
     pub(crate) fn cuDeviceTotalMem_v2(&self, bytes: Pointer<usize>, device: CUdevice) -> Result {
+        let output = bytes.required()?;
         self.device(device)?;
-        bytes.write(self.config().memory_budget as usize)
+        output.write(self.config().memory_budget as usize)
     }
 
     pub(crate) fn cuDeviceComputeCapability(
@@ -106,7 +115,12 @@ impl Driver {
         device: CUdevice,
     ) -> Result {
         let index = self.device(device)?;
-        id.write_text(&pci_bus_id(index), length)
+        let text = pci_bus_id(index);
+        // As on hardware, the name is never truncated.
+        if usize::try_from(length).is_ok_and(|length| length <= text.len()) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        id.write_text(&text, length)
     }
 
     pub(crate) fn cuDeviceGetByPCIBusId(

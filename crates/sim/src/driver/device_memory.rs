@@ -1,6 +1,8 @@
 //! Device memory.
 
-use curium_sys::{CUdeviceptr, CUresult};
+use std::ffi::c_void;
+
+use curium_sys::{CUdeviceptr, CUmemRangeHandleType, CUresult};
 
 use crate::argument::Pointer;
 use crate::driver::graph::Freed;
@@ -16,8 +18,8 @@ const PITCH: u64 = 512;
 )]
 impl Driver {
     pub(crate) fn cuMemAlloc_v2(&self, address: Pointer<CUdeviceptr>, size: usize) -> Result {
-        let output = address.required()?;
         let owner = self.current_owner()?;
+        let output = address.required()?;
         if size == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -35,6 +37,7 @@ impl Driver {
         height: usize,
         element: u32,
     ) -> Result {
+        self.require_current()?;
         let output = pitch.required()?;
         if !matches!(element, 4 | 8 | 16) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -102,6 +105,30 @@ impl Driver {
 }
 
 impl Driver {
+    /// Fails: no other driver of this machine imports such descriptors. The arguments are checked first, as on hardware.
+    #[expect(non_snake_case, reason = "the method has the name of the C function")]
+    pub(crate) fn cuMemGetHandleForAddressRange(
+        &self,
+        handle: Pointer<c_void>,
+        address: CUdeviceptr,
+        size: usize,
+        kind: CUmemRangeHandleType,
+        _flags: u64,
+    ) -> Result {
+        const PAGE: u64 = 4096;
+        handle.required()?;
+        let is_paged = address.is_multiple_of(PAGE) && (size as u64).is_multiple_of(PAGE);
+        let is_valid = kind == CUmemRangeHandleType::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD
+            && is_paged
+            && size != 0
+            && self.memory().contains(address, size as u64);
+        if is_valid {
+            Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
+    }
+
     /// Returns the current context, which must be valid, as an owner of memory.
     pub(crate) fn current_owner(&self) -> Result<Owner> {
         let (state, context) = self.enter_current()?;

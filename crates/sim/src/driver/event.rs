@@ -127,7 +127,10 @@ impl Driver {
         start: Pointer<CUevent_st>,
         end: Pointer<CUevent_st>,
     ) -> Result {
-        let output = milliseconds.required()?;
+        // The code is that of hardware.
+        let output = milliseconds
+            .required()
+            .or(Err(CUresult::CUDA_ERROR_INVALID_HANDLE))?;
         let state = self.lock();
         let (_, start) = state.event(start)?;
         let (_, end) = state.event(end)?;

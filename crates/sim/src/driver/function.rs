@@ -32,7 +32,8 @@ impl Object for Function {
 pub(crate) struct Settings {
     max_dynamic_shared: Option<u32>,
     carveout: Option<i32>,
-    required_cluster: [i32; 3],
+    pub(crate) required_cluster: [i32; 3],
+    cluster_scheduling: i32,
     pub(crate) allows_large_clusters: bool,
 }
 
@@ -179,6 +180,7 @@ impl Driver {
         loading: Pointer<CUfunctionLoadingState>,
         function: Pointer<CUfunc_st>,
     ) -> Result {
+        let loading = loading.required()?;
         self.lock().resolve_kernel(function)?;
         loading.write(CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED)
     }
@@ -239,8 +241,10 @@ impl Driver {
                 u32::from(settings.allows_large_clusters)
             }
             Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA
-            | Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET
-            | Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => 0,
+            | Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => 0,
+            Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
+                return Ok(settings.cluster_scheduling);
+            }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
         Ok(number.cast_signed())
@@ -273,6 +277,22 @@ impl Driver {
             }
             Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
                 resolved.settings.allows_large_clusters = value != 0;
+            }
+            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
+            | Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT
+            | Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH
+                if value >= 0 =>
+            {
+                if resolved.kernel()?.required_cluster.is_some() {
+                    return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+                }
+                let first = Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0;
+                resolved.settings.required_cluster[(attribute.0 - first) as usize] = value;
+            }
+            Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+                if (0..=2).contains(&value) =>
+            {
+                resolved.settings.cluster_scheduling = value;
             }
             _ => return Err(invalid),
         }

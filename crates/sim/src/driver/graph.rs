@@ -186,7 +186,7 @@ impl Driver {
         let mut state = self.lock();
         let (id, node) = state.node(node)?;
         if node.content.is_memory() {
-            return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let graph = node.graph;
         if state.is_captured_into(graph) {
@@ -279,9 +279,19 @@ impl State {
         Ok(())
     }
 
+    /// Replaces the content of a node, and the graphs that belong to it.
     pub(super) fn replace(&mut self, node: Id<Node>, content: Content) {
-        if let Some(node) = self.nodes.get_mut(node) {
-            node.content = content;
+        for part in content.parts() {
+            if let Some(part) = self.graphs.get_mut(part) {
+                part.parent = Some(node);
+            }
+        }
+        let before = self
+            .nodes
+            .get_mut(node)
+            .map(|node| std::mem::replace(&mut node.content, content));
+        for part in before.iter().flat_map(Content::parts) {
+            self.remove_graph(part);
         }
     }
 

@@ -107,6 +107,7 @@ impl Driver {
         flags: u32,
         priority: i32,
     ) -> Result {
+        stream.required()?;
         let green = self.lock().green(green)?;
         // Streams of green contexts must be non-blocking: they never wait for a default stream.
         if flags == 0 {
@@ -126,7 +127,7 @@ impl Driver {
     ) -> Result {
         let output = green.required()?;
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = self.queried_stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
         let is_green = state.valid_context(context)?.green.is_some();
         output.write(if is_green {
@@ -147,7 +148,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = self.queried_stream(&mut state, stream)?;
         let stream_context = self.stream_context(&state, stream)?;
         let is_green = state.valid_context(stream_context)?.green.is_some();
         context.write_if_not_null(state.owning_context(stream_context).as_raw());

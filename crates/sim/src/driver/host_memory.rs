@@ -4,20 +4,21 @@ use std::ffi::c_void;
 
 use curium_sys::{
     CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_WRITECOMBINED,
-    CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_IOMEMORY, CU_MEMHOSTREGISTER_PORTABLE,
-    CU_MEMHOSTREGISTER_READ_ONLY, CUdeviceptr, CUresult,
+    CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CU_MEMHOSTREGISTER_READ_ONLY,
+    CUdeviceptr, CUresult,
 };
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::memory::{HostPtr, Purpose};
 
+/// The end of the addresses that a process can have.
+const ADDRESS_SPACE: u64 = 1 << 47;
 const ALLOC_FLAGS: u32 =
     CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
-const REGISTER_FLAGS: u32 = CU_MEMHOSTREGISTER_PORTABLE
-    | CU_MEMHOSTREGISTER_DEVICEMAP
-    | CU_MEMHOSTREGISTER_IOMEMORY
-    | CU_MEMHOSTREGISTER_READ_ONLY;
+/// Memory of other devices, for which there is a flag, does not exist here.
+const REGISTER_FLAGS: u32 =
+    CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
 
 /// `CU_MEM_ATTACH_GLOBAL` and `CU_MEM_ATTACH_HOST`.
 const ATTACH_FLAGS: [u32; 2] = [1, 2];
@@ -108,6 +109,10 @@ impl Driver {
         let owner = self.current_owner()?;
         if size == 0 || flags & !REGISTER_FLAGS != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let end = memory.address().checked_add(size as u64);
+        if end.is_some_and(|end| end > ADDRESS_SPACE) {
+            return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         }
         let flags = flags | CU_MEMHOSTREGISTER_DEVICEMAP;
         self.memory()

@@ -51,9 +51,10 @@ impl Driver {
         let owner = self.current_owner()?;
         let shared =
             SharedAllocation::from_bytes(&handle.reserved.map(|byte| byte.to_ne_bytes()[0]));
-        let shared =
-            shared.filter(|_| flags == CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0);
-        let shared = shared.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        // As on hardware, unknown flags are ignored.
+        let shared = shared
+            .filter(|_| flags & CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0 != 0)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if Some(shared.origin) == self.memory().origin(self.serial) {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }

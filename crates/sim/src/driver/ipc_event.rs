@@ -76,7 +76,7 @@ impl Driver {
         let (mut state, context) = self.enter_current()?;
         let bytes = handle.reserved.map(|byte| byte.to_ne_bytes()[0]);
         if !bytes.starts_with(&MARK) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            return Err(CUresult::CUDA_ERROR_MAP_FAILED);
         }
         if bytes.starts_with(&self.origin()) {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);

@@ -120,7 +120,7 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         self.lock()
-            .resolve_library_kernel(kernel, 0)?
+            .resolve_library_kernel(kernel.required()?, 0)?
             .write_parameter(parameter, offset, size)
     }
 

@@ -200,6 +200,7 @@ impl Driver {
         let mut launch = launch.clone();
         (launch.shape.is_cooperative, launch.shape.cluster) = (false, NO_CLUSTER);
         attribute::apply(attributes, &mut launch.shape)?;
+        launch.shape.require_cluster(&launch.resolved)?;
         self.check_shape(&launch.resolved, &launch.shape)?;
         Ok(launch)
     }
@@ -210,10 +211,11 @@ impl Driver {
         state: &mut State,
         function: Pointer<CUfunc_st>,
         context: Id<Context>,
-        shape: Shape,
+        mut shape: Shape,
         arguments: Arguments,
     ) -> Result<Launch> {
         let (resolved, globals) = self.resolve_kernel_in(state, function, context)?;
+        shape.require_cluster(&resolved)?;
         self.check_shape(&resolved, &shape)?;
         let parameters = arguments.collect(resolved.kernel()?)?;
         let device = state.valid_context(context)?.device;
@@ -256,7 +258,11 @@ impl Driver {
     }
 
     /// Returns `true` if each size is positive and at most its limit.
-    fn is_within_limits(&self, sizes: [u32; 3], limits: [CUdevice_attribute; 3]) -> bool {
+    pub(crate) fn is_within_limits(
+        &self,
+        sizes: [u32; 3],
+        limits: [CUdevice_attribute; 3],
+    ) -> bool {
         sizes
             .iter()
             .zip(limits)
@@ -366,6 +372,19 @@ impl Launch {
 }
 
 impl Shape {
+    /// Takes the cluster that a kernel's attributes require, which must be all zero or all positive, unless the launch has one.
+    fn require_cluster(&mut self, resolved: &ResolvedKernel) -> Result {
+        let required = resolved.settings.required_cluster;
+        if required == [0; 3] || self.cluster != NO_CLUSTER {
+            return Ok(());
+        }
+        if required.contains(&0) {
+            return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
+        }
+        self.cluster = required.map(i32::cast_unsigned);
+        Ok(())
+    }
+
     fn blocks(&self) -> u64 {
         self.grid
             .iter()

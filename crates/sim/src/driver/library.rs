@@ -82,6 +82,7 @@ impl Driver {
         library_values: Pointer<*mut c_void>,
         library_count: u32,
     ) -> Result {
+        JitOptions::new(options, values, count)?;
         let image = read_image(path)?;
         // SAFETY: the image is NUL-terminated and lives until the end of the call.
         let image = unsafe { image.as_ptr().cast::<c_void>().receive() };

@@ -104,6 +104,11 @@ impl Driver {
                 }
                 Ok(Cow::Borrowed(runtime::PTX))
             }
+            // SAFETY: by the contract of the C function, the data is a binary, which is longer than its mark.
+            CUjitInputType::CU_JIT_INPUT_CUBIN if !unsafe { is_elf(data) } => {
+                let log = "the input is no cubin";
+                Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, log))
+            }
             CUjitInputType::CU_JIT_INPUT_PTX
             | CUjitInputType::CU_JIT_INPUT_CUBIN
             | CUjitInputType::CU_JIT_INPUT_FATBINARY => {
@@ -138,6 +143,8 @@ impl Driver {
         options: Pointer<CUjit_option>,
         values: Pointer<*mut c_void>,
     ) -> Result {
+        JitOptions::new(options, values, count)?;
+        self.lock().link(link)?;
         let mut image = read_image(path)?;
         let size = image.len();
         // SAFETY: the image is NUL-terminated and lives until the end of the call.
@@ -153,7 +160,12 @@ impl Driver {
     ) -> Result {
         let output = image.required()?;
         let mut state = self.lock();
-        let link = state.link(link)?;
+        // As on hardware, a link is completed once.
+        let link = state
+            .links
+            .get_mut(Id::from(link))
+            .filter(|link| link.image.is_none())
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let logs = link.logs.clone();
         // As on hardware, a link without an input is an empty image.
         let mut merged = if link.texts.is_empty() {
@@ -198,6 +210,22 @@ impl Link {
         self.texts.push(text);
         Ok(())
     }
+}
+
+/// Returns `true` if a binary begins as ELF files do.
+///
+/// # Safety
+///
+/// `data` points to text that ends with a NUL, or to a binary of four bytes or more.
+unsafe fn is_elf(data: Pointer<c_void>) -> bool {
+    const MARK: [u8; 4] = *b"\x7fELF";
+    let first = data.as_ptr().cast_const().cast::<u8>();
+    MARK.iter().enumerate().all(|(index, mark)| {
+        // SAFETY: the bytes before this one are those of the mark, so the data has not ended.
+        let byte = unsafe { first.add(index) };
+        // SAFETY: the byte is in the data.
+        unsafe { byte.read() == *mark }
+    })
 }
 
 fn link_error(log: &str) -> Refusal {

@@ -139,6 +139,7 @@ impl Driver {
         size: usize,
         flags: u32,
     ) -> Result {
+        self.uncaptured_stream(&mut self.lock(), stream)?;
         let is_single = flags == ATTACH_SINGLE;
         if !ATTACH_FLAGS.contains(&flags) || (is_single && stream.is_null()) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -168,6 +169,7 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         expect_no_legacy(stream)?;
+        self.uncaptured_stream(&mut self.lock(), stream)?;
         let ranges = ranges(
             addresses,
             sizes,
@@ -254,6 +256,10 @@ impl Driver {
         advice: CUmem_advise,
         location: PageLocation,
     ) -> Result {
+        let last = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN;
+        if location.0.0 > last.0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         // Advice on read access has no location.
         let has_location = ![
             CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY,
@@ -411,7 +417,10 @@ fn device_location(device: CUdevice) -> PageLocation {
 
 fn page_location(location: &CUmemLocation) -> PageLocation {
     // SAFETY: the union's first member is a number, for which any bytes are valid.
-    (location.type_, unsafe { location.__bindgen_anon_1.id })
+    match (location.type_, unsafe { location.__bindgen_anon_1.id }) {
+        (CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id) => device_location(id),
+        location => location,
+    }
 }
 
 /// Returns the location that all parts of a range have in common.

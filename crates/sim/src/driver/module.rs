@@ -52,6 +52,7 @@ impl Driver {
         options: Pointer<CUjit_option>,
         values: Pointer<*mut c_void>,
     ) -> Result {
+        self.require_current()?;
         self.load_module(module, image, &JitOptions::new(options, values, count)?)
     }
 
@@ -77,8 +78,9 @@ impl Driver {
 
     /// Waits for the device, as on hardware.
     pub(crate) fn cuModuleUnload(&self, module: Pointer<CUmod_st>) -> Result {
-        let state = self.lock();
+        let mut state = self.lock();
         let id = state.module(module)?;
+        self.permit_unsafe(&mut state)?;
         // The module of a library ends with it.
         let by_itself = state
             .modules
@@ -100,8 +102,6 @@ impl Driver {
         module: Pointer<CUmod_st>,
         name: ConstPointer<c_char>,
     ) -> Result {
-        let output = function.required()?;
-        let name = name.text()?;
         let state = self.lock();
         let module = state.module(module).and_then(|id| {
             state
@@ -109,6 +109,8 @@ impl Driver {
                 .get(id)
                 .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
         })?;
+        let output = function.required()?;
+        let name = name.text()?;
         output.write(module.functions[module.code.find(name)?].as_raw())
     }
 
@@ -134,6 +136,7 @@ impl Driver {
         count: u32,
         module: Pointer<CUmod_st>,
     ) -> Result {
+        let functions = functions.required()?;
         let state = self.lock();
         let id = state.module(module)?;
         let handles = state
@@ -169,8 +172,8 @@ impl Driver {
         image: ConstPointer<c_void>,
         options: &JitOptions,
     ) -> Result {
-        let output = module.required()?;
         let owner = self.current_owner()?;
+        let output = module.required()?;
         let code = self.compile_image(image, options)?;
         let id = self.instantiate(&mut self.lock(), code, owner, None)?;
         output.write(id.as_raw())

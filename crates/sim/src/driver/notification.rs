@@ -55,9 +55,9 @@ impl Driver {
         device: CUdevice,
         handle: Pointer<CUasyncCallbackEntry_st>,
     ) -> Result {
+        let id = Id::from(handle.required()?);
         let device = self.device(device)?;
         let mut state = self.lock();
-        let id = Id::from(handle);
         if state
             .listeners
             .get(id)

@@ -7,7 +7,14 @@ use curium_sys::{
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::function::{ResolvedKernel, registers};
-use crate::driver::{Driver, Result};
+use crate::driver::{Driver, Result, State};
+
+/// The limits of the extents of a grid.
+const GRID_LIMITS: [Attribute; 3] = [
+    Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+    Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+    Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
+];
 
 /// The granularity in which registers are allocated to warps, and shared memory to blocks.
 const REGISTER_STEP: u32 = 256;
@@ -67,6 +74,9 @@ impl Driver {
         drop(state);
         let warp = self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
         let mut max_threads = self.max_threads(resolved.kernel()?);
+        if limit < 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         if let Ok(limit @ 1..) = u32::try_from(limit) {
             max_threads = max_threads.min(limit);
         }
@@ -124,8 +134,9 @@ impl Driver {
         config: ConstPointer<CUlaunchConfig>,
     ) -> Result {
         let output = size.required()?;
-        config.read()?;
-        let (state, context) = self.enter_current()?;
+        let config = config.read()?;
+        let (mut state, context) = self.enter_current()?;
+        self.check_config(&mut state, &config)?;
         output.write(
             state
                 .resolve_kernel_in(function.required()?, context)?
@@ -142,8 +153,9 @@ impl Driver {
     ) -> Result {
         let output = clusters.required()?;
         let config = config.read()?;
-        let (state, context) = self.enter_current()?;
+        let (mut state, context) = self.enter_current()?;
         let resolved = state.resolve_kernel_in(function.required()?, context)?;
+        self.check_config(&mut state, &config)?;
         // SAFETY: the configuration holds as many attributes as its count.
         let size = unsafe { cluster_size(&config) }?;
         if size > resolved.max_cluster_blocks() {
@@ -151,8 +163,7 @@ impl Driver {
         }
         let threads = [config.blockDimX, config.blockDimY, config.blockDimZ]
             .into_iter()
-            .product::<u32>()
-            .max(1);
+            .product::<u32>();
         let blocks = self.max_active_blocks(&resolved, threads, config.sharedMemBytes as usize)?;
         let all =
             blocks * self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -186,6 +197,23 @@ impl Driver {
 }
 
 impl Driver {
+    /// Checks the stream and the extents of a launch whose occupancy is queried.
+    fn check_config(&self, state: &mut State, config: &CUlaunchConfig) -> Result {
+        // SAFETY: the stream of a configuration is a handle, as if it were an argument.
+        self.queried_stream(state, unsafe { Pointer::from_raw(config.hStream) })?;
+        let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
+        // As on hardware, the threads of a block may be too many for any launch.
+        let threads = config
+            .blockDimX
+            .checked_mul(config.blockDimY)
+            .and_then(|plane| plane.checked_mul(config.blockDimZ));
+        if self.is_within_limits(grid, GRID_LIMITS) && threads.is_some_and(|threads| threads > 0) {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
+    }
+
     /// Returns the number of blocks of a size that are resident on a multiprocessor.
     pub(crate) fn max_active_blocks(
         &self,

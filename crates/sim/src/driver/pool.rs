@@ -7,9 +7,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use curium_sys::{
-    CUdevice, CUdeviceptr, CUmemAllocationType, CUmemLocation, CUmemLocationType,
-    CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st,
-    CudaVersion,
+    CUdevice, CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation,
+    CUmemLocationType, CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool,
+    CUresult, CUstream_st, CudaVersion,
 };
 
 use crate::argument::{ConstPointer, Pointer};
@@ -120,6 +120,11 @@ impl Driver {
         let output = pool.required()?;
         let properties = properties.read()?;
         let (location, is_managed) = self.pool_place(&properties.location, properties.allocType)?;
+        const KNOWN: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0
+            | CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC.0;
+        if properties.handleTypes.0 & !KNOWN != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         if properties.handleTypes.0 & !self.config().handle_types() != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
@@ -321,12 +326,20 @@ impl Driver {
         }
         let owner = self.stream_owner(state, stream)?;
         if state.is_capturing(stream) {
+            // Memory of a graph cannot be exported.
+            if self.memory().is_exportable(pool) {
+                return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            }
             let allocation = match state.recaptured_allocation(stream, size) {
                 Some(allocation) => allocation,
                 None => self.graph_allocation(owner, pool, size)?,
             };
             output.write(allocation.address())?;
             return state.add_captured(stream, Content::Allocate(allocation));
+        }
+        // A pool that grows allocates from the device.
+        if self.memory().needs_growth(pool, size as u64) {
+            self.permit_unsafe(state)?;
         }
         let memory = self.memory().allocate_in_pool(pool, size as u64, owner)?;
         self.memory().note_stream(memory, stream.number());

@@ -11,6 +11,7 @@ use curium_sys::{
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::context::named_context;
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::{Id, Kind, Object};
 
@@ -56,8 +57,8 @@ impl Driver {
         resource: Pointer<CUdevResource>,
         kind: CUdevResourceType,
     ) -> Result {
-        let output = resource.required()?;
         let device = self.device(device)?;
+        let output = resource.required()?;
         output.write(self.describe(device, self.device_resources(device), kind)?)
     }
 
@@ -68,7 +69,8 @@ impl Driver {
         kind: CUdevResourceType,
     ) -> Result {
         let output = resource.required()?;
-        let context = self.handle_or_current(context)?;
+        self.expect_resource(kind)?;
+        let context = named_context(context)?;
         output.write(self.describe_context(&self.lock(), context, kind)?)
     }
 
@@ -79,6 +81,7 @@ impl Driver {
         kind: CUdevResourceType,
     ) -> Result {
         let output = resource.required()?;
+        self.expect_resource(kind)?;
         let state = self.lock();
         let context = state.green(context)?;
         output.write(self.describe_context(&state, context, kind)?)
@@ -235,6 +238,20 @@ impl Driver {
             _ => return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE),
         }
         Ok(described)
+    }
+
+    /// Checks that the driver describes resources of a type.
+    fn expect_resource(&self, kind: CUdevResourceType) -> Result {
+        match kind {
+            CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => Ok(()),
+            CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG
+            | CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE
+                if self.supports_work_queues() =>
+            {
+                Ok(())
+            }
+            _ => Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE),
+        }
     }
 
     fn supports_work_queues(&self) -> bool {

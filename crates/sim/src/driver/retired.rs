@@ -1,23 +1,34 @@
 //! Retired functions that programs still call:
 //!
 //! - `cuFuncSetBlockShape`: PyCUDA's `prepared_call` sets the shape of the block before each `cuLaunchKernel`.
-//! - `cuCtxDetach`: PyCUDA ends its contexts by it.
+//! - `cuCtxAttach` and `cuCtxDetach`: PyCUDA ends its contexts by the latter.
 //! - `cuMemcpyHtoA_v2` and the other copies of one row of an array: cust copies one-dimensional arrays by them.
 //! - first versions whose parameters are those of the second.
 //!
-//! All other retired functions return `CUDA_ERROR_NOT_SUPPORTED`.
+//! All other retired functions return `CUDA_ERROR_NOT_SUPPORTED`, except first versions for addresses of 32 bits: as on hardware, no
+//! context is valid for them.
 
 use std::ffi::c_void;
 use std::ptr;
 
 use curium_sys::{
-    CUDA_MEMCPY3D, CUarray_st, CUctx_st, CUdeviceptr, CUevent_st, CUfunc_st, CUjit_option,
-    CUlinkState, CUmemorytype, CUresult, CUsharedconfig, CUstream_st,
+    CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE, CUDA_MEMCPY3D, CUarray_st,
+    CUcontext, CUctx_st, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent_st, CUfunc_st,
+    CUjit_option, CUlinkState, CUmemorytype, CUresult, CUsharedconfig, CUstream_st,
 };
 
+use super::context::checked_flags;
 use super::copy::legacy;
 use super::{Driver, Result};
 use crate::argument::{ConstPointer, Pointer};
+use crate::handle::Id;
+
+/// The largest extents of a block.
+const BLOCK_EXTENTS: [CUdevice_attribute; 3] = [
+    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
+];
 
 /// The description of a row without its memory.
 const ROW: CUDA_MEMCPY3D = CUDA_MEMCPY3D {
@@ -61,15 +72,87 @@ impl Driver {
         y: i32,
         z: i32,
     ) -> Result {
-        if [x, y, z].iter().any(|size| *size <= 0) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        let (state, context) = self.enter_current()?;
+        // A function has a shape in its own context only.
+        state
+            .functions
+            .get(Id::from(function))
+            .and_then(|function| state.modules.get(function.module))
+            .filter(|module| module.context == state.owning_context(context))
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        drop(state);
+        let most = BLOCK_EXTENTS.map(|extent| self.attribute_value(extent));
+        let is_valid = [x, y, z]
+            .into_iter()
+            .zip(most)
+            .all(|(size, most)| size > 0 && size.cast_unsigned() <= most);
+        if is_valid {
+            Ok(())
+        } else {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
         }
-        self.lock().resolve_kernel(function).map(|_| ())
     }
 
-    /// Destroys the context, whose use count is always one because `cuCtxAttach` is not implemented.
-    pub(crate) fn cuCtxDetach(&self, context: Pointer<CUctx_st>) -> Result {
+    /// Fails: contexts of the first version have addresses of 32 bits.
+    pub(crate) fn cuCtxCreate(
+        &self,
+        _context: Pointer<CUcontext>,
+        flags: u32,
+        device: CUdevice,
+    ) -> Result {
+        checked_flags(flags)?;
+        self.device(device)?;
+        Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+    }
+
+    pub(crate) fn cuCtxDestroy(&self, context: Pointer<CUctx_st>) -> Result {
         self.cuCtxDestroy_v2(context)
+    }
+
+    pub(crate) fn cuCtxPopCurrent(&self, context: Pointer<CUcontext>) -> Result {
+        self.cuCtxPopCurrent_v2(context)
+    }
+
+    /// Makes a context current that is current nowhere on the calling thread.
+    pub(crate) fn cuCtxPushCurrent(&self, context: Pointer<CUctx_st>) -> Result {
+        if self.is_stacked(Id::from(context.required()?)) {
+            return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+        }
+        self.cuCtxPushCurrent_v2(context)
+    }
+
+    /// Increments the use count of the current context.
+    pub(crate) fn cuCtxAttach(&self, context: Pointer<CUcontext>, flags: u32) -> Result {
+        let output = context.required()?;
+        let (mut state, current) = self.enter_current()?;
+        if flags != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let context = state.valid_context_mut(current)?;
+        if !context.is_primary() {
+            context.retained += 1;
+        }
+        output.write(current.as_raw())
+    }
+
+    /// Decrements the use count of the current context, and destroys it at 0.
+    pub(crate) fn cuCtxDetach(&self, context: Pointer<CUctx_st>) -> Result {
+        let (mut state, current) = self.enter_current()?;
+        let id = Id::from(context.required()?);
+        if id != current {
+            return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+        }
+        let context = state.valid_context_mut(id)?;
+        // Primary contexts have retentions instead.
+        if context.is_primary() {
+            return Ok(());
+        }
+        if context.retained > 1 {
+            context.retained -= 1;
+            return Ok(());
+        }
+        drop(state);
+        self.destroy_context(id)
     }
 
     pub(crate) fn cuMemcpyHtoA_v2(
@@ -210,13 +293,15 @@ impl Driver {
         })
     }
 
+    /// Ignores unknown flags, unlike the second version.
     pub(crate) fn cuMemHostRegister(
         &self,
         memory: Pointer<c_void>,
         size: usize,
         flags: u32,
     ) -> Result {
-        self.cuMemHostRegister_v2(memory, size, flags)
+        const FLAGS: u32 = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+        self.cuMemHostRegister_v2(memory, size, flags & FLAGS)
     }
 
     pub(crate) fn cuLinkCreate(
@@ -241,6 +326,13 @@ impl Driver {
         Ok(())
     }
 
+    /// Writes at most the largest number of 32 bits.
+    pub(crate) fn cuDeviceTotalMem(&self, bytes: Pointer<u32>, device: CUdevice) -> Result {
+        let output = bytes.required()?;
+        self.device(device)?;
+        output.write(u32::try_from(self.config().memory_budget).unwrap_or(u32::MAX))
+    }
+
     pub(crate) fn cuEventDestroy(&self, event: Pointer<CUevent_st>) -> Result {
         self.cuEventDestroy_v2(event)
     }
@@ -254,26 +346,14 @@ impl Driver {
     /// Copies one row, and waits.
     fn copy_row(&self, copy: &CUDA_MEMCPY3D) -> Result {
         self.require_current()?;
-        require_arrays(copy)?;
+        if copy.WidthInBytes == 0 {
+            return Ok(());
+        }
         self.copy_volume(copy, legacy(), true)
     }
 
     fn copy_row_async(&self, copy: &CUDA_MEMCPY3D, stream: Pointer<CUstream_st>) -> Result {
-        require_arrays(copy)?;
+        self.working_stream(&mut self.lock(), stream)?;
         self.copy_volume(copy, stream, false)
     }
-}
-
-/// Checks that the arrays of a copy are not null, which is no unknown handle for these functions.
-fn require_arrays(copy: &CUDA_MEMCPY3D) -> Result {
-    let is_missing = [
-        (copy.srcMemoryType, copy.srcArray),
-        (copy.dstMemoryType, copy.dstArray),
-    ]
-    .iter()
-    .any(|(kind, array)| *kind == CUmemorytype::CU_MEMORYTYPE_ARRAY && array.is_null());
-    if is_missing {
-        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-    }
-    Ok(())
 }

@@ -77,10 +77,10 @@ impl Driver {
         priority: i32,
     ) -> Result {
         let output = stream.required()?;
-        let (mut state, context) = self.enter_current()?;
         if flags & !NON_BLOCKING != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        let (mut state, context) = self.enter_current()?;
         let class = if flags == NON_BLOCKING {
             Class::NonBlocking
         } else {
@@ -152,13 +152,16 @@ impl Driver {
         event: Pointer<CUevent_st>,
         flags: u32,
     ) -> Result {
+        if flags > event::EXTERNAL {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         let mut state = self.lock();
         let id = self.working_stream(&mut state, stream)?;
         let (event, recorded) = state.event(event)?;
         let ticket = recorded.ticket;
         let remote_record = recorded.remote_record();
         let is_external = flags == event::EXTERNAL;
-        if flags > event::EXTERNAL || (is_external && !state.is_capturing(id)) {
+        if is_external && !state.is_capturing(id) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if is_external {
@@ -176,8 +179,9 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         flags: Pointer<u32>,
     ) -> Result {
+        let output = flags.required()?;
         let state = self.find_stream(stream)?;
-        flags.write(if state.1.class == Class::NonBlocking {
+        output.write(if state.1.class == Class::NonBlocking {
             NON_BLOCKING
         } else {
             0
@@ -189,7 +193,9 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         priority: Pointer<i32>,
     ) -> Result {
-        priority.write(self.find_stream(stream)?.1.priority)
+        priority
+            .required()?
+            .write(self.find_stream(stream)?.1.priority)
     }
 
     pub(crate) fn cuStreamGetCtx(
@@ -197,7 +203,9 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         context: Pointer<CUcontext>,
     ) -> Result {
-        context.write(self.find_stream(stream)?.1.context.as_raw())
+        context
+            .required()?
+            .write(self.find_stream(stream)?.1.context.as_raw())
     }
 
     pub(crate) fn cuStreamGetDevice(
@@ -205,12 +213,19 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         device: Pointer<CUdevice>,
     ) -> Result {
-        let context = self.find_stream(stream)?.1.context;
-        device.write(self.lock().valid_context(context)?.device as CUdevice)
+        let output = device.required()?;
+        let mut state = self.lock();
+        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let context = self.stream_context(&state, stream)?;
+        output.write(state.valid_context(context)?.device as CUdevice)
     }
 
     pub(crate) fn cuStreamGetId(&self, stream: Pointer<CUstream_st>, id: Pointer<u64>) -> Result {
-        id.write(self.find_stream(stream)?.1.number)
+        let output = id.required()?;
+        let mut state = self.lock();
+        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let number = state.streams.get(stream).map(|stream| stream.number);
+        output.write(number.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?)
     }
 }
 
@@ -241,7 +256,7 @@ impl Driver {
     /// Returns the properties of the stream of a handle.
     fn find_stream(&self, raw: Pointer<CUstream_st>) -> Result<(Id<Stream>, Stream)> {
         let mut state = self.lock();
-        let id = self.stream(&mut state, raw)?;
+        let id = self.queried_stream(&mut state, raw)?;
         let stream = state
             .streams
             .get(id)

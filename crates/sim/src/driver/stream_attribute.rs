@@ -48,7 +48,7 @@ impl Driver {
     ) -> Result {
         let output = value.required()?;
         let mut state = self.lock();
-        let id = self.stream(&mut state, stream)?;
+        let id = self.queried_stream(&mut state, stream)?;
         let stream = state
             .streams
             .get(id)
@@ -81,7 +81,7 @@ impl Driver {
     ) -> Result {
         let value = value.read()?;
         let mut state = self.lock();
-        let id = self.stream(&mut state, stream)?;
+        let id = self.queried_stream(&mut state, stream)?;
         let stream = state
             .streams
             .get_mut(id)
@@ -100,8 +100,8 @@ impl Driver {
         from: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        let to = self.stream(&mut state, to)?;
-        let from = self.stream(&mut state, from)?;
+        let to = self.queried_stream(&mut state, to)?;
+        let from = self.queried_stream(&mut state, from)?;
         let from = state
             .streams
             .get(from)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use curium_sys::{
-    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUdeviceptr, CUresult, CUstream_st,
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUdevice_attribute, CUdeviceptr, CUresult, CUstream_st,
     CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType, CUstreamBatchMemOpParams,
     CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st as Reduction,
     CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st as WaitValue,
@@ -149,13 +149,17 @@ impl Driver {
     ) -> Result<Batch> {
         let mut operations = Vec::new();
         for description in described {
+            self.expect_flush(description)?;
             operations.extend(Operation::described(description)?);
         }
         for operation in &operations {
             let width = operation.width as u64;
-            if !operation.address.is_multiple_of(width)
-                || !self.memory().contains(operation.address, width)
-            {
+            // As on hardware, the device needs no rights to the memory of a pool.
+            let is_allocated = self
+                .memory()
+                .find(operation.address)
+                .is_some_and(|allocation| allocation.end() - operation.address >= width);
+            if !operation.address.is_multiple_of(width) || !is_allocated {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
         }
@@ -164,6 +168,27 @@ impl Driver {
             described: described.into(),
             operations: operations.into(),
         })
+    }
+}
+
+impl Driver {
+    /// Checks that the device can flush remote writes if a wait requests it.
+    fn expect_flush(&self, description: &CUstreamBatchMemOpParams) -> Result {
+        const FLUSH: u32 = CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
+        // SAFETY: every form of an operation begins with the kind.
+        let kind = unsafe { description.operation };
+        let is_wait = matches!(
+            kind,
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32
+                | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64
+        );
+        // SAFETY: the kind of the operation is a wait.
+        let requests_flush = is_wait && unsafe { description.waitValue }.flags & FLUSH != 0;
+        let can_flush = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES;
+        if requests_flush && self.attribute_value(can_flush) == 0 {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        Ok(())
     }
 }
 
@@ -176,6 +201,26 @@ impl Batch {
             paramArray: self.described.as_ptr().cast_mut(),
             flags: 0,
         }
+    }
+
+    /// Returns `true` if the operations of two batches have the same types.
+    pub(crate) fn has_same_operations(&self, other: &Self) -> bool {
+        let kinds = self.kinds();
+        kinds.eq(other.kinds())
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = CUstreamBatchMemOpType> {
+        self.described.iter().map(|description| {
+            // SAFETY: every form of an operation begins with the kind.
+            unsafe { description.operation }
+        })
+    }
+
+    /// Returns `true` if an operation accesses managed memory.
+    pub(crate) fn accesses_managed_memory(&self, driver: &Driver) -> bool {
+        self.operations
+            .iter()
+            .any(|operation| driver.memory().is_managed(operation.address))
     }
 
     /// Returns the addresses of the values.
@@ -244,7 +289,8 @@ impl Operation {
     }
 
     fn write(write: &WriteValue) -> Result<Self> {
-        if write.flags > 1 {
+        // As on hardware, writes always have a barrier.
+        if write.flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let is_wide = write.operation == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64;

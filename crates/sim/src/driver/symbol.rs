@@ -82,14 +82,20 @@ impl Driver {
         flags: u64,
     ) -> Result<Lookup> {
         let name = symbol.text()?;
-        let address = address.required()?;
-        let version = CudaVersion::from_raw(version.try_into().unwrap_or_default());
-        if version > self.config().driver_version {
+        // As on hardware, a negative version is that of the driver.
+        let version = u32::try_from(version).map_or(self.config().driver_version, |version| {
+            CudaVersion::from_raw(version)
+        });
+        let is_known = [0, LEGACY, PER_THREAD].contains(&flags);
+        if version > self.config().driver_version || !is_known {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let is_per_thread =
             flags & PER_THREAD != 0 || flags & LEGACY == 0 && per_thread::is_default();
         let lookup = self.newest(name.to_str().unwrap_or_default(), version);
+        if address.is_null() && !matches!(lookup, Lookup::Found(_)) {
+            return Ok(lookup);
+        }
         address.write(match lookup {
             Lookup::Found(function) => self.function_address(function, is_per_thread).cast_mut(),
             Lookup::TooNew | Lookup::Unknown => ptr::null_mut(),

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use curium_sys::{
-    CUresult, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave,
-    CUtensorMapL2promotion, CUtensorMapSwizzle,
+    CUresult, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapIm2ColWideMode,
+    CUtensorMapInterleave, CUtensorMapL2promotion, CUtensorMapSwizzle,
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
@@ -70,6 +70,7 @@ impl Driver {
             promotion,
             fill,
         };
+        self.require_current()?;
         let tensor = arguments.check(1)?;
         // SAFETY: by the contract of the C function, there are as many values as the rank.
         let boxed = unsafe { elements(boxed.as_ptr(), rank as usize) }?;
@@ -119,6 +120,7 @@ impl Driver {
             promotion,
             fill,
         };
+        self.require_current()?;
         let tensor = arguments.check(3)?;
         // SAFETY: by the contract of the C function, there are two values less than the rank.
         let lower = unsafe { elements(lower.as_ptr(), rank as usize - 2) }?;
@@ -150,11 +152,54 @@ impl Driver {
         )
     }
 
+    /// Fails: no simulated device copies by such a map. The arguments are checked first, as on hardware.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parameters are those of the C function"
+    )]
+    pub(crate) fn cuTensorMapEncodeIm2colWide(
+        &self,
+        map: Pointer<CUtensorMap>,
+        data_type: CUtensorMapDataType,
+        rank: u32,
+        address: Pointer<c_void>,
+        extents: ConstPointer<u64>,
+        strides: ConstPointer<u64>,
+        _lower: i32,
+        _upper: i32,
+        _channels: u32,
+        _pixels: u32,
+        steps: ConstPointer<u32>,
+        interleave: CUtensorMapInterleave,
+        _mode: CUtensorMapIm2ColWideMode,
+        swizzle: CUtensorMapSwizzle,
+        promotion: CUtensorMapL2promotion,
+        fill: CUtensorMapFloatOOBfill,
+    ) -> Result {
+        let arguments = Arguments {
+            data_type,
+            rank,
+            address,
+            extents,
+            strides,
+            steps,
+            interleave,
+            swizzle,
+            promotion,
+            fill,
+        };
+        self.require_current()?;
+        map.required()?;
+        arguments.check(3)?;
+        Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
+    }
+
     pub(crate) fn cuTensorMapReplaceAddress(
         &self,
         map: Pointer<CUtensorMap>,
         address: Pointer<c_void>,
     ) -> Result {
+        self.require_current()?;
         let mut encoded = map.read()?;
         // As on hardware, the content of the map is not checked.
         if address.is_null() || !address.address().is_multiple_of(16) {

@@ -54,6 +54,8 @@ impl Object for Surface {
 /// The alignment of the addresses of linear textures; pitches are aligned to 32.
 const LINEAR_ALIGNMENT: u64 = 512;
 const PITCH_ALIGNMENT: usize = 32;
+/// The maximum size of a linear texture.
+const MAX_LINEAR_BYTES: usize = 1 << 32;
 
 #[expect(
     non_snake_case,
@@ -67,24 +69,24 @@ impl Driver {
         description: ConstPointer<CUDA_TEXTURE_DESC>,
         view: ConstPointer<CUDA_RESOURCE_VIEW_DESC>,
     ) -> Result {
+        self.require_current()?;
         let output = texture.required()?;
         let resource = resource.read()?;
         let description = description.read()?;
-        self.current_owner()?;
         let mut state = self.lock();
         self.check_resource(&state, &resource)?;
         let modes = description.addressMode.iter().all(|mode| mode.0 <= 3);
         if !modes || description.filterMode.0 > 1 || description.mipmapFilterMode.0 > 1 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // Only arrays have views.
+        // Only arrays have views. As on hardware, those of other resources are ignored.
         let is_array = resource.resType.0 <= CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.0;
-        let view = if view.is_null() {
+        let view = if view.is_null() || !is_array {
             None
         } else {
             Some(view.read()?)
         };
-        if view.is_some() && !is_array {
+        if view.is_some_and(|view| view.width == 0) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let texture = Texture {
@@ -114,6 +116,7 @@ impl Driver {
         resource: Pointer<CUDA_RESOURCE_DESC>,
         texture: CUtexObject,
     ) -> Result {
+        self.require_current()?;
         resource
             .required()?
             .write(self.lock().texture(texture)?.resource.0)
@@ -124,6 +127,7 @@ impl Driver {
         description: Pointer<CUDA_TEXTURE_DESC>,
         texture: CUtexObject,
     ) -> Result {
+        self.require_current()?;
         description
             .required()?
             .write(self.lock().texture(texture)?.description)
@@ -134,13 +138,11 @@ impl Driver {
         view: Pointer<CUDA_RESOURCE_VIEW_DESC>,
         texture: CUtexObject,
     ) -> Result {
+        self.require_current()?;
         let output = view.required()?;
-        output.write(
-            self.lock()
-                .texture(texture)?
-                .view
-                .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?,
-        )
+        // As on hardware, a texture without a view has an empty one.
+        let view = self.lock().texture(texture)?.view;
+        output.write(view.unwrap_or_default())
     }
 
     pub(crate) fn cuSurfObjectCreate(
@@ -148,9 +150,9 @@ impl Driver {
         surface: Pointer<CUsurfObject>,
         resource: ConstPointer<CUDA_RESOURCE_DESC>,
     ) -> Result {
+        self.require_current()?;
         let output = surface.required()?;
         let resource = resource.read()?;
-        self.current_owner()?;
         let mut state = self.lock();
         let array = resource_array(&resource).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         // As on hardware, the array needs no flag for surfaces.
@@ -184,6 +186,7 @@ impl Driver {
         resource: Pointer<CUDA_RESOURCE_DESC>,
         surface: CUsurfObject,
     ) -> Result {
+        self.require_current()?;
         let output = resource.required()?;
         let state = self.lock();
         let surface = state
@@ -195,7 +198,8 @@ impl Driver {
 }
 
 impl Driver {
-    /// Checks that a texture can use this resource.
+    /// Checks that a texture can use this resource. As on hardware, memory only has to begin in an allocation, whatever its length and
+    /// access rights. Kernels report the accesses that these forbid.
     fn check_resource(&self, state: &State, resource: &CUDA_RESOURCE_DESC) -> Result {
         let is_valid = match resource.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
@@ -208,30 +212,24 @@ impl Driver {
                 // SAFETY: the type selects this member, which the caller has initialized.
                 let raw = unsafe { resource.res.mipmap }.hMipmappedArray;
                 // SAFETY: an array is a handle, which is only compared.
-                return state
-                    .mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) }))
-                    .map(|_| ());
+                let array = unsafe { Pointer::from_raw(raw) }.required()?;
+                return state.mipmapped_array(Id::from(array)).map(|_| ());
             }
             CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
                 // SAFETY: the type selects this member, which the caller has initialized.
                 let linear = unsafe { resource.res.linear };
                 linear.devPtr.is_multiple_of(LINEAR_ALIGNMENT)
-                    && self
-                        .memory()
-                        .contains(linear.devPtr, linear.sizeInBytes as u64)
+                    && linear.sizeInBytes <= MAX_LINEAR_BYTES
+                    && self.memory().find(linear.devPtr).is_some()
             }
             CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
                 // SAFETY: the type selects this member, which the caller has initialized.
                 let plane = unsafe { resource.res.pitch2D };
-                let bytes = plane
-                    .pitchInBytes
-                    .saturating_mul(plane.height.saturating_sub(1))
-                    as u64;
                 plane.devPtr.is_multiple_of(LINEAR_ALIGNMENT)
                     && plane.pitchInBytes.is_multiple_of(PITCH_ALIGNMENT)
                     && plane.width != 0
                     && plane.height != 0
-                    && self.memory().contains(plane.devPtr, bytes)
+                    && self.memory().find(plane.devPtr).is_some()
             }
             _ => false,
         };

@@ -88,14 +88,22 @@ impl Driver {
         if offset != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        if flags != 0 || !is_granular(size as u64) || !address.is_multiple_of(GRANULARITY) {
+        if flags != 0 || !address.is_multiple_of(GRANULARITY) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let whole = self.memory().physical_size(physical(handle))?;
+        if size as u64 != whole {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         self.memory().map(address, size as u64, physical(handle))
     }
 
     /// Unmaps memory. Queued work that accesses it later fails with an illegal address.
     pub(crate) fn cuMemUnmap(&self, address: CUdeviceptr, size: usize) -> Result {
+        // As on hardware, there may be nothing to unmap in a reservation, whatever the size.
+        if size != 0 && self.memory().is_unmapped(address) {
+            return Ok(());
+        }
         self.memory().unmap(address, size as u64)?;
         self.drop_retired_memory();
         Ok(())
@@ -113,7 +121,9 @@ impl Driver {
         if rights.is_empty() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let rights = self.access_rights(rights)?;
+        let rights = self
+            .access_rights(rights)
+            .or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
         self.memory().set_access(address, size as u64, &rights)
     }
 
@@ -124,7 +134,12 @@ impl Driver {
         address: CUdeviceptr,
     ) -> Result {
         let output = flags.required()?;
-        let location = self.location(&location.read()?)?;
+        let location = location.read()?;
+        let last = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+        if location.type_.0 > last.0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
+        }
+        let location = self.location(&location)?;
         output.write(self.memory().access(address, location)?.into())
     }
 
@@ -135,7 +150,8 @@ impl Driver {
         option: CUmemAllocationGranularity_flags,
     ) -> Result {
         let output = granularity.required()?;
-        self.properties(&properties.read()?)?;
+        // As on hardware, the properties are not checked.
+        properties.read()?;
         match option {
             CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM
             | CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED => {

@@ -170,6 +170,22 @@ impl Memory {
             .inspect_err(|_| self.write().discharge(&owner, &purpose, size))
     }
 
+    /// Returns `true` if memory of a pool can be exported to other processes.
+    pub(crate) fn is_exportable(&self, pool: Id<Pool>) -> bool {
+        self.read()
+            .pools
+            .get(pool)
+            .is_some_and(|pool| pool.handle_types != 0)
+    }
+
+    /// Returns `true` if a pool has less unused memory than an allocation needs.
+    pub(crate) fn needs_growth(&self, pool: Id<Pool>, size: u64) -> bool {
+        self.read()
+            .pools
+            .get(pool)
+            .is_some_and(|pool| pool.used.saturating_add(size) > pool.reserved)
+    }
+
     /// Returns `true` if a device has these access rights to the pool that allocated the memory at an address, if a pool did.
     pub(crate) fn pool_allows_at(&self, address: u64, device: usize, rights: u32) -> bool {
         let records = self.read();

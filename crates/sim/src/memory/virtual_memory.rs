@@ -364,6 +364,13 @@ impl Memory {
         Ok(())
     }
 
+    /// Returns `true` if an address is reserved and nothing is mapped there.
+    pub(crate) fn is_unmapped(&self, address: u64) -> bool {
+        let records = self.read();
+        let is_reserved = records.virtual_memory.reservation(address, 1).is_some();
+        is_reserved && address.is_multiple_of(GRANULARITY) && records.find(address).is_none()
+    }
+
     /// Removes all mappings of a range, none of which extends beyond it.
     pub(crate) fn unmap(&self, address: u64, size: u64) -> Result {
         let mut records = self.write();
@@ -406,7 +413,7 @@ impl Memory {
             for base in &bases {
                 let properties = records.mapping_properties(*base).ok_or(INVALID)?;
                 if matches!(properties.location, Location::Device(_)) {
-                    return Err(INVALID);
+                    return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
                 }
             }
         }

@@ -34,9 +34,9 @@ impl Driver {
         descriptor: ConstPointer<CUDA_ARRAY3D_DESCRIPTOR>,
         levels: u32,
     ) -> Result {
+        let owner = self.current_owner()?;
         let output = array.required()?;
         let shape = Shape::from(descriptor.read()?);
-        let owner = self.current_owner()?;
         shape.checked()?;
         let mut arrays = Vec::new();
         // As on hardware, there is always one level.
@@ -81,14 +81,13 @@ impl Driver {
         array: Pointer<CUmipmappedArray_st>,
         level: u32,
     ) -> Result {
-        let output = level_array.required()?;
         let state = self.lock();
         let level = state
             .mipmapped_array(Id::from(array))?
             .levels
             .get(level as usize)
             .copied();
-        output.write(level.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.as_raw())
+        level_array.write(level.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.as_raw())
     }
 
     /// Waits for the device, because the memory is freed.

@@ -84,6 +84,7 @@ impl Driver {
         count: u32,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        self.uncaptured_stream(&mut self.lock(), stream)?;
         // SAFETY: by the contract of the C function, the array has `count` descriptions.
         let infos = unsafe { elements(infos.as_ptr().cast_const(), count as usize) }?;
         if infos.is_empty() {

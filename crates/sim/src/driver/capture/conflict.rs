@@ -16,6 +16,10 @@ const POTENTIALLY_UNSAFE: &[Function] = &[
     Function::cuArray3DCreate_v2,
     Function::cuArrayCreate_v2,
     Function::cuArrayDestroy,
+    Function::cuCtxSetCacheConfig,
+    Function::cuCtxSetLimit,
+    Function::cuCtxSetSharedMemConfig,
+    Function::cuDeviceSetMemPool,
     Function::cuLibraryUnload,
     Function::cuMemAllocHost_v2,
     Function::cuMemAllocManaged,
@@ -29,12 +33,21 @@ const POTENTIALLY_UNSAFE: &[Function] = &[
     Function::cuMemHostUnregister,
     Function::cuMemPoolCreate,
     Function::cuMemPoolDestroy,
+    Function::cuMemPoolExportPointer,
+    Function::cuMemPoolExportToShareableHandle,
+    Function::cuMemPoolGetAccess,
     Function::cuMemPoolGetAttribute,
+    Function::cuMemPoolImportFromShareableHandle,
+    Function::cuMemPoolImportPointer,
+    Function::cuMemPoolSetAccess,
     Function::cuMemPoolSetAttribute,
     Function::cuMemPoolTrimTo,
+    Function::cuMemSetMemPool,
     Function::cuMipmappedArrayCreate,
     Function::cuMipmappedArrayDestroy,
-    Function::cuModuleUnload,
+    Function::cuProfilerStart,
+    Function::cuProfilerStop,
+    Function::cuTexObjectDestroy,
 ];
 
 /// Synchronous copies. They are work of the legacy stream too.
@@ -82,12 +95,8 @@ impl Driver {
     ) -> Result<Id<Stream>> {
         let stream = self.stream(state, raw)?;
         state.expect_no_implicit_wait(stream, true)?;
-        match state.capture(stream) {
-            Some(capture) if !capture.is_valid => {
-                Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
-            }
-            _ => Ok(stream),
-        }
+        state.expect_valid_capture(stream)?;
+        Ok(stream)
     }
 
     /// Returns a stream for work that cannot be a node; the stream's capture is invalidated.
@@ -96,8 +105,21 @@ impl Driver {
         state: &mut State,
         raw: Pointer<CUstream_st>,
     ) -> Result<Id<Stream>> {
-        let stream = self.working_stream(state, raw)?;
+        let stream = self.stream(state, raw)?;
+        state.expect_no_implicit_wait(stream, true)?;
         state.invalidate_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
+        Ok(stream)
+    }
+
+    /// Returns a stream whose properties are read or set.
+    pub(crate) fn queried_stream(
+        &self,
+        state: &mut State,
+        raw: Pointer<CUstream_st>,
+    ) -> Result<Id<Stream>> {
+        let stream = self.stream(state, raw)?;
+        state.expect_no_implicit_wait(stream, false)?;
+        state.expect_valid_capture(stream)?;
         Ok(stream)
     }
 
@@ -150,6 +172,16 @@ impl Capture {
 }
 
 impl State {
+    /// Checks that the capture of a stream, if it has one, was not invalidated.
+    fn expect_valid_capture(&self, stream: Id<Stream>) -> Result {
+        match self.capture(stream) {
+            Some(capture) if !capture.is_valid => {
+                Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Invalidates captures. Fails with `code` if any was valid.
     pub(super) fn invalidate_captures(
         &mut self,

@@ -10,7 +10,7 @@ use curium_sys::{
     CUdeviceptr, CUgraph_st, CUgraphRecaptureCallback, CUresult, CUstream_st, CUstreamCaptureMode,
 };
 
-use super::Capture;
+use super::{Capture, check_mode};
 use crate::argument::Pointer;
 use crate::driver::graph::{Allocation, Content, Edge};
 use crate::driver::{Driver, Node, Result, State, Stream};
@@ -28,8 +28,9 @@ impl Driver {
         callback: CUgraphRecaptureCallback,
         _user_data: Pointer<c_void>,
     ) -> Result {
+        check_mode(mode)?;
         let mut state = self.lock();
-        let origin = self.capturable(&mut state, stream, mode)?;
+        let origin = self.capturable(&mut state, stream)?;
         let graph = state.graph(graph)?;
         if state.is_captured_into(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);

@@ -3,7 +3,7 @@
 use curium_sys::{CUcontext, CUctx_st, CUctxCreateParams, CUdevice, CUexecAffinityParam, CUresult};
 
 use crate::argument::Pointer;
-use crate::driver::{Driver, Result};
+use crate::driver::{Context, Driver, Result};
 use crate::handle::Id;
 
 #[expect(
@@ -31,12 +31,13 @@ impl Driver {
     pub(crate) fn cuCtxCreate_v3(
         &self,
         context: Pointer<CUcontext>,
-        _affinities: Pointer<CUexecAffinityParam>,
+        affinities: Pointer<CUexecAffinityParam>,
         count: i32,
         flags: u32,
         device: CUdevice,
     ) -> Result {
         if count != 0 {
+            affinities.required()?;
             return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
         }
         self.cuCtxCreate_v2(context, flags, device)
@@ -51,18 +52,24 @@ impl Driver {
     ) -> Result {
         if !parameters.is_null() {
             let parameters = parameters.read()?;
-            if parameters.numExecAffinityParams != 0 {
-                return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
-            }
             if !parameters.cigParams.is_null() {
                 return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            }
+            if parameters.numExecAffinityParams != 0 {
+                return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
             }
         }
         self.cuCtxCreate_v2(context, flags, device)
     }
 
     pub(crate) fn cuCtxDestroy_v2(&self, context: Pointer<CUctx_st>) -> Result {
-        let id = Id::from(context.required()?);
+        self.destroy_context(Id::from(context.required()?))
+    }
+}
+
+impl Driver {
+    /// Destroys a created context after its work.
+    pub(crate) fn destroy_context(&self, id: Id<Context>) -> Result {
         let state = self.lock();
         if state.valid_context(id)?.is_primary || state.valid_context(id)?.green.is_some() {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
@@ -96,7 +103,7 @@ fn created_flags(flags: u32) -> u32 {
 }
 
 /// Returns the flags of a context, if all of them are valid.
-pub(super) fn checked_flags(flags: u32) -> Result<u32> {
+pub(crate) fn checked_flags(flags: u32) -> Result<u32> {
     const ALL: u32 = 0xff;
     let scheduling = flags & 7;
     if flags & !ALL == 0 && matches!(scheduling, 0 | 1 | 2 | 4) {

@@ -81,8 +81,8 @@ impl Driver {
 )]
 impl Driver {
     pub(crate) fn cuCtxGetLimit(&self, value: Pointer<usize>, limit: CUlimit) -> Result {
-        let output = value.required()?;
         let (state, current) = self.enter_current()?;
+        let output = value.required()?;
         let limits = &state.valid_context(state.owning_context(current))?.limits;
         output.write(match limit {
             CUlimit::CU_LIMIT_STACK_SIZE => limits.stack,

@@ -18,8 +18,8 @@ impl Driver {
         context: Pointer<CUcontext>,
         device: CUdevice,
     ) -> Result {
-        let output = context.required()?;
         let device = self.device(device)?;
+        let output = context.required()?;
         let mut state = self.lock();
         state.check_device(device)?;
         output.write(state.retain_primary(device).as_raw())
@@ -53,9 +53,10 @@ impl Driver {
         flags: Pointer<u32>,
         active: Pointer<i32>,
     ) -> Result {
+        let flags = flags.required()?;
+        let active = active.required()?;
         let device = self.device(device)?;
         let state = self.lock();
-        active.required()?;
         flags.write(state.devices[device].primary_flags)?;
         active.write(i32::from(state.primary(device).is_some()))
     }

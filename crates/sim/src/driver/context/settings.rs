@@ -14,9 +14,8 @@ use crate::driver::{Driver, Result};
 )]
 impl Driver {
     pub(crate) fn cuCtxGetCacheConfig(&self, config: Pointer<CUfunc_cache>) -> Result {
-        let output = config.required()?;
         let (state, current) = self.enter_current()?;
-        output.write(
+        config.write(
             state
                 .valid_context(state.owning_context(current))?
                 .cache_config,
@@ -35,9 +34,8 @@ impl Driver {
 
     /// Returns four bytes, the fixed bank width of this hardware.
     pub(crate) fn cuCtxGetSharedMemConfig(&self, config: Pointer<CUsharedconfig>) -> Result {
-        let output = config.required()?;
-        drop(self.enter_current()?);
-        output.write(CUsharedconfig::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE)
+        self.require_current()?;
+        config.write(CUsharedconfig::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE)
     }
 
     pub(crate) fn cuCtxSetSharedMemConfig(&self, config: CUsharedconfig) -> Result {
@@ -78,8 +76,8 @@ impl Driver {
         affinity: Pointer<CUexecAffinityParam>,
         kind: CUexecAffinityType,
     ) -> Result {
+        self.require_current()?;
         let output = affinity.required()?;
-        drop(self.enter_current()?);
         if kind != CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT {
             return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
         }

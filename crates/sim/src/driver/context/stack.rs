@@ -63,6 +63,12 @@ impl Driver {
             .flatten()
     }
 
+    /// Returns `true` if a context is in the calling thread's stack.
+    pub(crate) fn is_stacked(&self, context: Id<Context>) -> bool {
+        self.with_stack(|contexts| contexts.contains(&context))
+            .unwrap_or_default()
+    }
+
     pub(crate) fn push(&self, context: Id<Context>) {
         self.with_stack(|contexts| contexts.push(context));
     }

@@ -180,6 +180,10 @@ impl Driver {
             .zip(batch.sizes)
             .enumerate();
         for (index, ((to, from), size)) in copies {
+            // As on hardware, no copy of a batch has null, even of no bytes.
+            if *to == 0 || *from == 0 {
+                return Err((index, CUresult::CUDA_ERROR_INVALID_VALUE));
+            }
             self.expect_reach(stream, &[*to, *from])
                 .map_err(|code| (index, code))?;
             self.cuMemcpyAsync(*to, *from, *size, stream)

@@ -38,6 +38,8 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        // As on hardware, such a copy cannot be a node.
+        self.uncaptured_stream(&mut self.lock(), stream)?;
         self.expect_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
         let operands = CopyOperands {
             to: self.device_operand(to, size)?,

@@ -81,6 +81,7 @@ impl Driver {
         copy: ConstPointer<CUDA_MEMCPY2D>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        self.working_stream(&mut self.lock(), stream)?;
         self.copy_plane(&copy.read()?, stream, false)
     }
 
@@ -94,6 +95,7 @@ impl Driver {
         copy: ConstPointer<CUDA_MEMCPY3D>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        self.working_stream(&mut self.lock(), stream)?;
         self.copy_local_volume(&copy.read()?, stream, false)
     }
 
@@ -354,9 +356,14 @@ impl Driver {
         if pitch < row || too_low || pitch > MAX_PITCH {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let layer = height
-            .checked_mul(pitch)
-            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        // A single layer has no next one.
+        let layer = if extent.depth > 1 || z > 0 {
+            height
+                .checked_mul(pitch)
+                .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?
+        } else {
+            0
+        };
         let offset = offset_in_volume([x, y, z], pitch, layer)?;
         // The extent is not empty.
         let last_row = [extent.width, extent.height - 1, extent.depth - 1];
@@ -473,8 +480,8 @@ impl Extent {
 /// Returns the operand of a copy that is an array, whose rows and layers have no gaps.
 fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> {
     // SAFETY: an array is a handle, which is only compared.
-    let id = Id::from(unsafe { Pointer::from_raw(operand.array) });
-    let array = *state.array(id)?;
+    let array = unsafe { Pointer::from_raw(operand.array) };
+    let array = *state.array(Id::from(array.required()?))?;
     let ([x, y, z], shape) = (operand.origin, array.shape);
     let ends = [
         x.checked_add(extent.width),
@@ -486,8 +493,8 @@ fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> 
         .into_iter()
         .zip(bounds)
         .all(|(end, bound)| end.is_some_and(|end| end <= bound));
-    let element = shape.element().unwrap_or(1);
-    if !is_within || !x.is_multiple_of(element) || !extent.width.is_multiple_of(element) {
+    // As on hardware, copies may begin and end within an element.
+    if !is_within {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
     let pitch = shape.pitch();

@@ -3,6 +3,7 @@
 use curium_sys::{CUarray_format, CUdevice, CUexecAffinityType, CUresult};
 
 use crate::argument::Pointer;
+use crate::driver::array::format;
 use crate::driver::{Driver, Result};
 
 /// The maximum number of elements, and of bytes, of a texture over linear memory.
@@ -33,25 +34,19 @@ impl Driver {
         device: CUdevice,
     ) -> Result {
         let output = width.required()?;
+        let bytes = element_size(format, channels).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         self.device(device)?;
-        let bytes = format_size(format).filter(|_| matches!(channels, 1 | 2 | 4));
-        let bytes = bytes.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)? * channels as usize;
         output.write(MAX_ELEMENTS.min(MAX_BYTES / bytes))
     }
 }
 
-/// Returns the bytes of one channel, for uncompressed formats.
-fn format_size(format: CUarray_format) -> Option<usize> {
-    match format {
-        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => {
-            Some(1)
-        }
-        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16
-        | CUarray_format::CU_AD_FORMAT_SIGNED_INT16
-        | CUarray_format::CU_AD_FORMAT_HALF => Some(2),
-        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32
-        | CUarray_format::CU_AD_FORMAT_SIGNED_INT32
-        | CUarray_format::CU_AD_FORMAT_FLOAT => Some(4),
-        _ => None,
+/// Returns the bytes of an element of a format with a number of channels.
+fn element_size(format: CUarray_format, channels: u32) -> Option<usize> {
+    if !format::has_channels(format, channels) {
+        return None;
+    }
+    match format::fixed_layout(format) {
+        Some(layout) => Some(layout.bytes),
+        None => Some(format::channel_size(format)? * channels as usize),
     }
 }

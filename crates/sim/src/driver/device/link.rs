@@ -56,8 +56,9 @@ impl Driver {
         source: CUdevice,
         target: CUdevice,
     ) -> Result {
+        let operations = requested(capabilities, operations, count)?;
         self.link(source, target)?;
-        write_no_forms(capabilities, operations, count)
+        write_no_forms(capabilities, operations)
     }
 
     /// Reports no atomic operations, since the link to the host is PCI Express.
@@ -68,15 +69,16 @@ impl Driver {
         count: u32,
         device: CUdevice,
     ) -> Result {
+        let operations = requested(capabilities, operations, count)?;
         self.device(device)?;
-        write_no_forms(capabilities, operations, count)
+        write_no_forms(capabilities, operations)
     }
 
     pub(crate) fn cuCtxEnablePeerAccess(&self, peer: Pointer<CUctx_st>, flags: u32) -> Result {
+        let (mut state, current) = self.enter_current()?;
         if flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let (mut state, current) = self.enter_current()?;
         let current = state.owning_context(current);
         let peer = state.owning_context(Id::from(peer));
         if state.context(peer)?.device == state.context(current)?.device
@@ -131,23 +133,32 @@ impl Driver {
     }
 }
 
-/// Reports each operation as unsupported.
-fn write_no_forms(
+/// Returns the operations of a query, at least one.
+fn requested<'a>(
     capabilities: Pointer<u32>,
     operations: ConstPointer<CUatomicOperation>,
     count: u32,
-) -> Result {
-    let output = capabilities.required()?;
+) -> Result<&'a [CUatomicOperation]> {
+    capabilities.required()?;
     // SAFETY: the caller of the C function passed `count` operations, or a null pointer.
     let operations = unsafe { elements(operations.as_ptr(), count as usize) }?;
-    let is_known =
-        |operation: &CUatomicOperation| operation.0 < CUatomicOperation::CU_ATOMIC_OPERATION_MAX.0;
-    if operations.is_empty() || !operations.iter().all(is_known) {
+    if operations.is_empty() {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    Ok(operations)
+}
+
+/// Reports each operation as unsupported.
+fn write_no_forms(capabilities: Pointer<u32>, operations: &[CUatomicOperation]) -> Result {
+    let is_known = operations
+        .iter()
+        .all(|operation| operation.0 < CUatomicOperation::CU_ATOMIC_OPERATION_MAX.0);
+    if !is_known {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
     for index in 0..operations.len() {
         // SAFETY: the caller of the C function passed room for as many answers as operations.
-        unsafe { output.at(index) }.write(0)?;
+        unsafe { capabilities.at(index) }.write(0)?;
     }
     Ok(())
 }

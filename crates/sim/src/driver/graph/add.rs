@@ -91,6 +91,7 @@ impl Driver {
         count: usize,
         child: Pointer<CUgraph_st>,
     ) -> Result {
+        self.lock().expect_copyable(child)?;
         self.add(&Spot::new(node, graph, after, count), |state, graph| {
             state.child(graph, child)
         })
@@ -184,12 +185,10 @@ impl State {
         graph: Id<Graph>,
         child: Pointer<CUgraph_st>,
     ) -> Result<Content> {
+        self.expect_copyable(child)?;
         let child = self.graph(child)?;
-        if child == graph || self.allocates(child) {
+        if child == graph {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        if self.has_conditions(child) {
-            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         Ok(Content::Child(self.clone_graph(child, None)))
     }
@@ -206,6 +205,27 @@ impl State {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         Ok(Content::Child(child))
+    }
+
+    /// Checks that a graph, if it exists, has no nodes that cannot be copied.
+    fn expect_copyable(&self, graph: Pointer<CUgraph_st>) -> Result {
+        match self.graph(graph) {
+            Ok(graph)
+                if self.allocates(graph)
+                    || self.has_conditions(graph)
+                    || self.has_condition_handles(graph) =>
+            {
+                Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns `true` if a graph has conditional handles, with nodes or without.
+    fn has_condition_handles(&self, graph: Id<Graph>) -> bool {
+        self.graphs
+            .get(graph)
+            .is_some_and(|graph| graph.conditions.handles().next().is_some())
     }
 
     /// Returns `true` if a graph has memory nodes, which cannot be copied.

@@ -194,7 +194,16 @@ impl Driver {
         shape: Shape,
         arguments: Arguments,
     ) -> Result<Content> {
-        let context = self.context_or_current(context)?;
+        // As on hardware, a function without a context runs in its own.
+        let own_context = state
+            .functions
+            .get(Id::from(function))
+            .and_then(|function| state.modules.get(function.module))
+            .map(|module| module.context);
+        let context = match own_context {
+            Some(own_context) if context.is_null() => own_context,
+            _ => self.context_or_current(context)?,
+        };
         let context = state.owning_context(context);
         let launch = self.prepare(state, function, context, shape, arguments)?;
         Content::kernel(function, launch, Attributes::default())

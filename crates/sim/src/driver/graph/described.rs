@@ -35,8 +35,7 @@ impl Driver {
             .map(|(_, node)| (node.graph, node.content.kind()))?;
         let is_changeable = !matches!(
             kind,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH
-                | CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
                 | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC
                 | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE
         );
@@ -134,16 +133,18 @@ impl Driver {
                 // SAFETY: the type of the description is a record.
                 let record = unsafe { union.eventRecord };
                 // SAFETY: the event of a description is a handle, as if it were an argument.
+                let event = unsafe { Pointer::from_raw(record.event) };
                 state
-                    .event(unsafe { Pointer::from_raw(record.event) })
+                    .event(event.required()?)
                     .map(|(id, _)| Content::Record(id))
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
                 // SAFETY: the type of the description is a wait.
                 let wait = unsafe { union.eventWait };
                 // SAFETY: the event of a description is a handle, as if it were an argument.
+                let event = unsafe { Pointer::from_raw(wait.event) };
                 state
-                    .event(unsafe { Pointer::from_raw(wait.event) })
+                    .event(event.required()?)
                     .map(|(id, _)| Content::Wait(id))
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
@@ -188,7 +189,11 @@ impl Driver {
                 self.free_content(state, graph, unsafe { union.free }.dptr)
             }
             // Semaphores of other interfaces do not exist here.
-            _ => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
+            | CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => {
+                Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
+            }
+            _ => Err(INVALID),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Edges of graphs: the dependencies of nodes.
 
-use curium_sys::{CUgraph_st, CUgraphEdgeData, CUgraphNode, CUresult};
+use curium_sys::{CUgraph_st, CUgraphDependencyType, CUgraphEdgeData, CUgraphNode, CUresult};
 
 use super::{Graph, Node};
 use crate::argument::{Argument, ConstPointer, Pointer, elements};
@@ -75,6 +75,9 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let graph = state.graph(graph)?;
+        if state.allocates(graph) {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
         let from = state.members(graph, from, count)?;
         let to = state.members(graph, to, count)?;
         for (from, to) in from.iter().zip(&to) {
@@ -138,12 +141,21 @@ impl State {
             // SAFETY: the caller of the C function passed as many data as nodes, or none.
             unsafe { elements(data.as_ptr(), count) }?.to_vec()
         };
+        if !data.iter().all(is_known) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         Ok(nodes
             .into_iter()
             .zip(data)
             .map(|(from, data)| Edge { from, data })
             .collect())
     }
+}
+
+/// Returns `true` if the type of an edge exists and the bytes reserved for the driver are zero.
+fn is_known(data: &CUgraphEdgeData) -> bool {
+    let last = CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.0;
+    u32::from(data.type_) <= last && data.reserved == [0; 5]
 }
 
 impl Edge {

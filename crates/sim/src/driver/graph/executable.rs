@@ -43,6 +43,7 @@ const ALL_FLAGS: u64 = (CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AU
     as u64;
 const AUTO_FREE: u64 =
     CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0 as u64;
+const UPLOAD: u64 = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0 as u64;
 const DEVICE_LAUNCH: u64 =
     CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
 
@@ -79,6 +80,10 @@ impl Driver {
         graph: Pointer<CUgraph_st>,
         flags: c_ulonglong,
     ) -> Result {
+        // Uploads need the stream of the other function.
+        if flags & UPLOAD != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         self.instantiate_graph(executable, graph, flags, Pointer::null())
     }
 
@@ -182,6 +187,10 @@ impl Driver {
         let Some(executable) = state.executables.get(id) else {
             return Ok(());
         };
+        // As on hardware, only the launch rejects such memory.
+        if executable.plan.operates_on_managed_memory(self) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         let plan = executable.plan.clone();
         let conditions = Arc::clone(&executable.conditions);
         let objects = executable.objects.clone();
@@ -248,9 +257,9 @@ impl Driver {
         flags: u64,
         failing: Pointer<CUgraphNode>,
     ) -> Result {
-        let output = executable.required()?;
         let (mut state, _) = self.enter_current()?;
         self.permit_unsafe(&mut state)?;
+        let output = executable.required()?;
         let graph = state.graph(graph)?;
         let both = AUTO_FREE | DEVICE_LAUNCH;
         if flags & !ALL_FLAGS != 0

@@ -13,10 +13,10 @@ use crate::driver::launch::parameters::Arguments;
 use crate::driver::launch::{NO_CLUSTER, Shape};
 use crate::driver::{Driver, HostFunction, Result, State};
 
-/// Defines the three functions of each kind from the one that creates a node's content from its description. A context in the description
-/// must be valid.
+/// Defines the three functions of each kind from those that create a node's content from its description, for a new node and for one that
+/// changes. A context in the description must be valid.
 macro_rules! kinds {
-    ($($make:ident($described:ty $(, $context:ident)?): $add:ident $change:ident $update:ident;)*) => {
+    ($($make:ident $remake:ident($described:ty $(, $context:ident)?): $add:ident $change:ident $update:ident;)*) => {
         #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
         impl Driver {
             $(
@@ -40,7 +40,7 @@ macro_rules! kinds {
                     // The description contains no context, so the current one is used.
                     $(let $context = self.current().or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
                     state.valid_context($context)?;)?
-                    let content = self.$make(&mut state, described)?;
+                    let content = self.$remake(&mut state, described)?;
                     state.change(self, node, content)
                 }
 
@@ -53,7 +53,7 @@ macro_rules! kinds {
                 ) -> Result {
                     let mut state = self.lock();
                     $(state.valid_context(self.context_or_current($context)?)?;)?
-                    let content = self.$make(&mut state, described)?;
+                    let content = self.$remake(&mut state, described)?;
                     state.update(self, executable, node, content)
                 }
             )*
@@ -62,21 +62,21 @@ macro_rules! kinds {
 }
 
 kinds! {
-    kernel_v1(ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>):
+    kernel_v1 kernel_v1(ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>):
         cuGraphAddKernelNode cuGraphKernelNodeSetParams cuGraphExecKernelNodeSetParams;
-    kernel_v2(ConstPointer<CUDA_KERNEL_NODE_PARAMS>):
+    kernel_v2 kernel_v2(ConstPointer<CUDA_KERNEL_NODE_PARAMS>):
         cuGraphAddKernelNode_v2 cuGraphKernelNodeSetParams_v2 cuGraphExecKernelNodeSetParams_v2;
-    copy(ConstPointer<CUDA_MEMCPY3D>, context):
+    copy copy_again(ConstPointer<CUDA_MEMCPY3D>, context):
         cuGraphAddMemcpyNode cuGraphMemcpyNodeSetParams cuGraphExecMemcpyNodeSetParams;
-    set(ConstPointer<CUDA_MEMSET_NODE_PARAMS>, context):
+    set set(ConstPointer<CUDA_MEMSET_NODE_PARAMS>, context):
         cuGraphAddMemsetNode cuGraphMemsetNodeSetParams cuGraphExecMemsetNodeSetParams;
-    host(ConstPointer<CUDA_HOST_NODE_PARAMS>):
+    host host(ConstPointer<CUDA_HOST_NODE_PARAMS>):
         cuGraphAddHostNode cuGraphHostNodeSetParams cuGraphExecHostNodeSetParams;
-    batch_node(ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>):
+    batch_node batch_node_again(ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>):
         cuGraphAddBatchMemOpNode cuGraphBatchMemOpNodeSetParams cuGraphExecBatchMemOpNodeSetParams;
-    record_node(Pointer<CUevent_st>):
+    record_node record_node(Pointer<CUevent_st>):
         cuGraphAddEventRecordNode cuGraphEventRecordNodeSetEvent cuGraphExecEventRecordNodeSetEvent;
-    wait_node(Pointer<CUevent_st>):
+    wait_node wait_node(Pointer<CUevent_st>):
         cuGraphAddEventWaitNode cuGraphEventWaitNodeSetEvent cuGraphExecEventWaitNodeSetEvent;
 }
 
@@ -115,6 +115,19 @@ impl Driver {
         self.copy_content(state, params.read()?)
     }
 
+    /// Requires bytes to copy, unlike the description of a new node.
+    fn copy_again(
+        &self,
+        state: &mut State,
+        params: ConstPointer<CUDA_MEMCPY3D>,
+    ) -> Result<Content> {
+        let described = params.read()?;
+        if described.WidthInBytes == 0 || described.Height == 0 || described.Depth == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.copy_content(state, described)
+    }
+
     fn set(
         &self,
         _state: &mut State,
@@ -138,6 +151,18 @@ impl Driver {
         params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
     ) -> Result<Content> {
         self.batch_content(state, &params.read()?)
+    }
+
+    /// Requires a context, unlike the description of a new node.
+    fn batch_node_again(
+        &self,
+        state: &mut State,
+        params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+    ) -> Result<Content> {
+        if params.read()?.ctx.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.batch_node(state, params)
     }
 
     fn record_node(&self, state: &mut State, event: Pointer<CUevent_st>) -> Result<Content> {
@@ -187,7 +212,7 @@ impl Driver {
         )
     }
 
-    /// Returns a node of operations on values, at least one.
+    /// Returns a node of operations on values, which may be none.
     pub(super) fn batch_content(
         &self,
         state: &State,
@@ -196,7 +221,7 @@ impl Driver {
         // SAFETY: the context of a description is a handle, as if it were an argument.
         let context = self.context_or_current(unsafe { Pointer::from_raw(params.ctx) })?;
         state.valid_context(context)?;
-        if params.count == 0 || params.flags != 0 {
+        if params.flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: the caller of the C function described this many operations.

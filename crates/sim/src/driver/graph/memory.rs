@@ -89,7 +89,9 @@ impl Driver {
         state: &State,
         described: &mut CUDA_MEM_ALLOC_NODE_PARAMS,
     ) -> Result<Content> {
-        let context = state.owning_context(self.current()?);
+        // As on hardware, no context needs to be current: the memory belongs to none.
+        let context = self.current().unwrap_or(Id::from_number(0));
+        let context = state.owning_context(context);
         let mut params = *described;
         if params.bytesize == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -268,6 +270,17 @@ impl GraphMemory {
 }
 
 impl Plan {
+    /// Returns `true` if an operation on a value accesses managed memory.
+    pub(super) fn operates_on_managed_memory(&self, driver: &Driver) -> bool {
+        self.steps.iter().any(|step| {
+            matches!(&step.content, Content::Batch(batch) if batch.accesses_managed_memory(driver))
+                || step
+                    .parts
+                    .iter()
+                    .any(|part| part.operates_on_managed_memory(driver))
+        })
+    }
+
     fn allocated(&self) -> impl Iterator<Item = CUdeviceptr> {
         self.steps.iter().filter_map(|step| match &step.content {
             Content::Allocate(allocation) => Some(allocation.address()),

@@ -39,7 +39,7 @@ impl Driver {
     ) -> Result {
         let output = object.required()?;
         let destroy = HostFunction::new(destroy, data.as_ptr())?;
-        if references == 0 || references > i32::MAX as u32 || flags != NO_DESTRUCTOR_SYNC {
+        if references == 0 || flags != NO_DESTRUCTOR_SYNC {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         output.write(

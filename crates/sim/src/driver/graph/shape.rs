@@ -108,6 +108,7 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let (_, node) = state.node(node)?;
+        expect_list_for(data, dependencies)?;
         let (from, edge_data): (Vec<_>, Vec<_>) =
             node.after.iter().map(|edge| (edge.from, edge.data)).unzip();
         write_data(data, &edge_data, count.read()?)?;
@@ -132,6 +133,7 @@ impl Driver {
     ) -> Result {
         let state = self.lock();
         let (id, node) = state.node(node)?;
+        expect_list_for(data, dependents)?;
         let mut later = Vec::new();
         let mut edge_data = Vec::new();
         for other in state.graph_nodes(node.graph) {
@@ -159,6 +161,14 @@ fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Nod
     // SAFETY: the caller of the C function has room for the reported number of handles.
     unsafe { list.write_all(handles.take(room)) }?;
     count.write(nodes.len().min(room))
+}
+
+/// Checks that a caller who requests edge data requests the nodes too.
+fn expect_list_for(data: Pointer<CUgraphEdgeData>, nodes: Pointer<CUgraphNode>) -> Result {
+    if nodes.is_null() && !data.is_null() {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    Ok(())
 }
 
 /// Writes the edge data that fits into the caller's list, if the caller passed one.

@@ -39,6 +39,11 @@ impl State {
         {
             return Err(INVALID);
         }
+        if let (Content::Batch(before), Content::Batch(after)) = (&step.content, &content)
+            && !before.has_same_operations(after)
+        {
+            return Err(INVALID);
+        }
         step.content = driver.inherit_attributes(&step.content, content)?;
         Ok(())
     }
@@ -62,7 +67,8 @@ impl Driver {
         let [part] = step.parts.as_mut_slice() else {
             return Err(INVALID);
         };
-        part.adopt(&plan).map_err(|_| INVALID)?;
+        part.adopt(&plan)
+            .map_err(|_| CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)?;
         let id = state.executable(executable)?;
         let objects = state.retained_objects(child);
         // The objects of the previous child remain: they cannot be identified any more.
@@ -111,10 +117,9 @@ impl Driver {
         graph: Pointer<CUgraph_st>,
         info: Pointer<CUgraphExecUpdateResultInfo>,
     ) -> Result {
-        let output = info.required()?;
-        let info = self.update_from(executable, graph)?;
-        output.write(info)?;
-        failure(info.result)
+        let outcome = self.update_from(executable, graph)?;
+        info.write_if_not_null(outcome);
+        failure(outcome.result)
     }
 }
 

@@ -3,7 +3,7 @@
 use curium_sys::{CUlaunchAttributeID as Attribute, CUlaunchAttributeValue, CUresult};
 
 use crate::driver::Result;
-use crate::driver::launch::Shape;
+use crate::driver::launch::{NO_CLUSTER, Shape};
 
 /// Applies attributes to the configuration of a launch. Hints are accepted without effect; unsupported attributes that would change the
 /// result are refused.
@@ -26,6 +26,14 @@ pub(super) fn apply<'a>(
             | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
             | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
             | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {}
+            Attribute::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
+                // SAFETY: this attribute's value begins with an `int`, for which any bytes are valid.
+                match unsafe { value.deviceUpdatableKernelNode }.deviceUpdatable {
+                    0 => {}
+                    1 => return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+                    _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+                }
+            }
             // An attribute of streams only.
             Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -39,14 +47,14 @@ pub(super) fn apply<'a>(
     Ok(())
 }
 
-/// Returns the blocks of a cluster in each direction.
+/// Returns the blocks of a cluster in each direction. As on hardware, zeros stand for no cluster.
 fn cluster(value: &CUlaunchAttributeValue) -> Result<[u32; 3]> {
     // SAFETY: this attribute's value is three numbers, for which any bytes are valid.
     let size = unsafe { value.clusterDim };
     let size = [size.x, size.y, size.z];
-    if size.contains(&0) {
-        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
-    } else {
-        Ok(size)
+    match size {
+        [0, 0, 0] => Ok(NO_CLUSTER),
+        size if size.contains(&0) => Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE),
+        size => Ok(size),
     }
 }

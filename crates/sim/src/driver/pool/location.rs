@@ -1,8 +1,8 @@
 //! Pools by the location of their memory, and access rights.
 
 use curium_sys::{
-    CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationType, CUmemLocation, CUmemPoolHandle_st,
-    CUmemoryPool, CUresult,
+    CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationType, CUmemLocation, CUmemLocationType,
+    CUmemPoolHandle_st, CUmemoryPool, CUresult,
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
@@ -21,7 +21,7 @@ impl Driver {
         kind: CUmemAllocationType,
     ) -> Result {
         let output = pool.required()?;
-        let (location, is_managed) = self.pool_place(&location.read()?, kind)?;
+        let (location, is_managed) = self.current_pool_place(&location.read()?, kind)?;
         output.write(self.memory().default_pool(location, is_managed).as_raw())
     }
 
@@ -32,7 +32,7 @@ impl Driver {
         kind: CUmemAllocationType,
     ) -> Result {
         let output = pool.required()?;
-        let (location, is_managed) = self.pool_place(&location.read()?, kind)?;
+        let (location, is_managed) = self.current_pool_place(&location.read()?, kind)?;
         output.write(self.memory().current_pool(location, is_managed).as_raw())
     }
 
@@ -42,9 +42,10 @@ impl Driver {
         kind: CUmemAllocationType,
         pool: Pointer<CUmemPoolHandle_st>,
     ) -> Result {
-        let (location, is_managed) = self.pool_place(&location.read()?, kind)?;
-        self.memory()
-            .set_current_pool(location, is_managed, self.pool(pool)?)
+        let location = location.read()?;
+        let pool = self.pool(pool)?;
+        let (location, is_managed) = self.current_pool_place(&location, kind)?;
+        self.memory().set_current_pool(location, is_managed, pool)
     }
 
     pub(crate) fn cuMemPoolSetAccess(
@@ -56,6 +57,18 @@ impl Driver {
         let id = self.pool(pool)?;
         // SAFETY: by the contract of the C function, the array has `count` descriptions.
         let rights = unsafe { elements(rights.as_ptr(), count) }?;
+        let has_none = rights
+            .iter()
+            .any(|right| right.location.type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE);
+        let is_on_device = self
+            .memory()
+            .read()
+            .pools
+            .get(id)
+            .is_some_and(|pool| pool.device().is_some());
+        if has_none && is_on_device {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
         let rights = self.access_rights(rights)?;
         let mut records = self.memory().write();
         let pool = records
@@ -101,5 +114,23 @@ impl Driver {
             .get(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         output.write(CUmemAccess_flags(pool.rights(location)))
+    }
+}
+
+impl Driver {
+    /// Returns the place of a current pool. The codes for unknown locations are not those of other functions.
+    fn current_pool_place(
+        &self,
+        location: &CUmemLocation,
+        kind: CUmemAllocationType,
+    ) -> Result<(Option<Location>, bool)> {
+        let last = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+        if location.type_.0 > last.0 {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        self.pool_place(location, kind).map_err(|code| match code {
+            CUresult::CUDA_ERROR_INVALID_DEVICE => CUresult::CUDA_ERROR_INVALID_VALUE,
+            code => code,
+        })
     }
 }

@@ -32,6 +32,9 @@ impl Driver {
     ) -> Result {
         let output = exported.required()?;
         let id = self.pool(pool)?;
+        if flags != 0 || handle_type != DESCRIPTOR {
+            return Err(INVALID);
+        }
         let (handle_types, location) = {
             let records = self.memory().read();
             let pool = records.pools.get(id).ok_or(INVALID)?;
@@ -41,7 +44,7 @@ impl Driver {
                 location.ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?,
             )
         };
-        if flags != 0 || handle_type != DESCRIPTOR || handle_types & handle_type.0 == 0 {
+        if handle_types & handle_type.0 == 0 {
             return Err(INVALID);
         }
         let origin = self
@@ -75,8 +78,15 @@ impl Driver {
         flags: u64,
     ) -> Result {
         let output = pool.required()?;
-        if flags != 0 || handle_type != DESCRIPTOR {
-            return Err(INVALID);
+        exported.required()?;
+        match handle_type {
+            _ if flags != 0 => return Err(INVALID),
+            DESCRIPTOR => {}
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32
+            | CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC => {
+                return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            }
+            _ => return Err(INVALID),
         }
         // The pointer contains the number.
         let descriptor = i32::try_from(exported.address()).map_err(|_| INVALID)?;

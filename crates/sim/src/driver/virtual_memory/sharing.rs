@@ -43,8 +43,15 @@ impl Driver {
         handle_type: CUmemAllocationHandleType,
     ) -> Result {
         let output = handle.required()?;
-        if handle_type != DESCRIPTOR {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        exported.required()?;
+        match handle_type {
+            DESCRIPTOR => {}
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32
+            | CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32_KMT
+            | CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC => {
+                return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            }
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
         // The pointer contains the number.
         let descriptor =
