@@ -1,26 +1,26 @@
-//! Compares two logs.
+//! Compares the log of the simulator with the answers of a GPU.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
+use crate::digest;
 use crate::log::{self, Entry};
 
-/// The logs to compare.
+/// The answers to compare.
 #[derive(clap::Args)]
 pub(crate) struct Compare {
     /// The log of the simulator.
     simulator: PathBuf,
-    /// The log of a GPU.
+    /// The log of a GPU, or its digest.
     gpu: PathBuf,
     /// Also print the differences that are expected.
     #[arg(long)]
     expected: bool,
 }
 
-/// Differences that stay, with their reasons: the function, the notes, the simulator's code and the GPU's code, of which each may begin or
-/// end with `*`.
+/// Differences that stay, with their reasons.
 const EXPECTED: &str = include_str!("../expected.txt");
 
 /// The common properties of calls with the same difference.
@@ -30,6 +30,8 @@ struct Group {
     notes: String,
     simulator: String,
     gpu: String,
+    /// The reason why the difference is expected.
+    reason: Option<&'static str>,
 }
 
 /// The calls of a group.
@@ -55,24 +57,27 @@ impl Compare {
     )]
     pub(crate) fn run(&self) -> Result<bool> {
         let simulator = log::read(&self.simulator)?;
-        let gpu = log::read(&self.gpu)?;
+        let gpu = if digest::is_digest(&self.gpu)? {
+            digest::read(&self.gpu, &simulator)?
+        } else {
+            log::read(&self.gpu)?
+        };
+        let rules = rules()?;
         let mut groups: BTreeMap<Group, Calls> = BTreeMap::new();
         let mut compared = 0_usize;
         for (sequence, simulated) in &simulator {
             if let Some(executed) = gpu.get(sequence) {
-                compared += compare(*sequence, simulated, executed, &mut groups)?;
+                compared += compare(*sequence, simulated, executed, &rules, &mut groups)?;
             }
         }
-        let expected = rules()?;
         let mut sorted: Vec<_> = groups.iter().collect();
         sorted.sort_by_key(|(_, calls)| std::cmp::Reverse((calls.first, calls.count)));
         let mut unexpected = 0_usize;
         for (group, calls) in sorted {
-            let rule = expected.iter().find(|rule| rule.covers(group));
-            if rule.is_some() && !self.expected {
+            if group.reason.is_some() && !self.expected {
                 continue;
             }
-            if rule.is_none() {
+            if group.reason.is_none() {
                 unexpected += 1;
             }
             let Group {
@@ -80,6 +85,7 @@ impl Compare {
                 notes,
                 simulator,
                 gpu,
+                reason,
             } = group;
             let notes = if notes.is_empty() { "valid" } else { notes };
             let Example {
@@ -92,8 +98,8 @@ impl Compare {
                 calls.count, calls.first
             );
             println!("\tsequence {sequence}, call {index}: {text}");
-            if let Some(rule) = rule {
-                println!("\texpected: {}", rule.reason);
+            if let Some(reason) = reason {
+                println!("\texpected: {reason}");
             }
         }
         println!(
@@ -109,6 +115,7 @@ fn compare(
     sequence: u64,
     simulated: &[Entry],
     executed: &[Entry],
+    rules: &[Rule],
     groups: &mut BTreeMap<Group, Calls>,
 ) -> Result<usize> {
     let mut compared = 0;
@@ -128,11 +135,16 @@ fn compare(
         if simulator.outcome == gpu.outcome {
             continue;
         }
+        let reason = rules
+            .iter()
+            .find(|rule| rule.covers(simulator, &gpu.outcome))
+            .map(|rule| rule.reason);
         let group = Group {
             function: simulator.function().to_owned(),
             notes: simulator.notes.clone(),
             simulator: simulator.outcome.clone(),
             gpu: gpu.outcome.clone(),
+            reason,
         };
         let example = Example {
             sequence,
@@ -154,23 +166,37 @@ fn compare(
             calls.example = example;
         }
         is_first = false;
+        // All later calls of one process fail, and none of the other.
+        if [simulator, gpu].iter().any(|entry| entry.ends_device()) {
+            break;
+        }
     }
     Ok(compared)
 }
 
 /// A kind of differences that is expected.
 struct Rule {
-    patterns: [&'static str; 4],
+    /// Patterns of functions, of which one is the call's; those with a parenthesis are of the text of the call.
+    calls: Vec<&'static str>,
+    notes: &'static str,
+    simulator: &'static str,
+    gpu: &'static str,
     reason: &'static str,
 }
 
 impl Rule {
-    fn covers(&self, group: &Group) -> bool {
-        let [function, notes, simulator, gpu] = self.patterns;
-        matches(function, &group.function)
-            && matches(notes, &group.notes)
-            && matches(simulator, &group.simulator)
-            && matches(gpu, &group.gpu)
+    fn covers(&self, simulated: &Entry, gpu: &str) -> bool {
+        let is_of_call = self.calls.iter().any(|call| {
+            if call.contains('(') {
+                matches(call, &simulated.text)
+            } else {
+                matches(call, simulated.function())
+            }
+        });
+        is_of_call
+            && matches(self.notes, &simulated.notes)
+            && matches(self.simulator, &simulated.outcome)
+            && matches(self.gpu, gpu)
     }
 }
 
@@ -180,12 +206,15 @@ fn rules() -> Result<Vec<Rule>> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let fields: Vec<&str> = line.split(" | ").map(str::trim).collect();
-        let [function, notes, simulator, gpu, reason] = fields[..] else {
+        let fields: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [calls, notes, simulator, gpu, reason] = fields[..] else {
             anyhow::bail!("expected.txt: a line has five fields: {line}");
         };
         rules.push(Rule {
-            patterns: [function, notes, simulator, gpu],
+            calls: calls.split(", ").collect(),
+            notes,
+            simulator,
+            gpu,
             reason,
         });
     }

@@ -35,7 +35,25 @@ impl Entry {
     pub(crate) fn ends_process(&self) -> bool {
         ["crash", "hang"].contains(&self.outcome.as_str())
     }
+
+    /// Returns `true` if the device failed.
+    pub(crate) fn ends_device(&self) -> bool {
+        STICKY.contains(&self.outcome.as_str())
+    }
 }
+
+/// The codes after which every call of the process fails.
+const STICKY: &[&str] = &[
+    "ASSERT",
+    "HARDWARE_STACK_ERROR",
+    "ILLEGAL_ADDRESS",
+    "ILLEGAL_INSTRUCTION",
+    "INVALID_ADDRESS_SPACE",
+    "INVALID_PC",
+    "LAUNCH_FAILED",
+    "LAUNCH_TIMEOUT",
+    "MISALIGNED_ADDRESS",
+];
 
 /// Reads a log.
 pub(crate) fn read(path: &Path) -> Result<Log> {

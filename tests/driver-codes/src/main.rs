@@ -3,6 +3,7 @@
 //! `driver-codes run LOG` makes random sequences of calls of every function with valid and invalid arguments, and writes each call and
 //! its code to a log. A seed determines the sequences: no result changes the calls that follow. `CURIUM_TEST_DRIVER=cuda` selects
 //! this machine's driver instead of the simulator. `driver-codes compare SIMULATOR GPU` prints the differences of two logs.
+//! `driver-codes digest GPU DIGEST` keeps only the codes of a GPU: `h200.digest` is compared by the tests.
 //!
 //! Arguments are made for the types in the bindings, so a new function is covered without an entry in a list. What the types do not
 //! contain is listed in `knowledge.rs` and `records.rs`. Differences that stay are listed in `expected.txt`, with their reasons.
@@ -13,6 +14,7 @@
 mod bindings;
 mod call;
 mod compare;
+mod digest;
 mod images;
 mod knowledge;
 mod log;
@@ -32,8 +34,10 @@ use clap::Parser;
 enum Arguments {
     /// Run sequences, and write their log.
     Run(run::Run),
-    /// Compare two logs.
+    /// Compare the log of the simulator with that of a GPU, or with its digest.
     Compare(compare::Compare),
+    /// Digest the log of a GPU.
+    Digest(digest::Digest),
     /// Run one sequence in this process.
     #[command(hide = true)]
     Sequence {
@@ -46,6 +50,7 @@ enum Arguments {
 fn main() -> Result<ExitCode> {
     match Arguments::parse() {
         Arguments::Run(run) => run.run()?,
+        Arguments::Digest(digest) => digest.run()?,
         Arguments::Compare(compare) => {
             if !compare.run()? {
                 return Ok(ExitCode::FAILURE);
