@@ -210,7 +210,7 @@ impl Shape {
                 self.depth == 6
             };
         let is_gathered = self.flags & CUDA_ARRAY3D_TEXTURE_GATHER != 0;
-        let is_plane = self.height != 0 && self.depth == 0;
+        let is_plane = self.height != 0 && (self.depth == 0 || is_layered);
         if self.width == 0
             || has_gap
             || (is_gathered && !is_plane)

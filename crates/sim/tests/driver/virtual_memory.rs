@@ -157,7 +157,7 @@ fn access_is_per_device() {
     );
     assert_eq!(
         fixture.set_access(address, PAGE, device(2), READ_WRITE),
-        CUresult::CUDA_ERROR_INVALID_DEVICE
+        CUresult::CUDA_ERROR_INVALID_VALUE
     );
     assert_eq!(poke(&fixture, address), SUCCESS);
     assert_eq!(
