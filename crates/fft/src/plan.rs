@@ -183,6 +183,7 @@ impl<I, O> Plan<I, O> {
         let raw = stream.as_raw().cast();
         // SAFETY: the plan and the stream are live, and their context is current.
         self.handle
+            // SAFETY: the plan and the stream are live, and a context is current.
             .entered(|| unsafe { call!(api, cufftSetStream(self.handle.raw(), raw)) })?;
         self.stream = stream.clone();
         Ok(())

@@ -98,7 +98,7 @@ pub(crate) fn read(path: &Path, texts: &Log) -> Result<Log> {
 fn hash(entries: &[Entry]) -> u64 {
     entries
         .iter()
-        .flat_map(|entry| entry.text.bytes().chain([b'\n']))
+        .flat_map(|entry| entry.text.bytes().chain(*b"\n"))
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         })

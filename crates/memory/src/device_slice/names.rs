@@ -41,6 +41,10 @@ slice_operations! {
     zero
 }
 
+#[expect(
+    clippy::single_component_path_imports,
+    reason = "the macro is defined by another one, and has no path without this"
+)]
 pub(crate) use names;
 
 /// The names of operations on views.
