@@ -181,7 +181,6 @@ impl<I, O> Plan<I, O> {
         stream.enqueue_release(OPERATION)?.keep(&self.handle);
         let api = self.handle.library().api();
         let raw = stream.as_raw().cast();
-        // SAFETY: the plan and the stream are live, and their context is current.
         self.handle
             // SAFETY: the plan and the stream are live, and a context is current.
             .entered(|| unsafe { call!(api, cufftSetStream(self.handle.raw(), raw)) })?;
