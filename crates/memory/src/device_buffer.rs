@@ -85,7 +85,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     // As a function of its own, it takes a tenth more instructions for each drop.
     #[inline(always)]
     fn free(&mut self) -> Result<()> {
-        if self.parts.origin.exclusive().is_leased() || self.stream().is_created_by_capture() {
+        let is_leased = self.parts.origin.exclusive().is_leased();
+        if is_leased || self.parts.origin.stream().is_created_by_capture() {
             return self.leave();
         }
         let (stream, accesses) = self.parts.origin.stream_and_accesses();
@@ -99,7 +100,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             }
         })?;
         let pointer = self.parts.pointer.cast();
-        let bytes = self.byte_len();
+        let bytes = self.parts.byte_len();
         // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited
         // for every access, and it is not used after this call.
         unsafe {

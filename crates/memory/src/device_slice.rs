@@ -25,6 +25,7 @@ pub(crate) use self::parts::{Owner, Parts};
 pub use self::view::{DeviceView, DeviceViewMut};
 use crate::copy::Operand;
 use crate::size;
+use crate::tracked::Tracked;
 
 /// Elements in device-accessible memory, as `[T]` is in host memory: all kinds of buffers dereference to it, as `Vec<T>` does
 /// to `[T]`.
@@ -117,7 +118,7 @@ impl<T> DeviceSlice<T> {
     #[must_use]
     #[inline]
     pub fn owner_stream(&self) -> &Stream {
-        self.origin().tracked.stream()
+        self.tracked().stream()
     }
 
     /// Returns a view of the same memory whose operations use `stream`. A conflicting access on another stream is waited for
@@ -245,6 +246,12 @@ impl<T> DeviceSlice<T> {
         DeviceViewMut::with_origin(self.as_pointer(), self.len(), self.origin().part())
     }
 
+    /// Returns the accesses to the memory. Costs less than [`DeviceSlice::origin`].
+    #[inline]
+    fn tracked(&self) -> &Tracked {
+        self.parts.origin.tracked()
+    }
+
     /// Returns the origin of the memory.
     #[inline]
     fn origin(&self) -> Resolved<'_> {
@@ -263,7 +270,7 @@ impl<T> DeviceSlice<T> {
         Operand {
             address: self.as_pointer().as_raw(),
             bytes: self.byte_len(),
-            tracked: self.origin().tracked,
+            tracked: self.tracked(),
         }
     }
 

@@ -54,15 +54,13 @@ unsafe impl<T> Argument<&[T]> for &DeviceSlice<T> {
     #[inline]
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         let address = self.as_pointer().as_raw();
-        self.origin()
-            .tracked
-            .before_kernel_read(operation, address)?;
+        self.tracked().before_kernel_read(operation, address)?;
         Ok(address)
     }
 
     #[inline]
     unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
-        self.origin().tracked.after_read(operation);
+        self.tracked().after_read(operation);
     }
 }
 
@@ -73,15 +71,13 @@ unsafe impl<T> Argument<&mut [T]> for &mut DeviceSlice<T> {
     #[inline]
     unsafe fn bind(&mut self, operation: &mut Operation<'_>) -> Result<CUdeviceptr> {
         let address = self.as_pointer().as_raw();
-        self.origin()
-            .tracked
-            .before_kernel_write(operation, address)?;
+        self.tracked().before_kernel_write(operation, address)?;
         Ok(address)
     }
 
     #[inline]
     unsafe fn launched(&mut self, operation: &mut Operation<'_>) {
-        self.origin().tracked.after_partial_write(operation);
+        self.tracked().after_partial_write(operation);
     }
 }
 

@@ -25,11 +25,14 @@ pub(crate) struct Parts<T, K: ?Sized = Tracked> {
 
 /// The origin of the memory of a slice.
 pub(crate) trait Origin: Send + Sync + Unpin {
-    /// Returns what an operation on the slice needs.
+    /// Returns the accesses to the memory.
+    fn tracked(&self) -> &Tracked;
+
+    /// Returns the accesses, the stream and the names of an operation on the slice.
     fn resolve(&self) -> Resolved<'_>;
 }
 
-/// What an operation on a slice needs to know of the memory.
+/// The accesses to the memory of a slice, and the stream and the names of an operation on it.
 #[derive(Clone, Copy)]
 pub(crate) struct Resolved<'a> {
     pub(crate) tracked: &'a Tracked,
@@ -116,6 +119,11 @@ impl<T> Parts<T> {
 
 impl<O: Owner> Origin for Owned<O> {
     #[inline]
+    fn tracked(&self) -> &Tracked {
+        &self.tracked
+    }
+
+    #[inline]
     fn resolve(&self) -> Resolved<'_> {
         Resolved {
             tracked: &self.tracked,
@@ -153,6 +161,11 @@ impl Borrowed {
 }
 
 impl Origin for Borrowed {
+    #[inline]
+    fn tracked(&self) -> &Tracked {
+        self.resolve().tracked
+    }
+
     #[inline]
     fn resolve(&self) -> Resolved<'_> {
         // SAFETY: a reference to `self` is a reference into a view, which does not outlive the references that it was made from.
