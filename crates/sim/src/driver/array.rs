@@ -6,9 +6,10 @@ mod sparse;
 
 use curium_sys::{
     CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_COLOR_ATTACHMENT,
-    CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DEFERRED_MAPPING, CUDA_ARRAY3D_DESCRIPTOR,
-    CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_TEXTURE_GATHER, CUDA_ARRAY3D_VIDEO_ENCODE_DECODE, CUarray,
-    CUarray_format, CUarray_st, CUdevice, CUresult,
+    CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DEFERRED_MAPPING, CUDA_ARRAY3D_DEPTH_TEXTURE,
+    CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_SURFACE_LDST,
+    CUDA_ARRAY3D_TEXTURE_GATHER, CUDA_ARRAY3D_VIDEO_ENCODE_DECODE, CUarray, CUarray_format,
+    CUarray_st, CUdevice, CUresult,
 };
 
 pub(crate) use self::mipmapped::MipmappedArray;
@@ -44,7 +45,18 @@ impl Object for Array {
     const KIND: Kind = Kind::Array;
 }
 
-/// The flags of arrays with special hardware requirements. As on hardware, unknown flags have no effect.
+/// The flags that only arrays of two dimensions have. One is not documented, and has no effect.
+const PLANE_FLAGS: u32 = CUDA_ARRAY3D_TEXTURE_GATHER | 0x8000_0000;
+
+/// The flags of arrays that are simulated.
+const KNOWN_FLAGS: u32 = CUDA_ARRAY3D_LAYERED
+    | CUDA_ARRAY3D_CUBEMAP
+    | CUDA_ARRAY3D_SURFACE_LDST
+    | PLANE_FLAGS
+    | CUDA_ARRAY3D_DEPTH_TEXTURE
+    | CUDA_ARRAY3D_SPARSE;
+
+/// The flags of arrays with special hardware requirements.
 const UNSUPPORTED_FLAGS: u32 = CUDA_ARRAY3D_COLOR_ATTACHMENT
     | CUDA_ARRAY3D_DEFERRED_MAPPING
     | CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
@@ -209,14 +221,15 @@ impl Shape {
             } else {
                 self.depth == 6
             };
-        let is_gathered = self.flags & CUDA_ARRAY3D_TEXTURE_GATHER != 0;
+        let is_for_planes = self.flags & PLANE_FLAGS != 0;
         let is_plane = self.height != 0 && (self.depth == 0 || is_layered);
         if self.width == 0
             || has_gap
-            || (is_gathered && !is_plane)
+            || (is_for_planes && !is_plane)
             || !format::has_channels(self.format, self.channels)
             || (is_layered && self.depth == 0)
             || (is_cube && !is_cube_shape)
+            || self.flags & !(KNOWN_FLAGS | UNSUPPORTED_FLAGS) != 0
         {
             return Err(invalid);
         }

@@ -180,11 +180,12 @@ impl Driver {
         flags: Pointer<u32>,
     ) -> Result {
         let output = flags.required()?;
-        let state = self.find_stream(stream)?;
-        output.write(if state.1.class == Class::NonBlocking {
-            NON_BLOCKING
-        } else {
-            0
+        let mut state = self.lock();
+        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let class = state.streams.get(stream).map(|stream| stream.class);
+        output.write(match class.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)? {
+            Class::NonBlocking => NON_BLOCKING,
+            _ => 0,
         })
     }
 

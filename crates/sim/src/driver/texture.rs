@@ -140,9 +140,11 @@ impl Driver {
     ) -> Result {
         self.require_current()?;
         let output = view.required()?;
-        // As on hardware, a texture without a view has an empty one.
-        let view = self.lock().texture(texture)?.view;
-        output.write(view.unwrap_or_default())
+        // As on hardware, nothing is written for a texture without a view.
+        match self.lock().texture(texture)?.view {
+            Some(view) => output.write(view),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn cuSurfObjectCreate(
