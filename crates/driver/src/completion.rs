@@ -49,8 +49,8 @@ use crate::{Error, Event, PooledEvent, Result, Stream};
 /// # Wakers
 ///
 /// Wakers run on the background thread and should return at once, as those of executors do. While a waker blocks, another
-/// thread serves the other futures after about 10 ms, for up to 64 wakers at a time. A task may be woken once before the
-/// point is reached.
+/// thread serves the other futures after about 10 ms, for up to 64 wakers at a time. A task may be woken before the point
+/// is reached: once, and again if one of its polls coincides with that.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -219,7 +219,7 @@ impl Completion {
     /// Sets the time for which each poll may spin on the calling thread, whatever the history of the stream and the
     /// number of other futures. [`Duration::ZERO`] disables spinning. See [`Completion`] for the default.
     ///
-    /// Has no effect on a future of an event.
+    /// A future of an event ignores it.
     pub fn with_spin_limit(mut self, limit: Duration) -> Self {
         if let State::Marked(mark) = &mut self.state {
             mark.spin_limit = Some(limit);

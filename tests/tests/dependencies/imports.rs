@@ -19,7 +19,7 @@ pub(super) struct Modules {
     files: BTreeMap<Module, File>,
 }
 
-/// What a file imports, and what it exports from other modules.
+/// The imports of a file, and its exports from other modules.
 #[derive(Default)]
 struct File {
     /// Each path with the module around it, which may be inline.
