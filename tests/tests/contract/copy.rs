@@ -560,7 +560,7 @@ fn copies_between_drivers_are_refused(test: &TestDriver, _: &Simulator) {
         let view: &DeviceSlice<u32> = &source;
         let error = target
             .on_mut(&foreign)
-            .copy_from_device(&view)
+            .copy_from_device(view)
             .expect_err("the drivers differ");
         assert!(matches!(error, Error::Argument(_)), "{error}");
     });

@@ -136,7 +136,7 @@ fn slices_written_by_two_threads_are_waited_for(test: &TestDriver) -> TestResult
             scope.spawn(|| {
                 low.on_mut(&first)
                     .fill(round)
-                    .expect("the part can be filled")
+                    .expect("the part can be filled");
             });
             scope.spawn(|| {
                 high.on_mut(&second)

@@ -264,7 +264,7 @@ impl<'a> Program<'a> {
                 scope.spawn(|| {
                     low.on_mut(&one)
                         .fill(first)
-                        .expect("the part can be filled")
+                        .expect("the part can be filled");
                 });
                 scope.spawn(|| {
                     high.on_mut(&other)
