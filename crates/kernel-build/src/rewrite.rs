@@ -498,12 +498,13 @@ impl<'a> Rewrite<'a> {
         }
         let path = names.join(" → ");
         match self.locate(steps) {
-            Some(Location { file, line }) => format!("{path}, at {file}:{line}"),
+            Some(location) => format!("{path}, at {location}"),
             None => path,
         }
     }
 
-    /// Returns the line of the user's code that is nearest to the last of the steps. Files of the user are in the folder of the kernel's.
+    /// Returns the line of the user's code that is nearest to the last of the steps. Files of the user are in the folder of the kernel's, which may
+    /// be called from a macro of the device crate.
     fn locate(&self, steps: &[Entity<'a>]) -> Option<Location<'a>> {
         let locations = Locations::new(&self.module.metadata);
         let mut lines = Vec::new();
@@ -527,7 +528,11 @@ impl<'a> Rewrite<'a> {
             let chain = instruction.map(|instruction| locations.chain(instruction.text));
             lines.extend(chain.into_iter().flatten().rev());
         }
-        let folder = lines.first()?.folder();
+        let folder = lines
+            .iter()
+            .find(|location| location.is_of_package())
+            .or_else(|| lines.first())?
+            .folder();
         lines
             .iter()
             .rfind(|location| location.folder() == folder)

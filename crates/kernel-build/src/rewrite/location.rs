@@ -1,18 +1,44 @@
 //! Source lines of instructions, from debug information.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+
+/// The start of the paths of `core` in its debug information.
+const COMPILER: &str = "/rustc/";
 
 /// A line of a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Location<'a> {
-    pub(crate) file: &'a str,
-    pub(crate) line: &'a str,
+    /// The folder that a relative `file` belongs to: that of a dependency or of `core`, or empty.
+    directory: &'a str,
+    file: &'a str,
+    line: &'a str,
 }
 
 impl Location<'_> {
+    /// Returns `true` if the file belongs to the package that is compiled, and not to `core` or to a dependency.
+    pub(crate) fn is_of_package(&self) -> bool {
+        self.directory.is_empty() && !is_absolute(self.file)
+    }
+
     /// Returns the first folder of the file. That of a dependency is its name.
     pub(crate) fn folder(&self) -> &str {
-        self.file.split(['/', '\\']).next().unwrap_or_default()
+        let path = if self.directory.is_empty() {
+            self.file
+        } else {
+            self.directory
+        };
+        path.split(['/', '\\']).next().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Location<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.directory.is_empty() {
+            write!(formatter, "{}/", self.directory)?;
+        }
+        write!(formatter, "{}:{}", self.file, self.line)
     }
 }
 
@@ -38,25 +64,52 @@ impl<'a> Locations<'a> {
         let mut locations = Vec::new();
         let mut next = number(instruction, "!dbg !");
         while let Some(node) = next.and_then(|number| self.nodes.get(number)) {
-            if let (Some(line), Some(file)) = (number(node, "line: "), self.file(node)) {
-                locations.push(Location { file, line });
+            if let Some(line) = number(node, "line: ")
+                && let Some(file) = self.file(node)
+            {
+                locations.push(Location {
+                    directory: directory(file),
+                    file: string(file, "filename: \"").unwrap_or_default(),
+                    line,
+                });
             }
             next = number(node, "inlinedAt: !");
         }
         locations
     }
 
-    /// Returns the file of a location or of the scope that contains it.
+    /// Returns the node of the file of a location or of the scope that contains it.
     fn file(&self, node: &'a str) -> Option<&'a str> {
         let mut node = node;
         loop {
             if let Some(file) = number(node, "file: !") {
-                let text = self.nodes.get(file)?.split_once("filename: \"")?.1;
-                return text.split('"').next();
+                return self.nodes.get(file).copied();
             }
             node = self.nodes.get(number(node, "scope: !")?)?;
         }
     }
+}
+
+/// Returns the folder of a file that is relative to it. The folder in which the compiler ran, on this machine, is left out: the user's
+/// files are relative to their package.
+fn directory(file: &str) -> &str {
+    let name = string(file, "filename: \"").unwrap_or_default();
+    let directory = string(file, "directory: \"").unwrap_or_default();
+    let is_of_machine = is_absolute(directory) && !directory.starts_with(COMPILER);
+    if is_absolute(name) || is_of_machine {
+        ""
+    } else {
+        directory
+    }
+}
+
+fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || Path::new(path).is_absolute()
+}
+
+/// Returns the text between a key, which ends with a quotation mark, and the next quotation mark.
+fn string<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.split_once(key)?.1.split('"').next()
 }
 
 /// Returns the digits after a key.
@@ -85,10 +138,7 @@ mod tests {
         ]);
         let chain =
             locations.chain("  %3 = atomicrmw xchg ptr %1, i32 2 seq_cst, align 4, !dbg !6");
-        let lines: Vec<String> = chain
-            .iter()
-            .map(|location| format!("{}:{}", location.file, location.line))
-            .collect();
+        let lines: Vec<String> = chain.iter().map(ToString::to_string).collect();
         assert_eq!(
             lines,
             ["/rustc/0/library/core/src/atomic.rs:77", "src/main.rs:10"]
@@ -96,5 +146,32 @@ mod tests {
         assert_eq!(chain[1].folder(), "src");
         assert!(locations.chain("  ret void").is_empty());
         assert!(locations.chain("  ret void, !dbg !99").is_empty());
+    }
+
+    /// The compiler writes files relative to the folder of their package, or whole.
+    #[test]
+    fn relative_files_belong_to_their_package() {
+        let locations = Locations::new(&[
+            "!1 = !DIFile(filename: \"src/atomic.rs\", directory: \"/rustc/0/library/core\", checksumkind: CSK_MD5)",
+            "!2 = !DIFile(filename: \"src/lib.rs\", directory: \"libm-0.2.16\")",
+            "!3 = !DIFile(filename: \"src/main.rs\", directory: \"\")",
+            "!4 = !DILocation(line: 1, column: 3, file: !1, inlinedAt: !5)",
+            "!5 = !DILocation(line: 2, column: 3, file: !2, inlinedAt: !6)",
+            "!6 = !DILocation(line: 3, column: 3, file: !3)",
+        ]);
+        let chain = locations.chain("  ret void, !dbg !4");
+        let lines: Vec<String> = chain.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "/rustc/0/library/core/src/atomic.rs:1",
+                "libm-0.2.16/src/lib.rs:2",
+                "src/main.rs:3"
+            ]
+        );
+        let folders: Vec<_> = chain.iter().map(Location::folder).collect();
+        assert_eq!(folders, ["", "libm-0.2.16", "src"]);
+        let of_package: Vec<_> = chain.iter().map(Location::is_of_package).collect();
+        assert_eq!(of_package, [false, false, true]);
     }
 }
