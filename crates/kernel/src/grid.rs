@@ -8,9 +8,9 @@ use crate::block::{Block, BlockCodeOnly};
 use crate::blocks::{code_of_blocks, handles};
 use crate::elements::Elements;
 use crate::intrinsics as device;
+use crate::launch::Launch;
 use crate::operand::ThreadOperand;
 use crate::parameter::{Description, GridRule, Kind, Parameter, Word};
-use crate::scope::Launch;
 use crate::thread::Thread;
 
 /// The blocks of a cooperative grid, which execute the same code with the same values.

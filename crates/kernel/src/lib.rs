@@ -110,6 +110,7 @@ mod halo;
 pub mod host;
 mod integer;
 mod intrinsics;
+mod launch;
 mod math;
 mod matrix;
 mod mbarrier;
@@ -209,8 +210,9 @@ pub mod __private {
         Call, HostKernel, HostScope, is_same_table, launch, load_library, select_image,
     };
     pub use crate::intrinsics::only_on_the_device;
+    pub use crate::launch::Launch;
     pub use crate::parameter::Parameter;
-    pub use crate::scope::{Launch, Scope};
+    pub use crate::scope::Scope;
     pub use crate::shared::{SharedStatic, StaticShared};
     pub use crate::table::KernelTable;
 }

@@ -5,8 +5,8 @@ use core::ptr::NonNull;
 
 use bytemuck::AnyBitPattern;
 
+use crate::launch::Launch;
 use crate::parameter::{Description, Kind, Parameter, Word};
-use crate::scope::Launch;
 
 /// A matrix that nobody writes during the launch, stored row by row.
 ///

@@ -4,7 +4,7 @@ use bytemuck::AnyBitPattern;
 
 use crate::atomic::{Atomic, AtomicNumber, GridScope};
 use crate::by_value::ByValue;
-use crate::scope::Launch;
+use crate::launch::Launch;
 
 /// A parameter of a kernel, which is passed as up to three words.
 ///

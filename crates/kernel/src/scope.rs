@@ -1,29 +1,10 @@
 //! The first parameter of a kernel: its scope.
 
-use core::marker::PhantomData;
-
 use crate::block::Block;
 use crate::cluster::Cluster;
 use crate::grid::Grid;
+use crate::launch::Launch;
 use crate::thread::Thread;
-
-/// A launch, as seen by one thread: parameters borrow it, so that none of them outlives the kernel.
-#[doc(hidden)]
-pub struct Launch {
-    _not_send: PhantomData<*mut ()>,
-}
-
-impl Launch {
-    /// # Safety
-    ///
-    /// This is called once in the entry point of a kernel.
-    #[inline(always)]
-    pub unsafe fn new() -> Self {
-        Self {
-            _not_send: PhantomData,
-        }
-    }
-}
 
 /// The first parameter of a kernel.
 ///

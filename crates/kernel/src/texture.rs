@@ -8,8 +8,8 @@ use crate::block::{Block, BlockCodeOnly};
 use crate::intrinsics::intrinsics;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::intrinsics::only_on_the_device;
+use crate::launch::Launch;
 use crate::parameter::{Description, GridRule, Kind, Parameter, Word};
-use crate::scope::Launch;
 use crate::thread::{Thread, coordinates, sealed};
 
 intrinsics! {

@@ -8,11 +8,11 @@ use bytemuck::Pod;
 use crate::block::{Block, BlockCodeOnly};
 use crate::elements::Elements;
 use crate::intrinsics as device;
+use crate::launch::Launch;
 use crate::mbarrier::{self, converge_warp};
 use crate::operand::ThreadOperand;
 use crate::parameter::{Description, GridRule, Kind, Parameter, Word};
 use crate::ptx;
-use crate::scope::Launch;
 use crate::shared::{Shared, SharedType};
 use crate::thread::Thread;
 

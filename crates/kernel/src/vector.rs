@@ -22,7 +22,7 @@ macro_rules! vector {
         unsafe impl crate::ByValue for $name {}
         // SAFETY: numbers without padding, because the alignment is their size, which is that of the vector in CUDA C++.
         #[cfg(all(feature = "host", not(target_arch = "nvptx64")))]
-        unsafe impl crate::host::ByValue for $name {}
+        unsafe impl curium_driver::ByValue for $name {}
 
         impl $name {
             /// Creates a vector.

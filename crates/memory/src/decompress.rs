@@ -5,7 +5,7 @@ use std::fmt;
 use curium_driver::sys::{CUmemDecompressAlgorithm, CUmemDecompressParams};
 use curium_driver::{Result, Stream, call};
 
-use crate::copy::Operand;
+use crate::operand::Operand;
 use crate::{DeviceView, DeviceViewMut};
 
 /// A compression format.

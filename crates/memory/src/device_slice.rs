@@ -23,7 +23,7 @@ pub(crate) use self::owner::slice_owner;
 use self::parts::{Borrowed, Origin, Owned, Resolved};
 pub(crate) use self::parts::{Owner, Parts};
 pub use self::view::{DeviceView, DeviceViewMut};
-use crate::copy::Operand;
+use crate::operand::Operand;
 use crate::size;
 use crate::tracked::Tracked;
 

@@ -11,9 +11,10 @@ use curium_driver::{Device, DevicePointer, Error, Result, Returned, Stream};
 
 use self::segments::Segments;
 use crate::capture_advice::GROW_BEFORE;
-use crate::copy::{Operand, device, host};
 use crate::device_slice::{Parts, slice_owner};
+use crate::operand::Operand;
 use crate::tracked::{Accessibility, Tracked};
+use crate::transfer::{device, host};
 use crate::{DeviceSlice, DeviceViewMut, fill, size};
 
 /// A growable vector in device memory that never moves its elements: virtual addresses are reserved once for the

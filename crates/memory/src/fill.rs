@@ -4,7 +4,8 @@ use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, call};
 
-use crate::copy::{Operand, spanning};
+use crate::operand::Operand;
+use crate::spanning;
 
 /// A word that the driver fills memory with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

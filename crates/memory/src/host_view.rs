@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use curium_driver::hazard::HostAccess;
 
-use crate::unified_buffer::HostAttachment;
+use crate::host_attachment::HostAttachment;
 
 /// A view of elements for the host to read. While it exists, launching a graph that writes them is an error.
 ///

@@ -7,9 +7,9 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream, call};
 
 use crate::capture_advice::ALLOCATE_BEFORE;
-use crate::copy::pitched::{self, PitchedLayout};
 use crate::device_slice::{Parts, buffer_argument};
 use crate::tracked::{Accessibility, Tracked};
+use crate::transfer::pitched::{self, PitchedLayout};
 use crate::{
     DeviceView, DeviceViewMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut,
     fill, size, wait,

@@ -11,7 +11,7 @@ use curium_driver::{DevicePointer, Error, Result, Stream};
 pub use self::host::{HostPitchedSlice, HostPitchedSliceMut};
 pub use self::mutable::PitchedSliceMut;
 use crate::capture_advice::READ_LATER;
-use crate::copy::pitched::{self as copies, PitchedLayout};
+use crate::transfer::pitched::{self as copies, PitchedLayout};
 use crate::{DeviceSlice, DeviceView, wait};
 
 /// A two- or three-dimensional extent in elements.

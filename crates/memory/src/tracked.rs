@@ -8,8 +8,7 @@ use curium_driver::hazard::{Accesses, HostAccess, Operation};
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{Device, Error, Result, Stream, call};
 
-use crate::copy::peer;
-use crate::wait;
+use crate::{peer_access, wait};
 
 /// The stream of an allocation, and the accesses that a later access may have to wait for.
 #[derive(Debug)]
@@ -309,7 +308,7 @@ impl Tracked {
             );
             return Err(Error::argument(operation, reason));
         }
-        peer::enable_access(operation, stream, self.stream(), address)?;
+        peer_access::enable_access(operation, stream, self.stream(), address)?;
         self.grant_access(stream.device());
         Ok(())
     }

@@ -15,7 +15,6 @@ use curium_driver::{DevicePointer, Result, Returned, call};
 pub use self::advice::{MemoryAdvice, RangeAttributes};
 pub use self::batch::{discard, discard_and_prefetch, prefetch};
 use self::host_access::Attachment;
-pub(crate) use self::host_access::HostAttachment;
 use crate::device_slice::{Parts, slice_owner};
 use crate::wait;
 

@@ -144,7 +144,7 @@ impl CaptureScope {
         let branch = Stream::for_capture(self.root.context(), &self.scope)?;
         let _operation = self.root.enqueue("CaptureScope::fork")?;
         wait(&branch, &self.root, self.root.sync_points().count(), None)?;
-        self.scope.with(|log| log.branches().push(branch.clone()));
+        self.scope.with(|log| log.branches.push(branch.clone()));
         Ok(branch)
     }
 
@@ -363,8 +363,8 @@ impl CaptureScope {
 
     /// Makes the root stream wait for every branch, and frees the memory allocated in the capture and not yet freed.
     fn join_all(&self, log: &mut CaptureLog) -> Result<()> {
-        let branches = std::mem::take(log.branches());
-        let allocations = std::mem::take(log.allocations());
+        let branches = std::mem::take(&mut log.branches);
+        let allocations = std::mem::take(&mut log.allocations);
         branches.iter().try_for_each(|branch| {
             wait(&self.root, branch, branch.sync_points().count(), None).map(drop)
         })?;

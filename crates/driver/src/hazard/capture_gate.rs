@@ -8,43 +8,33 @@
 //! If the thread that ends the capture has entered it itself and not left, it cannot wait for itself: the capture ends,
 //! and is reported as [disturbed](Closed::is_disturbed).
 
-use parking_lot::RawThreadId;
-use parking_lot::lock_api::GetThreadId as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::sync::{Condvar, Mutex, MutexGuard};
-
-/// The number of a thread, which no other live thread has.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct ThreadNumber(usize);
-
-impl ThreadNumber {
-    /// Returns the number of the calling thread.
-    #[inline]
-    pub(crate) fn current() -> Self {
-        Self(RawThreadId::INIT.nonzero_thread_id().get())
-    }
-
-    #[cfg(all(test, loom))]
-    pub(crate) fn new(number: usize) -> Self {
-        Self(number)
-    }
-}
+use super::sync::{Condvar, Mutex, current_thread};
 
 /// The gate of one capture, with the log of its work.
-pub(crate) struct CaptureGate<T> {
+pub(super) struct CaptureGate<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
+    is_open: AtomicBool,
 }
 
 struct State<T> {
     /// `None` before the capture has started, while it ends, and afterwards.
     log: Option<T>,
     /// The threads that have entered and not left, each as often as it has entered.
-    entered: Vec<ThreadNumber>,
-    /// `true` while the end of the capture waits for the threads that have entered.
-    is_closing: bool,
-    /// `true` while the capture is being ended.
-    is_ending: bool,
+    entered: Vec<usize>,
+    end: End,
+}
+
+/// The progress of the end of a capture.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum End {
+    None,
+    /// The ending thread waits for the threads that have entered.
+    Waiting,
+    /// The driver ends the capture.
+    Ending,
 }
 
 /// A capture that has ended.
@@ -60,71 +50,74 @@ pub(crate) struct Closed<T, R> {
 struct Ending<'a, T>(&'a CaptureGate<T>);
 
 impl<T> CaptureGate<T> {
-    #[inline]
-    pub(crate) fn new() -> Self {
-        let state = State {
-            log: None,
-            entered: Vec::new(),
-            is_closing: false,
-            is_ending: false,
-        };
+    pub(super) fn new() -> Self {
         Self {
-            state: Mutex::new(state),
+            state: Mutex::new(State {
+                log: None,
+                entered: Vec::new(),
+                end: End::None,
+            }),
             changed: Condvar::new(),
+            is_open: AtomicBool::new(false),
         }
     }
 
     /// Opens the gate.
-    #[inline]
-    pub(crate) fn open(&self, log: T) {
+    pub(super) fn open(&self, log: T) {
         self.state.lock().log = Some(log);
+        self.is_open.store(true, Ordering::Release);
     }
 
-    /// Enters an open capture on `thread`; returns `false` if it has ended. A thread that `is_nested` in another access
-    /// enters even while the end of the capture waits, since that end may wait for this thread.
     #[inline]
-    pub(crate) fn enter(&self, thread: ThreadNumber, is_nested: bool) -> bool {
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Acquire)
+    }
+
+    /// Enters an open capture; returns `false` if it has ended. A thread that `is_nested` in another access enters even
+    /// while the end of the capture waits, since that end may wait for this thread.
+    pub(super) fn enter(&self, is_nested: bool) -> bool {
         let mut state = self.state.lock();
-        while state.is_ending || state.is_closing && !is_nested {
+        while state.end == End::Ending || state.end == End::Waiting && !is_nested {
             self.changed.wait(&mut state);
         }
         let is_open = state.log.is_some();
         if is_open {
-            state.entered.push(thread);
+            state.entered.push(current_thread());
         }
         is_open
     }
 
-    #[inline]
-    pub(crate) fn leave(&self, thread: ThreadNumber) {
+    pub(super) fn leave(&self) {
+        let thread = current_thread();
         let mut state = self.state.lock();
         if let Some(index) = state.entered.iter().position(|entered| *entered == thread) {
             state.entered.swap_remove(index);
         }
-        if state.is_closing {
+        if state.end == End::Waiting {
             self.changed.notify_all();
         }
     }
 
     /// Runs `operation` with the log, unless the capture has ended.
-    #[inline]
-    pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub(super) fn with<R>(&self, operation: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.state.lock().log.as_mut().map(operation)
     }
 
-    /// Ends the capture with `end` on `thread` once no other thread is in it, and runs `closed` before other threads
-    /// continue. Returns `None` if it had already ended.
-    #[inline]
-    pub(crate) fn close<R>(
-        &self,
-        thread: ThreadNumber,
-        end: impl FnOnce(&mut T) -> R,
-        closed: impl FnOnce(),
-    ) -> Option<Closed<T, R>> {
-        let (mut log, is_disturbed) = self.begin_end(thread)?;
+    /// Ends the capture with `end` once no other thread is in it. Returns `None` if it had already ended.
+    pub(super) fn close<R>(&self, end: impl FnOnce(&mut T) -> R) -> Option<Closed<T, R>> {
+        let thread = current_thread();
+        let mut state = self.state.lock();
+        state.log.as_ref()?;
+        state.end = End::Waiting;
+        while state.entered.iter().any(|entered| *entered != thread) {
+            self.changed.wait(&mut state);
+        }
+        let mut log = state.log.take()?;
+        let is_disturbed = !state.entered.is_empty();
+        state.end = End::Ending;
+        drop(state);
         let ending = Ending(self);
         let result = end(&mut log);
-        closed();
         drop(ending);
         Some(Closed {
             log,
@@ -132,34 +125,12 @@ impl<T> CaptureGate<T> {
             is_disturbed,
         })
     }
-
-    /// Returns the log, and `true` if `thread` itself is in the capture.
-    #[inline]
-    fn begin_end(&self, thread: ThreadNumber) -> Option<(T, bool)> {
-        let mut state = self.state.lock();
-        state.is_closing = true;
-        while state.entered.iter().any(|entered| *entered != thread) {
-            self.changed.wait(&mut state);
-        }
-        state.is_closing = false;
-        let is_disturbed = !state.entered.is_empty();
-        let log = state.log.take();
-        state.is_ending = log.is_some();
-        self.wake(&state);
-        log.map(|log| (log, is_disturbed))
-    }
-
-    #[inline]
-    fn wake(&self, _state: &MutexGuard<'_, State<T>>) {
-        self.changed.notify_all();
-    }
 }
 
 impl<T> Drop for Ending<'_, T> {
-    #[inline]
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.is_ending = false;
-        self.0.wake(&state);
+        self.0.is_open.store(false, Ordering::Release);
+        self.0.state.lock().end = End::None;
+        self.0.changed.notify_all();
     }
 }

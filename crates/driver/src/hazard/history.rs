@@ -1,19 +1,17 @@
 //! The accesses to one allocation, either by running work or by the work of one capture.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use curium_sys::CUdeviceptr;
-use parking_lot::{Mutex, MutexGuard};
-
-use super::lease_lock::FreeAccesses;
-use super::sync_point::{Hazard, HazardKind, wait};
+use super::lease_lock::{FreeAccesses, Log};
+use super::sync_point::{Hazard, HazardKind, Memory, StreamPoint, wait};
 use crate::{Result, Stream};
 
-/// The accesses that a later access may have to wait for.
+/// The accesses that a later access may have to wait for, except those on other streams than the writer's: they are in an
+/// [`AccessList`], which the caller has locked.
 #[derive(Debug)]
-pub(crate) struct History {
-    /// The stream of the last write of the whole allocation. Allocating counts as the first write.
+pub(super) struct History {
+    /// The *owner stream*: that of the last write of the whole allocation. Allocating counts as the first write.
     writer: Stream,
     /// The number of sync points of that stream when its last write, of the whole or a part, was enqueued.
     written: AtomicU64,
@@ -27,41 +25,27 @@ pub(crate) struct History {
     /// `true` if the stream of the next write of the whole has waited for all accesses; `false` if that wait is only an
     /// edge in a capture of other code.
     has_waited: AtomicBool,
-    /// The accesses on other streams since the last write of the whole: the last read and the last partial write on
-    /// each.
-    others: Mutex<AccessList>,
     /// The memory, for reports of waits.
     memory: Memory,
 }
 
-/// The address and size of memory, for reports. All 0 if it has no address.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Memory {
-    pub(super) address: CUdeviceptr,
-    pub(super) bytes: usize,
-}
-
 /// An access on a stream other than the writer's.
 #[derive(Debug)]
-pub(crate) struct Access {
-    stream: Stream,
+pub(super) struct Access {
+    point: StreamPoint,
     is_write: bool,
-    /// The number of sync points of the stream when the access was enqueued there.
-    sync_points: u64,
 }
 
-/// A list of accesses that is one null pointer until it has an entry. Most memory is used on one stream only.
+/// The accesses on other streams since the last write of the whole: the last read and the last partial write on each. The
+/// list is one null pointer until it has an entry, since most memory is used on one stream only.
 #[derive(Debug, Default)]
-pub(crate) struct AccessList {
+pub(super) struct AccessList {
     #[expect(
         clippy::box_collection,
         reason = "a `Vec` is three words, and takes longer to drop"
     )]
     entries: Option<Box<Vec<Access>>>,
 }
-
-/// The accesses on other streams, for the holder of the lock.
-pub(crate) type Others<'a> = MutexGuard<'a, AccessList>;
 
 /// The identity that no stream has.
 const NOBODY: u64 = 0;
@@ -78,7 +62,6 @@ impl History {
         )
     }
 
-    /// Creates the history of memory written when `stream` had this many sync points.
     #[inline]
     fn since(stream: &Stream, sync_points: u64, free: u64, memory: Memory) -> Self {
         Self {
@@ -88,16 +71,13 @@ impl History {
             reads_freely: AtomicU64::new(free),
             writes_freely: AtomicU64::new(free),
             has_waited: AtomicBool::new(true),
-            others: Mutex::default(),
             memory,
         }
     }
 
-    /// Creates a history of the same memory for a capture whose `root` had this many sync points when the capture
-    /// started.
-    #[inline]
-    pub(super) fn captured_since(&self, root: &Stream, sync_points: u64) -> Self {
-        Self::since(root, sync_points, NOBODY, self.memory)
+    /// Creates a history of the same memory for a capture whose root had this many sync points when the capture started.
+    pub(super) fn captured_since(&self, root: &StreamPoint) -> Self {
+        Self::since(&root.stream, root.sync_points, NOBODY, self.memory)
     }
 
     #[inline]
@@ -120,6 +100,55 @@ impl History {
         self.writes_freely.load(Ordering::Relaxed) == stream.identity()
     }
 
+    /// Allows no access without a lock until one has been ordered.
+    #[inline]
+    pub(super) fn order_next(&self) {
+        self.reads_freely.store(NOBODY, Ordering::Relaxed);
+        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+    }
+
+    /// Makes `stream` wait for the accesses that a read, or a write, must wait for.
+    pub(super) fn before(
+        &self,
+        others: &mut AccessList,
+        stream: &Stream,
+        is_write: bool,
+    ) -> Result<()> {
+        let written = self.written.load(Ordering::Relaxed);
+        let read = self.read.load(Ordering::Relaxed);
+        let last = if is_write { written.max(read) } else { written };
+        let hazard = self.hazard(is_write, written >= read);
+        let mut has_waited = wait(stream, &self.writer, last, Some(hazard))?;
+        for other in others.iter().filter(|other| is_write || other.is_write) {
+            let hazard = self.hazard(is_write, other.is_write);
+            has_waited &= other.point.wait(stream, Some(hazard))?;
+        }
+        if is_write {
+            self.has_waited.store(has_waited, Ordering::Relaxed);
+        }
+        if self.writer == *stream && has_waited {
+            self.free_on_owner(others, is_write);
+        }
+        Ok(())
+    }
+
+    /// Lets reads, or all accesses, on the owner stream take place without a wait: it has waited for the others.
+    fn free_on_owner(&self, others: &mut AccessList, is_write: bool) {
+        let identity = self.writer.free_identity();
+        if is_write && !others.is_empty() {
+            // A stream that waits for this one from now on waits for the others too. The caller holds the lock, so a
+            // thread that finds the list empty waits for this stream in its current state.
+            self.record_on_owner(true);
+            others.clear();
+        }
+        // Writes on other streams stay in the list after a read: readers there must wait for them, but not for the work on
+        // this stream.
+        self.reads_freely.store(identity, Ordering::Release);
+        if is_write {
+            self.writes_freely.store(identity, Ordering::Relaxed);
+        }
+    }
+
     /// Returns `true` if a read just enqueued on `stream` needs no further record.
     #[inline]
     pub(super) fn has_recorded_read(&self, stream: &Stream) -> bool {
@@ -139,238 +168,73 @@ impl History {
         *self.written.get_mut() = stream.sync_points().count();
     }
 
-    #[inline]
-    pub(crate) fn others(&self) -> Others<'_> {
-        self.others.lock()
-    }
-
-    #[inline]
-    pub(crate) fn try_others(&self) -> Option<Others<'_>> {
-        self.others.try_lock()
-    }
-
-    /// Makes `stream` wait for conflicting accesses.
-    #[inline]
-    pub(super) fn order(&mut self, stream: &Stream, is_write: bool) -> Result<()> {
-        if self.writer == *stream && self.others.get_mut().is_empty() {
-            return Ok(());
+    /// Records a write of the whole, which is borrowed exclusively, on any stream. Returns the previous writer's stream
+    /// if it changes.
+    pub(super) fn record_whole_write(
+        &mut self,
+        others: &mut AccessList,
+        stream: &Stream,
+    ) -> Option<Stream> {
+        if self.writer == *stream || !*self.has_waited.get_mut() {
+            self.record(others, stream, true);
+            return None;
         }
-        self.before(&mut self.others(), stream, is_write)
+        // The stream has waited for every access and is the new writer's.
+        others.clear();
+        let new = Self::allocated(stream, self.memory);
+        Some(std::mem::replace(self, new).writer)
     }
 
-    /// Records a read, or a write, enqueued on `stream`.
-    #[inline]
-    pub(super) fn record(&mut self, stream: &Stream, is_write: bool) {
+    /// Records a read, or a write of a part or the whole, that was just enqueued on `stream`.
+    pub(super) fn record(&self, others: &mut AccessList, stream: &Stream, is_write: bool) {
         if self.writer == *stream {
-            return self.record_past(stream, stream.sync_points().count(), is_write);
+            return self.record_on_owner(is_write);
         }
-        self.after(&mut self.others(), stream, is_write);
+        if is_write {
+            others.retain(|other| {
+                other.point.stream != *stream && !stream.sync_points().has_waited(&other.point)
+            });
+        }
+        // Reads the count after pruning, so that later sync points cover the pruned accesses.
+        self.record_past(others, stream, stream.sync_points().count(), is_write);
+    }
+
+    /// Records an access that was just enqueued on the owner stream.
+    #[inline]
+    pub(super) fn record_on_owner(&self, is_write: bool) {
+        let sync_points = self.writer.sync_points().count();
+        let last = if is_write { &self.written } else { &self.read };
+        if last.load(Ordering::Relaxed) < sync_points {
+            last.fetch_max(sync_points, Ordering::Relaxed);
+        }
     }
 
     /// Records an access that was enqueued when `stream` had this many sync points. It may have had more since.
-    #[inline]
-    pub(super) fn record_past(&mut self, stream: &Stream, sync_points: u64, is_write: bool) {
-        if self.writer == *stream {
-            let last = if is_write {
-                &mut self.written
-            } else {
-                &mut self.read
-            };
-            *last.get_mut() = (*last.get_mut()).max(sync_points);
-            return;
-        }
-        let others = self.others.get_mut();
-        match others
-            .iter_mut()
-            .find(|other| other.is_write == is_write && other.stream == *stream)
-        {
-            Some(access) => access.sync_points = access.sync_points.max(sync_points),
-            None => others.push(Access {
-                stream: stream.clone(),
-                is_write,
-                sync_points,
-            }),
-        }
-        *self.writes_freely.get_mut() = NOBODY;
-        if is_write {
-            *self.reads_freely.get_mut() = NOBODY;
-        }
-    }
-
-    /// Allows no access without a lock until one has been ordered.
-    #[inline]
-    pub(super) fn order_next(&self) {
-        self.reads_freely.store(NOBODY, Ordering::Relaxed);
-        self.writes_freely.store(NOBODY, Ordering::Relaxed);
-    }
-
-    /// Records accesses on the writer's stream, enqueued when it had these numbers of sync points.
-    #[inline]
-    pub(super) fn record_on_owner_stream(&mut self, read: u64, written: u64) {
-        let last_read = self.read.get_mut();
-        let last_written = self.written.get_mut();
-        *last_read = (*last_read).max(read);
-        *last_written = (*last_written).max(written);
-    }
-
-    /// Returns the accesses on the writer's stream that need no wait.
-    #[inline]
-    pub(super) fn free_on_owner_stream(&mut self) -> FreeAccesses {
-        let identity = self.writer.free_identity();
-        if identity == NOBODY {
-            FreeAccesses::None
-        } else if self.others.get_mut().is_empty() {
-            FreeAccesses::All
-        } else if *self.reads_freely.get_mut() == identity {
-            FreeAccesses::Reads
-        } else {
-            FreeAccesses::None
-        }
-    }
-
-    /// Makes `stream` wait for the accesses that a read, or a write, must wait for.
-    #[inline]
-    pub(crate) fn before(
+    fn record_past(
         &self,
         others: &mut AccessList,
         stream: &Stream,
+        sync_points: u64,
         is_write: bool,
-    ) -> Result<()> {
-        if is_write {
-            self.wait_for_all(others, stream)
-        } else {
-            self.wait_for_writes(others, stream)
-        }
-    }
-
-    /// Records a read, or a write of a part or the whole, enqueued on `stream`.
-    #[inline]
-    pub(crate) fn after(&self, others: &mut AccessList, stream: &Stream, is_write: bool) {
-        if is_write {
-            self.record_write(others, stream);
-        } else {
-            self.record_read(others, stream);
-        }
-    }
-
-    #[inline]
-    fn wait_for_writes(&self, others: &[Access], stream: &Stream) -> Result<()> {
-        let hazard = self.hazard(HazardKind::ReadAfterWrite);
-        let mut has_waited = wait(
-            stream,
-            &self.writer,
-            self.written.load(Ordering::Relaxed),
-            hazard,
-        )?;
-        for write in others.iter().filter(|other| other.is_write) {
-            has_waited &= write.wait(stream, hazard)?;
-        }
-        if self.writer == *stream && has_waited {
-            // The writes stay in the list: readers on other streams must wait for them, but not for the work on this
-            // stream.
-            self.reads_freely
-                .store(stream.free_identity(), Ordering::Release);
-        }
-        Ok(())
-    }
-
-    /// Clears the list once the writer's stream has waited for it. The caller holds the lock, so a thread that finds
-    /// the list empty waits for that stream in its current state.
-    #[inline]
-    fn wait_for_all(&self, others: &mut AccessList, stream: &Stream) -> Result<()> {
-        let written = self.written.load(Ordering::Relaxed);
-        let read = self.read.load(Ordering::Relaxed);
-        let mut has_waited = wait(
-            stream,
-            &self.writer,
-            written.max(read),
-            self.hazard(HazardKind::before_write(written >= read)),
-        )?;
-        for other in others.iter() {
-            let hazard = self.hazard(HazardKind::before_write(other.is_write));
-            has_waited &= other.wait(stream, hazard)?;
-        }
-        self.has_waited.store(has_waited, Ordering::Relaxed);
-        if self.writer == *stream && has_waited {
-            // A stream that waits for this one from now on waits for the others too.
-            self.written
-                .fetch_max(stream.sync_points().count(), Ordering::Relaxed);
-            others.clear();
-            self.reads_freely
-                .store(stream.free_identity(), Ordering::Release);
-            self.writes_freely
-                .store(stream.free_identity(), Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn record_read(&self, others: &mut AccessList, stream: &Stream) {
-        let sync_points = stream.sync_points().count();
+    ) {
         if self.writer == *stream {
-            self.read.fetch_max(sync_points, Ordering::Relaxed);
+            let last = if is_write { &self.written } else { &self.read };
+            last.fetch_max(sync_points, Ordering::Relaxed);
             return;
         }
-        match others
-            .iter_mut()
-            .find(|other| !other.is_write && other.stream == *stream)
-        {
-            Some(read) => read.sync_points = read.sync_points.max(sync_points),
-            None => others.push(Access {
-                stream: stream.clone(),
-                is_write: false,
-                sync_points,
-            }),
-        }
+        others.push(stream, sync_points, is_write);
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
-    }
-
-    #[inline]
-    fn record_write(&self, others: &mut AccessList, stream: &Stream) {
-        if self.writer == *stream {
-            self.written
-                .fetch_max(stream.sync_points().count(), Ordering::Relaxed);
-            return;
-        }
-        others.retain(|other| {
-            other.stream != *stream
-                && !stream
-                    .sync_points()
-                    .has_waited(&other.stream, other.sync_points)
-        });
-        // Reads the count after pruning, so that later sync points cover the pruned accesses.
-        let sync_points = stream.sync_points().count();
-        others.push(Access {
-            stream: stream.clone(),
-            is_write: true,
-            sync_points,
-        });
-        self.reads_freely.store(NOBODY, Ordering::Relaxed);
-        self.writes_freely.store(NOBODY, Ordering::Relaxed);
-    }
-
-    /// Records a write of the whole, which is borrowed exclusively, on any stream. Returns the previous writer's stream
-    /// if it changes.
-    #[inline]
-    pub(super) fn record_whole_write(&mut self, stream: &Stream) -> Option<Stream> {
-        if self.writer != *stream && *self.has_waited.get_mut() {
-            // Removes every access: the stream has waited for them and is the new writer's.
-            let new = Self::allocated(stream, self.memory);
-            Some(std::mem::replace(self, new).writer)
-        } else {
-            self.record_write(&mut self.others.lock(), stream);
-            None
+        if is_write {
+            self.reads_freely.store(NOBODY, Ordering::Relaxed);
         }
     }
 
     /// Returns the streams of the last accesses, or of the last writes.
-    #[inline]
-    pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
-        let others = self.others();
+    pub(super) fn streams(&self, others: &AccessList, only_writes: bool) -> Vec<Stream> {
         let others = others
             .iter()
             .filter(|other| other.is_write || !only_writes)
-            .map(|other| &other.stream);
+            .map(|other| &other.point.stream);
         std::iter::once(&self.writer)
             .chain(others)
             .cloned()
@@ -378,41 +242,69 @@ impl History {
     }
 
     /// Moves the history out. The remaining history allows no access without a lock and records none.
-    #[inline]
-    pub(super) fn leave(&self, others: &mut AccessList) -> Self {
+    pub(super) fn leave(&self) -> Self {
         self.order_next();
-        let moved = Self::since(
-            &self.writer,
-            self.written.swap(0, Ordering::Relaxed),
-            NOBODY,
-            self.memory,
-        );
-        moved
-            .read
-            .store(self.read.swap(0, Ordering::Relaxed), Ordering::Relaxed);
-        *moved.others() = std::mem::take(others);
+        let written = self.written.swap(0, Ordering::Relaxed);
+        let mut moved = Self::since(&self.writer, written, NOBODY, self.memory);
+        *moved.read.get_mut() = self.read.swap(0, Ordering::Relaxed);
         moved
     }
 
     /// Takes the history out.
-    #[inline]
     pub(super) fn take(&mut self) -> Self {
         let empty = Self::allocated(&self.writer, self.memory);
         std::mem::replace(self, empty)
     }
 
-    #[inline]
-    fn hazard(&self, kind: HazardKind) -> Option<Hazard> {
-        Some(Hazard {
-            kind,
+    fn hazard(&self, is_write: bool, is_earlier_write: bool) -> Hazard {
+        Hazard {
+            kind: HazardKind::between(is_earlier_write, is_write),
             memory: self.memory,
-        })
+        }
+    }
+}
+
+impl Log for History {
+    type Locked = AccessList;
+    type Launches = StreamPoint;
+
+    fn record_launches(&self, others: &mut AccessList, launches: &StreamPoint, is_write: bool) {
+        self.record_past(others, &launches.stream, launches.sync_points, is_write);
+    }
+
+    fn free_accesses(&self, others: &AccessList) -> FreeAccesses {
+        let identity = self.writer.free_identity();
+        if identity == NOBODY {
+            FreeAccesses::None
+        } else if others.is_empty() {
+            FreeAccesses::All
+        } else if self.reads_freely.load(Ordering::Relaxed) == identity {
+            FreeAccesses::Reads
+        } else {
+            FreeAccesses::None
+        }
     }
 }
 
 impl AccessList {
-    fn push(&mut self, access: Access) {
-        self.entries.get_or_insert_default().push(access);
+    /// Adds an access, or replaces the last one of the same kind on the stream.
+    fn push(&mut self, stream: &Stream, sync_points: u64, is_write: bool) {
+        let entries = self.entries.get_or_insert_default();
+        let last = entries
+            .iter_mut()
+            .find(|other| other.is_write == is_write && other.point.stream == *stream);
+        if let Some(last) = last {
+            last.point.sync_points = last.point.sync_points.max(sync_points);
+        } else {
+            let stream = stream.clone();
+            entries.push(Access {
+                point: StreamPoint {
+                    stream,
+                    sync_points,
+                },
+                is_write,
+            });
+        }
     }
 
     fn retain(&mut self, keep: impl FnMut(&Access) -> bool) {
@@ -421,7 +313,6 @@ impl AccessList {
         }
     }
 
-    #[inline]
     fn clear(&mut self) {
         if let Some(entries) = &mut self.entries {
             entries.clear();
@@ -435,21 +326,5 @@ impl Deref for AccessList {
     #[inline]
     fn deref(&self) -> &[Access] {
         self.entries.as_deref().map_or(&[], Vec::as_slice)
-    }
-}
-
-impl DerefMut for AccessList {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut [Access] {
-        self.entries
-            .as_deref_mut()
-            .map_or(&mut [], Vec::as_mut_slice)
-    }
-}
-
-impl Access {
-    #[inline]
-    fn wait(&self, waiting: &Stream, hazard: Option<Hazard>) -> Result<bool> {
-        wait(waiting, &self.stream, self.sync_points, hazard)
     }
 }

@@ -4,29 +4,21 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::thread;
 
-use super::claims::{Leases, launch_holding};
-use super::lease::{Allocation, Lease, OPERATION};
-use super::lease_lock::{LaunchRecord, Launches};
-use super::operation::{Ordering, expect_idle, is_ordering};
-use super::sync_point::wait;
+use super::lease::{LAUNCH, Lease};
+use super::lease_lock::{Claimable as _, LaunchRecord, Launches, launch_holding};
+use super::sync_point::StreamPoint;
+use super::thread_state::{Ordering, expect_idle, is_ordering};
 use crate::{Result, Stream, emit_event};
 
 /// The leases of an executable graph, without duplicates, and its launches.
 pub(crate) struct LaunchLeases {
     /// Sorted by the address of the allocation's lock.
     leases: Box<[Lease]>,
-    record: Arc<LaunchRecord<LatestLaunch>>,
-}
-
-/// The latest launch of an executable graph, which is ordered after all earlier ones.
-pub(crate) struct LatestLaunch {
-    pub(super) stream: Stream,
-    /// The number of sync points of the stream after the launch.
-    pub(super) sync_points: u64,
+    /// The latest launch is ordered after all earlier ones.
+    record: Arc<LaunchRecord<StreamPoint>>,
 }
 
 impl LaunchLeases {
-    #[inline]
     pub(crate) fn new(leases: impl Iterator<Item = Lease>) -> Self {
         let mut leases: Box<[_]> = leases.collect();
         leases.sort_unstable_by_key(Lease::key);
@@ -56,7 +48,7 @@ impl LaunchLeases {
 
     #[inline]
     fn launch_leasing(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
-        expect_idle(OPERATION)?;
+        expect_idle(LAUNCH)?;
         let mut launches = self.record.lock();
         if launches.missing.is_empty()
             && launches
@@ -78,17 +70,16 @@ impl LaunchLeases {
         launch_holding(
             &self.record,
             &self.leases,
-            |lease: &Lease, allocation: &mut Allocation| lease.order_launch(allocation, stream),
+            |lease, history, others| lease.order_launch(history, others, stream),
             |launches| enqueue(launches, launch),
         )
     }
 
     /// Makes `stream` wait for the previous launches, so that one point in it covers them all.
-    #[inline]
     fn follow(&self, stream: &Stream) -> Result<()> {
         let mut launches = self.record.lock();
         let is_ordered = match &launches.latest {
-            Some(latest) => wait(stream, &latest.stream, latest.sync_points, None)?,
+            Some(latest) => latest.wait(stream, None)?,
             None => true,
         };
         if !is_ordered {
@@ -98,7 +89,7 @@ impl LaunchLeases {
             self.release_all();
             launches = self.record.lock();
         }
-        launches.latest = Some(LatestLaunch::on(stream));
+        launches.latest = Some(StreamPoint::now(stream));
         Ok(())
     }
 
@@ -115,7 +106,6 @@ impl LaunchLeases {
     }
 
     /// Records the launches in the logs of all allocations.
-    #[inline]
     fn release_all(&self) {
         for lease in &self.leases {
             lease.lock().release_holder(&self.record);
@@ -125,7 +115,7 @@ impl LaunchLeases {
 
 #[inline]
 fn enqueue(
-    launches: &mut Launches<LatestLaunch>,
+    launches: &mut Launches<StreamPoint>,
     launch: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     let _ordering = Ordering::begin();
@@ -136,30 +126,7 @@ fn enqueue(
     Ok(())
 }
 
-impl LatestLaunch {
-    #[inline]
-    fn on(stream: &Stream) -> Self {
-        Self {
-            stream: stream.clone(),
-            sync_points: stream.sync_points().count(),
-        }
-    }
-}
-
-impl Leases<Allocation> for Lease {
-    #[inline]
-    fn lock(&self) -> &super::lease_lock::LeaseLock<Allocation> {
-        Self::lock(self)
-    }
-
-    #[inline]
-    fn is_write(&self) -> bool {
-        Self::is_write(self)
-    }
-}
-
 impl Default for LaunchLeases {
-    #[inline]
     fn default() -> Self {
         Self::new(std::iter::empty())
     }

@@ -2,15 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::Accesses;
-use super::history::History;
-use super::launch::LatestLaunch;
-use super::lease_lock::{FreeAccesses, LeaseLock, Log};
-use super::operation::{expect_not_ordering, is_nested};
+use super::history::{AccessList, History};
+use super::lease_lock::{Claimable, LeaseLock};
+use super::sync_point::{OPERATION, StreamPoint};
+use super::thread_state::{expect_not_ordering, is_nested};
 use crate::base::release::release;
 use crate::{Error, Result, Stream};
 
@@ -18,29 +17,21 @@ use crate::{Error, Result, Stream};
 ///
 /// Created when a capture first uses the memory; dropped with the owner or the last of the graphs, whichever is later.
 pub(crate) struct Leased {
-    lock: LeaseLock<Allocation>,
-    /// The number of leases of graphs that only read, and of graphs that write.
-    readers: AtomicUsize,
-    writers: AtomicUsize,
+    lock: LeaseLock<History>,
+    /// `true` if the memory was freed while graphs lease it. Set under `lock`.
+    is_revoked: AtomicBool,
+    /// The number of host views that read, or [`VIEWED_TO_WRITE`]. Views begin under `lock`, and end without it for the
+    /// same reason as `end`.
+    views: AtomicIsize,
     /// Frees the memory; set once its owner has left it to the graphs. Outside `lock`, because a call observer whose
     /// thread holds that may drop the owner.
     end: Mutex<Option<End>>,
-    /// The number of read-only host views, and `true` if there is a writing one. They begin under `lock`, and end
-    /// without it for the same reason as `end`.
-    views: AtomicUsize,
-    is_viewed_to_write: AtomicBool,
 }
 
-/// The accesses to a leased allocation.
-pub(crate) struct Allocation {
-    history: History,
-    /// `true` if the memory was freed while graphs lease it.
-    is_revoked: bool,
-}
-
-type End = Box<dyn FnOnce(Accesses) -> Result<()> + Send>;
+type End = Box<dyn FnOnce(History, AccessList) -> Result<()> + Send>;
 
 /// The right of a graph to use memory.
+#[derive(Clone)]
 pub(crate) struct Lease {
     leased: Arc<Leased>,
     is_write: bool,
@@ -52,24 +43,20 @@ pub struct HostAccess {
     is_write: bool,
 }
 
+/// The host has a view to write.
+const VIEWED_TO_WRITE: isize = -1;
+
 /// The operation named in errors of a launch.
-pub(super) const OPERATION: &str = "GraphExec::launch";
+pub(super) const LAUNCH: &str = "GraphExec::launch";
 
 impl Leased {
-    #[inline]
-    pub(super) fn new(history: History) -> Self {
+    pub(super) fn new(history: History, others: AccessList) -> Self {
         let owner_registrations = Arc::clone(history.writer().sync_points().registrations());
-        let allocation = Allocation {
-            history,
-            is_revoked: false,
-        };
         Self {
-            lock: LeaseLock::new(allocation, owner_registrations),
-            readers: AtomicUsize::new(0),
-            writers: AtomicUsize::new(0),
+            lock: LeaseLock::new(history, others, owner_registrations),
+            is_revoked: AtomicBool::new(false),
+            views: AtomicIsize::new(0),
             end: Mutex::new(None),
-            views: AtomicUsize::new(0),
-            is_viewed_to_write: AtomicBool::new(false),
         }
     }
 
@@ -96,102 +83,93 @@ impl Leased {
             .is_owner_stream(stream.sync_points().registrations())
     }
 
-    /// Records an access on the owner stream whose operation is still registered.
-    #[inline]
-    pub(super) fn record_on_owner_stream(&self, stream: &Stream, is_write: bool) {
-        self.lock
-            .record_on_owner_stream(is_write, stream.sync_points().count());
-    }
-
-    /// Starts an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
-    #[inline]
+    /// Begins an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
     pub(super) fn begin(&self, stream: &Stream, is_write: bool) -> Result<()> {
-        expect_not_ordering(super::OPERATION)?;
-        self.lock.begin(is_write, is_nested(), |allocation| {
-            allocation.history.order(stream, is_write)
+        expect_not_ordering(OPERATION)?;
+        self.lock.begin(is_write, is_nested(), |history, others| {
+            history.before(others, stream, is_write)
         })
     }
 
-    /// Records an access of the owner and ends it.
+    /// Records an access that takes no lock, whose operation is registered or began before the memory was leased.
     #[inline]
+    pub(super) fn record(&self, stream: &Stream, is_write: bool) {
+        if self.is_owner_stream(stream) {
+            self.lock.log.record_on_owner(is_write);
+        } else {
+            self.lock
+                .peek(|history, others| history.record(others, stream, is_write));
+        }
+    }
+
+    /// Records an access of the owner and ends it.
     pub(super) fn end(&self, stream: &Stream, is_write: bool) {
-        self.lock.end(is_write, |allocation| {
-            allocation.history.record(stream, is_write);
+        self.lock.end(is_write, |history, others| {
+            history.record(others, stream, is_write);
         });
     }
 
     /// Ends an access of the owner that was not enqueued.
-    #[inline]
     pub(super) fn cancel(&self, is_write: bool) {
-        self.lock.end(is_write, |_| {});
-    }
-
-    /// Records an access that was ordered before the memory was leased.
-    #[inline]
-    pub(super) fn record(&self, stream: &Stream, is_write: bool) {
-        self.lock
-            .peek(|allocation| allocation.history.record(stream, is_write));
+        self.lock.end(is_write, |_, _| {});
     }
 
     /// Returns the streams of all accesses, or of writes.
-    #[inline]
     pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
         // Only launches that write conflict with a read.
-        self.lock.with(!only_writes, is_nested(), |allocation| {
-            allocation.history.streams(only_writes)
-        })
+        self.lock
+            .with(!only_writes, is_nested(), |history, others| {
+                history.streams(others, only_writes)
+            })
     }
 
-    /// Creates a history of the same memory for the work of a capture, starting with a write on `root`.
-    #[inline]
-    pub(super) fn captured_since(&self, root: &Stream, sync_points: u64) -> History {
-        self.lock
-            .peek(|allocation| allocation.history.captured_since(root, sync_points))
+    /// Creates a history of the same memory for the work of a capture, starting with a write at `root`.
+    pub(super) fn captured_since(&self, root: &StreamPoint) -> History {
+        self.lock.log.captured_since(root)
     }
 
     /// Sets the function that frees the memory when no graph leases it any more.
-    #[inline]
-    pub(super) fn leave(&self, end: impl FnOnce(Accesses) -> Result<()> + Send + 'static) {
+    pub(super) fn leave(
+        &self,
+        end: impl FnOnce(History, AccessList) -> Result<()> + Send + 'static,
+    ) {
         *self.end.lock() = Some(Box::new(end));
     }
 
     /// Revokes the leases of all graphs: they cannot be launched any more.
-    #[inline]
     pub(super) fn revoke(&self) {
-        self.lock
-            .with(true, is_nested(), |allocation| allocation.is_revoked = true);
+        self.lock.with(true, is_nested(), |_, _| {
+            self.is_revoked.store(true, Ordering::Relaxed);
+        });
     }
 
-    /// Starts a host view, which has yet to wait for the device.
-    #[inline]
+    /// Begins a host view, which has yet to wait for the device.
     pub(super) fn view(
         self: &Arc<Self>,
         operation: &'static str,
         is_write: bool,
     ) -> Result<HostAccess> {
         expect_not_ordering(operation)?;
-        let is_free = self
+        let has_begun = self
             .lock
-            .with(is_write, is_nested(), |_| self.begin_view(is_write));
-        if is_free {
+            .with(is_write, is_nested(), |_, _| self.begin_view(is_write));
+        if has_begun {
             Ok(HostAccess {
                 leased: Some(Arc::clone(self)),
                 is_write,
             })
         } else {
-            Err(Error::argument(
-                operation,
-                "another view of the memory exists",
-            ))
+            let reason = "another view of the memory exists";
+            Err(Error::argument(operation, reason))
         }
     }
 
-    /// Starts a host view under the lock, unless another one conflicts.
-    #[inline]
+    /// Begins a host view under the lock. Returns `false` if another one conflicts.
     fn begin_view(&self, is_write: bool) -> bool {
         let is_free = !self.is_viewed(is_write);
+        // Views only end in the meantime, because all of them begin under the lock.
         if is_free && is_write {
-            self.is_viewed_to_write.store(true, Ordering::Relaxed);
+            self.views.store(VIEWED_TO_WRITE, Ordering::Relaxed);
         } else if is_free {
             self.views.fetch_add(1, Ordering::Relaxed);
         }
@@ -199,85 +177,33 @@ impl Leased {
     }
 
     /// Ends a host view. A thread that observes the end also observes the host's reads and writes.
-    #[inline]
     pub(super) fn end_view(&self, is_write: bool) {
         if is_write {
-            self.is_viewed_to_write.store(false, Ordering::Release);
+            self.views.store(0, Ordering::Release);
         } else {
             self.views.fetch_sub(1, Ordering::Release);
         }
     }
 
     /// Returns `true` if a host view conflicts with a read, or a write.
-    #[inline]
     fn is_viewed(&self, is_write: bool) -> bool {
-        self.is_viewed_to_write.load(Ordering::Acquire)
-            || (is_write && self.views.load(Ordering::Acquire) > 0)
+        let views = self.views.load(Ordering::Acquire);
+        views == VIEWED_TO_WRITE || is_write && views > 0
     }
 
-    /// Makes `stream` wait for the accesses that conflict with a launch.
-    #[inline]
-    fn order_launch(
-        &self,
-        allocation: &mut Allocation,
-        stream: &Stream,
-        is_write: bool,
-    ) -> Result<()> {
-        let reason = if allocation.is_revoked {
-            "memory that the graph uses was freed with its buffer: the buffer's resource was borrowed, and could not outlive it"
-        } else if self.is_viewed(is_write) {
-            "the host has a view of memory that the graph uses"
-        } else {
-            return allocation.history.order(stream, is_write);
-        };
-        Err(Error::argument(OPERATION, reason))
-    }
-
-    /// Returns the history, if this is the only owner.
-    #[inline]
-    pub(super) fn into_history(mut self) -> History {
+    /// Returns the accesses, if this is the only owner.
+    pub(super) fn into_history(mut self) -> (History, AccessList) {
         self.take_history()
     }
 
-    #[inline]
-    fn take_history(&mut self) -> History {
-        self.lock.log_mut().history.take()
-    }
-
-    #[inline]
-    fn count(&self, is_write: bool) -> &AtomicUsize {
-        if is_write {
-            &self.writers
-        } else {
-            &self.readers
-        }
-    }
-}
-
-impl Log for Allocation {
-    type Launches = LatestLaunch;
-
-    #[inline]
-    fn record_launches(&mut self, launches: &LatestLaunch, is_write: bool) {
-        self.history
-            .record_past(&launches.stream, launches.sync_points, is_write);
-    }
-
-    #[inline]
-    fn record_on_owner_stream(&mut self, read: u64, written: u64) {
-        self.history.record_on_owner_stream(read, written);
-    }
-
-    #[inline]
-    fn free_on_owner_stream(&mut self) -> FreeAccesses {
-        self.history.free_on_owner_stream()
+    fn take_history(&mut self) -> (History, AccessList) {
+        let (history, others) = self.lock.get_mut();
+        (history.take(), std::mem::take(others))
     }
 }
 
 impl Lease {
-    #[inline]
     pub(super) fn new(leased: Arc<Leased>, is_write: bool) -> Self {
-        leased.count(is_write).fetch_add(1, Ordering::AcqRel);
         Self { leased, is_write }
     }
 
@@ -292,24 +218,37 @@ impl Lease {
     }
 
     /// Makes this a writing lease.
-    #[inline]
     pub(crate) fn write_as_well(&mut self) {
-        if !self.is_write {
-            self.leased.writers.fetch_add(1, Ordering::AcqRel);
-            self.leased.readers.fetch_sub(1, Ordering::AcqRel);
-            self.is_write = true;
-        }
+        self.is_write = true;
     }
 
+    /// Makes `stream` wait for the accesses that conflict with a launch.
+    pub(super) fn order_launch(
+        &self,
+        history: &History,
+        others: &mut AccessList,
+        stream: &Stream,
+    ) -> Result<()> {
+        let reason = if self.leased.is_revoked.load(Ordering::Relaxed) {
+            "memory that the graph uses was freed with its buffer: the buffer's resource was borrowed, and could not outlive it"
+        } else if self.leased.is_viewed(self.is_write) {
+            "the host has a view of memory that the graph uses"
+        } else {
+            return history.before(others, stream, self.is_write);
+        };
+        Err(Error::argument(LAUNCH, reason))
+    }
+}
+
+impl Claimable<History> for Lease {
     #[inline]
-    pub(super) fn lock(&self) -> &LeaseLock<Allocation> {
+    fn lock(&self) -> &LeaseLock<History> {
         &self.leased.lock
     }
 
-    /// Makes `stream` wait for the accesses in the locked allocation that conflict with a launch.
     #[inline]
-    pub(super) fn order_launch(&self, allocation: &mut Allocation, stream: &Stream) -> Result<()> {
-        self.leased.order_launch(allocation, stream, self.is_write)
+    fn is_write(&self) -> bool {
+        self.is_write
     }
 }
 
@@ -323,42 +262,17 @@ impl HostAccess {
         }
     }
 
-    /// Leaves the view of a writer open until [`Accesses::end_view_to_write`].
+    /// Leaves the view of a writer open until
+    /// [`Accesses::end_view_to_write`](super::Accesses::end_view_to_write).
     #[inline]
     pub fn leave_open(mut self) {
         self.leased = None;
     }
 }
 
-impl Clone for Lease {
-    #[inline]
-    fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.leased), self.is_write)
-    }
-}
-
 impl fmt::Debug for Leased {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Leased({:#x})", self.key())
-    }
-}
-
-impl fmt::Debug for HostAccess {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.is_write {
-            "HostAccess(write)"
-        } else {
-            "HostAccess(read)"
-        })
-    }
-}
-
-impl Drop for Lease {
-    #[inline]
-    fn drop(&mut self) {
-        self.leased
-            .count(self.is_write)
-            .fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -372,19 +286,19 @@ impl Drop for HostAccess {
 }
 
 impl Drop for Leased {
-    #[inline]
     fn drop(&mut self) {
         if let Some(end) = self.end.get_mut().take() {
-            let accesses = Accesses::with(self.take_history());
-            release(|| end(accesses));
+            let (history, others) = self.take_history();
+            release(|| end(history, others));
         }
     }
 }
 
-/// Returns the error for memory that a graph cannot keep alive.
+/// Returns the error for a use, outside a capture, of memory that was allocated in it.
 #[cold]
-pub(super) fn not_leasable(stream: &Stream) -> Error {
-    let reason =
-        format!("{stream:?} is being captured, and this kind of memory cannot be kept by a graph");
-    Error::argument(super::OPERATION, reason)
+pub(super) fn in_another_graph() -> Error {
+    Error::argument(
+        OPERATION,
+        "the memory was allocated in a capture, and exists only while that graph runs",
+    )
 }

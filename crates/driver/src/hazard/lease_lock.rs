@@ -7,11 +7,11 @@
 //!
 //! - An executable graph **holds** an allocation from its launch until another access needs it. Launches of an
 //!   executable graph that holds all its allocations take one lock, that of its [`LaunchRecord`].
-//! - An access that conflicts with a holder **recalls** the allocation: the holder's launches are recorded in the log,
-//!   and the executable graph orders its next launch after everything recorded by then.
+//! - An access that conflicts with a holder **recalls** the allocation: the holder's launches are recorded, and the
+//!   executable graph orders its next launch after everything recorded by then.
 //! - An executable graph that lacks allocations **claims** them in address order. A claim blocks new accesses of the
-//!   owner and waits until accesses that are being enqueued have been recorded. Claims make access fair: neither owners
-//!   nor launches starve.
+//!   owner and waits until accesses in progress have been recorded. Claims make access fair: neither owners nor
+//!   launches starve.
 //! - Accesses on the **owner stream** take no lock unless they conflict with an executable graph that holds or claims
 //!   the allocation: an operation registers and deregisters once on that stream ([`Registrations`]), however many
 //!   allocations it accesses. A launch first revokes this permission, then waits for the registered operations.
@@ -19,58 +19,49 @@
 //!
 //! No lock is held while the host waits for the device. `tests` checks the protocol with loom.
 
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::registrations::Registrations;
 use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Relaxed, SeqCst, model_fence};
 
 /// The accesses to one allocation that later accesses may have to wait for.
-pub(crate) trait Log {
-    /// The launches of an executable graph that holds allocations, in the form that later accesses wait for.
+pub(super) trait Log {
+    /// The accesses that only the holder of the lock reads and records.
+    type Locked;
+    /// The launches of an executable graph, in the form that later accesses wait for.
     type Launches;
 
     /// Records launches of an executable graph that is about to lose the allocation.
-    fn record_launches(&mut self, launches: &Self::Launches, is_write: bool);
-
-    /// Records accesses on the owner stream, given its number of sync points at the last read and at the last write.
-    fn record_on_owner_stream(&mut self, read: u64, written: u64);
+    fn record_launches(&self, locked: &mut Self::Locked, launches: &Self::Launches, is_write: bool);
 
     /// Returns the accesses on the owner stream that need no wait.
-    fn free_on_owner_stream(&mut self) -> FreeAccesses;
+    fn free_accesses(&self, locked: &Self::Locked) -> FreeAccesses;
 }
 
 /// The accesses on the owner stream that need no lock.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[repr(u64)]
-pub(crate) enum FreeAccesses {
+pub(super) enum FreeAccesses {
     None,
     Reads,
     All,
 }
 
-/// The lock of one leased allocation.
-pub(crate) struct LeaseLock<L: Log> {
+/// The lock of one leased allocation, with its accesses.
+pub(super) struct LeaseLock<L: Log> {
     /// The operations of the owner stream: the stream on which the owner last wrote the allocation.
     owner_registrations: Arc<Registrations>,
     /// The [`FreeAccesses`]: those that need no wait and conflict with no executable graph that holds or claims the
     /// allocation.
     free: AtomicU64,
-    /// The last accesses on the owner stream without the lock, as passed to [`Log::record_on_owner_stream`].
-    read: AtomicU64,
-    written: AtomicU64,
-    state: Mutex<State<L>>,
+    pub(super) log: L,
+    shared: Mutex<Shared<L>>,
     changed: Condvar,
 }
 
-/// The locked state. Dropping it publishes the accesses that are free afterwards.
-struct Locked<'a, L: Log> {
-    state: MutexGuard<'a, State<L>>,
-    lock: &'a LeaseLock<L>,
-}
-
-struct State<L: Log> {
-    log: L,
+/// The part of the state that the lock protects.
+struct Shared<L: Log> {
+    locked: L::Locked,
     /// Accesses of the owner that are ordered and not yet recorded.
     accesses: Users,
     /// Launches that are claiming the allocation.
@@ -95,46 +86,58 @@ struct Users {
     writing: usize,
 }
 
+/// The held lock. Dropping it publishes the accesses that are free afterwards.
+struct Guard<'a, L: Log> {
+    shared: MutexGuard<'a, Shared<L>>,
+    lock: &'a LeaseLock<L>,
+}
+
 /// The launches of one executable graph.
-pub(crate) struct LaunchRecord<U>(Mutex<Launches<U>>);
+pub(super) struct LaunchRecord<U>(Mutex<Launches<U>>);
 
 /// The launches of one executable graph since it acquired its allocations.
-pub(crate) struct Launches<U> {
+pub(super) struct Launches<U> {
     /// The indices of the leases whose allocations the executable graph does not hold.
-    pub(crate) missing: Vec<usize>,
+    pub(super) missing: Vec<usize>,
     /// The latest launch; `None` before the first.
-    pub(crate) latest: Option<U>,
+    pub(super) latest: Option<U>,
 }
 
 impl<L: Log> LeaseLock<L> {
-    #[inline]
-    pub(crate) fn new(log: L, owner_registrations: Arc<Registrations>) -> Self {
+    pub(super) fn new(log: L, locked: L::Locked, owner_registrations: Arc<Registrations>) -> Self {
+        let shared = Shared {
+            locked,
+            accesses: Users::default(),
+            claims: Users::default(),
+            holders: Vec::new(),
+            waiting: 0,
+        };
         Self {
             owner_registrations,
             free: AtomicU64::new(FreeAccesses::None as u64),
-            read: AtomicU64::new(0),
-            written: AtomicU64::new(0),
-            state: Mutex::new(State {
-                log,
-                accesses: Users::default(),
-                claims: Users::default(),
-                holders: Vec::new(),
-                waiting: 0,
-            }),
+            log,
+            shared: Mutex::new(shared),
             changed: Condvar::new(),
         }
     }
 
-    /// Returns `true` if `operations` belong to the owner stream.
+    fn lock(&self) -> Guard<'_, L> {
+        Guard {
+            shared: self.shared.lock(),
+            lock: self,
+        }
+    }
+
+    /// Returns `true` if `registrations` are those of the owner stream.
     #[inline]
-    pub(crate) fn is_owner_stream(&self, registrations: &Arc<Registrations>) -> bool {
+    pub(super) fn is_owner_stream(&self, registrations: &Arc<Registrations>) -> bool {
         Arc::ptr_eq(&self.owner_registrations, registrations)
     }
 
     /// Returns `true` if an access on the owner stream needs no lock. `begin` registers its operation there if
-    /// necessary, and returns `false` if it cannot; the operation ends after [`LeaseLock::record_on_owner_stream`].
+    /// necessary, and returns `false` if it cannot; the operation ends after its access is recorded.
     #[inline]
-    pub(crate) fn begin_on_owner_stream(
+    pub(super) fn begin_on_owner_stream(
         &self,
         is_write: bool,
         begin: impl FnOnce() -> bool,
@@ -147,237 +150,130 @@ impl<L: Log> LeaseLock<L> {
         self.free.load(Relaxed) >= needed && begin() && self.free.load(SeqCst) >= needed
     }
 
-    /// Records an access on the owner stream that took no lock, with the stream's number of sync points.
-    #[inline]
-    pub(crate) fn record_on_owner_stream(&self, is_write: bool, sync_points: u64) {
-        let last = if is_write { &self.written } else { &self.read };
-        if last.load(Relaxed) < sync_points {
-            last.fetch_max(sync_points, Relaxed);
-        }
-    }
-
-    #[inline]
-    fn lock(&self) -> Locked<'_, L> {
-        let mut locked = Locked {
-            state: self.state.lock(),
-            lock: self,
-        };
-        locked.absorb();
-        locked
-    }
-
-    /// Starts an access of the owner, which `order` orders after earlier ones. It ends with [`LeaseLock::end`] unless
+    /// Begins an access of the owner, which `order` orders after earlier ones. It ends with [`LeaseLock::end`] unless
     /// `order` fails. A thread that `is_nested` in another access does not wait for claims.
-    #[inline]
-    pub(crate) fn begin<E>(
+    pub(super) fn begin<E>(
         &self,
         is_write: bool,
         is_nested: bool,
-        order: impl FnOnce(&mut L) -> Result<(), E>,
+        order: impl FnOnce(&L, &mut L::Locked) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut state = self.lock();
-        while !is_nested && state.claims.conflict(is_write) {
-            state.wait();
-        }
-        state.recall(is_write);
-        order(&mut state.log)?;
-        *state.accesses.count_mut(is_write) += 1;
+        let mut guard = self.lock_recalled(is_write, is_nested);
+        order(&self.log, &mut guard.shared.locked)?;
+        *guard.shared.accesses.count_mut(is_write) += 1;
         Ok(())
     }
 
     /// Ends an access of the owner. `record` records it if it was enqueued.
-    #[inline]
-    pub(crate) fn end(&self, is_write: bool, record: impl FnOnce(&mut L)) {
-        let mut state = self.lock();
-        record(&mut state.log);
-        *state.accesses.count_mut(is_write) -= 1;
-        self.wake(&state);
+    pub(super) fn end(&self, is_write: bool, record: impl FnOnce(&L, &mut L::Locked)) {
+        let mut guard = self.lock();
+        record(&self.log, &mut guard.shared.locked);
+        *guard.shared.accesses.count_mut(is_write) -= 1;
+        guard.wake();
     }
 
-    /// Passes the log, including everything that conflicts with a read or a write, to `operation`. No launch takes
-    /// place in the meantime.
-    #[inline]
-    pub(crate) fn with<T>(
+    /// Passes the accesses, including everything that conflicts with a read or a write, to `operation`. No launch takes
+    /// place in the meantime. A thread that `is_nested` in another access does not wait for claims.
+    pub(super) fn with<T>(
         &self,
         is_write: bool,
         is_nested: bool,
-        operation: impl FnOnce(&mut L) -> T,
+        operation: impl FnOnce(&L, &mut L::Locked) -> T,
     ) -> T {
-        let mut state = self.lock();
-        while !is_nested && state.claims.conflict(is_write) {
-            state.wait();
+        let mut guard = self.lock_recalled(is_write, is_nested);
+        operation(&self.log, &mut guard.shared.locked)
+    }
+
+    /// Locks the allocation, and recalls it from executable graphs that conflict with a read, or a write.
+    fn lock_recalled(&self, is_write: bool, is_nested: bool) -> Guard<'_, L> {
+        let mut guard = self.lock();
+        if !is_nested {
+            guard.wait_while(|shared| shared.claims.conflict(is_write));
         }
-        state.recall(is_write);
-        operation(&mut state.log)
+        guard.recall(|holder| is_write || holder.is_write);
+        guard
     }
 
-    /// Passes the log to `operation`, without launches that are not yet recorded.
-    #[inline]
-    pub(crate) fn peek<T>(&self, operation: impl FnOnce(&mut L) -> T) -> T {
-        operation(&mut self.lock().log)
+    /// Passes the accesses to `operation`, without launches that are not yet recorded.
+    pub(super) fn peek<T>(&self, operation: impl FnOnce(&L, &mut L::Locked) -> T) -> T {
+        operation(&self.log, &mut self.lock().shared.locked)
     }
 
-    /// Returns the log of a lock that is not shared.
-    #[inline]
-    pub(crate) fn log_mut(&mut self) -> &mut L {
-        let read = self.read.load(Relaxed);
-        let written = self.written.load(Relaxed);
-        let log = &mut self.state.get_mut().log;
-        log.record_on_owner_stream(read, written);
-        log
+    /// Returns the accesses of a lock that is not shared.
+    pub(super) fn get_mut(&mut self) -> (&mut L, &mut L::Locked) {
+        (&mut self.log, &mut self.shared.get_mut().locked)
     }
 
-    /// Claims the allocation for a launch, once no other launch conflicts.
-    #[inline]
-    pub(super) fn claim(&self, is_write: bool) {
-        let mut state = self.lock();
-        while state.claims.conflict(is_write) {
-            state.wait();
-        }
-        *state.claims.count_mut(is_write) += 1;
-        drop(state);
+    /// Claims the allocation for a launch, once no other claim conflicts.
+    fn claim(&self, is_write: bool) -> Claim<'_, L> {
+        let mut guard = self.lock();
+        guard.wait_while(|shared| shared.claims.conflict(is_write));
+        *guard.shared.claims.count_mut(is_write) += 1;
+        drop(guard);
         // Accesses on the owner stream take the lock from now on; those that started without it are recorded when their
         // operations end.
         self.owner_registrations.wait();
-    }
-
-    #[inline]
-    pub(super) fn unclaim(&self, is_write: bool) {
-        let mut state = self.lock();
-        *state.claims.count_mut(is_write) -= 1;
-        self.wake(&state);
-    }
-
-    /// Makes the executable graph of `record`, which has claimed the allocation, its holder.
-    #[inline]
-    pub(super) fn hold<E>(
-        &self,
-        record: &Arc<LaunchRecord<L::Launches>>,
-        index: usize,
-        is_write: bool,
-        order: impl FnOnce(&mut L) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut state = self.lock();
-        while state.accesses.conflict(is_write) {
-            state.wait();
-        }
-        if state
-            .holders
-            .iter()
-            .any(|holder| Arc::ptr_eq(&holder.record, record))
-        {
-            return Ok(());
-        }
-        state.recall(is_write);
-        order(&mut state.log)?;
-        state.holders.push(Holder {
-            record: Arc::clone(record),
-            index,
+        Claim {
+            lock: self,
             is_write,
-        });
-        record.lock().missing.retain(|missing| *missing != index);
-        Ok(())
+        }
     }
 
     /// Records the launches of the executable graph, which is about to be dropped.
-    #[inline]
-    pub(crate) fn release_holder(&self, record: &Arc<LaunchRecord<L::Launches>>) {
+    pub(super) fn release_holder(&self, record: &Arc<LaunchRecord<L::Launches>>) {
         self.lock()
-            .recall_if(|holder| Arc::ptr_eq(&holder.record, record));
-    }
-
-    #[inline]
-    fn wake(&self, state: &State<L>) {
-        if state.waiting > 0 {
-            self.changed.notify_all();
-        }
+            .recall(|holder| Arc::ptr_eq(&holder.record, record));
     }
 }
 
-impl<L: Log> Locked<'_, L> {
-    /// Records the accesses that took no lock.
-    #[inline]
-    fn absorb(&mut self) {
-        let read = self.lock.read.load(Relaxed);
-        let written = self.lock.written.load(Relaxed);
-        self.state.log.record_on_owner_stream(read, written);
-    }
-
-    /// Publishes which accesses on the owner stream need no lock.
-    #[inline]
-    fn publish(&mut self) {
-        let free = self.state.free_accesses() as u64;
+impl<L: Log> Guard<'_, L> {
+    /// Publishes which accesses on the owner stream need no lock once this one is released.
+    fn publish(&self) {
+        let shared = &*self.shared;
+        let mut holders = shared.holders.iter();
+        let allowed = if shared.claims.writing > 0 || holders.any(|holder| holder.is_write) {
+            FreeAccesses::None
+        } else if shared.claims.reading > 0 || !shared.holders.is_empty() {
+            FreeAccesses::Reads
+        } else {
+            FreeAccesses::All
+        };
+        let free = self.lock.log.free_accesses(&shared.locked).min(allowed) as u64;
         if free != self.lock.free.load(Relaxed) {
             self.lock.free.store(free, SeqCst);
             model_fence();
         }
     }
 
-    /// Unlocks the state and waits until it has changed.
-    #[cold]
-    fn wait(&mut self) {
-        self.publish();
-        self.state.waiting += 1;
-        self.lock.changed.wait(&mut self.state);
-        self.state.waiting -= 1;
-        self.absorb();
-    }
-}
-
-impl<L: Log> Deref for Locked<'_, L> {
-    type Target = State<L>;
-
-    #[inline]
-    fn deref(&self) -> &State<L> {
-        &self.state
-    }
-}
-
-impl<L: Log> DerefMut for Locked<'_, L> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut State<L> {
-        &mut self.state
-    }
-}
-
-impl<L: Log> Drop for Locked<'_, L> {
-    #[inline]
-    fn drop(&mut self) {
-        self.publish();
-    }
-}
-
-impl<L: Log> State<L> {
-    #[inline]
-    fn free_accesses(&mut self) -> FreeAccesses {
-        let is_written =
-            self.claims.writing > 0 || self.holders.iter().any(|holder| holder.is_write);
-        let is_read = self.claims.reading > 0 || !self.holders.is_empty();
-        match (is_written, is_read) {
-            (true, _) => FreeAccesses::None,
-            (false, true) => self.log.free_on_owner_stream().min(FreeAccesses::Reads),
-            (false, false) => self.log.free_on_owner_stream(),
+    /// Unlocks and waits while `is_blocked` returns `true`.
+    fn wait_while(&mut self, is_blocked: impl Fn(&Shared<L>) -> bool) {
+        while is_blocked(&self.shared) {
+            self.publish();
+            self.shared.waiting += 1;
+            self.lock.changed.wait(&mut self.shared);
+            self.shared.waiting -= 1;
         }
     }
 
-    /// Recalls the allocation from executable graphs that conflict with a read, or a write.
-    #[inline]
-    fn recall(&mut self, is_write: bool) {
-        if !self.holders.is_empty() {
-            self.recall_if(|holder| is_write || holder.is_write);
+    /// Wakes the threads that wait for a change.
+    fn wake(&self) {
+        if self.shared.waiting > 0 {
+            self.lock.changed.notify_all();
         }
     }
 
-    #[inline]
-    fn recall_if(&mut self, is_recalled: impl Fn(&Holder<L>) -> bool) {
-        let log = &mut self.log;
-        self.holders.retain(|holder| {
+    /// Recalls the allocation from executable graphs.
+    fn recall(&mut self, is_recalled: impl Fn(&Holder<L>) -> bool) {
+        let lock = self.lock;
+        let shared = &mut *self.shared;
+        shared.holders.retain(|holder| {
             let is_recalled = is_recalled(holder);
             if is_recalled {
                 let mut launches = holder.record.lock();
                 launches.missing.push(holder.index);
                 if let Some(latest) = &launches.latest {
-                    log.record_launches(latest, holder.is_write);
+                    lock.log
+                        .record_launches(&mut shared.locked, latest, holder.is_write);
                 }
             }
             !is_recalled
@@ -385,14 +281,18 @@ impl<L: Log> State<L> {
     }
 }
 
+impl<L: Log> Drop for Guard<'_, L> {
+    fn drop(&mut self) {
+        self.publish();
+    }
+}
+
 impl Users {
     /// Returns `true` if a user conflicts with a read, or a write.
-    #[inline]
     fn conflict(self, is_write: bool) -> bool {
         self.writing > 0 || is_write && self.reading > 0
     }
 
-    #[inline]
     fn count_mut(&mut self, is_write: bool) -> &mut usize {
         if is_write {
             &mut self.writing
@@ -404,8 +304,7 @@ impl Users {
 
 impl<U> LaunchRecord<U> {
     /// Creates the record of an executable graph with this many leases, none of which it holds.
-    #[inline]
-    pub(crate) fn new(leases: usize) -> Self {
+    pub(super) fn new(leases: usize) -> Self {
         Self(Mutex::new(Launches {
             missing: (0..leases).collect(),
             latest: None,
@@ -413,7 +312,88 @@ impl<U> LaunchRecord<U> {
     }
 
     #[inline]
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Launches<U>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Launches<U>> {
         self.0.lock()
+    }
+}
+
+/// A lease as used by a launch.
+pub(super) trait Claimable<L: Log> {
+    /// Returns the lock of the allocation.
+    fn lock(&self) -> &LeaseLock<L>;
+
+    /// Returns `true` if the graph writes the allocation.
+    fn is_write(&self) -> bool;
+}
+
+/// A claim of an allocation, which ends when it is dropped.
+struct Claim<'a, L: Log> {
+    lock: &'a LeaseLock<L>,
+    is_write: bool,
+}
+
+impl<L: Log> Claim<'_, L> {
+    /// Makes the executable graph of `record` the holder, after conflicting accesses and launches. `order` orders its
+    /// launch.
+    fn hold<E>(
+        &self,
+        record: &Arc<LaunchRecord<L::Launches>>,
+        index: usize,
+        order: impl FnOnce(&L, &mut L::Locked) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let is_write = self.is_write;
+        let mut guard = self.lock.lock();
+        guard.wait_while(|shared| shared.accesses.conflict(is_write));
+        let mut holders = guard.shared.holders.iter();
+        if holders.any(|holder| Arc::ptr_eq(&holder.record, record)) {
+            return Ok(());
+        }
+        guard.recall(|holder| is_write || holder.is_write);
+        order(&self.lock.log, &mut guard.shared.locked)?;
+        guard.shared.holders.push(Holder {
+            record: Arc::clone(record),
+            index,
+            is_write,
+        });
+        record.lock().missing.retain(|missing| *missing != index);
+        Ok(())
+    }
+}
+
+impl<L: Log> Drop for Claim<'_, L> {
+    fn drop(&mut self) {
+        let mut guard = self.lock.lock();
+        *guard.shared.claims.count_mut(self.is_write) -= 1;
+        guard.wake();
+    }
+}
+
+/// Claims and holds those of `leases`, sorted by address, that the executable graph of `record` is missing. Runs
+/// `launch` with the record locked once it holds them all. `order` orders the launch after the accesses to one.
+pub(super) fn launch_holding<L: Log, A: Claimable<L>, E>(
+    record: &Arc<LaunchRecord<L::Launches>>,
+    leases: &[A],
+    mut order: impl FnMut(&A, &L, &mut L::Locked) -> Result<(), E>,
+    launch: impl FnOnce(&mut Launches<L::Launches>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut wanted = Vec::new();
+    loop {
+        wanted.extend_from_slice(&record.lock().missing);
+        wanted.sort_unstable();
+        wanted.dedup();
+        // Claims of an earlier round have been released, so all of them are acquired in address order.
+        let mut claims = Vec::with_capacity(wanted.len());
+        for &index in &wanted {
+            let lease = &leases[index];
+            let claim = lease.lock().claim(lease.is_write());
+            claim.hold(record, index, |log, locked| order(lease, log, locked))?;
+            claims.push(claim);
+        }
+        let mut launches = record.lock();
+        // A thread that is enqueuing an access may have recalled an allocation in the meantime: it does not wait for
+        // claims.
+        if launches.missing.is_empty() {
+            return launch(&mut launches);
+        }
     }
 }

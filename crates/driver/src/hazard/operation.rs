@@ -1,18 +1,18 @@
 //! The gate: every operation that enqueues work on a stream begins here, and ends with the record of its accesses.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use curium_sys::{CUdeviceptr, CUstream};
 
-use super::OPERATION;
 use super::lease::Leased;
 use super::scope::{Key, Scope};
+use super::sync_point::OPERATION;
+use super::thread_state::{self, expect_not_ordering, is_nested};
 use crate::base::capture_guard::{self, ON_THE_SCOPE};
-use crate::{AsRawStream as _, Driver, Error, Result, Stream};
+use crate::{AsRawStream as _, Driver, Result, Stream};
 
 /// An operation that is being enqueued on a stream.
 ///
@@ -33,7 +33,7 @@ pub struct Operation<'a> {
     name: &'static str,
     /// [`Drop`] releases it, so dropping the field does nothing.
     held: ManuallyDrop<Held>,
-    /// The thread's number of held items, `HELD`, makes this type `!Send`.
+    /// The counts of what a thread holds make this type `!Send`.
     _not_send: PhantomData<*const ()>,
 }
 
@@ -59,13 +59,6 @@ struct Locks {
     is_registered: bool,
     /// Leased memory that is locked for the access, and `true` if it is written.
     leases: Vec<(Arc<Leased>, bool)>,
-}
-
-thread_local! {
-    /// The number of captures, operations and leases that operations of this thread hold.
-    static HELD: Cell<usize> = const { Cell::new(0) };
-    /// `true` while this thread calls the driver with locks of this module held.
-    static IS_ORDERING: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Stream {
@@ -252,7 +245,7 @@ impl<'a> Operation<'a> {
     #[inline]
     pub unsafe fn add_allocation(&self, address: CUdeviceptr) -> bool {
         self.scope()
-            .is_some_and(|scope| scope.with(|log| log.allocations().push(address)).is_some())
+            .is_some_and(|scope| scope.with(|log| log.allocations.push(address)).is_some())
     }
 
     /// Deregisters memory that the graph would free at its end. Returns `false` if it is not an allocation of the
@@ -265,7 +258,7 @@ impl<'a> Operation<'a> {
     pub unsafe fn remove_allocation(&self, address: CUdeviceptr) -> bool {
         let removed = self.scope().and_then(|scope| {
             scope.with(|log| {
-                let allocations = log.allocations();
+                let allocations = &mut log.allocations;
                 let index = allocations
                     .iter()
                     .position(|allocation| *allocation == address);
@@ -285,12 +278,12 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Orders an access to leased memory and locks the memory.
+    /// Begins an access to leased memory, which locks the memory.
     #[inline]
-    pub(super) fn hold(&mut self, leased: &Arc<Leased>, is_write: bool) -> Result<()> {
+    pub(super) fn begin(&mut self, leased: &Arc<Leased>, is_write: bool) -> Result<()> {
         leased.begin(self.stream, is_write)?;
         self.locks().leases.push((Arc::clone(leased), is_write));
-        HELD.set(HELD.get() + 1);
+        thread_state::hold();
         Ok(())
     }
 
@@ -326,7 +319,7 @@ impl<'a> Operation<'a> {
     fn count_registration(&self) -> bool {
         let has_begun = self.stream.sync_points().registrations().begin();
         if has_begun {
-            HELD.set(HELD.get() + 1);
+            thread_state::hold();
         }
         has_begun
     }
@@ -361,7 +354,7 @@ impl<'a> Operation<'a> {
             return false;
         };
         locks.leases.swap_remove(index);
-        HELD.set(HELD.get() - 1);
+        thread_state::release(1);
         true
     }
 
@@ -382,7 +375,7 @@ impl<'a> Operation<'a> {
             && scope.enter(is_nested())
         {
             self.locks().capture = Some(Arc::clone(scope));
-            HELD.set(HELD.get() + 1);
+            thread_state::hold();
         }
         Ok(())
     }
@@ -420,7 +413,7 @@ impl<'a> Operation<'a> {
 
     #[inline]
     fn deregister(&self) {
-        HELD.set(HELD.get() - 1);
+        thread_state::release(1);
         self.stream.sync_points().registrations().end();
     }
 
@@ -430,7 +423,7 @@ impl<'a> Operation<'a> {
         if locks.is_registered {
             self.deregister();
         }
-        HELD.set(HELD.get() - locks.leases.len() - usize::from(locks.capture.is_some()));
+        thread_state::release(locks.leases.len() + usize::from(locks.capture.is_some()));
         for (leased, is_write) in &locks.leases {
             leased.cancel(*is_write);
         }
@@ -447,70 +440,4 @@ impl Drop for Operation<'_> {
             self.release();
         }
     }
-}
-
-/// Marks driver calls made with locks of this module held, for as long as it exists. A call observer on the same thread
-/// must not require these locks.
-#[derive(Debug)]
-pub(crate) struct Ordering {
-    was_ordering: bool,
-    _not_send: PhantomData<*const ()>,
-}
-
-impl Ordering {
-    #[inline]
-    pub(crate) fn begin() -> Self {
-        Self {
-            was_ordering: IS_ORDERING.replace(true),
-            _not_send: PhantomData,
-        }
-    }
-}
-
-impl Drop for Ordering {
-    #[inline]
-    fn drop(&mut self) {
-        IS_ORDERING.set(self.was_ordering);
-    }
-}
-
-/// Returns `true` if this thread is enqueuing an access, or launching a graph, that other threads may wait for, which
-/// means that the calling code is a call observer or a `tracing` subscriber. Such code must not wait for other threads
-/// that access memory.
-#[must_use]
-#[inline]
-pub fn is_nested() -> bool {
-    HELD.get() > 0 || is_ordering()
-}
-
-/// Returns `true` if this thread holds locks of this module, which means that the calling code is a call observer.
-#[inline]
-pub(super) fn is_ordering() -> bool {
-    IS_ORDERING.get()
-}
-
-/// Returns an argument error of `operation` if this thread holds locks of this module.
-#[inline]
-pub(crate) fn expect_not_ordering(operation: &'static str) -> Result<()> {
-    if !is_ordering() {
-        return Ok(());
-    }
-    Err(reentrant(operation))
-}
-
-/// Returns an argument error of `operation`, which waits for accesses of other threads, if this thread is enqueuing one
-/// itself.
-#[inline]
-pub(crate) fn expect_idle(operation: &'static str) -> Result<()> {
-    if is_nested() {
-        Err(reentrant(operation))
-    } else {
-        Ok(())
-    }
-}
-
-#[cold]
-fn reentrant(operation: &'static str) -> Error {
-    let reason = "re-entrant use: a call observer made this call during another access of its thread to device memory";
-    Error::argument(operation, reason)
 }

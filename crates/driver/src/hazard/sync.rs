@@ -10,7 +10,16 @@ pub(super) use loom::sync::atomic::AtomicU64;
 pub(super) use parking_lot::{Condvar, Mutex, MutexGuard};
 
 #[cfg(all(test, loom))]
-pub(super) use self::checked::{Condvar, Mutex, MutexGuard};
+pub(super) use self::checked::{Condvar, Mutex, MutexGuard, current_thread};
+
+/// Returns the number of the calling thread, which no other live thread has.
+#[cfg(not(all(test, loom)))]
+#[inline]
+pub(super) fn current_thread() -> usize {
+    use parking_lot::lock_api::GetThreadId as _;
+
+    parking_lot::RawThreadId::INIT.nonzero_thread_id().get()
+}
 
 /// Orders sequentially consistent accesses under loom, which models that order for fences only.
 #[inline]
@@ -22,6 +31,7 @@ pub(super) fn model_fence() {
 /// loom's locks with the interface of `parking_lot`.
 #[cfg(all(test, loom))]
 mod checked {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     use std::ops::{Deref, DerefMut};
 
     use loom::sync;
@@ -76,5 +86,12 @@ mod checked {
             let waiting = guard.0.take().expect("the thread does not wait yet");
             guard.0 = Some(self.0.wait(waiting).expect("no thread of a model panics"));
         }
+    }
+
+    /// Returns the number of the calling thread of the model.
+    pub(crate) fn current_thread() -> usize {
+        let mut hasher = DefaultHasher::new();
+        loom::thread::current().id().hash(&mut hasher);
+        hasher.finish() as usize
     }
 }

@@ -4,13 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as MemoryOrdering};
 
-use curium_sys::CUevent_flags;
+use curium_sys::{CUdeviceptr, CUevent_flags};
 use parking_lot::Mutex;
 
-use super::OPERATION;
-use super::history::Memory;
-use super::operation::{Ordering, expect_not_ordering};
 use super::registrations::Registrations;
+use super::thread_state::{Ordering, expect_not_ordering};
 use crate::base::capture_mode::with_relaxed_capture_mode;
 use crate::{Error, Event, EventFlags, Result, Stream, emit_event};
 
@@ -34,11 +32,26 @@ struct Waited {
     sync_point: u64,
 }
 
+/// A point in the work of a stream.
+#[derive(Clone, Debug)]
+pub(super) struct StreamPoint {
+    pub(super) stream: Stream,
+    /// The number of sync points of the stream when the work was enqueued.
+    pub(super) sync_points: u64,
+}
+
 /// The reason why one stream waits for another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hazard {
     pub(super) kind: HazardKind,
     pub(super) memory: Memory,
+}
+
+/// The address and size of memory, for reports. All 0 if it has no address.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Memory {
+    pub(super) address: CUdeviceptr,
+    pub(super) bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +61,8 @@ pub(super) enum HazardKind {
     WriteAfterWrite,
 }
 
+/// The operation named in errors of waits for other accesses.
+pub(super) const OPERATION: &str = "access to device memory";
 /// The maximum number of waited-for streams that a stream remembers. Forgetting one costs a redundant wait.
 const MAX_REMEMBERED_STREAMS: usize = 64;
 
@@ -71,14 +86,11 @@ impl SyncPoints {
         &self.registrations
     }
 
-    /// Returns `true` if the stream is known to have waited for an access on `stream` that was recorded with this
-    /// count.
-    #[inline]
-    pub(super) fn has_waited(&self, stream: &Stream, sync_points: u64) -> bool {
-        let waited = self.waited.lock();
-        waited
-            .iter()
-            .any(|wait| wait.stream == stream.identity() && wait.sync_point > sync_points)
+    /// Returns `true` if the stream is known to have waited for `point`.
+    pub(super) fn has_waited(&self, point: &StreamPoint) -> bool {
+        self.waited.lock().iter().any(|wait| {
+            wait.stream == point.stream.identity() && wait.sync_point > point.sync_points
+        })
     }
 
     /// Makes `waiting` wait for all work enqueued on `stream`, whose sync points these are. Returns the number of the
@@ -123,6 +135,22 @@ impl Default for SyncPoints {
             inserted_waits: AtomicU64::new(0),
             registrations: Arc::default(),
         }
+    }
+}
+
+impl StreamPoint {
+    /// Returns the current end of the work on `stream`.
+    pub(super) fn now(stream: &Stream) -> Self {
+        Self {
+            stream: stream.clone(),
+            sync_points: stream.sync_points().count(),
+        }
+    }
+
+    /// Makes `waiting` [wait] for the work before this point.
+    #[inline]
+    pub(super) fn wait(&self, waiting: &Stream, hazard: Option<Hazard>) -> Result<bool> {
+        wait(waiting, &self.stream, self.sync_points, hazard)
     }
 }
 
@@ -203,12 +231,12 @@ impl Hazard {
 }
 
 impl HazardKind {
-    /// Returns the hazard of a write after an access.
-    pub(super) fn before_write(is_earlier_write: bool) -> Self {
-        if is_earlier_write {
-            Self::WriteAfterWrite
-        } else {
-            Self::WriteAfterRead
+    /// Returns the hazard of two accesses, one of which writes.
+    pub(super) fn between(is_earlier_write: bool, is_write: bool) -> Self {
+        match (is_earlier_write, is_write) {
+            (_, false) => Self::ReadAfterWrite,
+            (false, true) => Self::WriteAfterRead,
+            (true, true) => Self::WriteAfterWrite,
         }
     }
 }

@@ -8,57 +8,82 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use loom::cell::UnsafeCell;
 use loom::sync::Mutex;
 use loom::thread;
 
-use super::capture_gate::{CaptureGate, ThreadNumber};
-use super::claims::{Leases, launch_holding};
-use super::lease_lock::{FreeAccesses, LaunchRecord, Launches, LeaseLock, Log};
+use super::capture_gate::CaptureGate;
+use super::lease_lock::{
+    Claimable, FreeAccesses, LaunchRecord, Launches, LeaseLock, Log, launch_holding,
+};
 use super::registrations::Registrations;
+use super::sync::AtomicU64;
 
-/// The log of one allocation: the numbers of the accesses. Those on the owner stream ascend from `first_owner_access`.
+/// The log of one allocation.
 struct Numbers {
-    recorded: Vec<usize>,
-    first_owner_access: usize,
-    /// The accesses on the owner stream that are ordered after all conflicting ones.
-    free_on_owner_stream: FreeAccesses,
+    /// The accesses on the owner stream, one bit each.
+    on_owner_stream: AtomicU64,
     /// Omits launches, so that the model must fail.
     is_forgetful: bool,
 }
 
+/// The other accesses, which the lock protects.
+struct Recorded {
+    numbers: Vec<usize>,
+    /// The accesses on the owner stream that are ordered after all conflicting ones.
+    free: FreeAccesses,
+}
+
 impl Log for Numbers {
+    type Locked = Recorded;
     type Launches = Vec<usize>;
 
-    fn record_launches(&mut self, launches: &Vec<usize>, is_write: bool) {
+    fn record_launches(&self, locked: &mut Recorded, launches: &Vec<usize>, is_write: bool) {
         if !self.is_forgetful {
-            self.recorded.extend(launches);
+            locked.numbers.extend(launches);
         }
+        locked.restrict(is_write);
+    }
+
+    fn free_accesses(&self, locked: &Recorded) -> FreeAccesses {
+        locked.free
+    }
+}
+
+impl Numbers {
+    /// Returns everything that is recorded.
+    fn all(&self, locked: &Recorded) -> Vec<usize> {
+        let bits = self.on_owner_stream.load(Relaxed);
+        let owner_accesses = (0..64).filter(|number| bits >> number & 1 == 1);
+        owner_accesses
+            .chain(locked.numbers.iter().copied())
+            .collect()
+    }
+}
+
+impl Recorded {
+    /// An access on another stream: the owner stream has not waited for it.
+    fn restrict(&mut self, is_write: bool) {
         let free = if is_write {
             FreeAccesses::None
         } else {
             FreeAccesses::Reads
         };
-        self.free_on_owner_stream = self.free_on_owner_stream.min(free);
-    }
-
-    fn record_on_owner_stream(&mut self, read: u64, written: u64) {
-        let last = usize::try_from(read.max(written)).expect("numbers are small");
-        self.recorded.extend(self.first_owner_access..=last);
-    }
-
-    fn free_on_owner_stream(&mut self) -> FreeAccesses {
-        self.free_on_owner_stream
+        self.free = self.free.min(free);
     }
 }
+
+type Allocation = Arc<LeaseLock<Numbers>>;
 
 #[derive(Clone)]
 struct Lease {
-    allocation: Arc<LeaseLock<Numbers>>,
+    allocation: Allocation,
     is_write: bool,
 }
 
-impl Leases<Numbers> for Lease {
+impl Claimable<Numbers> for Lease {
     fn lock(&self) -> &LeaseLock<Numbers> {
         &self.allocation
     }
@@ -119,10 +144,14 @@ struct Executable {
 }
 
 impl Executable {
-    fn new(leases: Vec<Lease>) -> Self {
+    fn new(allocations: &[Allocation], is_write: bool) -> Self {
+        let leases = allocations.iter().map(|allocation| Lease {
+            allocation: Arc::clone(allocation),
+            is_write,
+        });
         Self {
-            record: Arc::new(LaunchRecord::new(leases.len())),
-            leases,
+            record: Arc::new(LaunchRecord::new(allocations.len())),
+            leases: leases.collect(),
             after: Vec::new(),
         }
     }
@@ -141,8 +170,8 @@ impl Executable {
             enqueue(&mut launches)
         } else {
             drop(launches);
-            let order = |_: &Lease, log: &mut Numbers| -> Result<(), Infallible> {
-                after.borrow_mut().extend(&log.recorded);
+            let order = |_: &Lease, log: &Numbers, locked: &mut Recorded| {
+                after.borrow_mut().extend(log.all(locked));
                 Ok(())
             };
             launch_holding(&self.record, &self.leases, order, enqueue)
@@ -154,99 +183,163 @@ impl Executable {
 
 impl Drop for Executable {
     fn drop(&mut self) {
-        self.leases
-            .iter()
-            .for_each(|lease| lease.allocation.release_holder(&self.record));
+        for lease in &self.leases {
+            lease.allocation.release_holder(&self.record);
+        }
     }
 }
 
-/// The stream of the owner: its operations, and the accesses that it is ordered after.
+/// A defect of the protocol that the model must find.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Mutation {
+    /// Launches are not recorded.
+    OmitsLaunches,
+    /// Launches wait for the operations of another stream.
+    WaitsForAnotherStream,
+    /// An operation accesses memory without a lock before it registers.
+    SkipsRegistration,
+    /// An operation deregisters before its access is recorded.
+    DeregistersBeforeRecord,
+}
+
+/// A stream of the owner, and the accesses that it is ordered after.
 struct Owner {
-    registrations: Arc<Registrations>,
+    /// `None` for another stream than the owner stream.
+    registrations: Option<Arc<Registrations>>,
     after: Vec<usize>,
+    mutation: Option<Mutation>,
 }
 
 impl Owner {
     fn new(registrations: &Arc<Registrations>) -> Self {
         Self {
-            registrations: Arc::clone(registrations),
+            registrations: Some(Arc::clone(registrations)),
             after: Vec::new(),
+            mutation: None,
+        }
+    }
+
+    fn on_another_stream() -> Self {
+        Self {
+            registrations: None,
+            after: Vec::new(),
+            mutation: None,
         }
     }
 
     /// Performs an access of the owner to all of `allocations` in one operation.
     fn access(
         &mut self,
-        allocations: &[Arc<LeaseLock<Numbers>>],
+        allocations: &[Allocation],
         device: &Device,
         number: usize,
         is_write: bool,
     ) {
         let mut is_registered = false;
-        let mut locked = Vec::new();
-        for allocation in allocations {
-            let begin = || {
-                is_registered = is_registered || self.registrations.begin();
-                is_registered
-            };
-            if allocation.begin_on_owner_stream(is_write, begin) {
+        let mut locked = vec![false; allocations.len()];
+        for (index, allocation) in allocations.iter().enumerate() {
+            if self.begins_freely(allocation, &mut is_registered, is_write) {
                 continue;
             }
-            let order = |log: &mut Numbers| -> Result<(), Infallible> {
-                self.after.extend(&log.recorded);
-                let free = if is_write {
-                    FreeAccesses::All
-                } else {
-                    FreeAccesses::Reads
-                };
-                log.free_on_owner_stream = log.free_on_owner_stream.max(free);
+            let is_nested = is_registered || locked.contains(&true);
+            let is_owner_stream = self.registrations.is_some();
+            let order = |log: &Numbers, recorded: &mut Recorded| -> Result<(), Infallible> {
+                self.after.extend(log.all(recorded));
+                if is_owner_stream {
+                    let free = if is_write {
+                        FreeAccesses::All
+                    } else {
+                        FreeAccesses::Reads
+                    };
+                    recorded.free = recorded.free.max(free);
+                }
                 Ok(())
             };
-            let is_nested = is_registered || !locked.is_empty();
             allocation
                 .begin(is_write, is_nested, order)
                 .unwrap_or_else(|never| match never {});
-            locked.push(Arc::as_ptr(allocation));
+            locked[index] = true;
         }
         device.enqueue(number, is_write, &self.after);
         self.after.push(number);
-        for allocation in allocations {
-            if locked.contains(&Arc::as_ptr(allocation)) {
-                allocation.end(is_write, |log| log.recorded.push(number));
+        if self.mutation == Some(Mutation::DeregistersBeforeRecord) {
+            self.deregister(&mut is_registered);
+        }
+        for (allocation, is_locked) in allocations.iter().zip(locked) {
+            if is_locked {
+                allocation.end(is_write, |log, recorded| {
+                    self.record(log, Some(recorded), number, is_write);
+                });
             } else {
-                allocation.record_on_owner_stream(is_write, number as u64);
+                self.record(&allocation.log, None, number, is_write);
             }
         }
-        if is_registered {
-            self.registrations.end();
+        self.deregister(&mut is_registered);
+    }
+
+    /// Returns `true` if the access needs no lock, and registers the operation.
+    fn begins_freely(
+        &self,
+        allocation: &Allocation,
+        is_registered: &mut bool,
+        is_write: bool,
+    ) -> bool {
+        let Some(registrations) = &self.registrations else {
+            return false;
+        };
+        if self.mutation == Some(Mutation::SkipsRegistration) {
+            return allocation.begin_on_owner_stream(is_write, || true);
+        }
+        allocation.begin_on_owner_stream(is_write, || {
+            *is_registered = *is_registered || registrations.begin();
+            *is_registered
+        })
+    }
+
+    fn record(
+        &self,
+        log: &Numbers,
+        recorded: Option<&mut Recorded>,
+        number: usize,
+        is_write: bool,
+    ) {
+        if self.registrations.is_some() {
+            log.on_owner_stream.fetch_or(1 << number, Relaxed);
+        } else if let Some(recorded) = recorded {
+            recorded.numbers.push(number);
+            recorded.restrict(is_write);
+        }
+    }
+
+    fn deregister(&self, is_registered: &mut bool) {
+        if std::mem::take(is_registered)
+            && let Some(registrations) = &self.registrations
+        {
+            registrations.end();
         }
     }
 }
 
-/// Returns allocations on whose owner stream the owner's accesses have numbers from `first_owner_access`.
-fn allocations<const N: usize>(
-    registrations: &Arc<Registrations>,
-    first_owner_access: usize,
-) -> [Arc<LeaseLock<Numbers>>; N] {
-    std::array::from_fn(|_| {
-        let log = Numbers {
-            recorded: Vec::new(),
-            first_owner_access,
-            free_on_owner_stream: FreeAccesses::None,
-            is_forgetful: false,
-        };
-        Arc::new(LeaseLock::new(log, Arc::clone(registrations)))
-    })
+fn allocations<const N: usize>(registrations: &Arc<Registrations>) -> [Allocation; N] {
+    forgetful_allocations(registrations, false)
 }
 
-fn leases(allocations: &[Arc<LeaseLock<Numbers>>], is_write: bool) -> Vec<Lease> {
-    allocations
-        .iter()
-        .map(|allocation| Lease {
-            allocation: Arc::clone(allocation),
-            is_write,
-        })
-        .collect()
+/// Returns allocations that do not record launches if they are forgetful.
+fn forgetful_allocations<const N: usize>(
+    registrations: &Arc<Registrations>,
+    is_forgetful: bool,
+) -> [Allocation; N] {
+    std::array::from_fn(|_| {
+        let log = Numbers {
+            on_owner_stream: AtomicU64::new(0),
+            is_forgetful,
+        };
+        let recorded = Recorded {
+            numbers: Vec::new(),
+            free: FreeAccesses::None,
+        };
+        Arc::new(LeaseLock::new(log, recorded, Arc::clone(registrations)))
+    })
 }
 
 /// Runs `model` for every interleaving with up to three preemptive context switches.
@@ -256,16 +349,7 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// A defect of the protocol that the model must find.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Mutation {
-    /// Launches wait for the operations of another stream.
-    WaitsForAnotherStream,
-    /// Launches are not recorded.
-    OmitsLaunches,
-}
-
-/// One thread launches twice, another uses the allocations before and during the launches.
+/// One thread launches twice, another uses the allocation before and during the launches.
 fn access_against_launch(is_launch_write: bool, mutation: Option<Mutation>) {
     check(move || {
         let device = Device::new();
@@ -276,11 +360,12 @@ fn access_against_launch(is_launch_write: bool, mutation: Option<Mutation>) {
         } else {
             registrations
         };
-        let allocations = allocations::<1>(&waited_for, 3);
-        allocations[0].peek(|log| log.is_forgetful = mutation == Some(Mutation::OmitsLaunches));
+        let is_forgetful = mutation == Some(Mutation::OmitsLaunches);
+        let allocations = forgetful_allocations::<1>(&waited_for, is_forgetful);
         // From here on the owner needs no lock.
         owner.access(&allocations, &device, 3, true);
-        let mut executable = Executable::new(leases(&allocations, is_launch_write));
+        owner.mutation = mutation;
+        let mut executable = Executable::new(&allocations, is_launch_write);
         let launching = {
             let device = device.clone();
             thread::spawn(move || {
@@ -291,6 +376,7 @@ fn access_against_launch(is_launch_write: bool, mutation: Option<Mutation>) {
         owner.access(&allocations, &device, 4, true);
         owner.access(&allocations, &device, 5, false);
         launching.join().unwrap();
+        owner.mutation = None;
         owner.access(&allocations, &device, 6, true);
         device.assert_ordered();
     });
@@ -308,6 +394,52 @@ fn reading_launches_are_ordered() {
     access_against_launch(false, None);
 }
 
+#[test]
+#[should_panic(expected = "missed")]
+fn unrecorded_launch_is_detected() {
+    access_against_launch(true, Some(Mutation::OmitsLaunches));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn missing_wait_is_detected() {
+    access_against_launch(true, Some(Mutation::WaitsForAnotherStream));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn missing_registration_is_detected() {
+    access_against_launch(true, Some(Mutation::SkipsRegistration));
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn early_deregistration_is_detected() {
+    access_against_launch(true, Some(Mutation::DeregistersBeforeRecord));
+}
+
+/// Accesses on another stream than the owner stream are ordered with a launch.
+#[test]
+fn other_stream_is_ordered() {
+    check(|| {
+        let device = Device::new();
+        let registrations = Arc::new(Registrations::default());
+        let allocations = allocations::<1>(&registrations);
+        let mut owner = Owner::new(&registrations);
+        let mut other = Owner::on_another_stream();
+        owner.access(&allocations, &device, 3, true);
+        let mut executable = Executable::new(&allocations, true);
+        let launching = {
+            let device = device.clone();
+            thread::spawn(move || executable.launch(&device, 1))
+        };
+        other.access(&allocations, &device, 4, false);
+        owner.access(&allocations, &device, 5, true);
+        launching.join().unwrap();
+        device.assert_ordered();
+    });
+}
+
 /// An access to several allocations is ordered with a launch.
 #[test]
 fn several_allocations() {
@@ -315,11 +447,11 @@ fn several_allocations() {
         let device = Device::new();
         let registrations = Arc::new(Registrations::default());
         let mut owner = Owner::new(&registrations);
-        let allocations = allocations::<2>(&registrations, 3);
+        let allocations = allocations::<2>(&registrations);
         let [first, second] = &allocations;
         // The owner takes the lock of one of the two, but not of the other.
         owner.access(&[Arc::clone(second)], &device, 3, true);
-        let mut executable = Executable::new(leases(&allocations, true));
+        let mut executable = Executable::new(&allocations, true);
         let launching = {
             let device = device.clone();
             thread::spawn(move || {
@@ -340,18 +472,18 @@ fn two_executables_are_ordered() {
         let device = Device::new();
         let registrations = Arc::new(Registrations::default());
         let mut owner = Owner::new(&registrations);
-        let allocations = allocations::<2>(&registrations, 5);
+        let allocations = allocations::<2>(&registrations);
         let threads = [1, 3].map(|number| {
             let device = device.clone();
-            let mut executable = Executable::new(leases(&allocations, true));
+            let mut executable = Executable::new(&allocations, true);
             thread::spawn(move || {
                 executable.launch(&device, number);
                 executable.launch(&device, number + 1);
             })
         });
-        threads
-            .into_iter()
-            .for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         owner.access(&allocations, &device, 5, true);
         device.assert_ordered();
     });
@@ -362,9 +494,8 @@ fn dropped_executable() {
     check(|| {
         let device = Device::new();
         let registrations = Arc::new(Registrations::default());
-        let mut owner = Owner::new(&registrations);
-        let allocations = allocations::<1>(&registrations, 4);
-        let mut dropped = Executable::new(leases(&allocations, true));
+        let allocations = allocations::<1>(&registrations);
+        let mut dropped = Executable::new(&allocations, true);
         dropped.launch(&device, 1);
         let dropping = {
             let device = device.clone();
@@ -373,24 +504,63 @@ fn dropped_executable() {
                 drop(dropped);
             })
         };
-        let mut other = Executable::new(leases(&allocations, true));
+        let mut other = Executable::new(&allocations, true);
         other.launch(&device, 3);
         dropping.join().unwrap();
-        owner.access(&allocations, &device, 4, true);
+        drop(other);
         device.assert_ordered();
+        // The owner takes the accesses back, and finds all launches.
+        let [allocation] = allocations;
+        let mut allocation = Arc::into_inner(allocation).expect("no executable graph is left");
+        let (log, locked) = allocation.get_mut();
+        let mut recorded = log.all(locked);
+        recorded.sort_unstable();
+        recorded.dedup();
+        assert_eq!(recorded, [1, 2, 3], "a launch was missed");
     });
 }
 
+/// A launch takes place before a host view or after it. loom reports a race of the two.
 #[test]
-#[should_panic(expected = "missed")]
-fn unrecorded_launch_is_detected() {
-    access_against_launch(true, Some(Mutation::OmitsLaunches));
-}
-
-#[test]
-#[should_panic(expected = "missed")]
-fn missing_wait_is_detected() {
-    access_against_launch(true, Some(Mutation::WaitsForAnotherStream));
+fn host_view_excludes_launches() {
+    check(|| {
+        let registrations = Arc::new(Registrations::default());
+        let [allocation] = allocations::<1>(&registrations);
+        let is_viewed = Arc::new(AtomicU64::new(0));
+        let memory = Arc::new(UnsafeCell::new(0));
+        let launching = {
+            let lease = Lease {
+                allocation: Arc::clone(&allocation),
+                is_write: true,
+            };
+            let memory = Arc::clone(&memory);
+            let is_viewed = Arc::clone(&is_viewed);
+            thread::spawn(move || {
+                let record = Arc::new(LaunchRecord::new(1));
+                let order = |_: &Lease, _: &Numbers, _: &mut Recorded| {
+                    if is_viewed.load(Acquire) == 1 {
+                        Err(())
+                    } else {
+                        Ok(())
+                    }
+                };
+                let enqueue = |launches: &mut Launches<Vec<usize>>| {
+                    // SAFETY: the pointer is used by no other thread: this is what the model checks.
+                    memory.with_mut(|value| unsafe { *value += 1 });
+                    launches.latest = Some(vec![1]);
+                    Ok(())
+                };
+                // Only a view of the host makes it fail.
+                let _ = launch_holding(&record, &[lease.clone()], order, enqueue);
+                lease.allocation.release_holder(&record);
+            })
+        };
+        allocation.with(true, false, |_, _| is_viewed.store(1, Relaxed));
+        // SAFETY: as above.
+        memory.with_mut(|value| unsafe { *value += 1 });
+        is_viewed.store(0, Release);
+        launching.join().unwrap();
+    });
 }
 
 /// Threads enqueue work in a capture while another thread ends it: the log contains exactly the work that the driver
@@ -406,7 +576,7 @@ fn capture_against_end(enters: bool) {
             let driver = Arc::clone(&driver);
             thread::spawn(move || {
                 let is_in = if enters {
-                    gate.enter(ThreadNumber::new(number), false)
+                    gate.enter(false)
                 } else {
                     gate.with(|_| ()).is_some()
                 };
@@ -422,18 +592,17 @@ fn capture_against_end(enters: bool) {
                 };
                 assert_eq!(is_captured, is_in, "{number} was taken for the other");
                 if is_in && enters {
-                    gate.leave(ThreadNumber::new(number));
+                    gate.leave();
                 }
             })
         });
-        let ending = ThreadNumber::new(0);
-        let closed = gate.close(ending, |_| driver.lock().unwrap().0 = false, || {});
+        let closed = gate.close(|_| driver.lock().unwrap().0 = false);
         let closed = closed.expect("it is closed once");
         assert!(!closed.is_disturbed);
         let mut recorded = closed.log;
-        threads
-            .into_iter()
-            .for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         let mut captured = std::mem::take(&mut driver.lock().unwrap().1);
         recorded.sort_unstable();
         captured.sort_unstable();

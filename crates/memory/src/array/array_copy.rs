@@ -12,7 +12,9 @@ use curium_driver::sys::{
 use curium_driver::{Context, Result, Stream, call};
 
 use super::{Array, ArrayHandle, Uses};
-use crate::copy::{BoxCopy, CopyOptions, peer, pitched};
+use crate::copy::BoxCopy;
+use crate::peer_access;
+use crate::transfer::{CopyOptions, pitched};
 
 /// A copy between an array and memory, enqueued alone or in a batch.
 pub(super) struct ArrayCopy<'a> {
@@ -94,7 +96,7 @@ impl BoxCopy for ArrayCopy<'_> {
         if !memory.is_everywhere()
             && array_stream.device().as_raw() != memory.stream().device().as_raw()
         {
-            peer::connect(array_stream.context(), memory.stream().context())?;
+            peer_access::connect(array_stream.context(), memory.stream().context())?;
         }
         operation.keep(self.array);
         if self.is_to_array {

@@ -4,7 +4,8 @@ use curium_driver::{Error, Result};
 
 use super::array_copy::ArrayCopy;
 use super::{Array, ArrayRegion, Texel};
-use crate::copy::{CopyBatch, pitched};
+use crate::copy::CopyBatch;
+use crate::transfer::pitched;
 use crate::{PitchedSlice, PitchedSliceMut};
 
 impl<'a> CopyBatch<'a> {

@@ -9,7 +9,8 @@ use curium_driver::{Context, Error, Result, Stream};
 use super::array_copy::{ArrayCopy, enqueue};
 use super::{Array, ArrayRegion, Texel};
 use crate::capture_advice::{ON, READ_LATER};
-use crate::copy::{host, peer, pitched};
+use crate::peer_access;
+use crate::transfer::{host, pitched};
 use crate::{DeviceSlice, wait};
 
 /// An operand of a copy.
@@ -161,7 +162,7 @@ impl<T: Texel> Array<T> {
         let needs_contexts = !contexts.0.shares_objects_with(stream.context())
             || !contexts.1.shares_objects_with(stream.context());
         if needs_contexts && to_stream.device().as_raw() != from_stream.device().as_raw() {
-            peer::connect(contexts.0, contexts.1)?;
+            peer_access::connect(contexts.0, contexts.1)?;
         }
         operation.keep(&self.handle);
         operation.keep(&source.handle);

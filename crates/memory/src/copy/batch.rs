@@ -6,8 +6,9 @@ use curium_driver::hazard::Operation;
 use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
-use super::{CopyOptions, Operand, device, peer, pitched};
-use crate::{DeviceView, DeviceViewMut, PitchedSlice, PitchedSliceMut, size};
+use crate::operand::Operand;
+use crate::transfer::{CopyOptions, device, peer, pitched};
+use crate::{DeviceView, DeviceViewMut, PitchedSlice, PitchedSliceMut, peer_access, size};
 
 const OPERATION: &str = "CopyBatch::enqueue";
 
@@ -352,7 +353,7 @@ fn record(operation: &mut Operation<'_>, to: &Operand<'_>, from: &Operand<'_>) {
 /// Makes the operation's stream wait for the accesses that conflict with a copy.
 fn prepare(operation: &mut Operation<'_>, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
     if !to.is_near(from) {
-        peer::connect(to.stream().context(), from.stream().context())?;
+        peer_access::connect(to.stream().context(), from.stream().context())?;
     }
     to.tracked.before_write(operation)?;
     from.tracked.before_read(operation)

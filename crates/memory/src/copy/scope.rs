@@ -8,9 +8,8 @@ use crate::{AnyBitPattern, NoUninit};
 use curium_driver::hazard::Operation;
 use curium_driver::{Result, Stream};
 
-use super::host;
 use crate::capture_advice::{READ_LATER, UPLOAD};
-use crate::{DeviceSlice, size, wait};
+use crate::{DeviceSlice, host_copy, size, wait};
 
 /// A scope for copies on one stream. Created by [`copy_scope`].
 pub struct CopyScope<'scope, 'env: 'scope> {
@@ -100,8 +99,9 @@ impl<'scope> CopyScope<'scope, '_> {
         end.tracked.before_write(&mut operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the host operand
         // is borrowed until the scope has waited for the copy.
-        let result =
-            unsafe { host::to_device(&operation, end.address, source.as_ptr().cast(), end.bytes) };
+        let result = unsafe {
+            host_copy::to_device(&operation, end.address, source.as_ptr().cast(), end.bytes)
+        };
         result.map_err(|error| end.explain(error))?;
         end.tracked.after_partial_write(&mut operation);
         Ok(())
@@ -130,7 +130,7 @@ impl<'scope> CopyScope<'scope, '_> {
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
         // valid element, and the host operand is borrowed until the scope has waited for the copy.
         let result = unsafe {
-            host::to_host(
+            host_copy::to_host(
                 &operation,
                 target.as_mut_ptr().cast(),
                 end.address,

@@ -7,10 +7,10 @@ use curium_driver::{DevicePointer, Error, Result, Stream};
 
 use super::DeviceBuffer;
 use crate::capture_advice::ALLOCATE;
-use crate::copy::{device, host};
 use crate::device_slice::Parts;
 use crate::resource::{Resource, StreamOrdered};
 use crate::tracked::{Accessibility, Tracked};
+use crate::transfer::{device, host};
 use crate::{fill, size};
 
 impl<T> DeviceBuffer<T> {

@@ -5,7 +5,8 @@ use crate::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::Result;
 
 use super::DeviceSlice;
-use crate::copy::{CopyOptions, Operand, device, host};
+use crate::operand::Operand;
+use crate::transfer::{CopyOptions, device, host};
 use crate::{fill, size};
 
 impl<T> DeviceSlice<T> {

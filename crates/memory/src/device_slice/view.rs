@@ -9,7 +9,7 @@ use curium_driver::{DevicePointer, Driver};
 use super::DeviceSlice;
 use super::names::SLICE;
 use super::parts::{Borrowed, Parts, Resolved};
-use crate::copy::Operand;
+use crate::operand::Operand;
 use crate::tracked::Tracked;
 
 /// A shared view of elements in device-accessible memory, which dereferences to [`DeviceSlice`]. Views of a part are returned

@@ -3,7 +3,7 @@
 use curium_driver::Result;
 
 use super::{Extent, Pitch};
-use crate::copy::pitched::PitchedLayout;
+use crate::transfer::pitched::PitchedLayout;
 
 /// A shared two- or three-dimensional view of a slice: the source of a copy to the device.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,9 @@ use curium_driver::{DevicePointer, Result, Stream};
 use super::{Extent, HostPitchedSlice, Pitch, PitchedSlice, describe, extent, part};
 use crate::capture_advice::ON_MUT;
 use crate::copy::CopyOptions;
-use crate::copy::host;
-use crate::copy::pitched::{self as copies, PitchedLayout};
 use crate::fill::{self, Rows};
+use crate::transfer::host;
+use crate::transfer::pitched::{self as copies, PitchedLayout};
 use crate::{DeviceViewMut, wait};
 
 /// A mutable two- or three-dimensional view of device-accessible memory. See [`PitchedSlice`].

@@ -6,7 +6,7 @@ use curium_driver::hazard::Operation;
 use curium_driver::{Argument, Error, Parameter, Result};
 
 use super::{Im2col, Im2colWide, TensorInterleave, TensorLayout, TensorMap};
-use crate::copy::Operand;
+use crate::operand::Operand;
 use crate::{DeviceView, DeviceViewMut};
 
 /// The kernel parameter type of a [`TensorMap`] that the kernel only reads through. Pass a `&`[`TensorView`] for it.

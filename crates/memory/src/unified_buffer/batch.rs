@@ -6,7 +6,7 @@ use curium_driver::sys::{CUdeviceptr, CUmemLocation};
 use curium_driver::{Error, Function, Result, Stream, call};
 
 use super::advice::enqueue_prefetch;
-use crate::copy::Operand;
+use crate::operand::Operand;
 use crate::tracked::Accessibility;
 use crate::{DeviceView, DeviceViewMut, MemoryLocation};
 

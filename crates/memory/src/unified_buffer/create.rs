@@ -6,9 +6,9 @@ use curium_driver::{DeviceAttribute, DevicePointer, Driver, Result, Stream, call
 use super::UnifiedBuffer;
 use super::host_access::Attachment;
 use crate::capture_advice::ALLOCATE_BEFORE;
-use crate::copy::{device, host};
 use crate::device_slice::Parts;
 use crate::tracked::{Accessibility, Tracked};
+use crate::transfer::{device, host};
 use crate::{AnyBitPattern, NoUninit, Zeroable, fill, size};
 
 impl<T> UnifiedBuffer<T> {

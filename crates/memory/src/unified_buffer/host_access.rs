@@ -1,11 +1,10 @@
 //! Host access to managed memory.
 
 use crate::AnyBitPattern;
-use curium_driver::extend::release;
-use curium_driver::{AttachMode, DevicePointer, Error, Result, Stream};
+use curium_driver::{AttachMode, Error, Result, Stream};
 
 use super::UnifiedBuffer;
-use crate::tracked::Tracked;
+use crate::host_attachment::{HostAttachment, attach};
 use crate::{HostView, HostViewMut};
 
 /// The attachment of a managed buffer: what may access it on systems without concurrent managed access.
@@ -13,11 +12,6 @@ pub(super) enum Attachment {
     Global,
     Host,
     Stream(Stream),
-}
-
-/// Attaches a buffer to the host until dropped.
-pub(crate) struct HostAttachment<'a> {
-    tracked: &'a Tracked,
 }
 
 impl<T> UnifiedBuffer<T> {
@@ -161,45 +155,4 @@ impl<T> UnifiedBuffer<T> {
             }
         }
     }
-}
-
-impl<'a> HostAttachment<'a> {
-    fn new(
-        operation: &'static str,
-        tracked: &'a Tracked,
-        pointer: DevicePointer<u8>,
-    ) -> Result<Self> {
-        attach(
-            operation,
-            tracked,
-            pointer,
-            tracked.stream(),
-            AttachMode::Host,
-        )?;
-        tracked.begin_host_attachment(pointer.as_raw());
-        Ok(Self { tracked })
-    }
-}
-
-impl Drop for HostAttachment<'_> {
-    fn drop(&mut self) {
-        release(|| self.tracked.end_host_attachment("HostViewMut::drop"));
-    }
-}
-
-/// Attaches the managed allocation at `pointer`. This counts as a write: later accesses on other streams wait for it.
-fn attach(
-    name: &'static str,
-    tracked: &Tracked,
-    pointer: DevicePointer<u8>,
-    stream: &Stream,
-    mode: AttachMode,
-) -> Result<()> {
-    let mut operation = stream.enqueue_uncaptured(name)?;
-    tracked.before_write(&mut operation)?;
-    // SAFETY: the address is that of a whole live allocation of managed memory. The caller of `UnifiedBuffer::attach`
-    // guarantees which code accesses it; a `HostAttachment` borrows its buffer exclusively.
-    unsafe { stream.attach_managed(pointer, 0, mode) }?;
-    tracked.after_partial_write(&mut operation);
-    Ok(())
 }

@@ -1,16 +1,15 @@
 //! Synchronous copies from and to slices.
 
-use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use crate::{AnyBitPattern, NoUninit};
 use curium_driver::hazard::Operation;
-use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Result, Stream, call};
+use curium_driver::{Result, Stream};
 
-use super::{Operand, device, spanning};
+use super::device;
 use crate::capture_advice::{ON_MUT, READ_LATER};
-use crate::{MappedBuffer, staging, wait};
+use crate::operand::Operand;
+use crate::{MappedBuffer, host_copy, staging, wait};
 
 /// Copies `source` to `target`, which must have the same size, on `stream`. Waits until the copy has completed.
 pub(crate) fn upload<T: NoUninit>(
@@ -46,7 +45,7 @@ pub(crate) fn upload<T: NoUninit>(
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, and `source` is borrowed
     // until the stream has been synchronized below.
     unsafe {
-        to_device(
+        host_copy::to_device(
             &operation,
             target.address,
             source.as_ptr().cast(),
@@ -113,55 +112,9 @@ pub(crate) fn download<T: AnyBitPattern>(
     source.tracked.before_read(&mut operation)?;
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
     // valid element, and `target` is borrowed until the stream has been synchronized below.
-    unsafe { to_host(&operation, to.cast(), source.address, source.bytes) }
+    unsafe { host_copy::to_host(&operation, to.cast(), source.address, source.bytes) }
         .map_err(|error| source.explain(error))?;
     source.tracked.after_read(&mut operation);
     drop(operation);
     wait::until_done(stream)
-}
-
-/// Enqueues a copy from the host.
-///
-/// # Safety
-///
-/// Both operands have `bytes` bytes, the device operand is live in the order of the stream, and the host operand is not
-/// written before the copy has completed.
-pub(crate) unsafe fn to_device(
-    operation: &Operation<'_>,
-    to: CUdeviceptr,
-    from: *const c_void,
-    bytes: usize,
-) -> Result<()> {
-    spanning::enqueue(operation, || {
-        // SAFETY: the caller guarantees both operands, and the operation keeps the stream.
-        unsafe {
-            call!(
-                operation.driver(),
-                cuMemcpyHtoDAsync_v2(to, from, bytes, operation.raw_stream())
-            )
-        }
-    })
-}
-
-/// Enqueues a copy to the host.
-///
-/// # Safety
-///
-/// Both operands have `bytes` bytes, the device operand is live in the order of the stream, and the host operand is not
-/// accessed before the copy has completed.
-pub(crate) unsafe fn to_host(
-    operation: &Operation<'_>,
-    to: *mut c_void,
-    from: CUdeviceptr,
-    bytes: usize,
-) -> Result<()> {
-    spanning::enqueue(operation, || {
-        // SAFETY: the caller guarantees both operands, and the operation keeps the stream.
-        unsafe {
-            call!(
-                operation.driver(),
-                cuMemcpyDtoHAsync_v2(to, from, bytes, operation.raw_stream())
-            )
-        }
-    })
 }

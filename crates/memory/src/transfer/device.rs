@@ -4,7 +4,9 @@ use curium_driver::hazard::Operation;
 use curium_driver::sys::CUmemcpyAttributes;
 use curium_driver::{Function, Result, call};
 
-use super::{CopyOptions, Operand, peer, spanning, transfer};
+use super::{CopyOptions, peer};
+use crate::operand::{Operand, transfer};
+use crate::spanning;
 
 /// Enqueues a copy of `from` to `to`, which must have the same size.
 #[inline]

@@ -10,7 +10,9 @@ use curium_driver::sys::{
 };
 use curium_driver::{Error, Function, Result, Stream, call};
 
-use super::{CopyOptions, peer, spanning, transfer};
+use super::CopyOptions;
+use crate::operand::{Operand, transfer};
+use crate::{peer_access, spanning};
 
 /// A pitched layout in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,7 +30,7 @@ pub(crate) struct PitchedLayout {
 /// A pitched operand in device-accessible memory.
 #[derive(Clone, Copy)]
 pub(crate) struct PitchedOperand<'a> {
-    pub(crate) end: super::Operand<'a>,
+    pub(crate) end: Operand<'a>,
     pub(crate) layout: PitchedLayout,
 }
 
@@ -112,7 +114,7 @@ pub(crate) fn copy(
         return Ok(());
     }
     if !to.end.is_near(&from.end) {
-        peer::connect(to.end.stream().context(), from.end.stream().context())?;
+        peer_access::connect(to.end.stream().context(), from.end.stream().context())?;
     }
     transfer(operation, &to.end, &from.end, |operation| {
         enqueue(operation, to, from)
@@ -225,7 +227,7 @@ pub(crate) unsafe fn to_host(
 /// crash the process.
 fn with_context_for(
     operation: &Operation<'_>,
-    end: &super::Operand<'_>,
+    end: &Operand<'_>,
     enqueue: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     if end.is_at(operation.stream()) {

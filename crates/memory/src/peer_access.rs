@@ -1,44 +1,9 @@
-//! Peer access.
+//! Access of devices to each other's memory.
 
-use curium_driver::hazard::Operation;
 use curium_driver::sys::{CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUresult};
 use curium_driver::{Context, Error, Result, Stream, call};
 
-use super::{Operand, transfer};
 use crate::{MemoryLocation, pointer_info};
-
-/// Enqueues a copy between devices.
-#[cold]
-pub(crate) fn copy(operation: Operation<'_>, to: Operand<'_>, from: Operand<'_>) -> Result<()> {
-    let to_context = to.stream().context();
-    let from_context = from.stream().context();
-    connect(to_context, from_context)?;
-    transfer(operation, &to, &from, |operation| {
-        enqueue(operation, &to, &from)
-    })
-}
-
-/// Enqueues a copy between operands on any device. The operation has waited for conflicting accesses.
-pub(super) fn enqueue(
-    operation: &Operation<'_>,
-    to: &Operand<'_>,
-    from: &Operand<'_>,
-) -> Result<()> {
-    let to_context = to.stream().context().as_raw();
-    let from_context = from.stream().context().as_raw();
-    let bytes = to.bytes;
-    let to = to.address;
-    let from = from.address;
-    let raw = operation.raw_stream();
-    // SAFETY: both operands have this many bytes, belong to the given contexts, and are live on this stream, which has
-    // waited for conflicting accesses.
-    unsafe {
-        call!(
-            operation.driver(),
-            cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, raw)
-        )
-    }
-}
 
 /// Enables peer access between two contexts if their devices support it, so that copies between them are direct.
 pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
