@@ -122,8 +122,8 @@ const CIRCLES: &[Circle] = &[
     Circle {
         package: "ptx",
         folder: "exec",
-        rooms: &["handler", "narrow", "superinstruction"],
-        reason: "not yet in layers: instructions that are executed together use the handlers of single ones",
+        rooms: &["check", "machine", "memory", "ops"],
+        reason: "not yet in layers: an instruction contains its handler, and handlers operate on the state of the launch",
     },
     Circle {
         package: "sim",

@@ -2,18 +2,26 @@
 //!
 //! Kernels may race, so every access is a relaxed atomic of its width. It costs as much as a plain access on x86-64 and ARM.
 
+pub(crate) mod access;
+pub(crate) mod access_pattern;
+pub(crate) mod access_pattern_cache;
+pub(crate) mod gather;
+pub(crate) mod lane_addresses;
+pub(crate) mod local;
 mod strided;
+pub(crate) mod window;
+pub(crate) mod word;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::access::AccessMode;
-use super::lane::{HALF, Raw};
-use super::launch_shadow::PageCache;
-use super::uninitialized::WrittenCache;
-use super::watch::Watcher;
-pub(crate) use super::word::Word;
-use super::written::Written;
+use self::access::AccessMode;
+pub(crate) use self::word::Word;
+use crate::exec::check::launch_shadow::PageCache;
+use crate::exec::check::uninitialized::WrittenCache;
+use crate::exec::check::watch::Watcher;
+use crate::exec::check::written::Written;
+use crate::exec::values::lane::{HALF, Raw};
 pub(crate) use strided::StridedMemory;
 
 /// A range of device addresses and its host memory.
@@ -342,8 +350,8 @@ pub(crate) mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::exec::report::Conflict;
-    use crate::exec::watch::AccessKind;
+    use crate::exec::check::report::Conflict;
+    use crate::exec::check::watch::AccessKind;
 
     /// Device memory for tests: one allocation at its own device address.
     #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::asynchronous::{
+use crate::exec::machine::op::{Op, Space};
+use crate::exec::ops::asynchronous::{
     run_arrive_after_copies, run_commit, run_copy, run_wait_all, run_wait_group,
 };
-use crate::exec::barrier_object::{COMPLETE, run_update};
-use crate::exec::handler::moves::{add_doubles, add_words, zero_extend};
-use crate::exec::op::{Op, Space};
+use crate::exec::ops::barrier_object::{COMPLETE, run_update};
+use crate::exec::ops::handler::moves::{add_doubles, add_words, zero_extend};
 use crate::syntax::{
     Address, Base, Instruction, Keyword, Modifier, Opcode, Operand, ScalarType, Space as State,
 };
@@ -76,7 +76,7 @@ impl Lowerer<'_> {
                     let none = self.word(0);
                     let row = self.new_word();
                     self.emit(
-                        crate::exec::handler::select::<u32>(),
+                        crate::exec::ops::handler::select::<u32>(),
                         row,
                         [none, all, predicate],
                     )
@@ -90,7 +90,7 @@ impl Lowerer<'_> {
                 let none = self.word(0);
                 let row = self.new_word();
                 self.emit(
-                    crate::exec::handler::select::<u32>(),
+                    crate::exec::ops::handler::select::<u32>(),
                     row,
                     [none, all, predicate],
                 )

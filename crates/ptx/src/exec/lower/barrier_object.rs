@@ -3,12 +3,12 @@
 use super::asynchronous::{address_space, state};
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::barrier_object::{
+use crate::exec::machine::op::{Handler, Op};
+use crate::exec::ops::barrier_object::{
     ARRIVE, COMPLETE, DROP, EXPECT, EXPECT_AND_ARRIVE, EXPECT_AND_DROP, INIT, INVALIDATE,
     pending_count, run_map_address, run_rank, run_test, run_update,
 };
-use crate::exec::handler::moves::{copy, lower_word};
-use crate::exec::op::{Handler, Op};
+use crate::exec::ops::handler::moves::{copy, lower_word};
 use crate::syntax::{Instruction, Keyword, Operand, ScalarType};
 
 impl Lowerer<'_> {

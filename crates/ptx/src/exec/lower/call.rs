@@ -4,10 +4,10 @@ use super::address::Target;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::variables::VariableLocation;
-use crate::exec::access::{load, store};
-use crate::exec::handler::select;
-use crate::exec::op::{Control, Op, Space};
-use crate::exec::program::{self, CallSite};
+use crate::exec::machine::op::{Control, Op, Space};
+use crate::exec::machine::program::{self, CallSite};
+use crate::exec::memory::access::{load, store};
+use crate::exec::ops::handler::select;
 use crate::syntax::{
     Call, CallSignature, Callee, FunctionId, Instruction, Operand, Parameter, RegisterId, Symbol,
 };

@@ -3,11 +3,11 @@
 use super::convert_packed::is_small;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::convert::{Conversion, Target};
-use crate::exec::exact::{BF16, F16, F32, F64, Rounding};
-use crate::exec::handler::convert::{direct, general};
-use crate::exec::handler::moves::pack_halves;
-use crate::exec::lane::Lane;
+use crate::exec::ops::handler::convert::{direct, general};
+use crate::exec::ops::handler::moves::pack_halves;
+use crate::exec::values::convert::{Conversion, Target};
+use crate::exec::values::exact::{BF16, F16, F32, F64, Rounding};
+use crate::exec::values::lane::Lane;
 use crate::syntax::{
     Instruction, Keyword, Modifier, Operand, Rounding as Written, ScalarClass, ScalarType,
 };

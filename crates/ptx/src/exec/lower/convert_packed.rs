@@ -2,10 +2,10 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::convert_packed::{narrowing, pack_integers, to_tf32, widening};
-use crate::exec::handler::convert_random::join;
-use crate::exec::handler::moves::widen_half;
-use crate::exec::op::Handler;
+use crate::exec::machine::op::Handler;
+use crate::exec::ops::handler::convert_packed::{narrowing, pack_integers, to_tf32, widening};
+use crate::exec::ops::handler::convert_random::join;
+use crate::exec::ops::handler::moves::widen_half;
 use crate::syntax::{Instruction, Operand, ScalarType};
 
 /// Returns `true` if a type is a pair of numbers of at most 8 bits.

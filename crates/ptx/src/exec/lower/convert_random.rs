@@ -2,8 +2,8 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::convert_random::{join, rounding, slices};
-use crate::exec::handler::moves::copy;
+use crate::exec::ops::handler::convert_random::{join, rounding, slices};
+use crate::exec::ops::handler::moves::copy;
 use crate::syntax::{Instruction, Operand, ScalarType};
 
 impl Lowerer<'_> {

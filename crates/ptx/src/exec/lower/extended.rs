@@ -2,10 +2,10 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::extended::{
+use crate::exec::machine::op::Handler;
+use crate::exec::ops::extended::{
     Carrying, DIFFERENCE, LOW_PRODUCT, READS, SUM, WRITES, run_extended, run_saturating,
 };
-use crate::exec::op::Handler;
 use crate::syntax::{Instruction, Modifier, Opcode, ScalarType};
 
 const HIGH_PRODUCT: u8 = 3;

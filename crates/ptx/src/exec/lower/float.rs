@@ -2,9 +2,9 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::float::{float, step};
-use crate::exec::handler::moves::widen_half;
-use crate::exec::op::Role;
+use crate::exec::machine::op::Role;
+use crate::exec::ops::handler::float::{float, step};
+use crate::exec::ops::handler::moves::widen_half;
 use crate::syntax::{Instruction, Opcode, Operand, ScalarType};
 
 impl Lowerer<'_> {

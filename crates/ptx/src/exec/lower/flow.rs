@@ -2,14 +2,14 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Fixup, Lowerer};
-use crate::exec::aligned::run_check_aligned;
-use crate::exec::barrier::Reduction;
-use crate::exec::flow::{
+use crate::exec::machine::aligned::run_check_aligned;
+use crate::exec::machine::barrier::Reduction;
+use crate::exec::machine::op::{Control, Handler, Op, Role};
+use crate::exec::ops::flow::{
     ARRIVE_ONLY, EVERYONE, HAS_VOTE, NEGATED_VOTE, run_barrier, run_cluster_arrive,
     run_cluster_wait, run_trap,
 };
-use crate::exec::handler::NO_REGISTER;
-use crate::exec::op::{Control, Handler, Op, Role};
+use crate::exec::ops::handler::NO_REGISTER;
 use crate::syntax::{
     Instruction, Keyword, LabelId, Modifier, Opcode, Operand, Operation, Parameter, ScalarType,
     Scope,

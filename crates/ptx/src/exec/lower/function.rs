@@ -8,9 +8,9 @@ use super::pattern_slots::PatternSlots;
 use super::registers::entries;
 use super::superinstruction::RowSpans;
 use super::variables::VariableLocation;
-use crate::exec::handler::moves::{lower_word, sign_extend, zero_extend};
-use crate::exec::op::{Handler, Op};
-use crate::exec::program::{self, Late, Patch};
+use crate::exec::machine::op::{Handler, Op};
+use crate::exec::machine::program::{self, Late, Patch};
+use crate::exec::ops::handler::moves::{lower_word, sign_extend, zero_extend};
 use crate::syntax::{
     Function, Instruction, LabelId, LocalId, Operand, RegisterId, ScalarClass, ScalarType,
 };

@@ -2,7 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::op::Space;
+use crate::exec::machine::op::Space;
 use crate::syntax::{
     Effect, Instruction, Keyword, Modifier, Opcode, Operand, ScalarClass, ScalarType, Scope,
     for_each_opcode,

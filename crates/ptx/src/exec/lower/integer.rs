@@ -2,7 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::integer::integer;
+use crate::exec::ops::handler::integer::integer;
 use crate::syntax::{Instruction, Modifier, Opcode, Operand, ScalarType};
 
 impl Lowerer<'_> {

@@ -6,10 +6,10 @@
 use super::address::state;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::moves::{lower_word, upper_word};
-use crate::exec::launch_control::{run_is_canceled, run_take_over};
-use crate::exec::op::{Handler, Op};
-use crate::exec::window::SHARED_WINDOW;
+use crate::exec::machine::op::{Handler, Op};
+use crate::exec::memory::window::SHARED_WINDOW;
+use crate::exec::ops::handler::moves::{lower_word, upper_word};
+use crate::exec::ops::launch_control::{run_is_canceled, run_take_over};
 use crate::syntax::{Instruction, Keyword, Operand, ScalarType};
 
 impl Lowerer<'_> {

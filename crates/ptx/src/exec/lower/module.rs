@@ -6,11 +6,11 @@ use super::error::{LowerError, Lowered, Refusal};
 use super::function::Lowerer;
 use super::shared;
 use crate::exec::RuntimeUse;
-use crate::exec::program::{
+use crate::exec::machine::program::{
     Address, Checking, Global, Kernel, Param, Program, Relocation, bits, function_address,
 };
-use crate::exec::transfer::LOCAL_LIMIT;
-use crate::exec::window::SHARED_WINDOW;
+use crate::exec::memory::window::SHARED_WINDOW;
+use crate::exec::ops::transfer::LOCAL_LIMIT;
 use crate::syntax::{
     Constant, Function, FunctionId, FunctionKind, GlobalId, Module, Parameter, ScalarType, Space,
     Symbol, Variable,

@@ -2,13 +2,13 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::handler::NO_REGISTER;
-use crate::exec::handler::moves::{
+use crate::exec::machine::op::Handler;
+use crate::exec::ops::handler::NO_REGISTER;
+use crate::exec::ops::handler::moves::{
     copy, copy_handler, pack_four_bytes, pack_halves, pack_two_bytes, pack_words, unpack,
     words_differ,
 };
-use crate::exec::moves::{REGISTERS, run_predicate_copy, run_special, run_wide_special};
-use crate::exec::op::Handler;
+use crate::exec::ops::moves::{REGISTERS, run_predicate_copy, run_special, run_wide_special};
 use crate::syntax::{Instruction, Operand, ScalarType, SpecialRegister};
 
 impl Lowerer<'_> {

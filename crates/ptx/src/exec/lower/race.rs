@@ -2,10 +2,10 @@
 
 use super::address::{Target, row};
 use super::function::{Lowerer, Slot};
-use crate::exec::launch_race::{self, MAX_ELEMENTS};
-use crate::exec::op::{Handler, Op, Role, Space};
-use crate::exec::race::{Reads, Writes, check, run_join, run_order};
-use crate::exec::watch::{AccessKind, run_exchange, run_record};
+use crate::exec::check::launch_race::{self, MAX_ELEMENTS};
+use crate::exec::check::race::{Reads, Writes, check, run_join, run_order};
+use crate::exec::check::watch::{AccessKind, run_exchange, run_record};
+use crate::exec::machine::op::{Handler, Op, Role, Space};
 use crate::syntax::{Instruction, Modifier, ScalarType, Semantics};
 
 impl Lowerer<'_> {

@@ -3,11 +3,11 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::set::{comparison, is_packed};
-use crate::exec::handler::comparison::comparison_handler;
-use crate::exec::handler::{Combine, NO_REGISTER, select};
-use crate::exec::logic::run_predicate;
-use crate::exec::moves::run_predicate_copy;
-use crate::exec::op::Handler;
+use crate::exec::machine::op::Handler;
+use crate::exec::ops::handler::comparison::comparison_handler;
+use crate::exec::ops::handler::{Combine, NO_REGISTER, select};
+use crate::exec::ops::logic::run_predicate;
+use crate::exec::ops::moves::run_predicate_copy;
 use crate::syntax::{Instruction, Modifier, Opcode, Operand, Operation};
 
 impl Lowerer<'_> {

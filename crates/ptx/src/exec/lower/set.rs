@@ -2,13 +2,13 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::bits::table_logic;
-use crate::exec::handler::comparison::{comparison_handler, property_handler, select_by_sign};
-use crate::exec::handler::moves::{lower_half, pack_halves, upper_half};
-use crate::exec::handler::{NO_REGISTER, select};
-use crate::exec::moves::run_predicate_copy;
-use crate::exec::set::{run_constants, run_space};
-use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::exec::memory::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::exec::ops::handler::bits::table_logic;
+use crate::exec::ops::handler::comparison::{comparison_handler, property_handler, select_by_sign};
+use crate::exec::ops::handler::moves::{lower_half, pack_halves, upper_half};
+use crate::exec::ops::handler::{NO_REGISTER, select};
+use crate::exec::ops::moves::run_predicate_copy;
+use crate::exec::ops::set::{run_constants, run_space};
 use crate::syntax::{
     Compare, Instruction, Modifier, Operand, RegisterId, ScalarType, Space as State,
 };

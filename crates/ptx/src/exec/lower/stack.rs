@@ -5,8 +5,8 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::op::Op;
-use crate::exec::stack::{run_allocate, run_restore, run_save};
+use crate::exec::machine::op::Op;
+use crate::exec::ops::stack::{run_allocate, run_restore, run_save};
 use crate::syntax::{Instruction, Opcode, Operand, ScalarType};
 
 /// The default alignment of an allocation.

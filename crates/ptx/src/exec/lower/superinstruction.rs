@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use super::function::Lowerer;
-use crate::exec::handler::NO_REGISTER;
-use crate::exec::op::{Op, PatternSlot, Role};
-use crate::exec::race::CheckedRead;
-use crate::exec::superinstruction::{
+use crate::exec::check::race::CheckedRead;
+use crate::exec::machine::op::{Op, PatternSlot, Role};
+use crate::exec::ops::handler::NO_REGISTER;
+use crate::exec::ops::handler::superinstruction::{
     AddressRegister, MAX_ADDRESSES, Operand, Operation, Step, Superinstruction, handler,
 };
 

@@ -3,9 +3,9 @@
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::texture::geometry;
-use crate::exec::image::{Change, OutOfBounds, SurfaceAccess};
-use crate::exec::op::{Handler, Op};
-use crate::exec::surface::{load, run_reduce, run_store, run_store_formatted};
+use crate::exec::machine::op::{Handler, Op};
+use crate::exec::ops::image::{Change, OutOfBounds, SurfaceAccess};
+use crate::exec::ops::surface::{load, run_reduce, run_store, run_store_formatted};
 use crate::syntax::{Instruction, Keyword, Operand, Operation, ScalarType, Tensor};
 
 /// The maximum number of bytes of an access.

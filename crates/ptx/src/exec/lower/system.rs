@@ -3,9 +3,9 @@
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use crate::exec::RuntimeUse;
-use crate::exec::handler::moves::copy;
-use crate::exec::op::Op;
-use crate::exec::system::{run_allocate, run_assertion, run_condition, run_free, run_print};
+use crate::exec::machine::op::Op;
+use crate::exec::ops::handler::moves::copy;
+use crate::exec::ops::system::{run_allocate, run_assertion, run_condition, run_free, run_print};
 use crate::syntax::{Call, Operand, ScalarType, Symbol};
 
 /// Returns `true` if every module may call the function without a definition.

@@ -3,10 +3,10 @@
 use super::asynchronous::{address_space, state};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::moves::{add_doubles, zero_extend};
-use crate::exec::op::Op;
-use crate::exec::tensor_map::Field;
-use crate::exec::tensor_map_update::{SIZE, run_publish, run_replace};
+use crate::exec::machine::op::Op;
+use crate::exec::ops::handler::moves::{add_doubles, zero_extend};
+use crate::exec::ops::tensor_map::Field;
+use crate::exec::ops::tensor_map_update::{SIZE, run_publish, run_replace};
 use crate::syntax::{
     Instruction, Integer, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State,
 };

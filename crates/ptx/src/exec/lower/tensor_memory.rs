@@ -3,13 +3,13 @@
 use super::asynchronous::{address_space, state};
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::handler::NO_REGISTER;
-use crate::exec::op::{Handler, Op};
-use crate::exec::tensor_memory::allocation::{run_allocate, run_deallocate, run_relinquish};
-use crate::exec::tensor_memory::copy::{CopyShape, run_copy};
-use crate::exec::tensor_memory::instruction_descriptor::TensorKind;
-use crate::exec::tensor_memory::multiply::{TensorProduct, handler, run_commit};
-use crate::exec::tensor_memory::transfer::{
+use crate::exec::machine::op::{Handler, Op};
+use crate::exec::ops::handler::NO_REGISTER;
+use crate::exec::ops::tensor_memory::allocation::{run_allocate, run_deallocate, run_relinquish};
+use crate::exec::ops::tensor_memory::copy::{CopyShape, run_copy};
+use crate::exec::ops::tensor_memory::instruction_descriptor::TensorKind;
+use crate::exec::ops::tensor_memory::multiply::{TensorProduct, handler, run_commit};
+use crate::exec::ops::tensor_memory::transfer::{
     TensorTransfer, TransferShape, run_load, run_store, run_wait,
 };
 use crate::syntax::{Address, Instruction, Keyword, Operand, ScalarType};

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::address::{Target, row};
 use super::error::Lowered;
 use super::function::{Lowerer, Slot};
-use crate::exec::access::load;
-use crate::exec::handler::moves::{copy, insert_byte, lower_word};
+use crate::exec::memory::access::load;
+use crate::exec::ops::handler::moves::{copy, insert_byte, lower_word};
 
 impl Lowerer<'_> {
     /// Loads the used bytes of an element; the others become zero.

@@ -3,7 +3,7 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::module::Place;
-use crate::exec::program::Late;
+use crate::exec::machine::program::Late;
 use crate::syntax::{FunctionKind, LocalId, Parameter, Space, Symbol};
 
 /// The value at which sums of sizes saturate, in bytes. Functions with so much memory are rejected later.

@@ -2,7 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::video::{Operation, Pick, Third, Video, run_video};
+use crate::exec::ops::video::{Operation, Pick, Third, Video, run_video};
 use crate::syntax::{
     Compare, Instruction, Keyword, Modifier, Opcode, Operand, Operation as Written, ScalarClass,
     ScalarType, Selector,

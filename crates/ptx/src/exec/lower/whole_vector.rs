@@ -8,9 +8,9 @@ use super::element::Element;
 use super::error::Lowered;
 use super::function::{Lowerer, Slot};
 use super::race::may_order;
-use crate::exec::atomic::{run_wide_load, run_wide_store};
-use crate::exec::handler::moves::{unpack, unpack_signed};
-use crate::exec::op::{Handler, Space};
+use crate::exec::machine::op::{Handler, Space};
+use crate::exec::ops::atomic::{run_wide_load, run_wide_store};
+use crate::exec::ops::handler::moves::{unpack, unpack_signed};
 use crate::syntax::{Instruction, ScalarClass, ScalarType};
 
 /// The elements of a vector, which are all in words or all in doubles.

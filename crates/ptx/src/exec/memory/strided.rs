@@ -2,10 +2,10 @@
 
 use std::ptr;
 
+use super::access::AccessMode;
+use super::access_pattern::AccessPattern;
 use super::{HostBytes, Segment};
-use crate::exec::access::AccessMode;
-use crate::exec::access_pattern::AccessPattern;
-use crate::exec::lane::HALF;
+use crate::exec::values::lane::HALF;
 
 /// The memory of an access pattern in one segment, which instructions access at different offsets.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Each arithmetic instruction on edge values, with operands and results as bits.
 
 use super::{Bench, kernel};
-use crate::exec::handler::with_baseline_handlers;
+use crate::exec::ops::handler::with_baseline_handlers;
 
 /// Runs one instruction on 64-bit operands, and returns the bits of its result.
 ///

@@ -3,7 +3,8 @@
 use super::TestResult;
 use std::sync::Mutex;
 
-use super::super::{ReportKind, lower};
+use super::super::ReportKind;
+use super::super::lower;
 use super::{BASE, Bench};
 use crate::syntax;
 

@@ -4,7 +4,7 @@ use super::{BASE, Bench};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::exec::Checking;
 use crate::exec::Statistics;
-use crate::exec::fused::Fused as _;
+use crate::exec::values::fused::Fused as _;
 
 /// A launch that can be repeated.
 pub(super) struct Run {

@@ -2,7 +2,7 @@
 
 use super::Bench;
 use super::TestResult;
-use crate::exec::handler::with_baseline_handlers;
+use crate::exec::ops::handler::with_baseline_handlers;
 
 /// The addresses of the operands and the result in memory.
 const B: u64 = 4096;

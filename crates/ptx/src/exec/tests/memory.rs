@@ -1,6 +1,7 @@
 //! State spaces, vectors, widths and initial values.
 
-use super::super::{Checking, ReportKind};
+use super::super::Checking;
+use super::super::ReportKind;
 use super::TestResult;
 use super::{Bench, kernel};
 

@@ -2,7 +2,7 @@
 
 use super::Bench;
 use crate::exec::Checking;
-use crate::exec::handler::{wide_vectors, with_baseline_handlers};
+use crate::exec::ops::handler::{wide_vectors, with_baseline_handlers};
 
 /// The bytes of shared memory, and of the inputs in device memory, which end where the results begin.
 const BYTES: u32 = 1024;

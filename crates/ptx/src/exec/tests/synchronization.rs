@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use super::super::{Checking, Report, ReportKind};
+use super::super::Checking;
+use super::super::Report;
+use super::super::ReportKind;
 use super::{Bench, kernel};
 
 type Result = std::result::Result<(), Report>;

@@ -1,9 +1,9 @@
 //! Copies, reductions and prefetches of parts of tensors, and bulk reductions.
 
 use super::super::ReportKind;
-use super::super::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
 use super::TestResult;
 use super::{BASE, Bench};
+use crate::exec::ops::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
 
 /// The addresses of the tensor and the results, after the map.
 const TENSOR: u64 = 256;

@@ -3,7 +3,10 @@
 use super::TestResult;
 use std::sync::Mutex;
 
-use super::super::{Area, Checking, Report, ReportKind};
+use super::super::Area;
+use super::super::Checking;
+use super::super::Report;
+use super::super::ReportKind;
 use super::{BASE, Bench};
 
 /// Runs `body` on two blocks of 64 threads. Only the first 512 bytes of memory are initialized.

@@ -2,7 +2,9 @@
 
 use super::TestResult;
 use super::{BASE, Bench};
-use crate::exec::{AccessKind, Checking, ReportKind};
+use crate::exec::AccessKind;
+use crate::exec::Checking;
+use crate::exec::ReportKind;
 
 fn watched(body: &str) -> Bench {
     Bench::body(body, 1024).with_checks(Checking::nothing().with_races(true), 0..0)

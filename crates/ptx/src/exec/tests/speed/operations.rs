@@ -8,7 +8,13 @@ use std::{env, fs, iter, process};
 use super::super::kernels::Run;
 use super::super::{BASE, Bench, kernels};
 use super::processor_time;
-use crate::exec::{AddressMode, Channel, Checking, Element, Image, Surface, Texture};
+use crate::exec::AddressMode;
+use crate::exec::Channel;
+use crate::exec::Checking;
+use crate::exec::Element;
+use crate::exec::Image;
+use crate::exec::Surface;
+use crate::exec::Texture;
 
 /// The number of iterations of a kernel's loop.
 const ITERATIONS: u64 = 256;

@@ -1,0 +1,635 @@
+//! Reports of errors of kernels, copies and graphs.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::exec::machine::op::Space;
+
+/// An error of a kernel, a copy or a graph that the simulator found.
+///
+/// Its text has one line: the kernel, the error, the access with the allocation at or near its address, the block, the thread and the PTX
+/// line.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The kind of error.
+    pub kind: ReportKind,
+    /// The name of the kernel; empty for a copy, a fill or a graph.
+    pub kernel: Box<str>,
+    /// The name of the function that was running, or the reason why an image was refused.
+    pub function: Box<str>,
+    /// The index of the block in the grid.
+    pub block: [u32; 3],
+    /// The index of the thread in its block; the lowest if several threads fault.
+    pub thread: [u32; 3],
+    /// The line of the instruction in the PTX; 0 if no instruction was running.
+    pub line: u32,
+    /// The line of the load whose value the instruction uses; 0 if the instruction made the access itself.
+    pub loaded_at: u32,
+    /// The faulting access, if there is one.
+    pub access: Option<Access>,
+    /// The allocation at or near the address of the access.
+    pub nearby: Option<Box<NearbyAllocation>>,
+    /// The two operations of a race between streams.
+    pub stream_race: Option<Box<StreamRace>>,
+}
+
+/// The severity of a [`Report`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Severity {
+    /// Racing threads stored the same value, so their order does not matter, and the launch continues; or an image was refused.
+    ///
+    /// Such a race is reported once for each instruction: the PTX ISA does not define its result.
+    Warning,
+    /// The result of the program is undefined, or the launch cannot continue.
+    Error,
+}
+
+/// Two unordered launches, copies or fills that access the same memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamRace {
+    /// The operation whose access completed the race: "kernel `name`", "copy" or "fill".
+    pub name: Box<str>,
+    /// The id of its stream, as `cuStreamGetId` returns it.
+    pub stream: u64,
+    /// The operation of the earlier access.
+    pub other: Box<str>,
+    /// The id of its stream.
+    pub other_stream: u64,
+    /// `true` if the other operation wrote. Otherwise it read memory that this operation writes.
+    pub other_wrote: bool,
+    /// The numbers of the two operations, from which the driver finds the names.
+    #[doc(hidden)]
+    pub conflict: Conflict,
+}
+
+/// The numbers of two launches, copies or fills that race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The operation whose access completed the race.
+    pub own: u32,
+    /// The operation of the earlier access.
+    pub other: u32,
+    /// `true` if the earlier access was a write.
+    pub other_wrote: bool,
+}
+
+/// A memory access that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The first byte, in the address space that the instruction named.
+    pub address: u64,
+    /// Length in bytes.
+    pub size: u32,
+    /// `true` for a write.
+    pub write: bool,
+}
+
+/// The allocation of a failed access, or the nearest one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NearbyAllocation {
+    /// Its first byte.
+    pub address: u64,
+    /// Its length in bytes.
+    pub size: u64,
+    /// `true` if it was freed before the access.
+    pub is_freed: bool,
+    /// The kind of memory.
+    pub area: Area,
+}
+
+/// The kinds of memory that a kernel accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Area {
+    /// Memory of a device or of the host, including constants.
+    #[default]
+    Global,
+    /// The shared memory of a block.
+    Shared,
+    /// The local memory of a thread, for all its calls.
+    Local,
+    /// The parameters of the kernel.
+    Parameters,
+}
+
+impl NearbyAllocation {
+    /// Returns the distance in bytes from the allocation to an address outside it; 0 for one inside.
+    #[must_use]
+    pub const fn distance(&self, address: u64) -> u64 {
+        let end = self.address.saturating_add(self.size);
+        if address < self.address {
+            self.address - address
+        } else if address < end {
+            0
+        } else {
+            address - end + 1
+        }
+    }
+
+    /// Writes the position of an access relative to the allocation.
+    fn describe(&self, access: Access, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            address,
+            size,
+            is_freed,
+            area,
+        } = *self;
+        let end = address.saturating_add(size);
+        if access.address < address {
+            write!(f, ", {} bytes before", address - access.address)?;
+        } else if access.address >= end {
+            match access.address - end {
+                0 => f.write_str(", just past the end of")?,
+                bytes => write!(f, ", {bytes} bytes past the end of")?,
+            }
+        } else if is_freed || end - access.address >= u64::from(access.size) {
+            write!(f, ", {} bytes into", access.address - address)?;
+        } else {
+            write!(f, ", across the end of")?;
+        }
+        match area {
+            Area::Global if is_freed => {
+                write!(f, " a freed {size}-byte allocation at {address:#x}")
+            }
+            Area::Global => write!(f, " a {size}-byte allocation at {address:#x}"),
+            Area::Shared => write!(f, " the block's {size} bytes of shared memory"),
+            Area::Local => write!(f, " the thread's {size} bytes of local memory"),
+            Area::Parameters => write!(f, " the kernel's {size} bytes of parameters"),
+        }
+    }
+}
+
+/// The cause of a [`Report`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReportKind {
+    /// An access touched memory that is not allocated.
+    IllegalAddress,
+    /// An access was not aligned to its size.
+    MisalignedAddress,
+    /// The kernel executed `trap` or `brkpt`.
+    Trap,
+    /// An assertion in the kernel failed.
+    Assert,
+    /// A thread's calls and variables exceeded its local memory.
+    HardwareStackError,
+    /// A call or branch left the program: an invalid function address, or no instruction at the target.
+    InvalidProgramCounter,
+    /// Two unordered threads of a launch accessed the same memory, and at least one of them wrote.
+    Race {
+        /// The index of the block of the other thread.
+        block: [u32; 3],
+        /// The index of the other thread in its block.
+        thread: [u16; 3],
+        /// `true` if both threads stored the same value. The race is a [`Severity::Warning`].
+        same_value: bool,
+    },
+    /// Threads of a warp are at an aligned barrier, and others are not and will not arrive there: they are at another barrier, or passed
+    /// this one by.
+    DivergentBarrier(Divergence),
+    /// Threads wait at a `.sync` instruction for threads of their member mask that do not arrive there. Hardware would hang.
+    MissingMembers(Divergence),
+    /// The instruction uses a value with bytes of uninitialized memory. [`Report::loaded_at`] is the line of the load.
+    Uninitialized,
+    /// Two unordered launches, copies or fills accessed the same memory, and at least one of them wrote. [`Report::stream_race`] names
+    /// them.
+    StreamRace,
+    /// The host changed memory that a queued copy reads or writes.
+    HostRace,
+    /// A graph with a node that uses a destroyed object is instantiated or launched.
+    StaleNode {
+        /// The id of the node in its graph, as `cuGraphNodeGetLocalId` returns it.
+        node: u32,
+        /// The destroyed object.
+        what: Stale,
+    },
+    /// Every thread waits, and none can end the wait. Hardware would hang.
+    Deadlock,
+    /// The device does not support the instruction with these operands.
+    IllegalInstruction(&'static str),
+    /// The device or the kernel does not allow the configuration of the launch.
+    InvalidLaunch(&'static str),
+    /// An image with code was refused when it was loaded. [`Report::function`] is the reason. The report is a [`Severity::Warning`], since
+    /// the program receives the code of the error.
+    RefusedImage,
+    /// The launch was canceled from outside.
+    Cancelled,
+}
+
+/// Threads of a warp at an instruction that others of the warp must execute with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Divergence {
+    /// The index of the warp in its block.
+    pub warp: u32,
+    /// The lanes that are at the instruction, a bit for each.
+    pub waiting: u32,
+    /// The lanes that are not, a bit for each.
+    pub missing: u32,
+    /// The PTX line at which the first of the missing lanes is.
+    pub missing_line: u32,
+}
+
+/// A destroyed object that a graph node uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stale {
+    /// A kernel whose module or library was unloaded, or whose context was destroyed.
+    Kernel,
+    /// An event that was destroyed.
+    Event,
+    /// Memory that was freed.
+    Memory,
+}
+
+/// A fault of a handler, before the location is added.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trap {
+    pub(crate) kind: ReportKind,
+    pub(crate) lane: usize,
+    pub(crate) access: Option<Access>,
+    /// The space of the access; `None` if unknown.
+    pub(crate) space: Option<Space>,
+    /// Line of the load whose value the instruction uses; 0 if the instruction made the access itself.
+    pub(crate) loaded_at: u32,
+    /// The two operations of a race between streams.
+    pub(crate) conflict: Option<Conflict>,
+    /// The continuation of the threads, if the fault is ignored.
+    pub(crate) resume: Resume,
+}
+
+/// The continuation of threads after an ignored fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// The threads end.
+    End,
+    /// The threads continue after the instruction, which has no effect.
+    After,
+    /// The threads repeat the instruction.
+    Again,
+}
+
+impl Trap {
+    /// Creates a fault of one lane without a memory access.
+    pub(crate) fn new(kind: ReportKind, lane: usize) -> Self {
+        Self {
+            kind,
+            lane,
+            access: None,
+            space: None,
+            loaded_at: 0,
+            conflict: None,
+            resume: Resume::End,
+        }
+    }
+
+    /// Returns the fault with a space.
+    pub(crate) fn in_space(self, space: Space) -> Self {
+        Self {
+            space: Some(space),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for ReportKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Race {
+                block: [bx, by, bz],
+                thread: [x, y, z],
+                same_value,
+            } => {
+                let same = if *same_value {
+                    " that stores the same value"
+                } else {
+                    ""
+                };
+                return write!(
+                    f,
+                    "race with block ({bx}, {by}, {bz}), thread ({x}, {y}, {z}){same}"
+                );
+            }
+            Self::DivergentBarrier(divergence) => {
+                return write!(f, "divergent barrier: {divergence}");
+            }
+            Self::MissingMembers(divergence) => {
+                return write!(f, "deadlock: {divergence}");
+            }
+            Self::IllegalInstruction(reason) => return write!(f, "illegal instruction: {reason}"),
+            Self::StaleNode { node, what } => return write!(f, "graph node {node}: {what}"),
+            Self::HostRace => "the host changed memory while a copy that uses it was queued",
+            Self::Uninitialized => "uninitialized read",
+            Self::StreamRace => "race between streams",
+            Self::IllegalAddress => "illegal address",
+            Self::MisalignedAddress => "misaligned address",
+            Self::Trap => "trap",
+            Self::Assert => "assertion failed",
+            Self::HardwareStackError => "local memory stack overflow",
+            Self::InvalidProgramCounter => "invalid program counter",
+            Self::Deadlock => "deadlock: all threads wait",
+            Self::InvalidLaunch(reason) => reason,
+            Self::RefusedImage => "refused image",
+            Self::Cancelled => "canceled",
+        })
+    }
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            warp,
+            waiting,
+            missing,
+            missing_line,
+        } = *self;
+        write!(f, "warp {warp} with ")?;
+        write_lanes(f, waiting)?;
+        f.write_str(" waiting for ")?;
+        write_lanes(f, missing)?;
+        write!(f, ", which are at PTX line {missing_line}")
+    }
+}
+
+/// Writes the lanes of a mask as ranges.
+fn write_lanes(f: &mut fmt::Formatter<'_>, mask: u32) -> fmt::Result {
+    let noun = if mask.is_power_of_two() {
+        "lane"
+    } else {
+        "lanes"
+    };
+    let mut separator = ' ';
+    f.write_str(noun)?;
+    let mut remaining = u64::from(mask);
+    while remaining != 0 {
+        let first = remaining.trailing_zeros();
+        let count = (remaining >> first).trailing_ones();
+        write!(f, "{separator}{first}")?;
+        if count > 1 {
+            write!(f, "-{}", first + count - 1)?;
+        }
+        remaining &= !(((1 << count) - 1) << first);
+        separator = ',';
+    }
+    Ok(())
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kernel => "its kernel was unloaded",
+            Self::Event => "its event was destroyed",
+            Self::Memory => "its memory was freed",
+        })
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.severity() == Severity::Warning {
+            f.write_str("warning: ")?;
+        }
+        match &self.stream_race {
+            Some(race) => write!(f, "{race}")?,
+            None if matches!(self.kind, ReportKind::StaleNode { .. }) => {
+                write!(f, "{}", self.kind)?;
+            }
+            None if self.kind == ReportKind::RefusedImage => {
+                return write!(f, "{}: {}", self.kind, self.function);
+            }
+            None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
+            None => write!(f, "kernel `{}`: {}", self.kernel, self.kind)?,
+        }
+        if let Some(access) = self.access {
+            let verb = if access.write { "write" } else { "read" };
+            write!(f, ": {}-byte {verb} at {:#x}", access.size, access.address)?;
+            if let Some(nearby) = &self.nearby {
+                nearby.describe(access, f)?;
+            }
+        }
+        if !self.kernel.is_empty() {
+            let [bx, by, bz] = self.block;
+            let [tx, ty, tz] = self.thread;
+            write!(f, ", block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
+        }
+        if self.line != 0 {
+            write!(f, ", PTX line {}", self.line)?;
+        }
+        if self.loaded_at != 0 {
+            write!(f, ", value loaded at PTX line {}", self.loaded_at)?;
+        }
+        if !self.function.is_empty() && *self.function != *self.kernel {
+            write!(f, " in function `{}`", self.function)?;
+        }
+        Ok(())
+    }
+}
+
+impl StreamRace {
+    /// Creates a race whose operations have no names yet.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(conflict: Conflict) -> Self {
+        Self {
+            name: Box::default(),
+            stream: 0,
+            other: Box::default(),
+            other_stream: 0,
+            other_wrote: conflict.other_wrote,
+            conflict,
+        }
+    }
+}
+
+impl fmt::Display for StreamRace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            stream,
+            other,
+            other_stream,
+            other_wrote,
+            ..
+        } = self;
+        let verb = if *other_wrote { "wrote" } else { "read" };
+        write!(
+            f,
+            "{name} in stream {stream}: race with {other} in stream {other_stream}, \
+             which {verb} there and is not ordered before it"
+        )
+    }
+}
+
+impl Report {
+    /// Returns the severity of the report.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        match self.kind {
+            ReportKind::Race {
+                same_value: true, ..
+            }
+            | ReportKind::RefusedImage => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
+
+    /// Creates a report about a copy or a fill.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn for_transfer(kind: ReportKind, access: Access, conflict: Option<Conflict>) -> Self {
+        let stream_race = conflict.map(StreamRace::new).map(Box::new);
+        Self {
+            access: Some(access),
+            stream_race,
+            ..Self::without_kernel(kind)
+        }
+    }
+
+    /// Creates a fault of an operation of a library, which has no threads.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn for_operation(name: &str, kind: ReportKind, access: Access) -> Self {
+        Self {
+            kernel: name.into(),
+            access: Some(access),
+            ..Self::without_kernel(kind)
+        }
+    }
+
+    /// Creates a report about an image that was refused.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn for_image(reason: &str) -> Self {
+        Self {
+            function: reason.into(),
+            ..Self::without_kernel(ReportKind::RefusedImage)
+        }
+    }
+
+    /// Creates a fault of a node of a graph.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn for_node(node: u32, what: Stale, access: Option<Access>) -> Self {
+        Self {
+            access,
+            ..Self::without_kernel(ReportKind::StaleNode { node, what })
+        }
+    }
+
+    fn without_kernel(kind: ReportKind) -> Self {
+        Self {
+            kind,
+            kernel: Box::default(),
+            function: Box::default(),
+            block: [0; 3],
+            thread: [0; 3],
+            line: 0,
+            loaded_at: 0,
+            access: None,
+            nearby: None,
+            stream_race: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_contains_all_known_facts() {
+        let fault = Report {
+            kind: ReportKind::IllegalAddress,
+            kernel: "saxpy".into(),
+            function: "load".into(),
+            block: [1, 2, 3],
+            thread: [4, 5, 6],
+            line: 17,
+            loaded_at: 0,
+            access: Some(Access {
+                address: 0x1000,
+                size: 4,
+                write: true,
+            }),
+            nearby: None,
+            stream_race: None,
+        };
+        let template = "kernel `saxpy`: illegal address: 4-byte write at 0x1000NEAR, \
+             block (1, 2, 3), thread (4, 5, 6), PTX line 17 in function `load`";
+        assert_eq!(fault.to_string(), template.replace("NEAR", ""));
+        for (address, size, is_freed, near) in [
+            (
+                0xf00,
+                0x80,
+                false,
+                ", 128 bytes past the end of a 128-byte allocation at 0xf00",
+            ),
+            (
+                0x1010,
+                0x80,
+                false,
+                ", 16 bytes before a 128-byte allocation at 0x1010",
+            ),
+            (
+                0xf82,
+                0x80,
+                false,
+                ", across the end of a 128-byte allocation at 0xf82",
+            ),
+            (
+                0xf00,
+                0x200,
+                false,
+                ", 256 bytes into a 512-byte allocation at 0xf00",
+            ),
+            (
+                0xf00,
+                0x200,
+                true,
+                ", 256 bytes into a freed 512-byte allocation at 0xf00",
+            ),
+        ] {
+            let nearby = NearbyAllocation {
+                address,
+                size,
+                is_freed,
+                area: Area::Global,
+            };
+            let fault = Report {
+                nearby: Some(Box::new(nearby)),
+                ..fault.clone()
+            };
+            assert_eq!(fault.to_string(), template.replace("NEAR", near));
+        }
+        for (area, near) in [
+            (
+                Area::Shared,
+                ", 4064 bytes past the end of the block's 32 bytes of shared memory",
+            ),
+            (
+                Area::Local,
+                ", 4064 bytes past the end of the thread's 32 bytes of local memory",
+            ),
+            (
+                Area::Parameters,
+                ", 4064 bytes past the end of the kernel's 32 bytes of parameters",
+            ),
+        ] {
+            let nearby = NearbyAllocation {
+                address: 0,
+                size: 32,
+                is_freed: false,
+                area,
+            };
+            let fault = Report {
+                nearby: Some(Box::new(nearby)),
+                ..fault.clone()
+            };
+            assert_eq!(fault.to_string(), template.replace("NEAR", near));
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! A worker: a host thread that runs blocks until all have ended.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::aligned::BypassCache;
+use super::block::{Block, BlockState};
+use super::cluster::Cluster;
+use super::frame::Frame;
+use super::grid::{Prepared, Statistics};
+use super::objects::Objects;
+use super::op::{Op, Space};
+use super::program::Function;
+use super::unit::{Unit, Wait};
+use super::warp::{Failure, Progress, WarpState};
+use crate::exec::check::definedness::Flow;
+use crate::exec::check::report::{
+    Area, NearbyAllocation, Report, ReportKind, Severity, StreamRace, Trap,
+};
+use crate::exec::check::watch::Watcher;
+use crate::exec::memory::SegmentCache;
+use crate::exec::memory::access_pattern_cache::AccessPatternCache;
+use crate::exec::memory::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, resolve};
+use crate::exec::ops::matrix::dense::Matrices;
+
+/// The maximum number of resident threads on a multiprocessor.
+const THREADS_PER_MULTIPROCESSOR: u64 = 2048;
+
+/// The number of warp instructions after which other threads are started: they take about as long as the start of a thread.
+const SPAWN_THRESHOLD: u64 = 2048;
+
+/// The state of one host thread.
+#[derive(Debug)]
+pub(crate) struct Worker<'l> {
+    pub(crate) launch: &'l Prepared<'l>,
+    cache: SegmentCache,
+    objects: Objects,
+    matrices: Option<Box<Matrices>>,
+    /// The access patterns of the address registers of the current fragment.
+    patterns: AccessPatternCache,
+    watcher: Option<Box<dyn Watcher + 'l>>,
+    /// The control flow around aligned barriers at which warps diverged.
+    pub(crate) bypasses: BypassCache,
+    statistics: Statistics,
+}
+
+impl<'l> Worker<'l> {
+    /// Creates an idle worker.
+    pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
+        let watcher = launch
+            .program
+            .checking
+            .races
+            .then(|| launch.memory.watcher())
+            .flatten();
+        Self {
+            launch,
+            cache: SegmentCache::default(),
+            objects: Objects::default(),
+            matrices: None,
+            patterns: AccessPatternCache::default(),
+            watcher,
+            bypasses: BypassCache::default(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// Runs blocks until all have ended or the launch is stopped. Calls `call_for_help` once if that takes long.
+    pub(crate) fn run(mut self, call_for_help: &mut dyn FnMut()) -> Result<Statistics, Report> {
+        let mut is_alone = true;
+        let mut resident: VecDeque<Block> = VecDeque::new();
+        let mut spare = Vec::new();
+        let limit = self.resident_limit();
+        // The number of consecutive turns of blocks in which no instruction was executed.
+        let mut idle = 0;
+        loop {
+            if self.is_stopped() {
+                return Ok(self.statistics);
+            }
+            if is_alone && self.executed() > SPAWN_THRESHOLD {
+                is_alone = false;
+                call_for_help();
+            }
+            // Paused blocks may wait for blocks that have not started, so some are started.
+            if resident.len() < limit
+                && let Some((index, first)) = self.launch.next_cluster()
+            {
+                self.start_cluster(index, first, &mut spare, &mut resident);
+            }
+            let Some(mut block) = resident.pop_front() else {
+                return Ok(self.statistics);
+            };
+            let before = self.executed();
+            match block.run(&mut self) {
+                Ok(Progress::Done) => {
+                    self.statistics.blocks += 1;
+                    spare.push(block);
+                }
+                Ok(_) => {
+                    idle = if self.executed() == before {
+                        idle + 1
+                    } else {
+                        0
+                    };
+                    if idle > resident.len() {
+                        let (warp, failure) = block.deadlock(&self);
+                        return Err(self.report(&block, warp, failure));
+                    }
+                    resident.push_back(block);
+                }
+                Err((warp, failure)) => return Err(self.report(&block, warp, failure)),
+            }
+        }
+    }
+
+    /// Starts the blocks of a cluster ahead of the others.
+    fn start_cluster(
+        &self,
+        index: [u32; 3],
+        first: u64,
+        spare: &mut Vec<Block>,
+        resident: &mut VecDeque<Block>,
+    ) {
+        let [width, height, depth] = self.launch.cluster;
+        let ranks = width * height * depth;
+        let mut blocks = Vec::with_capacity(ranks as usize);
+        for rank in 0..ranks {
+            let offset = [rank % width, rank / width % height, rank / width / height];
+            let index = std::array::from_fn(|axis| index[axis] + offset[axis]);
+            let mut block = spare.pop().unwrap_or_else(|| Block::new(self));
+            block.start(index, first, self);
+            blocks.push(block);
+        }
+        if ranks > 1 {
+            let members = blocks
+                .iter()
+                .map(|block| Arc::clone(&block.state.shared))
+                .collect();
+            let threads = self.launch.block.iter().product::<u32>() * ranks;
+            let cluster = Arc::new(Cluster::new(members, threads));
+            for (rank, block) in (0..).zip(&mut blocks) {
+                block.state.cluster = Arc::clone(&cluster);
+                block.state.rank = rank;
+            }
+        }
+        for block in blocks.into_iter().rev() {
+            resident.push_front(block);
+        }
+    }
+
+    /// Returns the maximum number of resident blocks: this worker's share of the device's capacity.
+    fn resident_limit(&self) -> usize {
+        let threads: u64 = self.launch.block.iter().map(|&n| u64::from(n)).product();
+        let device = u64::from(self.launch.device.multiprocessors) * THREADS_PER_MULTIPROCESSOR;
+        (device / threads).div_ceil(self.launch.workers).max(1) as usize
+    }
+
+    /// Returns a function of the program.
+    pub(crate) fn function(&self, index: u32) -> &'l Function {
+        &self.launch.program.functions[index as usize]
+    }
+
+    /// Returns the code of a function.
+    pub(crate) fn code(&self, index: u32) -> &'l [Op] {
+        &self.function(index).code
+    }
+
+    /// Returns the propagation of undefined bytes through the instruction at an index, if any.
+    pub(crate) fn flow(function: &'l Function, pc: u32) -> Option<&'l Flow> {
+        let index = function
+            .flows
+            .binary_search_by_key(&pc, |(flow_pc, _)| *flow_pc)
+            .ok()?;
+        Some(&function.flows[index].1)
+    }
+
+    /// Returns the number of warp instructions executed so far.
+    pub(crate) fn executed(&self) -> u64 {
+        self.statistics.warp_instructions
+    }
+
+    /// Counts instructions executed by the lanes of `mask`.
+    pub(crate) fn count(&mut self, instructions: u64, mask: u32) {
+        self.statistics.warp_instructions += instructions;
+        self.statistics.thread_instructions += instructions * u64::from(mask.count_ones());
+    }
+
+    /// Returns `true` if the launch is canceled or has failed.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.launch.failed.load(Ordering::Relaxed) || self.launch.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Creates the context of a handler.
+    pub(crate) fn unit<'r>(
+        &'r mut self,
+        frame: &'r mut Frame,
+        warp: &'r mut WarpState,
+        block: &'r mut BlockState,
+    ) -> Unit<'r> {
+        Unit {
+            frame,
+            warp,
+            block,
+            launch: self.launch,
+            cache: &mut self.cache,
+            objects: &mut self.objects,
+            matrices: &mut self.matrices,
+            watcher: match &mut self.watcher {
+                Some(watcher) => Some(&mut **watcher),
+                None => None,
+            },
+            active: 0,
+            wait: Wait::default(),
+            trap: None,
+            patterns: self.patterns.cleared(),
+        }
+    }
+
+    /// Returns `true` if the launch continues without the faulting threads.
+    pub(crate) fn continues_after(&self, block: &Block, warp: usize, failure: Failure) -> bool {
+        let report = self.report(block, warp, failure);
+        self.launch.runtime.continues_after(&report) || report.severity() == Severity::Warning
+    }
+
+    fn report(&self, block: &Block, warp: usize, failure: Failure) -> Report {
+        Report {
+            kind: failure.trap.kind,
+            kernel: self.launch.kernel.name.as_str().into(),
+            function: self.function(failure.function).name.as_str().into(),
+            block: block.state.index,
+            thread: block.thread(warp, failure.trap.lane),
+            line: failure.line,
+            loaded_at: failure.trap.loaded_at,
+            access: failure.trap.access,
+            nearby: self
+                .nearby_allocation(block, warp, failure.trap)
+                .map(Box::new),
+            stream_race: failure.trap.conflict.map(StreamRace::new).map(Box::new),
+        }
+    }
+
+    /// Returns the memory of an access or near it, unless the driver determines it.
+    fn nearby_allocation(
+        &self,
+        block: &Block,
+        warp: usize,
+        trap: Trap,
+    ) -> Option<NearbyAllocation> {
+        let access = trap.access?;
+        let space = trap.space?;
+        let resolved_space = if space == Space::Generic {
+            resolve(access.address).0
+        } else {
+            space
+        };
+        let (area, size, window) = match resolved_space {
+            Space::Shared => (
+                Area::Shared,
+                u64::from(self.launch.shared_size),
+                SHARED_WINDOW,
+            ),
+            Space::Local | Space::Frame => (Area::Local, block.local_size(warp), LOCAL_WINDOW),
+            Space::Param => (
+                Area::Parameters,
+                self.launch.params.len() as u64,
+                PARAM_WINDOW,
+            ),
+            Space::Global | Space::Generic => return None,
+        };
+        let address = if space == Space::Generic { window } else { 0 };
+        Some(NearbyAllocation {
+            address,
+            size,
+            is_freed: false,
+            area,
+        })
+    }
+}
+
+impl Prepared<'_> {
+    /// Creates a fault that has no instruction.
+    pub(crate) fn launch_fault(&self, kind: ReportKind) -> Report {
+        Report {
+            kind,
+            kernel: self.kernel.name.as_str().into(),
+            function: Box::default(),
+            block: [0; 3],
+            thread: [0; 3],
+            line: 0,
+            loaded_at: 0,
+            access: None,
+            nearby: None,
+            stream_race: None,
+        }
+    }
+}

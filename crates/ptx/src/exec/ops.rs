@@ -1,0 +1,32 @@
+//! The operations of instructions.
+
+pub(crate) mod asynchronous;
+pub(crate) mod atomic;
+pub(crate) mod barrier_object;
+pub(crate) mod bulk;
+pub(crate) mod bulk_store;
+pub(crate) mod extended;
+pub(crate) mod flow;
+pub(crate) mod handler;
+pub(crate) mod image;
+pub(crate) mod image_query;
+pub(crate) mod launch_control;
+pub(crate) mod logic;
+pub(crate) mod matrix;
+pub(crate) mod matrix_memory;
+pub(crate) mod mbarrier;
+pub(crate) mod moves;
+pub(crate) mod print;
+pub(crate) mod set;
+pub(crate) mod stack;
+pub(crate) mod surface;
+pub(crate) mod system;
+pub(crate) mod tensor;
+pub mod tensor_map;
+pub(crate) mod tensor_map_update;
+pub(crate) mod tensor_memory;
+pub(crate) mod texture;
+pub(crate) mod transfer;
+pub(crate) mod video;
+pub(crate) mod warp_wide;
+pub(crate) mod warpgroup;

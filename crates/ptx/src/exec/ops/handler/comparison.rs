@@ -1,0 +1,174 @@
+//! Handlers of comparisons, and of selections by them.
+
+use super::{compare, ternary};
+use crate::exec::machine::frame::InFile;
+use crate::exec::machine::op::Handler;
+use crate::exec::values::float::{Real, flush, flush_any};
+use crate::exec::values::lane::Lane;
+use crate::exec::values::narrow::{Bfloat, Half};
+use crate::syntax::{Compare, Keyword, ScalarType};
+
+/// Returns the handler of a comparison.
+pub(crate) fn comparison_handler(
+    comparison: Compare,
+    scalar: ScalarType,
+    flush: bool,
+) -> Option<Handler> {
+    match scalar {
+        ScalarType::F32 if flush => float_comparison::<Flushed>(comparison),
+        ScalarType::F32 => float_comparison::<f32>(comparison),
+        ScalarType::F64 => float_comparison::<f64>(comparison),
+        ScalarType::F16 if flush => float_comparison::<FlushedHalf>(comparison),
+        ScalarType::F16 => float_comparison::<Half>(comparison),
+        ScalarType::Bf16 => float_comparison::<Bfloat>(comparison),
+        ScalarType::U16 | ScalarType::B16 => integer_comparison::<u16>(comparison),
+        ScalarType::S16 => integer_comparison::<i16>(comparison),
+        ScalarType::U32 | ScalarType::B32 => integer_comparison::<u32>(comparison),
+        ScalarType::S32 => integer_comparison::<i32>(comparison),
+        ScalarType::U64 | ScalarType::B64 => integer_comparison::<u64>(comparison),
+        ScalarType::S64 => integer_comparison::<i64>(comparison),
+        _ => None,
+    }
+}
+
+fn integer_comparison<T>(comparison: Compare) -> Option<Handler>
+where
+    T: Lane<Raw: InFile> + Ord,
+{
+    Some(match comparison {
+        Compare::Equal => compare(|a: T, b: T| a == b),
+        Compare::NotEqual => compare(|a: T, b: T| a != b),
+        Compare::Less | Compare::Lower => compare(|a: T, b: T| a < b),
+        Compare::LessEqual | Compare::LowerSame => compare(|a: T, b: T| a <= b),
+        Compare::Greater | Compare::Higher => compare(|a: T, b: T| a > b),
+        Compare::GreaterEqual | Compare::HigherSame => compare(|a: T, b: T| a >= b),
+        _ => return None,
+    })
+}
+
+/// A floating-point operand of a comparison.
+trait Comparable: Lane<Raw: InFile> {
+    type Value: PartialOrd;
+    fn value(self) -> Self::Value;
+}
+
+/// An f32 whose subnormals compare as zero.
+#[derive(Clone, Copy)]
+struct Flushed(f32);
+
+impl Lane for Flushed {
+    type Raw = u32;
+    #[inline(always)]
+    fn from_raw(raw: u32) -> Self {
+        Self(flush(f32::from_bits(raw)))
+    }
+    #[inline(always)]
+    fn into_raw(self) -> u32 {
+        self.0.to_bits()
+    }
+}
+
+/// An f16 whose subnormals compare as zero.
+#[derive(Clone, Copy)]
+struct FlushedHalf(Half);
+
+impl Lane for FlushedHalf {
+    type Raw = u32;
+    #[inline(always)]
+    fn from_raw(raw: u32) -> Self {
+        Self(flush_any(Half(raw as u16)))
+    }
+    #[inline(always)]
+    fn into_raw(self) -> u32 {
+        u32::from(self.0.0)
+    }
+}
+
+macro_rules! comparable {
+    ($($ty:ty => $value:ty, $it:ident $body:expr);*) => {$(
+        impl Comparable for $ty {
+            type Value = $value;
+            #[inline(always)]
+            fn value(self) -> $value {
+                let $it = self;
+                $body
+            }
+        }
+    )*};
+}
+
+comparable!(
+    f32 => f32, it it;
+    f64 => f64, it it;
+    Flushed => f32, it it.0;
+    FlushedHalf => f64, it it.0.to_f64();
+    Half => f64, it it.to_f64();
+    Bfloat => f64, it it.to_f64()
+);
+
+#[expect(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "the negation is true for unordered operands"
+)]
+fn float_comparison<T: Comparable>(comparison: Compare) -> Option<Handler> {
+    Some(match comparison {
+        Compare::Equal => compare(|a: T, b: T| a.value() == b.value()),
+        Compare::NotEqual => compare(|a: T, b: T| a.value() < b.value() || a.value() > b.value()),
+        Compare::Less => compare(|a: T, b: T| a.value() < b.value()),
+        Compare::LessEqual => compare(|a: T, b: T| a.value() <= b.value()),
+        Compare::Greater => compare(|a: T, b: T| a.value() > b.value()),
+        Compare::GreaterEqual => compare(|a: T, b: T| a.value() >= b.value()),
+        Compare::EqualUnordered => {
+            compare(|a: T, b: T| !(a.value() < b.value() || a.value() > b.value()))
+        }
+        Compare::NotEqualUnordered => compare(|a: T, b: T| a.value() != b.value()),
+        Compare::LessUnordered => compare(|a: T, b: T| !(a.value() >= b.value())),
+        Compare::LessEqualUnordered => compare(|a: T, b: T| !(a.value() > b.value())),
+        Compare::GreaterUnordered => compare(|a: T, b: T| !(a.value() <= b.value())),
+        Compare::GreaterEqualUnordered => compare(|a: T, b: T| !(a.value() < b.value())),
+        Compare::Ordered => compare(|a: T, b: T| a.value().partial_cmp(&b.value()).is_some()),
+        Compare::Unordered => compare(|a: T, b: T| a.value().partial_cmp(&b.value()).is_none()),
+        _ => return None,
+    })
+}
+
+/// Returns the handler of `slct`: the first operand if the third is not negative, otherwise the second.
+pub(crate) fn select_by_sign(bits: u32, sign: ScalarType, flush_sign: bool) -> Option<Handler> {
+    macro_rules! by_sign {
+        ($value:ty, $sign:ty, $test:expr) => {
+            ternary(|a: $value, b: $value, c: $sign| if $test(c) { a } else { b })
+        };
+    }
+    Some(match (bits, sign, flush_sign) {
+        (16 | 32, ScalarType::S32, _) => by_sign!(u32, i32, |c| c >= 0),
+        (64, ScalarType::S32, _) => by_sign!(u64, i32, |c| c >= 0),
+        (16 | 32, ScalarType::F32, false) => by_sign!(u32, f32, |c| c >= 0.0),
+        (64, ScalarType::F32, false) => by_sign!(u64, f32, |c| c >= 0.0),
+        (16 | 32, ScalarType::F32, true) => by_sign!(u32, f32, |c| flush(c) >= 0.0),
+        (64, ScalarType::F32, true) => by_sign!(u64, f32, |c| flush(c) >= 0.0),
+        _ => return None,
+    })
+}
+
+/// Returns the handler of `testp` for a property of floating-point numbers.
+pub(crate) fn property_handler(property: Keyword, scalar: ScalarType) -> Option<Handler> {
+    macro_rules! classes {
+        ($ty:ty) => {
+            match property {
+                Keyword::Finite => compare(|a: $ty, _| a.is_finite()),
+                Keyword::Infinite => compare(|a: $ty, _| a.is_infinite()),
+                Keyword::Number => compare(|a: $ty, _| !a.is_nan()),
+                Keyword::Notanumber => compare(|a: $ty, _| a.is_nan()),
+                // Hardware counts zeros as normal.
+                Keyword::Normal => compare(|a: $ty, _| a.is_normal() || a == 0.0),
+                Keyword::Subnormal => compare(|a: $ty, _| a.is_subnormal()),
+                _ => return None,
+            }
+        };
+    }
+    Some(match scalar {
+        ScalarType::F32 => classes!(f32),
+        ScalarType::F64 => classes!(f64),
+        _ => return None,
+    })
+}
