@@ -1,5 +1,6 @@
 //! Images of device code: PTX text becomes a program; an image without PTX is refused.
 
+mod cache;
 mod fat_binary;
 mod jit;
 pub(super) mod linked;
@@ -12,6 +13,7 @@ use curium_format::ptx::Scanner;
 use curium_format::{CudaVersion, PtxVersion, elf, tile_ir};
 use curium_sys::{CUdevice_attribute, CUresult};
 
+use self::cache::{IMAGES, Settings};
 pub(crate) use self::jit::JitOptions;
 use crate::argument::ConstPointer;
 use crate::driver::{Driver, Result};
@@ -29,13 +31,42 @@ pub(crate) struct Code {
 }
 
 /// The reason why an image was refused, with the text of the log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     pub(super) code: CUresult,
     pub(super) log: String,
 }
 
 impl Code {
+    /// Compiles PTX. The result depends on nothing but the text and the settings.
+    fn compile(text: &str, settings: Settings) -> std::result::Result<Self, Refusal> {
+        if !begins_with_version(text) {
+            return Err(Refusal::new(
+                CUresult::CUDA_ERROR_INVALID_IMAGE,
+                "the image is neither PTX nor a binary",
+            ));
+        }
+        let module = parse_ptx(text, settings.newest_ptx, settings.compute_capability)?;
+        let checking = Checking::nothing()
+            .with_races(settings.race_checks)
+            .with_uninitialized(settings.uninitialized_checks);
+        let mut program = exec::lower_with_checks(&module, checking).map_err(|error| {
+            Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message)
+        })?;
+        if let Some(limit) = settings.max_registers {
+            program.limit_registers(limit);
+        }
+        let names = program
+            .kernels()
+            .iter()
+            .map(|kernel| CString::new(kernel.name.as_str()).unwrap_or_default());
+        Ok(Self {
+            names: names.collect(),
+            target: module.target.architecture,
+            program,
+        })
+    }
+
     pub(crate) fn kernel(&self, index: usize) -> Result<&Kernel> {
         self.program
             .kernels()
@@ -71,52 +102,56 @@ impl Driver {
         image: ConstPointer<c_void>,
         options: &JitOptions,
     ) -> Result<Arc<Code>> {
+        let text = self.read_text(image, options)?;
+        self.compile_text(&text, options)
+    }
+
+    /// Returns the text of an image that a caller passed.
+    pub(crate) fn read_text<'a>(
+        &self,
+        image: ConstPointer<c_void>,
+        options: &JitOptions,
+    ) -> Result<Cow<'a, str>> {
         if image.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: the caller of the C function passes PTX, which is NUL-terminated text, or a binary.
         let text = unsafe { self.image_text(image.as_ptr().cast()) };
-        match text.and_then(|text| self.compile(&text)) {
-            Ok(mut code) => {
-                if let Some(limit) = options.max_registers() {
-                    code.program.limit_registers(limit);
-                }
-                options.report("");
-                Ok(Arc::new(code))
-            }
-            Err(Refusal { code, log }) => {
-                options.report(&log);
-                if !log.is_empty() {
-                    self.report_survivable(&Report::for_image(&log));
-                }
-                Err(code)
-            }
-        }
+        text.map_err(|refusal| self.report_refusal(&refusal, options))
     }
 
-    pub(super) fn compile(&self, text: &str) -> std::result::Result<Code, Refusal> {
-        if !begins_with_version(text) {
-            return Err(Refusal::new(
-                CUresult::CUDA_ERROR_INVALID_IMAGE,
-                "the image is neither PTX nor a binary",
-            ));
+    /// Compiles a text, and writes the logs that the options request.
+    pub(crate) fn compile_text(&self, text: &str, options: &JitOptions) -> Result<Arc<Code>> {
+        let code = self
+            .compile(text, options.max_registers())
+            .map_err(|refusal| self.report_refusal(&refusal, options))?;
+        options.report("");
+        Ok(code)
+    }
+
+    /// Writes the log of a refusal, and reports it. Returns its code.
+    pub(crate) fn report_refusal(&self, refusal: &Refusal, options: &JitOptions) -> CUresult {
+        options.report(&refusal.log);
+        if !refusal.log.is_empty() {
+            self.report_survivable(&Report::for_image(&refusal.log));
         }
-        let module = self.parse_ptx(text)?;
-        let checking = Checking::nothing()
-            .with_races(self.config().race_checks)
-            .with_uninitialized(self.config().uninitialized_checks);
-        let program = exec::lower_with_checks(&module, checking).map_err(|error| {
-            Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message)
-        })?;
-        let names = program
-            .kernels()
-            .iter()
-            .map(|kernel| CString::new(kernel.name.as_str()).unwrap_or_default());
-        Ok(Code {
-            names: names.collect(),
-            target: module.target.architecture,
-            program,
-        })
+        refusal.code
+    }
+
+    /// Returns the code of a text, compiled unless this process loaded the same text recently.
+    pub(crate) fn compile(
+        &self,
+        text: &str,
+        max_registers: Option<u32>,
+    ) -> std::result::Result<Arc<Code>, Refusal> {
+        let settings = Settings {
+            newest_ptx: newest_ptx(self.config().driver_version),
+            compute_capability: self.compute_capability(),
+            race_checks: self.config().race_checks,
+            uninitialized_checks: self.config().uninitialized_checks,
+            max_registers,
+        };
+        IMAGES.get_or_compile(text, settings, || Code::compile(text, settings))
     }
 
     /// Returns the text of an image: PTX itself, or the best PTX in a fat binary.
@@ -138,24 +173,8 @@ impl Driver {
 
     /// Parses PTX, and checks that the device can run it.
     pub(super) fn parse_ptx(&self, text: &str) -> std::result::Result<Module, Refusal> {
-        let module = syntax::parse_for(text, newest_ptx(self.config().driver_version))
-            .map_err(|error| Refusal::from_ptx(&error))?;
-        self.check_target(&module)?;
-        Ok(module)
-    }
-
-    /// Checks that the device can run code for the module's target.
-    fn check_target(&self, module: &Module) -> std::result::Result<(), Refusal> {
-        let device = self.compute_capability();
-        let target = module.target;
-        if target.runs_on(device) {
-            return Ok(());
-        }
-        let log = format!(
-            "target sm_{} is not supported by the device (sm_{device})",
-            target.architecture
-        );
-        Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, &log))
+        let newest = newest_ptx(self.config().driver_version);
+        parse_ptx(text, newest, self.compute_capability())
     }
 
     /// Returns the compute capability of the devices, times ten.
@@ -187,6 +206,24 @@ impl Refusal {
         };
         Self::at_line(code, error.line(), &error.to_string())
     }
+}
+
+/// Parses PTX up to a version, and checks that a device of this compute capability can run it.
+fn parse_ptx(
+    text: &str,
+    newest: PtxVersion,
+    compute_capability: u32,
+) -> std::result::Result<Module, Refusal> {
+    let module = syntax::parse_for(text, newest).map_err(|error| Refusal::from_ptx(&error))?;
+    let target = module.target;
+    if target.runs_on(compute_capability) {
+        return Ok(module);
+    }
+    let log = format!(
+        "target sm_{} is not supported by the device (sm_{compute_capability})",
+        target.architecture
+    );
+    Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, &log))
 }
 
 /// Returns `true` if an image begins with these bytes.

@@ -176,9 +176,12 @@ impl Driver {
         if let Some(most) = link.max_registers {
             merged = merge::limit_registers(&merged, most);
         }
-        let compiled = self.compile(&merged).map_err(|refusal| {
+        let compiled = self.compile(&merged, None).map_err(|refusal| {
             let undefined = link.symbols.undefined();
-            undefined.map_or(refusal, |log| link_error(&log))
+            undefined.map_or(refusal, |log| {
+                let code = CUresult::CUDA_ERROR_INVALID_SOURCE;
+                Refusal::new(code, &format!("error   : {log}"))
+            })
         });
         let linked = logs.report(compiled.map(|_| linked::image(&merged)))?;
         let image = link.image.insert(linked);
@@ -206,7 +209,9 @@ impl Link {
         name: &str,
     ) -> std::result::Result<(), Refusal> {
         let added = self.symbols.add(module, self.texts.len(), name);
-        added.map_err(|log| link_error(&log))?;
+        added.map_err(|log| {
+            Refusal::new(CUresult::CUDA_ERROR_UNKNOWN, &format!("error   : {log}"))
+        })?;
         self.texts.push(text);
         Ok(())
     }
@@ -226,10 +231,6 @@ unsafe fn is_elf(data: Pointer<c_void>) -> bool {
         // SAFETY: the byte is in the data.
         unsafe { byte.read() == *mark }
     })
-}
-
-fn link_error(log: &str) -> Refusal {
-    Refusal::new(CUresult::CUDA_ERROR_UNKNOWN, &format!("error   : {log}"))
 }
 
 impl Logs {
