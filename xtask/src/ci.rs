@@ -49,7 +49,8 @@ pub(crate) struct Options {
 struct Step {
     name: &'static str,
     run: fn(&Options) -> Result<Outcome>,
-    /// `true` for a step that takes one core for minutes: it runs in parallel with the others, and its output is shown when it ends.
+    /// `true` for a step that builds in a folder of its own: these steps run one after another while the others run, and their output is
+    /// shown when they have ended.
     is_parallel: bool,
     /// The workflow's job of the long form, `--thorough`, if there is one.
     long: Option<LongForm>,
@@ -149,8 +150,8 @@ const STEPS: &[Step] = &[
         before: &[],
     }),
     Step::new("xtask", |_| run_all(cargo().args(["test", "-p", "xtask"]))),
-    Step::new("cost", cost),
-    Step::new("loom", |_| loom::run()),
+    Step::new("cost", cost).parallel(),
+    Step::new("loom", |_| loom::run()).parallel(),
     Step::new("miri", miri::run).parallel().long(LongForm {
         minutes: 90,
         container: None,
@@ -158,44 +159,71 @@ const STEPS: &[Step] = &[
     }),
 ];
 
-/// A finished step, its outcome and its duration.
-type Ran = (Step, Result<Outcome>, Duration);
+/// A finished step, or several that ran in one process.
+struct Ran {
+    name: String,
+    outcome: Result<Outcome>,
+    time: Duration,
+}
+
+impl Ran {
+    /// Runs a step, and prints its error.
+    fn new(name: &str, step: impl FnOnce() -> Result<Outcome>) -> Self {
+        let start = Instant::now();
+        let outcome = step();
+        if let Err(error) = &outcome {
+            println!("{error:#}");
+        }
+        Self {
+            name: name.to_owned(),
+            outcome,
+            time: start.elapsed(),
+        }
+    }
+}
 
 /// Runs the chosen steps, all of them even if one fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.workflow {
         return workflow::write();
     }
-    let (parallel, others): (Vec<_>, Vec<_>) = chosen(options)?
-        .into_iter()
-        .partition(|step| step.is_parallel);
+    let chosen = chosen(options)?;
+    let (parallel, others): (Vec<_>, Vec<_>) = chosen.iter().partition(|step| step.is_parallel);
+    if parallel.is_empty() || others.is_empty() {
+        return show(&run_steps(&chosen, options));
+    }
     let ran = thread::scope(|scope| {
-        let parallel: Vec<_> = parallel
-            .into_iter()
-            .map(|step| scope.spawn(move || run_step(step, options)))
-            .collect();
-        let others: Vec<_> = others
-            .into_iter()
-            .map(|step| {
-                println!("\n== {}", step.name);
-                run_step(step, options)
-            })
-            .collect();
-        let parallel = parallel
-            .into_iter()
-            .map(|step| step.join().expect("a step returns its errors"));
-        others.into_iter().chain(parallel).collect::<Vec<_>>()
+        let parallel = scope.spawn(|| run_parallel(&parallel, options));
+        let mut ran = run_steps(others, options);
+        ran.push(parallel.join().expect("the thread returns its errors"));
+        ran
     });
     show(&ran)
 }
 
-fn run_step(step: Step, options: &Options) -> Ran {
-    let start = Instant::now();
-    let outcome = (step.run)(options);
-    if let Err(error) = &outcome {
-        println!("{error:#}");
+fn run_steps<'a>(steps: impl IntoIterator<Item = &'a Step>, options: &Options) -> Vec<Ran> {
+    let mut ran = Vec::new();
+    for step in steps {
+        println!("\n== {}", step.name);
+        ran.push(Ran::new(step.name, || (step.run)(options)));
     }
-    (step, outcome, start.elapsed())
+    ran
+}
+
+/// Runs the steps in a process of their own, which prints the outcome of each.
+fn run_parallel(steps: &[&Step], options: &Options) -> Ran {
+    let names: Vec<_> = steps.iter().map(|step| step.name).collect();
+    Ran::new(&names.join(", "), || {
+        let mut command = xtask()?;
+        command.arg("ci");
+        for name in &names {
+            command.args(["--step", name]);
+        }
+        if options.thorough {
+            command.arg("--thorough");
+        }
+        run_and_show(&mut command)
+    })
 }
 
 /// Prints the outcomes of the steps, and fails if one of them failed.
@@ -204,13 +232,17 @@ fn show(ran: &[Ran]) -> Result<()> {
     table
         .load_style(presets::NOTHING)
         .set_header(["step", "result", "time"]);
-    for (step, outcome, time) in ran {
-        table.add_row([step.name.to_owned(), describe(outcome), seconds(*time)]);
+    for step in ran {
+        table.add_row([
+            step.name.clone(),
+            describe(&step.outcome),
+            seconds(step.time),
+        ]);
     }
     let failed: Vec<_> = ran
         .iter()
-        .filter(|(_, outcome, _)| outcome.is_err())
-        .map(|(step, ..)| step.name)
+        .filter(|step| step.outcome.is_err())
+        .map(|step| step.name.as_str())
         .collect();
     if let Some(time) = table.column_mut(2) {
         time.set_cell_alignment(CellAlignment::Right);

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Options, Outcome, run_and_show};
+use super::{Options, Outcome, run_all};
 
 /// The packages whose unit tests are interpreted: those that manage memory or handles.
 const PACKAGES: &[&str] = &[
@@ -115,26 +115,26 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     if !is_installed {
         return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
     }
-    run_and_show(
+    run_all(
         tests(ISOLATED, PACKAGES)
             .args(skipping(TOO_LONG))
             .args(skipping(WITH_FILES)),
     )?;
-    run_and_show(tests(NOT_ISOLATED, PACKAGES).args(WITH_FILES))?;
+    run_all(tests(NOT_ISOLATED, PACKAGES).args(WITH_FILES))?;
     // The loader of `sys` searches folders.
     let mut sys = tests(
         NOT_ISOLATED,
         &["-p", "curium-sys", "--all-features", "--lib"],
     );
-    run_and_show(sys.args(skipping(TOO_LONG)))?;
+    run_all(sys.args(skipping(TOO_LONG)))?;
     let contract = ["-p", "curium-tests", "--test", "contract"];
-    run_and_show(
+    run_all(
         tests(ISOLATED, &contract)
             .args(CONTRACT)
             .args(skipping(CONTRACT_TOO_LONG)),
     )?;
     if options.thorough {
-        run_and_show(
+        run_all(
             tests(NOT_ISOLATED, &contract)
                 .args(CONTRACT_THOROUGH)
                 .args(skipping(CONTRACT_TOO_LONG)),
