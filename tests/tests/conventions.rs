@@ -4,6 +4,8 @@
 mod error_types;
 #[path = "conventions/operations.rs"]
 mod operations;
+#[path = "conventions/pages.rs"]
+mod pages;
 #[path = "conventions/runtime_names.rs"]
 mod runtime_names;
 #[path = "conventions/sources.rs"]

@@ -14,10 +14,11 @@ use curium_memory::{DeviceBuffer, LibraryMemory};
 pub use self::mode::MathMode;
 use self::pointer_staging::PointerStaging;
 use crate::CuBlas;
-use crate::error::{Result, call};
+use crate::error::Result;
 use crate::handle::Handle;
 use crate::operand::OperandList;
 use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
+use curium_sys::library_call as call;
 
 /// The state of cuBLAS on one stream: a handle, its settings and its workspace.
 ///
@@ -268,7 +269,7 @@ impl Blas {
         name: &'static str,
         addresses: &[CUdeviceptr],
     ) -> Result<DeviceBuffer<u64>> {
-        drop(self.stream.enqueue_or(name, ON_ITS_SCOPE)?);
+        self.stream.check_enqueue(name, ON_ITS_SCOPE)?;
         self.pointer_staging.upload(&self.stream, addresses)
     }
 

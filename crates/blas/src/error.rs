@@ -13,12 +13,3 @@ declare_library_error! {
     /// or device.
     Plan(PlanError),
 }
-
-/// Calls a function of the library: [`curium_sys::call!`] with the error of this crate.
-macro_rules! call {
-    ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        curium_sys::call!($api, $function($($argument),*)).map_err($crate::Error::from)
-    };
-}
-
-pub(crate) use call;

@@ -6,8 +6,9 @@ use curium_driver::Context;
 use curium_driver::extend::release_handle;
 
 use crate::CuBlas;
-use crate::error::{Result, call};
+use crate::error::Result;
 use crate::sys::cublasHandle_t;
+use curium_sys::library_call as call;
 
 /// A handle of cuBLAS in a context.
 #[derive(Debug)]

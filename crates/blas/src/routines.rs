@@ -5,7 +5,7 @@ mod list;
 
 use std::ffi::c_void;
 
-use crate::error::call;
+use curium_sys::library_call as call;
 use num_complex::{Complex32, Complex64};
 
 use crate::error::Result;

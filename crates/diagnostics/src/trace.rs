@@ -145,7 +145,7 @@ impl Trace {
         name: impl Into<Cow<'static, str>>,
         enqueue: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        drop(stream.enqueue_now("Trace::on_stream", NOT_WHILE_CAPTURING)?);
+        stream.check_enqueue_now("Trace::on_stream", NOT_WHILE_CAPTURING)?;
         let (origin, begin, end) = self.recorder.work.lock().clock.events(stream.context())?;
         begin.record(stream)?;
         let value = enqueue()?;

@@ -1,5 +1,8 @@
 //! CUDA graphs.
 
+// In a group of its own, so that the page of the type begins with the constructor.
+mod create;
+
 pub(crate) mod capture;
 mod capture_into;
 mod child;
@@ -103,22 +106,6 @@ impl NewNode {
 }
 
 impl Graph {
-    /// Creates an empty graph whose work runs in `context`.
-    ///
-    /// CUDA: `cuGraphCreate`.
-    ///
-    /// # Errors
-    ///
-    /// An error returned by the driver.
-    #[doc(alias = "cuGraphCreate")]
-    #[doc(alias = "cudaGraphCreate")]
-    pub fn new(context: &Context) -> Result<Self> {
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: `raw` is valid for writes.
-        unsafe { call!(context.driver(), cuGraphCreate(&raw mut raw, 0) creates raw) }?;
-        Ok(Self::owning(context, raw, ResourceSet::default()))
-    }
-
     /// Takes ownership of the graph `raw`.
     ///
     /// # Safety

@@ -1,5 +1,6 @@
 //! Kernels: functions that run on the device, with their signatures.
 
+mod admission;
 mod argument_list;
 mod attribute;
 mod enqueue;
@@ -22,13 +23,13 @@ use std::sync::Arc;
 
 use curium_sys::{CUfunc_st, CUfunction, CUgraphDeviceNode};
 
+use self::admission::Launch;
 pub use self::argument_list::ArgumentList;
 pub use self::function::LoadState;
 pub(crate) use self::look_up::{Candidates, function_name, kernel_name};
 pub use self::occupancy::{OccupancyFlags, SuggestedSize};
 pub use self::preference::{Carveout, ClusterScheduling, SharedMemoryMode};
 use crate::base::handle::Handle;
-use crate::hazard::Operation;
 use crate::image::declared::Entry;
 use crate::kernel::launch::{LaunchAttributes, LaunchConfig};
 use crate::kernel::signature::{Arguments, Signature};
@@ -110,12 +111,12 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut operation = Operation::launch(stream);
-        let handle = self.inner.admit(&mut operation)?;
-        arguments.launch_with(&mut operation, |operation, values| {
+        let mut launch = Launch::new(stream);
+        let (operation, kernel) = self.inner.admit(&mut launch)?;
+        arguments.launch_with(operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
-            unsafe { self.inner.enqueue(handle, operation, &config, values) }
+            unsafe { self.inner.enqueue(kernel, operation, &config, values) }
         })
     }
 
@@ -146,14 +147,14 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut operation = Operation::launch(stream);
-        let handle = self.inner.admit(&mut operation)?;
-        arguments.launch_with(&mut operation, |operation, values| {
+        let mut launch = Launch::new(stream);
+        let (operation, kernel) = self.inner.admit(&mut launch)?;
+        arguments.launch_with(operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
             unsafe {
                 self.inner
-                    .enqueue_with(handle, operation, &config, attributes, values)
+                    .enqueue_with(kernel, operation, &config, attributes, values)
             }
         })
     }
@@ -181,14 +182,14 @@ impl<S> Kernel<S> {
         arguments: impl Arguments<S>,
     ) -> Result<()> {
         arguments.check(self)?;
-        let mut operation = Operation::launch(stream);
-        let handle = self.inner.admit(&mut operation)?;
-        arguments.launch_with(&mut operation, |operation, values| {
+        let mut launch = Launch::new(stream);
+        let (operation, kernel) = self.inner.admit(&mut launch)?;
+        arguments.launch_with(operation, |operation, values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller is
             // responsible for what the kernel does with them.
             unsafe {
                 self.inner
-                    .enqueue_cooperative(handle, operation, &config, values)
+                    .enqueue_cooperative(kernel, operation, &config, values)
             }
         })
     }
@@ -249,13 +250,13 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
-        let mut operation = Operation::launch(stream);
-        let handle = self.inner.admit(&mut operation)?;
+        let mut launch = Launch::new(stream);
+        let (operation, kernel) = self.inner.admit(&mut launch)?;
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
             self.inner.enqueue_with(
-                handle,
-                &operation,
+                kernel,
+                operation,
                 &config,
                 attributes,
                 arguments.as_mut_ptr(),
@@ -284,16 +285,16 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<CUgraphDeviceNode> {
-        let mut operation = Operation::launch(stream);
-        let handle = self.inner.admit(&mut operation)?;
+        let mut launch = Launch::new(stream);
+        let (operation, kernel) = self.inner.admit(&mut launch)?;
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;
         let raw_config = attributes.launch_config_mut(&config, operation.raw_stream());
         // SAFETY: the caller is responsible for the arguments and the kernel.
         unsafe {
             self.inner.enqueue_config(
-                handle,
-                &operation,
+                kernel,
+                operation,
                 &config,
                 &raw_config,
                 arguments.as_mut_ptr(),

@@ -1,5 +1,8 @@
 //! Streams: queues of work that execute in order.
 
+// In a group of its own, so that the page of the type begins with the constructor.
+mod create;
+
 pub(crate) mod attribute;
 mod memory_figures;
 pub(crate) mod memory_operation;
@@ -16,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bitflags::bitflags;
-use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, Function};
+use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st};
 
 pub use self::raw::AsRawStream;
 use self::raw::Ownership;
@@ -38,6 +41,21 @@ use crate::{
 ///
 /// The stream is destroyed with the last clone; enqueued work still completes. Buffers keep the streams alive that use
 /// them.
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// use curium_driver::{Event, EventFlags};
+///
+/// let context = driver.device(0)?.primary_context()?;
+/// let first = context.stream()?;
+/// let second = context.stream()?;
+/// let event = Event::new(&context, EventFlags::DISABLE_TIMING)?;
+/// event.record(&first)?;
+/// second.wait_event(&event)?; // the device waits, the host does not
+/// second.synchronize()?; // the host waits
+/// assert!(first.is_finished()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -139,41 +157,6 @@ impl Context {
 }
 
 impl Stream {
-    /// Creates a stream in `context`.
-    ///
-    /// CUDA: `cuStreamCreateWithPriority`, and `cuGreenCtxStreamCreate` in a green context.
-    ///
-    /// # Errors
-    ///
-    /// `CUDA_ERROR_INVALID_VALUE` in a green context without [`StreamFlags::NON_BLOCKING`].
-    #[doc(alias = "cuStreamCreate")]
-    #[doc(alias = "cudaStreamCreate")]
-    #[doc(alias = "cudaStreamCreateWithFlags")]
-    #[doc(alias = "cuStreamCreateWithPriority")]
-    #[doc(alias = "cudaStreamCreateWithPriority")]
-    #[doc(alias = "cuGreenCtxStreamCreate")]
-    pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
-        if let Some(green) = context.green_raw()
-            && context.driver().has(Function::cuGreenCtxStreamCreate)
-        {
-            let (mut raw, StreamOptions { flags, priority }) = (std::ptr::null_mut(), options);
-            let driver = context.driver();
-            // SAFETY: `raw` is valid for writes, and the green context is live.
-            unsafe {
-                call!(driver, cuGreenCtxStreamCreate(&raw mut raw, green, flags.bits(), priority) creates raw)
-            }?;
-            return Ok(Self::with_ownership(context, raw, Ownership::Owned));
-        }
-        let raw = context.entered(|driver| {
-            let mut raw = std::ptr::null_mut();
-            let StreamOptions { flags, priority } = options;
-            // SAFETY: `raw` is valid for writes, and the context is current.
-            unsafe { call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags.bits(), priority) creates raw) }?;
-            Ok(raw)
-        })?;
-        Ok(Self::with_ownership(context, raw, Ownership::Owned))
-    }
-
     /// Returns the context that this stream belongs to.
     #[must_use]
     #[inline]

@@ -4,8 +4,9 @@ use curium_driver::Context;
 use curium_driver::extend::{release_handle, with_relaxed_capture_mode};
 
 use crate::CuFft;
-use crate::error::{Result, call};
+use crate::error::Result;
 use crate::sys::cufftHandle;
+use curium_sys::library_call as call;
 
 /// A plan of cuFFT in a context.
 #[derive(Debug)]

@@ -12,11 +12,12 @@ use curium_memory::LibraryMemory;
 
 use crate::CuFft;
 use crate::element::Transform;
-use crate::error::{Result, call};
+use crate::error::Result;
 use crate::handle::Handle;
 use crate::layout::Layout;
 use crate::shape::Shape;
 use crate::sys::cufftHandle;
+use curium_sys::library_call as call;
 
 /// A plan for transforms of one shape, from elements of type `I` to elements of type `O`, on one stream.
 ///

@@ -324,7 +324,7 @@ impl<T> DeviceVec<T> {
     /// Makes room like [`DeviceVec::make_room`], for elements that are written on the vector's stream. A graph cannot write
     /// them, because they exist before it is launched.
     fn make_room_to_write(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
-        drop(self.stream().enqueue_or(operation, GROW_BEFORE)?);
+        self.stream().check_enqueue(operation, GROW_BEFORE)?;
         self.make_room(operation, additional)
     }
 

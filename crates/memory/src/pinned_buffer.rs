@@ -1,24 +1,39 @@
 //! Buffers in pinned host memory.
 
+// In a group of its own, so that the page of the type begins with the constructors.
+mod create;
+
 mod node;
 
-use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use crate::Zeroable;
-use curium_driver::{Context, Error, Result, Returned, call, sys};
+use curium_driver::{Context, Result, Returned, call, sys};
 
 use crate::Mapping;
-use crate::{size, wait};
+use crate::wait;
 
 /// A buffer in pinned host memory.
 ///
 /// Copies that take a slice wait until they have completed, so the device never accesses the memory while other code
-/// borrows it.
+/// borrows it. [`copy::upload`](crate::copy::upload) and [`copy::download`](crate::copy::download) take the buffer and do not
+/// wait.
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
+///
+/// # let stream = driver.device(0)?.primary_context()?.stream()?;
+/// let mut pinned = PinnedBuffer::from_slice(stream.context(), &[1.0_f32, 2.0, 3.0], PinnedFlags::empty())?;
+/// pinned[0] = 7.0; // it is a slice
+/// let device = DeviceBuffer::from_slice(&stream, &pinned)?;
+/// device.copy_to_slice(&mut pinned)?; // without a staging buffer
+/// assert_eq!(pinned[..], [7.0, 2.0, 3.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct PinnedBuffer<T> {
     pointer: NonNull<T>,
     len: usize,
@@ -56,65 +71,6 @@ unsafe impl<T: Send> Send for PinnedBuffer<T> {}
 unsafe impl<T: Sync> Sync for PinnedBuffer<T> {}
 
 impl<T> PinnedBuffer<T> {
-    /// Allocates `len` elements and sets every byte to zero.
-    ///
-    /// CUDA: `cuMemHostAlloc`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if `len` is 0 or too large, or if the alignment of `T` is larger than a page; `CUDA_ERROR_OUT_OF_MEMORY`.
-    #[doc(alias = "cuMemHostAlloc")]
-    #[doc(alias = "cudaHostAlloc")]
-    #[doc(alias = "cudaMallocHost")]
-    pub fn zeroed(context: &Context, len: usize, flags: PinnedFlags) -> Result<Self>
-    where
-        T: Zeroable,
-    {
-        let buffer = Self::allocate("PinnedBuffer::zeroed", context, len, flags)?;
-        // SAFETY: the memory has room for `len` elements and is not shared yet, and zero bytes are valid elements.
-        unsafe { buffer.pointer.write_bytes(0, len) };
-        Ok(buffer)
-    }
-
-    /// Allocates `len` elements and sets each to `value`.
-    ///
-    /// CUDA: `cuMemHostAlloc`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`PinnedBuffer::zeroed`].
-    pub fn filled(context: &Context, len: usize, value: T, flags: PinnedFlags) -> Result<Self>
-    where
-        T: Copy,
-    {
-        let buffer = Self::allocate("PinnedBuffer::filled", context, len, flags)?;
-        // SAFETY: the memory has room for `len` elements, is live, and is not shared yet; `MaybeUninit` needs no valid values.
-        let elements = unsafe {
-            std::slice::from_raw_parts_mut(buffer.pointer.as_ptr().cast::<MaybeUninit<T>>(), len)
-        };
-        elements.fill(MaybeUninit::new(value));
-        Ok(buffer)
-    }
-
-    /// Allocates a buffer and copies `source` to it.
-    ///
-    /// CUDA: `cuMemHostAlloc`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`PinnedBuffer::zeroed`].
-    pub fn from_slice(context: &Context, source: &[T], flags: PinnedFlags) -> Result<Self>
-    where
-        T: Copy,
-    {
-        let buffer = Self::allocate("PinnedBuffer::from_slice", context, source.len(), flags)?;
-        // SAFETY: both sides have this many elements, new memory does not overlap `source`, and `T` is `Copy`.
-        unsafe {
-            std::ptr::copy_nonoverlapping(source.as_ptr(), buffer.pointer.as_ptr(), source.len());
-        };
-        Ok(buffer)
-    }
-
     /// Returns the size in bytes.
     #[must_use]
     #[inline]
@@ -158,42 +114,6 @@ impl<T> PinnedBuffer<T> {
     #[doc(alias = "cudaFreeHost")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
-    }
-
-    /// Allocates uninitialized elements. They are freed without running destructors, so callers require plain data.
-    fn allocate(
-        operation: &'static str,
-        context: &Context,
-        len: usize,
-        flags: PinnedFlags,
-    ) -> Result<Self> {
-        let bytes = size::bytes::<T>(operation, len)?;
-        let raw = context.entered(|driver| {
-            let mut raw: *mut c_void = std::ptr::null_mut();
-            // SAFETY: `raw` is a valid pointer, and the context is current.
-            let result = unsafe {
-                call!(driver, cuMemHostAlloc(&raw mut raw, bytes, flags.bits()) creates raw)
-            };
-            result.map_err(|error| error.about(format!("{bytes} bytes of pinned memory")))?;
-            Ok(raw)
-        })?;
-        let pointer = NonNull::new(raw.cast::<T>())
-            .ok_or_else(|| Error::argument(operation, "the driver returned a null pointer"))?;
-        let buffer = Self {
-            pointer,
-            len,
-            context: context.clone(),
-            source: Source::Allocation,
-            _elements: PhantomData,
-        };
-        if !pointer.is_aligned() {
-            let align = align_of::<T>();
-            return Err(Error::argument(
-                operation,
-                format!("unsupported alignment ({align} bytes)"),
-            ));
-        }
-        Ok(buffer)
     }
 
     /// Converts the buffer to bytes.

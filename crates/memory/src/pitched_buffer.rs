@@ -109,7 +109,7 @@ impl<T> PitchedBuffer<T> {
         T: NoUninit,
     {
         const OPERATION: &str = "PitchedBuffer::from_slice";
-        drop(stream.enqueue_or(OPERATION, ALLOCATE_BEFORE)?);
+        stream.check_enqueue(OPERATION, ALLOCATE_BEFORE)?;
         size::same_len(OPERATION, width.saturating_mul(height), source.len())?;
         let mut buffer = Self::allocate(OPERATION, stream, width, height)?;
         let extent = Extent::new_2d(width, height);

@@ -9,15 +9,6 @@ use thiserror::Error as ThisError;
 
 use crate::{Diagnostic, Severity};
 
-/// Calls a function of NVRTC or nvJitLink: [`curium_sys::call!`] with the error of this crate.
-macro_rules! call {
-    ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        curium_sys::call!($api, $function($($argument),*)).map_err($crate::Error::from)
-    };
-}
-
-pub(crate) use call;
-
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

@@ -11,8 +11,8 @@ use std::fs::File;
 use std::path::Path;
 use std::ptr;
 
-use crate::error::call;
 use curium_driver::{Image, ImageKind};
+use curium_sys::library_call as call;
 
 pub use self::input::LinkInput;
 pub use self::library::NvJitLink;

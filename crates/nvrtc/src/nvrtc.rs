@@ -6,8 +6,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::error::call;
 use curium_driver::{ComputeCapability, CudaVersion, Device, DiskCache, Driver};
+use curium_sys::library_call as call;
 use parking_lot::RwLock;
 
 pub use self::bundled_headers::{BundledHeaders, InstallFlags};

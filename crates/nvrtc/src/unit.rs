@@ -5,8 +5,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
-use crate::error::call;
 use curium_driver::extend::contain_callback;
+use curium_sys::library_call as call;
 use parking_lot::Mutex;
 
 use crate::text::{Texts, bytes, c_text, text};

@@ -80,7 +80,7 @@ algorithm! {
 }
 
 pub(crate) mod sealed {
-    use crate::error::call;
+    use curium_sys::library_call as call;
 
     use crate::error::Result;
     use crate::sys::{Api, curandGenerator_t};

@@ -10,12 +10,3 @@ declare_library_error! {
     /// An argument is out of range, or invalid for the generator. The library was not called.
     Argument(ArgumentError),
 }
-
-/// Calls a function of the library: [`curium_sys::call!`] with the error of this crate.
-macro_rules! call {
-    ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        curium_sys::call!($api, $function($($argument),*)).map_err($crate::Error::from)
-    };
-}
-
-pub(crate) use call;

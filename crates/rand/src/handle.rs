@@ -9,9 +9,10 @@ use curium_driver::extend::release_handle;
 
 use crate::CuRand;
 use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom, SkipAhead};
-use crate::error::{ArgumentError, Error, Result, call};
+use crate::error::{ArgumentError, Error, Result};
 use crate::order::GeneratorOrdering;
 use crate::sys::{curandGenerator_t, curandStatus_t};
+use curium_sys::library_call as call;
 
 /// The largest number of dimensions of a Sobol sequence.
 const MAX_DIMENSIONS: u32 = 20_000;

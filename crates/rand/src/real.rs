@@ -1,6 +1,6 @@
 //! The types of real random numbers.
 
-use crate::error::call;
+use curium_sys::library_call as call;
 
 use crate::error::Result;
 use crate::sys::{Api, curandGenerator_t};

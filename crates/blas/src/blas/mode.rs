@@ -1,6 +1,6 @@
 //! The arithmetic of a handle.
 
-use crate::error::call;
+use curium_sys::library_call as call;
 
 use crate::Blas;
 use crate::error::Result;

@@ -9,7 +9,7 @@ use super::product::{Product, as_stored};
 use super::product_agrees;
 use super::triangular::side_agrees;
 use crate::element::Element;
-use crate::error::{Result, ShapeError, call};
+use crate::error::{Result, ShapeError};
 use crate::level1::pointer_mode;
 use crate::level2::transpose_operation;
 use crate::matrix::{Matrix, MatrixMut};
@@ -20,6 +20,7 @@ use crate::sys::cublasMath_t;
 use crate::triangle::{Diagonal, Side, Triangle};
 use crate::vector::Vector;
 use crate::{Blas, device_pointer};
+use curium_sys::library_call as call;
 
 /// The alignment of vector loads in bytes.
 const VECTOR_ALIGNMENT: CUdeviceptr = 16;

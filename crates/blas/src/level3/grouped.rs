@@ -6,11 +6,12 @@ use super::batched::{addresses, arrays, layouts, vector_alignment};
 use super::product::{Product, as_stored};
 use super::product_agrees;
 use crate::Blas;
-use crate::error::{Result, call};
+use crate::error::Result;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::operand::OperandSlice;
 use crate::sys::{cublasComputeType_t, cublasOperation_t, cublasPointerMode_t, cudaDataType_t};
 use crate::vector::Vector;
+use curium_sys::library_call as call;
 
 /// A type of elements with grouped products: `f32`, `f64`, and `half::f16` and `half::bf16` (feature `half`). It cannot be
 /// implemented for other types.

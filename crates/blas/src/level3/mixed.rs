@@ -8,7 +8,7 @@ use super::batched::{addresses, arrays, layouts, vector_alignment};
 use super::product::{Product, as_stored};
 use super::product_agrees;
 use crate::Blas;
-use crate::error::{Result, ShapeError, call};
+use crate::error::{Result, ShapeError};
 use crate::level1::pointer_mode;
 use crate::matrix::{Matrix, MatrixMut};
 use crate::operand::sealed::Factor as _;
@@ -16,6 +16,7 @@ use crate::operand::{Aligned, OperandSlice, ScalarArgument};
 use crate::stored::Stored;
 use crate::sys::{Api, cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cudaDataType_t};
 use crate::vector::Vector;
+use curium_sys::library_call as call;
 
 /// The element type of matrices whose product has elements of type `C`.
 ///

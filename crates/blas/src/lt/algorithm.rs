@@ -4,11 +4,12 @@ use std::fmt;
 
 use super::descriptor::{Descriptors, Limits};
 use super::{BlasLt, Matmul};
-use crate::error::{Error, Result, call};
+use crate::error::{Error, Result};
 use crate::sys::{
     cublasLtMatmulAlgo_t, cublasLtMatmulAlgoConfigAttributes_t as Configuration,
     cublasLtMatmulHeuristicResult_t, cublasStatus_t,
 };
+use curium_sys::library_call as call;
 
 /// An algorithm of cuBLASLt with its configuration, for one product and one version of the library.
 #[derive(Clone, Copy, Eq, PartialEq)]

@@ -7,13 +7,14 @@ use super::matmul::{Matmul, Problem};
 use super::role::{ByRole, Role, Roles};
 use super::typed_layout::StoredMatrix;
 use super::{BlasLt, CuBlasLt};
-use crate::error::{Result, call};
+use crate::error::Result;
 use crate::stored::Stored;
 use crate::sys::{
     cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t as Attribute, cublasLtMatmulPreference_t,
     cublasLtMatmulPreferenceAttributes_t as Preference, cublasLtMatrixLayout_t,
     cublasLtMatrixLayoutAttribute_t as LayoutAttribute, cublasLtPointerMode_t, cublasOperation_t,
 };
+use curium_sys::library_call as call;
 
 /// Declares the owner of a descriptor.
 macro_rules! descriptor {

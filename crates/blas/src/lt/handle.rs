@@ -8,9 +8,10 @@ use curium_driver::extend::release_handle;
 use curium_driver::{ComputeCapability, Context};
 
 use super::CuBlasLt;
-use crate::error::{Result, call};
+use crate::error::Result;
 use crate::sys::cublasLtHandle_t;
 use crate::sys::lt::Api;
+use curium_sys::library_call as call;
 
 /// A handle of cuBLASLt in a context, with which plans are created. Clones are cheap and share the handle, also between threads.
 #[derive(Clone)]

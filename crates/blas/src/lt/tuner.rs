@@ -124,7 +124,7 @@ impl Tuner {
     ///
     /// As for [`MatmulPlan::new`], and an error of an allocation.
     pub fn plan(&self, lt: &BlasLt, stream: &Stream, matmul: &Matmul) -> Result<TunedPlan> {
-        drop(stream.enqueue_uncaptured(OPERATION)?);
+        stream.check_enqueue_uncaptured(OPERATION)?;
         let key = self.key(lt, matmul)?;
         if let Some(plan) = self.cached(lt, matmul, &key) {
             return Ok(TunedPlan {

@@ -84,7 +84,7 @@ impl GraphExec {
     #[cold]
     pub(super) fn launch_with_closures(&mut self, stream: &Stream) -> Result<()> {
         // A graph that captures this launch could call the closures at any time.
-        drop(stream.enqueue_now(LAUNCH, NOT_WHILE_CAPTURING)?);
+        stream.check_enqueue_now(LAUNCH, NOT_WHILE_CAPTURING)?;
         self.launch_without_closures(stream)?;
         let Some(closures) = self.closures() else {
             return Ok(());

@@ -7,6 +7,7 @@ use std::hash::Hash;
 use super::Graph;
 use super::exec::GraphExec;
 use super::replace::GraphUpdate;
+use crate::base::capture_guard::ON_THE_SCOPE;
 use crate::{Error, Result, Stream, emit_event};
 
 /// A cache of captured graphs: a bounded number of executable graphs, by user-defined keys.
@@ -127,7 +128,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
         inputs: I,
         mut work: impl FnMut(&Stream) -> Result<(), E>,
     ) -> Result<GraphCacheOutcome<E>, E> {
-        drop(stream.enqueue("GraphCache::run")?);
+        stream.check_enqueue("GraphCache::run", ON_THE_SCOPE)?;
         self.clock += 1;
         let replayed = match self.entries.get_mut(&key) {
             _ if stream.is_capture_active() => {

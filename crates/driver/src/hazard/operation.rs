@@ -144,9 +144,44 @@ impl Stream {
     }
 }
 
+/// Checks of operations that enqueue nothing yet, or nothing themselves.
+impl Stream {
+    /// Returns the error of [`Stream::enqueue_or`], without beginning an operation.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::enqueue`].
+    #[inline]
+    pub fn check_enqueue(&self, name: &'static str, instead: &str) -> Result<()> {
+        self.enqueue_or(name, instead).map(drop)
+    }
+
+    /// Returns the error of [`Stream::enqueue_uncaptured`], without beginning an operation.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::enqueue_uncaptured`].
+    #[inline]
+    pub fn check_enqueue_uncaptured(&self, name: &'static str) -> Result<()> {
+        self.enqueue_uncaptured(name).map(drop)
+    }
+
+    /// Returns the error of [`Stream::enqueue_now`], without beginning an operation.
+    ///
+    /// CUDA: `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::enqueue_now`].
+    #[inline]
+    pub fn check_enqueue_now(&self, name: &'static str, instead: &str) -> Result<()> {
+        self.enqueue_now(name, instead).map(drop)
+    }
+}
+
 impl<'a> Operation<'a> {
-    /// Creates the operation of a launch in place, because launches are the most frequent operations. The kernel
-    /// [admits](Self::admit) it before it gives its handle.
+    /// Creates the operation of a launch in place, because launches are the most frequent operations.
+    /// `kernel::admission` checks its captures before it gives it to anyone.
     #[inline]
     pub(crate) fn launch(stream: &'a Stream) -> Self {
         Self::new(stream, "Kernel::launch")

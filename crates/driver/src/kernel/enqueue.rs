@@ -1,58 +1,27 @@
 //! Enqueuing of kernels.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 
-use curium_sys::{CUfunction, CUlaunchConfig};
+use curium_sys::CUlaunchConfig;
 
 use super::Inner;
+use super::admission::AdmittedKernel;
 use crate::Result;
 use crate::call;
-use crate::hazard::{Key, Operation};
+use crate::hazard::Operation;
 use crate::kernel::launch::{self, LaunchAttributes, LaunchConfig};
 
 impl Inner {
-    /// Admits a launch, and returns the handle to launch: that of the module in the stream's context if the driver has no
-    /// libraries. The driver rejects a launch without threads, which is recognized by its error.
-    #[inline]
-    pub(super) fn admit(&self, operation: &mut Operation<'_>) -> Result<CUfunction> {
-        let handle = self.raw.raw();
-        if !handle.is_null() && operation.stream().executes_for(&self.driver) {
-            Ok(handle)
-        } else {
-            self.admit_slow(operation)
-        }
-    }
-
-    /// Admits a launch if the stream belongs to another driver or is being captured (its graph keeps the kernel alive), if
-    /// this thread is in a capture closure, or if the kernel has no handle.
-    #[cold]
-    #[inline(never)]
-    fn admit_slow(&self, operation: &mut Operation<'_>) -> Result<CUfunction> {
-        self.driver
-            .expect_same(operation.driver(), operation.name())?;
-        operation.admit()?;
-        let handle = if self.is_unbound() {
-            self.function(operation.name(), operation.stream().context())?
-        } else {
-            self.raw.raw()
-        };
-        if let Some(scope) = operation.scope() {
-            scope.keep(Key::Kernel(handle.addr()), || Arc::new(self.clone()));
-        }
-        Ok(handle)
-    }
-
     /// Enqueues a launch.
     ///
     /// # Safety
     ///
-    /// `handle` is the handle that [`Inner::admit`] returned for this operation, `values` holds the address of a value for
-    /// each parameter, and the kernel may run with them.
+    /// `kernel` was admitted with this operation, `values` holds the address of a value for each parameter, and the kernel
+    /// may run with them.
     #[inline]
     pub(super) unsafe fn enqueue(
         &self,
-        handle: CUfunction,
+        kernel: AdmittedKernel,
         operation: &Operation<'_>,
         config: &LaunchConfig,
         values: *mut *mut c_void,
@@ -68,7 +37,7 @@ impl Inner {
             call!(
                 operation.driver(),
                 cuLaunchKernel(
-                    handle,
+                    kernel.handle(),
                     grid.x,
                     grid.y,
                     grid.z,
@@ -93,7 +62,7 @@ impl Inner {
     #[inline]
     pub(super) unsafe fn enqueue_with(
         &self,
-        handle: CUfunction,
+        kernel: AdmittedKernel,
         operation: &Operation<'_>,
         config: &LaunchConfig,
         attributes: &LaunchAttributes<'_>,
@@ -101,7 +70,7 @@ impl Inner {
     ) -> Result<()> {
         if attributes.is_empty() {
             // SAFETY: the caller is responsible for `values` and the kernel.
-            return unsafe { self.enqueue(handle, operation, config, values) };
+            return unsafe { self.enqueue(kernel, operation, config, values) };
         }
         attributes.check(&self.driver)?;
         if let Some(scope) = operation.scope() {
@@ -110,7 +79,7 @@ impl Inner {
         let raw_config = attributes.launch_config(config, operation.raw_stream());
         // SAFETY: the events of the attributes are live and belong to this driver; the caller is responsible for
         // `values` and the kernel.
-        unsafe { self.enqueue_config(handle, operation, config, &raw_config, values) }
+        unsafe { self.enqueue_config(kernel, operation, config, &raw_config, values) }
     }
 
     /// Enqueues a launch with the driver's configuration.
@@ -121,7 +90,7 @@ impl Inner {
     #[inline]
     pub(super) unsafe fn enqueue_config(
         &self,
-        handle: CUfunction,
+        kernel: AdmittedKernel,
         operation: &Operation<'_>,
         config: &LaunchConfig,
         raw_config: &CUlaunchConfig,
@@ -133,7 +102,7 @@ impl Inner {
         let result = unsafe {
             call!(
                 operation.driver(),
-                cuLaunchKernelEx(raw_config, handle, values, extra)
+                cuLaunchKernelEx(raw_config, kernel.handle(), values, extra)
             )
         };
         result.map_err(|error| launch::explain(error, self, operation.stream().device(), config))
@@ -147,7 +116,7 @@ impl Inner {
     #[inline]
     pub(super) unsafe fn enqueue_cooperative(
         &self,
-        handle: CUfunction,
+        kernel: AdmittedKernel,
         operation: &Operation<'_>,
         config: &LaunchConfig,
         values: *mut *mut c_void,
@@ -162,7 +131,7 @@ impl Inner {
             call!(
                 operation.driver(),
                 cuLaunchCooperativeKernel(
-                    handle,
+                    kernel.handle(),
                     grid.x,
                     grid.y,
                     grid.z,

@@ -8,9 +8,10 @@ use num_complex::Complex;
 
 use super::Plan;
 use crate::element::Real;
-use crate::error::{Error, Result, ShapeError, call};
+use crate::error::{Error, Result, ShapeError};
 use crate::operand::Operand;
 use crate::sys::{CUFFT_FORWARD, CUFFT_INVERSE};
+use curium_sys::library_call as call;
 
 /// The direction of a transform: the sign of its exponent.
 const FORWARD: c_int = CUFFT_FORWARD;

@@ -153,7 +153,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
         let stream = self.stream();
         let end = self.end();
         if stream.is_capture_active() {
-            drop(stream.enqueue_or(OPERATION, ON_MUT)?);
+            stream.check_enqueue(OPERATION, ON_MUT)?;
             if self.layout.is_empty() {
                 return Ok(());
             }

@@ -66,7 +66,7 @@ fn upload_captured<T: NoUninit>(
     target: Operand<'_>,
     source: &[T],
 ) -> Result<()> {
-    drop(stream.enqueue_or(name, ON_MUT)?);
+    stream.check_enqueue(name, ON_MUT)?;
     if source.is_empty() {
         return Ok(());
     }

@@ -95,7 +95,8 @@ impl<T> UnifiedBuffer<T> {
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
         const OPERATION: &str = "UnifiedBuffer::advise";
         let (address, bytes) = self.byte_range(OPERATION, range)?;
-        drop(self.stream().enqueue_or(OPERATION, NOT_WHILE_CAPTURING)?);
+        self.stream()
+            .check_enqueue(OPERATION, NOT_WHILE_CAPTURING)?;
         if bytes == 0 {
             return Ok(());
         }

@@ -60,7 +60,7 @@ impl<T> UnifiedBuffer<T> {
         T: NoUninit,
     {
         const OPERATION: &str = "UnifiedBuffer::from_slice";
-        drop(stream.enqueue_or(OPERATION, ALLOCATE_BEFORE)?);
+        stream.check_enqueue(OPERATION, ALLOCATE_BEFORE)?;
         let buffer = Self::allocate(OPERATION, stream, source.len())?;
         host::upload(OPERATION, stream, buffer.operand(), source)?;
         Ok(buffer)

@@ -1,7 +1,7 @@
 //! The result of a link.
 
-use crate::error::call;
 use curium_driver::{Driver, Image, JitOptions, Library};
+use curium_sys::library_call as call;
 
 use super::Linker;
 use crate::text::{bytes, text};

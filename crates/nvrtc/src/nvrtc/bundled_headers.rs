@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 use std::ptr;
 
-use crate::error::call;
 use curium_driver::CudaVersion;
+use curium_sys::library_call as call;
 
 use super::Nvrtc;
 use crate::text::c_text;

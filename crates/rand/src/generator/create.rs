@@ -9,10 +9,11 @@ use curium_driver::extend::with_relaxed_capture_mode;
 use super::Generator;
 use crate::CuRand;
 use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom};
-use crate::error::{ArgumentError, Result, call};
+use crate::error::{ArgumentError, Result};
 use crate::handle::Handle;
 use crate::place::{Device, Host};
 use crate::sys::curandGenerator_t;
+use curium_sys::library_call as call;
 
 impl<A: PseudoRandom> Generator<A> {
     /// Creates a generator of pseudo-random numbers on `stream`.
@@ -101,7 +102,7 @@ impl<A: Algorithm> Generator<A> {
     }
 
     fn on(operation: &'static str, library: &CuRand, stream: &Stream) -> Result<Self> {
-        drop(stream.enqueue_uncaptured(operation)?);
+        stream.check_enqueue_uncaptured(operation)?;
         let handle = Handle::create(library, Some(stream.context()))?;
         set_stream(&handle, stream)?;
         Ok(Self::with(handle, Device::new(stream), 1))

@@ -1,6 +1,6 @@
 //! Filling memory with random numbers: raw bits, and each distribution.
 
-use crate::error::call;
+use curium_sys::library_call as call;
 
 use super::Generator;
 use crate::algorithm::{Algorithm, sealed};

@@ -26,6 +26,18 @@ macro_rules! call {
     }};
 }
 
+/// Calls one function of a library, like [`call!`], with the error `crate::Error` of the calling crate.
+#[macro_export]
+#[expect(
+    clippy::crate_in_macro_def,
+    reason = "the error is that of the calling crate"
+)]
+macro_rules! library_call {
+    ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        $crate::call!($api, $function($($argument),*)).map_err(crate::Error::from)
+    };
+}
+
 /// The reason why a library could not be loaded, or a call of one of its functions failed. `C` is the type of the
 /// library's codes.
 #[derive(Error)]

@@ -7,11 +7,12 @@ use curium_driver::hazard::Operation;
 
 use super::MatmulPlan;
 use crate::device_pointer;
-use crate::error::{Result, ShapeError, call};
+use crate::error::{Result, ShapeError};
 use crate::lt::descriptor::Descriptors;
 use crate::lt::operands::Factors;
 use crate::lt::role::Role;
 use crate::lt::{ElementType, Operands};
+use curium_sys::library_call as call;
 
 const OPERATION: &str = "MatmulPlan::execute";
 
