@@ -18,6 +18,7 @@ pub use check::report::{
     Access, Area, Conflict, Divergence, NearbyAllocation, Report, ReportKind, Severity, Stale,
     StreamRace,
 };
+pub use check::source::{CodeLocation, SourceLocation};
 pub use check::watch::{AccessKind, Watcher};
 pub use check::written::Written;
 pub use lower::{LowerError, is_system_function, lower, lower_with_checks};

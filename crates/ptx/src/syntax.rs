@@ -29,7 +29,7 @@ use curium_format::PtxVersion;
 
 pub use ast::{Function, Module};
 pub(crate) use ast::{
-    FunctionId, FunctionKind, Instruction, LabelId, Parameter, Register, Texturing,
+    FunctionId, FunctionKind, Instruction, LabelId, Parameter, Register, SourcePosition, Texturing,
 };
 pub(crate) use error::Span;
 pub use error::{Error, ErrorKind};

@@ -79,7 +79,7 @@ fn failures(reports: &[Report], leaked: &[LiveObject]) -> String {
         .iter()
         .filter(|report| report.severity() == Severity::Error)
     {
-        write!(text, "\n  {report}").unwrap_or_default();
+        write!(text, "\n  {report:#}").unwrap_or_default();
     }
     if text.is_empty() {
         for object in leaked {

@@ -282,7 +282,12 @@ impl Driver {
     }
 
     pub(crate) fn reports(&self) -> Vec<exec::Report> {
-        self.lock().reports.clone()
+        let state = self.lock();
+        state
+            .reports
+            .iter()
+            .map(|kept| kept.report.clone())
+            .collect()
     }
 
     pub(crate) fn reset_errors(&self) {

@@ -100,5 +100,6 @@ pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};
 pub use self::summary::Summary;
 pub use curium_ptx::exec::{
-    Access, Area, Divergence, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace,
+    Access, Area, CodeLocation, Divergence, NearbyAllocation, Report, ReportKind, Severity,
+    SourceLocation, Stale, StreamRace,
 };

@@ -27,6 +27,25 @@ struct Call {
 
 thread_local! {
     static CALL: Cell<Option<Call>> = const { Cell::new(None) };
+    /// The stream whose work the thread executes.
+    static STREAM: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Runs work of a stream. The caller contains panics.
+pub(crate) fn within_stream<T>(stream: u64, work: impl FnOnce() -> T) -> T {
+    let outer = STREAM.replace(Some(stream));
+    let result = work();
+    STREAM.set(outer);
+    result
+}
+
+/// Returns a description of the call or the work that this thread executes, as in "freed by cuMemFree"; empty if there is none.
+pub(crate) fn description() -> String {
+    match (STREAM.get(), CALL.get()) {
+        (Some(stream), _) => format!("in stream {stream}"),
+        (None, Some(call)) => format!("by {}", call.function.base_name()),
+        (None, None) => String::new(),
+    }
 }
 
 /// Runs the body of a call and attributes the objects that it creates to the call.

@@ -76,7 +76,7 @@ fn write_past_an_allocation_is_located(test: &TestDriver, simulator: &Simulator)
     );
     let line = kernels::FAULTS
         .lines()
-        .nth(fault.line as usize - 1)
+        .nth(fault.location.line as usize - 1)
         .ok_or("the line exists")?;
     assert!(line.contains("st.global"), "{line}");
     let text = fault.to_string();
@@ -218,6 +218,7 @@ fn warp_race_needs_a_barrier() -> TestResult {
             ReportKind::Race {
                 block: [0; 3],
                 thread: [1, 0, 0],
+                wrote: true,
                 same_value: false
             },
             [0; 3]
@@ -395,7 +396,10 @@ fn divergent_barrier_names_lanes() -> TestResult {
             lanes == [0x5555_5555, 0xaaaa_aaaa] || lanes == [0xaaaa_aaaa, 0x5555_5555],
             "{report}"
         );
-        assert!(divergence.missing_line != 0 && report.line != 0, "{report}");
+        assert!(
+            report.other.is_some() && report.location.line != 0,
+            "{report}"
+        );
         let text = report.to_string();
         for part in [
             "kernel `main`: divergent barrier: warp 0 with lanes ",

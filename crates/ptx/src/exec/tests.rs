@@ -18,6 +18,7 @@ mod matrices;
 mod members;
 mod memory;
 mod mutation;
+mod reports;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod speed;
 mod spellings;
@@ -220,7 +221,7 @@ impl Bench {
         self.launch_with([grid, 1, 1], [block, 1, 1], &BASE.to_le_bytes())
     }
 
-    /// Runs `main` with other parameters.
+    /// Runs `main`, or otherwise the first kernel, with other parameters.
     pub(super) fn launch_with(
         &self,
         grid: [u32; 3],
@@ -232,7 +233,8 @@ impl Bench {
             kernel: self
                 .program
                 .kernel("main")
-                .expect("the program has a kernel `main`"),
+                .or_else(|| self.program.kernels().first())
+                .expect("the program has a kernel"),
             grid,
             block,
             cluster: self.cluster,

@@ -1,5 +1,8 @@
 //! Modules, functions and instructions.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use curium_format::ptx::Linkage;
 use curium_format::{PtxVersion, Target};
 
@@ -29,6 +32,10 @@ pub struct Module {
     pub(crate) aliases: Vec<Alias>,
     /// The source files that `.loc` refers to.
     pub(crate) files: Vec<SourceFile>,
+    /// The strings of `.section .debug_str`, which have the names of inlined functions.
+    pub(crate) debug_strings: DebugStrings,
+    /// The text that was parsed.
+    pub(crate) source: Arc<str>,
     /// The strings of `.pragma` directives in module scope.
     pub(crate) pragmas: Vec<String>,
     /// The spelling of every name.
@@ -102,6 +109,33 @@ pub(crate) struct Alias {
     pub(crate) alias: FunctionId,
     /// The function that it names.
     pub(crate) aliasee: FunctionId,
+}
+
+/// The contents of `.section .debug_str`: strings that end in NUL, and labels.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DebugStrings {
+    pub(crate) bytes: Vec<u8>,
+    /// The offset of each label.
+    pub(crate) labels: HashMap<Name, usize>,
+}
+
+impl DebugStrings {
+    /// Returns the string at an offset from a label.
+    pub(crate) fn get(&self, label: DebugLabel) -> Option<&str> {
+        let start = self
+            .labels
+            .get(&label.name)?
+            .checked_add(label.offset as usize)?;
+        let text = self.bytes.get(start..)?.split(|byte| *byte == 0).next()?;
+        std::str::from_utf8(text).ok()
+    }
+}
+
+/// A string of `.section .debug_str`: a label and an offset in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct DebugLabel {
+    pub(crate) name: Name,
+    pub(crate) offset: u32,
 }
 
 /// A `.file` directive.
@@ -288,16 +322,24 @@ pub(crate) struct PrototypeParameter {
     pub(crate) size: u64,
 }
 
-/// A `.loc` directive: the source line of the instructions from an index on.
+/// A `.loc` directive: the source line of the instructions after it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Location {
-    /// The first instruction with this location.
-    pub(crate) instruction: u32,
+    /// The line of the directive in the PTX.
+    pub(crate) ptx_line: u32,
+    pub(crate) position: SourcePosition,
+    /// The name of the inlined function.
+    pub(crate) function: Option<DebugLabel>,
+    /// The position of the call into which the function was inlined.
+    pub(crate) inlined_at: Option<SourcePosition>,
+}
+
+/// A position in a source file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct SourcePosition {
     /// The index of the [`SourceFile`].
     pub(crate) file: u32,
-    /// The line.
     pub(crate) line: u32,
-    /// The column.
     pub(crate) column: u32,
 }
 

@@ -13,6 +13,7 @@ mod module;
 mod operand;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use curium_format::PtxVersion;
 
@@ -39,6 +40,7 @@ pub(super) fn parse(source: &str, newest: PtxVersion) -> Result<Module, Error> {
     }
     let mut parser = Parser::new(source, newest)?;
     parser.module_items()?;
+    parser.module.source = Arc::from(source);
     Ok(parser.module)
 }
 

@@ -14,6 +14,7 @@ use curium_sys::{
 };
 
 use self::parameters::Arguments;
+pub(in crate::driver) use self::run::KeptReport;
 pub(crate) use self::runtime::KernelHeap;
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::function::ResolvedKernel;

@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_void};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use curium_ptx::exec::Report;
 use curium_sys::{
     CUlogIterator, CUlogLevel, CUlogsCallback, CUlogsCallbackEntry_st, CUlogsCallbackHandle,
     CUresult,
@@ -128,6 +129,12 @@ impl Inner {
 }
 
 impl Driver {
+    /// Logs the report of an error, which the next failing call returns.
+    pub(crate) fn log_report(&self, report: &Report) {
+        let line = format!("{} {report:#}\n", heading_of_thread());
+        self.log.inner().add(line);
+    }
+
     /// Logs that a call has failed, and calls the callbacks, which cannot call the driver.
     #[cold]
     pub(crate) fn log_failure(&self, function: curium_sys::Function, code: CUresult) {
@@ -257,6 +264,11 @@ impl Driver {
 
 /// Returns the prefix of a message: time, thread, source, severity and function.
 fn heading(function: &str) -> String {
+    format!("{}[{function}]", heading_of_thread())
+}
+
+/// Returns the prefix of a message about no call: time, thread, source and severity.
+fn heading_of_thread() -> String {
     // Miri simulates time, and has no date.
     let now = if cfg!(miri) {
         UNIX_EPOCH
@@ -266,7 +278,7 @@ fn heading(function: &str) -> String {
     let time = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut heading = clock(time);
     // Writing to a string cannot fail.
-    write!(heading, "[{}][CUDA][E][{function}]", this_thread()).unwrap_or_default();
+    write!(heading, "[{}][CUDA][E]", this_thread()).unwrap_or_default();
     heading
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use curium_sys::CUresult;
 
 use crate::config::Config;
+use crate::driver::launch::KeptReport;
 use crate::driver::stream::Class;
 use crate::driver::{
     Array, Capture, Context, Descriptor, Destroyed, Event, Executable, Function, Graph,
@@ -17,7 +18,7 @@ use crate::handle::{Id, StaleHandle, Table};
 use crate::live::LiveHandles;
 use crate::race::Races;
 use crate::schedule::{Schedule, Ticket};
-use curium_ptx::exec::{Report, Tiles};
+use curium_ptx::exec::Tiles;
 
 /// The objects of a driver and their queued work.
 pub(crate) struct State {
@@ -51,7 +52,7 @@ pub(crate) struct State {
     pub(crate) schedule: Schedule,
     pub(crate) workers_started: bool,
     /// The reports of faults, oldest first.
-    pub(crate) reports: Vec<Report>,
+    pub(in crate::driver) reports: Vec<KeptReport>,
     /// The number of the last context or stream: `cuCtxGetId` and `cuStreamGetId` never repeat.
     last_number: u64,
 }

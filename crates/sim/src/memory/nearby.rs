@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Allocation, Memory, Records};
+use crate::origin;
 use curium_ptx::exec::{Area, NearbyAllocation};
 
 /// The number of recorded freed allocations.
@@ -21,6 +22,7 @@ impl Freed {
         }
         self.0.push_back(NearbyAllocation {
             is_freed: true,
+            freed_by: origin::description().into(),
             ..describe(allocation)
         });
     }
@@ -32,6 +34,7 @@ fn describe(allocation: &Allocation) -> NearbyAllocation {
         address: allocation.base,
         size: allocation.size,
         is_freed: false,
+        freed_by: Box::default(),
         area: Area::Global,
     }
 }
@@ -60,9 +63,11 @@ impl Records {
             .0
             .iter()
             .rev()
-            .copied()
-            .find(|allocation| allocation.distance(address) == 0);
-        let containing = before.filter(|allocation| allocation.distance(address) == 0);
+            .find(|allocation| allocation.distance(address) == 0)
+            .cloned();
+        let containing = before
+            .clone()
+            .filter(|allocation| allocation.distance(address) == 0);
         let nearest = [before, after]
             .into_iter()
             .flatten()

@@ -9,6 +9,7 @@ use curium_sys::CUresult;
 use parking_lot::MutexGuard;
 
 use crate::driver::{Driver, HostFunction, Result, State};
+use crate::origin;
 use crate::race::Races;
 use crate::schedule::{Condition, Next, Target, Ticket, Work};
 
@@ -122,7 +123,9 @@ impl Driver {
             if let Some(races) = &races {
                 races.enter(ticket);
             }
-            let outcome = catch_unwind(AssertUnwindSafe(|| work(self)));
+            let outcome = origin::within_stream(target.stream, || {
+                catch_unwind(AssertUnwindSafe(|| work(self)))
+            });
             let outcome = outcome.map(|result| {
                 result.and_then(|()| self.handle_report(races.and_then(|_| Races::leave())))
             });

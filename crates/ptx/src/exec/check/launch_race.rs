@@ -33,6 +33,8 @@ pub(crate) struct Suspects {
     /// The first lane, and the thread that it races with.
     pub(crate) first: usize,
     pub(crate) thread: u16,
+    /// The PTX line of the access of that thread.
+    pub(crate) line: u32,
     /// `true` if lanes store to the same bytes.
     pub(crate) is_common: bool,
 }
@@ -44,6 +46,7 @@ impl Suspects {
             lanes: 0,
             first: 0,
             thread: 0,
+            line: 0,
             is_common: true,
         }
     }
@@ -56,6 +59,10 @@ pub(crate) struct OtherThread {
     pub(crate) block: [u32; 3],
     /// Its number in the block.
     pub(crate) thread: u16,
+    /// The PTX line of its access.
+    pub(crate) line: u32,
+    /// `true` if it wrote.
+    pub(crate) wrote: bool,
     /// `true` if both threads store the same value.
     pub(crate) same_value: bool,
 }
@@ -63,6 +70,7 @@ pub(crate) struct OtherThread {
 /// Records the next load.
 pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
     unit.warp.steps.now += 1;
+    unit.warp.steps.line = op.line;
     if record_lines(unit, op, None) {
         Control::Next
     } else {
@@ -78,6 +86,7 @@ pub(crate) fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Con
         None => {}
     }
     unit.warp.steps.now += 1;
+    unit.warp.steps.line = op.line;
     if T::SIZE == 4 {
         let values = unit.frame.row::<S>(op.d).map(|value| value.extend() as u32);
         if record_lines(unit, op, Some(&values)) {
@@ -166,6 +175,8 @@ fn record(unit: &mut Unit<'_>, op: &Op, stored: Option<&Stored>) -> Control {
         let other = OtherThread {
             block: unit.block.index,
             thread: first.thread + other as u16,
+            line: op.line,
+            wrote: true,
             same_value: false,
         };
         return report(unit, op, lane, other, true);
@@ -216,6 +227,8 @@ fn record(unit: &mut Unit<'_>, op: &Op, stored: Option<&Stored>) -> Control {
             other.block / columns / rows,
         ],
         thread: other.thread,
+        line: other.line,
+        wrote: other.wrote,
         same_value: other.same_value,
     };
     report(unit, op, lane, other, stored.is_some())
@@ -264,6 +277,8 @@ fn compare(unit: &mut Unit<'_>, op: &Op, suspects: Suspects, stored: &Stored) ->
         let other = OtherThread {
             block: unit.block.index,
             thread: (unit.warp.index * 32) as u16 + other as u16,
+            line: op.line,
+            wrote: true,
             same_value: false,
         };
         return report(unit, op, lane, other, true);
@@ -285,6 +300,8 @@ fn compare(unit: &mut Unit<'_>, op: &Op, suspects: Suspects, stored: &Stored) ->
     let other = OtherThread {
         block: unit.block.index,
         thread: suspects.thread,
+        line: suspects.line,
+        wrote: true,
         same_value,
     };
     report(unit, op, suspects.first, other, true)
@@ -313,11 +330,13 @@ pub(crate) fn report(
     let kind = ReportKind::Race {
         block: other.block,
         thread,
+        wrote: other.wrote,
         same_value: other.same_value,
     };
     unit.fault(Trap {
         access,
         resume,
+        other_line: other.line,
         ..Trap::new(kind, lane).in_space(op.space)
     })
 }

@@ -25,7 +25,7 @@ pub(crate) const LINE: u64 = WORD * WORDS as u64;
 const LINES: usize = 64;
 /// The number of bytes of a page.
 const PAGE: u64 = LINE * LINES as u64;
-/// The maximum number of pages of a launch. Accesses to further pages are not recorded, so the shadow of a large launch is at most 180 MB.
+/// The maximum number of pages of a launch. Accesses to further pages are not recorded, so the shadow of a large launch is at most 270 MB.
 const MAX_PAGES: usize = 4096;
 /// The number of pages that a worker caches.
 const CACHED: usize = 64;
@@ -85,6 +85,10 @@ pub(crate) struct RacingThread {
     pub(crate) thread: u16,
     /// The distance from the first thread of the access to the one that races.
     pub(crate) distance: i8,
+    /// The PTX line of its access.
+    pub(crate) line: u32,
+    /// `true` if it wrote.
+    pub(crate) wrote: bool,
     /// `true` if both threads stored the same value.
     pub(crate) same_value: bool,
 }
@@ -119,8 +123,9 @@ struct Word {
 struct AccessRecord {
     block: u32,
     phase: u32,
-    /// The step of the warp at which the access was made.
+    /// The step of the warp at which the access was made, and its PTX line.
     step: u32,
+    line: u32,
     thread: u16,
     /// The distance to another thread of the warp that accessed these bytes without synchronization in between; 0 without one.
     distance: i8,
@@ -129,9 +134,19 @@ struct AccessRecord {
 }
 
 const _: () = assert!(
-    size_of::<AccessRecord>() == 16,
+    size_of::<AccessRecord>() == 20,
     "the shadow has three for each word"
 );
+
+impl RacingThread {
+    /// Returns the thread of an access that is a write.
+    fn writer(self) -> Self {
+        Self {
+            wrote: true,
+            ..self
+        }
+    }
+}
 
 impl LaunchShadow {
     /// Orders earlier accesses before later ones.
@@ -328,6 +343,7 @@ impl AccessRecord {
             block: accessor.block,
             phase: accessor.phase,
             step: accessor.steps.now,
+            line: accessor.steps.line,
             thread: accessor.thread,
             distance: accessor.distance,
             bytes,
@@ -382,6 +398,8 @@ impl AccessRecord {
             block: self.block,
             thread: self.thread,
             distance: 0,
+            line: self.line,
+            wrote: false,
             same_value: false,
         };
         if self.is_by_warp(accessor) {
@@ -405,6 +423,7 @@ impl AccessRecord {
     fn extend(&mut self, accessor: &Accessor, bytes: u8) {
         if bytes & self.bytes == self.bytes {
             self.step = accessor.steps.now;
+            self.line = accessor.steps.line;
             self.distance = accessor.distance;
         }
         self.bytes |= bytes;
@@ -413,7 +432,7 @@ impl AccessRecord {
 
 impl Word {
     fn read(&mut self, accessor: &Accessor, bytes: u8) -> Option<RacingThread> {
-        let race = self.writer.race(accessor, bytes);
+        let race = self.writer.race(accessor, bytes).map(RacingThread::writer);
         let [last, earlier] = &mut self.readers;
         if last.bytes != 0 && last.is_by_thread(accessor) {
             last.extend(accessor, bytes);
@@ -458,13 +477,15 @@ impl Word {
         } else if let Some(race) = self.writer.race(accessor, bytes) {
             Some(RacingThread {
                 same_value: is_same_value,
-                ..race
+                ..race.writer()
             })
         } else if is_at_once && !is_same_value {
             Some(RacingThread {
                 block: accessor.block,
                 thread: self.writer.thread,
                 distance: 0,
+                line: self.writer.line,
+                wrote: true,
                 same_value: false,
             })
         } else {
@@ -495,7 +516,11 @@ mod tests {
             phase,
             thread,
             // The threads of a warp synchronize before each access.
-            steps: Steps { now: 1, joined: 1 },
+            steps: Steps {
+                now: 1,
+                joined: 1,
+                line: 0,
+            },
             distance: 0,
         }
     }
@@ -539,7 +564,11 @@ mod tests {
             .map(|(now, access)| {
                 let joined = now - 1;
                 let accessor = Accessor {
-                    steps: Steps { now, joined },
+                    steps: Steps {
+                        now,
+                        joined,
+                        line: 0,
+                    },
                     ..access.accessor
                 };
                 ThreadAccess {
@@ -652,7 +681,11 @@ mod tests {
             let now = turn + 1;
             let joined = now.saturating_sub(1 + random.u32(..3));
             let accessor = Accessor {
-                steps: Steps { now, joined },
+                steps: Steps {
+                    now,
+                    joined,
+                    line: 0,
+                },
                 ..accessor(random.u32(..2), random.u32(..2), thread)
             };
             let values: [u32; WORDS] =
@@ -736,6 +769,8 @@ mod tests {
             block: 0,
             thread: 0,
             distance: 0,
+            line: 0,
+            wrote: true,
             same_value: false,
         };
         assert_eq!(race, Some((1, expected)));

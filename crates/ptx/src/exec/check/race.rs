@@ -65,6 +65,8 @@ pub(crate) struct CheckedRead {
     pub(crate) offset: i32,
     /// Its number among the reads of the superinstruction, from one on.
     pub(crate) number: u32,
+    /// Its PTX line.
+    pub(crate) line: u32,
 }
 
 impl CheckedRead {
@@ -84,6 +86,7 @@ versions! {
 fn run_check<D: Direction>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     unit.warp.steps.now += 1;
+    unit.warp.steps.line = op.line;
     let race = match access_pattern::for_full_warp_cached(unit, op) {
         Some(pattern) => record_pattern(unit, op.space, pattern, bytes, D::WRITE),
         None => record_lanes(unit, op, bytes, D::WRITE),
@@ -311,6 +314,7 @@ fn report_or_suspect(unit: &mut Unit<'_>, op: &Op, race: &Race, write: bool) -> 
             lanes: suspects,
             first: lane,
             thread: other.thread,
+            line: other.line,
             is_common,
         });
         return Control::Next;
@@ -318,6 +322,8 @@ fn report_or_suspect(unit: &mut Unit<'_>, op: &Op, race: &Race, write: bool) -> 
     let other = OtherThread {
         block: unit.block.index,
         thread: other.thread,
+        line: other.line,
+        wrote: other.wrote,
         same_value: false,
     };
     launch_race::report(unit, op, lane, other, write)

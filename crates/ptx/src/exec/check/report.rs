@@ -4,12 +4,14 @@ use std::fmt;
 
 use thiserror::Error;
 
+use super::name::demangled;
+use super::source::CodeLocation;
 use crate::exec::machine::op::Space;
 
 /// An error of a kernel, a copy or a graph that the simulator found.
 ///
-/// Its text has one line: the kernel, the error, the access with the allocation at or near its address, the block, the thread and the PTX
-/// line.
+/// Its text has one line: the kernel, the error, the access with the variable or the allocation at or near its address, the block, the
+/// thread, the source line and the PTX line. With `{:#}`, lines with the text of the source follow.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -17,18 +19,26 @@ pub struct Report {
     pub kind: ReportKind,
     /// The name of the kernel; empty for a copy, a fill or a graph.
     pub kernel: Box<str>,
-    /// The name of the function that was running, or the reason why an image was refused.
-    pub function: Box<str>,
+    /// The reason why an image was refused; otherwise empty.
+    pub reason: Box<str>,
     /// The index of the block in the grid.
     pub block: [u32; 3],
     /// The index of the thread in its block; the lowest if several threads fault.
     pub thread: [u32; 3],
-    /// The line of the instruction in the PTX; 0 if no instruction was running.
-    pub line: u32,
-    /// The line of the load whose value the instruction uses; 0 if the instruction made the access itself.
-    pub loaded_at: u32,
+    /// The instruction.
+    pub location: CodeLocation,
+    /// The calls that led to the function of the instruction, innermost first.
+    pub callers: Vec<CodeLocation>,
+    /// The load whose value the instruction uses, unless the instruction made the access itself.
+    pub loaded_at: Option<Box<CodeLocation>>,
+    /// The instruction of the other thread: its access in a race, or the position of the first thread that others wait for.
+    pub other: Option<Box<CodeLocation>>,
+    /// The number of times that threads failed here in the same way.
+    pub count: u64,
     /// The faulting access, if there is one.
     pub access: Option<Access>,
+    /// The variable of the access, with the index or the offset in bytes, such as `tile[3][1]` or `tile + 228`; empty if it is unknown.
+    pub variable: Box<str>,
     /// The allocation at or near the address of the access.
     pub nearby: Option<Box<NearbyAllocation>>,
     /// The two operations of a race between streams.
@@ -89,7 +99,7 @@ pub struct Access {
 }
 
 /// The allocation of a failed access, or the nearest one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearbyAllocation {
     /// Its first byte.
     pub address: u64,
@@ -97,6 +107,8 @@ pub struct NearbyAllocation {
     pub size: u64,
     /// `true` if it was freed before the access.
     pub is_freed: bool,
+    /// The call or the stream that freed it, such as "by cuMemFree" or "in stream 3"; empty if it is unknown.
+    pub freed_by: Box<str>,
     /// The kind of memory.
     pub area: Area,
 }
@@ -110,6 +122,13 @@ pub enum Area {
     Global,
     /// The shared memory of a block.
     Shared,
+    /// The shared memory of a block of the cluster, which the address names.
+    Cluster {
+        /// The rank of the block.
+        rank: u32,
+        /// The number of blocks of the cluster.
+        blocks: u32,
+    },
     /// The local memory of a thread, for all its calls.
     Local,
     /// The parameters of the kernel.
@@ -137,8 +156,14 @@ impl NearbyAllocation {
             size,
             is_freed,
             area,
+            ..
         } = *self;
         let end = address.saturating_add(size);
+        if let Area::Cluster { rank, blocks } = area
+            && rank >= blocks
+        {
+            return write!(f, ", in block {rank} of a cluster of {blocks} blocks");
+        }
         if access.address < address {
             write!(f, ", {} bytes before", address - access.address)?;
         } else if access.address >= end {
@@ -153,10 +178,18 @@ impl NearbyAllocation {
         }
         match area {
             Area::Global if is_freed => {
-                write!(f, " a freed {size}-byte allocation at {address:#x}")
+                write!(f, " a freed {size}-byte allocation at {address:#x}")?;
+                if !self.freed_by.is_empty() {
+                    write!(f, ", which was freed {}", self.freed_by)?;
+                }
+                Ok(())
             }
             Area::Global => write!(f, " a {size}-byte allocation at {address:#x}"),
             Area::Shared => write!(f, " the block's {size} bytes of shared memory"),
+            Area::Cluster { rank, .. } => write!(
+                f,
+                " the {size} bytes of shared memory of block {rank} of the cluster"
+            ),
             Area::Local => write!(f, " the thread's {size} bytes of local memory"),
             Area::Parameters => write!(f, " the kernel's {size} bytes of parameters"),
         }
@@ -185,6 +218,8 @@ pub enum ReportKind {
         block: [u32; 3],
         /// The index of the other thread in its block.
         thread: [u16; 3],
+        /// `true` if the other thread wrote. Otherwise it read memory that this thread writes.
+        wrote: bool,
         /// `true` if both threads stored the same value. The race is a [`Severity::Warning`].
         same_value: bool,
     },
@@ -193,7 +228,7 @@ pub enum ReportKind {
     DivergentBarrier(Divergence),
     /// Threads wait at a `.sync` instruction for threads of their member mask that do not arrive there. Hardware would hang.
     MissingMembers(Divergence),
-    /// The instruction uses a value with bytes of uninitialized memory. [`Report::loaded_at`] is the line of the load.
+    /// The instruction uses a value with bytes of uninitialized memory. [`Report::loaded_at`] is the load.
     Uninitialized,
     /// Two unordered launches, copies or fills accessed the same memory, and at least one of them wrote. [`Report::stream_race`] names
     /// them.
@@ -213,7 +248,7 @@ pub enum ReportKind {
     IllegalInstruction(&'static str),
     /// The device or the kernel does not allow the configuration of the launch.
     InvalidLaunch(&'static str),
-    /// An image with code was refused when it was loaded. [`Report::function`] is the reason. The report is a [`Severity::Warning`], since
+    /// An image with code was refused when it was loaded. [`Report::reason`] is the reason. The report is a [`Severity::Warning`], since
     /// the program receives the code of the error.
     RefusedImage,
     /// The launch was canceled from outside.
@@ -230,8 +265,6 @@ pub struct Divergence {
     pub waiting: u32,
     /// The lanes that are not, a bit for each.
     pub missing: u32,
-    /// The PTX line at which the first of the missing lanes is.
-    pub missing_line: u32,
 }
 
 /// A destroyed object that a graph node uses.
@@ -256,6 +289,8 @@ pub(crate) struct Trap {
     pub(crate) space: Option<Space>,
     /// Line of the load whose value the instruction uses; 0 if the instruction made the access itself.
     pub(crate) loaded_at: u32,
+    /// The PTX line of the other thread; 0 if there is none.
+    pub(crate) other_line: u32,
     /// The two operations of a race between streams.
     pub(crate) conflict: Option<Conflict>,
     /// The continuation of the threads, if the fault is ignored.
@@ -282,6 +317,7 @@ impl Trap {
             access: None,
             space: None,
             loaded_at: 0,
+            other_line: 0,
             conflict: None,
             resume: Resume::End,
         }
@@ -303,6 +339,7 @@ impl fmt::Display for ReportKind {
                 block: [bx, by, bz],
                 thread: [x, y, z],
                 same_value,
+                ..
             } => {
                 let same = if *same_value {
                     " that stores the same value"
@@ -345,13 +382,11 @@ impl fmt::Display for Divergence {
             warp,
             waiting,
             missing,
-            missing_line,
         } = *self;
         write!(f, "warp {warp} with ")?;
         write_lanes(f, waiting)?;
         f.write_str(" waiting for ")?;
-        write_lanes(f, missing)?;
-        write!(f, ", which are at PTX line {missing_line}")
+        write_lanes(f, missing)
     }
 }
 
@@ -399,15 +434,23 @@ impl fmt::Display for Report {
                 write!(f, "{}", self.kind)?;
             }
             None if self.kind == ReportKind::RefusedImage => {
-                return write!(f, "{}: {}", self.kind, self.function);
+                return write!(f, "{}: {}", self.kind, self.reason);
             }
             None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
-            None => write!(f, "kernel `{}`: {}", self.kernel, self.kind)?,
+            None => write!(f, "kernel `{}`: {}", demangled(&self.kernel), self.kind)?,
         }
         if let Some(access) = self.access {
             let verb = if access.write { "write" } else { "read" };
             write!(f, ": {}-byte {verb} at {:#x}", access.size, access.address)?;
-            if let Some(nearby) = &self.nearby {
+            if !self.variable.is_empty() {
+                write!(f, " in `{}`", self.variable)?;
+            }
+            // The variable says more than its block's shared memory.
+            let nearby = self
+                .nearby
+                .as_ref()
+                .filter(|nearby| self.variable.is_empty() || nearby.area != Area::Shared);
+            if let Some(nearby) = nearby {
                 nearby.describe(access, f)?;
             }
         }
@@ -416,14 +459,56 @@ impl fmt::Display for Report {
             let [tx, ty, tz] = self.thread;
             write!(f, ", block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
         }
-        if self.line != 0 {
-            write!(f, ", PTX line {}", self.line)?;
+        let location = &self.location;
+        if location.line != 0 {
+            f.write_str(", ")?;
+            location.write_position(f)?;
         }
-        if self.loaded_at != 0 {
-            write!(f, ", value loaded at PTX line {}", self.loaded_at)?;
+        if !location.function.is_empty() && *location.function != *self.kernel {
+            write!(f, " in function `{}`", demangled(&location.function))?;
         }
-        if !self.function.is_empty() && *self.function != *self.kernel {
-            write!(f, " in function `{}`", self.function)?;
+        if f.alternate() {
+            location.write_text(f)?;
+        }
+        for caller in &self.callers {
+            self.write_related("called from ", caller, f)?;
+        }
+        if let Some(load) = &self.loaded_at {
+            self.write_related("value loaded at ", load, f)?;
+        }
+        if let Some(other) = &self.other {
+            let what = match self.kind {
+                ReportKind::Race { wrote: true, .. } => "the other thread wrote at ",
+                ReportKind::Race { wrote: false, .. } => "the other thread read at ",
+                _ => "the missing lanes are at ",
+            };
+            self.write_related(what, other, f)?;
+        }
+        if self.count > 1 {
+            write!(
+                f,
+                "{}({} times)",
+                if f.alternate() { "\n  " } else { ", " },
+                self.count
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    /// Writes another place in the code that the error depends on: on its own line in the long form.
+    fn write_related(
+        &self,
+        what: &str,
+        location: &CodeLocation,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        f.write_str(if f.alternate() { "\n  " } else { "; " })?;
+        f.write_str(what)?;
+        location.write_position(f)?;
+        if f.alternate() {
+            location.write_text(f)?;
         }
         Ok(())
     }
@@ -477,6 +562,32 @@ impl Report {
         }
     }
 
+    /// Returns `true` if `other` is about the same kind of error at the same place.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_place_of(&self, other: &Self) -> bool {
+        let has_instruction = self.location.line != 0;
+        std::mem::discriminant(&self.kind) == std::mem::discriminant(&other.kind)
+            && self.severity() == other.severity()
+            && self.kernel == other.kernel
+            && self.reason == other.reason
+            && self.location == other.location
+            && self.other == other.other
+            && self.loaded_at == other.loaded_at
+            && (has_instruction || self.access == other.access)
+    }
+
+    /// Returns the text without the lines of the source.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn first_line(&self) -> String {
+        let once = Self {
+            count: 1,
+            ..self.clone()
+        };
+        once.to_string()
+    }
+
     /// Creates a report about a copy or a fill.
     #[doc(hidden)]
     #[must_use]
@@ -505,7 +616,7 @@ impl Report {
     #[must_use]
     pub fn for_image(reason: &str) -> Self {
         Self {
-            function: reason.into(),
+            reason: reason.into(),
             ..Self::without_kernel(ReportKind::RefusedImage)
         }
     }
@@ -524,14 +635,26 @@ impl Report {
         Self {
             kind,
             kernel: Box::default(),
-            function: Box::default(),
+            reason: Box::default(),
             block: [0; 3],
             thread: [0; 3],
-            line: 0,
-            loaded_at: 0,
+            location: CodeLocation::default(),
+            callers: Vec::new(),
+            loaded_at: None,
+            other: None,
+            count: 1,
             access: None,
+            variable: Box::default(),
             nearby: None,
             stream_race: None,
+        }
+    }
+
+    /// Creates a fault of a kernel that has no instruction.
+    pub(crate) fn for_launch(kernel: &str, kind: ReportKind) -> Self {
+        Self {
+            kernel: kernel.into(),
+            ..Self::without_kernel(kind)
         }
     }
 }
@@ -543,20 +666,19 @@ mod tests {
     #[test]
     fn display_contains_all_known_facts() {
         let fault = Report {
-            kind: ReportKind::IllegalAddress,
-            kernel: "saxpy".into(),
-            function: "load".into(),
             block: [1, 2, 3],
             thread: [4, 5, 6],
-            line: 17,
-            loaded_at: 0,
+            location: CodeLocation {
+                line: 17,
+                function: "load".into(),
+                ..CodeLocation::default()
+            },
             access: Some(Access {
                 address: 0x1000,
                 size: 4,
                 write: true,
             }),
-            nearby: None,
-            stream_race: None,
+            ..Report::for_launch("saxpy", ReportKind::IllegalAddress)
         };
         let template = "kernel `saxpy`: illegal address: 4-byte write at 0x1000NEAR, \
              block (1, 2, 3), thread (4, 5, 6), PTX line 17 in function `load`";
@@ -597,6 +719,7 @@ mod tests {
                 address,
                 size,
                 is_freed,
+                freed_by: Box::default(),
                 area: Area::Global,
             };
             let fault = Report {
@@ -623,6 +746,7 @@ mod tests {
                 address: 0,
                 size: 32,
                 is_freed: false,
+                freed_by: Box::default(),
                 area,
             };
             let fault = Report {

@@ -31,6 +31,8 @@ pub(crate) struct Steps {
     pub(crate) now: u32,
     /// The number of the last such instruction before the threads synchronized.
     pub(crate) joined: u32,
+    /// The PTX line of the current instruction.
+    pub(crate) line: u32,
 }
 
 /// The thread that an access races with.
@@ -41,6 +43,8 @@ pub(crate) struct RacingThread {
     pub(crate) distance: i8,
     /// `true` if it wrote. Otherwise it read memory that is written now.
     pub(crate) wrote: bool,
+    /// The PTX line of its access.
+    pub(crate) line: u32,
 }
 
 /// The accesses to a line.
@@ -72,6 +76,9 @@ struct Mark {
     reader_distance: i8,
     write_step: u32,
     read_step: u32,
+    /// The PTX lines of the last write and of the reads.
+    write_line: u32,
+    read_lines: [u32; 2],
 }
 
 /// A thread that reads.
@@ -90,6 +97,7 @@ impl Reader {
         Self {
             steps: Steps {
                 now: self.steps.now + read.number,
+                line: read.line,
                 ..self.steps
             },
             ..self
@@ -461,6 +469,7 @@ impl Mark {
                 last_writer_bytes: bytes,
                 writer_distance: distance,
                 write_step: steps.now,
+                write_line: steps.line,
                 ..none
             }
         } else {
@@ -470,6 +479,7 @@ impl Mark {
                 first_reader_bytes: bytes,
                 reader_distance: distance,
                 read_step: steps.now,
+                read_lines: [steps.line; 2],
                 ..none
             }
         }
@@ -487,6 +497,7 @@ impl Mark {
         if !write && self.written == 0 && self.read & bytes == bytes {
             if warp(self.readers[0]) != warp(thread) {
                 self.readers[1] = thread;
+                self.read_lines[1] = access.steps.line;
             } else {
                 self.record_repeated_read(access);
             }
@@ -501,6 +512,7 @@ impl Mark {
         if self.read_step <= access.steps.joined {
             // The first read is ordered before all later accesses of the warp.
             self.readers[0] = access.thread;
+            self.read_lines[0] = access.steps.line;
             self.first_reader_bytes = access.bytes;
             self.reader_distance = access.distance;
             self.read_step = access.steps.now;
@@ -544,12 +556,14 @@ impl Mark {
             ..
         } = access;
         if write && self.read & bytes != 0 {
-            let mut readers = self.readers.into_iter();
-            if let Some(reader) = readers.find(|reader| warp(*reader) != warp(thread)) {
+            let mut readers = self.readers.into_iter().zip(self.read_lines);
+            if let Some((reader, line)) = readers.find(|(reader, _)| warp(*reader) != warp(thread))
+            {
                 return Some(RacingThread {
                     thread: reader,
                     distance: 0,
                     wrote: false,
+                    line,
                 });
             }
             let first = WarpAccess {
@@ -558,6 +572,7 @@ impl Mark {
                 bytes: self.first_reader_bytes,
                 step: self.read_step,
                 wrote: false,
+                line: self.read_lines[0],
             };
             if let Some(race) = first.race(access) {
                 return Some(race);
@@ -571,6 +586,7 @@ impl Mark {
                 thread: self.writer,
                 distance: 0,
                 wrote: true,
+                line: self.write_line,
             });
         }
         let writer = WarpAccess {
@@ -579,6 +595,7 @@ impl Mark {
             bytes: self.last_writer_bytes,
             step: self.write_step,
             wrote: true,
+            line: self.write_line,
         };
         writer.race(access)
     }
@@ -616,6 +633,7 @@ impl Mark {
         self.writer = thread;
         self.last_writer_bytes = bytes;
         self.write_step = steps.now;
+        self.write_line = steps.line;
     }
 
     /// Records a read. Readers are recorded as long as they read the same bytes, or are in one warp.
@@ -634,6 +652,7 @@ impl Mark {
         if self.read & bytes == bytes && self.read != 0 {
             if warp(self.readers[0]) != warp(thread) {
                 self.readers[1] = thread;
+                self.read_lines[1] = access.steps.line;
             } else {
                 self.record_repeated_read(access);
             }
@@ -644,6 +663,7 @@ impl Mark {
             self.read = bytes;
             self.first_reader_bytes = bytes;
             self.read_step = steps.now;
+            self.read_lines = [steps.line; 2];
             self.reader_distance = distance;
         }
     }
@@ -656,6 +676,7 @@ struct WarpAccess {
     bytes: u8,
     step: u32,
     wrote: bool,
+    line: u32,
 }
 
 impl WarpAccess {
@@ -672,6 +693,7 @@ impl WarpAccess {
             thread: self.thread,
             distance: 0,
             wrote: self.wrote,
+            line: self.line,
         };
         if self.thread == access.thread {
             if self.distance != 0 {
@@ -703,10 +725,18 @@ mod tests {
     }
 
     /// The steps of synchronized warps, whose threads do not race with each other.
-    const JOINED: Steps = Steps { now: 1, joined: 1 };
+    const JOINED: Steps = Steps {
+        now: 1,
+        joined: 1,
+        line: 0,
+    };
 
     /// The first step of warps that have not synchronized.
-    const UNJOINED: Steps = Steps { now: 1, joined: 0 };
+    const UNJOINED: Steps = Steps {
+        now: 1,
+        joined: 0,
+        line: 0,
+    };
 
     /// Accesses of two warps race if one of them writes and no barrier is between them.
     #[test]
@@ -785,7 +815,11 @@ mod tests {
             (true, true, true),
         ] {
             for (now, joined, is_unordered) in [(2, 0, true), (2, 1, false), (1, 0, false)] {
-                let steps = Steps { now, joined };
+                let steps = Steps {
+                    now,
+                    joined,
+                    line: 0,
+                };
                 let mut shadow = Shadow::new(64);
                 assert_eq!(shadow.record(8, 4, accessor(3), first, UNJOINED), None);
                 assert_eq!(
@@ -896,6 +930,7 @@ mod tests {
             let steps = Steps {
                 now,
                 joined: (turn * 32_u32).saturating_sub(random.u32(..3) * 32),
+                line: 0,
             };
             if random.u64(..4) == 0 {
                 let are_rows = random.bool();
@@ -906,6 +941,7 @@ mod tests {
                     .map(|number| CheckedRead {
                         offset: (number as i32 - 1) * distance,
                         number,
+                        line: 0,
                     })
                     .collect();
                 let reader = Reader {

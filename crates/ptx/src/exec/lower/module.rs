@@ -6,6 +6,8 @@ use super::error::{LowerError, Lowered, Refusal};
 use super::function::Lowerer;
 use super::shared;
 use crate::exec::RuntimeUse;
+use crate::exec::check::source::SourceMap;
+use crate::exec::check::variable::{Shape, SharedVariable};
 use crate::exec::machine::program::{
     Address, Checking, Global, Kernel, Param, Program, Relocation, bits, function_address,
 };
@@ -65,6 +67,7 @@ pub fn lower(module: &Module) -> Result<Program, LowerError> {
 pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program, LowerError> {
     let mut program = Program {
         checking,
+        source: SourceMap::new(module),
         ..Program::default()
     };
     let mut context = Context::new(module, &mut program)?;
@@ -72,6 +75,7 @@ pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program,
     let shared_bases = shared::bases(module, &context.shared_layout, |function| {
         context.resolve_alias(function)
     });
+    let mut own_variables = Vec::new();
     for (index, function) in module.functions.iter().enumerate() {
         let mut lowerer = Lowerer::new(&context, function);
         let shared = lowerer
@@ -93,11 +97,15 @@ pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program,
                 .kernels
                 .push(kernel(module, function, index as u32, shared, &lowerer));
         }
+        own_variables.push(lowerer.shared_variables());
         let lowered = lowerer.lower()?;
         check_size(function, "local memory", lowered.local_size, LOCAL_LIMIT)?;
         program.functions.push(lowered);
     }
     program.set_runtime_use();
+    for kernel in &mut program.kernels {
+        kernel.shared_variables = context.shared_variables(kernel, &own_variables);
+    }
     Ok(program)
 }
 
@@ -169,6 +177,7 @@ impl<'m> Context<'m> {
                 program.globals.push(Global {
                     name: self.module.text(variable.name).to_owned(),
                     size: variable.size,
+                    shape: Shape::new(variable),
                     constant: variable.space == Space::Const,
                     managed: variable.is_managed,
                     ..Global::default()
@@ -253,6 +262,46 @@ impl<'m> Context<'m> {
         })
     }
 
+    /// Returns the variables in the shared memory of a kernel. `own_variables` has those that each function declares.
+    fn shared_variables(
+        &self,
+        kernel: &Kernel,
+        own_variables: &[Vec<SharedVariable>],
+    ) -> Vec<SharedVariable> {
+        let function = kernel.function as usize;
+        let mut variables = Vec::new();
+        for (index, variable) in self.module.variables.iter().enumerate() {
+            let offset = match self.places[index] {
+                Some(Place::Shared(offset))
+                    if self.shared_layout.kernels[index].contains(&function) =>
+                {
+                    offset
+                }
+                Some(Place::DynamicShared) => kernel.dynamic_shared_start().into(),
+                _ => continue,
+            };
+            variables.push(SharedVariable {
+                name: self.module.text(variable.name).into(),
+                offset,
+                size: if variable.size == 0 {
+                    u64::MAX
+                } else {
+                    variable.size
+                },
+                shape: Shape::new(variable),
+            });
+        }
+        let is_used = |index: usize| {
+            index == function || self.module.functions[index].kind == FunctionKind::Device
+        };
+        let own = own_variables.iter().enumerate();
+        variables.extend(
+            own.filter(|(index, _)| is_used(*index))
+                .flat_map(|(_, own)| own.clone()),
+        );
+        variables
+    }
+
     /// Returns the location of a module variable.
     pub(super) fn variable_place(&self, id: GlobalId) -> Lowered<Place> {
         self.places[id.0 as usize].ok_or_else(|| {
@@ -314,6 +363,7 @@ fn kernel(
         required_block: performance.required_threads,
         required_cluster: performance.required_cluster,
         function: index,
+        shared_variables: Vec::new(),
         runtime: RuntimeUse::default(),
     }
 }

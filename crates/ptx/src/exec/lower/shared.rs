@@ -17,6 +17,8 @@ pub(super) struct Layout {
     pub(super) ends: Vec<u64>,
     /// The end of all variables.
     pub(super) end: u64,
+    /// The kernels that may access each variable, by the indices of their functions.
+    pub(super) kernels: Vec<Vec<usize>>,
 }
 
 impl Layout {
@@ -30,6 +32,7 @@ impl Layout {
             offsets: vec![0; module.variables.len()],
             ends: vec![0; module.functions.len()],
             end: 0,
+            kernels: vec![Vec::new(); module.variables.len()],
         };
         if !module.variables.iter().any(is_static_shared) {
             return layout;
@@ -70,6 +73,7 @@ impl Layout {
                 layout.ends[*kernel] = end;
             }
         }
+        layout.kernels = kernels;
         layout
     }
 }

@@ -194,6 +194,7 @@ impl Values {
             address.checked.push(CheckedRead {
                 offset,
                 number: self.checked,
+                line: op.line,
             });
         } else {
             self.finds_uninitialized = true;

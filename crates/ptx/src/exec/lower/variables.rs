@@ -3,6 +3,7 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::module::Place;
+use crate::exec::check::variable::{Shape, SharedVariable};
 use crate::exec::machine::program::Late;
 use crate::syntax::{FunctionKind, LocalId, Parameter, Space, Symbol};
 
@@ -99,6 +100,23 @@ impl Lowerer<'_> {
                 (offset, bytes)
             }
         }
+    }
+
+    /// Returns the variables in static shared memory that the function declares.
+    pub(super) fn shared_variables(&self) -> Vec<SharedVariable> {
+        let variables = (0..).zip(&self.function.variables);
+        let shared = variables.filter_map(|(index, variable)| {
+            let Some(VariableLocation::Shared(offset)) = self.homes.get(&LocalId(index)) else {
+                return None;
+            };
+            Some(SharedVariable {
+                name: self.context.module.text(variable.name).into(),
+                offset: *offset,
+                size: variable.size,
+                shape: Shape::new(variable),
+            })
+        });
+        shared.collect()
     }
 
     /// Reserves local memory and returns its offset. Calls copy whole words, so variables share no word.

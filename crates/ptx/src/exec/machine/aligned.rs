@@ -56,9 +56,8 @@ pub(crate) fn run_check_aligned(unit: &mut Unit<'_>, op: &Op) -> Control {
                 warp: unit.warp.index,
                 waiting: same,
                 missing: unit.active & !same,
-                missing_line: op.line,
             };
-            return unit.fault(divergence.into_trap(ReportKind::DivergentBarrier));
+            return unit.fault(divergence.into_trap(ReportKind::DivergentBarrier, op.line));
         }
     }
     if unit.active == unit.warp.live {
@@ -69,10 +68,11 @@ pub(crate) fn run_check_aligned(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 impl Divergence {
-    /// Returns the fault of the waiting threads, after which they continue.
-    fn into_trap(self, kind: fn(Self) -> ReportKind) -> Trap {
+    /// Returns the fault of the waiting threads, after which they continue. The missing threads are at a PTX line.
+    fn into_trap(self, kind: fn(Self) -> ReportKind, missing_line: u32) -> Trap {
         Trap {
             resume: Resume::After,
+            other_line: missing_line,
             ..Trap::new(kind(self), self.waiting.trailing_zeros() as usize)
         }
     }
@@ -98,9 +98,10 @@ impl Warp {
                 true
             };
             if is_diverged {
-                let divergence = self.divergence_between(&fragment, other, worker);
+                let divergence = self.divergence_between(&fragment, other);
+                let line = self.missing_line(&fragment, other, worker);
                 self.release_from_aligned_barriers(worker);
-                return Err(divergence.into_trap(ReportKind::DivergentBarrier));
+                return Err(divergence.into_trap(ReportKind::DivergentBarrier, line));
             }
         }
         let live = self.state.live;
@@ -146,7 +147,7 @@ impl Warp {
             let divergence = Divergence {
                 waiting: group,
                 missing,
-                ..self.divergence_between(waiting, other, worker)
+                ..self.divergence_between(waiting, other)
             };
             let kind = if self.is_at_aligned_barrier(waiting, worker) {
                 ReportKind::DivergentBarrier
@@ -155,7 +156,7 @@ impl Warp {
             };
             let function = self.frames[waiting.frame as usize].function;
             return Some(Failure {
-                trap: divergence.into_trap(kind),
+                trap: divergence.into_trap(kind, self.missing_line(waiting, other, worker)),
                 fragment: 0,
                 function,
                 line: worker.code(function)[waiting.pc as usize].line,
@@ -184,22 +185,21 @@ impl Warp {
         }
     }
 
-    fn divergence_between(
-        &self,
-        waiting: &Fragment,
-        missing: &Fragment,
-        worker: &Worker<'_>,
-    ) -> Divergence {
-        let code = worker.code(self.frames[missing.frame as usize].function);
-        // The guard of the barrier is false in lanes that are at the barrier itself, after the check.
-        let is_guarded = missing.frame == waiting.frame && missing.pc == waiting.pc + 1;
-        let pc = missing.pc + u32::from(is_guarded);
+    fn divergence_between(&self, waiting: &Fragment, missing: &Fragment) -> Divergence {
         Divergence {
             warp: self.state.index,
             waiting: waiting.mask,
             missing: missing.mask,
-            missing_line: code[pc as usize].line,
         }
+    }
+
+    /// Returns the PTX line of a fragment for which another waits.
+    fn missing_line(&self, waiting: &Fragment, missing: &Fragment, worker: &Worker<'_>) -> u32 {
+        let code = worker.code(self.frames[missing.frame as usize].function);
+        // The guard of the barrier is false in lanes that are at the barrier itself, after the check.
+        let is_guarded = missing.frame == waiting.frame && missing.pc == waiting.pc + 1;
+        let pc = missing.pc + u32::from(is_guarded);
+        code[pc as usize].line
     }
 
     /// Returns `true` if a fragment is at an aligned barrier.

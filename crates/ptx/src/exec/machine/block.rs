@@ -258,6 +258,22 @@ impl Block {
         self.warps[warp].state.thread.map(|axis| axis[lane % LANES])
     }
 
+    /// Returns the calls that led to the function of a fault, innermost first: the calling functions with the indices of the instructions.
+    pub(crate) fn calls(&self, warp: usize, failure: Failure) -> impl Iterator<Item = (u32, u32)> {
+        let warp = &self.warps[warp];
+        let frame = warp.fragments.get(failure.fragment);
+        let mut next = frame
+            .map(|fragment| &warp.frames[fragment.frame as usize])
+            .filter(|frame| frame.function == failure.function)
+            .and_then(|frame| frame.caller);
+        std::iter::from_fn(move || {
+            let caller = next?;
+            let frame = &warp.frames[caller.frame as usize];
+            next = frame.caller;
+            Some((frame.function, caller.pc))
+        })
+    }
+
     /// Returns the bytes of local memory of each thread of a warp.
     pub(crate) fn local_size(&self, warp: usize) -> u64 {
         self.warps[warp].state.local.len() as u64 * 8

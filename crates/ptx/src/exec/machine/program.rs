@@ -6,6 +6,8 @@ use super::frame::Layout;
 use super::op::Op;
 use super::runtime_use::RuntimeUse;
 use crate::exec::check::definedness::Flow;
+use crate::exec::check::source::SourceMap;
+use crate::exec::check::variable::{Shape, SharedVariable};
 use crate::exec::memory::window::FUNCTION_WINDOW;
 use crate::exec::ops::bulk::BulkReduction;
 use crate::exec::ops::handler::superinstruction::Superinstruction;
@@ -31,6 +33,8 @@ pub struct Program {
     pub(crate) functions: Vec<Function>,
     /// The checks in its code.
     pub(crate) checking: Checking,
+    /// The source lines of its instructions.
+    pub(crate) source: SourceMap,
 }
 
 /// Optional checks beyond those of hardware.
@@ -129,6 +133,8 @@ pub struct Kernel {
     pub required_cluster: Option<[u32; 3]>,
     /// Index of the kernel's function.
     pub(crate) function: u32,
+    /// The variables in shared memory.
+    pub(crate) shared_variables: Vec<SharedVariable>,
     /// The device runtime functions that the kernel calls, directly or indirectly.
     pub runtime: RuntimeUse,
 }
@@ -163,6 +169,8 @@ pub struct Global {
     pub init: Vec<u8>,
     /// Addresses to add to the initial contents once they are known.
     pub relocations: Vec<Relocation>,
+    /// Its elements.
+    pub(crate) shape: Shape,
     /// `true` if kernels cannot write to it.
     pub constant: bool,
     /// `true` if host and device share it.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::aligned::BypassCache;
 use super::block::{Block, BlockState};
-use super::cluster::Cluster;
+use super::cluster::{Cluster, block_rank};
 use super::frame::Frame;
 use super::grid::{Prepared, Statistics};
 use super::objects::Objects;
@@ -18,14 +18,18 @@ use crate::exec::check::definedness::Flow;
 use crate::exec::check::report::{
     Area, NearbyAllocation, Report, ReportKind, Severity, StreamRace, Trap,
 };
+use crate::exec::check::source::CodeLocation;
 use crate::exec::check::watch::Watcher;
 use crate::exec::memory::SegmentCache;
 use crate::exec::memory::access_pattern_cache::AccessPatternCache;
-use crate::exec::memory::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, resolve};
+use crate::exec::memory::window::{BLOCK_STRIDE, resolve};
 use crate::exec::ops::matrix::dense::Matrices;
 
 /// The maximum number of resident threads on a multiprocessor.
 const THREADS_PER_MULTIPROCESSOR: u64 = 2048;
+
+/// The maximum number of calls in a report.
+const MAX_CALLERS: usize = 16;
 
 /// The number of warp instructions after which other threads are started: they take about as long as the start of a thread.
 const SPAWN_THRESHOLD: u64 = 2048;
@@ -224,20 +228,47 @@ impl<'l> Worker<'l> {
     }
 
     fn report(&self, block: &Block, warp: usize, failure: Failure) -> Report {
+        let trap = failure.trap;
+        let launch = self.launch;
+        let variable = trap
+            .access
+            .zip(trap.space)
+            .and_then(|(access, space)| launch.variable_at(access.address, space));
         Report {
-            kind: failure.trap.kind,
-            kernel: self.launch.kernel.name.as_str().into(),
-            function: self.function(failure.function).name.as_str().into(),
             block: block.state.index,
-            thread: block.thread(warp, failure.trap.lane),
-            line: failure.line,
-            loaded_at: failure.trap.loaded_at,
-            access: failure.trap.access,
-            nearby: self
-                .nearby_allocation(block, warp, failure.trap)
-                .map(Box::new),
-            stream_race: failure.trap.conflict.map(StreamRace::new).map(Box::new),
+            thread: block.thread(warp, trap.lane),
+            location: self.locate(failure.function, failure.line),
+            callers: self.callers(block, warp, failure),
+            loaded_at: self.locate_other(trap.loaded_at),
+            other: self.locate_other(trap.other_line),
+            access: trap.access,
+            variable: variable.unwrap_or_default(),
+            nearby: self.nearby_allocation(block, warp, trap).map(Box::new),
+            stream_race: trap.conflict.map(StreamRace::new).map(Box::new),
+            ..launch.launch_fault(trap.kind)
         }
+    }
+
+    /// Returns the instruction of a function at a PTX line.
+    fn locate(&self, function: u32, line: u32) -> CodeLocation {
+        CodeLocation {
+            function: self.function(function).name.as_str().into(),
+            ..self.launch.program.source.locate(line)
+        }
+    }
+
+    /// Returns the instruction at a PTX line, if it is not 0.
+    fn locate_other(&self, line: u32) -> Option<Box<CodeLocation>> {
+        (line != 0).then(|| Box::new(self.launch.program.source.locate(line)))
+    }
+
+    /// Returns the calls that led to the function of a fault, innermost first.
+    fn callers(&self, block: &Block, warp: usize, failure: Failure) -> Vec<CodeLocation> {
+        let calls = block.calls(warp, failure);
+        calls
+            .take(MAX_CALLERS)
+            .map(|(function, pc)| self.locate(function, self.code(function)[pc as usize].line))
+            .collect()
     }
 
     /// Returns the memory of an access or near it, unless the driver determines it.
@@ -249,30 +280,29 @@ impl<'l> Worker<'l> {
     ) -> Option<NearbyAllocation> {
         let access = trap.access?;
         let space = trap.space?;
-        let resolved_space = if space == Space::Generic {
-            resolve(access.address).0
-        } else {
-            space
+        let (space, offset) = match space {
+            Space::Generic => resolve(access.address),
+            space => (space, access.address),
         };
-        let (area, size, window) = match resolved_space {
-            Space::Shared => (
-                Area::Shared,
-                u64::from(self.launch.shared_size),
-                SHARED_WINDOW,
-            ),
-            Space::Local | Space::Frame => (Area::Local, block.local_size(warp), LOCAL_WINDOW),
-            Space::Param => (
-                Area::Parameters,
-                self.launch.params.len() as u64,
-                PARAM_WINDOW,
-            ),
+        let shared_size = u64::from(self.launch.shared_size);
+        let (area, size, offset) = match space {
+            Space::Shared if offset >= BLOCK_STRIDE => {
+                let area = Area::Cluster {
+                    rank: block_rank(offset, 0),
+                    blocks: self.launch.cluster_size() as u32,
+                };
+                (area, shared_size, offset % BLOCK_STRIDE)
+            }
+            Space::Shared => (Area::Shared, shared_size, offset),
+            Space::Local | Space::Frame => (Area::Local, block.local_size(warp), offset),
+            Space::Param => (Area::Parameters, self.launch.params.len() as u64, offset),
             Space::Global | Space::Generic => return None,
         };
-        let address = if space == Space::Generic { window } else { 0 };
         Some(NearbyAllocation {
-            address,
+            address: access.address - offset,
             size,
             is_freed: false,
+            freed_by: Box::default(),
             area,
         })
     }
@@ -281,17 +311,6 @@ impl<'l> Worker<'l> {
 impl Prepared<'_> {
     /// Creates a fault that has no instruction.
     pub(crate) fn launch_fault(&self, kind: ReportKind) -> Report {
-        Report {
-            kind,
-            kernel: self.kernel.name.as_str().into(),
-            function: Box::default(),
-            block: [0; 3],
-            thread: [0; 3],
-            line: 0,
-            loaded_at: 0,
-            access: None,
-            nearby: None,
-            stream_race: None,
-        }
+        Report::for_launch(&self.kernel.name, kind)
     }
 }

@@ -329,7 +329,7 @@ fn locate_element(
     if start & u64::from(op.align_mask) != 0 {
         let whole = u64::from(op.align_mask) + 1;
         let kind = ReportKind::MisalignedAddress;
-        return Err(trap(kind, lane, start, whole, mode));
+        return Err(trap(kind, lane, start, whole, mode).in_space(op.space));
     }
     locate(unit, op.space, lane, address, bytes, mode)
 }

@@ -12,7 +12,7 @@ pub(crate) mod transfer;
 
 use std::ops::Range;
 
-use self::order::AccessOrder;
+use self::order::{AccessOrder, TensorAccess};
 use crate::exec::check::race::thread_index;
 use crate::exec::check::report::{ReportKind, Trap};
 use crate::exec::machine::block::BlockState;
@@ -229,10 +229,17 @@ fn allocated<'b>(
 
 /// Returns the fault of a thread whose access races with one of another thread of the block.
 #[cold]
-fn race(unit: &Unit<'_>, thread: usize, other: u16, region: &Region, mode: AccessMode) -> Trap {
+fn race(
+    unit: &Unit<'_>,
+    thread: usize,
+    other: &TensorAccess,
+    region: &Region,
+    mode: AccessMode,
+) -> Trap {
     let kind = ReportKind::Race {
         block: unit.block.index,
-        thread: thread_index(other.into(), unit.launch.block),
+        thread: thread_index(other.thread.into(), unit.launch.block),
+        wrote: other.is_write,
         same_value: false,
     };
     region.trap(kind, thread, mode)

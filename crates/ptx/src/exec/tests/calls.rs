@@ -103,7 +103,7 @@ fn endless_recursion_is_a_fault() {
     );
     let fault = bench.launch(1, 1).expect_err("the stack ends");
     assert_eq!(fault.kind, ReportKind::HardwareStackError);
-    assert_eq!(&*fault.function, "endless");
+    assert_eq!(&*fault.location.function, "endless");
 }
 
 #[test]

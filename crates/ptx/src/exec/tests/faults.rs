@@ -37,7 +37,7 @@ OUT:",
         (access.address, access.size, access.write),
         (BASE + 4096, 8, true)
     );
-    assert_eq!(fault.line, 22);
+    assert_eq!(fault.location.line, 22);
     assert_eq!(
         fault.to_string(),
         "kernel `main`: illegal address: 8-byte write at 0x7f0000001000, \
@@ -301,7 +301,9 @@ fn faulting_functions_end() -> TestResult {
         .into_inner()?;
     assert_eq!(faults.len(), 6);
     assert!(
-        faults.iter().all(|fault| &*fault.function == "wrong"),
+        faults
+            .iter()
+            .all(|fault| &*fault.location.function == "wrong"),
         "{faults:?}"
     );
     Ok(())

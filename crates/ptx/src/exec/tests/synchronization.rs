@@ -28,8 +28,8 @@ fn divergence(report: &Report) -> Option<(u32, u32, u32, u32)> {
             Some((
                 divergence.waiting,
                 divergence.missing,
-                report.line - FIRST_LINE,
-                divergence.missing_line - FIRST_LINE,
+                report.location.line - FIRST_LINE,
+                report.other.as_ref()?.line - FIRST_LINE,
             ))
         }
         _ => None,
@@ -80,8 +80,8 @@ fn barriers_in_two_arms() {
     let report = run(&halves("bar.sync 0;", "bar.sync 0;")).expect_err("two barriers");
     assert_eq!(
         report.to_string(),
-        "kernel `main`: divergent barrier: warp 0 with lanes 0-15 waiting for lanes 16-31, which are at PTX line 20, \
-         block (0, 0, 0), thread (0, 0, 0), PTX line 23"
+        "kernel `main`: divergent barrier: warp 0 with lanes 0-15 waiting for lanes 16-31, \
+         block (0, 0, 0), thread (0, 0, 0), PTX line 23; the missing lanes are at PTX line 20"
     );
 }
 

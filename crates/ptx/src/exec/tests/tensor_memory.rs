@@ -141,7 +141,7 @@ fn leak_names_the_allocation() {
     let second = bench(&format!("\n{body}"), 4096)
         .launch(1, 64)
         .expect_err("a leak");
-    assert_eq!(fault.line + 1, second.line);
+    assert_eq!(fault.location.line + 1, second.location.line);
 }
 
 /// Returns vector operand text with registers from `%r16` on.
@@ -548,6 +548,7 @@ WAIT:
         let expected = is_reported.then_some(ReportKind::Race {
             block: [0; 3],
             thread: [0; 3],
+            wrote: true,
             same_value: false,
         });
         assert_eq!(kind, expected, "{between}");

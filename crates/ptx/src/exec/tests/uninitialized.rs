@@ -31,9 +31,10 @@ fn uninitialized_read_report() -> TestResult {
         "add.u64 %at4, %at4, 384; ld.global.u32 %r2, [%at4];\nst.global.u32 [%p], %r2;",
     );
     assert_eq!(
-        (fault.block, fault.thread, fault.line, fault.loaded_at),
-        ([0; 3], [32, 0, 0], 20, 19)
+        (fault.block, fault.thread, fault.location.line),
+        ([0; 3], [32, 0, 0], 20)
     );
+    assert_eq!(fault.loaded_at.as_ref().map(|load| load.line), Some(19));
     let access = fault.access.ok_or("an access failed")?;
     assert_eq!(
         (access.address, access.size, access.write),
@@ -134,7 +135,7 @@ READ:
         .launch(1, 32)
         .expect_err("the second call reads what the first wrote");
     assert_eq!(
-        (fault.kind, &*fault.function),
+        (fault.kind, &*fault.location.function),
         (ReportKind::Uninitialized, "once")
     );
     let text = fault.to_string();

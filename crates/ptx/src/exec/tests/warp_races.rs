@@ -83,6 +83,7 @@ fn races_within_a_warp() {
                 block,
                 thread,
                 same_value,
+                ..
             } = report.kind
             else {
                 panic!("{name}: {report}")

@@ -43,7 +43,7 @@ fn incomplete_barrier() {
         .expect_err("each warp waits for the other");
     assert_eq!(fault.kind, ReportKind::Deadlock);
     assert_eq!(fault.thread, [0, 0, 0]);
-    assert!(fault.line > 0);
+    assert!(fault.location.line > 0);
 }
 
 fn shuffle(mode: &str, operand: &str, clamp: &str) -> Vec<u32> {

@@ -2,8 +2,8 @@
 
 use super::{MAX_DEPTH, Parser};
 use crate::syntax::ast::{
-    BranchTargets, BranchTargetsId, CallTargets, CallTargetsId, Label, LabelId, Location,
-    Prototype, PrototypeId,
+    BranchTargets, BranchTargetsId, CallTargets, CallTargetsId, Label, LabelId, Prototype,
+    PrototypeId,
 };
 use crate::syntax::error::Error;
 use crate::syntax::lexer::{Token, TokenKind};
@@ -28,7 +28,7 @@ impl<'a> Parser<'a> {
                 TokenKind::Word if self.peek_at(1).is(":") => self.label(instructions.len())?,
                 TokenKind::Word => self.instruction(&mut instructions)?,
                 TokenKind::Symbol if token.text == "@" => self.instruction(&mut instructions)?,
-                TokenKind::Dot => self.body_directive(instructions.len())?,
+                TokenKind::Dot => self.body_directive()?,
                 _ => return Err(self.unexpected("an instruction, a label, a directive or '}'")),
             }
         }
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
             .resolve(name, &self.module.names, &mut self.function.registers)
     }
 
-    fn body_directive(&mut self, instruction: usize) -> Result<(), Error> {
+    fn body_directive(&mut self) -> Result<(), Error> {
         match self.peek().text {
             "reg" => self.registers(),
             "global" => self.hidden_globals(Space::Global),
@@ -184,13 +184,8 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             "loc" => {
-                let [file, line, column] = self.location()?;
-                self.function.locations.push(Location {
-                    instruction: checked_index(instruction),
-                    file,
-                    line,
-                    column,
-                });
+                let location = self.location()?;
+                self.function.locations.push(location);
                 Ok(())
             }
             _ => Err(self.unexpected(

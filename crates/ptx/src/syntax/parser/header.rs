@@ -1,11 +1,12 @@
 //! `.version`, `.target` and `.address_size`.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use curium_format::{PtxVersion, Target, TargetVariant};
 
 use super::Parser;
-use crate::syntax::ast::{Module, TargetOptions, Texturing};
+use crate::syntax::ast::{DebugStrings, Module, TargetOptions, Texturing};
 use crate::syntax::error::{Error, ErrorKind};
 use crate::syntax::lexer::{Token, TokenKind};
 use crate::syntax::name::Names;
@@ -30,6 +31,8 @@ pub(super) fn empty_module() -> Module {
         functions: Vec::new(),
         aliases: Vec::new(),
         files: Vec::new(),
+        debug_strings: DebugStrings::default(),
+        source: Arc::from(""),
         pragmas: Vec::new(),
         names: Names::default(),
     }

@@ -1,9 +1,13 @@
 //! Items of module scope.
 
+use std::ops::Range;
+
 use curium_format::ptx::Linkage;
 
 use super::Parser;
-use crate::syntax::ast::{Alias, FunctionId, FunctionKind, SourceFile};
+use crate::syntax::ast::{
+    Alias, DebugLabel, FunctionId, FunctionKind, Location, SourceFile, SourcePosition,
+};
 use crate::syntax::error::Error;
 use crate::syntax::lexer::TokenKind;
 use crate::syntax::modifier::Space;
@@ -147,15 +151,37 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Skips `.section .debug_info { … }`, the debug information.
+    /// Parses `.section .debug_str { … }`, and skips other debug information.
     fn section(&mut self) -> Result<(), Error> {
         self.advance();
-        match self.peek().kind {
+        let name = match self.peek().kind {
             TokenKind::Dot | TokenKind::Word => self.advance(),
             _ => return Err(self.unexpected("the name of a section")),
         };
         self.expect("{")?;
-        self.skip_braces()
+        let first = self.position;
+        self.skip_braces()?;
+        if name.is_dot("debug_str") {
+            self.debug_strings(first..self.position - 1);
+        }
+        Ok(())
+    }
+
+    /// Adds the labels and bytes among the tokens of `.section .debug_str`.
+    fn debug_strings(&mut self, tokens: Range<usize>) {
+        for index in tokens {
+            let token = self.tokens[index];
+            match token.kind {
+                TokenKind::Word if self.tokens[index + 1].is(":") => {
+                    let name = self.intern(token.text);
+                    let strings = &mut self.module.debug_strings;
+                    strings.labels.insert(name, strings.bytes.len());
+                }
+                // The strings are bytes: `.b8 109, 97, 105, 110, 0`.
+                TokenKind::Integer(value, _) => self.module.debug_strings.bytes.push(value as u8),
+                _ => {}
+            }
+        }
     }
 
     /// Parses `.alias name, aliasee;`.
@@ -189,18 +215,29 @@ impl Parser<'_> {
     }
 
     /// Parses `.loc file line column`, with its optional parts and without a semicolon.
-    pub(super) fn location(&mut self) -> Result<[u32; 3], Error> {
-        self.advance();
-        let location = self.source_position()?;
+    pub(super) fn location(&mut self) -> Result<Location, Error> {
+        let directive = self.advance();
+        let mut location = Location {
+            ptx_line: directive.span.line,
+            position: self.source_position()?,
+            function: None,
+            inlined_at: None,
+        };
         while self.accept(",") {
             let token = self.word("'function_name' or 'inlined_at'")?;
             match token.text {
-                "inlined_at" => drop(self.source_position()?),
+                "inlined_at" => location.inlined_at = Some(self.source_position()?),
                 "function_name" => {
-                    self.word("the label of a function's name")?;
-                    if self.accept("+") {
-                        self.u32("an offset")?;
-                    }
+                    let label = self.word("the label of a function's name")?;
+                    let offset = if self.accept("+") {
+                        self.u32("an offset")?
+                    } else {
+                        0
+                    };
+                    location.function = Some(DebugLabel {
+                        name: self.intern(label.text),
+                        offset,
+                    });
                 }
                 _ => {
                     return Err(Self::unexpected_at(
@@ -213,11 +250,11 @@ impl Parser<'_> {
         Ok(location)
     }
 
-    fn source_position(&mut self) -> Result<[u32; 3], Error> {
-        Ok([
-            self.u32("the index of a file")?,
-            self.u32("a line")?,
-            self.u32("a column")?,
-        ])
+    fn source_position(&mut self) -> Result<SourcePosition, Error> {
+        Ok(SourcePosition {
+            file: self.u32("the index of a file")?,
+            line: self.u32("a line")?,
+            column: self.u32("a column")?,
+        })
     }
 }

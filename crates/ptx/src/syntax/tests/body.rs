@@ -150,9 +150,9 @@ fn locations() {
     let locations: Vec<_> = module.functions[0]
         .locations
         .iter()
-        .map(|location| (location.instruction, location.file, location.line))
+        .map(|location| (location.position.file, location.position.line))
         .collect();
-    assert_eq!(locations, [(0, 1, 7), (1, 1, 9), (2, 2, 1)]);
+    assert_eq!(locations, [(1, 7), (1, 9), (2, 1)]);
 }
 
 #[test]

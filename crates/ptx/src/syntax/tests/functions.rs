@@ -83,9 +83,16 @@ fn declared_function_is_defined() {
 fn aliases_and_debug_sections() {
     let module = module(
         ".file 1 \"/a b.cu\", 123, 45\n.func a() { ret; }\n.func b();\n.alias b, a;\n.pragma \"x\";\n\
-         .section .debug_info { .b8 1,2, .debug_line \n .b64 $L__x \n .b32 a-b+1 }\n.section .debug_str\n{\n$L__info0:\n.b8 67\n}\n",
+         .section .debug_info { .b8 1,2, .debug_line \n .b64 $L__x \n .b32 a-b+1 }\n.section .debug_str\n{\n$L__info0:\n.b8 67\n.b8 0\n$L__info1:\n.b8 68, 69, 0\n}\n\
+         .func c() { .loc 1 2 3, function_name $L__info1, inlined_at 1 4 5\nret;\n.loc 1 2 3, function_name $L__info0+3\nret; }\n",
     );
     assert_eq!(module.files[0].path, "/a b.cu");
+    let names: Vec<_> = module.functions[2]
+        .locations
+        .iter()
+        .map(|location| module.debug_strings.get(location.function?))
+        .collect();
+    assert_eq!(names, [Some("DE"), Some("E")]);
     assert_eq!(
         module.aliases,
         [Alias {

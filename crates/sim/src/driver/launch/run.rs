@@ -47,12 +47,13 @@ impl Launch {
         };
         let result = exec::run(&launch);
         host.flush();
+        driver.write_repeats();
         let Err(fault) = result else { return Ok(()) };
         if driver.report_survivable(&fault) {
             return Ok(());
         }
         let code = report_code(&fault);
-        driver.report(fault);
+        driver.report(fault, Persistence::Fatal);
         // Later calls return the sticky error before they wait.
         driver.flush_output();
         Err(code)
@@ -131,7 +132,7 @@ impl Driver {
         let is_survivable = (is_warning || self.config().checks == Checks::Report)
             && report.kind != ReportKind::Cancelled;
         if is_survivable {
-            self.report(report.clone());
+            self.report(report.clone(), Persistence::Survivable);
         }
         is_survivable
     }
@@ -142,7 +143,7 @@ impl Driver {
             return Ok(());
         };
         let code = report_code(&fault);
-        self.report(fault);
+        self.report(fault, Persistence::Fatal);
         Err(code)
     }
 
@@ -151,7 +152,7 @@ impl Driver {
         clippy::print_stderr,
         reason = "a code does not identify the thread, and C has no other channel for the message"
     )]
-    fn report(&self, mut report: Report) {
+    fn report(&self, mut report: Report, persistence: Persistence) {
         if let Some(conflict) = report.stream_race.as_ref().map(|race| race.conflict) {
             let described = self
                 .lock()
@@ -166,14 +167,18 @@ impl Driver {
                 .and_then(|access| self.memory().nearby(access.address))
                 .map(Box::new);
         }
-        let Some(number) = self.keep_report(&report) else {
+        if persistence == Persistence::Fatal {
+            // The error of the next call carries the report.
+            self.log_report(&report);
+        }
+        let Some(number) = self.keep_report(&report, persistence) else {
             return;
         };
         let checks = self.config().checks;
         if report.kind == ReportKind::Cancelled || checks == Checks::Quiet {
             return;
         }
-        eprintln!("curium-sim: {report}");
+        eprintln!("curium-sim: {report:#}");
         if checks == Checks::Abort && report.severity() == Severity::Error {
             std::process::abort();
         }
@@ -182,21 +187,65 @@ impl Driver {
         }
     }
 
-    /// Stores a report, and returns the number of reports; `None` above the maximum, or for a repeated warning about an instruction.
-    fn keep_report(&self, report: &Report) -> Option<usize> {
+    /// Stores a report, and returns the number of reports; `None` above the maximum. A report of a program that continues is only counted
+    /// if there is one of the same place.
+    fn keep_report(&self, report: &Report, persistence: Persistence) -> Option<usize> {
         let reports = &mut self.lock().reports;
-        let is_repeated = report.severity() == Severity::Warning
-            && reports.iter().any(|other| {
-                other.severity() == Severity::Warning
-                    && (other.line, &other.kernel, &other.function)
-                        == (report.line, &report.kernel, &report.function)
-            });
-        if reports.len() == MAX_REPORTS || is_repeated {
+        if persistence == Persistence::Survivable
+            && let Some(kept) = reports
+                .iter_mut()
+                .find(|kept| kept.report.has_place_of(report))
+        {
+            kept.report.count += 1;
             return None;
         }
-        reports.push(report.clone());
+        if reports.len() == MAX_REPORTS {
+            return None;
+        }
+        reports.push(KeptReport {
+            report: report.clone(),
+            written: 1,
+        });
         Some(reports.len())
     }
+
+    /// Writes the numbers of reports that were only counted since the last call.
+    #[expect(
+        clippy::print_stderr,
+        reason = "the reports themselves are written there"
+    )]
+    fn write_repeats(&self) {
+        let mut lines = Vec::new();
+        for KeptReport { report, written } in &mut self.lock().reports {
+            let repeats = report.count - *written;
+            if repeats > 0 {
+                let first = report.first_line();
+                lines.push(format!("curium-sim: {repeats} more of: {first}"));
+                *written = report.count;
+            }
+        }
+        if self.config().checks != Checks::Quiet {
+            for line in lines {
+                eprintln!("{line}");
+            }
+        }
+    }
+}
+
+/// A report, and the number of its occurrences that were written.
+#[derive(Debug)]
+pub(in crate::driver) struct KeptReport {
+    pub(in crate::driver) report: Report,
+    written: u64,
+}
+
+/// The effect of an error on the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Persistence {
+    /// The program continues.
+    Survivable,
+    /// A call returns the code of the error.
+    Fatal,
 }
 
 /// Returns the code that hardware returns for a fault.

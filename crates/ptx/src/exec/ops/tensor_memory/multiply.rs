@@ -272,7 +272,7 @@ pub(super) fn record(
         is_write: mode == AccessMode::Write,
     };
     match memory.order.record_product(access) {
-        Some(other) => Err(race(unit, thread, other, region, mode)),
+        Some(other) => Err(race(unit, thread, &other, region, mode)),
         None => Ok(()),
     }
 }

@@ -46,14 +46,14 @@ struct PendingTransfer {
 }
 
 impl AccessOrder {
-    /// Records an access by a product or a copy. Returns the thread of a load or a store that it races with.
-    pub(crate) fn record_product(&mut self, access: TensorAccess) -> Option<u16> {
+    /// Records an access by a product or a copy. Returns the access of a load or a store that it races with.
+    pub(crate) fn record_product(&mut self, access: TensorAccess) -> Option<TensorAccess> {
         let race = self
             .transfers
             .iter()
             .map(|transfer| &transfer.access)
             .find(|pending| pending.conflicts(&access));
-        let thread = race.map(|pending| pending.thread);
+        let race = race.cloned();
         let is_known = self
             .products
             .iter()
@@ -64,17 +64,21 @@ impl AccessOrder {
                 barriers: Vec::new(),
             });
         }
-        thread
+        race
     }
 
-    /// Records an access by a load or a store of a warp. Returns the thread of a product or a copy that it races with.
-    pub(crate) fn record_transfer(&mut self, warp: u32, access: TensorAccess) -> Option<u16> {
+    /// Records an access by a load or a store of a warp. Returns the access of a product or a copy that it races with.
+    pub(crate) fn record_transfer(
+        &mut self,
+        warp: u32,
+        access: TensorAccess,
+    ) -> Option<TensorAccess> {
         let race = self
             .products
             .iter()
             .map(|product| &product.access)
             .find(|pending| pending.conflicts(&access));
-        let thread = race.map(|pending| pending.thread);
+        let race = race.cloned();
         let is_known = self
             .transfers
             .iter()
@@ -82,7 +86,7 @@ impl AccessOrder {
         if !is_known {
             self.transfers.push(PendingTransfer { access, warp });
         }
-        thread
+        race
     }
 
     /// Makes an mbarrier object of the block track the thread's accesses. Objects of other blocks order them in ways that are not
@@ -136,31 +140,44 @@ mod tests {
         }
     }
 
+    fn thread(race: Option<TensorAccess>) -> Option<u16> {
+        race.map(|access| access.thread)
+    }
+
     #[test]
     fn load_races_until_commit_is_observed() {
         let mut order = AccessOrder::default();
-        assert_eq!(order.record_product(access(5, 0, true)), None);
-        assert_eq!(order.record_transfer(0, access(0, 7, false)), Some(5));
+        assert_eq!(thread(order.record_product(access(5, 0, true))), None);
+        assert_eq!(
+            thread(order.record_transfer(0, access(0, 7, false))),
+            Some(5)
+        );
         order.observe(64);
-        assert_eq!(order.record_transfer(0, access(0, 7, false)), Some(5));
+        assert_eq!(
+            thread(order.record_transfer(0, access(0, 7, false))),
+            Some(5)
+        );
         order.commit(4, Some(64));
         order.observe(64);
-        assert_eq!(order.record_transfer(0, access(0, 7, false)), Some(5));
-        assert_eq!(order.record_transfer(0, access(0, 8, false)), None);
+        assert_eq!(
+            thread(order.record_transfer(0, access(0, 7, false))),
+            Some(5)
+        );
+        assert_eq!(thread(order.record_transfer(0, access(0, 8, false))), None);
         order.commit(5, Some(64));
         order.observe(64);
-        assert_eq!(order.record_transfer(0, access(0, 7, false)), None);
+        assert_eq!(thread(order.record_transfer(0, access(0, 7, false))), None);
     }
 
     #[test]
     fn product_races_with_store_until_wait() {
         let mut order = AccessOrder::default();
-        assert_eq!(order.record_transfer(1, access(32, 0, true)), None);
-        assert_eq!(order.record_product(access(0, 0, false)), Some(32));
+        assert_eq!(thread(order.record_transfer(1, access(32, 0, true))), None);
+        assert_eq!(thread(order.record_product(access(0, 0, false))), Some(32));
         order.wait(1, false);
         order.wait(0, true);
-        assert_eq!(order.record_product(access(0, 0, false)), Some(32));
+        assert_eq!(thread(order.record_product(access(0, 0, false))), Some(32));
         order.wait(1, true);
-        assert_eq!(order.record_product(access(0, 0, false)), None);
+        assert_eq!(thread(order.record_product(access(0, 0, false))), None);
     }
 }

@@ -157,7 +157,7 @@ impl Placement {
                 is_write: mode == AccessMode::Write,
             };
             if let Some(other) = memory.order.record_transfer(warp, access) {
-                return Err(race(unit, thread, other, region, mode));
+                return Err(race(unit, thread, &other, region, mode));
             }
         }
         Ok(())

@@ -1,0 +1,272 @@
+//! Source lines of instructions, from the `.loc` directives of a module.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use super::name;
+use crate::syntax::{Module, SourcePosition};
+
+/// The maximum number of characters of a line that a report shows.
+const MAX_WIDTH: usize = 160;
+/// The maximum size of a source file from which a report shows a line, in bytes.
+const MAX_FILE: u64 = 16 << 20;
+
+/// A place in the code of a kernel: a PTX instruction and its source lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CodeLocation {
+    /// The line of the instruction in the PTX; 0 if no instruction was running.
+    pub line: u32,
+    /// The function that contains the instruction.
+    pub function: Box<str>,
+    /// The text of the instruction.
+    pub instruction: Box<str>,
+    /// The source line of the instruction, then that of the call into which its function was inlined, and so on. Empty without `.loc`
+    /// directives, which compilers emit with line information.
+    pub source: Vec<SourceLocation>,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceLocation {
+    /// The path in the `.file` directive.
+    pub file: Box<str>,
+    /// The line, from 1 on.
+    pub line: u32,
+    /// The column, from 1 on; 0 if unknown.
+    pub column: u32,
+    /// The name of the inlined function that contains the line, as in the debug information; empty for the function of the instruction.
+    pub function: Box<str>,
+    /// The text of the line without indentation; empty if the file cannot be read.
+    pub text: Box<str>,
+}
+
+/// The source lines of a module's instructions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SourceMap {
+    text: Arc<str>,
+    /// The start of each line of the text.
+    lines: OnceLock<Vec<usize>>,
+    files: HashMap<u32, SourceFile>,
+    /// The starts of functions and the directives, by PTX line.
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct SourceFile {
+    path: Box<str>,
+    /// The lines, read with the first report.
+    lines: OnceLock<Vec<Box<str>>>,
+}
+
+/// The instructions from a PTX line on.
+#[derive(Clone, Debug)]
+struct Entry {
+    ptx_line: u32,
+    kind: EntryKind,
+}
+
+#[derive(Clone, Debug)]
+enum EntryKind {
+    /// Instructions of a function, without a source line.
+    Function(Box<str>),
+    /// Instructions of one source line.
+    Location {
+        position: SourcePosition,
+        /// The name of the inlined function.
+        function: Box<str>,
+        inlined_at: Option<SourcePosition>,
+    },
+}
+
+impl SourceMap {
+    pub(crate) fn new(module: &Module) -> Self {
+        let mut entries = Vec::new();
+        for function in module.functions.iter().filter(|one| one.is_defined()) {
+            entries.push(Entry {
+                ptx_line: function.span.line,
+                kind: EntryKind::Function(module.text(function.name).into()),
+            });
+            for location in &function.locations {
+                let name = location
+                    .function
+                    .and_then(|label| module.debug_strings.get(label));
+                entries.push(Entry {
+                    ptx_line: location.ptx_line,
+                    kind: EntryKind::Location {
+                        position: location.position,
+                        function: name.unwrap_or_default().into(),
+                        inlined_at: location.inlined_at,
+                    },
+                });
+            }
+        }
+        // The definition of a function may follow later ones of the list.
+        entries.sort_by_key(|entry| entry.ptx_line);
+        let files = module.files.iter().map(|file| {
+            let source = SourceFile {
+                path: file.path.as_str().into(),
+                lines: OnceLock::new(),
+            };
+            (file.index, source)
+        });
+        Self {
+            text: Arc::clone(&module.source),
+            lines: OnceLock::new(),
+            files: files.collect(),
+            entries,
+        }
+    }
+
+    /// Returns the instruction at a PTX line with its source lines.
+    pub(crate) fn locate(&self, line: u32) -> CodeLocation {
+        let end = self.entries.partition_point(|entry| entry.ptx_line <= line);
+        let entries = &self.entries[..end];
+        let first = entries
+            .iter()
+            .rposition(|entry| matches!(entry.kind, EntryKind::Function(_)));
+        let function = match first.map(|first| &entries[first].kind) {
+            Some(EntryKind::Function(name)) => name.clone(),
+            _ => Box::default(),
+        };
+        CodeLocation {
+            line,
+            function,
+            instruction: self.instruction(line).into(),
+            source: self.chain(&entries[first.unwrap_or(0)..]),
+        }
+    }
+
+    /// Returns the source lines of the last of a function's entries. Directives for the calls precede those of the inlined functions.
+    fn chain(&self, mut entries: &[Entry]) -> Vec<SourceLocation> {
+        let mut chain = Vec::new();
+        while let Some((
+            Entry {
+                kind:
+                    EntryKind::Location {
+                        position,
+                        function,
+                        inlined_at,
+                    },
+                ..
+            },
+            earlier,
+        )) = entries.split_last()
+        {
+            chain.extend(self.source_location(*position, function));
+            let Some(call) = inlined_at else { break };
+            let directive = earlier.iter().rposition(|entry| {
+                matches!(&entry.kind, EntryKind::Location { position, .. } if position == call)
+            });
+            let Some(index) = directive else {
+                chain.extend(self.source_location(*call, ""));
+                break;
+            };
+            entries = &earlier[..=index];
+        }
+        chain
+    }
+
+    /// Returns a source line. Compilers give instructions without a source line the line 0.
+    fn source_location(&self, position: SourcePosition, function: &str) -> Option<SourceLocation> {
+        let file = self
+            .files
+            .get(&position.file)
+            .filter(|_| position.line != 0)?;
+        Some(SourceLocation {
+            file: file.path.clone(),
+            line: position.line,
+            column: position.column,
+            function: function.into(),
+            text: file.line(position.line).into(),
+        })
+    }
+
+    /// Returns the text of the instruction at a line, which may continue on later lines.
+    fn instruction(&self, line: u32) -> String {
+        let starts = self.lines.get_or_init(|| {
+            let ends = self.text.match_indices('\n').map(|(index, _)| index + 1);
+            std::iter::once(0).chain(ends).collect()
+        });
+        let start = (line as usize)
+            .checked_sub(1)
+            .and_then(|index| starts.get(index));
+        let text = start.map_or("", |start| &self.text[*start..]);
+        let end = text.find(';').map_or(0, |semicolon| {
+            let rest = &text[semicolon..];
+            semicolon + rest.find('\n').unwrap_or(rest.len())
+        });
+        let words: Vec<&str> = text[..end].split_whitespace().collect();
+        shortened(&words.join(" "))
+    }
+}
+
+impl SourceFile {
+    /// Returns the text of a line, from 1 on; empty if the file cannot be read.
+    fn line(&self, number: u32) -> String {
+        let lines = self.lines.get_or_init(|| {
+            let path = Path::new(&*self.path);
+            let is_source = fs::metadata(path)
+                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE);
+            let text = is_source.then(|| fs::read_to_string(path).ok()).flatten();
+            let text = text.unwrap_or_default();
+            text.lines().map(|line| line.trim().into()).collect()
+        });
+        let index = (number as usize).checked_sub(1);
+        let line = index.and_then(|index| lines.get(index));
+        line.map_or(String::new(), |line| shortened(line))
+    }
+}
+
+/// Returns the beginning of a long line.
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(MAX_WIDTH) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+impl CodeLocation {
+    /// Writes the source line and the PTX line.
+    pub(crate) fn write_position(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(location) = self.source.first() {
+            write!(f, "{location}, ")?;
+        }
+        write!(f, "PTX line {}", self.line)
+    }
+
+    /// Writes the text of each source line, or that of the instruction, each after a newline.
+    pub(crate) fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut has_text = false;
+        for (index, location) in self.source.iter().enumerate() {
+            if index > 0 {
+                write!(f, "\n    inlined at {location}")?;
+            }
+            if !location.text.is_empty() {
+                has_text |= index == 0;
+                write!(f, "\n    {:>5} | {}", location.line, location.text)?;
+            }
+        }
+        if !has_text && !self.instruction.is_empty() {
+            write!(f, "\n    PTX {} | {}", self.line, self.instruction)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for SourceLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        if self.column != 0 {
+            write!(f, ":{}", self.column)?;
+        }
+        if !self.function.is_empty() {
+            write!(f, " in `{}`", name::demangled(&self.function))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Variables of shared and device memory, by address.
+
+use std::fmt::Write as _;
+
+use super::name::demangled;
+use crate::exec::machine::grid::Prepared;
+use crate::exec::machine::op::Space;
+use crate::exec::memory::window::{BLOCK_STRIDE, resolve};
+use crate::syntax;
+
+/// The elements of a variable.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// The size of an element in bytes.
+    element: u64,
+    /// The extents of an array, outermost first; empty for a single element.
+    dimensions: Vec<u64>,
+}
+
+/// A variable in the shared memory of a kernel's blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SharedVariable {
+    pub(crate) name: Box<str>,
+    pub(crate) offset: u64,
+    /// The size in bytes. Dynamic shared memory has no known size.
+    pub(crate) size: u64,
+    pub(crate) shape: Shape,
+}
+
+impl Shape {
+    pub(crate) fn new(variable: &syntax::Variable) -> Self {
+        Self {
+            element: variable.scalar.bytes() * u64::from(variable.vector),
+            dimensions: variable.dimensions.clone(),
+        }
+    }
+
+    /// Returns the name of the element at an offset, such as `tile[3][1]`. Compilers declare arrays of all types as bytes, whose elements are
+    /// unknown: then `tile + 12`.
+    fn name_element(&self, variable: &str, offset: u64) -> Box<str> {
+        let mut name = demangled(variable).into_owned();
+        let is_typed = self.element > 1 && !self.dimensions.is_empty();
+        let remainder = if is_typed {
+            let mut index = offset / self.element;
+            let mut indices = Vec::new();
+            for (position, extent) in self.dimensions.iter().enumerate().rev() {
+                // An unsized array is as long as necessary.
+                let is_outermost = position == 0 || *extent == 0;
+                indices.push(if is_outermost { index } else { index % extent });
+                index = if is_outermost { 0 } else { index / extent };
+            }
+            for index in indices.iter().rev() {
+                write!(name, "[{index}]").unwrap_or_default();
+            }
+            offset % self.element
+        } else {
+            offset
+        };
+        if remainder != 0 {
+            write!(name, " + {remainder}").unwrap_or_default();
+        }
+        name.into()
+    }
+}
+
+impl Prepared<'_> {
+    /// Returns the variable that contains an address, with the element.
+    pub(crate) fn variable_at(&self, address: u64, space: Space) -> Option<Box<str>> {
+        let (space, address) = match space {
+            Space::Generic => resolve(address),
+            space => (space, address),
+        };
+        match space {
+            Space::Shared => {
+                let offset = address % BLOCK_STRIDE;
+                let variable = self.kernel.shared_variables.iter().find(|variable| {
+                    offset.checked_sub(variable.offset).is_some_and(|distance| {
+                        distance < variable.size && offset < u64::from(self.shared_size)
+                    })
+                })?;
+                let distance = offset - variable.offset;
+                Some(variable.shape.name_element(&variable.name, distance))
+            }
+            Space::Global => {
+                let globals = self.program.globals.iter().zip(self.globals);
+                let (variable, start) = globals
+                    .into_iter()
+                    .find(|(variable, start)| address.wrapping_sub(**start) < variable.size)?;
+                let distance = address - start;
+                Some(variable.shape.name_element(&variable.name, distance))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shape;
+
+    #[test]
+    fn elements_are_named_by_shape() {
+        let shape = |element, dimensions: &[u64]| Shape {
+            element,
+            dimensions: dimensions.to_vec(),
+        };
+        for (shape, offset, name) in [
+            (shape(4, &[16, 4]), 4 * 57, "tile[14][1]"),
+            (shape(4, &[16, 4]), 4 * 57 + 2, "tile[14][1] + 2"),
+            (shape(4, &[0]), 400, "tile[100]"),
+            (shape(1, &[4096]), 228, "tile + 228"),
+            (shape(1, &[4096]), 0, "tile"),
+            (shape(8, &[]), 4, "tile + 4"),
+        ] {
+            assert_eq!(&*shape.name_element("tile", offset), name);
+        }
+    }
+}
