@@ -38,7 +38,7 @@ pub trait Compile: sealed::Sealed {
     fn compile(&self, program: impl Into<Program>) -> Result<LoadedProgram>;
 
     /// Compiles and loads like [`Compile::compile`], with another NVRTC and with options. The default architecture is
-    /// that of [`Nvrtc::architecture_for`]. If the device cannot run the cubin for a real architecture, the PTX of the
+    /// that of [`Nvrtc::architecture_for`]. On the simulator, the PTX has [line information](CompileOptions::with_line_info). If the device cannot run the cubin for a real architecture, the PTX of the
     /// same architecture is loaded instead.
     ///
     /// # Errors
@@ -85,6 +85,10 @@ impl LoadedProgram {
         let mut options = options.clone();
         if !options.has_architecture() {
             options = options.with_architecture(nvrtc.architecture_for(device)?);
+        }
+        // The simulator's reports name the lines. They change no code.
+        if device.driver().is_simulated() && !options.has_debug_information() {
+            options = options.with_line_info();
         }
         let program = nvrtc.compile(program, &options)?;
         let library = load(&program, device)

@@ -76,6 +76,14 @@ impl CompileOptions {
         })
     }
 
+    /// Returns `true` if debug information or line numbers are requested.
+    pub(crate) fn has_debug_information(&self) -> bool {
+        const OPTIONS: [&str; 4] = ["--device-debug", "-G", "--generate-line-info", "-lineinfo"];
+        self.arguments
+            .iter()
+            .any(|argument| OPTIONS.contains(&&*argument.name))
+    }
+
     /// Returns all options in NVRTC's spelling.
     pub(crate) fn to_arguments(&self) -> Vec<String> {
         self.arguments

@@ -3,6 +3,7 @@
 //! The module `driver` loads and initializes drivers.
 
 use std::any::Any;
+use std::ffi::c_int;
 use std::fmt;
 use std::sync::Arc;
 
@@ -87,6 +88,20 @@ impl Driver {
     #[inline]
     pub fn version(&self) -> CudaVersion {
         self.shared.version
+    }
+
+    /// Returns `true` if the driver is Curium's simulator, whose devices have its name.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        const NAME: &[u8] = b"Curium Simulator";
+        let Some(function) = self.api().cuDeviceGetName else {
+            return false;
+        };
+        let mut name = [0_u8; 64];
+        // SAFETY: `name` is valid for writes of this length, and the function takes any device ordinal at any time.
+        let result = unsafe { function(name.as_mut_ptr().cast(), name.len() as c_int, 0) };
+        result == CUresult::CUDA_SUCCESS && name.starts_with(NAME)
     }
 
     /// Returns the contexts with a capture in progress, by handle.

@@ -217,7 +217,7 @@ impl Bench {
     }
 
     /// Runs `main` on `grid` blocks of `block` threads.
-    pub(super) fn launch(&self, grid: u32, block: u32) -> Result<Statistics, Report> {
+    pub(super) fn launch(&self, grid: u32, block: u32) -> Result<Statistics, Box<Report>> {
         self.launch_with([grid, 1, 1], [block, 1, 1], &BASE.to_le_bytes())
     }
 
@@ -227,7 +227,7 @@ impl Bench {
         grid: [u32; 3],
         block: [u32; 3],
         params: &[u8],
-    ) -> Result<Statistics, Report> {
+    ) -> Result<Statistics, Box<Report>> {
         run(&Launch {
             program: &self.program,
             kernel: self

@@ -37,8 +37,8 @@ pub struct CallError {
 impl CallError {
     pub(crate) fn new(driver: &Driver, function: Function, code: CUresult) -> Self {
         let (name, description) = code::names(driver, code);
-        let hint = hint::hint(driver, code);
         let driver_log = driver.logged(function, code, &description);
+        let hint = hint::hint(driver, code, driver_log.as_deref());
         Self {
             function,
             code,

@@ -1,15 +1,24 @@
 //! Hints for result codes. A hint is given only if the facts support it.
 
 use std::borrow::Cow;
-use std::ffi::c_int;
 use std::path::Path;
 
 use curium_sys::CUresult;
 
 use crate::Driver;
 
-/// Returns the hint for a code whose cause does not depend on the call.
-pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>> {
+/// Returns the hint for a code whose cause does not depend on the call. The simulator's log has its report.
+pub(super) fn hint(
+    driver: &Driver,
+    code: CUresult,
+    driver_log: Option<&str>,
+) -> Option<Cow<'static, str>> {
+    let has_report = is_kernel_failure(code) || code == CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
+    if has_report && driver.is_simulated() {
+        return driver_log.is_none().then_some(Cow::Borrowed(
+            "the simulator's report names the kernel, the thread and the line: see stderr or `Simulator::reports`",
+        ));
+    }
     match code {
         CUresult::CUDA_ERROR_NO_DEVICE => Some(no_device()),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Some(Cow::Owned(format!(
@@ -29,9 +38,6 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
             "the system limits the time of kernels on a device that draws a desktop: split the work into shorter kernels, or use a device \
              without one; on Windows the limit is `TdrDelay` in the registry",
         )),
-        _ if is_kernel_failure(code) && is_simulated(driver) => Some(Cow::Borrowed(
-            "the simulator's report names the kernel, the thread and the PTX line: see stderr or `Simulator::reports`",
-        )),
         _ if is_kernel_failure(code)
             && std::env::var_os("CUDA_LAUNCH_BLOCKING").is_none_or(|value| value != "1") =>
         {
@@ -41,18 +47,6 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
         }
         _ => None,
     }
-}
-
-/// Returns `true` if the driver is Curium's simulator, whose devices have its name.
-fn is_simulated(driver: &Driver) -> bool {
-    const NAME: &[u8] = b"Curium Simulator";
-    let Some(function) = driver.api().cuDeviceGetName else {
-        return false;
-    };
-    let mut name = [0_u8; 64];
-    // SAFETY: `name` is valid for writes of this length, and the function takes any device ordinal at any time.
-    let result = unsafe { function(name.as_mut_ptr().cast(), name.len() as c_int, 0) };
-    result == CUresult::CUDA_SUCCESS && name.starts_with(NAME)
 }
 
 /// Returns `true` if `code` reports a failed kernel.

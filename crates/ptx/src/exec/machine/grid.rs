@@ -135,7 +135,7 @@ pub(crate) struct Prepared<'a> {
 /// # Errors
 ///
 /// Returns the first fault of a thread, an argument that the kernel or the device does not allow, or [`ReportKind::Cancelled`].
-pub fn run(launch: &Launch<'_>) -> Result<Statistics, Report> {
+pub fn run(launch: &Launch<'_>) -> Result<Statistics, Box<Report>> {
     let prepared = Prepared::new(launch)?;
     let clusters = prepared.order.clusters;
     let workers = prepared.workers.min(clusters);
@@ -159,7 +159,7 @@ impl<'a> Prepared<'a> {
     /// Runs a worker, and adds its result to the total: the sum of the statistics, or the first fault.
     fn run_worker(
         &self,
-        total: &Mutex<Result<Statistics, Report>>,
+        total: &Mutex<Result<Statistics, Box<Report>>>,
         call_for_help: &mut dyn FnMut(),
     ) {
         let result = Worker::new(self).run(call_for_help);
@@ -186,7 +186,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn new(launch: &Launch<'a>) -> Result<Self, Report> {
+    fn new(launch: &Launch<'a>) -> Result<Self, Box<Report>> {
         let shared_size = launch
             .kernel
             .dynamic_shared_start()

@@ -71,7 +71,10 @@ impl<'l> Worker<'l> {
     }
 
     /// Runs blocks until all have ended or the launch is stopped. Calls `call_for_help` once if that takes long.
-    pub(crate) fn run(mut self, call_for_help: &mut dyn FnMut()) -> Result<Statistics, Report> {
+    pub(crate) fn run(
+        mut self,
+        call_for_help: &mut dyn FnMut(),
+    ) -> Result<Statistics, Box<Report>> {
         let mut is_alone = true;
         let mut resident: VecDeque<Block> = VecDeque::new();
         let mut spare = Vec::new();
@@ -227,14 +230,14 @@ impl<'l> Worker<'l> {
         self.launch.runtime.continues_after(&report) || report.severity() == Severity::Warning
     }
 
-    fn report(&self, block: &Block, warp: usize, failure: Failure) -> Report {
+    fn report(&self, block: &Block, warp: usize, failure: Failure) -> Box<Report> {
         let trap = failure.trap;
         let launch = self.launch;
         let variable = trap
             .access
             .zip(trap.space)
             .and_then(|(access, space)| launch.variable_at(access.address, space));
-        Report {
+        Box::new(Report {
             block: block.state.index,
             thread: block.thread(warp, trap.lane),
             location: self.locate(failure.function, failure.line),
@@ -245,8 +248,8 @@ impl<'l> Worker<'l> {
             variable: variable.unwrap_or_default(),
             nearby: self.nearby_allocation(block, warp, trap).map(Box::new),
             stream_race: trap.conflict.map(StreamRace::new).map(Box::new),
-            ..launch.launch_fault(trap.kind)
-        }
+            ..*launch.launch_fault(trap.kind)
+        })
     }
 
     /// Returns the instruction of a function at a PTX line.
@@ -310,7 +313,7 @@ impl<'l> Worker<'l> {
 
 impl Prepared<'_> {
     /// Creates a fault that has no instruction.
-    pub(crate) fn launch_fault(&self, kind: ReportKind) -> Report {
-        Report::for_launch(&self.kernel.name, kind)
+    pub(crate) fn launch_fault(&self, kind: ReportKind) -> Box<Report> {
+        Box::new(Report::for_launch(&self.kernel.name, kind))
     }
 }

@@ -55,7 +55,7 @@ fn checked(text: &str) -> Bench {
 }
 
 /// Runs two warps of a kernel that fails.
-fn report(text: &str) -> TestResult<Report> {
+fn report(text: &str) -> TestResult<Box<Report>> {
     let outcome = checked(text).launch(1, 64);
     Ok(outcome.err().ok_or("the kernel fails")?)
 }

@@ -7,7 +7,7 @@ use super::super::Report;
 use super::super::ReportKind;
 use super::{Bench, kernel};
 
-type Result = std::result::Result<(), Report>;
+type Result = std::result::Result<(), Box<Report>>;
 
 /// The number of lines before the body of a kernel, with the line of its first statement.
 const FIRST_LINE: u32 = 19;

@@ -617,7 +617,7 @@ fn results_in_upper_lanes() -> TestResult {
 }
 
 /// Runs a product with other bits of its descriptors, and returns the fault.
-fn fault(case: Case, change: impl Fn(&mut [u64; 2], &mut u32)) -> Result<Report, String> {
+fn fault(case: Case, change: impl Fn(&mut [u64; 2], &mut u32)) -> Result<Box<Report>, String> {
     let bench = bench(&case.instruction());
     let mut descriptors = [1 << 46 | 2 << 61; 2];
     let mut instruction = case.instruction_descriptor();

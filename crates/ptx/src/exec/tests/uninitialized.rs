@@ -10,7 +10,7 @@ use super::super::ReportKind;
 use super::{BASE, Bench};
 
 /// Runs `body` on two blocks of 64 threads. Only the first 512 bytes of memory are initialized.
-fn outcome(body: &str) -> Result<(), Report> {
+fn outcome(body: &str) -> Result<(), Box<Report>> {
     Bench::body(body, 4096)
         .with_uninitialized_checks(0..512)
         .launch(2, 64)
@@ -18,7 +18,7 @@ fn outcome(body: &str) -> Result<(), Report> {
 }
 
 #[track_caller]
-fn assert_found(body: &str) -> Report {
+fn assert_found(body: &str) -> Box<Report> {
     let fault = outcome(body).expect_err(body);
     assert_eq!(fault.kind, ReportKind::Uninitialized, "{body}");
     fault
@@ -284,7 +284,7 @@ fn checks_are_off_by_default() -> TestResult {
 }
 
 /// Runs `body` on two warps with the checks of races and of uninitialized reads.
-fn checked(body: &str) -> Report {
+fn checked(body: &str) -> Box<Report> {
     let checking = Checking::nothing()
         .with_uninitialized(true)
         .with_races(true);

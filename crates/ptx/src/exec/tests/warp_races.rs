@@ -5,7 +5,7 @@ use super::super::Report;
 use super::super::ReportKind;
 use super::Bench;
 
-type Result = std::result::Result<(), Report>;
+type Result = std::result::Result<(), Box<Report>>;
 
 /// Runs a body on one warp. `%s` is the address of shared memory in `MEM` accesses to shared memory, and that of device memory otherwise.
 fn run(space: &str, body: &str) -> Result {

@@ -53,7 +53,7 @@ impl Launch {
             return Ok(());
         }
         let code = report_code(&fault);
-        driver.report(fault, Persistence::Fatal);
+        driver.report(*fault, Persistence::Fatal);
         // Later calls return the sticky error before they wait.
         driver.flush_output();
         Err(code)
