@@ -2,6 +2,7 @@
 //!
 //! These modules import no other object.
 
+pub(crate) mod attachments;
 pub(crate) mod c_string;
 pub(crate) mod call;
 pub(crate) mod call_spans;

@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use curium_sys::{CUcontext, CUctx_st, CUgreenCtx, CUgreenCtx_st, Function};
 
-use self::attachment::Attachments;
 pub use self::config::{CacheConfig, PriorityRange, RdmaScope, SharedMemoryConfig};
 pub use self::create::{ContextFlags, ContextOptions, GraphicsQueue};
 pub use self::limit::Limit;
 pub use self::primary::PrimaryState;
 pub use self::raw::RawContext;
+use crate::base::attachments::Attachments;
 use crate::base::capture_guard;
 use crate::base::current::Entered;
 use crate::base::handle::Handle;

@@ -9,7 +9,8 @@
 //!   [`Error::advised`](crate::Error::advised) and [`Error::during`](crate::Error::during) add details to an error.
 //!   [`declare_library_error!`](crate::declare_library_error) declares the error type of a library's crate.
 //! - Ownership: [`Driver::expect_same`](crate::Driver::expect_same) rejects a handle of another driver.
-//!   [`Context::attached`](crate::Context::attached) keeps a value for as long as a context lives. A [`Handle`] is a raw
+//!   [`Context::attached`](crate::Context::attached) and [`Stream::attached`](crate::Stream::attached) keep a value for as long as a context
+//!   or a stream lives. A [`Handle`] is a raw
 //!   handle of the driver that threads may share.
 //! - Streams: [`Stream::enqueue`](crate::Stream::enqueue) begins an operation, which is the gate to the stream: see rule 1.
 //!   [`Stream::record_pooled_event`](crate::Stream::record_pooled_event) marks a point in a stream, and

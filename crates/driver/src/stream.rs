@@ -3,6 +3,7 @@
 // In a group of its own, so that the page of the type begins with the constructor.
 mod create;
 
+mod attachment;
 pub(crate) mod attribute;
 mod memory_figures;
 pub(crate) mod memory_operation;
@@ -27,6 +28,7 @@ use self::timeline::Timeline;
 use self::weak::Last;
 pub use self::weak::WeakStream;
 
+use crate::base::attachments::Attachments;
 use crate::base::capture_guard;
 use crate::base::handle::Handle;
 use crate::base::release::release;
@@ -105,6 +107,7 @@ struct Shared {
     last: OnceLock<Arc<Last>>,
     /// The number that the device increases at points for which tasks wait.
     timeline: OnceLock<Arc<Timeline>>,
+    attachments: Attachments,
 }
 
 impl StreamOptions {
@@ -341,6 +344,7 @@ impl Stream {
             markers: OnceLock::new(),
             last: OnceLock::new(),
             timeline: OnceLock::new(),
+            attachments: Attachments::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -372,6 +376,7 @@ pub(crate) fn finished(result: Result<()>) -> Result<bool> {
 impl Shared {
     /// Destroys the stream if it is owned and not destroyed yet.
     fn destroy(&mut self) -> Result<()> {
+        self.attachments.clear();
         self.leave_last();
         if matches!(self.ownership, Ownership::Owned) {
             // SAFETY: the stream is live, no other code has its handle, and it is not used again once it is destroyed.

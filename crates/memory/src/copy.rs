@@ -2,17 +2,32 @@
 //!
 //! | operands | operation | the host waits |
 //! |---|---|---|
-//! | slices | [`DeviceSlice::copy_from_slice`](crate::DeviceSlice::copy_from_slice), [`DeviceSlice::copy_to_slice`](crate::DeviceSlice::copy_to_slice) | until the copy has completed |
+//! | slices | [`DeviceSlice::copy_from_slice`](crate::DeviceSlice::copy_from_slice), [`DeviceSlice::copy_to_slice`](crate::DeviceSlice::copy_to_slice) | until the copy has completed, except for [small copies](#small-copies) to the device |
 //! | pinned buffers | [`upload`], [`download`], which take and return the buffer | on request: [`Pending`] |
 //! | borrowed slices | [`CopyScope`] | at the end of the scope |
 //! | device memory, on the same or different devices | [`DeviceSlice::copy_from_device`](crate::DeviceSlice::copy_from_device) | no |
 //! | pitched memory | [`PitchedSliceMut`](crate::PitchedSliceMut) | as documented by the method |
 //! | several copies at once | [`CopyBatch`] | no |
 //!
+//! # Small copies
+//!
+//! A copy of a slice of up to 256 KiB passes through a bounce buffer, which is pinned memory of the context
+//! ([`StagingOptions`](crate::StagingOptions)).
+//!
+//! - A copy to the device returns once it is enqueued, and the slice may be changed at once. It runs in the order of its
+//!   stream, and accesses on other streams wait for it, as for a kernel. Code that uses the memory through its address on
+//!   another stream must wait for the stream itself.
+//! - An error of the device, also of earlier work, is reported by a later call that waits, as for a kernel.
+//! - If copies fill the bounce buffer, the next one waits for the oldest of them on the same stream.
+//! - A copy to the host waits, and reports errors of earlier work.
+//!
+//! A context has at most 64 bounce buffers, and each of them serves one stream until that ends. Streams beyond it copy in the
+//! driver's way, with a wait, as does a stream that other code captures.
+//!
 //! # Failed waits
 //!
-//! A copy from or to a borrowed slice synchronizes its stream before it returns, because the device must not access the
-//! slice afterwards. If synchronization fails, for instance because other code is capturing the stream, it is retried
+//! Any other copy from or to a borrowed slice synchronizes its stream before it returns, because the device must not access
+//! the slice afterwards. If synchronization fails, for instance because other code is capturing the stream, it is retried
 //! for ten seconds. If no retry succeeds, the function can neither return nor leak the memory: it writes the reason to
 //! standard error and to `tracing`, and aborts the process. The environment variable `CURIUM_ABORT_AFTER` sets another
 //! number of seconds, or `never`. A lost context runs no work, so its error is returned immediately. Memory that a

@@ -163,6 +163,7 @@ pub use self::resource::leak_tracker::{LeakTracker, LiveAllocation};
 pub use self::resource::limited::LimitedResource;
 pub use self::resource::managed::Managed;
 pub use self::resource::pinned::Pinned;
+pub use self::resource::pinned_cache::{PinnedCache, PinnedCacheOptions};
 pub use self::resource::reclaiming::{
     ReclaimerGuard, Reclaiming, RecoveryStatistics, RecoveryStep, RecoveryStepStatistics,
 };

@@ -3,6 +3,7 @@
 // In a group of its own, so that the page of the type begins with the constructors.
 mod create;
 
+mod cached;
 mod node;
 
 use std::fmt;
@@ -11,10 +12,10 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use curium_driver::{Context, Result, Returned, call, sys};
+use curium_driver::{Context, Result, Returned, Stream, call, sys};
 
-use crate::Mapping;
 use crate::wait;
+use crate::{Mapping, PinnedCache};
 
 /// A buffer in pinned host memory.
 ///
@@ -48,6 +49,16 @@ enum Source {
     Allocation,
     /// A mapping of memory of a NUMA node; `None` after it was unmapped.
     Node(Option<Mapping>),
+    Cache(Cached),
+}
+
+/// Memory of a cache.
+struct Cached {
+    cache: PinnedCache,
+    /// The alignment of the elements for which the memory was allocated.
+    alignment: usize,
+    /// The stream of a copy in progress, after which the memory may be reused.
+    user: Option<Stream>,
 }
 
 bitflags::bitflags! {
@@ -103,7 +114,8 @@ impl<T> PinnedBuffer<T> {
         })
     }
 
-    /// Frees the memory, as [`Drop`] does, and returns any error. The driver waits for the device.
+    /// Frees the memory, as [`Drop`] does, and returns any error. The driver waits for the device. Memory of a
+    /// [`PinnedCache`] returns to the cache.
     ///
     /// CUDA: `cuMemFreeHost`; `cuMemUnmap` for memory of a NUMA node.
     ///
@@ -114,6 +126,27 @@ impl<T> PinnedBuffer<T> {
     #[doc(alias = "cudaFreeHost")]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.free().map_err(|error| Returned::new(self, error))
+    }
+
+    /// Records that a copy on `stream` is about to use the memory. Returns `true` if the buffer may be dropped before the copy has
+    /// completed.
+    #[inline]
+    pub(crate) fn begin_use(&mut self, stream: &Stream) -> bool {
+        match &mut self.source {
+            Source::Cache(cached) if cached.cache.follows(stream) => {
+                cached.user = Some(stream.clone());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Records that the copy has completed, or was not enqueued.
+    #[inline]
+    pub(crate) fn end_use(&mut self) {
+        if let Source::Cache(cached) = &mut self.source {
+            cached.user = None;
+        }
     }
 
     /// Converts the buffer to bytes.
@@ -152,6 +185,7 @@ impl<T> PinnedBuffer<T> {
                 )
             })?,
             Source::Node(mapping) => node::unmap(mapping)?,
+            Source::Cache(cached) => cached.free(self.pointer.cast(), self.len * size_of::<T>())?,
         }
         self.len = 0;
         Ok(())

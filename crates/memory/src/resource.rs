@@ -9,6 +9,7 @@ pub(crate) mod leak_tracker;
 pub(crate) mod limited;
 pub(crate) mod managed;
 pub(crate) mod pinned;
+pub(crate) mod pinned_cache;
 pub(crate) mod reclaiming;
 mod request;
 mod segment_change;

@@ -8,10 +8,13 @@
 //! - The calling thread copies too. The other threads belong to the context and sleep between copies, because starting a
 //!   thread takes as long as copying several megabytes.
 //! - Tiles are copied to unused slots of the staging buffer with stores that bypass the CPU's caches ([`past_cache`]).
-//! - The driver's own copy is used where it is faster or staging is impossible: for small copies, pinned memory,
-//!   streams that are being captured, copies within another access or another staged copy, and copies that find no free
-//!   staging buffer or no pinned memory.
+//! - The driver's own copy is used where it is faster or staging is impossible: for pinned memory, streams that are being
+//!   captured, copies within another access or another staged copy, and copies that find no free staging buffer or no
+//!   pinned memory.
+//!
+//! Small copies pass through bounce buffers ([`bounce`]).
 
+mod bounce;
 mod direction;
 mod options;
 mod past_cache;
@@ -33,7 +36,9 @@ use curium_driver::{Context, Driver, Error, Result, Stream, call};
 use parking_lot::Mutex;
 use rayon_core::{Scope, ThreadPool, ThreadPoolBuilder};
 
-use self::direction::Direction;
+pub(crate) use self::bounce::Bounce;
+use self::bounce::{BouncePool, StreamBuffers};
+pub(crate) use self::direction::Direction;
 pub use self::options::StagingOptions;
 use self::ring::Ring;
 
@@ -44,7 +49,11 @@ pub struct Staging {
     context: Context,
     /// The threshold from the options, stored separately so that small copies read it without a lock.
     threshold: AtomicUsize,
+    /// The maximum sizes of copies through bounce buffers, by direction, from the options.
+    upload_bounce_bytes: AtomicUsize,
+    download_bounce_bytes: AtomicUsize,
     pool: Mutex<Pool>,
+    bounce: Mutex<BouncePool>,
 }
 
 struct Pool {
@@ -88,12 +97,9 @@ impl<F: Fn(&Stream, &mut dyn FnMut(&Operation<'_>) -> Result<()>) -> Result<()> 
 /// The maximum number of threads of a copy. This many saturate the memory bandwidth.
 const MAX_THREADS: usize = 64;
 
-/// The maximum number of threads of a copy that is shorter than [`LONG`]: more compete for the memory while the first
-/// batches are short.
-const MAX_THREADS_OF_SHORT_COPY: usize = 12;
-
-/// The size in bytes from which a copy is long.
-const LONG: usize = 64 << 20;
+/// The maximum size in bytes of a copy to the host that passes through a bounce buffer even if the host memory is pinned: a query
+/// takes as long as the additional copy.
+const MAX_UNCHECKED_BYTES: usize = 32 << 10;
 
 /// The maximum number of staging buffers of a context. Two copies, one in each direction, saturate the bus.
 const MAX_RINGS: usize = 2;
@@ -121,6 +127,12 @@ impl Staging {
         staging
             .threshold
             .store(options.threshold, Ordering::Relaxed);
+        staging
+            .upload_bounce_bytes
+            .store(options.upload_bounce_bytes, Ordering::Relaxed);
+        staging
+            .download_bounce_bytes
+            .store(options.download_bounce_bytes, Ordering::Relaxed);
         pool.generation += 1;
         let threads = pool.threads.take();
         drop(pool);
@@ -140,6 +152,7 @@ impl Staging {
             std::mem::take(&mut pool.idle)
         };
         drop(idle);
+        staging.trim_bounce_buffers();
     }
 
     /// Returns the size of the idle staging buffers of a context, in bytes. Buffers in use by a copy are not counted.
@@ -168,12 +181,25 @@ impl Staging {
             Self {
                 context,
                 threshold: AtomicUsize::new(options.threshold),
+                upload_bounce_bytes: AtomicUsize::new(options.upload_bounce_bytes),
+                download_bounce_bytes: AtomicUsize::new(options.download_bounce_bytes),
                 pool: Mutex::new(pool),
+                bounce: Mutex::default(),
             }
         };
         // SAFETY: the objects created from the context belong to staging buffers, which are in the pool or in a `Staged`.
         // Every copy drops its `Staged`, and every caller drops this value, while it borrows the context.
         unsafe { context.attached(make) }
+    }
+
+    /// Returns the maximum size in bytes of a copy through a bounce buffer.
+    #[inline]
+    fn bounce_bytes(&self, direction: Direction) -> usize {
+        match direction {
+            Direction::ToDevice => &self.upload_bounce_bytes,
+            Direction::ToHost => &self.download_bounce_bytes,
+        }
+        .load(Ordering::Relaxed)
     }
 
     /// Returns a free staging buffer for a copy of `copied` bytes, or a new one if the maximum is not reached and there is
@@ -245,6 +271,29 @@ impl Staging {
     }
 }
 
+/// Reserves bytes of a bounce buffer for a copy of `bytes` bytes on `stream` between the device and `host`. Returns `None` if
+/// another copy is preferable.
+#[inline]
+pub(crate) fn bounce<'a>(
+    stream: &'a Stream,
+    host: *const c_void,
+    bytes: usize,
+    direction: Direction,
+) -> Option<Bounce<'a>> {
+    let buffers = StreamBuffers::attached_to(stream);
+    if bytes > buffers.max_copy(direction) {
+        return None;
+    }
+    // The host waits for a copy to the host anyway. To pinned memory, it is faster without another copy by the CPU.
+    let is_direct = direction == Direction::ToHost
+        && bytes > MAX_UNCHECKED_BYTES
+        && !is_pageable(stream.driver(), host, bytes);
+    if is_direct {
+        return None;
+    }
+    buffers.reserve(stream, bytes)
+}
+
 /// Copies `source` to the device in place of a synchronous copy on `stream`. Returns `None`, without copying, if that
 /// is not faster. `access` enqueues each part, after ordering the staging buffer's stream.
 ///
@@ -308,11 +357,7 @@ impl Staged {
         if is_nested() || IS_STAGING.get() {
             return None;
         }
-        let most = if bytes < LONG {
-            MAX_THREADS_OF_SHORT_COPY
-        } else {
-            MAX_THREADS
-        };
+        let most = direction.max_threads(bytes);
         let threads = staging.pool.lock().options.threads.min(most);
         if threads < direction.enough()
             || stream.is_capturing().unwrap_or(true)

@@ -7,12 +7,14 @@
 
 mod address_range;
 mod mapping;
+mod node;
 mod physical_memory;
 mod properties;
 mod sharing;
 
 pub use self::address_range::{AddressRange, ReserveOptions};
 pub use self::mapping::Mapping;
+pub(crate) use self::node::map_on_node;
 pub use self::physical_memory::PhysicalMemory;
 pub use self::properties::{Granularity, PhysicalOptions, PhysicalUsage};
 pub use self::sharing::FabricHandle;

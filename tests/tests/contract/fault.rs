@@ -45,6 +45,8 @@ struct Meaning {
     operation: Option<&'static str>,
 }
 
+const CACHED_PINNED_BUFFERS: &str = crate::pinned_cache::operations::BUFFERS;
+
 const MEANINGS: &[Meaning] = &[
     // The operation has completed; the failure to pop the context is reported, see `release`.
     Meaning {
@@ -194,6 +196,38 @@ const MEANINGS: &[Meaning] = &[
     in_thread_mode("Pending::is_finished"),
     // The memory of other streams stays with them, see `CachingStatistics::deferrals`.
     in_thread_mode("CachingResource::allocate"),
+    // A buffer that a cache has no memory for is allocated from the driver.
+    Meaning {
+        function: Function::cuCtxGetCurrent,
+        code: Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+        operation: Some(CACHED_PINNED_BUFFERS),
+    },
+    Meaning {
+        function: Function::cuCtxPushCurrent_v2,
+        code: Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+        operation: Some(CACHED_PINNED_BUFFERS),
+    },
+    Meaning {
+        function: Function::cuMemHostAlloc,
+        code: Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+        operation: Some(CACHED_PINNED_BUFFERS),
+    },
+    Meaning {
+        function: Function::cuMemHostGetDevicePointer_v2,
+        code: Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+        operation: Some(CACHED_PINNED_BUFFERS),
+    },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY),
+        operation: Some(CACHED_PINNED_BUFFERS),
+    },
+    Meaning {
+        function: Function::cuStreamQuery,
+        code: None,
+        operation: Some(CACHED_PINNED_BUFFERS),
+    },
+    in_thread_mode(CACHED_PINNED_BUFFERS),
     // The number of waits depends on those of earlier runs on the streams.
     Meaning {
         function: Function::cuEventRecord,

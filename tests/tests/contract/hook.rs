@@ -16,6 +16,8 @@ use tracing::{Event, Metadata, Subscriber};
 #[driver_test]
 fn observer_receives_calls_in_order(test: &TestDriver) -> TestResult {
     let stream = test.stream();
+    // The first copy allocates a bounce buffer.
+    DeviceBuffer::<u32>::zeroed(&stream, 4)?.to_vec()?;
     let calls = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&calls);
     let me = thread::current().id();

@@ -10,7 +10,7 @@ use std::ops::Range;
 use curium_driver::{LaunchConfig, Library, SafeKernel, Stream};
 use curium_memory::copy::Pending;
 use curium_memory::{
-    Array, ArrayFlags, ArrayShape, CachingOptions, CachingResource, MemoryLocation, PinnedBuffer,
+    Array, ArrayFlags, ArrayShape, CachingOptions, CachingResource, MemoryLocation,
 };
 use curium_sim::{Config, Simulator};
 use curium_tests::{TestDriver, TestResult, kernels, on_driver, on_simulator, stream_work};
@@ -54,7 +54,7 @@ struct Program<'a> {
     world: &'a World<'a>,
     pieces: Vec<Piece>,
     /// Copies that may be pending, each with the expected content of its buffer.
-    pending: Vec<(Pending<PinnedBuffer<u32>>, Vec<u32>)>,
+    pending: Vec<(Pending<u32>, Vec<u32>)>,
     /// An array of [`LEN`] elements, and its expected content.
     array: (Array<u32>, Vec<u32>),
     graphs: Graphs,

@@ -13,7 +13,7 @@ use crate::error::Result;
 #[derive(Debug, Default)]
 pub(super) struct PointerStaging {
     /// The copies in the order in which they were enqueued.
-    copies: VecDeque<Pending<PinnedBuffer<u64>>>,
+    copies: VecDeque<Pending<u64>>,
 }
 
 /// The maximum number of copies in progress. If it is reached, the host waits for the oldest copy.

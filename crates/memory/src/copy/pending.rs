@@ -16,16 +16,16 @@ use crate::{DeviceSlice, PinnedBuffer, host_copy, size};
 /// An asynchronous copy in progress that owns its host memory.
 ///
 /// [`Pending::wait`] waits and returns the memory, and so does `await` on any executor. Dropping the value blocks the
-/// calling thread until the copy has completed; [`Pending::detach`] does not block. Forgetting the value leaks the
-/// memory, which is sound.
+/// calling thread until the copy has completed, unless the memory is from a [`PinnedCache`](crate::PinnedCache), which
+/// reuses it after the copy; [`Pending::detach`] never blocks. Forgetting the value leaks the memory, which is sound.
 ///
 /// The device memory is not borrowed: later accesses to it wait for the copy on the device.
-#[must_use = "dropping it blocks until the copy has completed"]
-pub struct Pending<B> {
+#[must_use = "dropping it may block until the copy has completed"]
+pub struct Pending<T> {
     /// `None` once it has been returned.
-    host: Option<B>,
-    /// The size of the host memory.
-    bytes: u64,
+    host: Option<PinnedBuffer<T>>,
+    /// `true` if the memory may be dropped before the copy has completed.
+    is_freed_in_order: bool,
     /// Dropped before the event, which must not be reused while the future polls it.
     finished: Option<Completion>,
     /// Recorded after the copy.
@@ -62,14 +62,14 @@ pub fn upload<T: NoUninit>(
     stream: &Stream,
     source: PinnedBuffer<T>,
     target: &mut DeviceSlice<T>,
-) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
+) -> Result<Pending<T>, Returned<PinnedBuffer<T>>> {
     const OPERATION: &str = "copy::upload";
     let end = target.operand();
     let from = source.as_ptr().cast();
     let bytes = source.byte_len();
     let begun = size::same_len(OPERATION, source.len(), target.len())
         .and_then(|()| stream.enqueue_now(OPERATION, UPLOAD));
-    Pending::begin(stream, source, bytes, begun, |operation| {
+    Pending::begin(stream, source, begun, |operation| {
         end.tracked.before_write(operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
         // keeps the host operand until the copy has completed.
@@ -94,14 +94,14 @@ pub fn download<T: AnyBitPattern>(
     stream: &Stream,
     source: &DeviceSlice<T>,
     mut target: PinnedBuffer<T>,
-) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
+) -> Result<Pending<T>, Returned<PinnedBuffer<T>>> {
     const OPERATION: &str = "copy::download";
     let end = source.operand();
     let to = target.as_mut_ptr().cast();
     let bytes = target.byte_len();
     let begun = size::same_len(OPERATION, target.len(), source.len())
         .and_then(|()| stream.enqueue_now(OPERATION, READ_LATER));
-    Pending::begin(stream, target, bytes, begun, |operation| {
+    Pending::begin(stream, target, begun, |operation| {
         end.tracked.before_read(operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
         // valid element, and the returned value keeps the host operand until the copy has completed.
@@ -112,7 +112,7 @@ pub fn download<T: AnyBitPattern>(
     })
 }
 
-impl<B> Pending<B> {
+impl<T> Pending<T> {
     /// Waits until the copy has completed and returns the memory.
     ///
     /// CUDA: `cuEventSynchronize`.
@@ -122,7 +122,7 @@ impl<B> Pending<B> {
     /// Returns this value together with the error, because the copy may still be in progress. If the context is lost,
     /// the copy has ended, and dropping the value frees the memory. An argument error if an earlier `await` has
     /// already returned the memory.
-    pub fn wait(mut self) -> Result<B, Returned<Self>> {
+    pub fn wait(mut self) -> Result<PinnedBuffer<T>, Returned<Self>> {
         match self
             .event
             .synchronize()
@@ -141,16 +141,19 @@ impl<B> Pending<B> {
     /// CUDA: `cuEventQuery`, on the background thread.
     pub fn detach(self)
     where
-        B: Send + Sync + 'static,
+        T: Send + Sync + 'static,
     {
         drop_on_completion(Detached(self));
     }
 
     /// Takes the host memory; an error if it was already taken.
-    fn take_host(&mut self, operation: &'static str) -> Result<B> {
-        self.host
+    fn take_host(&mut self, operation: &'static str) -> Result<PinnedBuffer<T>> {
+        let mut host = self
+            .host
             .take()
-            .ok_or_else(|| Error::argument(operation, "the memory was already returned"))
+            .ok_or_else(|| Error::argument(operation, "the memory was already returned"))?;
+        host.end_use();
+        Ok(host)
     }
 
     /// Returns `true` if the copy has completed. Does not wait.
@@ -167,11 +170,10 @@ impl<B> Pending<B> {
     /// Enqueues a copy on `stream` with `enqueue`, unless the operation was refused.
     fn begin(
         stream: &Stream,
-        host: B,
-        bytes: usize,
+        mut host: PinnedBuffer<T>,
         begun: Result<Operation<'_>>,
         enqueue: impl FnOnce(&mut Operation<'_>) -> Result<()>,
-    ) -> Result<Self, Returned<B>> {
+    ) -> Result<Self, Returned<PinnedBuffer<T>>> {
         let enqueued = begun.and_then(|mut operation| {
             let event = stream.pooled_event()?;
             enqueue(&mut operation)?;
@@ -183,8 +185,8 @@ impl<B> Pending<B> {
         };
         match event.record(stream) {
             Ok(()) => Ok(Self {
+                is_freed_in_order: host.begin_use(stream),
                 host: Some(host),
-                bytes: bytes as u64,
                 event,
                 finished: None,
             }),
@@ -197,11 +199,14 @@ impl<B> Pending<B> {
     }
 }
 
-impl<B: Unpin> Future for Pending<B> {
-    type Output = Result<B>;
+/// The elements are behind a pointer.
+impl<T> Unpin for Pending<T> {}
+
+impl<T> Future for Pending<T> {
+    type Output = Result<PinnedBuffer<T>>;
 
     /// Returns an error if it is polled after completion.
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<B>> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         if this.host.is_none() {
             return Poll::Ready(this.take_host("Pending::poll"));
@@ -216,24 +221,29 @@ impl<B: Unpin> Future for Pending<B> {
 }
 
 /// A copy that was detached before it completed.
-struct Detached<B>(Pending<B>);
+struct Detached<T>(Pending<T>);
 
-impl<B> AsRef<Event> for Detached<B> {
+impl<T> AsRef<Event> for Detached<T> {
     fn as_ref(&self) -> &Event {
         &self.0.event
     }
 }
 
-impl<B> fmt::Debug for Pending<B> {
+impl<T> fmt::Debug for Pending<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Pending({:?})", *self.event)
     }
 }
 
-impl<B> Drop for Pending<B> {
+impl<T> Drop for Pending<T> {
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
-        crate::wait::drop_or_leak(self.event.driver(), self.bytes, host, || {
+        if self.is_freed_in_order {
+            drop(host);
+            return;
+        }
+        let bytes = host.byte_len() as u64;
+        crate::wait::drop_or_leak(self.event.driver(), bytes, host, || {
             self.event.synchronize()
         });
     }

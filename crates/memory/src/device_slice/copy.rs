@@ -10,15 +10,19 @@ use crate::transfer::{CopyOptions, device, host};
 use crate::{fill, size};
 
 impl<T> DeviceSlice<T> {
-    /// Copies `source`, which must have the same length, to the device. Waits until the copy has completed.
+    /// Copies `source`, which must have the same length, to the device. `source` may be changed as soon as the function
+    /// returns.
+    ///
+    /// Waits until the copy has completed, unless it is [small](crate::copy#small-copies): then it returns once the copy is
+    /// enqueued, and errors of the device are reported later.
     ///
     /// In a capture, the graph keeps a copy of `source` and uploads it at each launch.
     ///
-    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    /// CUDA: `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small; `cuEventRecord`, once for several small copies.
     ///
     /// # Errors
     ///
-    /// An argument error if the lengths differ.
+    /// An argument error if the lengths differ; an error of earlier asynchronous work in the context.
     #[doc(alias = "cuMemcpyHtoD")]
     #[doc(alias = "cudaMemcpy")]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
@@ -95,12 +99,12 @@ impl<T> DeviceSlice<T> {
         Ok(value)
     }
 
-    /// Copies `value` to the element at `index`. Waits until the copy has completed. Copying many elements at once is much
+    /// Copies `value` to the element at `index`, like [`DeviceSlice::copy_from_slice`]. Copying many elements at once is much
     /// faster.
     ///
     /// In a capture, each launch of the graph sets the element.
     ///
-    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    /// CUDA: as for [`DeviceSlice::copy_from_slice`].
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@ use crate::Zeroable;
 use curium_driver::{Context, Error, Result, Returned};
 
 use super::{PinnedBuffer, Source};
-use crate::virtual_memory::{AddressRange, Granularity, Mapping, PhysicalMemory, PhysicalOptions};
-use crate::{MemoryAccess, MemoryLocation, size};
+use crate::size;
+use crate::virtual_memory::{Mapping, map_on_node};
 
 impl<T> PinnedBuffer<T> {
     /// Allocates `len` elements on a host NUMA node and sets every byte to zero. `node` is the operating system's
@@ -31,16 +31,27 @@ impl<T> PinnedBuffer<T> {
         T: Zeroable,
     {
         const OPERATION: &str = "PinnedBuffer::zeroed_on_node";
-        let bytes = size::bytes::<T>(OPERATION, len)?;
-        let mapping = map_on_node(OPERATION, context, node, bytes)?;
+        let buffer = Self::allocate_on_node(OPERATION, context, len, node)?;
+        // SAFETY: the host can write the mapped bytes, which no other code uses yet, and zero bytes are valid elements.
+        unsafe { buffer.pointer.write_bytes(0, len) };
+        Ok(buffer)
+    }
+
+    /// Allocates elements that need not be valid on a host NUMA node.
+    pub(super) fn allocate_on_node(
+        operation: &'static str,
+        context: &Context,
+        len: usize,
+        node: u32,
+    ) -> Result<Self> {
+        let bytes = size::bytes::<T>(operation, len)?;
+        let mapping = map_on_node(operation, context, node, bytes)?;
         let address = mapping.as_pointer().as_raw();
-        size::aligned::<T>(OPERATION, address)?;
+        size::aligned::<T>(operation, address)?;
         let pointer = NonNull::new(std::ptr::with_exposed_provenance_mut::<T>(address as usize))
             .ok_or_else(|| {
-                Error::argument(OPERATION, "the driver mapped the memory at address 0")
+                Error::argument(operation, "the driver mapped the memory at address 0")
             })?;
-        // SAFETY: the host can write the mapped bytes, which no other code uses yet, and zero bytes are valid elements.
-        unsafe { pointer.write_bytes(0, len) };
         let source = Source::Node(Some(mapping));
         Ok(Self {
             pointer,
@@ -50,29 +61,6 @@ impl<T> PinnedBuffer<T> {
             _elements: PhantomData,
         })
     }
-}
-
-/// Maps at least `bytes` bytes of a node for the host and the device of `context`.
-fn map_on_node(
-    operation: &'static str,
-    context: &Context,
-    node: u32,
-    bytes: usize,
-) -> Result<Mapping> {
-    let node = i32::try_from(node)
-        .map_err(|_| Error::argument(operation, format!("no such NUMA node {node}")))?;
-    let driver = context.driver();
-    let location = MemoryLocation::HostNuma(node);
-    let options = PhysicalOptions::new(location);
-    let granularity = options.granularity(driver, Granularity::Minimum)?.max(1);
-    let padded = bytes.checked_next_multiple_of(granularity);
-    let padded = padded
-        .ok_or_else(|| Error::argument(operation, format!("size overflow ({bytes} bytes)")))?;
-    let memory = PhysicalMemory::with_options(driver, padded, &options)?;
-    let mapping = AddressRange::reserve(driver, padded)?.map(0, &memory)?;
-    let users = [location, context.device().into()].map(|user| (user, MemoryAccess::ReadWrite));
-    mapping.set_accesses(&users)?;
-    Ok(mapping)
 }
 
 /// Unmaps a mapping, which is kept if the driver call fails.

@@ -1,8 +1,10 @@
 //! Copy directions, and how each is staged.
 
+use super::MAX_THREADS;
+
 /// The direction of a copy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Direction {
+pub(crate) enum Direction {
     ToDevice,
     ToHost,
 }
@@ -17,6 +19,18 @@ impl Direction {
         match self {
             Self::ToDevice => SHORTEST_TILE,
             Self::ToHost => 256 << 10,
+        }
+    }
+
+    /// Returns the maximum number of threads of a copy of `bytes` bytes: more compete for the memory while the first batches
+    /// are short, and each takes microseconds to wake.
+    pub(super) fn max_threads(self, bytes: usize) -> usize {
+        match (self, bytes >> 20) {
+            (Self::ToDevice, 0..4) | (Self::ToHost, 0..16) => 4,
+            (Self::ToDevice, 4..32) => 6,
+            (Self::ToHost, 16..32) => 8,
+            (_, 32..64) => 12,
+            _ => MAX_THREADS,
         }
     }
 

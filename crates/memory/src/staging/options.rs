@@ -9,15 +9,30 @@ use std::thread;
 #[non_exhaustive]
 pub struct StagingOptions {
     /// The maximum number of threads of a copy, including the calling thread. The others sleep between copies. Values
-    /// below 2 disable staging, and values above 64 count as 64. A copy of less than 64 MiB uses at most 12. The
-    /// default is one per CPU core, at most 16.
+    /// below 2 disable staging, and values above 64 count as 64. A copy of less than 64 MiB uses at most 12, and a
+    /// shorter one fewer. The default is one per CPU core, at most 16.
     pub threads: usize,
     /// The maximum size of a staging buffer in bytes. A context has at most two of them, which are no longer than the
     /// longest copy so far, rounded up to a power of two. The default is 64 MiB.
     pub buffer_bytes: usize,
-    /// The minimum size in bytes of a copy that is staged. The default is 8 MiB.
+    /// The minimum size in bytes of a copy that is staged. The default is 768 KiB.
     pub threshold: usize,
+    /// The maximum size in bytes of a copy to the device through a bounce buffer, for which the host does not wait. 0
+    /// disables it, and values above 1 MiB count as 1 MiB. The default is 768 KiB.
+    pub upload_bounce_bytes: usize,
+    /// The maximum size in bytes of a copy to the host through a bounce buffer. 0 disables it, and values above 1 MiB
+    /// count as 1 MiB. The default is 768 KiB.
+    pub download_bounce_bytes: usize,
 }
+
+/// The default of [`StagingOptions::upload_bounce_bytes`].
+const UPLOAD_BOUNCE_BYTES: usize = 768 << 10;
+
+/// The default of [`StagingOptions::download_bounce_bytes`].
+const DOWNLOAD_BOUNCE_BYTES: usize = 768 << 10;
+
+/// The default of [`StagingOptions::threshold`].
+const THRESHOLD: usize = 768 << 10;
 
 impl StagingOptions {
     /// Creates the default options.
@@ -27,7 +42,9 @@ impl StagingOptions {
         Self {
             threads: processors.min(16),
             buffer_bytes: 64 << 20,
-            threshold: 8 << 20,
+            threshold: THRESHOLD,
+            upload_bounce_bytes: UPLOAD_BOUNCE_BYTES,
+            download_bounce_bytes: DOWNLOAD_BOUNCE_BYTES,
         }
     }
 
@@ -49,6 +66,20 @@ impl StagingOptions {
     #[must_use]
     pub const fn with_threshold(mut self, bytes: usize) -> Self {
         self.threshold = bytes;
+        self
+    }
+
+    /// Sets the maximum size in bytes of a copy to the device through a bounce buffer.
+    #[must_use]
+    pub const fn with_upload_bounce_bytes(mut self, bytes: usize) -> Self {
+        self.upload_bounce_bytes = bytes;
+        self
+    }
+
+    /// Sets the maximum size in bytes of a copy to the host through a bounce buffer.
+    #[must_use]
+    pub const fn with_download_bounce_bytes(mut self, bytes: usize) -> Self {
+        self.download_bounce_bytes = bytes;
         self
     }
 }

@@ -4,14 +4,16 @@ use std::mem::MaybeUninit;
 
 use crate::{AnyBitPattern, NoUninit};
 use curium_driver::hazard::Operation;
-use curium_driver::{Result, Stream};
+use curium_driver::{Error, Result, Stream};
 
 use super::device;
 use crate::capture_advice::{ON_MUT, READ_LATER};
 use crate::operand::Operand;
-use crate::{MappedBuffer, host_copy, staging, wait};
+use crate::staging::{self, Bounce, Direction};
+use crate::{MappedBuffer, host_copy, wait};
 
-/// Copies `source` to `target`, which must have the same size, on `stream`. Waits until the copy has completed.
+/// Copies `source` to `target`, which must have the same size, on `stream`. Waits until the copy has completed, unless it is
+/// small: its bytes are then in a bounce buffer.
 pub(crate) fn upload<T: NoUninit>(
     name: &'static str,
     stream: &Stream,
@@ -21,11 +23,16 @@ pub(crate) fn upload<T: NoUninit>(
     if stream.is_capture_active() {
         return upload_captured(name, stream, target, source);
     }
-    let mut operation = stream.enqueue_now(name, ON_MUT)?.blocking();
+    let operation = stream.enqueue_now(name, ON_MUT)?;
     if target.bytes == 0 {
         return Ok(());
     }
     let source: &[u8] = bytemuck::cast_slice(source);
+    let host = source.as_ptr().cast();
+    if let Some(bounce) = staging::bounce(stream, host, source.len(), Direction::ToDevice) {
+        return upload_through(bounce, operation, target, source);
+    }
+    let mut operation = operation.blocking();
     let access = |staging: &Stream, copy: &mut dyn FnMut(&Operation<'_>) -> Result<()>| {
         let mut operation = staging.enqueue(name)?;
         target.tracked.before_write(&mut operation)?;
@@ -56,6 +63,27 @@ pub(crate) fn upload<T: NoUninit>(
     target.tracked.after_partial_write(&mut operation);
     drop(operation);
     wait::until_done(stream)
+}
+
+/// Copies `source` to a bounce buffer, and enqueues a copy from there to `target`.
+#[inline]
+fn upload_through(
+    mut bounce: Bounce<'_>,
+    mut operation: Operation<'_>,
+    target: Operand<'_>,
+    source: &[u8],
+) -> Result<()> {
+    // SAFETY: the copy is not enqueued yet.
+    unsafe { bounce.as_mut_slice() }.copy_from_slice(source);
+    target.tracked.before_write(&mut operation)?;
+    let staged = bounce.as_mut_ptr().cast_const().cast();
+    // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the bytes of the bounce
+    // buffer are not reserved again before the copy has completed.
+    unsafe { host_copy::to_device(&operation, target.address, staged, target.bytes) }
+        .map_err(|error| target.explain(error))?;
+    target.tracked.after_partial_write(&mut operation);
+    bounce.finish_enqueued();
+    Ok(())
 }
 
 /// Copies `source` to pinned host memory, which the graph leases, so no staging is needed.
@@ -94,6 +122,9 @@ pub(crate) fn download<T: AnyBitPattern>(
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and every bit pattern is a valid element.
     let target_bytes = unsafe { std::slice::from_raw_parts_mut(to, source.bytes) };
+    if let Some(bounce) = staging::bounce(stream, to.cast(), source.bytes, Direction::ToHost) {
+        return download_through(bounce, operation, source, target_bytes);
+    }
     let access = |staging: &Stream, copy: &mut dyn FnMut(&Operation<'_>) -> Result<()>| {
         let mut operation = staging.enqueue(name)?;
         source.tracked.before_read(&mut operation)?;
@@ -117,4 +148,36 @@ pub(crate) fn download<T: AnyBitPattern>(
     source.tracked.after_read(&mut operation);
     drop(operation);
     wait::until_done(stream)
+}
+
+/// Enqueues a copy of `source` to a bounce buffer, waits, and copies from there to `target`.
+#[inline]
+fn download_through(
+    mut bounce: Bounce<'_>,
+    mut operation: Operation<'_>,
+    source: Operand<'_>,
+    target: &mut [MaybeUninit<u8>],
+) -> Result<()> {
+    let stream = operation.stream();
+    source.tracked.before_read(&mut operation)?;
+    // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the bytes of the bounce
+    // buffer are not accessed before the stream has been synchronized below.
+    unsafe {
+        host_copy::to_host(
+            &operation,
+            bounce.as_mut_ptr().cast(),
+            source.address,
+            source.bytes,
+        )
+    }
+    .map_err(|error| source.explain(error))?;
+    source.tracked.after_read(&mut operation);
+    drop(operation);
+    let waited = wait::until_done(stream);
+    if !waited.as_ref().is_err_and(Error::is_sticky) {
+        // SAFETY: the copy has completed, also if the first of several waits failed.
+        target.write_copy_of_slice(unsafe { bounce.as_mut_slice() });
+        bounce.finish_completed();
+    }
+    waited
 }
