@@ -5,7 +5,8 @@
 //! wait at the end. Each number is the median of the medians of several repeats, with the lowest and the highest.
 //!
 //! `-- sweep` measures the ways in which Curium can copy instead: the driver's copy, bounce buffers, and staging buffers
-//! with several numbers of threads. The defaults of `StagingOptions` are from this table.
+//! with several numbers of threads. The defaults of `StagingOptions` are from this table. `-- parts` measures what a small
+//! copy to the device consists of, in C.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -13,7 +14,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use curium_driver::{AsRawStream as _, Driver, Result, Stream, call};
-use curium_memory::{DeviceBuffer, Staging, StagingOptions};
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, Staging, StagingOptions};
 use curium_tests::{Samples, uses_cuda};
 
 /// The sizes in bytes of the copies.
@@ -106,12 +107,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let context = Driver::load()?.device(0)?.primary_context()?;
     let stream = context.stream()?;
     // The synchronous form requires a current context.
-    context.entered(|_| {
-        if std::env::args().any(|argument| argument == "sweep") {
-            sweep(&stream)
-        } else {
-            compare(&stream)
-        }
+    context.entered(|_| match std::env::args().nth(1).as_deref() {
+        Some("sweep") => sweep(&stream),
+        Some("parts") => parts(&stream),
+        _ => compare(&stream),
     })?;
     Ok(())
 }
@@ -180,6 +179,107 @@ fn sweep(stream: &Stream) -> Result<()> {
                 let medians = sides.measure(direction, &[Form::Curium], false)?;
                 println!("{bytes:>10}  {name:<22}  {}", medians[0]);
             }
+        }
+    }
+    Ok(())
+}
+
+/// The source of the copies of a part.
+#[derive(Clone, Copy)]
+enum Source {
+    /// Pageable memory.
+    Pageable,
+    /// The same bytes of pinned memory for each copy.
+    Pinned,
+    /// The same bytes of pinned memory, copied from pageable memory before each copy.
+    Staged,
+    /// The bytes of a circle of 512 KiB in pinned memory, copied from pageable memory before each copy.
+    StagedInCircle,
+}
+
+const SOURCES: [(&str, Source); 4] = [
+    ("pageable", Source::Pageable),
+    ("pinned", Source::Pinned),
+    ("pinned, after a copy by the CPU", Source::Staged),
+    (
+        "circle of 512 KiB, after a copy by the CPU",
+        Source::StagedInCircle,
+    ),
+];
+
+/// Prints the times of the calls that a small copy to the device consists of.
+fn parts(stream: &Stream) -> Result<()> {
+    const CALLS: usize = 300;
+    let driver = stream.driver();
+    let raw = stream.as_raw();
+    let event = stream.pooled_event()?;
+    for name in ["cuStreamIsCapturing", "cuEventRecord", "cuStreamQuery"] {
+        let mut times = Vec::new();
+        for _ in 0..CALLS {
+            let begin = Instant::now();
+            match name {
+                "cuStreamIsCapturing" => drop(stream.is_capturing()?),
+                "cuEventRecord" => event.record(stream)?,
+                _ => drop(stream.is_finished()?),
+            }
+            times.push(begin.elapsed());
+        }
+        stream.synchronize()?;
+        println!(
+            "{name:<22} {:>8.0} ns",
+            times.into_iter().collect::<Samples>().median()
+        );
+    }
+    println!("ns of cuMemcpyHtoDAsync: on an idle stream, and per call of {CALLS} in a row");
+    for bytes in [64, 1 << 10, 4 << 10, 16 << 10, 64 << 10] {
+        let device = DeviceBuffer::<u8>::zeroed(stream, bytes)?;
+        let target = device.as_pointer().as_raw();
+        let pageable = vec![1_u8; bytes];
+        let mut pinned =
+            PinnedBuffer::<u8>::zeroed(stream.context(), 512 << 10, PinnedFlags::empty())?;
+        let slots = pinned.len() / bytes;
+        for (name, source) in SOURCES {
+            let mut idle = Vec::new();
+            let mut row = Duration::ZERO;
+            for is_row in [false, true] {
+                let whole = Instant::now();
+                for copy in 0..CALLS {
+                    let begin = Instant::now();
+                    let slot = match source {
+                        Source::StagedInCircle => copy % slots * bytes,
+                        _ => 0,
+                    };
+                    let staged = &mut pinned[slot..slot + bytes];
+                    if matches!(source, Source::Staged | Source::StagedInCircle) {
+                        staged.copy_from_slice(&pageable);
+                    }
+                    let from = match source {
+                        Source::Pageable => pageable.as_ptr(),
+                        _ => staged.as_ptr(),
+                    };
+                    // SAFETY: both sides have this many bytes, and live until the stream is synchronized below.
+                    unsafe {
+                        call!(
+                            driver,
+                            cuMemcpyHtoDAsync_v2(target, from.cast(), bytes, raw)
+                        )
+                    }?;
+                    idle.push(begin.elapsed());
+                    if !is_row {
+                        stream.synchronize()?;
+                    }
+                }
+                stream.synchronize()?;
+                row = whole.elapsed();
+                if is_row {
+                    idle.truncate(CALLS);
+                }
+            }
+            println!(
+                "{bytes:>6}  {name:<44} {:>8.0} {:>8.0}",
+                idle.into_iter().collect::<Samples>().median(),
+                row.as_nanos() as f64 / CALLS as f64,
+            );
         }
     }
     Ok(())

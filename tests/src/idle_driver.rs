@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use curium_driver::sys::{
-    Api, CUDA_KERNEL_NODE_PARAMS, CUcontext, CUctx_st, CUevent, CUfunction, CUgraphExec,
-    CUgraphNode, CUresult, CUstream,
+    Api, CUDA_KERNEL_NODE_PARAMS, CUcontext, CUctx_st, CUdeviceptr, CUevent, CUfunction,
+    CUgraphExec, CUgraphNode, CUresult, CUstream, CUstreamCaptureStatus,
 };
 use curium_driver::{Context, Driver};
 use curium_sim::{Config, Simulator};
@@ -21,8 +21,8 @@ static CURRENT: AtomicPtr<CUctx_st> = AtomicPtr::new(ptr::null_mut());
 /// The simulator's own `cuCtxGetCurrent`.
 static GET_CURRENT: OnceLock<unsafe extern "C" fn(*mut CUcontext) -> CUresult> = OnceLock::new();
 
-/// Returns a new simulator with `cuLaunchKernel`, `cuGraphLaunch`, `cuGraphExecKernelNodeSetParams_v2` and the
-/// functions for stream waits replaced by functions that return success.
+/// Returns a new simulator with `cuLaunchKernel`, `cuGraphLaunch`, `cuGraphExecKernelNodeSetParams_v2`,
+/// `cuMemcpyHtoDAsync_v2`, `cuStreamIsCapturing` and the functions for stream waits replaced by functions that return success.
 ///
 /// # Panics
 ///
@@ -59,6 +59,8 @@ fn idle(change: impl FnOnce(&mut Api)) -> Driver {
     api.cuGraphExecKernelNodeSetParams_v2 = Some(update_nothing);
     api.cuEventRecord = Some(record_nothing);
     api.cuStreamWaitEvent = Some(wait_for_nothing);
+    api.cuStreamIsCapturing = Some(is_not_capturing);
+    api.cuMemcpyHtoDAsync_v2 = Some(copy_nothing);
     change(&mut api);
     // SAFETY: the functions are the simulator's, which the driver keeps loaded, except for some that do nothing.
     unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initializes")
@@ -105,6 +107,20 @@ unsafe extern "C" fn launch_no_graph(_: CUgraphExec, _: CUstream) -> CUresult {
 }
 
 unsafe extern "C" fn record_nothing(_: CUevent, _: CUstream) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+/// The caller has initialized the status to that of a stream that is not being captured.
+unsafe extern "C" fn is_not_capturing(_: CUstream, _: *mut CUstreamCaptureStatus) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn copy_nothing(
+    _: CUdeviceptr,
+    _: *const c_void,
+    _: usize,
+    _: CUstream,
+) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 

@@ -11,7 +11,7 @@
 //!
 //! # Small copies
 //!
-//! A copy of a slice of up to 256 KiB passes through a bounce buffer, which is pinned memory of the context
+//! A copy of a slice of less than 768 KiB passes through a bounce buffer, which is pinned memory of the context
 //! ([`StagingOptions`](crate::StagingOptions)).
 //!
 //! - A copy to the device returns once it is enqueued, and the slice may be changed at once. It runs in the order of its
@@ -21,8 +21,8 @@
 //! - If copies fill the bounce buffer, the next one waits for the oldest of them on the same stream.
 //! - A copy to the host waits, and reports errors of earlier work.
 //!
-//! A context has at most 64 bounce buffers, and each of them serves one stream until that ends. Streams beyond it copy in the
-//! driver's way, with a wait, as does a stream that other code captures.
+//! A bounce buffer has 512 KiB, or 2 MiB for copies of more than 64 KiB, and serves one stream until that ends. A context has
+//! at most 64 MiB of them. Streams that get none copy in the driver's way, with a wait.
 //!
 //! # Failed waits
 //!

@@ -94,7 +94,8 @@ impl Buffers {
         })
     }
 
-    /// Returns the time of consecutive copies, each with waiting.
+    /// Returns the time of consecutive copies, each until the host memory may be used again: C waits for the copy, and Curium as far as
+    /// it has to.
     fn measure(
         &mut self,
         kind: Kind,
@@ -106,7 +107,10 @@ impl Buffers {
             Implementation::C => (0..count).try_for_each(|_| self.copy_as_c(kind))?,
             Implementation::Curium => (0..count).try_for_each(|_| self.copy(kind))?,
         }
-        Ok(begin.elapsed())
+        let elapsed = begin.elapsed();
+        // The next measurement begins on an idle stream.
+        self.stream.synchronize()?;
+        Ok(elapsed)
     }
 
     /// Copies as a C program does: one call, and a wait.
