@@ -71,7 +71,7 @@ impl<T> PinnedBuffer<T> {
     }
 
     /// Allocates uninitialized elements. They are freed without running destructors, so callers require plain data.
-    fn allocate(
+    pub(super) fn allocate(
         operation: &'static str,
         context: &Context,
         len: usize,
