@@ -15,14 +15,14 @@ mod ops;
 mod values;
 
 pub use check::report::{
-    Access, Area, Conflict, Divergence, NearbyAllocation, Report, ReportKind, Severity, Stale,
-    StreamRace,
+    Access, Area, Budget, Conflict, Divergence, NearbyAllocation, Report, ReportKind, Severity,
+    Stale, StreamRace, ThreadGroup,
 };
 pub use check::source::{CodeLocation, SourceLocation};
 pub use check::watch::{AccessKind, Watcher};
 pub use check::written::Written;
 pub use lower::{LowerError, is_system_function, lower, lower_with_checks};
-pub use machine::grid::{DeviceModel, Launch, Schedule, Statistics, run};
+pub use machine::grid::{DeviceModel, Launch, Limits, Schedule, Statistics, run};
 pub use machine::program::{Address, Checking, Global, Kernel, Param, Program, Relocation};
 pub use machine::runtime::Runtime;
 pub use machine::runtime_use::RuntimeUse;

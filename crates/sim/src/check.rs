@@ -1,6 +1,7 @@
 //! Tests on a simulator with all checks on.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use curium_ptx::exec::{Report, Severity};
 use curium_sys::FromProvider;
@@ -9,13 +10,18 @@ use crate::config::Config;
 use crate::live::LiveObject;
 use crate::simulator::Simulator;
 
+/// The budget of a launch in a test.
+const INSTRUCTION_LIMIT: u64 = 10_000_000_000;
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
 /// Runs a test on a new simulator with all checks on.
 ///
 /// The closure receives the first `Device`, the `Driver`, or the [`Simulator`] itself, by the type of its parameter. The test fails if the
 /// simulator reports a problem of a kernel, a copy or a graph, or if an object is live after the closure has returned.
 ///
 /// The simulator reports out-of-bounds, use-after-free and misaligned accesses, races, reads of uninitialized memory, and graphs that
-/// use destroyed objects. A test that causes such errors on purpose creates a [`Simulator`] of its own.
+/// use destroyed objects. A kernel that executes more than 10 billion instructions, or that runs for more than a minute, is stopped, so that
+/// no test hangs. A test that causes such errors on purpose creates a [`Simulator`] of its own.
 ///
 /// ```
 /// use curium_driver::Device;
@@ -54,9 +60,13 @@ pub fn test<D: FromProvider<Simulator>, R>(body: impl FnOnce(D) -> R) -> R {
 #[track_caller]
 pub fn test_with<D: FromProvider<Simulator>, R>(config: Config, body: impl FnOnce(D) -> R) -> R {
     let seed = config.seed;
-    let config = config
-        .with_race_checks(true)
-        .with_uninitialized_checks(true);
+    let config = Config {
+        instruction_limit: config.instruction_limit.or(Some(INSTRUCTION_LIMIT)),
+        time_limit: config.time_limit.or(Some(TIME_LIMIT)),
+        ..config
+            .with_race_checks(true)
+            .with_uninitialized_checks(true)
+    };
     let simulator =
         Simulator::new(config).unwrap_or_else(|error| panic!("no simulator for the test: {error}"));
     let device = simulator

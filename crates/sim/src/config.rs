@@ -5,7 +5,9 @@ mod platform;
 
 use std::num::NonZero;
 use std::thread;
+use std::time::Duration;
 
+use curium_ptx::exec::Limits;
 use curium_sys::{CUdevice_attribute, CUmemAllocationHandleType, CudaVersion, Function};
 
 pub use self::environment::EnvironmentError;
@@ -59,6 +61,12 @@ pub struct Config {
     pub platform: Platform,
     /// `true` if the host may access managed memory while a device works, on a platform and a device model that allow it. Default: `true`.
     pub concurrent_managed_access: bool,
+    /// The maximum number of instructions that the warps of a launch execute; `None` without a limit. Default: `None`, and 10 billion in
+    /// [`test()`](crate::test()).
+    pub instruction_limit: Option<u64>,
+    /// The maximum time of a launch, and of a stream that waits for a value in memory; `None` without a limit. Default: `None`, and 60 s
+    /// in [`test()`](crate::test()).
+    pub time_limit: Option<Duration>,
     /// `true` if the call stack that created each object is recorded. Default: `false`, because such calls then take much longer.
     pub backtraces: bool,
 }
@@ -144,6 +152,8 @@ impl Config {
             uninitialized_checks: false,
             platform: Platform::Linux,
             concurrent_managed_access: true,
+            instruction_limit: None,
+            time_limit: None,
             backtraces: false,
         }
     }
@@ -265,6 +275,22 @@ impl Config {
         self
     }
 
+    /// Ends launches whose warps execute more instructions, such as endless loops, with `CUDA_ERROR_LAUNCH_TIMEOUT` and a report of the
+    /// positions of the threads. The result does not depend on the speed of the host.
+    #[must_use]
+    pub const fn with_instruction_limit(mut self, instructions: u64) -> Self {
+        self.instruction_limit = Some(instructions);
+        self
+    }
+
+    /// Ends launches that run longer, and streams that wait longer for a value in memory (`cuStreamWaitValue32`) while no work runs, with
+    /// `CUDA_ERROR_LAUNCH_TIMEOUT` and a report.
+    #[must_use]
+    pub const fn with_time_limit(mut self, time: Duration) -> Self {
+        self.time_limit = Some(time);
+        self
+    }
+
     /// Records the call stack that created each object: [`Simulator::live_objects`](crate::Simulator::live_objects) and the
     /// [`Summary`](crate::Summary) then report where a leaked object was created.
     #[must_use]
@@ -308,6 +334,14 @@ impl Config {
             CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0
         } else {
             0
+        }
+    }
+
+    /// Returns the budget of a launch.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            instructions: self.instruction_limit,
+            time: self.time_limit,
         }
     }
 

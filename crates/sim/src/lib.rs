@@ -33,8 +33,10 @@
 //!
 //! # Checks
 //!
-//! A [`Report`] names the kernel, the block, the thread, the line of the PTX, the address, and the allocation at or near it. Reports are
-//! kept ([`Simulator::reports`]) and written to stderr. A report of [`Severity::Error`] also fails the launch, unless [`Checks`] sets
+//! A [`Report`] names the kernel, the block, the thread, the line of the source and of the PTX, the address, and the variable or the
+//! allocation at or near it; a report of a race names both accesses. Source lines come from `.loc` directives, which NVRTC and nvcc emit with
+//! `-lineinfo`. Reports are kept ([`Simulator::reports`]), written to stderr, and carried by the error of the next call
+//! (`CallError::driver_log` of `curium-driver`). A report of [`Severity::Error`] also fails the launch, unless [`Checks`] sets
 //! another reaction. A report of [`Severity::Warning`] never does. Expensive checks are disabled by default and enabled in [`test()`].
 //!
 //! | check | enabled by | not detected |
@@ -44,6 +46,10 @@
 //! | races of a block's threads on shared memory, also within a warp | [`Config::with_race_checks`] | accesses of matrix instructions; accesses ordered by fences and atomics |
 //! | warps that diverge at an aligned barrier: `bar`, or `barrier` with `.aligned` | [`Config::with_race_checks`] | a barrier in a loop that some threads skip, if the others execute nothing after the loop and no other barrier |
 //! | threads that wait at `shfl.sync`, `bar.warp.sync` or the like for members of their mask forever | always | threads of the mask that have exited, for which the PTX ISA does not wait |
+//! | operations on `mbarrier` objects that are not initialized, and more arrivals than a phase expects | always | arrivals by asynchronous copies |
+//! | deadlocks of all threads of a block or a cluster | always | |
+//! | launches that do not end, such as endless loops | [`Config::with_instruction_limit`], [`Config::with_time_limit`] | |
+//! | streams that wait for a value that no work writes | [`Config::with_time_limit`] | |
 //! | races of a launch's threads on device memory, also within a warp | [`Config::with_race_checks`] | atomics; accesses of matrix instructions, textures, surfaces and asynchronous copies; accesses before and after a fence, or a volatile or ordered access; more than 16 MiB per launch |
 //! | races between streams: launches, copies, fills, graph nodes | [`Config::with_race_checks`] | accesses of matrix instructions, textures, surfaces and asynchronous copies; memory mapped at two addresses; other processes; accesses after a fence, a volatile access, a host function or a value that a stream waits for |
 //! | graphs that are instantiated or launched with an unloaded kernel, a destroyed event or freed memory | always | memory of kernels; memory in bodies of conditional nodes |
@@ -100,6 +106,6 @@ pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};
 pub use self::summary::Summary;
 pub use curium_ptx::exec::{
-    Access, Area, CodeLocation, Divergence, NearbyAllocation, Report, ReportKind, Severity,
-    SourceLocation, Stale, StreamRace,
+    Access, Area, Budget, CodeLocation, Divergence, NearbyAllocation, Report, ReportKind, Severity,
+    SourceLocation, Stale, StreamRace, ThreadGroup,
 };

@@ -21,6 +21,7 @@ pub(crate) use self::random::Random;
 use crate::driver::{Context, Driver, HostFunction, Result};
 use crate::handle::Id;
 use crate::race::Races;
+use curium_ptx::exec::Access;
 
 /// The delay after which queued work starts without a request for its result.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -56,7 +57,35 @@ pub(crate) enum Work {
     /// Runs on the thread of host functions.
     Host(HostFunction),
     /// Does nothing until the condition holds; the condition is polled.
-    Wait(Condition),
+    Wait(Wait),
+}
+
+/// Work that waits for a condition.
+pub(crate) struct Wait {
+    is_met: Condition,
+    /// Its reads of the value that it waits for, if there is one.
+    access: Option<Access>,
+    /// The time of the first poll.
+    since: Option<Instant>,
+}
+
+impl Wait {
+    /// Creates a wait for any condition.
+    pub(crate) fn new(is_met: Condition) -> Self {
+        Self {
+            is_met,
+            access: None,
+            since: None,
+        }
+    }
+
+    /// Creates a wait for a value in memory.
+    pub(crate) fn for_value(access: Access, is_met: Condition) -> Self {
+        Self {
+            access: Some(access),
+            ..Self::new(is_met)
+        }
+    }
 }
 
 /// The stream that work is submitted to, with its context and device.

@@ -93,6 +93,32 @@ fn write_past_an_allocation_is_located(test: &TestDriver, simulator: &Simulator)
     Ok(())
 }
 
+/// The error of the call that returns a kernel's failure carries the report. No hint recommends the simulator there.
+#[simulator_test(checking())]
+fn error_carries_the_report(test: &TestDriver, _simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let library = Library::from_ptx(test.driver(), kernels::FAULTS)?;
+    let write_at = library.kernel::<(&mut [u32], u64, u32)>("write_at")?;
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25)?;
+    // SAFETY: the simulator detects the out-of-bounds write and does not perform it.
+    unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }?;
+    let error = stream.synchronize().err().ok_or("the kernel fails")?;
+    let text = error.to_string();
+    for part in [
+        "kernel `write_at`: illegal address: 4-byte write at 0x",
+        "8 bytes past the end of a 100-byte allocation",
+        "thread (0, 0, 0), PTX line",
+        "| st.global.u32 [",
+    ] {
+        assert!(text.contains(part), "{text} without {part}");
+    }
+    assert!(!text.contains("simulator"), "{text}");
+    // Later errors need not repeat it.
+    let later = stream.synchronize().err().ok_or("the context is lost")?;
+    assert!(!later.to_string().contains("`write_at`"), "{later}");
+    Ok(())
+}
+
 #[simulator_test(checking())]
 fn use_after_free_is_reported(test: &TestDriver, simulator: &Simulator) -> TestResult {
     let stream = test.stream();
@@ -114,7 +140,7 @@ fn use_after_free_is_reported(test: &TestDriver, simulator: &Simulator) -> TestR
     let text = fault.to_string();
     assert!(
         text.contains(&format!(
-            "20 bytes into a freed 100-byte allocation at {address:#x}"
+            "20 bytes into a freed 100-byte allocation at {address:#x}, which was freed in stream "
         )),
         "{text}"
     );

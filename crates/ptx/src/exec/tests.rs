@@ -30,6 +30,7 @@ mod tensor_memory;
 mod tensor_products;
 mod tensor_spellings;
 mod tensors;
+mod termination;
 mod uninitialized;
 mod video;
 mod warp_races;
@@ -44,6 +45,7 @@ use std::sync::{Arc, Mutex};
 use super::Checking;
 use super::DeviceModel;
 use super::Launch;
+use super::Limits;
 use super::Program;
 use super::Report;
 use super::Runtime;
@@ -75,6 +77,7 @@ pub(super) struct Bench {
     pub(super) dynamic_shared: u32,
     pub(super) cluster: [u32; 3],
     pub(super) host: Host,
+    pub(super) limits: Limits,
 }
 
 /// The host services of a test: output, allocations and objects.
@@ -190,6 +193,7 @@ impl Bench {
             dynamic_shared: 0,
             cluster: [1; 3],
             host: Host::default(),
+            limits: Limits::default(),
         }
     }
 
@@ -248,6 +252,7 @@ impl Bench {
             schedule: self.schedule,
             workspace: 0,
             cancel: &AtomicBool::new(false),
+            limits: self.limits,
         })
     }
 

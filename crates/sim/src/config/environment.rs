@@ -1,6 +1,7 @@
 //! Settings from the environment, for programs that load the simulator as the driver.
 
 use std::str::FromStr;
+use std::time::Duration;
 use std::{env, fmt};
 
 use curium_sys::{CudaVersion, Function};
@@ -45,6 +46,8 @@ impl Config {
     /// | `CURIUM_SIM_CHECKS` | reaction to invalid accesses: `error`, `quiet`, `report` or `abort` |
     /// | `CURIUM_SIM_RACES` | race checks: `on` or `off` |
     /// | `CURIUM_SIM_UNINITIALIZED` | checks for reads of uninitialized memory: `on` or `off` |
+    /// | `CURIUM_SIM_INSTRUCTION_LIMIT` | number of instructions that the warps of a launch may execute |
+    /// | `CURIUM_SIM_TIME_LIMIT` | seconds that a launch may take |
     /// | `CURIUM_SIM_BACKTRACES` | stacks of the calls that created objects: `on` or `off` |
     ///
     /// The simulator's library also reads `CURIUM_SIM_TRACE`, the file to which calls are written for trace viewers.
@@ -140,6 +143,20 @@ impl Config {
         )?;
         set(
             &variable,
+            "CURIUM_SIM_INSTRUCTION_LIMIT",
+            "a number of instructions",
+            parse,
+            |value| config.instruction_limit = Some(value),
+        )?;
+        set(
+            &variable,
+            "CURIUM_SIM_TIME_LIMIT",
+            "a number of seconds such as 10 or 0.5",
+            seconds,
+            |value| config.time_limit = Some(value),
+        )?;
+        set(
+            &variable,
             "CURIUM_SIM_BACKTRACES",
             "on or off",
             switch,
@@ -176,6 +193,10 @@ fn set<T>(
 
 fn parse<T: FromStr<Err: fmt::Debug>>(value: &str) -> Option<T> {
     value.parse().ok()
+}
+
+fn seconds(value: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(value.parse().ok()?).ok()
 }
 
 /// Returns the faults of the environment; an error names the invalid one.
@@ -306,6 +327,14 @@ mod tests {
             with("CURIUM_SIM_BACKTRACES", "on").map(|config| config.backtraces),
             Ok(true)
         );
+        assert_eq!(
+            with("CURIUM_SIM_INSTRUCTION_LIMIT", "1000").map(|config| config.instruction_limit),
+            Ok(Some(1000))
+        );
+        assert_eq!(
+            with("CURIUM_SIM_TIME_LIMIT", "0.5").map(|config| config.time_limit),
+            Ok(Some(Duration::from_millis(500)))
+        );
         for (text, checks) in [
             ("error", Checks::Error),
             ("report", Checks::Report),
@@ -343,6 +372,8 @@ mod tests {
             ("CURIUM_SIM_CHECKS", "maybe"),
             ("CURIUM_SIM_RACES", "maybe"),
             ("CURIUM_SIM_UNINITIALIZED", "1"),
+            ("CURIUM_SIM_INSTRUCTION_LIMIT", "many"),
+            ("CURIUM_SIM_TIME_LIMIT", "-1"),
             ("CURIUM_SIM_BACKTRACES", "full"),
             ("CURIUM_SIM_FAULTS", "cuInit@2=1,cuNothing=1"),
         ] {

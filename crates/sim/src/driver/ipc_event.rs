@@ -11,7 +11,7 @@ use crate::driver::event::{DISABLE_TIMING, INTERPROCESS};
 use crate::driver::{Context, Driver, Event, Result, State, Stream};
 use crate::handle::Id;
 use crate::memory::SharedRecords;
-use crate::schedule::Work;
+use crate::schedule::{Wait, Work};
 
 /// The first bytes of a handle; the process, its driver, the descriptor of the records and the event follow.
 const MARK: [u8; 8] = *b"simevent";
@@ -176,7 +176,7 @@ impl Driver {
                 state,
                 stream,
                 &[],
-                Work::Wait(Box::new(move |_| Ok(record.is_done()))),
+                Work::Wait(Wait::new(Box::new(move |_| Ok(record.is_done())))),
             );
         }
     }

@@ -8,7 +8,7 @@ use crate::argument::Pointer;
 use crate::driver::graph::{AccessedRange, Content};
 use crate::driver::{Driver, Result};
 use crate::library_operation::{LibraryOperation, Run};
-use crate::schedule::Work;
+use crate::schedule::{Wait, Work};
 use curium_ptx::exec::{Access, Report, ReportKind};
 
 impl Driver {
@@ -62,7 +62,7 @@ impl LibraryOperation {
     /// Returns the wait for its condition.
     pub(crate) fn wait(&self) -> Option<Work> {
         let condition = Arc::clone(self.condition.as_ref()?);
-        Some(Work::Wait(Box::new(move |_| Ok(condition()))))
+        Some(Work::Wait(Wait::new(Box::new(move |_| Ok(condition())))))
     }
 
     /// Runs the operation. The error of a failed access becomes the sticky error of the device.

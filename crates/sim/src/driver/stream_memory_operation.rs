@@ -17,7 +17,8 @@ use crate::driver::{Context, Driver, Result};
 use crate::handle::Id;
 use crate::memory::{CopyOperand, HostPtr};
 use crate::race;
-use crate::schedule::Work;
+use crate::schedule::{Wait, Work};
+use curium_ptx::exec::Access;
 
 /// A sequence of operations with its description.
 #[derive(Clone)]
@@ -345,9 +346,14 @@ impl Operation {
             action,
         } = self;
         match action {
-            Action::Wait(condition) => Work::Wait(Box::new(move |driver| {
-                Ok(self.is_met_by(self.read(driver)?, condition))
-            })),
+            Action::Wait(condition) => Work::Wait(Wait::for_value(
+                Access {
+                    address,
+                    size: width as u32,
+                    write: false,
+                },
+                Box::new(move |driver| Ok(self.is_met_by(self.read(driver)?, condition))),
+            )),
             Action::Write => Work::Device(Box::new(move |driver| {
                 race::exchange_here();
                 driver.report_transfer(driver.memory().store(address, width, value))

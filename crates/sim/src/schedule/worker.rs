@@ -11,7 +11,8 @@ use parking_lot::MutexGuard;
 use crate::driver::{Driver, HostFunction, Result, State};
 use crate::origin;
 use crate::race::Races;
-use crate::schedule::{Condition, Next, Target, Ticket, Work};
+use crate::schedule::{Next, Target, Ticket, Wait, Work};
+use curium_ptx::exec::Report;
 
 /// The pause of a worker before it polls a condition again.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -102,8 +103,8 @@ impl Driver {
                 Next::Run(ticket, target, Work::Device(work)) => {
                     state = self.run(state, ticket, target, work);
                 }
-                Next::Run(ticket, target, Work::Wait(is_met)) => {
-                    state = self.poll_condition(state, ticket, target, is_met);
+                Next::Run(ticket, target, Work::Wait(wait)) => {
+                    state = self.poll_condition(state, ticket, target, wait);
                 }
             }
         }
@@ -147,16 +148,25 @@ impl Driver {
         mut state: MutexGuard<'a, State>,
         ticket: Ticket,
         target: Target,
-        is_met: Condition,
+        mut wait: Wait,
     ) -> MutexGuard<'a, State> {
         if state.sticky(target.device).is_none() {
             drop(state);
-            let answer = is_met(self);
+            let since = *wait.since.get_or_insert_with(Instant::now);
+            let limit = self.config().time_limit;
+            let answer = (wait.is_met)(self).and_then(|is_met| {
+                if !is_met && limit.is_some_and(|limit| since.elapsed() > limit) {
+                    let report = Report::for_stream(target.stream, wait.access);
+                    self.handle_report(Some(report)).map(|()| true)
+                } else {
+                    Ok(is_met)
+                }
+            });
             state = self.lock();
             match answer {
                 Ok(true) => state.schedule.exchange(ticket),
                 Ok(false) => {
-                    state.schedule.put_back(ticket, Work::Wait(is_met));
+                    state.schedule.put_back(ticket, Work::Wait(wait));
                     self.changed().wait_for(&mut state, PAUSE);
                     return state;
                 }

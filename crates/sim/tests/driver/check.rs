@@ -209,7 +209,7 @@ fn uninitialized_read_report() -> TestResult {
     for (body, part) in [
         (
             "ld.shared.u32 %r1, [words+8]; st.global.u32 [%p], %r1;",
-            ", 8 bytes into the block's 64 bytes of shared memory",
+            " in `words + 8`",
         ),
         (
             "ld.local.u32 %r1, [own+4]; st.global.u32 [%p], %r1;",

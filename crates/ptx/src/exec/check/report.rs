@@ -1,6 +1,7 @@
 //! Reports of errors of kernels, copies and graphs.
 
 use std::fmt;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -19,7 +20,7 @@ pub struct Report {
     pub kind: ReportKind,
     /// The name of the kernel; empty for a copy, a fill or a graph.
     pub kernel: Box<str>,
-    /// The reason why an image was refused; otherwise empty.
+    /// The reason why an image was refused, or the stream that waits; otherwise empty.
     pub reason: Box<str>,
     /// The index of the block in the grid.
     pub block: [u32; 3],
@@ -33,6 +34,8 @@ pub struct Report {
     pub loaded_at: Option<Box<CodeLocation>>,
     /// The instruction of the other thread: its access in a race, or the position of the first thread that others wait for.
     pub other: Option<Box<CodeLocation>>,
+    /// The positions of the block's threads, if the launch does not end.
+    pub threads: Vec<ThreadGroup>,
     /// The number of times that threads failed here in the same way.
     pub count: u64,
     /// The faulting access, if there is one.
@@ -242,8 +245,14 @@ pub enum ReportKind {
         /// The destroyed object.
         what: Stale,
     },
-    /// Every thread waits, and none can end the wait. Hardware would hang.
+    /// Every thread waits, and none can end the wait. Hardware would hang. [`Report::threads`] has the positions.
     Deadlock,
+    /// The launch exceeded its budget: it may never end. [`Report::threads`] has the positions of the threads of a block.
+    OverBudget(Budget),
+    /// A stream waits for a value in memory that no work writes. Hardware would hang.
+    StreamDeadlock,
+    /// An operation of an mbarrier object that PTX does not define.
+    InvalidBarrier(&'static str),
     /// The device does not support the instruction with these operands.
     IllegalInstruction(&'static str),
     /// The device or the kernel does not allow the configuration of the launch.
@@ -253,6 +262,30 @@ pub enum ReportKind {
     RefusedImage,
     /// The launch was canceled from outside.
     Cancelled,
+}
+
+/// A limit of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Budget {
+    /// The number of instructions that warps execute.
+    Instructions(u64),
+    /// The time.
+    Time(Duration),
+}
+
+/// Threads of a block at one instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadGroup {
+    /// The number of threads.
+    pub count: u32,
+    /// The index of the first of them in the block.
+    pub first: [u32; 3],
+    /// `true` if they wait for other threads.
+    pub waits: bool,
+    /// The instruction.
+    pub location: CodeLocation,
 }
 
 /// Threads of a warp at an instruction that others of the warp must execute with them.
@@ -369,6 +402,14 @@ impl fmt::Display for ReportKind {
             Self::HardwareStackError => "local memory stack overflow",
             Self::InvalidProgramCounter => "invalid program counter",
             Self::Deadlock => "deadlock: all threads wait",
+            Self::StreamDeadlock => "deadlock: a stream waits for a value that no work writes",
+            Self::InvalidBarrier(reason) => reason,
+            Self::OverBudget(Budget::Instructions(limit)) => {
+                return write!(f, "over budget: the launch executed {limit} instructions");
+            }
+            Self::OverBudget(Budget::Time(limit)) => {
+                return write!(f, "over budget: the launch ran for {limit:?}");
+            }
             Self::InvalidLaunch(reason) => reason,
             Self::RefusedImage => "refused image",
             Self::Cancelled => "canceled",
@@ -413,6 +454,22 @@ fn write_lanes(f: &mut fmt::Formatter<'_>, mask: u32) -> fmt::Result {
     Ok(())
 }
 
+impl fmt::Display for ThreadGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.first;
+        match self.count {
+            1 => write!(f, "thread ({x}, {y}, {z}) ")?,
+            count => write!(f, "{count} threads from thread ({x}, {y}, {z}) on ")?,
+        }
+        f.write_str(match (self.count, self.waits) {
+            (1, true) => "waits at",
+            (_, true) => "wait at",
+            (1, false) => "is at",
+            (_, false) => "are at",
+        })
+    }
+}
+
 impl fmt::Display for Stale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -435,6 +492,9 @@ impl fmt::Display for Report {
             }
             None if self.kind == ReportKind::RefusedImage => {
                 return write!(f, "{}: {}", self.kind, self.reason);
+            }
+            None if self.kind == ReportKind::StreamDeadlock => {
+                write!(f, "{}: {}", self.reason, self.kind)?;
             }
             None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
             None => write!(f, "kernel `{}`: {}", demangled(&self.kernel), self.kind)?,
@@ -483,6 +543,10 @@ impl fmt::Display for Report {
                 _ => "the missing lanes are at ",
             };
             self.write_related(what, other, f)?;
+        }
+        for group in &self.threads {
+            let what = format!("{group} ");
+            self.write_related(&what, &group.location, f)?;
         }
         if self.count > 1 {
             write!(
@@ -574,7 +638,7 @@ impl Report {
             && self.location == other.location
             && self.other == other.other
             && self.loaded_at == other.loaded_at
-            && (has_instruction || self.access == other.access)
+            && (has_instruction || self.kind == other.kind && self.access == other.access)
     }
 
     /// Returns the text without the lines of the source.
@@ -611,6 +675,17 @@ impl Report {
         }
     }
 
+    /// Creates a report about a stream that waits for a value in memory.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn for_stream(stream: u64, access: Option<Access>) -> Self {
+        Self {
+            reason: format!("stream {stream}").into(),
+            access,
+            ..Self::without_kernel(ReportKind::StreamDeadlock)
+        }
+    }
+
     /// Creates a report about an image that was refused.
     #[doc(hidden)]
     #[must_use]
@@ -642,6 +717,7 @@ impl Report {
             callers: Vec::new(),
             loaded_at: None,
             other: None,
+            threads: Vec::new(),
             count: 1,
             access: None,
             variable: Box::default(),

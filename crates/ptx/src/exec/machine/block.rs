@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::barrier::Barrier;
 use super::cluster::Cluster;
+use super::fragment::State;
 use super::op::Space;
 use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
@@ -36,6 +37,23 @@ pub(crate) struct Block {
     first: usize,
     /// The number of backward branches that a warp may take in a turn.
     turn: u32,
+}
+
+/// The instruction at which threads are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FragmentPosition {
+    pub(crate) function: u32,
+    pub(crate) pc: u32,
+    /// `true` if the threads wait for others.
+    pub(crate) waits: bool,
+}
+
+/// Lanes of a warp.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WarpLanes {
+    /// The index of the warp in the block.
+    pub(crate) warp: usize,
+    pub(crate) mask: u32,
 }
 
 /// The state that the warps of a block share.
@@ -242,7 +260,9 @@ impl Block {
 
     /// Resumes the threads of a warp after a fault. Returns `false` if the launch does not continue.
     fn resume(&mut self, index: usize, failure: Failure, worker: &mut Worker<'_>) -> bool {
-        if !worker.continues_after(self, index, failure) {
+        // A launch that may never end is stopped in any case.
+        let is_over = matches!(failure.trap.kind, ReportKind::OverBudget(_));
+        if is_over || !worker.continues_after(self, index, failure) {
             return false;
         }
         match failure.trap.resume {
@@ -271,6 +291,25 @@ impl Block {
             let frame = &warp.frames[caller.frame as usize];
             next = frame.caller;
             Some((frame.function, caller.pc))
+        })
+    }
+
+    /// Returns the positions of all fragments, with their lanes.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = (FragmentPosition, WarpLanes)> {
+        let warps = self.warps.iter().enumerate();
+        warps.flat_map(|(index, warp)| {
+            warp.fragments.iter().map(move |fragment| {
+                let position = FragmentPosition {
+                    function: warp.frames[fragment.frame as usize].function,
+                    pc: fragment.pc,
+                    waits: !matches!(fragment.state, State::Ready | State::Yielded),
+                };
+                let lanes = WarpLanes {
+                    warp: index,
+                    mask: fragment.mask,
+                };
+                (position, lanes)
+            })
         })
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -13,11 +13,14 @@ use super::program::{Kernel, Late, Program};
 use super::runtime::Runtime;
 use super::worker::Worker;
 use crate::exec::check::launch_shadow::LaunchShadow;
-use crate::exec::check::report::{Report, ReportKind};
+use crate::exec::check::report::{Budget, Report, ReportKind};
 use crate::exec::memory::Memory;
 
 /// Blocks in the largest cluster of any device.
 const MAX_BLOCKS_IN_CLUSTER: u64 = 16;
+
+/// The maximum number of instructions after which a worker compares its progress with the budget.
+const CHECK_INTERVAL: u64 = 1 << 16;
 
 /// A kernel, its arguments and its environment.
 #[derive(Clone, Copy)]
@@ -53,6 +56,17 @@ pub struct Launch<'a> {
     pub workspace: u64,
     /// A flag by which another thread cancels the launch.
     pub cancel: &'a AtomicBool,
+    /// The budget of the launch.
+    pub limits: Limits,
+}
+
+/// The budget of a launch. A launch that exceeds it ends with [`ReportKind::OverBudget`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The maximum number of instructions that its warps execute; `None` without a limit.
+    pub instructions: Option<u64>,
+    /// The maximum time; `None` without a limit.
+    pub time: Option<Duration>,
 }
 
 /// The device properties that kernels can query.
@@ -122,6 +136,9 @@ pub(crate) struct Prepared<'a> {
     pub(crate) workers: u64,
     pub(crate) workspace: u64,
     pub(crate) cancel: &'a AtomicBool,
+    limits: Limits,
+    /// The instructions that all workers had executed when they last compared them with the limits.
+    executed: AtomicU64,
     /// The accesses of threads to device memory, if races are checked.
     pub(crate) accesses: Option<LaunchShadow>,
     order: Order,
@@ -179,6 +196,32 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Returns the number of instructions after which a worker compares its progress with the budget.
+    pub(crate) fn check_interval(&self) -> u64 {
+        let Limits { instructions, time } = self.limits;
+        match instructions {
+            Some(instructions) => instructions.clamp(1, CHECK_INTERVAL),
+            None if time.is_some() => CHECK_INTERVAL,
+            None => u64::MAX,
+        }
+    }
+
+    /// Adds instructions of a worker, and returns the exceeded limit, if any.
+    pub(crate) fn exceeded_limit(&self, instructions: u64) -> Option<ReportKind> {
+        let executed = self.executed.fetch_add(instructions, Ordering::Relaxed) + instructions;
+        let Limits {
+            instructions: max_instructions,
+            time: max_time,
+        } = self.limits;
+        if let Some(limit) = max_instructions
+            && executed > limit
+        {
+            return Some(ReportKind::OverBudget(Budget::Instructions(limit)));
+        }
+        let limit = max_time.filter(|limit| self.started.elapsed() > *limit)?;
+        Some(ReportKind::OverBudget(Budget::Time(limit)))
+    }
+
     /// Orders the recorded accesses to device memory before later ones, if accesses are recorded.
     pub(crate) fn order_accesses(&self) {
         if let Some(accesses) = &self.accesses {
@@ -217,6 +260,8 @@ impl<'a> Prepared<'a> {
             workers: launch.workers.max(1) as u64,
             workspace: launch.workspace,
             cancel: launch.cancel,
+            limits: launch.limits,
+            executed: AtomicU64::new(0),
             order: Order::new(clusters(launch.grid, cluster), launch.schedule),
             next: AtomicU64::new(0),
             taken_over: AtomicU64::new(0),

@@ -171,6 +171,11 @@ impl Warp {
                 return Ok(Progress::Paused);
             }
             self.run_fragment(index, &mut fuel, block, worker)?;
+            if let Some(kind) = worker.exceeded_limit()
+                && let Some(failure) = self.stopped(kind, worker)
+            {
+                return Err(failure);
+            }
             if fuel == 0 {
                 return Ok(Progress::Paused);
             }
@@ -178,6 +183,18 @@ impl Warp {
                 return Ok(Progress::Blocked);
             }
         }
+    }
+
+    /// Returns the fault of a launch that is stopped while the warp has threads.
+    #[cold]
+    fn stopped(&self, kind: ReportKind, worker: &Worker<'_>) -> Option<Failure> {
+        let (lane, function, pc) = self.first_waiting()?;
+        Some(Failure {
+            trap: Trap::new(kind, lane),
+            fragment: 0,
+            function,
+            line: worker.code(function)[pc as usize].line,
+        })
     }
 
     /// Returns `true` if all threads wait at one barrier. Turns usually end so.
@@ -193,7 +210,7 @@ impl Warp {
         }
     }
 
-    /// Returns the first lanes that wait, for the report of a deadlock.
+    /// Returns the first lane, its function and its instruction, for the report of a launch that does not end.
     pub(crate) fn first_waiting(&self) -> Option<(usize, u32, u32)> {
         let fragment = self.fragments.first()?;
         let function = self.frames[fragment.frame as usize].function;

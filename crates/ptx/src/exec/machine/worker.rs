@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::aligned::BypassCache;
-use super::block::{Block, BlockState};
+use super::block::{Block, BlockState, FragmentPosition};
 use super::cluster::{Cluster, block_rank};
 use super::frame::Frame;
 use super::grid::{Prepared, Statistics};
@@ -16,7 +16,7 @@ use super::unit::{Unit, Wait};
 use super::warp::{Failure, Progress, WarpState};
 use crate::exec::check::definedness::Flow;
 use crate::exec::check::report::{
-    Area, NearbyAllocation, Report, ReportKind, Severity, StreamRace, Trap,
+    Area, NearbyAllocation, Report, ReportKind, Severity, StreamRace, ThreadGroup, Trap,
 };
 use crate::exec::check::source::CodeLocation;
 use crate::exec::check::watch::Watcher;
@@ -27,6 +27,9 @@ use crate::exec::ops::matrix::dense::Matrices;
 
 /// The maximum number of resident threads on a multiprocessor.
 const THREADS_PER_MULTIPROCESSOR: u64 = 2048;
+
+/// The maximum number of groups of threads in a report.
+const MAX_GROUPS: usize = 8;
 
 /// The maximum number of calls in a report.
 const MAX_CALLERS: usize = 16;
@@ -47,6 +50,9 @@ pub(crate) struct Worker<'l> {
     /// The control flow around aligned barriers at which warps diverged.
     pub(crate) bypasses: BypassCache,
     statistics: Statistics,
+    /// The number of instructions at which the worker compares its progress with the budget, and that of the last time.
+    next_check: u64,
+    last_check: u64,
 }
 
 impl<'l> Worker<'l> {
@@ -67,6 +73,8 @@ impl<'l> Worker<'l> {
             watcher,
             bypasses: BypassCache::default(),
             statistics: Statistics::default(),
+            next_check: launch.check_interval(),
+            last_check: 0,
         }
     }
 
@@ -193,6 +201,24 @@ impl<'l> Worker<'l> {
         self.statistics.thread_instructions += instructions * u64::from(mask.count_ones());
     }
 
+    /// Returns the limit of the launch that it exceeds, if any.
+    #[inline(always)]
+    pub(crate) fn exceeded_limit(&mut self) -> Option<ReportKind> {
+        if self.statistics.warp_instructions < self.next_check {
+            return None;
+        }
+        self.compare_with_limits()
+    }
+
+    #[cold]
+    fn compare_with_limits(&mut self) -> Option<ReportKind> {
+        let executed = self.executed();
+        let since = executed - self.last_check;
+        self.last_check = executed;
+        self.next_check = executed.saturating_add(self.launch.check_interval());
+        self.launch.exceeded_limit(since)
+    }
+
     /// Returns `true` if the launch is canceled or has failed.
     pub(crate) fn is_stopped(&self) -> bool {
         self.launch.failed.load(Ordering::Relaxed) || self.launch.cancel.load(Ordering::Relaxed)
@@ -244,6 +270,7 @@ impl<'l> Worker<'l> {
             callers: self.callers(block, warp, failure),
             loaded_at: self.locate_other(trap.loaded_at),
             other: self.locate_other(trap.other_line),
+            threads: self.threads(block, trap.kind),
             access: trap.access,
             variable: variable.unwrap_or_default(),
             nearby: self.nearby_allocation(block, warp, trap).map(Box::new),
@@ -272,6 +299,33 @@ impl<'l> Worker<'l> {
             .take(MAX_CALLERS)
             .map(|(function, pc)| self.locate(function, self.code(function)[pc as usize].line))
             .collect()
+    }
+
+    /// Returns the positions of a block's threads, if they are the cause of a report.
+    fn threads(&self, block: &Block, kind: ReportKind) -> Vec<ThreadGroup> {
+        if !matches!(kind, ReportKind::Deadlock | ReportKind::OverBudget(_)) {
+            return Vec::new();
+        }
+        let mut groups: Vec<(FragmentPosition, ThreadGroup)> = Vec::new();
+        for (position, lanes) in block.positions() {
+            let count = lanes.mask.count_ones();
+            let has_room = groups.len() < MAX_GROUPS;
+            match groups.iter_mut().find(|(other, _)| *other == position) {
+                Some((_, group)) => group.count += count,
+                None if !has_room => {}
+                None => {
+                    let line = self.code(position.function)[position.pc as usize].line;
+                    let group = ThreadGroup {
+                        count,
+                        first: block.thread(lanes.warp, lanes.mask.trailing_zeros() as usize),
+                        waits: position.waits,
+                        location: self.locate(position.function, line),
+                    };
+                    groups.push((position, group));
+                }
+            }
+        }
+        groups.into_iter().map(|(_, group)| group).collect()
     }
 
     /// Returns the memory of an access or near it, unless the driver determines it.

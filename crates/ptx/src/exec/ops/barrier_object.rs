@@ -3,11 +3,12 @@
 use super::handler::unary;
 use super::mbarrier::Mbarrier;
 use super::tensor_memory::multiply::observe_barrier;
+use crate::exec::check::report::{ReportKind, Trap};
 use crate::exec::check::uninitialized;
 use crate::exec::machine::cluster::{address_in, block_rank};
 use crate::exec::machine::op::{Control, Handler, Op};
 use crate::exec::machine::unit::Unit;
-use crate::exec::memory::access::{read_at, update_at};
+use crate::exec::memory::access::{AccessMode, read_at, trap, update_at};
 use crate::exec::memory::window::SHARED_WINDOW;
 use crate::exec::values::lane::Lanes;
 
@@ -49,6 +50,38 @@ fn update<const KIND: u8>(bits: u64, count: u32) -> u64 {
     barrier.bits()
 }
 
+/// Returns the reason why PTX does not define an operation on an object with these bits, if it does not.
+fn misuse<const KIND: u8>(bits: u64, count: u32) -> Option<&'static str> {
+    if matches!(KIND, INIT | INVALIDATE) {
+        return None;
+    }
+    let arrivals = match KIND {
+        ARRIVE | DROP => count,
+        EXPECT_AND_ARRIVE | EXPECT_AND_DROP => 1,
+        _ => 0,
+    };
+    if bits == 0 {
+        Some("operation on an mbarrier object that is not initialized")
+    } else if Mbarrier::from_bits(bits).pending() < arrivals {
+        Some("more arrivals at an mbarrier object than its phase expects")
+    } else {
+        None
+    }
+}
+
+/// Returns the fault of a lane that uses an object in a way that PTX does not define.
+#[cold]
+fn invalid(op: &Op, lane: usize, address: u64, reason: &'static str) -> Trap {
+    trap(
+        ReportKind::InvalidBarrier(reason),
+        lane,
+        address,
+        8,
+        AccessMode::Write,
+    )
+    .in_space(op.space)
+}
+
 pub(crate) fn run_update<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         let address = unit.frame.row::<u64>(op.a)[lane];
@@ -60,7 +93,12 @@ pub(crate) fn run_update<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Contro
             update::<KIND>(bits, count)
         });
         match result {
-            Ok(before) => unit.frame.row_mut::<u64>(op.d).0[lane] = before,
+            Ok(before) => {
+                if let Some(reason) = misuse::<KIND>(before, count) {
+                    return unit.fault(invalid(op, lane, address, reason));
+                }
+                unit.frame.row_mut::<u64>(op.d).0[lane] = before;
+            }
             Err(trap) => return unit.fault(trap),
         }
     }
@@ -77,6 +115,11 @@ pub(crate) fn run_test<const BY_PARITY: bool>(unit: &mut Unit<'_>, op: &Op) -> C
             Mbarrier::from_bits(unit.frame.row::<u64>(op.b)[lane]).parity()
         };
         let is_over = match read_at::<u64>(unit, op.space, lane, address) {
+            // No phase of an object without arrivals completes.
+            Ok(0) if !parity => {
+                let reason = "wait at an mbarrier object that is not initialized";
+                return unit.fault(invalid(op, lane, address, reason));
+            }
             Ok(bits) => Mbarrier::from_bits(bits).parity() != parity,
             Err(trap) => return unit.fault(trap),
         };

@@ -115,6 +115,7 @@ fn try_program(text: &str) -> bool {
             schedule: Schedule::InOrder,
             workspace: 0,
             cancel: &cancel,
+            limits: super::Limits::default(),
         };
         thread::scope(|scope| {
             let watch = scope.spawn(|| {

@@ -44,6 +44,7 @@ impl Launch {
             schedule: driver.block_order(),
             workspace: workspace.as_ref().map_or(0, |workspace| workspace.address),
             cancel: driver.canceled(),
+            limits: driver.config().limits(),
         };
         let result = exec::run(&launch);
         host.flush();
@@ -262,7 +263,10 @@ fn report_code(fault: &Report) -> CUresult {
         ReportKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         ReportKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,
         ReportKind::IllegalInstruction(_) => CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
-        ReportKind::Deadlock | ReportKind::MissingMembers(_) => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+        ReportKind::Deadlock
+        | ReportKind::StreamDeadlock
+        | ReportKind::OverBudget(_)
+        | ReportKind::MissingMembers(_) => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
         ReportKind::InvalidLaunch(_) => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
         ReportKind::Cancelled => CUresult::CUDA_ERROR_DEINITIALIZED,
         ReportKind::Trap
@@ -270,6 +274,7 @@ fn report_code(fault: &Report) -> CUresult {
         | ReportKind::StreamRace
         | ReportKind::DivergentBarrier(_)
         | ReportKind::HostRace
+        | ReportKind::InvalidBarrier(_)
         | ReportKind::Uninitialized => CUresult::CUDA_ERROR_LAUNCH_FAILED,
         // A kind without a code of hardware here.
         _ => CUresult::CUDA_ERROR_UNKNOWN,

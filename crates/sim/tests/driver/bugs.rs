@@ -1,0 +1,358 @@
+//! Real bugs in CUDA C++ kernels, each with its whole report.
+
+use std::ffi::{CString, c_void};
+use std::ptr;
+
+use curium_sim::{Checks, Config, DeviceModel};
+use curium_sys::{CUdeviceptr, CUfunction, CUmodule, CUresult, CUstream};
+
+use crate::TestResult;
+use crate::support::{Fixture, cu, get, handle, ok};
+
+/// The kernels, compiled from `bugs/bugs.cu`.
+const KERNELS: &str = include_str!("bugs/bugs.ptx");
+/// The number of bytes of the kernels' memory: an element for each of 64 threads.
+const BYTES: usize = 256;
+
+/// A buggy kernel, ready to launch.
+struct Bug {
+    fixture: Fixture,
+    module: CUmodule,
+    function: CUfunction,
+    memory: CUdeviceptr,
+}
+
+/// Threads of a launch: blocks, and threads of a block.
+struct Shape {
+    grid: u32,
+    block: [u32; 2],
+}
+
+const ONE_BLOCK: Shape = Shape {
+    grid: 1,
+    block: [64, 1],
+};
+const ONE_WARP: Shape = Shape {
+    grid: 1,
+    block: [32, 1],
+};
+
+impl Bug {
+    /// Loads a kernel on a simulator with all checks on, and allocates initialized memory.
+    fn new(kernel: &str) -> TestResult<Self> {
+        let config = Config::new()
+            .with_workers(1)
+            .with_memory_budget(64 << 20)
+            .with_device_model(DeviceModel::H100)
+            .with_checks(Checks::Quiet)
+            .with_race_checks(true)
+            .with_uninitialized_checks(true)
+            .with_instruction_limit(100_000);
+        let fixture = Fixture::with(config);
+        let image = CString::new(KERNELS)?;
+        let module = handle!(fixture.api, cuModuleLoadData(_, image.as_ptr().cast()));
+        let name = CString::new(kernel)?;
+        let function = handle!(fixture.api, cuModuleGetFunction(_, module, name.as_ptr()));
+        let memory = fixture.alloc(BYTES);
+        ok!(fixture.api, cuMemsetD8_v2(memory, 0, BYTES));
+        ok!(fixture.api, cuCtxSynchronize());
+        Ok(Self {
+            fixture,
+            module,
+            function,
+            memory,
+        })
+    }
+
+    fn launch(&self, shape: &Shape, stream: CUstream, mut arguments: Vec<u64>) {
+        let mut parameters: Vec<*mut c_void> = arguments
+            .iter_mut()
+            .map(|argument| ptr::from_mut(argument).cast())
+            .collect();
+        ok!(
+            self.fixture.api,
+            cuLaunchKernel(
+                self.function,
+                shape.grid,
+                1,
+                1,
+                shape.block[0],
+                shape.block[1],
+                1,
+                0,
+                stream,
+                parameters.as_mut_ptr(),
+                ptr::null_mut()
+            )
+        );
+    }
+
+    /// Launches the kernel, and asserts that it fails with a code and the text of a report, in which `P` is the address of the memory.
+    #[track_caller]
+    fn assert_fails(&self, shape: &Shape, arguments: Vec<u64>, code: CUresult, expected: &str) {
+        self.launch(shape, ptr::null_mut(), arguments);
+        self.assert_reported(code, expected);
+    }
+
+    #[track_caller]
+    fn assert_reported(&self, code: CUresult, expected: &str) {
+        assert_eq!(cu!(self.fixture.api, cuCtxSynchronize()), code);
+        let reports = self.fixture.simulator.reports();
+        let [report] = &reports[..] else {
+            panic!("one report: {reports:?}")
+        };
+        let mut text = format!("{report:#}");
+        for offset in (0..2048).rev() {
+            let name = match offset {
+                0 => "P".to_owned(),
+                _ => format!("P+{offset}"),
+            };
+            text = text.replace(&format!("{:#x}", self.memory + offset), &name);
+        }
+        assert_eq!(text, expected);
+    }
+}
+
+const FAILED: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+const ILLEGAL: CUresult = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+
+#[test]
+fn missing_barrier() -> TestResult {
+    let bug = Bug::new("missing_barrier")?;
+    bug.assert_fails(&ONE_BLOCK, vec![bug.memory], FAILED, "kernel `missing_barrier`: race with block (0, 0, 0), thread (31, 0, 0): 4-byte write \
+         at 0x80 in `missing_barrier::tile + 128`, block (0, 0, 0), thread (32, 0, 0), \
+         tests/driver/bugs/bugs.cu:12:5, PTX line 42
+       12 | tile[threadIdx.x] = x[threadIdx.x];
+  the other thread read at tests/driver/bugs/bugs.cu:5:5 in `neighbor(float const*, int)`, PTX line 50
+        5 | return tile[index];
+    inlined at tests/driver/bugs/bugs.cu:13:5
+       13 | x[threadIdx.x] = neighbor(tile, 63 - threadIdx.x);");
+    Ok(())
+}
+
+#[test]
+fn off_by_one() -> TestResult {
+    let bug = Bug::new("off_by_one")?;
+    let shape = Shape {
+        grid: 2,
+        block: [64, 1],
+    };
+    bug.assert_fails(
+        &shape,
+        vec![bug.memory, 64],
+        ILLEGAL,
+        "kernel `off_by_one`: illegal address: 4-byte read at P+256, just past the end of a \
+         256-byte allocation at P, block (1, 0, 0), thread (0, 0, 0), \
+         tests/driver/bugs/bugs.cu:21:9, PTX line 86
+       21 | x[i] *= 2.0f;",
+    );
+    Ok(())
+}
+
+#[test]
+fn wrong_mask() -> TestResult {
+    let bug = Bug::new("wrong_mask")?;
+    let code = CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    bug.assert_fails(
+        &ONE_WARP,
+        vec![bug.memory],
+        code,
+        "kernel `wrong_mask`: illegal instruction: the member mask does not contain the \
+         executing lane, block (0, 0, 0), thread (16, 0, 0), tests/driver/bugs/bugs.cu:28:5, \
+         PTX line 119
+       28 | sum += __shfl_down_sync(0xffff, sum, 8);",
+    );
+    Ok(())
+}
+
+#[test]
+fn skipped_barrier() -> TestResult {
+    let bug = Bug::new("skipped_barrier")?;
+    bug.assert_fails(
+        &ONE_BLOCK,
+        vec![bug.memory],
+        FAILED,
+        "kernel `skipped_barrier`: divergent barrier: warp 0 with lanes 0-15 waiting for lanes \
+         16-31, block (0, 0, 0), thread (0, 0, 0), tests/driver/bugs/bugs.cu:38:9, PTX line \
+         157
+       38 | __syncthreads();
+  the missing lanes are at tests/driver/bugs/bugs.cu:39:5, PTX line 162
+       39 | x[threadIdx.x] = tile[threadIdx.x];",
+    );
+    Ok(())
+}
+
+#[test]
+fn early_return() -> TestResult {
+    let bug = Bug::new("early_return")?;
+    bug.assert_fails(
+        &ONE_BLOCK,
+        vec![bug.memory, 40],
+        FAILED,
+        "kernel `early_return`: uninitialized read: 4-byte read at 0xa0 in `early_return::tile \
+         + 160`, block (0, 0, 0), thread (8, 0, 0), tests/driver/bugs/bugs.cu:50:5, PTX line \
+         202
+       50 | x[threadIdx.x] = tile[threadIdx.x ^ 32];
+  value loaded at tests/driver/bugs/bugs.cu:50:5, PTX line 201
+       50 | x[threadIdx.x] = tile[threadIdx.x ^ 32];",
+    );
+    Ok(())
+}
+
+#[test]
+fn warp_race() -> TestResult {
+    let bug = Bug::new("warp_race")?;
+    bug.assert_fails(
+        &ONE_WARP,
+        vec![bug.memory],
+        FAILED,
+        "kernel `warp_race`: race with block (0, 0, 0), thread (1, 0, 0): 4-byte read at 0x4 \
+         in `warp_race::tile + 4`, block (0, 0, 0), thread (0, 0, 0), \
+         tests/driver/bugs/bugs.cu:58:5, PTX line 234
+       58 | x[threadIdx.x] = tile[threadIdx.x ^ 1];
+  the other thread wrote at tests/driver/bugs/bugs.cu:57:5, PTX line 230
+       57 | tile[threadIdx.x] = x[threadIdx.x];",
+    );
+    Ok(())
+}
+
+#[test]
+fn endless_loop() -> TestResult {
+    let bug = Bug::new("endless_loop")?;
+    let code = CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
+    bug.assert_fails(
+        &ONE_BLOCK,
+        vec![bug.memory],
+        code,
+        "kernel `endless_loop`: over budget: the launch executed 100000 instructions, block \
+         (0, 0, 0), thread (32, 0, 0), tests/driver/bugs/bugs.cu:64:5, PTX line 256
+       64 | while (*flag == 0) {
+  64 threads from thread (0, 0, 0) on are at tests/driver/bugs/bugs.cu:64:5, PTX line 256
+       64 | while (*flag == 0) {",
+    );
+    Ok(())
+}
+
+#[test]
+fn misaligned_vector() -> TestResult {
+    let bug = Bug::new("misaligned_vector")?;
+    let code = CUresult::CUDA_ERROR_MISALIGNED_ADDRESS;
+    bug.assert_fails(
+        &ONE_WARP,
+        vec![bug.memory],
+        code,
+        "kernel `misaligned_vector`: misaligned address: 16-byte read at P+4, 4 bytes into a \
+         256-byte allocation at P, block (0, 0, 0), thread (0, 0, 0), \
+         tests/driver/bugs/bugs.cu:71:5, PTX line 277
+       71 | float4 v = *reinterpret_cast<float4 *>(x + 1);",
+    );
+    Ok(())
+}
+
+#[test]
+fn use_after_free_across_streams() -> TestResult {
+    let bug = Bug::new("use_after_free")?;
+    let api = &bug.fixture.api;
+    let freeing = bug.fixture.stream(1);
+    let other = bug.fixture.stream(1);
+    ok!(api, cuMemFreeAsync(bug.memory, freeing));
+    ok!(api, cuStreamSynchronize(freeing));
+    bug.launch(&ONE_WARP, other, vec![bug.memory]);
+    let id: u64 = get!(api, cuStreamGetId(freeing, _));
+    bug.assert_reported(
+        ILLEGAL,
+        &"kernel `use_after_free`: illegal address: 4-byte write at P, 0 bytes into a freed \
+         256-byte allocation at P, which was freed in stream ID, block (0, 0, 0), thread (0, \
+         0, 0), tests/driver/bugs/bugs.cu:78:5, PTX line 302
+       78 | x[threadIdx.x] = 1.0f;"
+            .replace("ID", &id.to_string()),
+    );
+    Ok(())
+}
+
+#[test]
+fn uninitialized_shared_memory() -> TestResult {
+    let bug = Bug::new("uninitialized_shared")?;
+    bug.assert_fails(
+        &ONE_BLOCK,
+        vec![bug.memory],
+        FAILED,
+        "kernel `uninitialized_shared`: uninitialized read: 4-byte read at 0x80 in \
+         `uninitialized_shared::tile + 128`, block (0, 0, 0), thread (32, 0, 0), \
+         tests/driver/bugs/bugs.cu:88:5, PTX line 344
+       88 | x[threadIdx.x] = tile[threadIdx.x];
+  value loaded at tests/driver/bugs/bugs.cu:88:5, PTX line 343
+       88 | x[threadIdx.x] = tile[threadIdx.x];",
+    );
+    Ok(())
+}
+
+#[test]
+fn wrong_pitch() -> TestResult {
+    let bug = Bug::new("wrong_pitch")?;
+    let shape = Shape {
+        grid: 1,
+        block: [16, 4],
+    };
+    bug.assert_fails(
+        &shape,
+        vec![bug.memory, 64, 4],
+        ILLEGAL,
+        "kernel `wrong_pitch`: illegal address: 4-byte write at P+256, just past the end of a \
+         256-byte allocation at P, block (0, 0, 0), thread (0, 1, 0), \
+         tests/driver/bugs/bugs.cu:95:9, PTX line 377
+       95 | x[threadIdx.y * pitch + threadIdx.x] = 0.0f;",
+    );
+    Ok(())
+}
+
+#[test]
+fn missing_atomic() -> TestResult {
+    let mut bug = Bug::new("missing_atomic")?;
+    let module = bug.module;
+    let mut bytes = 0;
+    ok!(
+        bug.fixture.api,
+        cuModuleGetGlobal_v2(
+            &raw mut bug.memory,
+            &raw mut bytes,
+            module,
+            c"total".as_ptr()
+        )
+    );
+    let shape = Shape {
+        grid: 2,
+        block: [1, 1],
+    };
+    bug.assert_fails(
+        &shape,
+        vec![],
+        FAILED,
+        "kernel `missing_atomic`: race with block (0, 0, 0), thread (0, 0, 0): 4-byte read at \
+         P+8 in `total + 8`, 8 bytes into a 16-byte allocation at P, block (1, 0, 0), thread \
+         (0, 0, 0), tests/driver/bugs/bugs.cu:102:5, PTX line 392
+      102 | total[2] += 1;
+  the other thread wrote at tests/driver/bugs/bugs.cu:102:5, PTX line 394
+      102 | total[2] += 1;",
+    );
+    Ok(())
+}
+
+#[test]
+fn wrong_rank_in_a_cluster() -> TestResult {
+    let bug = Bug::new("wrong_rank")?;
+    let shape = Shape {
+        grid: 2,
+        block: [1, 1],
+    };
+    bug.assert_fails(
+        &shape,
+        vec![5],
+        ILLEGAL,
+        "kernel `wrong_rank`: illegal address: 4-byte write at 0x6000000 in `wrong_rank::box`, \
+         in block 5 of a cluster of 2 blocks, block (0, 0, 0), thread (0, 0, 0), \
+         tests/driver/bugs/bugs.cu:111:5, PTX line 421
+      111 | asm volatile(\"st.shared::cluster.u32 [%0], %1;\" :: \"r\"(address), \"r\"(rank));",
+    );
+    Ok(())
+}
