@@ -122,6 +122,10 @@ impl<T> Pending<T> {
     /// Returns this value together with the error, because the copy may still be in progress. If the context is lost,
     /// the copy has ended, and dropping the value frees the memory. An argument error if an earlier `await` has
     /// already returned the memory.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the caller gets the copy back, which happens rarely"
+    )]
     pub fn wait(mut self) -> Result<PinnedBuffer<T>, Returned<Self>> {
         match self
             .event

@@ -27,6 +27,7 @@ use crate::{PinnedBuffer, PinnedFlags, wait};
 #[derive(Default)]
 pub(super) struct BouncePool {
     /// The buffers of no stream, in the order in which their streams ended.
+    #[expect(clippy::vec_box, reason = "copies move buffers between owners")]
     idle: Vec<Box<BounceBuffer>>,
     /// The size of all buffers, including those of streams.
     bytes: usize,
@@ -37,6 +38,10 @@ pub(super) struct StreamBuffers {
     /// Dropped before the stream, which keeps the context alive.
     staging: Arc<Staging>,
     /// The buffers that no copy has taken.
+    #[expect(
+        clippy::vec_box,
+        reason = "every copy takes a buffer out and returns it"
+    )]
     idle: Mutex<Vec<Box<BounceBuffer>>>,
     stream: Stream,
 }
@@ -113,10 +118,10 @@ impl Bounce<'_> {
     ///
     /// # Safety
     ///
-    /// The copy is not enqueued yet, or has completed.
+    /// The copy is not enqueued yet.
     #[inline]
     pub(crate) unsafe fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: the bytes are initialized, and reserved for this copy, whose enqueuing or completion the caller guarantees.
+        // SAFETY: the bytes are initialized, and reserved for this copy, which the caller has not enqueued yet.
         unsafe { slice::from_raw_parts_mut(self.address, self.bytes) }
     }
 

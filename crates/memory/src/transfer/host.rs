@@ -153,7 +153,7 @@ pub(crate) fn download<T: AnyBitPattern>(
 /// Enqueues a copy of `source` to a bounce buffer, waits, and copies from there to `target`.
 #[inline]
 fn download_through(
-    mut bounce: Bounce<'_>,
+    bounce: Bounce<'_>,
     mut operation: Operation<'_>,
     source: Operand<'_>,
     target: &mut [MaybeUninit<u8>],
@@ -175,8 +175,11 @@ fn download_through(
     drop(operation);
     let waited = wait::until_done(stream);
     if !waited.as_ref().is_err_and(Error::is_sticky) {
-        // SAFETY: the copy has completed, also if the first of several waits failed.
-        target.write_copy_of_slice(unsafe { bounce.as_mut_slice() });
+        let staged = bounce.as_mut_ptr().cast_const();
+        let to = target.as_mut_ptr().cast();
+        // SAFETY: both operands have this many bytes. The copy has completed, also if the first of several waits failed, and the
+        // bytes of the bounce buffer are reserved for it.
+        unsafe { std::ptr::copy_nonoverlapping(staged, to, target.len()) };
         bounce.finish_completed();
     }
     waited
