@@ -478,9 +478,10 @@ mod tests {
         assert_eq!(circle.end, 1536);
         assert_eq!(
             circle.reserve(128),
-            None,
-            "they are in use until the copy has completed"
+            Some(512),
+            "up to the copy that has not completed"
         );
+        assert_eq!(circle.reserve(1), None);
     }
 
     #[test]

@@ -13,12 +13,6 @@ pub(super) fn hint(
     code: CUresult,
     driver_log: Option<&str>,
 ) -> Option<Cow<'static, str>> {
-    let has_report = is_kernel_failure(code) || code == CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
-    if has_report && driver.is_simulated() {
-        return driver_log.is_none().then_some(Cow::Borrowed(
-            "the simulator's report names the kernel, the thread and the line: see stderr or `Simulator::reports`",
-        ));
-    }
     match code {
         CUresult::CUDA_ERROR_NO_DEVICE => Some(no_device()),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Some(Cow::Owned(format!(
@@ -34,10 +28,17 @@ pub(super) fn hint(
         CUresult::CUDA_ERROR_STUB_LIBRARY => Some(Cow::Borrowed(
             "this library is the toolkit's stub: remove its `stubs` folder from the library search path",
         )),
+        // The log of a simulated driver says which limit was reached.
+        CUresult::CUDA_ERROR_LAUNCH_TIMEOUT if driver_log.is_some() && driver.is_simulated() => None,
         CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => Some(Cow::Borrowed(
             "the system limits the time of kernels on a device that draws a desktop: split the work into shorter kernels, or use a device \
              without one; on Windows the limit is `TdrDelay` in the registry",
         )),
+        _ if is_kernel_failure(code) && driver.is_simulated() => {
+            driver_log.is_none().then_some(Cow::Borrowed(
+                "the simulator's report names the kernel, the thread and the line: see stderr or `Simulator::reports`",
+            ))
+        }
         _ if is_kernel_failure(code)
             && std::env::var_os("CUDA_LAUNCH_BLOCKING").is_none_or(|value| value != "1") =>
         {
