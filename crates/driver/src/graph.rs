@@ -26,6 +26,7 @@ mod memory_operation;
 pub(crate) mod node;
 mod object_reference;
 mod order;
+mod peak;
 mod picture;
 mod raw;
 mod recapture;

@@ -8,7 +8,7 @@ use curium_driver::{
     ConditionalKind, CopyPlace, DevicePointer, Error, Event, EventFlags, FillValue, Graph,
     GraphCopy, GraphFill, LaunchAttributes, LaunchConfig, MemoryOperation, NodeKind,
 };
-use curium_memory::{PinnedBuffer, PinnedFlags};
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sys::{CUlaunchAttributeID, CUresult};
 use curium_tests::{Gate, TestDriver, TestResult, driver_test};
 
@@ -200,6 +200,45 @@ fn node_allocation_lives_until_its_free_node(test: &TestDriver) -> TestResult {
     }
     let memory = test.device().graph_memory()?;
     assert_eq!(memory.used, before, "{memory:?}");
+    Ok(())
+}
+
+/// The peak of captured allocations counts what branches can use at once, and not what follows a free.
+#[driver_test]
+fn peak_of_captured_allocations(test: &TestDriver) -> TestResult {
+    const BYTES: usize = 4 << 20;
+    let before = used(test)?;
+    let graph = Graph::capture(&test.context(), |scope| -> TestResult {
+        for count in [1, 3, 2] {
+            drop(DeviceBuffer::<u8>::zeroed(scope, count * BYTES)?);
+        }
+        Ok(())
+    })?;
+    assert_eq!(graph.peak_allocated_bytes()?, 3 * BYTES as u64);
+    let branches = Graph::capture(&test.context(), |scope| -> TestResult {
+        let other = scope.fork()?;
+        let first = DeviceBuffer::<u8>::zeroed(scope, BYTES)?;
+        let second = DeviceBuffer::<u8>::zeroed(&other, 2 * BYTES)?;
+        drop((first, second));
+        scope.join(&other)?;
+        drop(DeviceBuffer::<u8>::zeroed(scope, BYTES)?);
+        Ok(())
+    })?;
+    assert_eq!(branches.peak_allocated_bytes()?, 3 * BYTES as u64);
+    // A launch uses what was computed.
+    for graph in [graph, branches] {
+        let peak = graph.peak_allocated_bytes()?;
+        test.device().reset_graph_memory_maxima()?;
+        let mut exec = graph.instantiate()?;
+        run(test, &mut exec)?;
+        let used = test.device().graph_memory()?.used_high - before;
+        assert!(
+            used >= peak && used <= peak + (64 << 20),
+            "{used} for {peak}"
+        );
+        drop((exec, graph));
+        self::used(test)?;
+    }
     Ok(())
 }
 
@@ -492,6 +531,11 @@ pub(crate) mod operations {
             let mut graph = graph(fixture)?;
             let allocation = graph.add_allocation(&[], 256)?;
             made((graph.allocation(*allocation)?, graph))
+        }),
+        ("Graph::peak_allocated_bytes", |fixture| {
+            let mut graph = graph(fixture)?;
+            graph.add_allocation(&[], 256)?;
+            made((graph.peak_allocated_bytes()?, graph))
         }),
         ("Graph::add_raw", |fixture| {
             let mut graph = graph(fixture)?;
