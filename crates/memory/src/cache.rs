@@ -7,6 +7,7 @@
 //!
 //! The caller passes the size of the memory that it frees. Memory in use therefore needs no record.
 
+mod address_space;
 mod barrier;
 mod biased_lock;
 mod central_heap;
@@ -19,6 +20,7 @@ mod size_class;
 mod tests;
 mod thread_cache;
 
+pub(crate) use self::address_space::{AddressSpace, Gap, MAX_PART, Part};
 pub(crate) use self::central_heap::{CentralHeap, Usage};
 pub(crate) use self::heap::{Epoch, Heap, Segment, StreamId};
 pub(crate) use self::local::LocalCache;

@@ -4,6 +4,7 @@ mod block;
 mod deferral;
 mod graph;
 mod shortage;
+mod traces;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,9 @@ use curium_tests::{
 };
 
 use self::block::Block;
+
+/// The size of the parts in which memory is mapped, moved and returned.
+const PART: u64 = 4 << 20;
 
 fn caching(test: &TestDriver) -> TestResult<CachingResource> {
     Ok(CachingResource::with_options(
@@ -342,9 +346,9 @@ fn trim_releases_unused_memory(test: &TestDriver) -> TestResult {
     assert!(reserved >= 160 << 20, "{reserved} bytes are reserved");
     resource.synchronize(&stream)?;
     resource.trim(&stream, 0)?;
-    assert_eq!(resource.statistics().reserved_bytes, 32 << 20);
+    assert_eq!(resource.statistics().reserved_bytes, PART);
     if test.simulator().is_some() {
-        assert_eq!(free()?, before - (32 << 20));
+        assert_eq!(free()?, before - PART as usize);
     }
     live.fill(3);
     assert!(live.holds(3));
@@ -363,7 +367,7 @@ fn trim_leaves_memory_whose_work_is_pending(test: &TestDriver) -> TestResult {
     let gate = Gate::on(&stream);
     Block::new(&resource, &stream, 1 << 20).fill(1);
     resource.trim(&stream, 0)?;
-    assert_eq!(resource.statistics().reserved_bytes, 32 << 20);
+    assert_eq!(resource.statistics().reserved_bytes, PART);
     gate.open();
     stream.synchronize()?;
     resource.trim(&stream, 0)?;

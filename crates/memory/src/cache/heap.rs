@@ -72,6 +72,12 @@ impl Epoch {
 }
 
 impl Segment {
+    /// No addresses.
+    pub(crate) const EMPTY: Self = Self {
+        start: 0,
+        length: 0,
+    };
+
     pub(crate) fn end(self) -> u64 {
         self.start + self.length
     }
@@ -113,6 +119,49 @@ impl Heap {
         self.carve(around, start, length);
         self.segments.remove(&start);
         true
+    }
+
+    /// Removes segments that are available to every stream until they have `bytes` bytes in all, and returns them. Those in
+    /// the shortest ranges come first. They have at most `most` bytes, and the range that ends at `kept` keeps its segments.
+    pub(crate) fn remove_free_segments(
+        &mut self,
+        bytes: u64,
+        most: u64,
+        kept: u64,
+    ) -> Vec<Segment> {
+        let Some(any) = self.streams.get(&StreamId::ANY) else {
+            return Vec::new();
+        };
+        let mut total = 0;
+        let mut free = Vec::new();
+        for (range_length, range) in &any.ranges {
+            let end = range + range_length;
+            if end == kept {
+                continue;
+            }
+            for (&start, &length) in self.segments.range(range..&end) {
+                if total < bytes && start + length <= end && total + length <= most {
+                    total += length;
+                    free.push(Segment { start, length });
+                }
+            }
+        }
+        free.retain(|segment| self.remove_segment(*segment));
+        free
+    }
+
+    /// Returns the segments by address. Adjacent ones across which memory coalesces are one.
+    pub(crate) fn joined_segments(&self) -> Vec<Segment> {
+        let mut joined: Vec<Segment> = Vec::new();
+        for segment in self.segments() {
+            match joined.last_mut() {
+                Some(last) if self.is_contiguous && last.end() == segment.start => {
+                    last.length += segment.length;
+                }
+                _ => joined.push(segment),
+            }
+        }
+        joined
     }
 
     /// Returns the segments by address.
@@ -519,6 +568,42 @@ mod tests {
         assert!(heap.remove_segment(segment(0x2000, 0x800)));
         assert_eq!(heap.segments(), [segment(0x1000, 0x1000)]);
         assert_eq!((heap.reserved_bytes(), heap.free_bytes()), (0x1000, 0x1000));
+    }
+
+    /// Segments move out of the shortest ranges first, and neither from the range that grows nor from memory in use.
+    #[test]
+    fn free_segments_move() {
+        let mut heap = Heap::new(true);
+        for start in 1..=8 {
+            heap.add_segment(segment(start * 0x1000, 0x1000));
+        }
+        for _ in 0..8 {
+            heap.take_range(A, 0x1000, 0x200);
+        }
+        for start in [0x2000, 0x4000, 0x5000, 0x8000] {
+            heap.free_range(StreamId::ANY, start, 0x1000);
+        }
+        heap.free_range(A, 0x7000, 0x1000);
+        // Half of it is in use.
+        heap.free_range(StreamId::ANY, 0x1000, 0x800);
+        assert_eq!(heap.remove_free_segments(0x1000, 0x800, 0x9000), []);
+        assert_eq!(
+            heap.remove_free_segments(0x1800, 0x3000, 0x9000),
+            [segment(0x2000, 0x1000), segment(0x4000, 0x1000)]
+        );
+        assert_eq!(
+            heap.remove_free_segments(0x3000, 0x3000, 0x9000),
+            [segment(0x5000, 0x1000)]
+        );
+        assert_eq!(heap.reserved_bytes(), 0x5000);
+        assert_eq!(
+            heap.joined_segments(),
+            [
+                segment(0x1000, 0x1000),
+                segment(0x3000, 0x1000),
+                segment(0x6000, 0x3000)
+            ]
+        );
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::heap::{Heap, StreamId};
+use super::address_space::{AddressSpace, Gap, MAX_PART, Part};
+use super::heap::{Heap, Segment, StreamId};
 use super::size_class::{BlockSize, GRANULE, SizeClass};
 use super::thread_cache::ThreadCache;
 
@@ -11,6 +12,7 @@ use super::thread_cache::ThreadCache;
 #[derive(Debug)]
 pub struct SimulatedCache {
     heap: Heap,
+    addresses: AddressSpace<()>,
     /// The thread cache of each stream, as with a single thread.
     caches: HashMap<StreamId, ThreadCache>,
     /// The minimum size of a segment in bytes.
@@ -26,12 +28,22 @@ pub struct SimulatedBlock {
     size: BlockSize,
 }
 
+/// The granularity of memory, as on most devices.
+const GRANULARITY: u64 = 2 << 20;
+
+/// The addresses of a simulated cache. The first granule is skipped, so that no address is 0.
+const ADDRESSES: Segment = Segment {
+    start: GRANULE,
+    length: 1 << 60,
+};
+
 impl SimulatedCache {
     /// Creates a cache without segments, whose segments have at least `segment_bytes` bytes.
     #[must_use]
     pub fn new(segment_bytes: usize) -> Self {
         Self {
-            heap: Heap::default(),
+            heap: Heap::new(true),
+            addresses: AddressSpace::new(ADDRESSES),
             caches: HashMap::new(),
             step: (segment_bytes as u64)
                 .next_multiple_of(GRANULE)
@@ -40,7 +52,7 @@ impl SimulatedCache {
         }
     }
 
-    /// Allocates a block of at least `bytes` bytes on the stream with this number. The only segment grows if no free memory fits.
+    /// Allocates a block of at least `bytes` bytes on the stream with this number. The memory grows if no free memory fits.
     pub fn allocate(&mut self, stream: u64, bytes: usize, alignment: usize) -> SimulatedBlock {
         let stream = StreamId(stream);
         let size = BlockSize::from_bytes(bytes.max(1));
@@ -115,14 +127,48 @@ impl SimulatedCache {
         Some(address)
     }
 
-    /// Extends the only segment at its end.
+    /// Adds segments, as the resource does in its address range: those that are free elsewhere first.
     fn grow(&mut self, bytes: u64) {
-        // The first granule is skipped, so that no address is 0.
-        let end = GRANULE + self.reserved_bytes;
-        let before = self.heap.free_before(end);
-        let length = bytes.saturating_sub(before).max(self.step);
-        self.heap.free_range(StreamId::ANY, end, length);
-        self.reserved_bytes += length;
+        let heap = &self.heap;
+        let gap = self
+            .addresses
+            .gap(bytes, GRANULARITY.min(self.step), |end| {
+                heap.free_before(end)
+            });
+        let Some(Gap {
+            start,
+            needed,
+            available,
+        }) = gap
+        else {
+            unreachable!("the range has more addresses than any log has memory");
+        };
+        let moved = self.heap.remove_free_segments(needed, available, start);
+        let mut added = Vec::new();
+        let mut end = start;
+        for segment in moved {
+            self.addresses.remove(segment.start);
+            added.push(segment.length);
+            end += segment.length;
+        }
+        let new = (start + needed).saturating_sub(end);
+        let mut new = if added.is_empty() {
+            new.max(self.step.min(available))
+        } else {
+            new
+        };
+        self.reserved_bytes += new;
+        while new > 0 {
+            let length = new.min(MAX_PART);
+            added.push(length);
+            new -= length;
+        }
+        let mut start = start;
+        for length in added {
+            self.addresses.insert(start, Part { length, memory: () });
+            self.heap.add_segment(Segment { start, length });
+            start += length;
+        }
     }
 
     fn cache(&mut self, stream: StreamId) -> &mut ThreadCache {

@@ -21,7 +21,8 @@ use crate::cache::{GRANULE, LocalCache, StreamId};
 ///
 /// The resource obtains memory from the device in large segments and divides them into blocks: up to 32 MiB in eight
 /// size classes per power of two, larger ones in multiples of 2 MiB. If the device supports virtual memory management,
-/// segments are mapped into one reserved address range and grow in place. Segments are returned to the device by
+/// segments are mapped into one reserved address range and grow in place. If free memory is divided among gaps that are too
+/// short, it is mapped again in one piece before the device is asked for more. Segments are returned to the device by
 /// [`Resource::trim`] only.
 ///
 /// - **Threads.** Each thread caches free blocks of each stream. An allocation or deallocation served by the thread

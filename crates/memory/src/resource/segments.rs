@@ -66,17 +66,19 @@ impl Segments {
         CentralHeap::new(matches!(self.source, Source::Mapped(_)))
     }
 
-    /// Adds a segment, so that a range of `bytes` bytes is free, part of which may already be free. The segment has at
-    /// least `step` bytes if there is enough memory.
+    /// Adds segments, so that a range of `bytes` bytes is free, part of which may already be free. New memory has at least
+    /// `step` bytes if there is enough. Mapped memory is divided into several segments.
     pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &CentralHeap) -> Result<()> {
-        let (segment, kind) = match &mut self.source {
-            Source::Mapped(mapped) => (mapped.add(bytes, step, heap)?, SegmentChangeKind::Map),
-            Source::Upstream(upstream) => (upstream.add(bytes, step)?, SegmentChangeKind::Allocate),
-        };
-        // Recorded first: once the heap has the segment, another thread may allocate from it and record that.
-        self.changes.record(kind, segment);
-        heap.with(|heap| heap.add_segment(segment));
-        Ok(())
+        match &mut self.source {
+            Source::Mapped(mapped) => mapped.grow(bytes, step, heap, &self.changes),
+            Source::Upstream(upstream) => {
+                let segment = upstream.add(bytes, step)?;
+                // Recorded first: once the heap has the segment, another thread may allocate from it and record that.
+                self.changes.record(SegmentChangeKind::Allocate, segment);
+                heap.with(|heap| heap.add_segment(segment));
+                Ok(())
+            }
+        }
     }
 
     /// Removes unused segments for as long as at least `keep` bytes are left.
@@ -140,7 +142,7 @@ pub(super) fn leak_rest(
     heap: &CentralHeap,
     closed: Result<()>,
 ) {
-    let remaining = heap.with(|heap| heap.segments());
+    let remaining = heap.with(|heap| heap.joined_segments());
     let bytes = remaining.iter().map(|segment| segment.length).sum();
     let leaked = LeakedMemory::new(remaining.len() as u64, bytes);
     match closed {

@@ -218,7 +218,7 @@ impl Allocator {
 
     /// Returns the segments by address.
     pub(super) fn segments(&self) -> Vec<Segment> {
-        self.heap.with(|heap| heap.segments())
+        self.heap.with(|heap| heap.joined_segments())
     }
 
     fn take(&self, need: Need<'_>) -> Option<u64> {

@@ -1,7 +1,6 @@
 //! Segments of physical memory mapped into one reserved virtual address range.
 
-use std::collections::BTreeMap;
-
+use curium_driver::extend::report;
 use curium_driver::sys::{
     CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags,
     CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle, CUmemLocation,
@@ -9,31 +8,19 @@ use curium_driver::sys::{
 };
 use curium_driver::{Context, Device, Error, Result, call};
 
-use crate::cache::{CentralHeap, Segment};
+use crate::cache::{AddressSpace, CentralHeap, Gap, MAX_PART, Part, Segment};
+use crate::resource::segment_change::{SegmentChangeKind, SegmentChanges};
 
 /// A reserved virtual address range. The parts that are mapped to physical memory are its segments. A part mapped
 /// directly after free memory extends that memory in place.
+///
+/// Free memory between allocations in use is fragmented: together it may suffice for an allocation, but no range of it does.
+/// Its parts are then mapped again, one after the other, before physical memory is created.
 pub(in crate::resource) struct Mapped {
     /// Keeps the context of the device alive.
     context: Context,
-    /// The reserved range; empty once it was freed.
-    range: Segment,
     granularity: u64,
-    /// The mapped parts, by address.
-    parts: BTreeMap<u64, Part>,
-}
-
-/// Mapped physical memory.
-struct Part {
-    length: u64,
-    memory: CUmemGenericAllocationHandle,
-}
-
-/// A gap between parts, and the number of bytes to map at its start.
-struct Gap {
-    start: u64,
-    needed: u64,
-    available: u64,
+    addresses: AddressSpace<CUmemGenericAllocationHandle>,
 }
 
 /// The length of the reserved range as a multiple of the device's memory, since parts in use separate the gaps between
@@ -59,67 +46,142 @@ impl Mapped {
         let range = reserve(device, length)?;
         Ok(Self {
             context: context.clone(),
-            range,
             granularity,
-            parts: BTreeMap::new(),
+            addresses: AddressSpace::new(range),
         })
     }
 
-    /// Maps a new part.
-    pub(super) fn add(&mut self, bytes: u64, step: u64, heap: &CentralHeap) -> Result<Segment> {
+    /// Maps parts, so that a range of `bytes` bytes is free, part of which may already be free. New memory has at least `step`
+    /// bytes if there is enough. Records the changes of the segments.
+    pub(super) fn grow(
+        &mut self,
+        bytes: u64,
+        step: u64,
+        heap: &CentralHeap,
+        changes: &SegmentChanges,
+    ) -> Result<()> {
+        let free_before = |end| heap.with(|heap| heap.free_before(end));
+        let gap = self.addresses.gap(bytes, self.granularity, free_before);
         // Exhausted addresses are reported like exhausted memory.
-        let gap = self.gap(bytes, heap).ok_or_else(|| {
-            let [bytes, range] = [bytes, self.range.length]
+        let Gap {
+            start,
+            needed,
+            available,
+        } = gap.ok_or_else(|| {
+            let [bytes, range] = [bytes, self.addresses.len()]
                 .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
             Error::refused_memory(bytes, Some(range), None)
         })?;
-        let length = step
-            .min(gap.available)
-            .next_multiple_of(self.granularity)
-            .clamp(gap.needed, gap.available);
-        let part = match self.map(gap.start, length) {
-            Err(error) if error.is_out_of_memory() && length > gap.needed => {
-                self.map(gap.start, gap.needed)?
+        let step = step.min(available).next_multiple_of(self.granularity);
+        let part = MAX_PART.next_multiple_of(self.granularity);
+        let mut end = self.move_free(start, needed, available, heap, changes);
+        let has_moved = end > start;
+        let needed_end = start + needed;
+        let wanted_end = if has_moved {
+            needed_end
+        } else {
+            (start + step.min(available)).max(needed_end)
+        };
+        let mut new: Vec<(Segment, _)> = Vec::new();
+        while end < wanted_end {
+            let length = part.min(wanted_end - end);
+            match self.map_new(end, length) {
+                Ok(memory) => new.push((Segment { start: end, length }, memory)),
+                Err(error) if error.is_out_of_memory() && end >= needed_end => {
+                    // Memory is scarce: the rest of the step is left to others.
+                    let kept = new.partition_point(|(segment, _)| segment.start < needed_end);
+                    self.undo(new.split_off(kept))?;
+                    break;
+                }
+                Err(error) => return self.undo(new).and(Err(error)),
             }
-            result => result?,
-        };
-        let segment = Segment {
-            start: gap.start,
-            length: part.length,
-        };
-        self.parts.insert(gap.start, part);
-        Ok(segment)
+            end += length;
+        }
+        for (segment, memory) in new {
+            self.insert(segment, memory, heap, changes);
+        }
+        Ok(())
+    }
+
+    /// Maps free memory of other ranges in the gap at `start`, up to `needed` bytes or somewhat more, but at most
+    /// `available`. Returns the end of the mapped memory. Memory that the driver does not move stays where it is.
+    fn move_free(
+        &mut self,
+        start: u64,
+        needed: u64,
+        available: u64,
+        heap: &CentralHeap,
+        changes: &SegmentChanges,
+    ) -> u64 {
+        let free = heap.with(|heap| heap.remove_free_segments(needed, available, start));
+        let mut end = start;
+        for segment in free {
+            if let Err(error) = self.unmap(segment.start, segment.length) {
+                report(&error);
+                heap.with(|heap| heap.add_segment(segment));
+                continue;
+            }
+            changes.record(SegmentChangeKind::Unmap, segment);
+            let Some(Part { length, memory }) = self.addresses.remove(segment.start) else {
+                continue;
+            };
+            match self.map(end, length, memory) {
+                Ok(memory) => {
+                    let moved = Segment { start: end, length };
+                    self.insert(moved, memory, heap, changes);
+                    end = moved.end();
+                }
+                Err(error) => report(&error),
+            }
+        }
+        end
+    }
+
+    fn insert(
+        &mut self,
+        segment: Segment,
+        memory: CUmemGenericAllocationHandle,
+        heap: &CentralHeap,
+        changes: &SegmentChanges,
+    ) {
+        let Segment { start, length } = segment;
+        self.addresses.insert(start, Part { length, memory });
+        // Recorded first: once the heap has the segment, another thread may allocate from it and record that.
+        changes.record(SegmentChangeKind::Map, segment);
+        heap.with(|heap| heap.add_segment(segment));
+    }
+
+    /// Unmaps and releases new memory, after mapping more has failed.
+    fn undo(&self, new: Vec<(Segment, CUmemGenericAllocationHandle)>) -> Result<()> {
+        new.into_iter()
+            .map(|(segment, memory)| {
+                self.unmap(segment.start, segment.length)
+                    .and(self.release(memory))
+            })
+            .fold(Ok(()), Result::and)
     }
 
     /// Unmaps a part and releases its memory. If unmapping fails, the part is kept.
     pub(super) fn remove(&mut self, start: u64) -> Result<()> {
-        let Some(part) = self.parts.get(&start) else {
+        let Some(part) = self.addresses.get(start) else {
             return Ok(());
         };
-        let length = part.length;
-        let memory = part.memory;
+        let Part { length, memory } = *part;
         self.unmap(start, length)?;
         // Unmapped memory is not kept, even if releasing it fails.
-        self.parts.remove(&start);
+        self.addresses.remove(start);
         self.release(memory)
     }
 
     pub(super) fn contains(&self, start: u64) -> bool {
-        self.parts.contains_key(&start)
+        self.addresses.get(start).is_some()
     }
 
     /// Frees the reserved range if nothing is mapped.
     pub(super) fn close(&mut self) -> Result<()> {
-        if !self.parts.is_empty() || self.range.length == 0 {
+        let Some(Segment { start, length }) = self.addresses.take_unused() else {
             return Ok(());
-        }
-        let Segment { start, length } = std::mem::replace(
-            &mut self.range,
-            Segment {
-                start: 0,
-                length: 0,
-            },
-        );
+        };
         // SAFETY: the range was reserved in one piece of this length, nothing is mapped in it any more, and it is not
         // used again.
         unsafe {
@@ -130,45 +192,34 @@ impl Mapped {
         }
     }
 
-    /// Returns the gap in which the fewest bytes must be mapped to obtain a free range of `bytes` bytes.
-    fn gap(&self, bytes: u64, heap: &CentralHeap) -> Option<Gap> {
-        let starts = std::iter::once(self.range.start)
-            .chain(self.parts.iter().map(|(start, part)| start + part.length));
-        let ends = self.parts.keys().copied().chain([self.range.end()]);
-        starts
-            .zip(ends)
-            .filter_map(|(start, end)| {
-                let missing = bytes.saturating_sub(heap.with(|heap| heap.free_before(start)));
-                let needed = missing
-                    .next_multiple_of(self.granularity)
-                    .max(self.granularity);
-                (needed <= end - start).then_some(Gap {
-                    start,
-                    needed,
-                    available: end - start,
-                })
-            })
-            .min_by_key(|gap| (gap.needed, gap.start))
-    }
-
     /// Maps new physical memory into the reserved range.
-    fn map(&self, start: u64, length: u64) -> Result<Part> {
-        let device = self.context.device();
+    fn map_new(&self, start: u64, length: u64) -> Result<CUmemGenericAllocationHandle> {
+        let properties = properties(self.context.device());
         let driver = self.context.driver();
-        let properties = properties(device);
         let mut memory: CUmemGenericAllocationHandle = 0;
         // SAFETY: `memory` is valid for writes, and the properties are complete.
         let created = unsafe {
             call!(driver, cuMemCreate(&raw mut memory, length as usize, &raw const properties, 0) creates memory)
         };
         created.map_err(|error| error.about(format!("{length} bytes")))?;
-        // SAFETY: the addresses belong to the reserved range, nothing is mapped there, and the memory is new and of
+        self.map(start, length, memory)
+    }
+
+    /// Maps physical memory into the reserved range, or releases it.
+    fn map(
+        &self,
+        start: u64,
+        length: u64,
+        memory: CUmemGenericAllocationHandle,
+    ) -> Result<CUmemGenericAllocationHandle> {
+        let driver = self.context.driver();
+        // SAFETY: the addresses belong to the reserved range, nothing is mapped there, and the memory is mapped nowhere and of
         // this length.
         let mapped = unsafe { call!(driver, cuMemMap(start, length as usize, 0, memory, 0)) };
         if let Err(error) = mapped {
             return self.release(memory).and(Err(error));
         }
-        let access = access(device);
+        let access = access(self.context.device());
         // SAFETY: the addresses are mapped, and `access` is one descriptor.
         let allowed = unsafe {
             call!(
@@ -182,7 +233,7 @@ impl Mapped {
                 .and(self.release(memory))
                 .and(Err(error));
         }
-        Ok(Part { length, memory })
+        Ok(memory)
     }
 
     fn unmap(&self, start: u64, length: u64) -> Result<()> {

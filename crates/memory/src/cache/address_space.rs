@@ -1,0 +1,132 @@
+//! A reserved range of addresses, parts of which have memory.
+
+use std::collections::BTreeMap;
+
+use super::heap::Segment;
+
+/// A reserved range of addresses. A part that directly follows free memory extends that memory in place.
+#[derive(Debug)]
+pub(crate) struct AddressSpace<M> {
+    range: Segment,
+    /// The parts with memory, by address.
+    parts: BTreeMap<u64, Part<M>>,
+}
+
+/// Addresses with memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<M> {
+    pub(crate) length: u64,
+    pub(crate) memory: M,
+}
+
+/// A gap between parts, and the number of bytes that must follow the free memory in front of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Gap {
+    pub(crate) start: u64,
+    pub(crate) needed: u64,
+    pub(crate) available: u64,
+}
+
+/// The maximum size of a part in bytes. Memory moves in whole parts: with smaller ones, less of it stays between allocations
+/// in use, and with larger ones, it is mapped with fewer driver calls.
+pub(crate) const MAX_PART: u64 = 4 << 20;
+
+impl<M> AddressSpace<M> {
+    /// Creates an address space without memory.
+    pub(crate) fn new(range: Segment) -> Self {
+        Self {
+            range,
+            parts: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the length of the range.
+    pub(crate) fn len(&self) -> u64 {
+        self.range.length
+    }
+
+    /// Takes the range out if no part is left.
+    pub(crate) fn take_unused(&mut self) -> Option<Segment> {
+        let is_unused = self.parts.is_empty() && self.range.length > 0;
+        is_unused.then(|| std::mem::replace(&mut self.range, Segment::EMPTY))
+    }
+
+    /// Returns the gap in which the fewest bytes, a multiple of `granularity`, need memory for a free range of `bytes` bytes.
+    /// `free_before` returns the length of the free range that ends at an address.
+    pub(crate) fn gap(
+        &self,
+        bytes: u64,
+        granularity: u64,
+        free_before: impl Fn(u64) -> u64,
+    ) -> Option<Gap> {
+        let starts = std::iter::once(self.range.start)
+            .chain(self.parts.iter().map(|(start, part)| start + part.length));
+        let ends = self.parts.keys().copied().chain([self.range.end()]);
+        starts
+            .zip(ends)
+            .filter(|(start, end)| start < end)
+            .filter_map(|(start, end)| {
+                let missing = bytes.saturating_sub(free_before(start));
+                let needed = missing.next_multiple_of(granularity).max(granularity);
+                (needed <= end - start).then_some(Gap {
+                    start,
+                    needed,
+                    available: end - start,
+                })
+            })
+            .min_by_key(|gap| (gap.needed, gap.start))
+    }
+
+    /// Adds a part with memory.
+    pub(crate) fn insert(&mut self, start: u64, part: Part<M>) {
+        self.parts.insert(start, part);
+    }
+
+    pub(crate) fn get(&self, start: u64) -> Option<&Part<M>> {
+        self.parts.get(&start)
+    }
+
+    pub(crate) fn remove(&mut self, start: u64) -> Option<Part<M>> {
+        self.parts.remove(&start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The gap with the most free memory in front of it is filled, if it is long enough.
+    #[test]
+    fn gap_needs_the_fewest_bytes() {
+        let mut addresses = AddressSpace::new(Segment {
+            start: 0x1000,
+            length: 0x10000,
+        });
+        for (start, length) in [(0x1000, 0x2000), (0x4000, 0x1000)] {
+            addresses.insert(start, Part { length, memory: () });
+        }
+        let free_before = |end| if end == 0x3000 { 0x1000 } else { 0 };
+        let first = Gap {
+            start: 0x3000,
+            needed: 0x1000,
+            available: 0x1000,
+        };
+        assert_eq!(addresses.gap(0x1800, 0x1000, free_before), Some(first));
+        let last = Gap {
+            start: 0x5000,
+            needed: 0x3000,
+            available: 0xc000,
+        };
+        assert_eq!(addresses.gap(0x2800, 0x1000, free_before), Some(last));
+        assert_eq!(addresses.gap(0x10000, 0x1000, free_before), None);
+        assert_eq!(addresses.take_unused(), None);
+        for start in [0x1000, 0x4000] {
+            assert!(addresses.remove(start).is_some());
+        }
+        assert_eq!(
+            addresses.take_unused().map(|range| range.length),
+            Some(0x10000)
+        );
+        assert_eq!(addresses.take_unused(), None);
+    }
+}
