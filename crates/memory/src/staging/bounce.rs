@@ -477,11 +477,11 @@ mod tests {
         );
         assert_eq!(circle.end, 1536);
         assert_eq!(
-            circle.reserve(128),
-            Some(512),
-            "up to the copy that has not completed"
+            circle.reserve(129),
+            None,
+            "the bytes from 640 on are in use until the copy has completed"
         );
-        assert_eq!(circle.reserve(1), None);
+        assert_eq!(circle.reserve(128), Some(512));
     }
 
     #[test]
