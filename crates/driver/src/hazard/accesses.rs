@@ -226,39 +226,32 @@ impl Accesses {
     #[cold]
     #[inline(never)]
     fn record_whole_write(&mut self, operation: &mut Operation<'_>) {
-        if self.lease.get().is_some() || operation.is_captured() {
-            self.record(operation, true);
-            let is_sole_owner = |leased| Arc::strong_count(leased) == 1;
-            if self.lease.get().is_some_and(is_sole_owner) {
+        if let Some(leased) = self.lease.get() {
+            if !record_without_lock(leased, operation, true) {
+                self.record_locked(operation, true);
+            }
+            if Arc::strong_count(leased) == 1 {
                 self.reclaim();
             }
-            return;
-        }
-        let others = self.others.get_mut();
-        if let Some(writer) = self.history.record_whole_write(others, operation.stream()) {
-            self.origin.get_or_insert(writer);
+        } else if operation.is_captured() {
+            self.record_locked(operation, true);
+        } else {
+            let others = self.others.get_mut();
+            if let Some(writer) = self.history.record_whole_write(others, operation.stream()) {
+                self.origin.get_or_insert(writer);
+            }
         }
     }
 
     #[cold]
     #[inline(never)]
     fn record(&self, operation: &mut Operation<'_>, is_write: bool) {
-        if !self.record_on_owner_stream(operation, is_write) {
-            self.record_locked(operation, is_write);
+        if let Some(leased) = self.lease.get()
+            && record_without_lock(leased, operation, is_write)
+        {
+            return;
         }
-    }
-
-    /// Records an access to leased memory if it took no lock.
-    #[inline]
-    fn record_on_owner_stream(&self, operation: &Operation<'_>, is_write: bool) -> bool {
-        let Some(leased) = self.lease.get() else {
-            return false;
-        };
-        let is_free = operation.holds_no_lock() && leased.is_owner_stream(operation.stream());
-        if is_free {
-            leased.record(operation.stream(), is_write);
-        }
-        is_free
+        self.record_locked(operation, is_write);
     }
 
     #[cold]
@@ -425,6 +418,12 @@ impl Accesses {
             }
         }
     }
+}
+
+/// Records an access to leased memory if it took no lock, and returns `true` then.
+#[inline]
+fn record_without_lock(leased: &Leased, operation: &Operation<'_>, is_write: bool) -> bool {
+    operation.holds_no_lock() && leased.record_on_owner_stream(operation.stream(), is_write)
 }
 
 /// Waits until the work of every stream has completed, and returns the first error.

@@ -138,7 +138,7 @@ impl History {
         if is_write && !others.is_empty() {
             // A stream that waits for this one from now on waits for the others too. The caller holds the lock, so a
             // thread that finds the list empty waits for this stream in its current state.
-            self.record_on_owner(true);
+            self.record_on_owner(&self.writer, true);
             others.clear();
         }
         // Writes on other streams stay in the list after a read: readers there must wait for them, but not for the work on
@@ -188,7 +188,7 @@ impl History {
     /// Records a read, or a write of a part or the whole, that was just enqueued on `stream`.
     pub(super) fn record(&self, others: &mut AccessList, stream: &Stream, is_write: bool) {
         if self.writer == *stream {
-            return self.record_on_owner(is_write);
+            return self.record_on_owner(stream, is_write);
         }
         if is_write {
             others.retain(|other| {
@@ -199,10 +199,10 @@ impl History {
         self.record_past(others, stream, stream.sync_points().count(), is_write);
     }
 
-    /// Records an access that was just enqueued on the owner stream.
+    /// Records an access that was just enqueued on `stream`, the owner stream.
     #[inline]
-    pub(super) fn record_on_owner(&self, is_write: bool) {
-        let sync_points = self.writer.sync_points().count();
+    pub(super) fn record_on_owner(&self, stream: &Stream, is_write: bool) {
+        let sync_points = stream.sync_points().count();
         let last = if is_write { &self.written } else { &self.read };
         if last.load(Ordering::Relaxed) < sync_points {
             last.fetch_max(sync_points, Ordering::Relaxed);

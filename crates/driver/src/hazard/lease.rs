@@ -94,12 +94,20 @@ impl Leased {
     /// Records an access that takes no lock, whose operation is registered or began before the memory was leased.
     #[inline]
     pub(super) fn record(&self, stream: &Stream, is_write: bool) {
-        if self.is_owner_stream(stream) {
-            self.lock.log.record_on_owner(is_write);
-        } else {
+        if !self.record_on_owner_stream(stream, is_write) {
             self.lock
                 .peek(|history, others| history.record(others, stream, is_write));
         }
+    }
+
+    /// Records an access on `stream` if that is the owner stream, and returns `true` then. The access takes no lock.
+    #[inline]
+    pub(super) fn record_on_owner_stream(&self, stream: &Stream, is_write: bool) -> bool {
+        let is_owner_stream = self.is_owner_stream(stream);
+        if is_owner_stream {
+            self.lock.log.record_on_owner(stream, is_write);
+        }
+        is_owner_stream
     }
 
     /// Records an access of the owner and ends it.
