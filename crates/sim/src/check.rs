@@ -12,7 +12,7 @@ use crate::simulator::Simulator;
 
 /// The budget of a launch in a test.
 const INSTRUCTION_LIMIT: u64 = 10_000_000_000;
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs a test on a new simulator with all checks on.
 ///
@@ -20,7 +20,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// simulator reports a problem of a kernel, a copy or a graph, or if an object is live after the closure has returned.
 ///
 /// The simulator reports out-of-bounds, use-after-free and misaligned accesses, races, reads of uninitialized memory, and graphs that
-/// use destroyed objects. A kernel that executes more than 10 billion instructions, or that runs for more than a minute, is stopped, so that
+/// use destroyed objects. A kernel that executes more than 10 billion instructions, or that runs for more than two minutes, is stopped, so that
 /// no test hangs. A test that causes such errors on purpose creates a [`Simulator`] of its own.
 ///
 /// ```

@@ -64,7 +64,7 @@ pub struct Config {
     /// The maximum number of instructions that the warps of a launch execute; `None` without a limit. Default: `None`, and 10 billion in
     /// [`test()`](crate::test()).
     pub instruction_limit: Option<u64>,
-    /// The maximum time of a launch, and of a stream that waits for a value in memory; `None` without a limit. Default: `None`, and 60 s
+    /// The maximum time of a launch, and of a stream that waits for a value in memory; `None` without a limit. Default: `None`, and 120 s
     /// in [`test()`](crate::test()).
     pub time_limit: Option<Duration>,
     /// `true` if the call stack that created each object is recorded. Default: `false`, because such calls then take much longer.

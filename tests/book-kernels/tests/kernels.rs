@@ -1,7 +1,7 @@
 //! The kernels that the book quotes, on the simulator with all checks.
 #![cfg(not(miri))]
 
-use curium_driver::{Device, Driver, Result, Stream};
+use curium_driver::{Device, Driver, Library, Result, Stream};
 use curium_kernel::host::{Blocks, RowMajor};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Simulator};
@@ -202,6 +202,48 @@ fn elements_of_an_own_type() -> Result<()> {
     })
 }
 
+/// Returns the long text of the only report, without the lines of the PTX, which depend on the compiler.
+fn report_text(simulator: &Simulator) -> String {
+    let reports = simulator.reports();
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    let text = format!("{:#}", reports[0]);
+    let parts = text.split(", PTX line ");
+    let parts = parts.enumerate().map(|(index, part)| match index {
+        0 => part,
+        _ => part.trim_start_matches(|character: char| character.is_ascii_digit()),
+    });
+    parts.collect()
+}
+
+/// A race of a kernel in Rust names the source lines of both accesses. The kernel lacks its barrier.
+#[test]
+fn report_of_a_missing_barrier() -> Result<()> {
+    let simulator =
+        Simulator::new(Config::new().with_race_checks(true)).expect("the simulator starts");
+    let device = simulator
+        .driver::<Driver>()
+        .expect("it has a driver")
+        .device(0)?;
+    let stream = device.primary_context()?.stream()?;
+    let ptx = include_str!(concat!(env!("OUT_DIR"), "/kernels.sm_80.ptx"));
+    let (before, kernel) = ptx
+        .split_once(".entry reverse(")
+        .expect("the kernel is compiled");
+    let ptx = format!(
+        "{before}.entry reverse({}",
+        kernel.replacen("bar.sync", "//", 1)
+    );
+    let kernels = Kernels::from_library(&Library::from_ptx(&device, &ptx)?)?;
+    let x = DeviceBuffer::<u32>::zeroed(&stream, 256)?;
+    let mut y = DeviceBuffer::<u32>::zeroed(&stream, 256)?;
+    kernels
+        .reverse
+        .launch(&stream, Blocks::new(1), &x, &mut y)?;
+    y.to_vec().expect_err("the threads race");
+    assert_eq!(report_text(&simulator), "");
+    Ok(())
+}
+
 /// The book shows the report of a failed assertion.
 #[test]
 fn report_of_a_failed_assertion() -> Result<()> {
@@ -219,6 +261,7 @@ fn report_of_a_failed_assertion() -> Result<()> {
     let report = "kernel `roots`: assertion failed, block (0, 0, 0), thread (1, 0, 0)";
     let reports = simulator.reports();
     assert!(reports[0].to_string().starts_with(report), "{reports:?}");
+    assert_eq!(report_text(&simulator), "");
     let chapter = include_str!("../../../docs/book/src/kernels-debugging.md");
     assert!(chapter.contains(report));
     let message = "device-side assert triggered (CUDA_ERROR_ASSERT = 710)";

@@ -4,6 +4,7 @@ use crate::TestResult;
 use std::ffi::{CStr, CString, OsStr, c_void};
 use std::process::Command;
 use std::ptr;
+use std::time::Duration;
 
 use curium_sim::{Checks, Config};
 use curium_sim::{Report, ReportKind};
@@ -332,6 +333,58 @@ fn report_mode_continues() -> TestResult {
         matches!(&faults[..], [fault] if fault.kind == ReportKind::Uninitialized),
         "{faults:?}"
     );
+    Ok(())
+}
+
+/// Reports of one place are counted, so that a loop of launches does not repeat them.
+#[test]
+fn repeated_reports_are_counted() -> TestResult {
+    let fixture = Fixture::with(checking().with_checks(Checks::Report));
+    let memory = fixture.alloc(128);
+    for _ in 0..3 {
+        let body = "st.global.u32 [%p+4096], %r0;";
+        assert_eq!(run(&fixture, body, memory)?, CUresult::CUDA_SUCCESS);
+    }
+    run(&fixture, "st.global.u32 [%p+8192], %r0;", memory)?;
+    let reports = fixture.simulator.reports();
+    let counts: Vec<u64> = reports.iter().map(|report| report.count).collect();
+    assert_eq!(counts, [3, 1], "{reports:?}");
+    assert!(
+        reports[0].to_string().ends_with(", (3 times)"),
+        "{}",
+        reports[0]
+    );
+    Ok(())
+}
+
+/// A stream that waits for a value is reported after the time limit, unless the value is written before.
+#[test]
+fn stream_waiting_in_vain_is_reported() -> TestResult {
+    for is_written in [true, false] {
+        let limit = Duration::from_millis(if is_written { 60_000 } else { 50 });
+        let fixture = Fixture::with(checking().with_time_limit(limit));
+        let memory = fixture.alloc(4);
+        ok!(fixture.api, cuMemsetD8_v2(memory, 0, 4));
+        ok!(fixture.api, cuCtxSynchronize());
+        let [waiting, writing] = [fixture.stream(1), fixture.stream(1)];
+        let id: u64 = get!(fixture.api, cuStreamGetId(waiting, _));
+        ok!(fixture.api, cuStreamWaitValue32_v2(waiting, memory, 7, 0));
+        if is_written {
+            ok!(fixture.api, cuStreamWriteValue32_v2(writing, memory, 7, 0));
+            ok!(fixture.api, cuStreamSynchronize(waiting));
+            continue;
+        }
+        assert_eq!(
+            cu!(fixture.api, cuStreamSynchronize(waiting)),
+            CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+        );
+        let report = fixture.simulator.reports().pop().ok_or("a report")?;
+        let expected = format!(
+            "stream {id}: deadlock: a stream waits for a value that no work writes: 4-byte read at {memory:#x}, \
+             0 bytes into a 4-byte allocation at {memory:#x}"
+        );
+        assert_eq!(report.to_string(), expected);
+    }
     Ok(())
 }
 
