@@ -43,6 +43,8 @@ pub(crate) struct Pins {
     pub(crate) curand: Vec<CudaVersion>,
     /// cuFFT of each version, the oldest first.
     pub(crate) cufft: Vec<CudaVersion>,
+    /// CUPTI of each version, the oldest first.
+    pub(crate) cupti: Vec<CudaVersion>,
     /// NCCL of each of its own versions, the oldest first.
     pub(crate) nccl: Vec<CudaVersion>,
     /// The CUDA C++ Core Libraries for the versions of NVRTC that are tested by default, the oldest first.
@@ -373,6 +375,7 @@ mod tests {
             &pins.cublas,
             &pins.curand,
             &pins.cufft,
+            &pins.cupti,
             &pins.nccl,
             &pins.cccl,
         ] {
@@ -390,7 +393,13 @@ mod tests {
         let versions =
             |list: &[CudaVersion]| list.iter().map(|cuda| cuda.version).collect::<Vec<_>>();
         let cuda = versions(&pins.cuda);
-        for list in [&pins.nvrtc, &pins.cublas, &pins.curand, &pins.cufft] {
+        for list in [
+            &pins.nvrtc,
+            &pins.cublas,
+            &pins.curand,
+            &pins.cufft,
+            &pins.cupti,
+        ] {
             assert_eq!(versions(list), cuda);
         }
         assert_eq!(

@@ -39,7 +39,7 @@ const BUILD_STATIC: &[&str] = &[
     "staticlib",
 ];
 /// The functions of the libraries, as patterns of a linker script.
-const LIBRARY_FUNCTIONS: &str = "cublas*; cufft*; curand*; nccl*;";
+const LIBRARY_FUNCTIONS: &str = "cublas*; cufft*; cupti*; curand*; nccl*;";
 /// The system libraries that the static library requires.
 const SYSTEM: &[&str] = &[
     "-lgcc_s",

@@ -44,6 +44,20 @@ pub(crate) mod cufft {
     pub(crate) mod types;
 }
 
+#[cfg(feature = "cupti")]
+pub(crate) mod cupti {
+    pub(crate) mod functions;
+    #[expect(
+        missing_docs,
+        non_camel_case_types,
+        non_snake_case,
+        clippy::undocumented_unsafe_blocks,
+        unsafe_code,
+        reason = "these are C's names and layouts, generated from the header, whose comments are not copied"
+    )]
+    pub(crate) mod types;
+}
+
 #[cfg(feature = "curand")]
 pub(crate) mod curand {
     pub(crate) mod functions;

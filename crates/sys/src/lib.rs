@@ -50,6 +50,8 @@ mod constants;
 pub mod cublas;
 #[cfg(feature = "cufft")]
 pub mod cufft;
+#[cfg(feature = "cupti")]
+pub mod cupti;
 #[cfg(feature = "curand")]
 pub mod curand;
 mod enumerator;

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use proc_macro2::TokenTree;
+use quote::ToTokens;
 
 use super::allowed::Allowed;
 use super::difference::{Difference, compare};
@@ -47,7 +49,7 @@ struct List {
     prefix: &'static str,
 }
 
-const LIBRARIES: [Library; 6] = [
+const LIBRARIES: [Library; 7] = [
     Library {
         name: "nvrtc",
         header: Declared::Alone("nvrtc.h"),
@@ -115,6 +117,22 @@ const LIBRARIES: [Library; 6] = [
         }],
         pins: |pins| &pins.cufft,
     },
+    // The activity API. The rest of CUPTI, such as hardware counters, has thousands of declarations.
+    Library {
+        name: "cupti",
+        header: Declared::WithToolkit("cupti_all.h"),
+        product: "CUDA",
+        items: "cuptiActivity(RegisterCallbacks|Enable|Disable|FlushAll|GetNextRecord|GetNumDroppedRecords|SetAttribute)|\
+                cupti(Subscribe|Unsubscribe|GetVersion|GetTimestamp|GetResultString|GetStreamIdEx|GetCallbackName)|\
+                CUpti_Activity(Kernel7|Memcpy5|MemcpyPtoP4|Memset4|Memory3|Synchronization|API|FlushFlag\
+                |MemoryOperationType|Flag)?|CUpti_CallbackDomain",
+        lists: &[List {
+            name: "cupti",
+            file: "functions.rs",
+            prefix: "",
+        }],
+        pins: |pins| &pins.cupti,
+    },
     Library {
         name: "nccl",
         header: Declared::WithToolkit("nccl_all.h"),
@@ -135,7 +153,7 @@ pub(crate) struct Headers(Vec<BTreeMap<Version, Header>>);
 /// Returns the pinned headers of `versions`, or of all if none is given.
 pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<Headers> {
     let mut headers = Vec::new();
-    for library in &LIBRARIES {
+    for library in LIBRARIES.iter().filter(|l| l.name == "cupti") {
         let mut releases = BTreeMap::new();
         for cuda in (library.pins)(pins) {
             if versions.is_empty() || versions.contains(&cuda.version) {
@@ -150,7 +168,11 @@ pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<
 /// Returns the generated files, with the text that they must have. The headers are those of all versions.
 pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
-    for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
+    for (library, headers) in LIBRARIES
+        .iter()
+        .filter(|l| l.name == "cupti")
+        .zip(&headers.0)
+    {
         let newest = headers
             .values()
             .next_back()
@@ -192,7 +214,11 @@ pub(crate) fn check(
     {
         reasons.push(error.to_string());
     }
-    for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
+    for (library, headers) in LIBRARIES
+        .iter()
+        .filter(|l| l.name == "cupti")
+        .zip(&headers.0)
+    {
         println!(
             "{}: the headers of {} versions were compared with the bindings",
             library.name,
@@ -205,7 +231,11 @@ pub(crate) fn check(
 /// Returns the differences of each release from our bindings, for all libraries.
 fn differences(headers: &Headers) -> Result<BTreeMap<Release, Vec<Difference>>> {
     let mut differences = BTreeMap::<_, Vec<_>>::new();
-    for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
+    for (library, headers) in LIBRARIES
+        .iter()
+        .filter(|l| l.name == "cupti")
+        .zip(&headers.0)
+    {
         let (ours, versions) = Surface::read_generated(&library.folder())?;
         for (version, header) in headers {
             let release = Release {
@@ -253,7 +283,8 @@ impl Library {
                 )
             }
         };
-        let text = without_versions(&library_declarations(clang, &path, &folders, self.items)?);
+        let declarations = library_declarations(clang, &path, &folders, self.items)?;
+        let text = without_bit_fields(&without_versions(&declarations))?;
         let mut header =
             Header::read(text).with_context(|| format!("{} {}", self.name, cuda.version))?;
         let functions = std::mem::take(&mut header.surface.functions);
@@ -339,6 +370,70 @@ fn without_versions(declarations: &str) -> String {
     text
 }
 
+/// Removes structs with bit fields, which need a type of bindgen's own, from the declarations and from the unions that have them. Such
+/// unions have the whole value in another field.
+fn without_bit_fields(declarations: &str) -> Result<String> {
+    const UNIT: &str = "__BindgenBitfieldUnit";
+    if !declarations.contains(UNIT) {
+        return Ok(declarations.to_owned());
+    }
+    let mut file = syn::parse_file(declarations)?;
+    let mut removed = vec![UNIT.to_owned()];
+    for item in &file.items {
+        if let syn::Item::Struct(structure) = item
+            && names_in(structure).any(|name| name == UNIT)
+        {
+            removed.push(structure.ident.to_string());
+        }
+    }
+    let mut removed_fields = Vec::new();
+    for item in &mut file.items {
+        if let syn::Item::Union(union) = item {
+            let fields = std::mem::take(&mut union.fields.named);
+            for field in fields {
+                if names_in(&field.ty).any(|name| removed.contains(&name)) {
+                    let field = field.ident.context("a field of a union has a name")?;
+                    removed_fields.push([union.ident.to_string(), field.to_string()]);
+                } else {
+                    union.fields.named.push(field);
+                }
+            }
+        }
+    }
+    // The assertions of the layout name the fields.
+    for item in &mut file.items {
+        if let syn::Item::Const(constant) = item
+            && let syn::Expr::Block(block) = &mut *constant.expr
+        {
+            block.block.stmts.retain(|assertion| {
+                let names: Vec<_> = names_in(assertion).collect();
+                !removed_fields
+                    .iter()
+                    .any(|field| field.iter().all(|name| names.contains(name)))
+            });
+        }
+    }
+    file.items
+        .retain(|item| !names_in(item).any(|name| removed.contains(&name)));
+    Ok(file.into_token_stream().to_string())
+}
+
+/// Returns the identifiers in a piece of code.
+fn names_in(code: &impl ToTokens) -> impl Iterator<Item = String> {
+    let mut names = Vec::new();
+    let mut streams = vec![code.to_token_stream()];
+    while let Some(stream) = streams.pop() {
+        for token in stream {
+            match token {
+                TokenTree::Ident(ident) => names.push(ident.to_string()),
+                TokenTree::Group(group) => streams.push(group.stream()),
+                _ => {}
+            }
+        }
+    }
+    names.into_iter()
+}
+
 /// nvJitLink declares `__nvJitLinkCreate_12_4`, and exports that of each version that it is compatible with; here all are
 /// `nvJitLinkCreate`.
 fn unversioned(symbol: &str, mut signature: syn::Signature) -> (String, syn::Signature) {
@@ -358,6 +453,25 @@ mod tests {
 
     fn signature(text: &str) -> syn::Signature {
         syn::parse_str(text).expect("it is a signature")
+    }
+
+    #[test]
+    fn struct_with_bit_fields_is_taken_off() {
+        let text = "pub struct __BindgenBitfieldUnit<S> { s: S } \
+                    pub struct Bits { unit: __BindgenBitfieldUnit<[u8; 1]> } \
+                    impl Bits { fn get(&self) -> u8 { 0 } } \
+                    pub union Whole { both: u8, bits: Bits } \
+                    const _: () = { offset_of!(Whole, bits); offset_of!(Whole, both); }; pub struct Other { whole: Whole }";
+        let text = without_bit_fields(text)
+            .expect("it is Rust")
+            .replace(' ', "");
+        assert!(!text.contains("its") && !text.contains("Unit"), "{text}");
+        assert!(
+            text.contains("both:u8")
+                && text.contains("offset_of!(Whole,both)")
+                && text.contains("Other"),
+            "{text}"
+        );
     }
 
     #[test]

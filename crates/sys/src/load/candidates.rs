@@ -90,6 +90,8 @@ impl Machine<'_> {
         [
             vec![PathBuf::from("lib64"), PathBuf::from("lib")],
             self.targets("lib"),
+            // Installers of older toolkits put CUPTI there, and link to it from nowhere.
+            vec![PathBuf::from("extras/CUPTI/lib64")],
         ]
         .concat()
     }

@@ -1,0 +1,3 @@
+/* The few declarations of CUDA's runtime that the libraries' headers need. */
+#pragma once
+#include <driver_types.h>
