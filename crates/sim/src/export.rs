@@ -31,6 +31,9 @@ macro_rules! export {
                 if let Err(code) = start() {
                     return code;
                 }
+                if Function::$name == Function::cuInit {
+                    inject();
+                }
                 call_trace::traced(Function::$name, || {
                     // SAFETY: the caller upholds the contract of the C function.
                     unsafe { entry::any_slot::$name($($parameter,)* slot::EXPORTED) }
@@ -109,11 +112,43 @@ fn start() -> Result<(), CUresult> {
     })
 }
 
+/// Loads the library that `CUDA_INJECTION64_PATH` names, and calls its initialization, as the driver does for profilers.
+#[cfg(target_os = "linux")]
+fn inject() {
+    static INJECTED: OnceLock<()> = OnceLock::new();
+    INJECTED.get_or_init(|| {
+        let path = std::env::var_os("CUDA_INJECTION64_PATH")
+            .filter(|path| !path.is_empty() && !has_raised_privileges());
+        let path = path.and_then(|path| {
+            use std::os::unix::ffi::OsStrExt as _;
+            std::ffi::CString::new(path.as_bytes()).ok()
+        });
+        let Some(path) = path else { return };
+        // SAFETY: the user of the variable trusts the library, whose initializers run here.
+        let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+        if library.is_null() {
+            return;
+        }
+        // SAFETY: the library is loaded, and stays loaded.
+        let initialize = unsafe { libc::dlsym(library, c"InitializeInjection".as_ptr()) };
+        if !initialize.is_null() {
+            // SAFETY: CUPTI's interface gives the function this type.
+            let initialize: extern "C" fn() -> i32 = unsafe { std::mem::transmute(initialize) };
+            initialize();
+        }
+    });
+}
+
+#[cfg(not(target_os = "linux"))]
+fn inject() {}
+
 /// Starts and initializes the driver, as the CUDA runtime does. A failure is returned by later calls of the driver.
 pub(crate) fn initialize() {
-    if start().is_ok()
-        && let Some(driver) = slot::driver(slot::EXPORTED)
-    {
+    if start().is_err() {
+        return;
+    }
+    inject();
+    if let Some(driver) = slot::driver(slot::EXPORTED) {
         let _ = driver.cuInit(0);
     }
 }

@@ -70,6 +70,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod activity;
 mod argument;
 #[cfg(feature = "export")]
 mod call_trace;
@@ -94,13 +95,14 @@ mod simulator;
 mod slot;
 mod summary;
 
+pub use self::activity::{Activity, ActivityMemory, ActivityOperation, observe_activities};
 pub use self::check::{test, test_with};
 pub use self::check_ptx::{PtxError, check_ptx};
 pub use self::config::{Checks, Config, DeviceModel, EnvironmentError, Platform};
 pub use self::fallback::fallback;
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
 pub use self::library_operation::{
-    LibraryOperation, Operand, allocate, current_device, free, with_device,
+    LibraryOperation, Operand, allocate, current_device, free, stream_number, with_device,
 };
 pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};

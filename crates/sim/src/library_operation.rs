@@ -186,6 +186,19 @@ pub unsafe fn free(address: u64) -> Result<(), CUresult> {
         .cuMemFree_v2(address)
 }
 
+/// Returns the number of a stream of a simulator, as `cuStreamGetId` does.
+///
+/// # Errors
+///
+/// The code that `cuStreamGetId` would return; `CUDA_ERROR_INVALID_HANDLE` if no simulator has the stream.
+pub fn stream_number(stream: CUstream) -> Result<u64, CUresult> {
+    let mut number = 0;
+    // SAFETY: the number is a local variable, which outlives the call.
+    let output = unsafe { Pointer::from_raw(&raw mut number) };
+    stream_driver(stream)?.cuStreamGetId(handle(stream), output)?;
+    Ok(number)
+}
+
 /// Returns the simulator that has a stream.
 fn stream_driver(stream: CUstream) -> Result<Arc<Driver>, CUresult> {
     slot::drivers()

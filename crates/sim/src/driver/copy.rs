@@ -9,9 +9,10 @@ use std::ffi::c_void;
 use curium_sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype, CUresult, CUstream_st};
 
 pub(crate) use self::rows::Rows;
+use crate::activity::{self, ActivityMemory, ActivityOperation};
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result, State};
-use crate::memory::{CopyOperand, HostPtr, READ, WRITE};
+use crate::memory::{CopyOperand, HostPtr, Purpose, READ, WRITE};
 use crate::race::{self, HostSnapshot};
 use crate::schedule::Work;
 use curium_ptx::exec::{Access, Report, ReportKind};
@@ -266,9 +267,7 @@ impl Driver {
             return state.add_captured(stream, copy);
         }
         if waits {
-            let work = Work::Device(Box::new(move |driver| {
-                driver.report_transfer(driver.memory().copy(&to, &from, size))
-            }));
+            let work = Work::Device(Box::new(move |driver| driver.copy_line(&to, &from, size)));
             return self.queue_and_wait(state, stream, work);
         }
         let before = [(&from, false), (&to, true)]
@@ -277,10 +276,36 @@ impl Driver {
             before
                 .iter()
                 .for_each(|(before, write)| record_host_changes(before.as_ref(), size, *write));
-            driver.report_transfer(driver.memory().copy(&to, &from, size))
+            driver.copy_line(&to, &from, size)
         }));
         self.queue(&mut state, stream, work);
         Ok(())
+    }
+
+    /// Copies consecutive bytes.
+    fn copy_line(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> Result {
+        activity::measured(
+            || ActivityOperation::Copy {
+                from: self.activity_memory(from),
+                to: self.activity_memory(to),
+                bytes: size as u64,
+            },
+            || self.report_transfer(self.memory().copy(to, from, size)),
+        )
+    }
+
+    /// Returns the kind of memory of an operand in activities.
+    pub(in crate::driver) fn activity_memory(&self, operand: &CopyOperand) -> ActivityMemory {
+        let address = match operand {
+            CopyOperand::Device(address) => *address,
+            CopyOperand::Host(host) => host.0.addr() as u64,
+            CopyOperand::Staged(_) => return ActivityMemory::Pageable,
+        };
+        let purpose = self
+            .memory()
+            .find(address)
+            .map(|allocation| allocation.purpose);
+        purpose.map_or(ActivityMemory::Pageable, Purpose::activity_memory)
     }
 
     /// Returns the current content of an operand of a queued copy, if it is host memory and race checks are on.

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use curium_sys::{CUdeviceptr, CUmemRangeHandleType, CUresult};
 
+use crate::activity::MemoryChange;
 use crate::argument::Pointer;
 use crate::driver::graph::Freed;
 use crate::driver::{Driver, Result};
@@ -23,10 +24,11 @@ impl Driver {
         if size == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        output.write(
-            self.memory()
-                .allocate_on_device(size as u64, owner, Purpose::Device)?,
-        )
+        let memory = self
+            .memory()
+            .allocate_on_device(size as u64, owner, Purpose::Device)?;
+        self.report_new_memory(memory);
+        output.write(memory)
     }
 
     pub(crate) fn cuMemAllocPitch_v2(
@@ -75,6 +77,7 @@ impl Driver {
         })?;
         let state = self.wait_for_device(state, allocation.owner.device)?;
         state.check_device(allocation.owner.device)?;
+        self.report_memory(&state, address, None, MemoryChange::Freed);
         self.memory().free(address);
         Ok(())
     }

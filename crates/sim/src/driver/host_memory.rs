@@ -8,6 +8,7 @@ use curium_sys::{
     CUdeviceptr, CUresult,
 };
 
+use crate::activity::MemoryChange;
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::memory::{HostPtr, Purpose};
@@ -50,12 +51,12 @@ impl Driver {
         let purpose = Purpose::Pinned {
             flags: flags | CU_MEMHOSTALLOC_DEVICEMAP,
         };
-        output.write(
-            self.memory()
-                .allocate_on_host(size as u64, owner, purpose)?
-                .0
-                .cast(),
-        )
+        let memory = self
+            .memory()
+            .allocate_on_host(size as u64, owner, purpose)?;
+        let address = memory.0.addr() as u64;
+        self.report_new_memory(address);
+        output.write(memory.0.cast())
     }
 
     /// Waits for the device, as on hardware.
@@ -74,6 +75,7 @@ impl Driver {
             .retire(address, |purpose| matches!(purpose, Purpose::Pinned { .. }))?;
         let state = self.wait_for_device(state, allocation.owner.device)?;
         state.check_device(allocation.owner.device)?;
+        self.report_memory(&state, address, None, MemoryChange::Freed);
         self.memory().free(address);
         Ok(())
     }
@@ -149,11 +151,12 @@ impl Driver {
         if size == 0 || !ATTACH_FLAGS.contains(&flags) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        output.write(
-            self.memory()
-                .allocate_on_host(size as u64, owner, Purpose::Managed)?
-                .expose(),
-        )
+        let memory = self
+            .memory()
+            .allocate_on_host(size as u64, owner, Purpose::Managed)?
+            .expose();
+        self.report_new_memory(memory);
+        output.write(memory)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use curium_sys::{CUresult, CUstream_st, Function};
 
+use crate::activity::{self, ActivityOperation};
 use crate::argument::Pointer;
 use crate::driver::graph::{AccessedRange, Content};
 use crate::driver::{Driver, Result};
@@ -67,6 +68,17 @@ impl LibraryOperation {
 
     /// Runs the operation. The error of a failed access becomes the sticky error of the device.
     pub(crate) fn run(&self, driver: &Driver) -> Result {
+        activity::measured(
+            || ActivityOperation::Kernel {
+                name: self.name,
+                grid: [1; 3],
+                block: [1; 3],
+            },
+            || self.compute(driver),
+        )
+    }
+
+    fn compute(&self, driver: &Driver) -> Result {
         let mut operands = Vec::with_capacity(self.operands.len());
         let mut runs_by_operand = Vec::with_capacity(self.operands.len());
         for operand in self.operands.iter() {

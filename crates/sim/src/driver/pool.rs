@@ -12,6 +12,7 @@ use curium_sys::{
     CUresult, CUstream_st, CudaVersion,
 };
 
+use crate::activity::MemoryChange;
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::graph::{Content, Freed};
 use crate::driver::virtual_memory::raw_location;
@@ -74,6 +75,7 @@ impl Driver {
         self.memory().retire(address, |purpose| {
             purpose.is_pooled() || matches!(purpose, Purpose::Device | Purpose::Foreign)
         })?;
+        self.report_memory(&state, address, Some(stream), MemoryChange::Freed);
         let free = Work::Device(Box::new(move |driver| {
             driver.memory().record_free(address);
             driver.memory().free(address);
@@ -344,6 +346,7 @@ impl Driver {
         let memory = self.memory().allocate_in_pool(pool, size as u64, owner)?;
         self.memory().note_stream(memory, stream.number());
         self.mark_allocation(state, stream, memory);
+        self.report_memory(state, memory, Some(stream), MemoryChange::Allocated);
         output.write(memory)
     }
 

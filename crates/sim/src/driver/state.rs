@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use curium_sys::CUresult;
 
+use crate::activity;
 use crate::config::Config;
 use crate::driver::launch::KeptReport;
 use crate::driver::stream::Class;
@@ -17,7 +18,7 @@ use crate::fault;
 use crate::handle::{Id, StaleHandle, Table};
 use crate::live::LiveHandles;
 use crate::race::Races;
-use crate::schedule::{Schedule, Ticket};
+use crate::schedule::{Schedule, Target, Ticket};
 use curium_ptx::exec::Tiles;
 
 /// The objects of a driver and their queued work.
@@ -143,6 +144,18 @@ impl State {
     /// Returns the code of the fault after which the device does no more work.
     pub(crate) fn sticky(&self, device: usize) -> Option<CUresult> {
         self.devices.get(device).and_then(|device| device.sticky)
+    }
+
+    /// Returns the location of activities of a stream, if they are observed.
+    pub(crate) fn activity_location(&self, target: Target) -> Option<activity::Location> {
+        if !activity::is_observed() {
+            return None;
+        }
+        Some(activity::Location {
+            device: target.device,
+            context: self.contexts.get(target.context)?.number,
+            stream: target.stream,
+        })
     }
 
     /// Records a sticky fault; the first one remains.

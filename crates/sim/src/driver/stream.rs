@@ -1,6 +1,7 @@
 //! Streams.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use curium_sys::{
     CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUcontext, CUdevice, CUevent_st, CUresult, CUstream,
@@ -8,6 +9,7 @@ use curium_sys::{
 };
 use parking_lot::MutexGuard;
 
+use crate::activity::{self, ActivityOperation};
 use crate::argument::Pointer;
 use crate::driver::graph::Content;
 use crate::driver::stream_attribute::Attributes;
@@ -155,6 +157,7 @@ impl Driver {
         if flags > event::EXTERNAL {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        let start = Instant::now();
         let mut state = self.lock();
         let id = self.working_stream(&mut state, stream)?;
         let (event, recorded) = state.event(event)?;
@@ -170,6 +173,7 @@ impl Driver {
         if !state.wait_captured(id, event)? {
             self.wait_in_stream(&mut state, id, ticket);
             self.wait_for_remote_in_stream(&mut state, id, remote_record);
+            self.report_on_stream(&state, id, start, ActivityOperation::Wait);
         }
         Ok(())
     }
@@ -231,6 +235,22 @@ impl Driver {
 }
 
 impl Driver {
+    /// Reports an activity of a call that began at `start`, if activities are observed.
+    pub(crate) fn report_on_stream(
+        &self,
+        state: &State,
+        stream: Id<Stream>,
+        start: Instant,
+        operation: ActivityOperation<'_>,
+    ) {
+        if let Some(location) = state
+            .target(stream)
+            .and_then(|target| state.activity_location(target))
+        {
+            activity::report(location, start, Instant::now(), operation);
+        }
+    }
+
     /// Returns the stream of a handle: a created one, or a default stream of the current context.
     pub(crate) fn stream(
         &self,
@@ -294,13 +314,7 @@ impl Driver {
         extra: &[Ticket],
         work: Work,
     ) -> Option<Ticket> {
-        let context = state.streams.get(stream)?.context;
-        let number = state.streams.get(stream)?.number;
-        let target = Target {
-            device: state.contexts.get(context)?.device,
-            context,
-            stream: number,
-        };
+        let target = state.target(stream)?;
         let mut after = state.predecessors(stream);
         after.extend(extra);
         let ticket = state.schedule.submit(target, &after, work);
@@ -324,6 +338,18 @@ impl Driver {
 }
 
 impl State {
+    /// Returns the device, the context and the number of a stream.
+    fn target(&self, stream: Id<Stream>) -> Option<Target> {
+        let Stream {
+            context, number, ..
+        } = *self.streams.get(stream)?;
+        Some(Target {
+            device: self.contexts.get(context)?.device,
+            context,
+            stream: number,
+        })
+    }
+
     /// Returns the work that a wait for a stream covers, some of which may have completed.
     pub(crate) fn unfinished(&self, id: Id<Stream>) -> Vec<Ticket> {
         match self.streams.get(id) {

@@ -3,6 +3,7 @@
 use std::ptr;
 use std::sync::Arc;
 
+use crate::activity::ActivityMemory;
 use crate::driver::Context;
 use crate::handle::Id;
 use crate::memory::{POISON, POISONED_BYTES, Physical, Pool};
@@ -87,6 +88,17 @@ impl Purpose {
             self,
             Self::Managed | Self::ManagedVariable | Self::ManagedPool(_)
         )
+    }
+
+    /// Returns the kind of memory in activities.
+    pub(crate) fn activity_memory(self) -> ActivityMemory {
+        match self {
+            Self::Pinned { .. } | Self::Registered { .. } | Self::HostPool(_) => {
+                ActivityMemory::Pinned
+            }
+            _ if self.is_managed() => ActivityMemory::Managed,
+            _ => ActivityMemory::Device,
+        }
     }
 
     /// Returns `true` if host code can read the memory at its address.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use curium_sys::CUresult;
 use parking_lot::MutexGuard;
 
+use crate::activity;
 use crate::driver::{Driver, HostFunction, Result, State};
 use crate::origin;
 use crate::race::Races;
@@ -120,12 +121,15 @@ impl Driver {
     ) -> MutexGuard<'a, State> {
         if state.sticky(target.device).is_none() {
             let races = state.schedule.races().map(Arc::clone);
+            let location = state.activity_location(target);
             drop(state);
             if let Some(races) = &races {
                 races.enter(ticket);
             }
-            let outcome = origin::within_stream(target.stream, || {
-                catch_unwind(AssertUnwindSafe(|| work(self)))
+            let outcome = activity::on_stream(location, || {
+                origin::within_stream(target.stream, || {
+                    catch_unwind(AssertUnwindSafe(|| work(self)))
+                })
             });
             let outcome = outcome.map(|result| {
                 result.and_then(|()| self.handle_report(races.and_then(|_| Races::leave())))

@@ -8,6 +8,7 @@ use curium_sys::{
 };
 
 use super::{host_operand, legacy};
+use crate::activity::{self, ActivityOperation};
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::graph::{AccessedRange, Content, Copy3D};
 use crate::driver::{Driver, Result, State};
@@ -431,11 +432,20 @@ impl Rows {
             depth,
         } = self.extent;
         let mut rows = (0..depth).flat_map(|layer| (0..height).map(move |row| (layer, row)));
-        rows.try_for_each(|(layer, row)| {
-            let to = self.to.row(layer, row);
-            let from = self.from.row(layer, row);
-            driver.report_transfer(driver.memory().copy(&to, &from, width))
-        })
+        activity::measured(
+            || ActivityOperation::Copy {
+                from: driver.activity_memory(&self.from.row(0, 0)),
+                to: driver.activity_memory(&self.to.row(0, 0)),
+                bytes: width as u64 * height as u64 * depth as u64,
+            },
+            || {
+                rows.try_for_each(|(layer, row)| {
+                    let to = self.to.row(layer, row);
+                    let from = self.from.row(layer, row);
+                    driver.report_transfer(driver.memory().copy(&to, &from, width))
+                })
+            },
+        )
     }
 }
 

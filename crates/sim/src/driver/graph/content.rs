@@ -12,6 +12,7 @@ use super::attribute::Attributes;
 use super::condition::Condition;
 use super::plan::SharedConditions;
 use super::{AccessedRange, Graph, memory};
+use crate::activity::{self, ActivityOperation};
 use crate::argument::Pointer;
 use crate::driver::copy::Rows;
 use crate::driver::launch::parameters::Arguments;
@@ -368,9 +369,15 @@ impl Set {
             width: set.elementSize as usize,
             count: set.width,
         };
-        (0..set.height).try_for_each(|row| {
-            let address = set.dst + (row * set.pitch) as u64;
-            driver.report_transfer(driver.memory().fill(address, fill))
-        })
+        let bytes = set.height as u64 * set.width as u64 * u64::from(set.elementSize);
+        activity::measured(
+            || ActivityOperation::Set { bytes },
+            || {
+                (0..set.height).try_for_each(|row| {
+                    let address = set.dst + (row * set.pitch) as u64;
+                    driver.report_transfer(driver.memory().fill(address, fill))
+                })
+            },
+        )
     }
 }

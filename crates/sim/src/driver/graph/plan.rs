@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use super::condition::Conditions;
 use super::{Content, Graph, Node};
+use crate::activity;
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::schedule::{Target, Ticket, Work};
@@ -187,14 +188,18 @@ impl Step {
                     .map(|wait| state.schedule.submit(target, after, wait));
                 let after: Vec<_> = wait.map_or_else(|| after.to_vec(), |wait| vec![wait]);
                 let operation = operation.clone();
-                let work = Work::Device(Box::new(move |driver| operation.run(driver)));
+                let number = self.number;
+                let work = Work::Device(Box::new(move |driver| {
+                    activity::in_node(number, || operation.run(driver))
+                }));
                 return vec![state.schedule.submit(target, &after, work)];
             }
             content => {
                 let content = content.clone();
                 let conditions = Arc::clone(conditions);
+                let number = self.number;
                 Work::Device(Box::new(move |driver| {
-                    content.run(driver, Some(&conditions))
+                    activity::in_node(number, || content.run(driver, Some(&conditions)))
                 }))
             }
         };
@@ -220,7 +225,7 @@ impl Step {
                 }
                 Ok(())
             }
-            content => content.run(driver, Some(conditions)),
+            content => activity::in_node(self.number, || content.run(driver, Some(conditions))),
         }
     }
 }

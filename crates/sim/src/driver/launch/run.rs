@@ -2,6 +2,7 @@
 
 use curium_sys::{CUdevice_attribute, CUresult};
 
+use crate::activity::{self, ActivityOperation};
 use crate::config::Checks;
 use crate::driver::graph::SharedConditions;
 use crate::driver::launch::Launch;
@@ -17,6 +18,18 @@ const MAX_REPORTS: usize = 1000;
 impl Launch {
     /// Runs the kernel, in a graph with the values that it may set; a fault becomes the sticky code of the device.
     pub(crate) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
+        let kernel = self.resolved.kernel()?;
+        activity::measured(
+            || ActivityOperation::Kernel {
+                name: &kernel.name,
+                grid: self.shape.grid,
+                block: self.shape.block,
+            },
+            || self.execute(driver, conditions),
+        )
+    }
+
+    fn execute(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         let kernel = self.resolved.kernel()?;
         let host = Host::new(driver, self.context, kernel.runtime, conditions);
         let peers = driver.lock().peer_devices(self.context);
