@@ -9,6 +9,7 @@ use std::ptr;
 
 use curium_sys::cublas::cublasStatus_t;
 use curium_sys::cufft::cufftResult;
+use curium_sys::cupti::CUptiResult;
 use curium_sys::curand::curandStatus_t;
 use curium_sys::nccl::ncclResult_t;
 use parking_lot::Mutex;
@@ -29,6 +30,10 @@ impl NotSimulated for cufftResult {
 /// cuRAND has no code for unsupported functions.
 impl NotSimulated for curandStatus_t {
     const RESULT: Self = Self::CURAND_STATUS_INTERNAL_ERROR;
+}
+
+impl NotSimulated for CUptiResult {
+    const RESULT: Self = Self::CUPTI_ERROR_NOT_SUPPORTED;
 }
 
 impl NotSimulated for ncclResult_t {
@@ -131,6 +136,23 @@ mod cufft {
     static API: LazyLock<Api> = LazyLock::new(crate::cufft::api);
 
     curium_sys::for_each_cufft_function!(export);
+}
+
+#[allow(
+    non_snake_case,
+    clippy::unused_unit,
+    reason = "these are C's names and result types"
+)]
+mod cupti {
+    //! The activity API of CUPTI.
+
+    use std::sync::LazyLock;
+
+    use curium_sys::cupti::*;
+
+    static API: LazyLock<Api> = LazyLock::new(crate::cupti::api);
+
+    curium_sys::for_each_cupti_function!(export);
 }
 
 #[allow(

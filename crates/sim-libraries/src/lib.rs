@@ -1,4 +1,4 @@
-//! cuBLAS, cuBLASLt, cuRAND, cuFFT and NCCL for simulated devices.
+//! cuBLAS, cuBLASLt, cuRAND, cuFFT, NCCL and the activity API of CUPTI for simulated devices.
 //!
 //! [`cublas`], [`cublaslt`], [`curand`], [`cufft`] and [`nccl()`] are libraries for `curium-blas`, `curium-rand`, `curium-fft` and
 //! `curium-nccl` that compute on the CPU. Their operations are enqueued on the streams of a [`Simulator`](curium_sim::Simulator) like
@@ -27,6 +27,7 @@
 mod cublas;
 mod cublaslt;
 mod cufft;
+mod cupti;
 mod curand;
 #[cfg(feature = "export")]
 mod export;
@@ -39,6 +40,7 @@ use std::sync::OnceLock;
 use curium_sys::cublas::CuBlas;
 use curium_sys::cublas::lt::CuBlasLt;
 use curium_sys::cufft::CuFft;
+use curium_sys::cupti::Cupti;
 use curium_sys::curand::CuRand;
 use curium_sys::nccl::Nccl;
 
@@ -111,6 +113,25 @@ pub fn cufft() -> CuFft {
         .get_or_init(|| {
             // SAFETY: the functions are those of this crate, which implement what cuFFT gives to their names, and live as long as the program.
             unsafe { CuFft::from_api(cufft::api()) }.expect("the library reports its version")
+        })
+        .clone()
+}
+
+/// Returns the activity API of CUPTI for simulated devices: version 13.5. `Trace::with_activities` of `curium-diagnostics` uses it.
+///
+/// It records kernels, copies, fills, allocations and the waits of streams for events, of every simulator of this process. Times are those
+/// of the simulation, which say nothing about hardware. As on hardware, one client at a time can be attached.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn cupti() -> Cupti {
+    static LIBRARY: OnceLock<Cupti> = OnceLock::new();
+    LIBRARY
+        .get_or_init(|| {
+            // SAFETY: the functions are those of this crate, which implement what CUPTI gives to their names, and live as long as the program.
+            unsafe { Cupti::from_api(cupti::api()) }.expect("the library reports its version")
         })
         .clone()
 }
