@@ -123,7 +123,7 @@ pub use self::base::error::{
 };
 #[doc(hidden)]
 pub use self::base::hook::Observation;
-pub use self::base::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
+pub use self::base::hook::{Call, CallObserver, CallObserverGuard, HazardWait, observe_calls};
 pub use self::base::leak::LeakedMemory;
 pub use self::base::release::{DropObserver, set_drop_observer};
 pub use self::completion::{Completion, Join, Timeout};

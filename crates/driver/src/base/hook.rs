@@ -21,7 +21,7 @@ use parking_lot::RwLock;
 
 use crate::base::contain::contain;
 use crate::base::{fork, slow_path};
-use crate::{Driver, Error, Result};
+use crate::{Driver, Error, Result, Stream};
 
 /// A completed driver call.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,28 @@ pub trait CallObserver: Send + Sync {
 
     /// Called after a driver call has returned on this thread.
     fn after(&self, call: &Call<'_>);
+
+    /// Called after hazard tracking has inserted a wait of one stream for another on this thread.
+    #[inline]
+    fn hazard_wait(&self, wait: &HazardWait<'_>) {
+        let _ = wait;
+    }
+}
+
+/// A wait that hazard tracking has inserted.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct HazardWait<'a> {
+    /// The stream that waits.
+    pub waiting_stream: &'a Stream,
+    /// The stream whose work it waits for.
+    pub stream: &'a Stream,
+    /// The address of the memory that both access.
+    pub address: u64,
+    /// The size of the memory in bytes.
+    pub bytes: u64,
+    /// The hazard: `RAW`, `WAR` or `WAW`.
+    pub hazard: &'static str,
 }
 
 /// A guard that removes its observer when dropped. See [`observe_calls`].
@@ -182,6 +204,19 @@ impl Observation {
         notify(&observers, |observer| observer.after(&call));
         // This may drop the last reference to an observer removed in the meantime, which runs user code.
         quietly(|| drop(observers));
+    }
+}
+
+/// Notifies the observers of a wait that hazard tracking has inserted.
+#[inline]
+pub(crate) fn notify_hazard_wait(wait: &HazardWait<'_>) {
+    if slow_path::is_required() && !IS_OBSERVING.get() && !fork::is_child() {
+        let observers = OBSERVERS.read().clone();
+        if let Some(observers) = observers {
+            notify(&observers, |observer| observer.hazard_wait(wait));
+            // This may drop the last reference to an observer removed in the meantime, which runs user code.
+            quietly(|| drop(observers));
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use super::registrations::Registrations;
 use super::thread_state::{Ordering, expect_not_ordering};
 use crate::base::capture_mode::with_relaxed_capture_mode;
-use crate::{Error, Event, EventFlags, Result, Stream, emit_event};
+use crate::base::hook;
+use crate::{Error, Event, EventFlags, HazardWait, Result, Stream, emit_event};
 
 /// The sync points of one stream, and those of other streams that it has waited for.
 #[derive(Debug)]
@@ -217,6 +218,13 @@ impl Hazard {
             .inserted_waits
             .fetch_add(1, MemoryOrdering::Relaxed);
         let Memory { address, bytes } = self.memory;
+        hook::notify_hazard_wait(&HazardWait {
+            waiting_stream: waiting,
+            stream,
+            address,
+            bytes: bytes as u64,
+            hazard: self.kind.name(),
+        });
         emit_event!(
             target: "curium_driver::hazard",
             TRACE,
@@ -239,15 +247,19 @@ impl HazardKind {
             (true, true) => Self::WriteAfterWrite,
         }
     }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::ReadAfterWrite => "RAW",
+            Self::WriteAfterRead => "WAR",
+            Self::WriteAfterWrite => "WAW",
+        }
+    }
 }
 
 impl fmt::Display for HazardKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::ReadAfterWrite => "RAW",
-            Self::WriteAfterRead => "WAR",
-            Self::WriteAfterWrite => "WAW",
-        })
+        formatter.write_str(self.name())
     }
 }
 
