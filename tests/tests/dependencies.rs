@@ -129,7 +129,10 @@ const ARROWS: [(&str, &[&str]); 35] = [
     ("curium-driver", &["curium-format", "curium-sys"]),
     ("curium-memory", &["curium-driver"]),
     ("curium-interop", &["curium-driver", "curium-memory"]),
-    ("curium-diagnostics", &["curium-driver", "curium-memory"]),
+    (
+        "curium-diagnostics",
+        &["curium-driver", "curium-memory", "curium-sys"],
+    ),
     ("curium-nvrtc", &["curium-driver", "curium-sys"]),
     ("curium-sim-libraries", &["curium-sim", "curium-sys"]),
     (

@@ -106,10 +106,13 @@ pub mod driver {
     //! The driver layer: `curium-driver`, with the features `diagnostics` and `interop` also what extends it in
     //! `curium-diagnostics` and `curium-interop`.
 
+    #[cfg(feature = "tracing")]
+    pub use curium_diagnostics::TraceLayer;
     #[cfg(feature = "diagnostics")]
     pub use curium_diagnostics::{
-        CheckpointProcess, Checkpointed, Locked, NvtxRange, ProcessState, Profiling, Running,
-        Trace, nvtx_mark,
+        CheckpointProcess, Checkpointed, Cupti, Locked, NvtxRange, ProcessState, Profiling,
+        Running, Timeline, Trace, TraceAggregate, TraceError, TraceItem, TraceItemKind,
+        TraceOptions, TraceRow, nvtx_mark,
     };
     #[cfg(all(unix, feature = "diagnostics"))]
     pub use curium_diagnostics::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};

@@ -2,7 +2,7 @@
 //!
 //! | Task | Items |
 //! |---|---|
-//! | Record driver calls and device work for trace viewers | [`Trace`] |
+//! | Record driver calls and device work, aggregate and draw them, write them for trace viewers | [`Trace`], [`Timeline`] |
 //! | Name ranges in a profiler's timeline, restrict what it records | [`NvtxRange`], [`nvtx_mark`], [`Profiling`] |
 //! | Write GPU core dumps when a kernel fails | `CoreDump`, `CoreDumpListener` (Unix) |
 //! | Suspend and restore a process | [`CheckpointProcess`], [`ProcessState`] |
@@ -58,4 +58,12 @@ pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNot
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::profiler::Profiling;
 pub use self::snapshot::Snapshot;
-pub use self::trace::Trace;
+#[cfg(feature = "tracing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+pub use self::trace::TraceLayer;
+pub use self::trace::{
+    ActivitiesError, CuptiCallError, Timeline, Trace, TraceAggregate, TraceError, TraceItem,
+    TraceItemKind, TraceOptions, TraceRow,
+};
+/// CUPTI, NVIDIA's library for profilers, which [`TraceOptions::with_activities`] uses.
+pub use curium_driver::sys::cupti::Cupti;

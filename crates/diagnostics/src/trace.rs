@@ -1,28 +1,44 @@
-//! A timeline of driver calls and device work, for `chrome://tracing`, Perfetto and similar viewers.
+//! Timelines of host calls and device work, for programs and for `chrome://tracing`, Perfetto and similar viewers.
 //!
-//! Host calls are observed with the call hook. Device work is measured with a pair of events, and placed on the host's
-//! clock with an event whose time is known on both clocks (see [`clock`]).
+//! Host calls are observed with the call hook. Device work is recorded by CUPTI ([`collector`]), or measured with a pair
+//! of events and placed on the host's clock with an event whose time is known on both clocks ([`clock`]).
 
+mod activity;
 mod clock;
+mod collector;
+mod error;
+#[cfg(feature = "injection")]
+mod injection;
 mod json;
+#[cfg(feature = "tracing")]
+mod layer;
+mod picture;
+mod timeline;
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_driver::extend::{NOT_WHILE_CAPTURING, thread_number};
 use curium_driver::sys::CUresult;
+use curium_driver::sys::cupti::Cupti;
 use curium_driver::{
-    Call, CallObserver, CallObserverGuard, Function, PooledEvent, Result, Stream, observe_calls,
+    Call, CallObserver, CallObserverGuard, Function, HazardWait, PooledEvent, Stream, observe_calls,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
+use self::activity::{Activity, Location, Name};
 use self::clock::Clock;
+use self::collector::{ClockSample, HostCalls, Sink, Subscription};
+pub use self::error::{ActivitiesError, CallError as CuptiCallError, Error as TraceError};
+#[cfg(feature = "tracing")]
+pub use self::layer::TraceLayer;
+pub use self::timeline::{Timeline, TraceAggregate, TraceItem, TraceItemKind, TraceRow};
 
-/// Records driver calls, and the device work enqueued in [`Trace::on_stream`], until it is written.
+/// Records driver calls and device work until it is finished.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -34,18 +50,69 @@ use self::clock::Clock;
 ///     // … work on `stream` …
 ///     Ok(())
 /// })?;
-/// let mut json = Vec::new();
-/// trace.write(&mut json)?;
+/// let timeline = trace.finish();
+/// let step = timeline.items().iter().find(|item| &*item.name == "step").ok_or("it was recorded")?;
+/// println!("{:?}", step.duration);
+/// timeline.write(std::io::sink())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
+/// # Kernels, copies and allocations
+///
+/// [`TraceOptions::with_activities`] records every operation of the devices by CUPTI, NVIDIA's library for profilers:
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// use curium_diagnostics::{Trace, TraceOptions};
+/// use curium_memory::DeviceBuffer;
+///
+/// # let cupti = curium_sim_libraries::cupti();
+/// # /*
+/// let cupti = curium_diagnostics::Cupti::load()?;
+/// # */
+/// let trace = Trace::with_options(TraceOptions::new().with_activities(&cupti))?;
+/// let stream = driver.device(0)?.primary_context()?.stream()?;
+/// let buffer = DeviceBuffer::from_slice(&stream, &[1.0_f32; 1_000])?;
+/// assert_eq!(buffer.to_vec()?.len(), 1_000);
+/// drop(buffer);
+/// stream.synchronize()?;
+/// let timeline = trace.finish();
+/// for aggregate in timeline.aggregate() {
+///     println!("{} {}: {} in {:?}", aggregate.kind, aggregate.name, aggregate.count, aggregate.total);
+/// }
+/// # assert!(timeline.items().iter().any(|item| item.kind == curium_diagnostics::TraceItemKind::Copy));
+/// std::fs::write(std::env::temp_dir().join("timeline.html"), timeline.to_html())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Unmodified programs
+///
 /// The environment variable `CURIUM_TRACE` traces an unmodified program: its driver calls are appended to the named
-/// file, starting with its first driver. `curium trace` runs programs in this way. The variable is ignored in processes
-/// with elevated privileges.
+/// file, starting with its first driver. `curium trace` runs programs in this way, and records the work of the devices
+/// of any program. The variable is ignored in processes with elevated privileges.
 #[must_use = "the trace ends when it is dropped"]
 pub struct Trace {
     recorder: Arc<Recorder>,
+    activities: Option<Activities>,
     _guard: CallObserverGuard,
+}
+
+/// The settings of a [`Trace`].
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TraceOptions {
+    /// The maximum number of recorded calls, and of other items. The default is a million.
+    pub capacity: Option<usize>,
+    /// The library that records the operations of the devices.
+    pub activities: Option<Cupti>,
+    /// Leaves out the calls of the driver, which makes the trace of a launch-bound program cheaper.
+    pub without_calls: bool,
+}
+
+/// The connection to CUPTI.
+struct Activities {
+    subscription: Arc<Subscription>,
+    begin: ClockSample,
 }
 
 /// The recorded calls and work.
@@ -53,15 +120,19 @@ struct Recorder {
     begin: Instant,
     /// The maximum number of recorded calls, and of recorded work items.
     capacity: usize,
+    with_calls: bool,
     calls: Mutex<Calls>,
     work: Mutex<Work>,
+    /// Set while the trace records activities.
+    subscription: RwLock<Option<Arc<Subscription>>>,
 }
 
 #[derive(Default)]
 struct Calls {
     records: Vec<CallRecord>,
+    spans: Vec<SpanRecord>,
     /// The names of the threads that made calls, by thread number.
-    threads: Vec<(u64, String)>,
+    threads: BTreeMap<u64, String>,
     dropped: u64,
 }
 
@@ -70,7 +141,8 @@ struct Work {
     clock: Clock,
     /// Work items that may not have completed, in the order in which they were enqueued.
     pending: Vec<PendingWork>,
-    records: Vec<WorkRecord>,
+    items: Vec<TraceItem>,
+    activities: Vec<Activity>,
     /// The number of work items whose time is unknown, usually because their context has failed.
     lost: u64,
     dropped: u64,
@@ -84,21 +156,21 @@ struct CallRecord {
     duration: Duration,
 }
 
+/// A `tracing` span that was exited.
+struct SpanRecord {
+    name: &'static str,
+    thread: u64,
+    started: Duration,
+    duration: Duration,
+}
+
 struct PendingWork {
-    name: Cow<'static, str>,
-    stream: Stream,
+    name: Arc<str>,
+    row: TraceRow,
     /// The index of the clock point that the times are relative to.
     origin: usize,
     begin: PooledEvent,
     end: PooledEvent,
-}
-
-struct WorkRecord {
-    name: Cow<'static, str>,
-    device: i32,
-    stream: u64,
-    started: Duration,
-    duration: Duration,
 }
 
 /// The default capacity, which requires some hundred megabytes.
@@ -107,24 +179,72 @@ const DEFAULT_CAPACITY: usize = 1 << 20;
 /// The number of pending work items that triggers a check for completed ones.
 const PENDING: usize = 256;
 
+impl TraceOptions {
+    /// Returns the default settings: the first million calls, without the operations of the devices.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the maximum number of recorded calls, and of other items.
+    #[must_use]
+    pub fn with_capacity(mut self, capacity: usize) -> Self {
+        self.capacity = Some(capacity);
+        self
+    }
+
+    /// Records the operations of the devices with CUPTI: kernels, also those inside graphs, copies, fills, allocations, and
+    /// the waits of streams.
+    #[must_use]
+    pub fn with_activities(mut self, cupti: &Cupti) -> Self {
+        self.activities = Some(cupti.clone());
+        self
+    }
+
+    /// Leaves out the calls of the driver, which makes the trace of a launch-bound program cheaper.
+    #[must_use]
+    pub fn without_calls(mut self) -> Self {
+        self.without_calls = true;
+        self
+    }
+}
+
 impl Trace {
     /// Starts a trace of all driver calls of the process. It keeps the first million calls and the first million work
     /// items.
     pub fn start() -> Self {
-        Self::with_capacity(DEFAULT_CAPACITY)
+        Self::from_parts(Recorder::new(&TraceOptions::new()), None)
     }
 
-    /// Starts a trace like [`Trace::start`] that keeps at most `capacity` calls and `capacity` work items.
-    pub fn with_capacity(capacity: usize) -> Self {
-        let recorder = Arc::new(Recorder {
-            begin: Instant::now(),
-            capacity,
-            calls: Mutex::default(),
-            work: Mutex::default(),
-        });
+    /// Starts a trace with these settings.
+    ///
+    /// CUPTI: `cuptiSubscribe`, `cuptiActivityEnable`.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError::Activities`] if another profiler is attached to the process, or another trace records activities; an
+    /// error returned by CUPTI.
+    pub fn with_options(options: TraceOptions) -> Result<Self, TraceError> {
+        let recorder = Recorder::new(&options);
+        let Some(cupti) = options.activities else {
+            return Ok(Self::from_parts(recorder, None));
+        };
+        let sink = Arc::clone(&recorder) as Arc<dyn Sink>;
+        let subscription =
+            Subscription::start("Trace::with_options", &cupti, sink, HostCalls::NotRecorded)?;
+        let activities = Activities {
+            begin: ClockSample::take(&subscription)?,
+            subscription: Arc::new(subscription),
+        };
+        *recorder.subscription.write() = Some(Arc::clone(&activities.subscription));
+        Ok(Self::from_parts(recorder, Some(activities)))
+    }
+
+    fn from_parts(recorder: Arc<Recorder>, activities: Option<Activities>) -> Self {
         let guard = observe_calls(RecordCalls(Arc::clone(&recorder)));
         Self {
             recorder,
+            activities,
             _guard: guard,
         }
     }
@@ -143,16 +263,16 @@ impl Trace {
         &self,
         stream: &Stream,
         name: impl Into<Cow<'static, str>>,
-        enqueue: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+        enqueue: impl FnOnce() -> curium_driver::Result<T>,
+    ) -> curium_driver::Result<T> {
         stream.check_enqueue_now("Trace::on_stream", NOT_WHILE_CAPTURING)?;
         let (origin, begin, end) = self.recorder.work.lock().clock.events(stream.context())?;
         begin.record(stream)?;
         let value = enqueue()?;
         end.record(stream)?;
         self.recorder.add_work(PendingWork {
-            name: name.into(),
-            stream: stream.clone(),
+            name: name.into().into(),
+            row: self.recorder.row(stream),
             origin,
             begin,
             end,
@@ -160,24 +280,96 @@ impl Trace {
         Ok(value)
     }
 
-    /// Ends the trace and writes it as JSON in the trace event format. Waits for the recorded work.
+    /// Returns a layer for `tracing_subscriber` that adds the spans of the program to the timeline, until the trace ends.
     ///
-    /// The trace reports what is missing: the fields `calls_dropped` and `work_dropped` count records beyond the
-    /// capacity, and `work_lost` counts work items whose context has failed.
+    /// ```
+    /// use curium_diagnostics::Trace;
+    /// use tracing_subscriber::layer::SubscriberExt as _;
     ///
-    /// # Errors
+    /// let trace = Trace::start();
+    /// let subscriber = tracing_subscriber::registry().with(trace.layer());
+    /// tracing::subscriber::with_default(subscriber, || {
+    ///     tracing::info_span!("load").in_scope(|| { /* … */ });
+    /// });
+    /// assert_eq!(&*trace.finish().items()[0].name, "load");
+    /// ```
+    #[cfg(feature = "tracing")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+    pub fn layer(&self) -> TraceLayer {
+        TraceLayer::new(&self.recorder)
+    }
+
+    /// Ends the trace and returns its items. Waits for the work of [`Trace::on_stream`].
     ///
-    /// An error of `writer`.
-    pub fn write(self, mut writer: impl io::Write) -> io::Result<()> {
-        let Self { recorder, _guard } = self;
+    /// Other operations that have not completed are counted by [`Timeline::work_lost`]: synchronize the streams before.
+    #[must_use = "the recorded items are lost when the timeline is dropped"]
+    pub fn finish(self) -> Timeline {
+        let Self {
+            recorder,
+            activities,
+            _guard,
+        } = self;
         drop(_guard);
-        let mut work = recorder.work.lock();
-        work.measure(recorder.begin, recorder.capacity, usize::MAX);
-        json::write(&mut writer, &recorder.calls.lock(), &work)
+        recorder.finish(activities)
     }
 }
 
 impl Recorder {
+    fn new(options: &TraceOptions) -> Arc<Self> {
+        Arc::new(Self {
+            begin: Instant::now(),
+            capacity: options.capacity.unwrap_or(DEFAULT_CAPACITY),
+            with_calls: !options.without_calls,
+            calls: Mutex::default(),
+            work: Mutex::default(),
+            subscription: RwLock::default(),
+        })
+    }
+
+    fn finish(&self, activities: Option<Activities>) -> Timeline {
+        let mut timeline = Timeline::default();
+        self.work
+            .lock()
+            .measure(self.begin, self.capacity, usize::MAX);
+        if let Some(activities) = activities {
+            let end = ClockSample::take(&activities.subscription);
+            // The callback of the last buffers takes the lock of the work. What is not flushed is lost.
+            let _ = activities.subscription.flush();
+            *self.subscription.write() = None;
+            let Activities {
+                subscription,
+                begin,
+            } = activities;
+            drop(subscription);
+            let mut work = self.work.lock();
+            let records = std::mem::take(&mut work.activities);
+            let end = end.as_ref().unwrap_or(&begin);
+            work.lost += add_activities(&mut timeline.items, records, self.begin, &begin, end);
+        }
+        let mut work = self.work.lock();
+        timeline.items.append(&mut work.items);
+        timeline.work_lost = work.lost;
+        timeline.work_dropped = work.dropped;
+        drop(work);
+        let calls = std::mem::take(&mut *self.calls.lock());
+        timeline.calls_dropped = calls.dropped;
+        add_calls(&mut timeline.items, &calls.records);
+        add_spans(&mut timeline.items, &calls.spans);
+        timeline.thread_names = calls.threads;
+        timeline.items.sort_by_key(|item| (item.start, item.row));
+        timeline
+    }
+
+    /// Returns the row of a stream: that of CUPTI's records, if the trace has them.
+    fn row(&self, stream: &Stream) -> TraceRow {
+        let subscription = self.subscription.read().clone();
+        let id = subscription.and_then(|subscription| subscription.stream_id(stream).ok());
+        TraceRow::Stream {
+            device: stream.device().as_raw(),
+            stream: id.map_or_else(|| stream.identity(), u64::from),
+        }
+    }
+
     fn add_work(&self, pending: PendingWork) {
         let mut work = self.work.lock();
         work.pending.push(pending);
@@ -199,10 +391,7 @@ impl Recorder {
             calls.dropped += 1;
             return;
         }
-        if !calls.threads.iter().any(|(number, _)| *number == thread) {
-            let name = thread::current().name().unwrap_or("thread").to_owned();
-            calls.threads.push((thread, name));
-        }
+        calls.name_thread(thread);
         let Call {
             function,
             code,
@@ -217,6 +406,49 @@ impl Recorder {
             duration,
         });
     }
+
+    #[cfg(feature = "tracing")]
+    fn add_span(&self, name: &'static str, started: Instant) {
+        let duration = started.elapsed();
+        let thread = thread_number();
+        let mut calls = self.calls.lock();
+        if calls.spans.len() >= self.capacity {
+            calls.dropped += 1;
+            return;
+        }
+        calls.name_thread(thread);
+        calls.spans.push(SpanRecord {
+            name,
+            thread,
+            started: started.saturating_duration_since(self.begin),
+            duration,
+        });
+    }
+
+    fn add_hazard_wait(&self, wait: &HazardWait<'_>) {
+        let item = TraceItem {
+            kind: TraceItemKind::HazardWait,
+            name: format!("{} hazard", wait.hazard).into(),
+            row: self.row(wait.waiting_stream),
+            start: self.begin.elapsed(),
+            duration: Duration::ZERO,
+            bytes: Some(wait.bytes),
+            graph_node: None,
+            code: None,
+        };
+        self.work.lock().add(item, self.capacity);
+    }
+}
+
+impl Sink for Recorder {
+    fn receive(&self, mut activities: Vec<Activity>, dropped: u64) {
+        let mut work = self.work.lock();
+        let space = self.capacity.saturating_sub(work.activities.len());
+        let excess = activities.len().saturating_sub(space);
+        activities.truncate(space);
+        work.activities.append(&mut activities);
+        work.dropped += excess as u64 + dropped;
+    }
 }
 
 /// The observer of a trace.
@@ -224,8 +456,132 @@ struct RecordCalls(Arc<Recorder>);
 
 impl CallObserver for RecordCalls {
     fn after(&self, call: &Call<'_>) {
-        self.0.add_call(call);
+        if self.0.with_calls {
+            self.0.add_call(call);
+        }
     }
+
+    fn hazard_wait(&self, wait: &HazardWait<'_>) {
+        self.0.add_hazard_wait(wait);
+    }
+}
+
+impl Calls {
+    /// Records the name of the calling thread.
+    fn name_thread(&mut self, number: u64) {
+        self.threads
+            .entry(number)
+            .or_insert_with(|| thread::current().name().unwrap_or("thread").to_owned());
+    }
+}
+
+/// Adds the items of records, and returns the number of those without an end.
+fn add_activities(
+    items: &mut Vec<TraceItem>,
+    records: Vec<Activity>,
+    trace_begin: Instant,
+    begin: &ClockSample,
+    end: &ClockSample,
+) -> u64 {
+    let devices = devices(&records);
+    let mut names: HashMap<&'static str, Arc<str>> = HashMap::new();
+    let mut lost = 0;
+    for record in records {
+        if record.end == 0 {
+            lost += 1;
+            continue;
+        }
+        let name = match record.name {
+            Name::Text(name) => name,
+            Name::Fixed(name) => Arc::clone(names.entry(name).or_insert_with(|| name.into())),
+            Name::Callback { .. } => continue,
+        };
+        let row = match record.location {
+            Location::Stream {
+                device,
+                context,
+                stream,
+            } => TraceRow::Stream {
+                device: device
+                    .or_else(|| devices.get(&context).copied())
+                    .and_then(|device| i32::try_from(device).ok())
+                    .unwrap_or_default(),
+                stream: stream.into(),
+            },
+            Location::Thread(number) => TraceRow::Thread {
+                number: number.into(),
+            },
+        };
+        let started = begin.convert(end, record.start);
+        let ended = begin.convert(end, record.end);
+        items.push(TraceItem {
+            kind: record.kind,
+            name,
+            row,
+            start: started.saturating_duration_since(trace_begin),
+            duration: ended.saturating_duration_since(started),
+            bytes: record.bytes,
+            graph_node: record.graph_node,
+            code: record.code,
+        });
+    }
+    lost
+}
+
+/// Returns the device of each context, which the records of waits lack.
+fn devices(records: &[Activity]) -> HashMap<u32, u32> {
+    records
+        .iter()
+        .filter_map(|record| match record.location {
+            Location::Stream {
+                device: Some(device),
+                context,
+                ..
+            } => Some((context, device)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn add_calls(items: &mut Vec<TraceItem>, calls: &[CallRecord]) {
+    let mut names: HashMap<Function, Arc<str>> = HashMap::new();
+    items.extend(calls.iter().map(|call| {
+        let function = call.function;
+        let name = names
+            .entry(function)
+            .or_insert_with(|| function.name().into());
+        TraceItem {
+            kind: TraceItemKind::Call,
+            name: Arc::clone(name),
+            row: TraceRow::Thread {
+                number: call.thread,
+            },
+            start: call.started,
+            duration: call.duration,
+            bytes: None,
+            graph_node: None,
+            code: Some(call.code.0),
+        }
+    }));
+}
+
+fn add_spans(items: &mut Vec<TraceItem>, spans: &[SpanRecord]) {
+    let mut names: HashMap<&'static str, Arc<str>> = HashMap::new();
+    items.extend(spans.iter().map(|span| {
+        let name = names.entry(span.name).or_insert_with(|| span.name.into());
+        TraceItem {
+            kind: TraceItemKind::Span,
+            name: Arc::clone(name),
+            row: TraceRow::Thread {
+                number: span.thread,
+            },
+            start: span.started,
+            duration: span.duration,
+            bytes: None,
+            graph_node: None,
+            code: None,
+        }
+    }));
 }
 
 impl PendingWork {
@@ -234,20 +590,19 @@ impl PendingWork {
         self.end.is_finished().unwrap_or(true)
     }
 
-    fn measure(&self, clock: &Clock, trace_begin: Instant) -> Result<WorkRecord> {
+    fn measure(&self, clock: &Clock, trace_begin: Instant) -> curium_driver::Result<TraceItem> {
         self.end.synchronize()?;
         let begin = clock.time(self.origin, &self.begin)?;
         let end = clock.time(self.origin, &self.end)?;
-        let started = begin.saturating_duration_since(trace_begin);
-        let device = self.stream.device().as_raw();
-        let name = self.name.clone();
-        let duration = end.saturating_duration_since(begin);
-        Ok(WorkRecord {
-            name,
-            device,
-            stream: self.stream.identity(),
-            started,
-            duration,
+        Ok(TraceItem {
+            kind: TraceItemKind::Work,
+            name: Arc::clone(&self.name),
+            row: self.row,
+            start: begin.saturating_duration_since(trace_begin),
+            duration: end.saturating_duration_since(begin),
+            bytes: None,
+            graph_node: None,
+            code: None,
         })
     }
 }
@@ -256,12 +611,19 @@ impl Work {
     /// Queries the times of the first `count` work items.
     fn measure(&mut self, trace_begin: Instant, capacity: usize, count: usize) {
         let count = count.min(self.pending.len());
-        for pending in self.pending.drain(..count) {
+        for pending in self.pending.drain(..count).collect::<Vec<_>>() {
             match pending.measure(&self.clock, trace_begin) {
-                Ok(_) if self.records.len() >= capacity => self.dropped += 1,
-                Ok(record) => self.records.push(record),
+                Ok(item) => self.add(item, capacity),
                 Err(_) => self.lost += 1,
             }
+        }
+    }
+
+    fn add(&mut self, item: TraceItem, capacity: usize) {
+        if self.items.len() >= capacity {
+            self.dropped += 1;
+        } else {
+            self.items.push(item);
         }
     }
 }

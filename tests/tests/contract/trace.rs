@@ -3,17 +3,26 @@
 use std::thread;
 use std::time::Duration;
 
-use curium_diagnostics::Trace;
-use curium_driver::{Function, Result};
+use curium_diagnostics::{
+    Cupti, Timeline, Trace, TraceAggregate, TraceError, TraceItem, TraceItemKind, TraceOptions,
+    TraceRow,
+};
+use curium_driver::{
+    CudaError as _, Error, Function, Graph, Kernel, LaunchConfig, Library, Result, Stream,
+};
+use curium_memory::DeviceBuffer;
 use curium_sim::{Fault, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, TestResult, driver_test, simulator_test};
+use curium_tests::{
+    Gate, TestDriver, TestResult, driver_test, in_new_process, kernels, on_driver, simulator_test,
+    uses_cuda,
+};
 use serde_json::Value;
 
 /// Ends a trace, and returns its JSON.
 fn to_json(trace: Trace) -> TestResult<Value> {
     let mut json = Vec::new();
-    trace.write(&mut json)?;
+    trace.finish().write(&mut json)?;
     Ok(serde_json::from_slice(&json)?)
 }
 
@@ -132,7 +141,7 @@ fn each_stream_and_thread_has_a_row_with_a_name(test: &TestDriver) -> TestResult
 
 #[driver_test]
 fn trace_reports_the_events_that_did_not_fit(test: &TestDriver) -> TestResult {
-    let trace = Trace::with_capacity(1);
+    let trace = Trace::with_options(TraceOptions::new().with_capacity(1))?;
     for _ in 0..5 {
         test.driver().device_count()?;
     }
@@ -173,19 +182,376 @@ fn trace_returns_the_error_from_its_work(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
+fn cupti() -> TestResult<Cupti> {
+    if uses_cuda() {
+        Ok(Cupti::load()?)
+    } else {
+        Ok(curium_sim_libraries::cupti())
+    }
+}
+
+/// Traces the operations of the devices during `work`, the body of the test called `name`. CUPTI records the whole process, which
+/// therefore runs no other test.
+fn with_activities(
+    name: &str,
+    work: impl FnOnce(&TestDriver) -> TestResult,
+    check: impl FnOnce(&TestDriver, &Timeline) -> TestResult,
+) -> TestResult {
+    in_new_process(name, || {
+        on_driver(|test| {
+            let trace = Trace::with_options(TraceOptions::new().with_activities(&cupti()?))?;
+            work(test)?;
+            check(test, &trace.finish())
+        })
+    })
+}
+
+fn of_kind(timeline: &Timeline, kind: TraceItemKind) -> Vec<&TraceItem> {
+    let items = timeline.items().iter();
+    items.filter(|item| item.kind == kind).collect()
+}
+
+type Fill = (&'static mut [u32], u32, u32);
+
+fn fill(test: &TestDriver) -> TestResult<Kernel<Fill>> {
+    let library = Library::from_ptx(test.driver(), kernels::FILL)?;
+    Ok(library.kernel("fill")?)
+}
+
+fn launch(kernel: &Kernel<Fill>, stream: &Stream, buffer: &mut DeviceBuffer<u32>) -> TestResult {
+    let len = u32::try_from(buffer.len())?;
+    // SAFETY: `fill` writes exactly the words of the buffer.
+    unsafe { kernel.launch(stream, LaunchConfig::for_elements(len), (buffer, 5, len)) }?;
+    Ok(())
+}
+
+#[test]
+fn each_kind_of_operation_is_recorded() -> TestResult {
+    with_activities(
+        "trace::each_kind_of_operation_is_recorded",
+        |test| {
+            let stream = test.stream();
+            let mut buffer = DeviceBuffer::from_slice(&stream, &[1_u32; 1_000])?;
+            launch(&fill(test)?, &stream, &mut buffer)?;
+            assert_eq!(buffer.to_vec()?, [5; 1_000]);
+            drop(DeviceBuffer::<u32>::zeroed(&stream, 500)?);
+            drop(buffer);
+            Ok(stream.synchronize()?)
+        },
+        |_, timeline| {
+            let kernels = of_kind(timeline, TraceItemKind::Kernel);
+            assert_eq!(kernels.len(), 1, "{kernels:?}");
+            assert_eq!(&*kernels[0].name, "fill");
+            assert_eq!(kernels[0].graph_node, None);
+            let copies = of_kind(timeline, TraceItemKind::Copy);
+            let names: Vec<_> = copies.iter().map(|copy| &*copy.name).collect();
+            assert_eq!(names, ["copy host to device", "copy device to host"]);
+            assert_eq!(copies[0].bytes, Some(4_000));
+            let sets = of_kind(timeline, TraceItemKind::Set);
+            assert_eq!(sets.len(), 1, "{sets:?}");
+            assert_eq!(sets[0].bytes, Some(2_000));
+            for kind in [TraceItemKind::Allocation, TraceItemKind::Free] {
+                let bytes: Vec<_> = of_kind(timeline, kind)
+                    .iter()
+                    .filter_map(|item| item.bytes)
+                    .collect();
+                assert!(
+                    bytes.contains(&4_000) && bytes.contains(&2_000),
+                    "{kind}: {bytes:?}"
+                );
+            }
+            let calls = of_kind(timeline, TraceItemKind::Call);
+            assert!(calls.iter().any(|call| &*call.name == "cuLaunchKernel"));
+            assert_eq!(timeline.work_lost(), 0);
+            Ok(())
+        },
+    )
+}
+
+/// A kernel runs after its launch began, and before the wait for it ended, on one clock.
+#[test]
+fn activities_are_ordered_with_the_calls() -> TestResult {
+    with_activities(
+        "trace::activities_are_ordered_with_the_calls",
+        |test| {
+            let stream = test.stream();
+            let kernel = fill(test)?;
+            let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+            stream.synchronize()?;
+            for _ in 0..3 {
+                launch(&kernel, &stream, &mut buffer)?;
+            }
+            Ok(stream.synchronize()?)
+        },
+        |_, timeline| {
+            let starts: Vec<_> = timeline.items().iter().map(|item| item.start).collect();
+            assert!(starts.is_sorted());
+            let calls = of_kind(timeline, TraceItemKind::Call);
+            let launches: Vec<_> = calls
+                .iter()
+                .filter(|call| call.name.starts_with("cuLaunchKernel"))
+                .collect();
+            let kernels = of_kind(timeline, TraceItemKind::Kernel);
+            assert_eq!(kernels.len(), 3);
+            assert_eq!(launches.len(), 3);
+            // The clocks of the host and of the device agree up to some microseconds.
+            let tolerance = Duration::from_millis(1);
+            for (launch, kernel) in launches.iter().zip(&kernels) {
+                assert!(
+                    kernel.start + tolerance >= launch.start,
+                    "{launch:?} {kernel:?}"
+                );
+            }
+            for [earlier, later] in kernels.array_windows() {
+                assert!(
+                    earlier.end() <= later.start + tolerance,
+                    "{earlier:?} {later:?}"
+                );
+            }
+            let wait = calls
+                .iter()
+                .rfind(|call| &*call.name == "cuStreamSynchronize");
+            let wait = wait.ok_or("the stream was waited for")?;
+            assert!(kernels[2].end() <= wait.end() + tolerance);
+            Ok(())
+        },
+    )
+}
+
+#[test]
+fn kernels_of_a_graph_are_recorded() -> TestResult {
+    with_activities(
+        "trace::kernels_of_a_graph_are_recorded",
+        |test| {
+            let stream = test.stream();
+            let kernel = fill(test)?;
+            let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64)?;
+            let graph = Graph::capture(&test.context(), |stream| {
+                for _ in 0..2 {
+                    // SAFETY: `fill` writes exactly the words of the buffer.
+                    unsafe {
+                        kernel.launch(stream, LaunchConfig::for_elements(64), (&mut buffer, 5, 64))
+                    }?;
+                }
+                Ok::<_, Error>(())
+            })?;
+            let mut executable = graph.instantiate()?;
+            for _ in 0..3 {
+                executable.launch(&stream)?;
+            }
+            Ok(stream.synchronize()?)
+        },
+        |_, timeline| {
+            let kernels = of_kind(timeline, TraceItemKind::Kernel);
+            assert_eq!(kernels.len(), 6, "{kernels:?}");
+            let nodes: std::collections::BTreeSet<_> = kernels
+                .iter()
+                .filter_map(|kernel| kernel.graph_node)
+                .collect();
+            assert_eq!(nodes.len(), 2, "{nodes:?}");
+            let aggregates = timeline.aggregate();
+            let fill = aggregates
+                .iter()
+                .find(|aggregate| &*aggregate.name == "fill");
+            let TraceAggregate {
+                count,
+                total,
+                min,
+                max,
+                ..
+            } = fill.ok_or("it ran")?;
+            assert_eq!(*count, 6);
+            assert!(*min * 6 <= *total && *total <= *max * 6);
+            Ok(())
+        },
+    )
+}
+
+/// Hazard tracking makes the second stream wait for the first.
+#[test]
+fn two_streams_have_rows_and_hazard_waits() -> TestResult {
+    with_activities(
+        "trace::two_streams_have_rows_and_hazard_waits",
+        |test| {
+            let streams = [test.stream(), test.stream()];
+            let kernel = fill(test)?;
+            let mut buffer = DeviceBuffer::zeroed(&streams[0], 64)?;
+            let gate = Gate::on(&streams[0]);
+            for stream in &streams {
+                launch(&kernel, stream, &mut buffer)?;
+            }
+            gate.open();
+            for stream in &streams {
+                stream.synchronize()?;
+            }
+            Ok(())
+        },
+        |_, timeline| {
+            let kernels = of_kind(timeline, TraceItemKind::Kernel);
+            assert_eq!(kernels.len(), 2, "{kernels:?}");
+            let [first, second] = [kernels[0].row, kernels[1].row];
+            assert_ne!(first, second);
+            let hazards = of_kind(timeline, TraceItemKind::HazardWait);
+            let hazard = hazards.first().ok_or("the second stream waits")?;
+            assert_eq!(&*hazard.name, "WAW hazard");
+            assert_eq!(hazard.row, second);
+            assert_eq!(hazard.bytes, Some(256));
+            let waits = of_kind(timeline, TraceItemKind::Wait);
+            assert!(waits.iter().any(|wait| wait.row == second), "{waits:?}");
+            assert!(kernels[0].end() <= kernels[1].start + Duration::from_millis(1));
+            Ok(())
+        },
+    )
+}
+
+#[test]
+fn work_and_activities_share_the_row_of_a_stream() -> TestResult {
+    let name = "trace::work_and_activities_share_the_row_of_a_stream";
+    in_new_process(name, || {
+        on_driver(|test| -> TestResult {
+            let stream = test.stream();
+            let kernel = fill(test)?;
+            let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+            let options = TraceOptions::new()
+                .with_activities(&cupti()?)
+                .without_calls();
+            let trace = Trace::with_options(options)?;
+            let result = trace.on_stream(&stream, "step", || {
+                Ok(launch(&kernel, &stream, &mut buffer))
+            })?;
+            result?;
+            stream.synchronize()?;
+            let timeline = trace.finish();
+            assert!(of_kind(&timeline, TraceItemKind::Call).is_empty());
+            let work = of_kind(&timeline, TraceItemKind::Work);
+            let kernels = of_kind(&timeline, TraceItemKind::Kernel);
+            assert_eq!(work.len(), 1);
+            assert_eq!(kernels.len(), 1);
+            assert_eq!(work[0].row, kernels[0].row);
+            assert!(matches!(work[0].row, TraceRow::Stream { device: 0, .. }));
+            Ok(())
+        })
+    })
+}
+
+#[test]
+fn second_trace_of_activities_is_refused() -> TestResult {
+    in_new_process("trace::second_trace_of_activities_is_refused", || {
+        let cupti = cupti()?;
+        let options = TraceOptions::new().with_activities(&cupti);
+        let trace = Trace::with_options(options.clone())?;
+        let error = Trace::with_options(options.clone()).expect_err("one trace records activities");
+        assert!(matches!(error, TraceError::Activities(_)), "{error}");
+        assert!(
+            error.to_string().starts_with("Trace::with_options: "),
+            "{error}"
+        );
+        drop(trace.finish());
+        drop(Trace::with_options(options)?.finish());
+        Ok(())
+    })
+}
+
+/// The client of another profiler is named, with the advice to run without it.
+#[test]
+fn attached_profiler_is_named() -> TestResult {
+    in_new_process("trace::attached_profiler_is_named", || {
+        use curium_sys::cupti::{CUpti_CallbackDomain, CUpti_CallbackId};
+
+        unsafe extern "C" fn ignore(
+            _: *mut std::ffi::c_void,
+            _: CUpti_CallbackDomain,
+            _: CUpti_CallbackId,
+            _: *const std::ffi::c_void,
+        ) {
+        }
+        let cupti = cupti()?;
+        let mut subscriber = std::ptr::null_mut();
+        let subscribe = cupti.api().cuptiSubscribe.ok_or("every version has it")?;
+        // SAFETY: the place is valid for writes, and the callback ignores its arguments.
+        let code = unsafe { subscribe(&raw mut subscriber, Some(ignore), std::ptr::null_mut()) };
+        assert_eq!(code.0, 0);
+        let error = Trace::with_options(TraceOptions::new().with_activities(&cupti))
+            .expect_err("one client at a time");
+        let message = error.to_string();
+        assert!(
+            message.contains("another profiler is attached"),
+            "{message}"
+        );
+        assert_eq!(error.class(), curium_driver::ErrorClass::Usage);
+        Ok(())
+    })
+}
+
+#[test]
+fn missing_cupti_is_an_error_with_advice() -> TestResult {
+    let absent = std::path::Path::new("/absent/libcupti.so.13");
+    // SAFETY: there is no such library.
+    let error = unsafe { Cupti::load_from(absent) }.expect_err("the file is absent");
+    let message = TraceError::from(error).to_string();
+    assert!(
+        message.contains("/absent/libcupti.so.13") && message.contains("CUPTI"),
+        "{message}"
+    );
+    Ok(())
+}
+
+/// The pictures are well-formed, and contain the names and the rows.
+#[driver_test]
+fn pictures_contain_the_names(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let trace = Trace::start();
+    trace.on_stream(&stream, "step <1> & \"more\"", || Ok(()))?;
+    let timeline = trace.finish();
+    for picture in [timeline.to_svg(), timeline.to_html()] {
+        assert!(
+            picture.contains("work: step &lt;1&gt; &amp; &quot;more&quot;"),
+            "{picture}"
+        );
+        assert!(picture.contains("device 0, stream "));
+        assert_well_formed(&picture)?;
+    }
+    assert!(timeline.to_html().contains("<td>step &lt;1&gt;"));
+    Ok(())
+}
+
+/// Checks that each element is closed in the order of its start.
+fn assert_well_formed(text: &str) -> TestResult {
+    let mut open = Vec::new();
+    for tag in text.split('<').skip(1) {
+        let (tag, _) = tag.split_once('>').ok_or("a tag ends")?;
+        let name = tag.split_whitespace().next().ok_or("a tag has a name")?;
+        if let Some(name) = name.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name));
+        } else if !tag.ends_with('/') && !name.starts_with('!') {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    Ok(())
+}
+
 pub(crate) mod operations {
-    use curium_diagnostics::Trace;
+    use curium_diagnostics::{Trace, TraceOptions};
 
     use crate::operations::{Operation, Operations, made};
 
-    const SOLITARY: &[Operation] = &[("Trace::on_stream and Trace::write", |fixture| {
-        let trace = Trace::start();
-        trace.on_stream(&fixture.stream, "nothing", || Ok(()))?;
-        trace
-            .write(std::io::sink())
-            .expect("a sink accepts everything");
-        made(())
-    })];
+    const SOLITARY: &[Operation] = &[
+        ("Trace::on_stream and Timeline::write", |fixture| {
+            let trace = Trace::start();
+            trace.on_stream(&fixture.stream, "nothing", || Ok(()))?;
+            trace
+                .finish()
+                .write(std::io::sink())
+                .expect("a sink accepts everything");
+            made(())
+        }),
+        ("Trace::with_options", |_| {
+            let trace = Trace::with_options(TraceOptions::new());
+            drop(trace.expect("calls can be recorded at any time").finish());
+            made(())
+        }),
+    ];
 
     inventory::submit! { Operations::Solitary(SOLITARY) }
 }
