@@ -15,10 +15,11 @@ use anyhow::{Context as _, Result, ensure};
 /// The soname of the driver.
 const NAME: &str = "libcuda.so.1";
 /// The variables of Curium's wrappers for the path of a library, each with the library's name.
-pub(crate) const VARIABLES: [(&str, &str); 5] = [
+pub(crate) const VARIABLES: [(&str, &str); 6] = [
     ("CURIUM_CUBLAS_PATH", "libcublas.so.13"),
     ("CURIUM_CUBLASLT_PATH", "libcublasLt.so.13"),
     ("CURIUM_CUFFT_PATH", "libcufft.so.12"),
+    ("CURIUM_CUPTI_PATH", "libcupti.so.13"),
     ("CURIUM_CURAND_PATH", "libcurand.so.10"),
     ("CURIUM_NCCL_PATH", "libnccl.so.2"),
 ];
@@ -58,30 +59,20 @@ fn beside(program: &Path) -> Vec<PathBuf> {
 
 /// Builds the library from the sources of this workspace, into the target folder of this program.
 fn build(program: &Path) -> Result<PathBuf> {
-    let workspace = Path::new(WORKSPACE);
     ensure!(
-        workspace.join("crates/sim-libraries/Cargo.toml").is_file(),
+        has_sources("sim-libraries"),
         "{NAME} of the simulator: not found beside this program; build it with `cargo xtask sim` in a checkout of Curium, and name it \
          with --simulator"
     );
-    let target = program
-        .ancestors()
-        .nth(2)
-        .context("this program is not in a target folder")?;
+    let target = target_folder(program)?;
     writeln!(
         io::stderr(),
         "building the simulator's {NAME} (once; takes a few minutes)"
     )?;
-    let status = cargo(workspace, target)
-        .status()
-        .context("cargo could not be started")?;
-    ensure!(
-        status.success(),
-        "cargo failed to build the simulator's {NAME} ({status})"
-    );
+    let soname = ["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"];
+    let built = build_shared_library("curium-sim-libraries", "export", target, &soname)?;
     let library = target.join("sim").join(NAME);
     fs::create_dir_all(target.join("sim"))?;
-    let built = target.join("release/libcurium_sim_libraries.so");
     fs::copy(&built, &library)
         .with_context(|| format!("{} could not be copied", built.display()))?;
     #[cfg(unix)]
@@ -89,22 +80,42 @@ fn build(program: &Path) -> Result<PathBuf> {
     Ok(library)
 }
 
-fn cargo(workspace: &Path, target: &Path) -> Command {
+/// Returns the target folder of this program.
+pub(crate) fn target_folder(program: &Path) -> Result<&Path> {
+    program
+        .ancestors()
+        .nth(2)
+        .context("this program is not in a target folder")
+}
+
+/// Returns `true` if this program can build the packages that it was built with.
+pub(crate) fn has_sources(package: &str) -> bool {
+    let crates = Path::new(WORKSPACE).join("crates");
+    crates.join(package).join("Cargo.toml").is_file()
+}
+
+/// Builds a package of this workspace with a feature as a shared library, and returns its path.
+pub(crate) fn build_shared_library(
+    package: &str,
+    feature: &str,
+    target: &Path,
+    compiler: &[&str],
+) -> Result<PathBuf> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
-    cargo.current_dir(workspace).args([
-        "rustc",
-        "--release",
-        "--package",
-        "curium-sim-libraries",
-        "--lib",
-        "--features",
-        "export",
-    ]);
     cargo
-        .args(["--crate-type", "cdylib", "--target-dir"])
-        .arg(target);
-    cargo.args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]);
-    cargo
+        .current_dir(WORKSPACE)
+        .args(["rustc", "--release", "--package", package, "--lib"])
+        .args(["--features", feature, "--crate-type", "cdylib"])
+        .arg("--target-dir")
+        .arg(target)
+        .args(compiler);
+    let status = cargo.status().context("cargo could not be started")?;
+    ensure!(
+        status.success(),
+        "cargo failed to build the shared library of {package} ({status})"
+    );
+    let name = package.replace('-', "_");
+    Ok(target.join(format!("release/lib{name}.so")))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ fn trace(folder: &Path, arguments: &[&str]) -> TestResult<(Option<i32>, String)>
     command.arg("trace").args(arguments).current_dir(folder);
     let Output { status, stderr, .. } = command
         .env("CURIUM_DRIVER_PATH", folder.join("absent"))
+        .env("CURIUM_CUPTI_PATH", folder.join("absent"))
         .output()?;
     Ok((status.code(), String::from_utf8(stderr)?))
 }

@@ -11,18 +11,20 @@ use serde::Deserialize;
 
 use crate::count::counted;
 
-/// The number of functions in the summary.
+/// The number of functions in the summary, and of device operations.
 const SHOWN: usize = 10;
 
 /// The summary of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     functions: BTreeMap<String, Function>,
+    /// Device operations by kind and name.
+    operations: BTreeMap<(String, String), Function>,
     processes: BTreeSet<u64>,
     threads: BTreeSet<(u64, u64)>,
 }
 
-/// The calls of one function.
+/// The calls of one function, or the operations of one name.
 #[derive(Debug, Default)]
 struct Function {
     calls: u64,
@@ -33,14 +35,20 @@ struct Function {
 #[derive(Deserialize)]
 struct Event {
     name: String,
+    #[serde(default)]
+    cat: String,
+    ph: String,
     pid: u64,
     tid: u64,
+    #[serde(default)]
     dur: f64,
+    #[serde(default)]
     args: Arguments,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Arguments {
+    #[serde(default)]
     code: u32,
 }
 
@@ -60,27 +68,34 @@ impl Events {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.functions.is_empty()
+        self.functions.is_empty() && self.operations.is_empty()
     }
 }
 
 impl FromIterator<Event> for Events {
     fn from_iter<I: IntoIterator<Item = Event>>(events: I) -> Self {
         let mut sum = Self::default();
-        for Event {
-            name,
-            pid,
-            tid,
-            dur,
-            args,
-        } in events
-        {
-            let function = sum.functions.entry(name).or_default();
+        // Other events name the rows.
+        for event in events.into_iter().filter(|event| event.ph == "X") {
+            let Event {
+                name,
+                cat,
+                pid,
+                tid,
+                dur,
+                args,
+                ..
+            } = event;
+            sum.processes.insert(pid);
+            let function = if cat == "call" {
+                sum.threads.insert((pid, tid));
+                sum.functions.entry(name).or_default()
+            } else {
+                sum.operations.entry((cat, name)).or_default()
+            };
             function.calls += 1;
             function.failures += u64::from(args.code != 0);
             function.microseconds += dur;
-            sum.processes.insert(pid);
-            sum.threads.insert((pid, tid));
         }
         sum
     }
@@ -90,42 +105,70 @@ impl fmt::Display for Events {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut functions: Vec<_> = self.functions.iter().collect();
         functions.sort_by(|(_, one), (_, other)| other.microseconds.total_cmp(&one.microseconds));
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_BORDERS_ONLY.with_rounded_corners());
-        table.set_header(["function", "calls", "failed", "µs"]);
-        for (
-            name,
-            Function {
-                calls,
-                failures,
-                microseconds,
-            },
-        ) in functions.iter().take(SHOWN)
-        {
-            table.add_row([
-                (*name).clone(),
-                calls.to_string(),
-                failures.to_string(),
-                format!("{microseconds:.1}"),
-            ]);
-        }
-        for column in 1..=3 {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
+        if !functions.is_empty() {
+            let mut table = new_table(["function", "calls", "failed", "µs"], 1);
+            for (name, function) in functions.iter().take(SHOWN) {
+                table.add_row([
+                    (*name).clone(),
+                    function.calls.to_string(),
+                    function.failures.to_string(),
+                    format!("{:.1}", function.microseconds),
+                ]);
             }
+            writeln!(formatter, "{table}")?;
+        }
+        let mut operations: Vec<_> = self.operations.iter().collect();
+        operations.sort_by(|(_, one), (_, other)| other.microseconds.total_cmp(&one.microseconds));
+        if !operations.is_empty() {
+            let mut table = new_table(["device work", "name", "count", "µs"], 2);
+            for ((kind, name), operation) in operations.iter().take(SHOWN) {
+                table.add_row([
+                    kind.clone(),
+                    name.clone(),
+                    operation.calls.to_string(),
+                    format!("{:.1}", operation.microseconds),
+                ]);
+            }
+            writeln!(formatter, "{table}")?;
         }
         let calls: u64 = self.functions.values().map(|function| function.calls).sum();
         let functions = functions.len();
         let threads = self.threads.len();
         write!(
             formatter,
-            "{table}\n{} of {} on {} of {}",
+            "{} of {} on {} of {}",
             counted(calls, "call", "calls"),
             counted(functions, "function", "functions"),
             counted(threads, "thread", "threads"),
             counted(self.processes.len(), "process", "processes"),
+        )?;
+        if operations.is_empty() {
+            return Ok(());
+        }
+        let count: u64 = self
+            .operations
+            .values()
+            .map(|operation| operation.calls)
+            .sum();
+        write!(
+            formatter,
+            ", {}",
+            counted(count, "device operation", "device operations")
         )
     }
+}
+
+/// Returns a table whose columns from `numbers` on are aligned to the right.
+fn new_table(header: [&str; 4], numbers: usize) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY.with_rounded_corners());
+    table.set_header(header);
+    for column in numbers..header.len() {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
 }
 
 #[cfg(test)]
@@ -160,11 +203,26 @@ mod tests {
     }
 
     #[test]
+    fn device_work_is_counted_apart_from_calls() {
+        let row = r#"{"name":"thread_name","ph":"M","pid":7,"tid":1000007,"args":{"name":"device 0, stream 7"}},"#;
+        let kernel = r#"{"name":"saxpy","cat":"kernel","ph":"X","pid":7,"tid":1000007,"ts":2,"dur":5,"args":{}},"#;
+        let (events, _) = closed(&format!("[\n{EVENT}\n{row}\n{kernel}\n{kernel}\n"));
+        let text = events.expect("this is a trace").to_string();
+        assert!(
+            text.contains("1 call of 1 function on 1 thread of 1 process, 2 device operations"),
+            "{text}"
+        );
+        assert!(text.contains("saxpy") && text.contains("10.0"), "{text}");
+    }
+
+    #[test]
     fn summary_begins_with_the_longest_operation() {
         let text = [("cuInit", 1.0), ("cuLaunchKernel", 9.0)]
             .into_iter()
             .map(|(name, dur)| Event {
                 name: name.to_owned(),
+                cat: "call".to_owned(),
+                ph: "X".to_owned(),
                 pid: 1,
                 tid: 1,
                 dur,
