@@ -1,5 +1,6 @@
 //! Errors: the operation that failed, the reason, and a hint.
 
+mod comparison;
 mod library;
 mod rendezvous;
 mod returned;
@@ -11,7 +12,10 @@ use curium_driver::CudaError;
 use curium_sys::load::{self, LibraryError, LoadError, MissingFunction};
 use thiserror::Error as ThisError;
 
-pub use self::library::{AbortedError, ArgumentError, CallError, FinalizedError, TimeoutError};
+pub use self::comparison::CallDifference;
+pub use self::library::{
+    AbortedError, ArgumentError, CallError, FinalizedError, RecentCall, TimeoutError,
+};
 pub use self::rendezvous::RendezvousError;
 pub use self::returned::Returned;
 use crate::sys::ncclResult_t;

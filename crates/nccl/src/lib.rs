@@ -56,8 +56,8 @@ pub use self::communicator::{
 };
 pub use self::element::Element;
 pub use self::error::{
-    AbortedError, ArgumentError, CallError, Error, FinalizedError, RendezvousError, Result,
-    Returned, TimeoutError,
+    AbortedError, ArgumentError, CallDifference, CallError, Error, FinalizedError, RecentCall,
+    RendezvousError, Result, Returned, TimeoutError,
 };
 pub use self::group::Group;
 pub use self::library::Nccl;

@@ -32,6 +32,7 @@ mod group;
 mod link;
 mod message;
 mod operation;
+mod order;
 mod reduce;
 mod registration;
 mod registry;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use curium_driver::{PooledEvent, Stream};
 
-use crate::error::Result;
+use crate::error::{RecentCall, Result};
 
 /// The operations of a communicator with a timeout, in the order of their calls.
 #[derive(Debug, Default)]
@@ -13,7 +13,14 @@ pub(crate) struct Outstanding {
     /// The number of operations so far.
     number: u64,
     operations: VecDeque<Recorded>,
+    /// The number of collectives so far.
+    collectives: u64,
+    /// The last calls, also of operations that have completed.
+    recent: VecDeque<RecentCall>,
 }
+
+/// The number of calls that are kept for errors.
+const MAX_RECENT_CALLS: usize = 16;
 
 #[derive(Debug)]
 struct Recorded {
@@ -34,6 +41,17 @@ impl Outstanding {
         {
             self.operations.pop_front();
         }
+        if self.recent.len() == MAX_RECENT_CALLS {
+            self.recent.pop_front();
+        }
+        let is_collective = !matches!(name, "send" | "receive");
+        self.collectives += u64::from(is_collective);
+        self.recent.push_back(RecentCall {
+            number: self.number,
+            collective: is_collective.then_some(self.collectives),
+            name,
+            count,
+        });
         let event = stream.record_pooled_event()?;
         self.operations.push_back(Recorded {
             number: self.number,
@@ -43,6 +61,11 @@ impl Outstanding {
             event,
         });
         Ok(())
+    }
+
+    /// Returns the last calls, the oldest first.
+    pub(super) fn recent(&self) -> Box<[RecentCall]> {
+        self.recent.iter().copied().collect()
     }
 
     pub(super) fn clear(&mut self) {
@@ -72,6 +95,7 @@ impl Outstanding {
                 Ok(false) => {
                     return Some(LateOperation {
                         description: first.describe(),
+                        recent: self.recent.iter().copied().collect(),
                         waited,
                     });
                 }
@@ -86,6 +110,7 @@ impl Outstanding {
 /// An operation that has not completed in time.
 pub(super) struct LateOperation {
     pub(super) description: Box<str>,
+    pub(super) recent: Box<[RecentCall]>,
     /// The time since its call.
     pub(super) waited: Duration,
 }

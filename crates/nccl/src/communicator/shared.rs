@@ -352,9 +352,13 @@ impl Shared {
         let Membership { rank, size } = self.membership;
         // One error is enough.
         *self.expired.lock() = None;
+        // Another thread may hold the lock in a call of the driver that does not return.
+        let recent = self.outstanding.try_lock();
+        let recent = recent.map_or_else(Box::default, |outstanding| outstanding.recent());
         Error::Timeout(Box::new(TimeoutError {
             operation,
             outstanding,
+            recent,
             rank,
             size,
             waited,

@@ -79,6 +79,7 @@ impl Shared {
         *expired = Some(TimeoutError {
             operation: "Communicator",
             outstanding: late.description,
+            recent: late.recent,
             rank,
             size,
             waited: late.waited,
@@ -127,6 +128,7 @@ fn late(outstanding: &Mutex<Outstanding>, timeout: Duration) -> Option<LateOpera
         Some(mut outstanding) => outstanding.late(timeout),
         None => Some(LateOperation {
             description: "the driver does not return".into(),
+            recent: Box::default(),
             waited: timeout,
         }),
     }

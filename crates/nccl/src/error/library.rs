@@ -36,9 +36,9 @@ pub struct ArgumentError {
 /// An operation that did not complete within the timeout of its communicator, which was aborted.
 #[derive(Clone, Eq, PartialEq, ThisError)]
 #[error(
-    "{operation}: not completed within {} (rank {rank} of {size}, {outstanding}); the communicator was aborted, see the output of the other \
+    "{operation}: not completed within {} (rank {rank} of {size}, {outstanding}{}); the communicator was aborted, see the output of the other \
      ranks",
-    seconds(*.waited)
+    seconds(*.waited), last_calls(.recent)
 )]
 #[non_exhaustive]
 pub struct TimeoutError {
@@ -46,12 +46,53 @@ pub struct TimeoutError {
     pub operation: &'static str,
     /// The first operation that had not completed, with its number on the communicator.
     pub outstanding: Box<str>,
+    /// The last calls of this rank, the oldest first, at most 16. A rank whose list differs from that of the others has called something else.
+    pub recent: Box<[RecentCall]>,
     /// The rank.
     pub rank: usize,
     /// The number of ranks.
     pub size: usize,
     /// The duration of the wait.
     pub waited: Duration,
+}
+
+/// A call of an operation on a communicator with a timeout.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct RecentCall {
+    /// The number of the call on this communicator, from 1.
+    pub number: u64,
+    /// The number of the collective on this communicator, from 1; `None` for transfers between two ranks.
+    pub collective: Option<u64>,
+    /// The operation, such as `all_reduce`.
+    pub name: &'static str,
+    /// The number of elements.
+    pub count: usize,
+}
+
+impl fmt::Display for RecentCall {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            number,
+            name,
+            count,
+            ..
+        } = self;
+        write!(formatter, "{number} {name} of {count}")
+    }
+}
+
+/// The number of calls in the text of an error.
+const MAX_SHOWN_CALLS: usize = 4;
+
+/// Lists the last calls if there is more than the outstanding one.
+fn last_calls(recent: &[RecentCall]) -> String {
+    if recent.len() < 2 {
+        return String::new();
+    }
+    let shown = &recent[recent.len().saturating_sub(MAX_SHOWN_CALLS)..];
+    let texts: Vec<_> = shown.iter().map(ToString::to_string).collect();
+    format!("; last calls: {}", texts.join(", "))
 }
 
 /// A communicator that was aborted. NCCL was not called.

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use curium_sys::nccl::ncclResult_t;
@@ -27,10 +28,15 @@ pub(super) struct Device {
 /// The ranks of one communicator, in the process that created its identifier.
 #[derive(Debug)]
 pub(super) struct Clique {
+    /// The number of the communicator in this process, in the order of creation.
+    pub(super) number: u64,
     pub(super) size: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
+
+/// The communicators of this process.
+static CLIQUES: Mutex<Vec<Weak<Clique>>> = Mutex::new(Vec::new());
 
 /// The order in which operations are numbered.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -60,8 +66,8 @@ struct State {
     remotes: HashMap<usize, Arc<Mutex<TcpStream>>>,
     /// The ranks that have ended.
     left: HashSet<usize>,
-    /// Calls that not all ranks have made: the first of them, and the number of ranks.
-    calls: HashMap<(Channel, u64), (usize, Operation, usize)>,
+    /// Calls that not all ranks have made: the ranks with their operations, in the order of the calls.
+    calls: HashMap<(Channel, u64), Vec<(usize, Operation)>>,
     meetings: HashMap<Key, Meeting>,
     /// The asynchronous error of the communicator.
     error: Option<Failure>,
@@ -130,11 +136,30 @@ impl State {
 
 impl Clique {
     pub(super) fn new(size: usize) -> Arc<Self> {
-        Arc::new(Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let clique = Arc::new(Self {
+            number: LAST.fetch_add(1, Ordering::Relaxed) + 1,
             size,
             state: Mutex::default(),
             changed: Condvar::new(),
-        })
+        });
+        CLIQUES.lock().push(Arc::downgrade(&clique));
+        clique
+    }
+
+    /// Fails the communicators with these numbers.
+    pub(super) fn fail_all(numbers: &[u64], failure: &Failure) {
+        let mut cliques = CLIQUES.lock();
+        cliques.retain(|clique| clique.strong_count() > 0);
+        let failing: Vec<_> = cliques
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter(|clique| numbers.contains(&clique.number))
+            .collect();
+        drop(cliques);
+        for clique in failing {
+            clique.fail(failure.clone());
+        }
     }
 
     /// Adds a rank on a device, with its connection if it is one of another process.
@@ -247,29 +272,34 @@ impl Clique {
         operation: &Operation,
     ) -> Result<(), Failure> {
         let mut state = self.state.lock();
-        let (first, agreed, ranks) = state
-            .calls
-            .entry((channel, call))
-            .or_insert_with(|| (rank, operation.clone(), 0));
-        *ranks += 1;
-        if !agreed.matches(operation) {
-            let message = format!(
-                "the ranks disagree on operation {call} of the communicator: rank {rank} calls {operation}, but rank {first} called {agreed}"
+        let key = (channel, call);
+        let calls = state.calls.entry(key).or_default();
+        calls.push((rank, operation.clone()));
+        let (_, first) = &calls[0];
+        if !calls.iter().all(|(_, other)| first.matches(other)) {
+            let missing = self.size.saturating_sub(calls.len());
+            let mut message = format!(
+                "the ranks disagree on operation {call} of the communicator: {}",
+                disagreement(calls, rank)
             );
+            if channel == Channel::Collective && missing > 0 && self.size > 2 {
+                message.push_str(&format!("; {missing} ranks have not called it"));
+            }
             let failure = (ncclResult_t::ncclInvalidUsage, message);
             state.fail(failure.clone());
+            // Later calls show which ranks are the minority.
+            state.error = Some(failure.clone());
             self.changed.notify_all();
             return Err(failure);
         }
-        if *ranks
-            == (Key {
-                channel,
-                call,
-                run: 0,
-            })
-            .ranks(self.size)
-        {
-            state.calls.remove(&(channel, call));
+        let ranks = Key {
+            channel,
+            call,
+            run: 0,
+        }
+        .ranks(self.size);
+        if calls.len() == ranks {
+            state.calls.remove(&key);
         }
         Ok(())
     }
@@ -351,6 +381,57 @@ impl Clique {
     }
 }
 
+/// Describes who called what, the fewest ranks first. `current` is the rank that calls now.
+fn disagreement(calls: &[(usize, Operation)], current: usize) -> String {
+    let mut groups: Vec<(&Operation, Vec<usize>)> = Vec::new();
+    // With two ranks, the one that calls now comes first.
+    for (rank, operation) in calls.iter().rev() {
+        match groups
+            .iter_mut()
+            .find(|(known, _)| known.matches(operation))
+        {
+            Some((_, ranks)) => ranks.push(*rank),
+            None => groups.push((operation, vec![*rank])),
+        }
+    }
+    groups.sort_by_key(|(_, ranks)| ranks.len());
+    let texts: Vec<_> = groups
+        .iter_mut()
+        .map(|(operation, ranks)| {
+            ranks.sort_unstable();
+            ranks.dedup();
+            let verb = if *ranks == [current] {
+                "calls"
+            } else {
+                "called"
+            };
+            format!("{} {verb} {operation}", rank_list(ranks))
+        })
+        .collect();
+    texts.join(", but ")
+}
+
+/// Formats sorted ranks, such as `ranks 0 to 4 and 6`.
+fn rank_list(ranks: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *rank => *last = *rank,
+            _ => runs.push((*rank, *rank)),
+        }
+    }
+    let texts: Vec<_> = runs
+        .iter()
+        .map(|(first, last)| match last - first {
+            0 => first.to_string(),
+            1 => format!("{first} and {last}"),
+            _ => format!("{first} to {last}"),
+        })
+        .collect();
+    let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
+    format!("{noun} {}", texts.join(", "))
+}
+
 impl Meeting {
     /// Returns the data of all ranks, in their order.
     fn all(&self) -> Parts {
@@ -367,9 +448,51 @@ impl Meeting {
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
+
+    use curium_sys::nccl::ncclDataType_t;
+
+    use super::super::operation::Kind;
     use std::net::{Ipv4Addr, TcpListener};
 
     use super::*;
+
+    fn all_gather(count: usize) -> Operation {
+        Operation {
+            kind: Kind::AllGather,
+            count,
+            element: ncclDataType_t::ncclFloat32,
+            width: 4,
+        }
+    }
+
+    #[test]
+    fn ranks_are_listed_as_runs() {
+        assert_eq!(rank_list(&[3]), "rank 3");
+        assert_eq!(rank_list(&[0, 1, 2, 4, 6, 7]), "ranks 0 to 2, 4, 6 and 7");
+    }
+
+    /// One of many ranks is wrong: the last call names it, and the others as the majority.
+    #[test]
+    fn rank_in_the_minority_is_named_first() {
+        for wrong in [0, 1, 100, 255] {
+            let clique = Clique::new(256);
+            let mut last = None;
+            for rank in 0..256 {
+                let operation = all_gather(if rank == wrong { 9 } else { 8 });
+                let result = clique.agree(Channel::Collective, 1, rank, &operation);
+                if let Err((_, message)) = result {
+                    last = Some(message);
+                }
+            }
+            let last = last.expect("the ranks disagree");
+            let expected = format!("rank {wrong} call");
+            let (_, ranks) = last.split_once("communicator: ").expect("it says where");
+            assert!(ranks.starts_with(&expected), "{last}");
+            assert!(last.contains("ncclAllGather(9 elements"), "{last}");
+            let (_, latest) = clique.error().expect("the communicator has failed");
+            assert_eq!(latest, last);
+        }
+    }
 
     #[test]
     fn connection_to_a_rank_that_does_not_read_ends() {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use curium_sys::nccl::ncclResult_t;
 
 use super::transfer::Transfer;
-use super::{Result, failed};
+use super::{Result, failed, order};
 
 #[derive(Default)]
 struct Group {
@@ -89,7 +89,10 @@ fn run(mut transfers: Vec<Transfer>) -> Result {
             "a group has different numbers of sends and receives from a rank to itself",
         ));
     }
-    transfers.iter_mut().try_for_each(Transfer::agree)?;
+    let group = order::start_group();
+    transfers
+        .iter_mut()
+        .try_for_each(|transfer| transfer.agree(group))?;
     transfers
         .iter()
         .try_for_each(Transfer::enqueue_contribution)?;

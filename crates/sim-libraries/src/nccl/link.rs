@@ -91,6 +91,14 @@ impl Link {
         either!(self, leave(rank, waits));
     }
 
+    /// Returns the number of the communicator, if its ranks are in this process.
+    pub(super) fn number(&self) -> Option<u64> {
+        match self {
+            Self::Local(clique) => Some(clique.number),
+            Self::Remote(_) => None,
+        }
+    }
+
     /// Compares a call with that of the other ranks.
     pub(super) fn agree(
         &self,

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use curium_sim::{LibraryOperation, Operand, with_device};
+use curium_sim::{LibraryOperation, Operand, stream_number, with_device};
 use curium_sys::CU_STREAM_PER_THREAD;
 use curium_sys::nccl::{
     cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t,
 };
 use parking_lot::Mutex;
 
-use super::clique::{Channel, Device, Key};
+use super::clique::{Channel, Clique, Device, Key};
+use super::error::raised;
 use super::fault::NcclFault;
 use super::operation::{Kind, Operation};
+use super::order::{OperationKey, Ordered};
 use super::reduce::{Factor, width};
 use super::registry::{Member, look_up};
 use super::{Result, failed, group, write};
@@ -29,6 +31,8 @@ pub(super) struct Transfer {
     source: u64,
     target: u64,
     stream: usize,
+    /// The place of the operation on its stream, once it is started.
+    ordered: Option<Ordered>,
 }
 
 /// The operands of a call.
@@ -89,6 +93,7 @@ impl Transfer {
             source: memory.source.addr() as u64,
             target: memory.target.addr() as u64,
             stream: memory.stream.addr(),
+            ordered: None,
         })
     }
 
@@ -104,7 +109,7 @@ impl Transfer {
     }
 
     /// Numbers the call, and compares it with those of the other ranks.
-    pub(super) fn agree(&mut self) -> Result {
+    pub(super) fn agree(&mut self, group: u64) -> Result {
         self.call = if self.operation.kind == Kind::Receive {
             self.member.receive_number(self.channel)
         } else {
@@ -112,7 +117,39 @@ impl Transfer {
         };
         self.member
             .link
-            .agree(self.channel, self.call, self.member.rank, &self.operation)
+            .agree(self.channel, self.call, self.member.rank, &self.operation)?;
+        self.order(group)
+    }
+
+    /// Orders the operation on its stream. Returns an error if it can never run.
+    fn order(&mut self, group: u64) -> Result {
+        let Some(communicator) = self.member.link.number() else {
+            return Ok(());
+        };
+        // The number of a stream that captures is not available: its operations have the order of the graph.
+        let stream = std::ptr::without_provenance_mut(self.stream);
+        let Ok(stream) = stream_number(stream) else {
+            return Ok(());
+        };
+        let operation = OperationKey {
+            communicator,
+            channel: self.channel,
+            call: self.call,
+        };
+        // Streams of different simulators have the same numbers.
+        let stream = stream ^ (self.member.device.simulator as u64).rotate_left(32);
+        let rank = self.member.rank;
+        match Ordered::new(stream, operation, self.operation.to_string(), rank, group) {
+            Ok(ordered) => {
+                self.ordered = Some(ordered);
+                Ok(())
+            }
+            Err((message, communicators)) => {
+                let failure = (ncclResult_t::ncclInvalidUsage, message);
+                Clique::fail_all(&communicators, &failure);
+                Err(raised(failure))
+            }
+        }
     }
 
     /// Returns the number of the rank among those that contribute.
@@ -179,7 +216,7 @@ impl Transfer {
     }
 
     /// Enqueues the wait for the other ranks, and the result.
-    pub(super) fn enqueue_result(self) -> Result {
+    pub(super) fn enqueue_result(mut self) -> Result {
         let rank = self.member.rank;
         let size = self.member.link.size();
         let len = self.operation.target_len(rank, size);
@@ -188,7 +225,7 @@ impl Transfer {
         let runs = Arc::new(AtomicU64::new(0));
         let waiting = Arc::clone(&self.member);
         let waiting_runs = Arc::clone(&runs);
-        let pending = Mutex::new(Some(Pending::new(&self.member)));
+        let pending = Mutex::new(Some((Pending::new(&self.member), self.ordered.take())));
         let member = Arc::clone(&self.member);
         let target = Operand::write().with_run(self.target, len);
         let operation =

@@ -4,9 +4,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use curium_nccl::{Communicator, CommunicatorOptions, Error, Operation, Reduction, UniqueId};
-use curium_sim::Simulator;
-use curium_tests::{TestDriver, TestResult, resume_panic, simulator_test};
+use curium_memory::DeviceBuffer;
+use curium_nccl::{Communicator, CommunicatorOptions, Operation, Reduction, UniqueId};
+use curium_sim::{Config, Simulator};
+use curium_tests::{TestDriver, TestResult, on_simulator, resume_panic, simulator_test};
 use parking_lot::Mutex;
 
 use super::{Rank, context, nccl, on_ranks_with};
@@ -112,29 +113,79 @@ fn other_length_is_named() -> TestResult {
     Ok(())
 }
 
-/// An exchange outside a group is a deadlock that the timeout ends.
+/// Two ranks that send before they receive, outside of a group, wait for each other.
 #[test]
-fn timeout_ends_an_exchange() -> TestResult {
+fn exchange_outside_a_group_is_a_deadlock() -> TestResult {
     if curium_tests::uses_cuda() {
         return Ok(());
     }
+    let errors = Mutex::new(Vec::new());
     on_ranks_with(
         2,
-        CommunicatorOptions::new().with_timeout(Duration::from_secs(1)),
+        CommunicatorOptions::new().with_timeout(Duration::from_secs(20)),
         |mut rank| -> TestResult {
             let peer = 1 - rank.rank();
             let source = rank.zeroed::<f32>(4);
             let mut target = rank.zeroed::<f32>(4);
-            rank.communicator.send(&rank.stream, &source, peer)?;
-            rank.communicator.receive(&rank.stream, &mut target, peer)?;
-            let Err(Error::Timeout(error)) = rank.communicator.synchronize(&rank.stream) else {
-                panic!("both wait")
-            };
-            assert_eq!(&*error.outstanding, "operation 1, send of 4 elements");
+            let result = rank
+                .communicator
+                .send(&rank.stream, &source, peer)
+                .and_then(|()| rank.communicator.receive(&rank.stream, &mut target, peer))
+                .and_then(|()| rank.communicator.synchronize(&rank.stream));
+            let error = result.expect_err("neither can end");
+            errors.lock().push(error.to_string());
             Ok(())
         },
     )?;
+    let errors = errors.into_inner();
+    let reported = errors.iter().any(|error| {
+        error.contains("deadlock: the operations can never run")
+            && error.contains("rank 0 calls operation 1 of communicator")
+            && error.contains("ncclSend(4 elements of ncclFloat32")
+    });
+    assert!(reported, "{errors:?}");
     Ok(())
+}
+
+/// The ranks use two communicators in opposite orders.
+#[test]
+fn deadlock_across_communicators_is_reported() -> TestResult {
+    if curium_tests::uses_cuda() {
+        return Ok(());
+    }
+    on_simulator(Config::new().with_devices(2), |test, _| {
+        let contexts: Vec<_> = (0..2)
+            .map(|device| context(test.driver(), device))
+            .collect();
+        let mut pairs = [
+            Communicator::all(&nccl(), &contexts)?,
+            Communicator::all(&nccl(), &contexts)?,
+        ];
+        let mut failures = Vec::new();
+        let mut buffers = Vec::new();
+        for (rank, order) in [[0, 1], [1, 0]].into_iter().enumerate() {
+            let stream = contexts[rank].stream()?;
+            let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 4)?;
+            for communicator in order {
+                let operation = Operation::all_reduce_in_place(&mut memory, Reduction::Sum);
+                let result = pairs[communicator][rank].enqueue(&stream, operation);
+                failures.extend(result.err().map(|error| error.to_string()));
+            }
+            buffers.push(memory);
+        }
+        let [failure] = &failures[..] else {
+            panic!("the last call closes the circle: {failures:?}")
+        };
+        assert!(
+            failure.contains("deadlock")
+                && failure.contains("rank 1 calls operation 1 of communicator"),
+            "{failure}"
+        );
+        for communicator in pairs.into_iter().flatten() {
+            communicator.abort()?;
+        }
+        Ok(())
+    })
 }
 
 #[simulator_test]

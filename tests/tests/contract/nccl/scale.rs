@@ -40,3 +40,53 @@ fn two_hundred_and_fifty_six_ranks_reduce_in_a_group(
     }
     Ok(())
 }
+
+/// One of 256 ranks calls something else. Whatever the order of the calls, the last error names this rank first, and its call.
+#[simulator_test(Config::new().with_devices(RANKS as u32))]
+fn wrong_rank_of_many_is_named(driver: &TestDriver, _: &Simulator) -> TestResult {
+    let contexts: Vec<_> = (0..RANKS)
+        .map(|device| context(driver.driver(), device))
+        .collect();
+    let streams: Vec<_> = contexts
+        .iter()
+        .map(curium_driver::Context::stream)
+        .collect::<Result<_, _>>()?;
+    for seed in 0..6 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut order: Vec<usize> = (0..RANKS).collect();
+        random.shuffle(&mut order);
+        let wrong = random.usize(..RANKS);
+        let mut ranks = Communicator::all(&nccl(), &contexts)?;
+        let mut last = None;
+        for rank in order {
+            let stream = &streams[rank];
+            let communicator = &mut ranks[rank];
+            let mut words = DeviceBuffer::<u32>::zeroed(stream, 4)?;
+            let mut longer = DeviceBuffer::<u32>::zeroed(stream, 5)?;
+            let mut floats = DeviceBuffer::<f32>::zeroed(stream, 4)?;
+            let mistake = (rank == wrong).then_some(seed % 4);
+            let operation = match mistake {
+                None => Operation::all_reduce_in_place(&mut words, Reduction::Sum),
+                Some(0) => Operation::all_reduce_in_place(&mut longer, Reduction::Sum),
+                Some(1) => Operation::all_reduce_in_place(&mut floats, Reduction::Sum),
+                Some(2) => Operation::all_reduce_in_place(&mut words, Reduction::Max),
+                Some(_) => Operation::broadcast(&mut words, 0),
+            };
+            if let Err(error) = communicator.enqueue(stream, operation) {
+                last = Some(error.to_string());
+            }
+        }
+        let message = last.ok_or("the ranks disagree")?;
+        let (_, calls) = message
+            .split_once("operation 1 of the communicator: ")
+            .ok_or("the error lists the calls")?;
+        assert!(
+            calls.starts_with(&format!("rank {wrong} call")),
+            "seed {seed}, rank {wrong}: {message}"
+        );
+        for communicator in ranks {
+            communicator.abort()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! The comparison of the last calls of the ranks after a timeout.
+
+use std::fmt;
+
+use super::{RecentCall, TimeoutError};
+use crate::{Exchange, RendezvousError};
+
+/// The number of calls that rank 0 sends.
+const CALLS: usize = 16;
+
+/// The number of bytes of a call: its number, the number of elements, and the name.
+const CALL_BYTES: usize = 8 + 8 + NAME_BYTES;
+
+/// The number of bytes of a name, which is filled with zeros.
+const NAME_BYTES: usize = 16;
+
+/// A collective of this rank that differs from that of rank 0. See [`TimeoutError::compare_calls`].
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct CallDifference {
+    /// The rank.
+    pub rank: usize,
+    /// The number of the collective on the communicator, from 1.
+    pub collective: u64,
+    /// The call of this rank, such as `broadcast of 4`; `None` if it has not called this collective.
+    pub call: Option<Box<str>>,
+    /// The call of rank 0; `None` if it has not called this collective.
+    pub call_of_rank_0: Option<Box<str>>,
+}
+
+/// A call that was sent.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct SentCall {
+    collective: u64,
+    count: u64,
+    name: [u8; NAME_BYTES],
+}
+
+impl TimeoutError {
+    /// Compares the last collectives of this rank with those of rank 0, after the operations of the ranks did not complete.
+    ///
+    /// Every rank whose operation timed out calls this, with the exchange of the job, such as its
+    /// [`Rendezvous`](crate::Rendezvous). Returns the first collective that differs, or `None`: then another rank differs, or did not
+    /// reach the operation. The ranks that differ from rank 0 are the culprits, or rank 0 if all others differ.
+    ///
+    /// ```no_run
+    /// # fn example(mut rendezvous: curium_nccl::Rendezvous, result: curium_nccl::Result<()>) {
+    /// if let Err(curium_nccl::Error::Timeout(error)) = result {
+    ///     match error.compare_calls(&mut rendezvous) {
+    ///         Ok(Some(difference)) => eprintln!("{difference}"),
+    ///         Ok(None) => {}
+    ///         // Names the ranks that did not time out.
+    ///         Err(missing) => eprintln!("{missing}"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The error of the exchange: [`RendezvousError::MissingRanks`] names the ranks that do not take part, because they have ended, or
+    /// wait for something else.
+    pub fn compare_calls(
+        &self,
+        exchange: &mut impl Exchange,
+    ) -> Result<Option<CallDifference>, RendezvousError> {
+        let own = sent_calls(&self.recent);
+        let mut bytes = to_bytes(&own);
+        exchange.broadcast(&mut bytes)?;
+        let first = from_bytes(&bytes);
+        Ok(difference(self.rank, &own, &first))
+    }
+}
+
+impl fmt::Display for CallDifference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            rank,
+            collective,
+            call,
+            call_of_rank_0,
+        } = self;
+        let nothing = "nothing";
+        let call = call.as_deref().unwrap_or(nothing);
+        let first = call_of_rank_0.as_deref().unwrap_or(nothing);
+        write!(
+            formatter,
+            "collective {collective}: rank {rank} called {call}, but rank 0 called {first}"
+        )
+    }
+}
+
+fn sent_calls(recent: &[RecentCall]) -> Vec<SentCall> {
+    let collectives = recent.iter().filter_map(|call| {
+        Some(SentCall {
+            collective: call.collective?,
+            count: call.count as u64,
+            name: name(call.name),
+        })
+    });
+    collectives.collect()
+}
+
+/// Returns the name of a collective without the part of this rank in it: the root calls `gather_into`, and the others `gather`.
+fn name(name: &str) -> [u8; NAME_BYTES] {
+    let name = name
+        .trim_end_matches("_into")
+        .trim_end_matches("_from")
+        .trim_end_matches("_in_place");
+    let mut bytes = [0; NAME_BYTES];
+    for (byte, letter) in bytes.iter_mut().zip(name.bytes()) {
+        *byte = letter;
+    }
+    bytes
+}
+
+fn to_bytes(calls: &[SentCall]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(CALLS * CALL_BYTES);
+    for call in calls {
+        bytes.extend(call.collective.to_be_bytes());
+        bytes.extend(call.count.to_be_bytes());
+        bytes.extend(call.name);
+    }
+    bytes.resize(CALLS * CALL_BYTES, 0);
+    bytes
+}
+
+fn from_bytes(bytes: &[u8]) -> Vec<SentCall> {
+    let calls = bytes.chunks_exact(CALL_BYTES).filter_map(|call| {
+        let (collective, call) = call.split_first_chunk()?;
+        let (count, name) = call.split_first_chunk()?;
+        Some(SentCall {
+            collective: u64::from_be_bytes(*collective),
+            count: u64::from_be_bytes(*count),
+            name: name.try_into().ok()?,
+        })
+    });
+    calls.filter(|call| call.collective != 0).collect()
+}
+
+/// Returns the first collective that differs, of those that both lists cover.
+fn difference(rank: usize, own: &[SentCall], first: &[SentCall]) -> Option<CallDifference> {
+    // Lists begin later if there were more calls.
+    let begin = own
+        .first()
+        .map_or(1, |call| call.collective)
+        .max(first.first().map_or(1, |call| call.collective));
+    let last = |calls: &[SentCall]| calls.last().map_or(0, |call| call.collective);
+    let end = last(own).max(last(first));
+    let collective = (begin..=end).find(|number| {
+        let find = |calls: &[SentCall]| {
+            calls
+                .iter()
+                .find(|call| call.collective == *number)
+                .copied()
+        };
+        find(own) != find(first)
+    })?;
+    let call = |calls: &[SentCall]| {
+        let call = calls.iter().find(|call| call.collective == collective)?;
+        Some(call.describe())
+    };
+    Some(CallDifference {
+        rank,
+        collective,
+        call: call(own),
+        call_of_rank_0: call(first),
+    })
+}
+
+impl SentCall {
+    fn describe(&self) -> Box<str> {
+        let name = String::from_utf8_lossy(&self.name);
+        format!("{} of {}", name.trim_end_matches('\0'), self.count).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+    /// An exchange whose other ranks receive the bytes of rank 0.
+    struct Copied<'a> {
+        rank: usize,
+        bytes: &'a mut Vec<u8>,
+    }
+
+    impl Exchange for Copied<'_> {
+        fn rank(&self) -> usize {
+            self.rank
+        }
+
+        fn world_size(&self) -> usize {
+            4
+        }
+
+        fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), RendezvousError> {
+            match self.rank {
+                0 => *self.bytes = bytes.to_vec(),
+                _ => bytes.copy_from_slice(self.bytes),
+            }
+            Ok(())
+        }
+    }
+
+    fn timed_out(rank: usize, calls: &[(&'static str, usize)]) -> TimeoutError {
+        let mut collective = 0;
+        let recent = (1..).zip(calls).map(|(number, (name, count))| {
+            let is_collective = *name != "send";
+            collective += u64::from(is_collective);
+            RecentCall {
+                number,
+                collective: is_collective.then_some(collective),
+                name,
+                count: *count,
+            }
+        });
+        TimeoutError {
+            operation: "Communicator::synchronize",
+            outstanding: Box::default(),
+            recent: recent.collect(),
+            rank,
+            size: 4,
+            waited: Duration::from_secs(1),
+        }
+    }
+
+    fn compare(first: &TimeoutError, other: &TimeoutError) -> TestResult<Option<CallDifference>> {
+        let mut bytes = Vec::new();
+        let mut exchange = Copied {
+            rank: 0,
+            bytes: &mut bytes,
+        };
+        assert_eq!(first.compare_calls(&mut exchange)?, None);
+        let mut exchange = Copied {
+            rank: other.rank,
+            bytes: &mut bytes,
+        };
+        Ok(other.compare_calls(&mut exchange)?)
+    }
+
+    #[test]
+    fn first_collective_that_differs_is_named() -> TestResult {
+        let first = timed_out(
+            0,
+            &[
+                ("broadcast_from", 4),
+                ("all_reduce", 64),
+                ("gather_into", 8),
+            ],
+        );
+        let same = timed_out(
+            1,
+            &[
+                ("broadcast", 4),
+                ("send", 3),
+                ("all_reduce", 64),
+                ("gather", 8),
+            ],
+        );
+        assert_eq!(compare(&first, &same)?, None);
+        let other = timed_out(2, &[("broadcast", 4), ("all_reduce", 65), ("gather", 8)]);
+        let difference = compare(&first, &other)?.ok_or("the count differs")?;
+        let text =
+            "collective 2: rank 2 called all_reduce of 65, but rank 0 called all_reduce of 64";
+        assert_eq!(difference.to_string(), text);
+        Ok(())
+    }
+
+    #[test]
+    fn rank_that_is_behind_called_nothing() -> TestResult {
+        let first = timed_out(0, &[("broadcast", 4), ("all_reduce", 64)]);
+        let behind = timed_out(3, &[("broadcast", 4)]);
+        let difference = compare(&first, &behind)?.ok_or("a call is missing")?;
+        let text = "collective 2: rank 3 called nothing, but rank 0 called all_reduce of 64";
+        assert_eq!(difference.to_string(), text);
+        let difference = compare(
+            &behind,
+            &timed_out(1, &[("broadcast", 4), ("all_reduce", 64)]),
+        )?;
+        assert_eq!(
+            difference.and_then(|difference| difference.call_of_rank_0),
+            None
+        );
+        Ok(())
+    }
+
+    /// Lists of 16 calls begin later than the first call.
+    #[test]
+    fn only_calls_of_both_lists_are_compared() {
+        let calls = |numbers: std::ops::RangeInclusive<u64>| -> Vec<SentCall> {
+            numbers
+                .map(|collective| SentCall {
+                    collective,
+                    count: 1,
+                    name: name("all_reduce"),
+                })
+                .collect()
+        };
+        assert_eq!(difference(1, &calls(3..=18), &calls(5..=18)), None);
+        let behind = difference(1, &calls(3..=18), &calls(5..=20));
+        assert_eq!(behind.map(|difference| difference.collective), Some(19));
+        assert_eq!(from_bytes(&to_bytes(&calls(5..=20))), calls(5..=20));
+    }
+}
