@@ -46,8 +46,8 @@ pub struct Group<'a> {
 
 /// The parts of an added operation that the end of its group needs.
 struct Added<'a> {
-    /// The number of elements.
-    len: usize,
+    /// The number of elements, as NCCL counts them.
+    count: usize,
     operands: Operands<'a>,
     enqueued: StreamOperation<'a>,
     /// The index of its communicator in [`Group::used`].
@@ -180,10 +180,9 @@ impl<'a> Group<'a> {
             Err(error) => (CreatedOperator::NONE, Err(error)),
         };
         // A failure may come after some work was added.
-        let len = operation.form.len();
         let operands = operation.operands;
         self.operations.push(Added {
-            len,
+            count,
             operands,
             enqueued,
             communicator: index,
@@ -305,7 +304,7 @@ impl Added<'_> {
         unsafe { self.operands.launched(&mut self.enqueued) };
         let shared = use_guard.shared();
         if shared.timeout.is_some() && !self.enqueued.is_captured() {
-            shared.record(self.enqueued.stream(), self.enqueued.name(), self.len)?;
+            shared.record(self.enqueued.stream(), self.enqueued.name(), self.count)?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
         unsafe { self.operator.destroy(shared.api(), use_guard.raw()) }
@@ -318,7 +317,7 @@ impl fmt::Debug for Added<'_> {
             formatter,
             "{} of {} elements",
             self.enqueued.name(),
-            self.len
+            self.count
         )
     }
 }

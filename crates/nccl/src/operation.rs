@@ -372,13 +372,6 @@ impl<'a> Operation<'a> {
     }
 }
 
-impl Form {
-    /// Returns the larger of the numbers of elements of the source and of the target.
-    pub(crate) fn len(self) -> usize {
-        self.lengths.0.max(self.lengths.1)
-    }
-}
-
 impl Kind {
     #[inline]
     const fn name(self) -> &'static str {

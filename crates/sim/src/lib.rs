@@ -102,7 +102,8 @@ pub use self::config::{Checks, Config, DeviceModel, EnvironmentError, Platform};
 pub use self::fallback::fallback;
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
 pub use self::library_operation::{
-    LibraryOperation, Operand, allocate, current_device, free, stream_number, with_device,
+    LibraryOperation, Operand, allocate, current_device, free, is_stream_captured, stream_number,
+    with_device,
 };
 pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};

@@ -186,17 +186,24 @@ pub unsafe fn free(address: u64) -> Result<(), CUresult> {
         .cuMemFree_v2(address)
 }
 
-/// Returns the number of a stream of a simulator, as `cuStreamGetId` does.
+/// Returns the number of a stream of a simulator, which `cuStreamGetId` returns. Captures are not affected.
 ///
 /// # Errors
 ///
-/// The code that `cuStreamGetId` would return; `CUDA_ERROR_INVALID_HANDLE` if no simulator has the stream.
+/// `CUDA_ERROR_INVALID_HANDLE` if no simulator has the stream.
 pub fn stream_number(stream: CUstream) -> Result<u64, CUresult> {
-    let mut number = 0;
-    // SAFETY: the number is a local variable, which outlives the call.
-    let output = unsafe { Pointer::from_raw(&raw mut number) };
-    stream_driver(stream)?.cuStreamGetId(handle(stream), output)?;
-    Ok(number)
+    let stream_state = stream_driver(stream)?.stream_state(handle(stream))?;
+    Ok(stream_state.number)
+}
+
+/// Returns `true` if a stream of a simulator is being captured. Captures are not affected.
+///
+/// # Errors
+///
+/// `CUDA_ERROR_INVALID_HANDLE` if no simulator has the stream.
+pub fn is_stream_captured(stream: CUstream) -> Result<bool, CUresult> {
+    let stream_state = stream_driver(stream)?.stream_state(handle(stream))?;
+    Ok(stream_state.is_captured)
 }
 
 /// Returns the simulator that has a stream.

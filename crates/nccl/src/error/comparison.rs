@@ -126,7 +126,8 @@ fn to_bytes(calls: &[SentCall]) -> Vec<u8> {
 }
 
 fn from_bytes(bytes: &[u8]) -> Vec<SentCall> {
-    let calls = bytes.chunks_exact(CALL_BYTES).filter_map(|call| {
+    let (calls, _) = bytes.as_chunks::<CALL_BYTES>();
+    let calls = calls.iter().filter_map(|call| {
         let (collective, call) = call.split_first_chunk()?;
         let (count, name) = call.split_first_chunk()?;
         Some(SentCall {
@@ -145,27 +146,22 @@ fn difference(rank: usize, own: &[SentCall], first: &[SentCall]) -> Option<CallD
         .first()
         .map_or(1, |call| call.collective)
         .max(first.first().map_or(1, |call| call.collective));
-    let last = |calls: &[SentCall]| calls.last().map_or(0, |call| call.collective);
-    let end = last(own).max(last(first));
-    let collective = (begin..=end).find(|number| {
-        let find = |calls: &[SentCall]| {
-            calls
-                .iter()
-                .find(|call| call.collective == *number)
-                .copied()
-        };
-        find(own) != find(first)
-    })?;
-    let call = |calls: &[SentCall]| {
-        let call = calls.iter().find(|call| call.collective == collective)?;
-        Some(call.describe())
-    };
+    let end = last_collective(own).max(last_collective(first));
+    let collective = (begin..=end).find(|number| call(own, *number) != call(first, *number))?;
     Some(CallDifference {
         rank,
         collective,
-        call: call(own),
-        call_of_rank_0: call(first),
+        call: call(own, collective).map(SentCall::describe),
+        call_of_rank_0: call(first, collective).map(SentCall::describe),
     })
+}
+
+fn last_collective(calls: &[SentCall]) -> u64 {
+    calls.last().map_or(0, |call| call.collective)
+}
+
+fn call(calls: &[SentCall], collective: u64) -> Option<&SentCall> {
+    calls.iter().find(|call| call.collective == collective)
 }
 
 impl SentCall {

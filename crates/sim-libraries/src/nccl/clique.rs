@@ -1,6 +1,7 @@
 //! The ranks of a communicator, and what they exchange.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -283,7 +284,8 @@ impl Clique {
                 disagreement(calls, rank)
             );
             if channel == Channel::Collective && missing > 0 && self.size > 2 {
-                message.push_str(&format!("; {missing} ranks have not called it"));
+                // Writing to a `String` cannot fail.
+                let _ = write!(message, "; {missing} ranks have not called it");
             }
             let failure = (ncclResult_t::ncclInvalidUsage, message);
             state.fail(failure.clone());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use curium_sim::{LibraryOperation, Operand, stream_number, with_device};
+use curium_sim::{LibraryOperation, Operand, is_stream_captured, stream_number, with_device};
 use curium_sys::CU_STREAM_PER_THREAD;
 use curium_sys::nccl::{
     cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t,
@@ -126,8 +126,15 @@ impl Transfer {
         let Some(communicator) = self.member.link.number() else {
             return Ok(());
         };
-        // The number of a stream that captures is not available: its operations have the order of the graph.
+        // A default stream depends on the current context.
+        if self.stream <= CU_STREAM_PER_THREAD.addr() {
+            return Ok(());
+        }
         let stream = std::ptr::without_provenance_mut(self.stream);
+        // Operations that are captured have the order of the graph.
+        if is_stream_captured(stream) != Ok(false) {
+            return Ok(());
+        }
         let Ok(stream) = stream_number(stream) else {
             return Ok(());
         };

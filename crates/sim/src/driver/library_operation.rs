@@ -12,6 +12,12 @@ use crate::library_operation::{LibraryOperation, Run};
 use crate::schedule::{Wait, Work};
 use curium_ptx::exec::{Access, Report, ReportKind};
 
+/// The properties of a stream that libraries need.
+pub(crate) struct StreamState {
+    pub(crate) number: u64,
+    pub(crate) is_captured: bool,
+}
+
 impl Driver {
     /// Returns `true` if the handle belongs to a stream of this driver. A default stream belongs to the driver whose context is current.
     pub(crate) fn has_stream(&self, stream: Pointer<CUstream_st>) -> bool {
@@ -20,6 +26,17 @@ impl Driver {
             Err(CUresult::CUDA_ERROR_INVALID_CONTEXT),
         ];
         !unknown.contains(&self.stream(&mut self.lock(), stream).map(|_| ()))
+    }
+
+    /// Returns what libraries need to know about a stream.
+    pub(crate) fn stream_state(&self, stream: Pointer<CUstream_st>) -> Result<StreamState> {
+        let mut state = self.lock();
+        let id = self.stream(&mut state, stream)?;
+        let number = state.streams.get(id).map(|stream| stream.number);
+        Ok(StreamState {
+            number: number.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?,
+            is_captured: state.is_capturing(id),
+        })
     }
 
     /// Returns the device whose context is current.
