@@ -94,7 +94,8 @@ pub use self::timeline::{Timeline, TraceAggregate, TraceItem, TraceItemKind, Tra
 pub struct Trace {
     recorder: Arc<Recorder>,
     activities: Option<Activities>,
-    _guard: CallObserverGuard,
+    /// `None` if calls are left out: observed calls are slower.
+    guard: Option<CallObserverGuard>,
 }
 
 /// The settings of a [`Trace`].
@@ -105,7 +106,8 @@ pub struct TraceOptions {
     pub capacity: Option<usize>,
     /// The library that records the operations of the devices.
     pub activities: Option<Cupti>,
-    /// Leaves out the calls of the driver, which makes the trace of a launch-bound program cheaper.
+    /// Leaves out the calls of the driver and the reasons of hazard waits, which makes the trace of a launch-bound program
+    /// cheaper.
     pub without_calls: bool,
 }
 
@@ -123,6 +125,8 @@ struct Recorder {
     with_calls: bool,
     calls: Mutex<Calls>,
     work: Mutex<Work>,
+    /// Locked by callbacks of the driver and of CUPTI, therefore never held during a call.
+    device_records: Mutex<DeviceRecords>,
     /// Set while the trace records activities.
     subscription: RwLock<Option<Arc<Subscription>>>,
 }
@@ -142,9 +146,15 @@ struct Work {
     /// Work items that may not have completed, in the order in which they were enqueued.
     pending: Vec<PendingWork>,
     items: Vec<TraceItem>,
-    activities: Vec<Activity>,
     /// The number of work items whose time is unknown, usually because their context has failed.
     lost: u64,
+    dropped: u64,
+}
+
+#[derive(Default)]
+struct DeviceRecords {
+    activities: Vec<Activity>,
+    hazard_waits: Vec<TraceItem>,
     dropped: u64,
 }
 
@@ -201,7 +211,8 @@ impl TraceOptions {
         self
     }
 
-    /// Leaves out the calls of the driver, which makes the trace of a launch-bound program cheaper.
+    /// Leaves out the calls of the driver and the reasons of hazard waits, which makes the trace of a launch-bound program
+    /// cheaper.
     #[must_use]
     pub fn without_calls(mut self) -> Self {
         self.without_calls = true;
@@ -241,11 +252,12 @@ impl Trace {
     }
 
     fn from_parts(recorder: Arc<Recorder>, activities: Option<Activities>) -> Self {
-        let guard = observe_calls(RecordCalls(Arc::clone(&recorder)));
+        let observer = RecordCalls(Arc::clone(&recorder));
+        let guard = recorder.with_calls.then(|| observe_calls(observer));
         Self {
             recorder,
             activities,
-            _guard: guard,
+            guard,
         }
     }
 
@@ -307,9 +319,9 @@ impl Trace {
         let Self {
             recorder,
             activities,
-            _guard,
+            guard,
         } = self;
-        drop(_guard);
+        drop(guard);
         recorder.finish(activities)
     }
 }
@@ -322,6 +334,7 @@ impl Recorder {
             with_calls: !options.without_calls,
             calls: Mutex::default(),
             work: Mutex::default(),
+            device_records: Mutex::default(),
             subscription: RwLock::default(),
         })
     }
@@ -331,9 +344,10 @@ impl Recorder {
         self.work
             .lock()
             .measure(self.begin, self.capacity, usize::MAX);
+        let mut lost = 0;
         if let Some(activities) = activities {
             let end = ClockSample::take(&activities.subscription);
-            // The callback of the last buffers takes the lock of the work. What is not flushed is lost.
+            // What is not flushed is lost.
             let _ = activities.subscription.flush();
             *self.subscription.write() = None;
             let Activities {
@@ -341,15 +355,16 @@ impl Recorder {
                 begin,
             } = activities;
             drop(subscription);
-            let mut work = self.work.lock();
-            let records = std::mem::take(&mut work.activities);
+            let records = std::mem::take(&mut self.device_records.lock().activities);
             let end = end.as_ref().unwrap_or(&begin);
-            work.lost += add_activities(&mut timeline.items, records, self.begin, &begin, end);
+            lost = add_activities(&mut timeline.items, records, self.begin, &begin, end);
         }
+        let records = std::mem::take(&mut *self.device_records.lock());
+        timeline.items.extend(records.hazard_waits);
         let mut work = self.work.lock();
         timeline.items.append(&mut work.items);
-        timeline.work_lost = work.lost;
-        timeline.work_dropped = work.dropped;
+        timeline.work_lost = work.lost + lost;
+        timeline.work_dropped = work.dropped + records.dropped;
         drop(work);
         let calls = std::mem::take(&mut *self.calls.lock());
         timeline.calls_dropped = calls.dropped;
@@ -436,18 +451,23 @@ impl Recorder {
             graph_node: None,
             code: None,
         };
-        self.work.lock().add(item, self.capacity);
+        let mut records = self.device_records.lock();
+        if records.hazard_waits.len() >= self.capacity {
+            records.dropped += 1;
+        } else {
+            records.hazard_waits.push(item);
+        }
     }
 }
 
 impl Sink for Recorder {
     fn receive(&self, mut activities: Vec<Activity>, dropped: u64) {
-        let mut work = self.work.lock();
-        let space = self.capacity.saturating_sub(work.activities.len());
+        let mut records = self.device_records.lock();
+        let space = self.capacity.saturating_sub(records.activities.len());
         let excess = activities.len().saturating_sub(space);
         activities.truncate(space);
-        work.activities.append(&mut activities);
-        work.dropped += excess as u64 + dropped;
+        records.activities.append(&mut activities);
+        records.dropped += excess as u64 + dropped;
     }
 }
 
@@ -456,9 +476,7 @@ struct RecordCalls(Arc<Recorder>);
 
 impl CallObserver for RecordCalls {
     fn after(&self, call: &Call<'_>) {
-        if self.0.with_calls {
-            self.0.add_call(call);
-        }
+        self.0.add_call(call);
     }
 
     fn hazard_wait(&self, wait: &HazardWait<'_>) {

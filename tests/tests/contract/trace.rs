@@ -496,6 +496,39 @@ fn missing_cupti_is_an_error_with_advice() -> TestResult {
     Ok(())
 }
 
+/// CUPTI of CUDA 11.7 reports 17, and its records lack fields.
+#[test]
+#[cfg(target_os = "linux")]
+fn cupti_that_is_too_old_is_rejected() -> TestResult {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    let source = "int cuptiGetVersion(unsigned *version) { *version = 17; return 0; }\n\
+                  int cuptiActivityRegisterCallbacks(void) { return 0; }\n";
+    let library = std::env::temp_dir().join(format!("libcupti-{}.so", std::process::id()));
+    let compiler = Command::new("cc")
+        .args(["-shared", "-fPIC", "-x", "c", "-", "-o"])
+        .arg(&library)
+        .stdin(Stdio::piped())
+        .spawn();
+    let Ok(mut compiler) = compiler else {
+        return Ok(());
+    };
+    let mut input = compiler.stdin.take().ok_or("the input is piped")?;
+    input.write_all(source.as_bytes())?;
+    drop(input);
+    assert!(compiler.wait()?.success());
+    // SAFETY: the library has no initializer, and its functions have the signatures of CUPTI's as far as they are called.
+    let result = unsafe { Cupti::load_from(&library) };
+    std::fs::remove_file(&library)?;
+    let message = result.expect_err("it is too old").to_string();
+    assert!(
+        message.contains("too old (CUDA 11.7; CUDA 11.8 or newer is required)"),
+        "{message}"
+    );
+    Ok(())
+}
+
 /// The pictures are well-formed, and contain the names and the rows.
 #[driver_test]
 fn pictures_contain_the_names(test: &TestDriver) -> TestResult {
