@@ -139,13 +139,11 @@ fn shutdown_answers_the_queue() -> TestResult {
     let service = Service::start(&driver.device(0)?.primary_context()?)?;
     let mut responses = Vec::new();
     for number in 0..100 {
-        let response = service.request([number; LEN], Duration::from_secs(60));
-        responses.push(response.map_err(|failure| format!("{failure:?}"))?);
+        responses.push(service.request([number; LEN], Duration::from_secs(60))?);
     }
     drop(service);
     for (number, response) in (0..).zip(responses) {
-        let result = block_on(response).map_err(|failure| format!("{failure:?}"))?;
-        assert_eq!(result, expected([number; LEN]));
+        assert_eq!(block_on(response)?, expected([number; LEN]));
     }
     Ok(())
 }

@@ -24,19 +24,16 @@ fn main() -> device::Outcome {
             Ok(response) => responses.push((client, runtime.spawn(response))),
             // A client would try again later.
             Err(Failure::Overloaded) => println!("client {client} is refused"),
-            Err(failure) => return Err(format!("{failure:?}").into()),
+            Err(failure) => return Err(failure.into()),
         }
     }
     for (client, response) in responses {
-        let result = runtime.block_on(response)?;
-        let numbers = result.map_err(|failure| format!("{failure:?}"))?;
+        let numbers = runtime.block_on(response)??;
         assert_eq!(numbers, expected([client; LEN]));
     }
     // A response is a future of any executor; this one waits without one.
     let response = service.request([7; LEN], Duration::from_secs(10));
-    let response = response.map_err(|failure| format!("{failure:?}"))?;
-    let result = block_on(response).map_err(|failure| format!("{failure:?}"))?;
-    assert_eq!(result, expected([7; LEN]));
+    assert_eq!(block_on(response?)?, expected([7; LEN]));
     // The requests in the queue are computed before the service ends.
     drop(service);
     println!("{CLIENTS} clients were served in batches");

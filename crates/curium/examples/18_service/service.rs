@@ -1,5 +1,7 @@
 //! A service that computes on a device: a bounded queue, batches, and one thread that owns the stream.
 
+use std::error::Error;
+use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,7 +10,6 @@ use std::task::{Context as TaskContext, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use curium::driver::CudaError as _;
 use curium::prelude::*;
 use parking_lot::Mutex;
 
@@ -47,6 +48,19 @@ pub(crate) enum Failure {
     /// The computation failed.
     Device(String),
 }
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Overloaded => "the queue is full; try again later",
+            Self::Expired => "the time limit passed before the request reached the device",
+            Self::Closed => "the service has been shut down",
+            Self::Device(message) => message,
+        })
+    }
+}
+
+impl Error for Failure {}
 
 /// The service. Requests can be sent from any thread; a drop computes the requests in the queue and ends the thread.
 pub(crate) struct Service {
