@@ -75,18 +75,11 @@ const COSTS: &[Cost] = &[
         bound: 171,
     },
     Cost {
-        what: "pinned buffer from its cache, and its drop",
-        example: EXAMPLES[1],
-        base: "no_allocations",
-        counted: "pinned_allocations",
-        bound: 400,
-    },
-    Cost {
         what: "copy of 64 bytes to the device, beyond the driver's",
         example: EXAMPLES[1],
         base: "no_allocations",
         counted: "small_uploads",
-        bound: 600,
+        bound: 490,
     },
     // Libraries take slices, whose accesses are found by a virtual call: some ten instructions for each wait and each record.
     Cost {
