@@ -28,7 +28,10 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
     if paths.is_empty() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/traces");
         for entry in fs::read_dir(folder)? {
-            paths.push(entry?.path());
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "log") {
+                paths.push(path);
+            }
         }
         paths.sort();
     }
