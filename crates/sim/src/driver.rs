@@ -18,6 +18,7 @@ mod green;
 mod host_function;
 mod host_memory;
 mod image;
+mod initialization;
 mod ipc;
 mod ipc_event;
 mod kernel;
@@ -122,17 +123,6 @@ struct Counts {
     unsupported: AtomicU64,
 }
 
-/// The functions that work before `cuInit`.
-const BEFORE_INIT: [curium_sys::Function; 7] = [
-    curium_sys::Function::cuCheckpointProcessGetState,
-    curium_sys::Function::cuInit,
-    curium_sys::Function::cuDriverGetVersion,
-    curium_sys::Function::cuGetErrorName,
-    curium_sys::Function::cuGetErrorString,
-    curium_sys::Function::cuGetProcAddress,
-    curium_sys::Function::cuGetProcAddress_v2,
-];
-
 impl Driver {
     pub(crate) fn new(config: Config, slot: usize) -> std::result::Result<Arc<Self>, Error> {
         static SERIAL: AtomicU64 = AtomicU64::new(1);
@@ -210,9 +200,7 @@ impl Driver {
         if host_function::is_running_here() {
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
-        if !self.is_initialized() && !BEFORE_INIT.contains(&function) {
-            return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
-        }
+        self.expect_initialized(function)?;
         if self.capturing.load(Ordering::Acquire) {
             self.admit_among_captures(function)
         } else {

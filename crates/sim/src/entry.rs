@@ -22,7 +22,8 @@ fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Resul
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         driver.admit(function)?;
-        origin::within(function, driver.config().backtraces, || body(&driver))
+        let result = origin::within(function, driver.config().backtraces, || body(&driver));
+        driver.result(function, result)
     }));
     match outcome {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,
@@ -188,6 +189,22 @@ static TABLES: [fn() -> Api; slot::COUNT] = [
     table::<13>,
     table::<14>,
     table::<15>,
+    table::<16>,
+    table::<17>,
+    table::<18>,
+    table::<19>,
+    table::<20>,
+    table::<21>,
+    table::<22>,
+    table::<23>,
+    table::<24>,
+    table::<25>,
+    table::<26>,
+    table::<27>,
+    table::<28>,
+    table::<29>,
+    table::<30>,
+    table::<31>,
 ];
 
 /// The same for the variants.
@@ -208,6 +225,22 @@ static VARIANTS: [fn(Function) -> Option<*const c_void>; slot::COUNT] = [
     variant::<13>,
     variant::<14>,
     variant::<15>,
+    variant::<16>,
+    variant::<17>,
+    variant::<18>,
+    variant::<19>,
+    variant::<20>,
+    variant::<21>,
+    variant::<22>,
+    variant::<23>,
+    variant::<24>,
+    variant::<25>,
+    variant::<26>,
+    variant::<27>,
+    variant::<28>,
+    variant::<29>,
+    variant::<30>,
+    variant::<31>,
 ];
 
 /// Returns the variant of a function of the driver in `slot` for the default stream of the calling thread, if there is one.

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A CUDA driver on the CPU.
 ///
-/// Each simulator is an independent driver, as in a separate process: no handle, context or error is shared with another. Up to 15 can
+/// Each simulator is an independent driver, as in a separate process: no handle, context or error is shared with another. Up to 31 can
 /// be live at once.
 ///
 /// Dropping the last clone ends the driver. Running work is waited for (kernels are canceled), and queued work is dropped. The functions of
@@ -63,7 +63,7 @@ unsafe impl ApiProvider for Simulator {
 pub enum Error {
     /// Too many simulators are live.
     #[error(
-        "simulator: no free slot (15 simulators of this thread are live, and none was dropped within 60 seconds)"
+        "simulator: no free slot (31 simulators of this thread are live, and none was dropped within 60 seconds)"
     )]
     NoFreeSlot,
     /// The system provided no addresses for device memory.
@@ -89,7 +89,7 @@ impl fmt::Debug for Error {
 impl Simulator {
     /// Creates a driver with these settings. The caller calls `cuInit`, as with any driver.
     ///
-    /// If 15 simulators are live, this waits until one of them is dropped.
+    /// If all slots are taken, this waits until a simulator is dropped. Eight of the 31 slots are for threads that have created one already.
     ///
     /// # Errors
     ///

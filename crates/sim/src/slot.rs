@@ -9,7 +9,10 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use crate::driver::Driver;
 
 /// The maximum number of live drivers, including the exported one.
-pub(crate) const COUNT: usize = 16;
+pub(crate) const COUNT: usize = 32;
+
+/// The number of slots for threads that have taken one already: threads that each wait for a second simulator do not wait for each other.
+const RESERVED: usize = 8;
 
 /// The slot of the exported library.
 pub(crate) const EXPORTED: usize = 0;
@@ -90,12 +93,20 @@ impl Line {
 
     fn release(&self, slot: usize) {
         self.slots.lock().takers[slot] = None;
-        self.freed.notify_one();
+        // The first in line may be a thread that may not take the slot.
+        self.freed.notify_all();
     }
 }
 
 impl Slots {
     fn take_next(&mut self, taker: ThreadId) -> Option<usize> {
+        let free = self.takers[EXPORTED + 1..]
+            .iter()
+            .filter(|other| other.is_none())
+            .count();
+        if free <= RESERVED && !self.takers.contains(&Some(taker)) {
+            return None;
+        }
         let in_turn = (1..COUNT).map(|step| 1 + (self.last + step - 1) % (COUNT - 1));
         let slot = in_turn
             .into_iter()
@@ -131,6 +142,29 @@ mod tests {
         assert_eq!(slots.take_next(taker), Some(3));
     }
 
+    /// Threads that wait for their first simulator leave slots to those that have one.
+    #[test]
+    fn reserved_slots_are_for_further_simulators() {
+        let line = Line::new();
+        let patience = Duration::from_millis(1);
+        let firsts = COUNT - 1 - RESERVED;
+        thread::scope(|scope| {
+            for _ in 1..firsts {
+                let first = scope.spawn(|| line.take(patience));
+                assert!(first.join().is_ok_and(|slot| slot.is_some()));
+            }
+            assert!(line.take(patience).is_some());
+            let waiter = scope.spawn(|| line.take(patience));
+            for _ in 0..RESERVED {
+                assert!(line.take(patience).is_some());
+            }
+            thread::sleep(Duration::from_millis(50));
+            assert!(!waiter.is_finished());
+            (1..=RESERVED + 1).for_each(|slot| line.release(slot));
+            assert!(waiter.join().is_ok_and(|slot| slot.is_some()));
+        });
+    }
+
     /// A thread waits as long as others use simulators, and fails only if it has all of them itself.
     #[test]
     fn thread_waits_in_line_for_a_slot() {
@@ -144,7 +178,7 @@ mod tests {
             let waiter = scope.spawn(|| line.take(patience));
             thread::sleep(Duration::from_millis(50));
             assert!(!waiter.is_finished());
-            line.release(7);
+            (7..=7 + RESERVED).for_each(|slot| line.release(slot));
             assert_eq!(waiter.join().ok().flatten(), Some(7));
         });
     }

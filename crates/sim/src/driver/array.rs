@@ -150,8 +150,8 @@ impl Driver {
         array: Pointer<CUarray_st>,
         _: u32,
     ) -> Result {
-        plane.required()?;
         self.lock().array(Id::from(array))?;
+        plane.required()?;
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 }

@@ -88,7 +88,7 @@ impl Driver {
         let origin = self.capturable(&mut state, stream)?;
         let tips = state.edges(graph, after, data, count)?;
         if state.is_captured_into(graph) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE);
         }
         let mut capture = Capture {
             is_into_existing_graph: true,
@@ -269,13 +269,6 @@ impl State {
     /// Returns `true` if a capture adds nodes to a graph.
     pub(super) fn is_captured_into(&self, graph: Id<Graph>) -> bool {
         self.captures.iter().any(|capture| capture.graph == graph)
-    }
-
-    /// Returns `true` if a capture adds nodes to a graph of the caller's, which cannot be instantiated until the capture ends.
-    pub(super) fn is_unfinished(&self, graph: Id<Graph>) -> bool {
-        self.captures
-            .iter()
-            .any(|capture| capture.is_into_existing_graph && capture.graph == graph)
     }
 
     /// Returns the graph that a stream adds nodes to.

@@ -12,7 +12,7 @@ use curium_sys::{CUcontext, CUctx_st, CUdevice, CUevent_st, CUfunc_cache, CUresu
 use parking_lot::MutexGuard;
 
 pub(crate) use self::create::checked_flags;
-pub(crate) use self::limits::Limits;
+pub(crate) use self::limits::{Limits, MAX_STACK};
 use crate::argument::Pointer;
 use crate::driver::launch::KernelHeap;
 use crate::driver::{Driver, Resources, Result, State, Stream};
@@ -245,7 +245,6 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         state.valid_context(context)?;
-        state.event(event)?;
         self.expect_uncaptured_context(&mut state, context)?;
         let (_, event) = state.event(event)?;
         let ticket = event.ticket;

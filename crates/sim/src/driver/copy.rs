@@ -99,6 +99,7 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        self.working_stream(&mut self.lock(), stream)?;
         let operands = CopyOperands {
             to: self.device_operand(to, size)?,
             from: self.host_operand(from.as_ptr().cast_mut(), size)?,
@@ -113,6 +114,7 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        self.working_stream(&mut self.lock(), stream)?;
         let operands = CopyOperands {
             to: self.host_operand(to.as_ptr(), size)?,
             from: self.device_operand(from, size)?,
@@ -127,6 +129,7 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        self.working_stream(&mut self.lock(), stream)?;
         let operands = CopyOperands {
             to: self.device_operand(to, size)?,
             from: self.device_operand(from, size)?,
@@ -141,6 +144,7 @@ impl Driver {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        self.working_stream(&mut self.lock(), stream)?;
         let operands = CopyOperands {
             to: self.unified_operand(to, size)?,
             from: self.unified_operand(from, size)?,
@@ -369,15 +373,25 @@ impl Driver {
 
     /// Returns an operand of a copy in device memory or host memory, depending on its address.
     fn unified_operand(&self, address: CUdeviceptr, size: usize) -> Result<CopyOperand> {
-        if self.is_pageable(address) {
+        if self.is_unified_host(address, size)? {
             return host_operand(HostPtr::from_exposed(address).0.cast(), size);
         }
         self.device_operand(address, size)
     }
 
-    /// Returns `true` if an address is in host memory that is unknown to the device.
-    pub(crate) fn is_pageable(&self, address: CUdeviceptr) -> bool {
-        self.memory().find(address).is_none() && !self.memory().is_device_address(address)
+    /// Returns `true` if a copy accesses a unified address as host memory. As on hardware, it accesses memory of host pools in this way, for
+    /// which no device needs rights. Fails if the allocation ends before the operand.
+    pub(crate) fn is_unified_host(&self, address: CUdeviceptr, size: usize) -> Result<bool> {
+        match self.memory().find(address) {
+            None => Ok(!self.memory().is_device_address(address)),
+            Some(allocation) if matches!(allocation.purpose, Purpose::HostPool(_)) => {
+                if allocation.is_retired || allocation.end() - address < size as u64 {
+                    return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+                }
+                Ok(true)
+            }
+            Some(_) => Ok(false),
+        }
     }
 
     fn is_known(&self, host: HostPtr) -> bool {

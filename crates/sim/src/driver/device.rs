@@ -114,6 +114,7 @@ impl Driver {
         length: i32,
         device: CUdevice,
     ) -> Result {
+        id.required()?;
         let index = self.device(device)?;
         let text = pci_bus_id(index);
         // As on hardware, the name is never truncated.

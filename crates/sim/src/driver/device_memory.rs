@@ -101,6 +101,11 @@ impl Driver {
             .find(address)
             .filter(|allocation| !allocation.is_retired);
         let allocation = allocation.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
+        let is_queried = !base.is_null() || !size.is_null();
+        // As on hardware, ranges of host pools are unknown.
+        if is_queried && matches!(allocation.purpose, Purpose::HostPool(_)) {
+            return Err(CUresult::CUDA_ERROR_NOT_FOUND);
+        }
         base.write_if_not_null(allocation.base);
         size.write_if_not_null(allocation.size as usize);
         Ok(())

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
-use curium_sys::CUresult;
+use curium_sys::{CUresult, CudaVersion};
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
@@ -134,11 +134,11 @@ const CODES: &[Entry] = codes! {
 )]
 impl Driver {
     pub(crate) fn cuGetErrorName(&self, code: CUresult, name: Pointer<*const c_char>) -> Result {
-        describe(code, name, |entry| entry.1)
+        self.write_text(code, name, |entry| entry.1)
     }
 
     pub(crate) fn cuGetErrorString(&self, code: CUresult, text: Pointer<*const c_char>) -> Result {
-        describe(code, text, |entry| entry.2)
+        self.write_text(code, text, |entry| entry.2)
     }
 }
 
@@ -171,15 +171,28 @@ pub(super) fn description(code: CUresult) -> Cow<'static, str> {
     })
 }
 
-/// Writes one text of the entry for `code`; an unknown code is an invalid value and gives a null pointer.
-fn describe(
-    code: CUresult,
-    output: Pointer<*const c_char>,
-    text: impl Fn(&Entry) -> &'static CStr,
-) -> Result {
-    let entry = CODES.iter().find(|entry| entry.0 == code);
-    output.write(entry.map_or(std::ptr::null(), |entry| text(entry).as_ptr()))?;
-    entry.map(|_| ()).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+/// The codes that drivers before CUDA 13.1 do not know.
+const NEW_CODES: [CUresult; 3] = [
+    CUresult::CUDA_ERROR_STREAM_DETACHED,
+    CUresult::CUDA_ERROR_GRAPH_RECAPTURE_FAILURE,
+    CUresult::CUDA_ERROR_FABRIC_NOT_READY,
+];
+const NEW_CODES_SINCE: CudaVersion = CudaVersion::new(13, 1);
+
+impl Driver {
+    /// Writes one text of the entry for `code`; an unknown code is an invalid value and gives a null pointer.
+    fn write_text(
+        &self,
+        code: CUresult,
+        output: Pointer<*const c_char>,
+        text: impl Fn(&Entry) -> &'static CStr,
+    ) -> Result {
+        let is_known =
+            self.config().driver_version >= NEW_CODES_SINCE || !NEW_CODES.contains(&code);
+        let entry = CODES.iter().find(|entry| is_known && entry.0 == code);
+        output.write(entry.map_or(std::ptr::null(), |entry| text(entry).as_ptr()))?;
+        entry.map(|_| ()).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
 }
 
 const fn text(text: &'static str) -> &'static CStr {

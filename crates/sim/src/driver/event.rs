@@ -77,8 +77,8 @@ impl Driver {
         flags: u32,
     ) -> Result {
         let mut state = self.lock();
-        let (id, context) = state.event(event).map(|(id, event)| (id, event.context))?;
         let stream = self.working_stream(&mut state, stream)?;
+        let (id, context) = state.event(event).map(|(id, event)| (id, event.context))?;
         let is_capturing = state.is_capturing(stream);
         if flags > EXTERNAL || (flags == EXTERNAL && !is_capturing) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);

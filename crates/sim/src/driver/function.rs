@@ -339,7 +339,7 @@ impl State {
                 .libraries
                 .get(kernel.library)
                 .ok_or(invalid)?
-                .code
+                .code()?
                 .clone();
             let settings = kernel.settings.get(&device).copied().unwrap_or_default();
             return Ok(ResolvedKernel {
@@ -355,7 +355,7 @@ impl State {
             .library
             .and_then(|library| self.libraries.get(library));
         let kernel =
-            of_library.and_then(|library| self.kernels.get(library.kernels[function.index]));
+            of_library.and_then(|library| self.kernels.get(library.kernels()[function.index]));
         let inherited = kernel
             .and_then(|kernel: &kernel::Kernel| kernel.settings.get(&device))
             .copied();

@@ -185,10 +185,11 @@ impl Driver {
     pub(crate) fn cuGraphDestroyNode(&self, node: Pointer<CUgraphNode_st>) -> Result {
         let mut state = self.lock();
         let (id, node) = state.node(node)?;
-        if node.content.is_memory() {
+        let graph = node.graph;
+        // As on hardware, the nodes of a graph with memory stay.
+        if state.allocates(graph) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let graph = node.graph;
         if state.is_captured_into(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }

@@ -39,8 +39,8 @@ impl Driver {
         size: usize,
         flags: u32,
     ) -> Result {
-        let output = memory.required()?;
         let owner = self.current_owner()?;
+        let output = memory.required()?;
         if flags & !ALLOC_FLAGS != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -147,10 +147,10 @@ impl Driver {
         flags: u32,
     ) -> Result {
         let output = address.required()?;
-        let owner = self.current_owner()?;
         if size == 0 || !ATTACH_FLAGS.contains(&flags) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        let owner = self.current_owner()?;
         let memory = self
             .memory()
             .allocate_on_host(size as u64, owner, Purpose::Managed)?

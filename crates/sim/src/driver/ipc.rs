@@ -48,17 +48,26 @@ impl Driver {
         flags: u32,
     ) -> Result {
         let output = address.required()?;
-        let owner = self.current_owner()?;
         let shared =
             SharedAllocation::from_bytes(&handle.reserved.map(|byte| byte.to_ne_bytes()[0]));
         // As on hardware, unknown flags are ignored.
         let shared = shared
             .filter(|_| flags & CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0 != 0)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let owner = self.current_owner()?;
         if Some(shared.origin) == self.memory().origin(self.serial) {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
         output.write(self.memory().open_foreign(shared, owner)?)
+    }
+
+    pub(crate) fn cuIpcOpenMemHandle(
+        &self,
+        address: Pointer<CUdeviceptr>,
+        handle: CUipcMemHandle,
+        flags: u32,
+    ) -> Result {
+        self.cuIpcOpenMemHandle_v2(address, handle, flags)
     }
 
     /// Waits for the device when the memory is closed as often as it was opened.

@@ -44,9 +44,10 @@ impl Driver {
         event: Pointer<CUevent_st>,
     ) -> Result {
         let output = handle.required()?;
+        let event = event.required()?;
         self.require_current()?;
         let state = self.lock();
-        let (_, found) = state.event(event.required()?)?;
+        let (_, found) = state.event(event)?;
         if found.flags & INTERPROCESS == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_char;
+use std::sync::Arc;
 
 use curium_sys::{
     CUdevice, CUfunc_cache, CUfunction, CUfunction_attribute, CUkern_st, CUlibrary, CUresult,
@@ -66,9 +67,10 @@ impl Driver {
         kernel: Pointer<CUkern_st>,
         device: CUdevice,
     ) -> Result {
+        let state = self.lock();
+        state.kernel(kernel)?;
         let output = value.required()?;
         let device = self.device(device)?;
-        let state = self.lock();
         let resolved = state.resolve_library_kernel(kernel, device)?;
         output.write(self.function_attribute(&resolved, attribute)?)
     }
@@ -80,8 +82,9 @@ impl Driver {
         kernel: Pointer<CUkern_st>,
         device: CUdevice,
     ) -> Result {
-        let device = self.device(device)?;
         let mut state = self.lock();
+        state.kernel(kernel)?;
+        let device = self.device(device)?;
         let mut resolved = state.resolve_library_kernel(kernel, device)?;
         self.set_function_attribute(&mut resolved, attribute, value)?;
         let id = state.kernel(kernel)?.0;
@@ -118,9 +121,10 @@ impl Driver {
         offset: Pointer<usize>,
         size: Pointer<usize>,
     ) -> Result {
+        let kernel = kernel.required()?;
         self.require_current()?;
         self.lock()
-            .resolve_library_kernel(kernel.required()?, 0)?
+            .resolve_library_kernel(kernel, 0)?
             .write_parameter(parameter, offset, size)
     }
 
@@ -168,7 +172,7 @@ impl State {
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let settings = kernel.settings.get(&device).copied().unwrap_or_default();
         Ok(ResolvedKernel {
-            code: library.code.clone(),
+            code: Arc::clone(library.code()?),
             index: kernel.index,
             settings,
         })

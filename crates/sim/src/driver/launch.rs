@@ -17,6 +17,7 @@ use self::parameters::Arguments;
 pub(in crate::driver) use self::run::KeptReport;
 pub(crate) use self::runtime::KernelHeap;
 use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::context::MAX_STACK;
 use crate::driver::function::ResolvedKernel;
 use crate::driver::graph::{Attributes, Content};
 use crate::driver::{Context, Driver, Result, State};
@@ -129,6 +130,9 @@ impl Driver {
         extra: Pointer<*mut c_void>,
     ) -> Result {
         let config = config.read()?;
+        if function.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
+        }
         let mut shape = Shape {
             grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
             block: [config.blockDimX, config.blockDimY, config.blockDimZ],
@@ -285,14 +289,17 @@ impl Driver {
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
         ];
         let kernel = resolved.kernel()?;
-        let threads: u64 = shape.block.iter().map(|size| u64::from(*size)).product();
+        let threads = shape.block.iter().fold(1_u64, |threads, size| {
+            threads.saturating_mul(u64::from(*size))
+        });
         let is_valid = self.is_within_limits(shape.grid, max_grid)
             && self.is_within_limits(shape.block, max_block)
             && threads <= u64::from(self.max_threads(kernel))
             && kernel
                 .required_block
                 .is_none_or(|block| block == shape.block)
-            && shape.dynamic_shared <= self.max_dynamic_shared(resolved)?;
+            && shape.dynamic_shared <= self.max_dynamic_shared(resolved)?
+            && kernel.local_size as usize <= MAX_STACK;
         if !is_valid {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }

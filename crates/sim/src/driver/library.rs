@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use curium_sys::{
     CUdeviceptr, CUjit_option, CUkernel, CUlib_st, CUlibrary, CUlibraryOption, CUmodule, CUresult,
+    CudaVersion,
 };
+use parking_lot::MutexGuard;
 
 use crate::argument::{Argument, ConstPointer, Pointer};
 use crate::driver::image::{Code, JitOptions};
@@ -17,16 +19,49 @@ use crate::memory::Owner;
 
 /// Code that is independent of contexts.
 pub(crate) struct Library {
-    pub(crate) code: Arc<Code>,
-    /// The handles of the kernels, in the order of the program.
-    pub(crate) kernels: Vec<Id<Kernel>>,
+    source: Arc<Source>,
+    /// The compiled code; `None` before the first use.
+    compiled: Option<Compiled>,
     /// The module in each context that has used the library.
     modules: HashMap<Id<Context>, Id<Module>>,
+}
+
+/// The PTX of a library.
+struct Source {
+    text: String,
+    max_registers: Option<u32>,
+}
+
+/// The code of a library.
+struct Compiled {
+    code: Arc<Code>,
+    /// The handles of the kernels, in the order of the program.
+    kernels: Vec<Id<Kernel>>,
 }
 
 impl Object for Library {
     type Raw = CUlib_st;
     const KIND: Kind = Kind::Library;
+}
+
+impl Library {
+    /// Returns the code, which exists if the library has been used: if it has a kernel or a module.
+    pub(crate) fn code(&self) -> Result<&Arc<Code>> {
+        Ok(&self.compiled()?.code)
+    }
+
+    /// Returns the handles of the kernels, in the order of the program.
+    pub(crate) fn kernels(&self) -> &[Id<Kernel>] {
+        self.compiled
+            .as_ref()
+            .map_or(&[], |compiled| &compiled.kernels)
+    }
+
+    fn compiled(&self) -> Result<&Compiled> {
+        self.compiled
+            .as_ref()
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    }
 }
 
 #[expect(
@@ -50,19 +85,24 @@ impl Driver {
         _library_count: u32,
     ) -> Result {
         let output = library.required()?;
-        let code = self.compile_image(image, &JitOptions::new(options, values, count)?)?;
+        let options = JitOptions::new(options, values, count)?;
+        let source = Source {
+            text: self.read_text(image, &options)?.into_owned(),
+            max_registers: options.max_registers(),
+        };
+        let compiled = if self.loads_lazily() {
+            None
+        } else {
+            Some(self.compile_text(&source.text, &options)?)
+        };
         let mut state = self.lock();
-        let kernels = code.program.kernels().len();
         let id = state.libraries.insert(Library {
-            code,
-            kernels: Vec::new(),
+            source: Arc::new(source),
+            compiled: None,
             modules: HashMap::new(),
         });
-        let kernels = (0..kernels)
-            .map(|index| state.kernels.insert(Kernel::new(id, index)))
-            .collect();
-        if let Some(library) = state.libraries.get_mut(id) {
-            library.kernels = kernels;
+        if let Some(code) = compiled {
+            state.set_library_code(id, code)?;
         }
         output.write(id.as_raw())
     }
@@ -82,6 +122,7 @@ impl Driver {
         library_values: Pointer<*mut c_void>,
         library_count: u32,
     ) -> Result {
+        library.required()?;
         JitOptions::new(options, values, count)?;
         let image = read_image(path)?;
         // SAFETY: the image is NUL-terminated and lives until the end of the call.
@@ -115,8 +156,8 @@ impl Driver {
             .libraries
             .remove(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        for kernel in library.kernels {
-            state.kernels.remove(kernel);
+        for kernel in library.kernels() {
+            state.kernels.remove(*kernel);
         }
         library
             .modules
@@ -133,13 +174,19 @@ impl Driver {
     ) -> Result {
         let output = kernel.required()?;
         let name = name.text()?;
-        let state = self.lock();
-        let id = state.library(library)?;
+        let (state, id) = self.enter_library(self.lock(), library)?;
         let library = state
             .libraries
             .get(id)
-            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        output.write(library.kernels[library.code.find(name)?].as_raw())
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?
+            .compiled()?;
+        // As on hardware, no kernel has an empty name.
+        let index = if name.is_empty() {
+            Err(CUresult::CUDA_ERROR_NOT_FOUND)
+        } else {
+            library.code.find(name)
+        };
+        output.write(library.kernels[index?].as_raw())
     }
 
     pub(crate) fn cuLibraryGetModule(
@@ -148,8 +195,9 @@ impl Driver {
         library: Pointer<CUlib_st>,
     ) -> Result {
         let output = module.required()?;
-        let (mut state, context) = self.enter_current()?;
-        let id = state.library(library)?;
+        self.lock().library(library)?;
+        let (state, context) = self.enter_current()?;
+        let (mut state, id) = self.enter_library(state, library)?;
         output.write(self.library_module(&mut state, id, context)?.as_raw())
     }
 
@@ -161,8 +209,8 @@ impl Driver {
         name: ConstPointer<c_char>,
     ) -> Result {
         let name = name.text()?;
-        let (mut state, context) = self.enter_current()?;
-        let id = state.library(library)?;
+        let (state, context) = self.enter_current()?;
+        let (mut state, id) = self.enter_library(state, library)?;
         let module = self.library_module(&mut state, id, context)?;
         state.write_global(module, name, address, size)
     }
@@ -177,8 +225,7 @@ impl Driver {
         name: ConstPointer<c_char>,
     ) -> Result {
         let name = name.text()?;
-        let mut state = self.lock();
-        let id = state.library(library)?;
+        let (mut state, id) = self.enter_library(self.lock(), library)?;
         if name.is_empty() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -186,8 +233,8 @@ impl Driver {
             .libraries
             .get(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        let index = library.code.find_global(name)?;
-        if !library.code.program.globals()[index].managed {
+        let index = library.code()?.find_global(name)?;
+        if !library.code()?.program.globals()[index].managed {
             return Err(CUresult::CUDA_ERROR_NOT_FOUND);
         }
         let context = match library
@@ -231,13 +278,12 @@ impl Driver {
         library: Pointer<CUlib_st>,
     ) -> Result {
         let output = count.required()?;
-        let state = self.lock();
-        let id = state.library(library)?;
+        let (state, id) = self.enter_library(self.lock(), library)?;
         output.write(
             state
                 .libraries
                 .get(id)
-                .map_or(0, |library| library.kernels.len()) as u32,
+                .map_or(0, |library| library.kernels().len()) as u32,
         )
     }
 
@@ -247,18 +293,49 @@ impl Driver {
         count: u32,
         library: Pointer<CUlib_st>,
     ) -> Result {
-        let state = self.lock();
-        let id = state.library(library)?;
+        let (state, id) = self.enter_library(self.lock(), library)?;
         let handles = state
             .libraries
             .get(id)
-            .map(|library| library.kernels.iter().map(|kernel| kernel.as_raw()));
+            .map(|library| library.kernels().iter().map(|kernel| kernel.as_raw()));
         // SAFETY: by the contract of the C function, there is room for `count` handles.
         unsafe { kernels.write_all(handles.into_iter().flatten().take(count as usize)) }
     }
 }
 
 impl Driver {
+    /// Returns `true` if libraries are compiled on first use, as drivers do since CUDA 12.2.
+    pub(crate) fn loads_lazily(&self) -> bool {
+        const SINCE: CudaVersion = CudaVersion::new(12, 2);
+        self.config().driver_version >= SINCE
+    }
+
+    /// Returns a live library, compiling it on first use: without the lock, which every call needs.
+    fn enter_library<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        raw: Pointer<CUlib_st>,
+    ) -> Result<(MutexGuard<'a, State>, Id<Library>)> {
+        let id = state.library(raw)?;
+        let source = state
+            .libraries
+            .get(id)
+            .filter(|library| library.compiled.is_none())
+            .map(|library| Arc::clone(&library.source));
+        let Some(source) = source else {
+            return Ok((state, id));
+        };
+        drop(state);
+        // The caller's buffers for logs may be gone by now.
+        let logs = JitOptions::none();
+        let code = self
+            .compile(&source.text, source.max_registers)
+            .map_err(|refusal| self.report_refusal(&refusal, &logs))?;
+        let mut state = self.lock();
+        state.set_library_code(id, code)?;
+        Ok((state, id))
+    }
+
     /// Returns the module of a library in a context, loading it on first use.
     pub(crate) fn library_module(
         &self,
@@ -279,7 +356,7 @@ impl Driver {
         {
             return Ok(*module);
         }
-        let code = Arc::clone(&library.code);
+        let code = Arc::clone(library.code()?);
         let owner = Owner {
             context,
             device: state.valid_context(context)?.device,
@@ -293,6 +370,21 @@ impl Driver {
 }
 
 impl State {
+    /// Sets the code of a library, unless another thread has compiled it meanwhile.
+    fn set_library_code(&mut self, id: Id<Library>, code: Arc<Code>) -> Result {
+        let library = self
+            .libraries
+            .get_mut(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        if library.compiled.is_none() {
+            let kernels = (0..code.program.kernels().len())
+                .map(|index| self.kernels.insert(Kernel::new(id, index)))
+                .collect();
+            library.compiled = Some(Compiled { code, kernels });
+        }
+        Ok(())
+    }
+
     fn library(&self, raw: Pointer<CUlib_st>) -> Result<Id<Library>> {
         let id = Id::from(raw);
         if self.libraries.contains(id) {

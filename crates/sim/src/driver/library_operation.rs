@@ -63,6 +63,9 @@ impl Driver {
     }
 }
 
+/// The size in bytes up to which an operand is copied without a check of the whole.
+const MAX_UNCHECKED: usize = 1 << 28;
+
 impl LibraryOperation {
     /// Returns the memory that the operation accesses, except for runs whose addresses are stored in device memory.
     pub(crate) fn touched(&self) -> Vec<AccessedRange> {
@@ -100,7 +103,14 @@ impl LibraryOperation {
         let mut runs_by_operand = Vec::with_capacity(self.operands.len());
         for operand in self.operands.iter() {
             let runs = operand.resolved(&operands);
-            let mut bytes = vec![0; runs.iter().map(|run| run.bytes).sum()];
+            let size = runs
+                .iter()
+                .map(|run| run.bytes)
+                .fold(0, usize::saturating_add);
+            if size > MAX_UNCHECKED {
+                self.expect_allocated(driver, &runs, operand.is_written)?;
+            }
+            let mut bytes = vec![0; size];
             if operand.is_read {
                 self.each(driver, &runs, &mut bytes, |run, part| {
                     driver.memory().read_run(self.name, run, part)
@@ -121,6 +131,23 @@ impl LibraryOperation {
             })?;
         }
         Ok(())
+    }
+
+    /// Checks that the runs of a large operand are allocated, before the host reserves as much memory. Returns the error of an access
+    /// otherwise.
+    fn expect_allocated(&self, driver: &Driver, runs: &[Run], write: bool) -> Result {
+        let missing = runs
+            .iter()
+            .find(|run| !driver.memory().contains(run.address, run.bytes as u64));
+        let Some(run) = missing else { return Ok(()) };
+        let access = Access {
+            address: run.address,
+            size: u32::try_from(run.bytes).unwrap_or(u32::MAX),
+            write,
+        };
+        let report = Report::for_operation(self.name, ReportKind::IllegalAddress, access);
+        driver.handle_report(Some(report))?;
+        Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)
     }
 
     /// Calls `access` with each run of an operand and its part of the operand's bytes. Reports a failed access and returns its error,

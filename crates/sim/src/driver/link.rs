@@ -152,6 +152,36 @@ impl Driver {
         self.cuLinkAddData_v2(link, kind, data, size, path, count, options, values)
     }
 
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parameters are those of the C function"
+    )]
+    pub(crate) fn cuLinkAddData(
+        &self,
+        link: Pointer<CUlinkState_st>,
+        kind: CUjitInputType,
+        data: Pointer<c_void>,
+        size: usize,
+        name: ConstPointer<c_char>,
+        count: u32,
+        options: Pointer<CUjit_option>,
+        values: Pointer<*mut c_void>,
+    ) -> Result {
+        self.cuLinkAddData_v2(link, kind, data, size, name, count, options, values)
+    }
+
+    pub(crate) fn cuLinkAddFile(
+        &self,
+        link: Pointer<CUlinkState_st>,
+        kind: CUjitInputType,
+        path: ConstPointer<c_char>,
+        count: u32,
+        options: Pointer<CUjit_option>,
+        values: Pointer<*mut c_void>,
+    ) -> Result {
+        self.cuLinkAddFile_v2(link, kind, path, count, options, values)
+    }
+
     pub(crate) fn cuLinkComplete(
         &self,
         link: Pointer<CUlinkState_st>,
@@ -210,7 +240,10 @@ impl Link {
     ) -> std::result::Result<(), Refusal> {
         let added = self.symbols.add(module, self.texts.len(), name);
         added.map_err(|log| {
-            Refusal::new(CUresult::CUDA_ERROR_UNKNOWN, &format!("error   : {log}"))
+            Refusal::new(
+                CUresult::CUDA_ERROR_INVALID_SOURCE,
+                &format!("error   : {log}"),
+            )
         })?;
         self.texts.push(text);
         Ok(())

@@ -59,7 +59,8 @@ impl Driver {
         location: CUmemLocation,
     ) -> Result {
         self.require_current()?;
-        self.advise(address, size, advice, page_location(&location))
+        let advised = self.advise(address, size, advice, page_location(&location));
+        advised.map_err(as_invalid_value)
     }
 
     pub(crate) fn cuMemPrefetchAsync(
@@ -257,7 +258,8 @@ impl Driver {
         location: PageLocation,
     ) -> Result {
         let last = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN;
-        if location.0.0 > last.0 {
+        if location.0.0 > last.0 || location.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_INVISIBLE
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // Advice on read access has no location.
@@ -319,9 +321,9 @@ impl Driver {
     }
 
     fn discard(&self, address: CUdeviceptr, size: usize, stream: Pointer<CUstream_st>) -> Result {
-        self.memory().managed(address, size as u64)?;
         let mut state = self.lock();
         let stream = self.uncaptured_stream(&mut state, stream)?;
+        self.memory().managed(address, size as u64)?;
         let work = Work::Device(Box::new(move |driver| {
             driver.memory().discard(address, size as u64)
         }));
@@ -412,6 +414,14 @@ fn device_location(device: CUdevice) -> PageLocation {
     match device {
         HOST => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, 0),
         device => (CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, device),
+    }
+}
+
+/// Returns the code for a location whose device does not exist.
+pub(super) fn as_invalid_value(code: CUresult) -> CUresult {
+    match code {
+        CUresult::CUDA_ERROR_INVALID_DEVICE => CUresult::CUDA_ERROR_INVALID_VALUE,
+        code => code,
     }
 }
 

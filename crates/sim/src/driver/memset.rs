@@ -120,12 +120,12 @@ impl Driver {
     }
 
     fn fill_async(&self, address: CUdeviceptr, fill: Fill, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let stream = self.working_stream(&mut state, stream)?;
         let size = fill
             .count
             .checked_mul(fill.width)
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
         if !address.is_multiple_of(fill.width as u64) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }

@@ -161,7 +161,11 @@ impl Driver {
     }
 
     pub(crate) fn cuModuleGetLoadingMode(&self, mode: Pointer<CUmoduleLoadingMode>) -> Result {
-        mode.write(CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING)
+        mode.write(if self.loads_lazily() {
+            CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING
+        } else {
+            CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING
+        })
     }
 }
 
@@ -284,7 +288,7 @@ impl State {
             .modules
             .get(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        if name.is_empty() {
+        if name.is_empty() || (address.is_null() && size.is_null()) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let index = module.code.find_global(name)?;

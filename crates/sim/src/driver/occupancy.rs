@@ -199,19 +199,19 @@ impl Driver {
 impl Driver {
     /// Checks the stream and the extents of a launch whose occupancy is queried.
     fn check_config(&self, state: &mut State, config: &CUlaunchConfig) -> Result {
-        // SAFETY: the stream of a configuration is a handle, as if it were an argument.
-        self.queried_stream(state, unsafe { Pointer::from_raw(config.hStream) })?;
         let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
         // As on hardware, the threads of a block may be too many for any launch.
         let threads = config
             .blockDimX
             .checked_mul(config.blockDimY)
             .and_then(|plane| plane.checked_mul(config.blockDimZ));
-        if self.is_within_limits(grid, GRID_LIMITS) && threads.is_some_and(|threads| threads > 0) {
-            Ok(())
-        } else {
-            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        let is_positive = threads.is_some_and(|threads| threads.cast_signed() > 0);
+        if !self.is_within_limits(grid, GRID_LIMITS) || !is_positive {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        // SAFETY: the stream of a configuration is a handle, as if it were an argument.
+        self.queried_stream(state, unsafe { Pointer::from_raw(config.hStream) })
+            .map(drop)
     }
 
     /// Returns the number of blocks of a size that are resident on a multiprocessor.

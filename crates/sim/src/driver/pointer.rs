@@ -53,8 +53,17 @@ impl Driver {
             let is_unseen = allocation
                 .as_ref()
                 .is_some_and(|allocation| !allocation.purpose.is_on_host());
+            let is_in_host_pool = allocation
+                .as_ref()
+                .is_some_and(|allocation| matches!(allocation.purpose, Purpose::HostPool(_)));
             match *attribute {
                 CUpointer_attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if is_unseen => {
+                    write_as(value, 0_u64)?;
+                }
+                CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER
+                | CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
+                    if is_in_host_pool =>
+                {
                     write_as(value, 0_u64)?;
                 }
                 attribute => {
@@ -182,6 +191,14 @@ fn write_allocation_attribute(
             write_as(value, context)
         }
         Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => write_as(value, memory_type(allocation)),
+        // As on hardware, memory of host pools has no address of the device and no handle.
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER
+        | Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE
+            if allocation
+                .is_some_and(|allocation| matches!(allocation.purpose, Purpose::HostPool(_))) =>
+        {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
         Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => {
             write_as(value, allocation.map_or(0, |_| address))
         }

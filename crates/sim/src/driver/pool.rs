@@ -124,14 +124,18 @@ impl Driver {
         let (location, is_managed) = self.pool_place(&properties.location, properties.allocType)?;
         const KNOWN: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0
             | CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC.0;
-        if properties.handleTypes.0 & !KNOWN != 0 {
+        let handle_types = properties.handleTypes.0;
+        // As on hardware, host memory without a NUMA node is not shared.
+        let is_shareable = location != Some(Location::Host);
+        let is_reserved_used = properties.reserved.iter().any(|byte| *byte != 0);
+        if handle_types & !KNOWN != 0 || handle_types != 0 && !is_shareable || is_reserved_used {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        if properties.handleTypes.0 & !self.config().handle_types() != 0 {
+        if handle_types & !self.config().handle_types() != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let pool = Pool {
-            handle_types: properties.handleTypes.0,
+            handle_types,
             max_size: properties.maxSize as u64,
             ..Pool::at(location, is_managed)
         };

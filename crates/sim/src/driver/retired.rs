@@ -96,12 +96,13 @@ impl Driver {
     /// Fails: contexts of the first version have addresses of 32 bits.
     pub(crate) fn cuCtxCreate(
         &self,
-        _context: Pointer<CUcontext>,
+        context: Pointer<CUcontext>,
         flags: u32,
         device: CUdevice,
     ) -> Result {
-        checked_flags(flags)?;
         self.device(device)?;
+        context.required()?;
+        checked_flags(flags)?;
         Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
@@ -123,8 +124,8 @@ impl Driver {
 
     /// Increments the use count of the current context.
     pub(crate) fn cuCtxAttach(&self, context: Pointer<CUcontext>, flags: u32) -> Result {
-        let output = context.required()?;
         let (mut state, current) = self.enter_current()?;
+        let output = context.required()?;
         if flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }

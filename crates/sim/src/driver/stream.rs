@@ -165,7 +165,7 @@ impl Driver {
         let remote_record = recorded.remote_record();
         let is_external = flags == event::EXTERNAL;
         if is_external && !state.is_capturing(id) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE);
         }
         if is_external {
             return state.add_captured(id, Content::Wait(event));

@@ -104,6 +104,7 @@ impl Driver {
         operations: Pointer<CUstreamBatchMemOpParams>,
         flags: u32,
     ) -> Result {
+        self.working_stream(&mut self.lock(), stream)?;
         if count > MAX_BATCH || flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }

@@ -11,6 +11,9 @@ use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result};
 use curium_ptx::exec::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
 
+/// The kind of an im2col map along the width, by which no instruction copies.
+const IM2COL_WIDE: u64 = 3;
+
 /// The tensor of a map, checked.
 struct Tensor {
     /// The fields that occur once in a map, with their values.
@@ -71,7 +74,7 @@ impl Driver {
             fill,
         };
         self.require_current()?;
-        let tensor = arguments.check(1)?;
+        let tensor = arguments.check(1, self.compute_capability())?;
         // SAFETY: by the contract of the C function, there are as many values as the rank.
         let boxed = unsafe { elements(boxed.as_ptr(), rank as usize) }?;
         let width = u64::from(boxed[0]) * bits(data_type)? / 8;
@@ -121,7 +124,7 @@ impl Driver {
             fill,
         };
         self.require_current()?;
-        let tensor = arguments.check(3)?;
+        let tensor = arguments.check(3, self.compute_capability())?;
         // SAFETY: by the contract of the C function, there are two values less than the rank.
         let lower = unsafe { elements(lower.as_ptr(), rank as usize - 2) }?;
         // SAFETY: by the contract of the C function, there are two values less than the rank.
@@ -138,9 +141,7 @@ impl Driver {
                 .iter()
                 .chain(upper)
                 .all(|offset| (-limit..limit).contains(offset));
-        let is_count = channels <= 256 && pixels <= 1024 && channels != 0 && pixels != 0;
-        let width = u64::from(channels) * bits(data_type)? / 8;
-        if !is_within || !is_count || !width.is_multiple_of(16) || !arguments.fits_swizzle(width) {
+        if !is_within || !arguments.fits_column(channels, pixels)? {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let corners = Corners::new(rank as usize).pack(lower, upper);
@@ -152,7 +153,8 @@ impl Driver {
         )
     }
 
-    /// Fails: no simulated device copies by such a map. The arguments are checked first, as on hardware.
+    /// Encodes a map that no instruction of the simulator accepts: devices of compute capability 9.0 encode such maps, but do not copy by
+    /// them.
     #[expect(
         clippy::too_many_arguments,
         reason = "the parameters are those of the C function"
@@ -165,13 +167,13 @@ impl Driver {
         address: Pointer<c_void>,
         extents: ConstPointer<u64>,
         strides: ConstPointer<u64>,
-        _lower: i32,
-        _upper: i32,
-        _channels: u32,
-        _pixels: u32,
+        lower: i32,
+        upper: i32,
+        channels: u32,
+        pixels: u32,
         steps: ConstPointer<u32>,
         interleave: CUtensorMapInterleave,
-        _mode: CUtensorMapIm2ColWideMode,
+        mode: CUtensorMapIm2ColWideMode,
         swizzle: CUtensorMapSwizzle,
         promotion: CUtensorMapL2promotion,
         fill: CUtensorMapFloatOOBfill,
@@ -189,9 +191,33 @@ impl Driver {
             fill,
         };
         self.require_current()?;
-        map.required()?;
-        arguments.check(3)?;
-        Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
+        let tensor = arguments.check(3, self.compute_capability())?;
+        let swizzles = [
+            CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_64B,
+            CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
+            CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B,
+        ];
+        // Pixels are iterated along the width, which follows the channels, unless the channels are sliced.
+        let width = tensor.extents[usize::from(interleave.0 == 0)].cast_signed();
+        let offsets = i64::from(i16::MIN)..=i64::from(i16::MAX);
+        let [lower, upper] = [lower, upper].map(i64::from);
+        let is_valid = offsets.contains(&lower)
+            && offsets.contains(&upper)
+            && width + upper > lower
+            && mode.0 <= CUtensorMapIm2ColWideMode::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128.0
+            && swizzles.contains(&swizzle)
+            && arguments.fits_column(channels, pixels)?;
+        if !is_valid {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let offsets = pack(
+            [lower, upper]
+                .map(|offset| (offset as u64) & 0xffff)
+                .into_iter(),
+            16,
+        );
+        let column = u64::from(channels - 1) << 16 | u64::from(pixels);
+        write(map, &tensor, IM2COL_WIDE, offsets << 32 | column)
     }
 
     pub(crate) fn cuTensorMapReplaceAddress(
@@ -211,10 +237,24 @@ impl Driver {
 }
 
 impl Arguments {
-    fn check(&self, least: u32) -> Result<Tensor> {
+    /// Checks the tensor of a map with at least `least` dimensions.
+    fn check(&self, least: u32, compute_capability: u32) -> Result<Tensor> {
         let least = if self.interleave.0 == 0 { least } else { 3 };
+        // Swizzles of other atomicities, and packed elements, came with compute capability 10.0.
+        let is_extended = compute_capability >= 100;
+        let last_swizzle = if is_extended {
+            CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B
+        } else {
+            CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B
+        };
+        let last_type = if is_extended {
+            CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B
+        } else {
+            CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ
+        };
         let is_known = self.interleave.0 <= 2
-            && self.swizzle.0 <= 6
+            && self.swizzle.0 <= last_swizzle.0
+            && self.data_type.0 <= last_type.0
             && self.promotion.0 <= 3
             && self.fill.0 <= 1;
         if !(least..=5).contains(&self.rank) || !is_known {
@@ -241,7 +281,6 @@ impl Arguments {
                 .iter()
                 .all(|stride| stride.is_multiple_of(alignment) && (1..1 << 40).contains(stride))
             && steps.iter().all(|step| (1..=8).contains(step))
-            && (self.interleave.0 != 2 || self.swizzle.0 == 1)
             && (self.fill.0 == 0 || (6..=12).contains(&self.data_type.0));
         if !is_valid {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -271,6 +310,15 @@ impl Arguments {
             (Field::PROMOTION, self.promotion.0.into()),
             (Field::FILL, self.fill.0.into()),
         ]
+    }
+
+    /// Returns `true` if a column can have this many channels per pixel, and pixels.
+    fn fits_column(&self, channels: u32, pixels: u32) -> Result<bool> {
+        let width = u64::from(channels) * bits(self.data_type)? / 8;
+        Ok((1..=256).contains(&channels)
+            && (1..=1024).contains(&pixels)
+            && width.is_multiple_of(16)
+            && self.fits_swizzle(width))
     }
 
     /// Returns `true` if this many bytes of the innermost dimension fit the span of the swizzle.

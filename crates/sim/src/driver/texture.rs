@@ -3,8 +3,10 @@
 mod image;
 
 use curium_sys::{
-    CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUresult,
-    CUsurfObject, CUtexObject,
+    CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION, CU_TRSF_NORMALIZED_COORDINATES,
+    CU_TRSF_READ_AS_INTEGER, CU_TRSF_SEAMLESS_CUBEMAP, CU_TRSF_SRGB, CUDA_RESOURCE_DESC,
+    CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUresult, CUsurfObject,
+    CUtexObject,
 };
 
 use crate::argument::{ConstPointer, Pointer};
@@ -75,8 +77,18 @@ impl Driver {
         let description = description.read()?;
         let mut state = self.lock();
         self.check_resource(&state, &resource)?;
+        const KNOWN_FLAGS: u32 = CU_TRSF_READ_AS_INTEGER
+            | CU_TRSF_NORMALIZED_COORDINATES
+            | CU_TRSF_SRGB
+            | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION
+            | CU_TRSF_SEAMLESS_CUBEMAP;
+        let has_unknown_flags = resource.flags != 0 || description.flags & !KNOWN_FLAGS != 0;
         let modes = description.addressMode.iter().all(|mode| mode.0 <= 3);
-        if !modes || description.filterMode.0 > 1 || description.mipmapFilterMode.0 > 1 {
+        if has_unknown_flags
+            || !modes
+            || description.filterMode.0 > 1
+            || description.mipmapFilterMode.0 > 1
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // Only arrays have views. As on hardware, those of other resources are ignored.

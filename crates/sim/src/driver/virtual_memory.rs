@@ -29,7 +29,8 @@ impl Driver {
         flags: u64,
     ) -> Result {
         let output = address.required()?;
-        let is_aligned = alignment == 0 || alignment.is_power_of_two();
+        let is_aligned =
+            (alignment == 0 || alignment.is_power_of_two()) && hint.is_multiple_of(GRANULARITY);
         if flags != 0 || !is_aligned || !is_granular(size as u64) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -85,6 +86,9 @@ impl Driver {
         handle: CUmemGenericAllocationHandle,
         flags: u64,
     ) -> Result {
+        if handle == 0 || size == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         if offset != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
@@ -189,6 +193,12 @@ impl Driver {
         }
         let location = self.location(&raw.location)?;
         if location == Location::Host {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // As on hardware, handles of Windows are unknown here, and other platforms' are not supported.
+        const WIN32: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32.0
+            | CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_WIN32_KMT.0;
+        if raw.requestedHandleTypes.0 & WIN32 & !self.config().handle_types() != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if raw.requestedHandleTypes.0 & !self.config().handle_types() != 0 {

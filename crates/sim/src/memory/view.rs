@@ -93,7 +93,10 @@ impl View<'_> {
     /// Returns `true` if the device may access an allocation. Peer access is enabled by context for synchronous allocations; pools and
     /// mappings have their own rights.
     fn allows(&self, records: &Records, allocation: &Allocation) -> bool {
-        let is_plain = matches!(allocation.purpose, Purpose::Device | Purpose::Module);
+        let is_plain = matches!(
+            allocation.purpose,
+            Purpose::Device | Purpose::Module | Purpose::Foreign
+        );
         let is_near =
             allocation.owner.device == self.device || self.peers.contains(&allocation.owner.device);
         (!is_plain || is_near) && records.allows(allocation, Some(self.device), READ)

@@ -139,10 +139,15 @@ fn local_kernel(bytes: u32) -> std::ffi::CString {
     .expect("the text has no zero")
 }
 
-/// The local memory of all resident threads would exceed the memory of the device.
+/// The local memory of all resident threads would exceed the memory of a device with 80 GB, or that of one thread the maximum.
 #[test]
 fn launch_needs_memory_for_local_variables() {
     let fixture = Fixture::new();
+    let too_large = function(&fixture, &local_kernel(512 << 10), c"local");
+    assert_eq!(
+        launch(&fixture, too_large, &mut []),
+        CUresult::CUDA_ERROR_INVALID_VALUE
+    );
     let small = function(&fixture, &local_kernel(100_000), c"local");
     assert_eq!(launch(&fixture, small, &mut []), support::SUCCESS);
     let large = function(&fixture, &local_kernel(400_000), c"local");

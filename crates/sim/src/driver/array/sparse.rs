@@ -57,7 +57,7 @@ impl Driver {
         array: Pointer<CUmipmappedArray_st>,
     ) -> Result {
         let output = properties.required()?;
-        let levels = self.level_shapes(array)?;
+        let levels = self.level_shapes(array.required()?)?;
         let tile = levels
             .first()
             .filter(|level| level.is_sparse())
@@ -84,12 +84,12 @@ impl Driver {
         count: u32,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        if count == 0 {
+            return Err(INVALID);
+        }
         self.uncaptured_stream(&mut self.lock(), stream)?;
         // SAFETY: by the contract of the C function, the array has `count` descriptions.
         let infos = unsafe { elements(infos.as_ptr().cast_const(), count as usize) }?;
-        if infos.is_empty() {
-            return Err(INVALID);
-        }
         let changes = infos
             .iter()
             .map(|info| self.checked_tiles(info))

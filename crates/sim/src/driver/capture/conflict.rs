@@ -13,23 +13,12 @@ const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 
 /// Calls that may wait for captured work: the modes of the capture and of the thread forbid them.
 const POTENTIALLY_UNSAFE: &[Function] = &[
-    Function::cuArray3DCreate_v2,
-    Function::cuArrayCreate_v2,
     Function::cuArrayDestroy,
-    Function::cuCtxSetCacheConfig,
-    Function::cuCtxSetLimit,
-    Function::cuCtxSetSharedMemConfig,
     Function::cuDeviceSetMemPool,
+    Function::cuGraphExecDestroy,
     Function::cuLibraryUnload,
-    Function::cuMemAllocHost_v2,
-    Function::cuMemAllocManaged,
-    Function::cuMemAllocPitch_v2,
-    Function::cuMemAlloc_v2,
     Function::cuMemFreeHost,
     Function::cuMemFree_v2,
-    Function::cuMemHostAlloc,
-    Function::cuMemHostRegister,
-    Function::cuMemHostRegister_v2,
     Function::cuMemHostUnregister,
     Function::cuMemPoolCreate,
     Function::cuMemPoolDestroy,
@@ -43,11 +32,39 @@ const POTENTIALLY_UNSAFE: &[Function] = &[
     Function::cuMemPoolSetAttribute,
     Function::cuMemPoolTrimTo,
     Function::cuMemSetMemPool,
-    Function::cuMipmappedArrayCreate,
     Function::cuMipmappedArrayDestroy,
+    Function::cuSurfObjectDestroy,
+    Function::cuTexObjectDestroy,
+];
+
+/// Potentially unsafe calls that check the current context first.
+const POTENTIALLY_UNSAFE_IN_CONTEXT: &[Function] = &[
+    Function::cuArray3DCreate_v2,
+    Function::cuArrayCreate_v2,
+    Function::cuCtxSetCacheConfig,
+    Function::cuCtxSetLimit,
+    Function::cuCtxSetSharedMemConfig,
+    Function::cuMemAllocHost_v2,
+    Function::cuMemAllocManaged,
+    Function::cuMemAllocPitch_v2,
+    Function::cuMemAlloc_v2,
+    Function::cuMemHostAlloc,
+    Function::cuMemHostRegister,
+    Function::cuMemHostRegister_v2,
+    Function::cuMipmappedArrayCreate,
     Function::cuProfilerStart,
     Function::cuProfilerStop,
-    Function::cuTexObjectDestroy,
+];
+
+/// Work of the legacy stream that the host does not wait for.
+const LEGACY_WORK: &[Function] = &[
+    Function::cuMemcpyDtoD_v2,
+    Function::cuMemsetD16_v2,
+    Function::cuMemsetD2D16_v2,
+    Function::cuMemsetD2D32_v2,
+    Function::cuMemsetD2D8_v2,
+    Function::cuMemsetD32_v2,
+    Function::cuMemsetD8_v2,
 ];
 
 /// Synchronous copies. They are work of the legacy stream too.
@@ -69,15 +86,24 @@ const BLOCKING_COPIES: &[Function] = &[
 impl Driver {
     /// Checks that no capture forbids a call with any arguments.
     pub(crate) fn admit_among_captures(&self, function: Function) -> Result {
+        let has_context = self.current().is_ok();
         let is_copy = BLOCKING_COPIES.contains(&function);
-        if !is_copy && !POTENTIALLY_UNSAFE.contains(&function) {
+        let is_legacy_work = is_copy || LEGACY_WORK.contains(&function);
+        let is_unsafe = is_copy
+            || POTENTIALLY_UNSAFE.contains(&function)
+            || has_context && POTENTIALLY_UNSAFE_IN_CONTEXT.contains(&function);
+        if !is_legacy_work && !is_unsafe {
             return Ok(());
         }
         let mut state = self.lock();
-        if is_copy && self.current().is_ok() {
+        if is_legacy_work && has_context {
             self.working_stream(&mut state, legacy())?;
         }
-        self.permit_unsafe(&mut state)
+        if is_unsafe {
+            self.permit_unsafe(&mut state)
+        } else {
+            Ok(())
+        }
     }
 
     /// Checks that the calling thread may make potentially unsafe calls; captures that forbid them are invalidated.

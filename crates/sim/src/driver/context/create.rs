@@ -17,9 +17,9 @@ impl Driver {
         flags: u32,
         device: CUdevice,
     ) -> Result {
+        let device = self.device(device)?;
         let output = context.required()?;
         let flags = created_flags(checked_flags(flags)?);
-        let device = self.device(device)?;
         let mut state = self.lock();
         state.check_device(device)?;
         let id = state.new_context(device, flags, false);
@@ -36,6 +36,7 @@ impl Driver {
         flags: u32,
         device: CUdevice,
     ) -> Result {
+        self.device(device)?;
         if count != 0 {
             affinities.required()?;
             return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
@@ -50,6 +51,8 @@ impl Driver {
         flags: u32,
         device: CUdevice,
     ) -> Result {
+        self.device(device)?;
+        context.required()?;
         if !parameters.is_null() {
             let parameters = parameters.read()?;
             if !parameters.cigParams.is_null() {

@@ -52,8 +52,8 @@ impl Default for Limits {
     }
 }
 
-/// The maximum stack size of a thread; hardware refuses larger values.
-const MAX_STACK: usize = (512 << 10) - 1;
+/// The maximum stack size of a thread, and the maximum local memory of a kernel; hardware refuses larger values.
+pub(crate) const MAX_STACK: usize = (512 << 10) - 1;
 /// The minimum to which smaller values are raised.
 const LEAST_PRINTF_BUFFER: usize = 512 << 10;
 const LEAST_MALLOC_HEAP: usize = 4 << 20;

@@ -160,7 +160,10 @@ impl Driver {
         let view = self
             .memory()
             .seen_by(state.context(context)?.device, state.peer_devices(context));
-        if addresses.iter().all(|address| view.reaches(*address)) {
+        let mut on_device = addresses
+            .iter()
+            .filter(|address| !self.is_unified_host(**address, 0).unwrap_or_default());
+        if on_device.all(|address| view.reaches(*address)) {
             return Ok(());
         }
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)

@@ -110,6 +110,7 @@ impl Driver {
         copy: ConstPointer<CUDA_MEMCPY3D_PEER>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
+        self.uncaptured_stream(&mut self.lock(), stream)?;
         self.copy_peer_volume(&copy.read()?, stream, false)
     }
 }
@@ -158,11 +159,12 @@ impl Driver {
         ];
         let accesses: Vec<_> = sides
             .into_iter()
-            .filter(|(kind, ..)| {
-                matches!(
-                    *kind,
-                    CUmemorytype::CU_MEMORYTYPE_DEVICE | CUmemorytype::CU_MEMORYTYPE_UNIFIED
-                )
+            .filter(|(kind, address, _)| match *kind {
+                CUmemorytype::CU_MEMORYTYPE_DEVICE => true,
+                CUmemorytype::CU_MEMORYTYPE_UNIFIED => {
+                    !self.is_unified_host(*address, 0).unwrap_or_default()
+                }
+                _ => false,
             })
             .map(|(_, address, rights)| (address, rights))
             .collect();
@@ -345,7 +347,7 @@ impl Driver {
         } else {
             operand.layer
         };
-        let too_low = extent.depth > 1 && height < rows;
+        let too_low = height < rows;
         if extent.is_empty() {
             return Ok(Side {
                 start: Start::Device(0),
@@ -388,7 +390,7 @@ impl Driver {
                 !self.memory().is_closed_to_host(operand.host.addr() as u64)
             }
             CUmemorytype::CU_MEMORYTYPE_DEVICE => false,
-            CUmemorytype::CU_MEMORYTYPE_UNIFIED => self.is_pageable(operand.device),
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => self.is_unified_host(operand.device, span)?,
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
         let is_by_host_pointer = operand.kind == CUmemorytype::CU_MEMORYTYPE_HOST;

@@ -22,8 +22,9 @@ impl Driver {
         _kind: CUexecAffinityType,
         device: CUdevice,
     ) -> Result {
+        let output = supported.required()?;
         self.device(device)?;
-        supported.write(0)
+        output.write(0)
     }
 
     pub(crate) fn cuDeviceGetTexture1DLinearMaxWidth(

@@ -6,6 +6,7 @@
 use curium_sys::{CUatomicOperation, CUctx_st, CUdevice, CUdevice_P2PAttribute, CUresult};
 
 use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::context::named_context;
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 
@@ -76,11 +77,11 @@ impl Driver {
 
     pub(crate) fn cuCtxEnablePeerAccess(&self, peer: Pointer<CUctx_st>, flags: u32) -> Result {
         let (mut state, current) = self.enter_current()?;
+        let current = state.owning_context(current);
+        let peer = state.owning_context(named_context(peer)?);
         if flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let current = state.owning_context(current);
-        let peer = state.owning_context(Id::from(peer));
         if state.context(peer)?.device == state.context(current)?.device
             || !self.config().has_peers()
         {
@@ -97,8 +98,9 @@ impl Driver {
     pub(crate) fn cuCtxDisablePeerAccess(&self, peer: Pointer<CUctx_st>) -> Result {
         let (mut state, current) = self.enter_current()?;
         let current = state.owning_context(current);
-        let peer = state.owning_context(Id::from(peer));
+        let peer = state.owning_context(named_context(peer)?);
         state.context(peer)?;
+        self.permit_unsafe(&mut state)?;
         let peers = &mut state.valid_context_mut(current)?.peers;
         let index = peers.iter().position(|enabled| *enabled == peer);
         peers.swap_remove(index.ok_or(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)?);

@@ -10,7 +10,7 @@ use curium_sys::{
 use super::Graph;
 use crate::argument::Pointer;
 use crate::driver::context::named_context;
-use crate::driver::{Driver, Result};
+use crate::driver::{Context, Driver, Result};
 use crate::handle::Id;
 use crate::memory::HostPtr;
 
@@ -31,6 +31,8 @@ pub(crate) struct Conditions(Vec<Value>);
 #[derive(Clone, Copy)]
 struct Value {
     handle: CUgraphConditionalHandle,
+    /// The context that the handle was created in.
+    context: Id<Context>,
     value: u32,
     is_assigned_at_launch: bool,
     default: u32,
@@ -52,16 +54,17 @@ impl Driver {
         flags: u32,
     ) -> Result {
         let output = handle.required()?;
+        if flags & !ASSIGN_DEFAULT != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         let context = named_context(context)?;
         let mut state = self.lock();
         state.valid_context(context)?;
         let graph = state.graph(graph)?;
-        if flags & !ASSIGN_DEFAULT != 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
         let handle = state.next_number();
         let value = Value {
             handle,
+            context,
             value: 0,
             is_assigned_at_launch: flags & ASSIGN_DEFAULT != 0,
             default,
@@ -74,8 +77,10 @@ impl Driver {
 }
 
 impl Conditions {
-    pub(super) fn has(&self, handle: CUgraphConditionalHandle) -> bool {
-        self.0.iter().any(|value| value.handle == handle)
+    /// Returns the context that a handle was created in.
+    pub(super) fn context(&self, handle: CUgraphConditionalHandle) -> Option<Id<Context>> {
+        let value = self.0.iter().find(|value| value.handle == handle)?;
+        Some(value.context)
     }
 
     /// Returns the handles.

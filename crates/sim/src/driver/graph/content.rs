@@ -278,7 +278,11 @@ impl Driver {
         match kind {
             CUmemorytype::CU_MEMORYTYPE_HOST => MemoryKind::Host,
             CUmemorytype::CU_MEMORYTYPE_ARRAY => MemoryKind::Array,
-            CUmemorytype::CU_MEMORYTYPE_UNIFIED if self.is_pageable(address) => MemoryKind::Host,
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED
+                if self.is_unified_host(address, 0).unwrap_or_default() =>
+            {
+                MemoryKind::Host
+            }
             _ if self.memory().is_managed(address) => MemoryKind::Managed,
             _ => MemoryKind::Device,
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use curium_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2, CUDA_KERNEL_NODE_PARAMS,
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, CUctx_st,
     CUgraphChildGraphNodeOwnership, CUgraphConditionalHandle, CUgraphNode_st, CUgraphNodeParams,
     CUgraphNodeType, CUresult,
 };
@@ -12,7 +12,7 @@ use curium_sys::{
 use super::condition::Condition;
 use super::{Content, Graph};
 use crate::argument::Pointer;
-use crate::driver::{Driver, HostFunction, Result, State};
+use crate::driver::{Context, Driver, HostFunction, Result, State};
 use crate::handle::Id;
 use crate::memory::HostPtr;
 
@@ -199,17 +199,21 @@ impl Driver {
 }
 
 impl State {
-    /// Returns `true` if a handle was created for a graph, or for one that contains it.
-    fn has_condition(&self, graph: Id<Graph>, handle: CUgraphConditionalHandle) -> bool {
+    /// Returns the context of a handle that was created for a graph, or for one that contains it.
+    fn condition_context(
+        &self,
+        graph: Id<Graph>,
+        handle: CUgraphConditionalHandle,
+    ) -> Option<Id<Context>> {
         let mut graph = self.graphs.get(graph);
         while let Some(current) = graph {
-            if current.conditions.has(handle) {
-                return true;
+            if let Some(context) = current.conditions.context(handle) {
+                return Some(context);
             }
             let parent = current.parent.and_then(|node| self.nodes.get(node));
             graph = parent.and_then(|node| self.graphs.get(node.graph));
         }
-        false
+        None
     }
 
     /// Returns a conditional node with empty bodies, whose handles are given to the caller.
@@ -218,9 +222,14 @@ impl State {
         graph: Id<Graph>,
         described: &mut curium_sys::CUDA_CONDITIONAL_NODE_PARAMS,
     ) -> Result<Content> {
-        if !self.has_condition(graph, described.handle)
-            || !Condition::allows(described.type_, described.size)
-        {
+        let context = self
+            .condition_context(graph, described.handle)
+            .ok_or(INVALID)?;
+        // SAFETY: the context of a description is a handle, as if it were an argument.
+        let named: Pointer<CUctx_st> = unsafe { Pointer::from_raw(described.ctx) };
+        // As on hardware, the node belongs to the context of its handle.
+        let is_foreign = !named.is_null() && Id::from(named) != context;
+        if is_foreign || !Condition::allows(described.type_, described.size) {
             return Err(INVALID);
         }
         let bodies: Vec<_> = (0..described.size).map(|_| self.new_graph(None)).collect();

@@ -93,6 +93,7 @@ impl Driver {
         graph: Pointer<CUgraph_st>,
         params: Pointer<CUDA_GRAPH_INSTANTIATE_PARAMS>,
     ) -> Result {
+        graph.required()?;
         let mut described = params.read()?;
         let mut failing = std::ptr::null_mut();
         // SAFETY: the pointer is to a local variable.
@@ -155,8 +156,9 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
+        self.working_stream(&mut state, stream)?;
         state.executable(executable)?;
-        self.stream(&mut state, stream).map(|_| ())
+        self.uncaptured_stream(&mut state, stream).map(drop)
     }
 
     pub(crate) fn cuGraphLaunch(
@@ -165,6 +167,7 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
+        self.working_stream(&mut state, stream)?;
         let id = state.executable(executable)?;
         let stale = state
             .executables
@@ -262,21 +265,18 @@ impl Driver {
         let output = executable.required()?;
         let graph = state.graph(graph)?;
         let both = AUTO_FREE | DEVICE_LAUNCH;
-        if flags & !ALL_FLAGS != 0
-            || flags & both == both
-            || state.is_unfinished(graph)
-            || state.has_unused_condition(graph)
-        {
+        if flags & !ALL_FLAGS != 0 || flags & both == both || state.has_unused_condition(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if flags & DEVICE_LAUNCH != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let is_instantiated = state
-            .executables
-            .iter()
-            .any(|(_, executable)| executable.graph == graph);
-        if is_instantiated && (state.has_conditions(graph) || state.allocates(graph)) {
+        // As on hardware, nodes that allocate memory may have been added since.
+        let has_conditions = state.has_conditions(graph);
+        let is_repeated = state.executables.iter().any(|(_, executable)| {
+            executable.graph == graph && (has_conditions || executable.plan.allocates())
+        });
+        if is_repeated {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         let plan = Plan::new(&state, graph).map_err(|node| {

@@ -12,6 +12,7 @@ use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::launch::parameters::Arguments;
 use crate::driver::launch::{NO_CLUSTER, Shape};
 use crate::driver::{Driver, HostFunction, Result, State};
+use crate::handle::Id;
 
 /// Defines the three functions of each kind from those that create a node's content from its description, for a new node and for one that
 /// changes. A context in the description must be valid.
@@ -37,6 +38,7 @@ macro_rules! kinds {
 
                 pub(crate) fn $change(&self, node: Pointer<CUgraphNode_st>, described: $described) -> Result {
                     let mut state = self.lock();
+                    state.node(node)?;
                     // The description contains no context, so the current one is used.
                     $(let $context = self.current().or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
                     state.valid_context($context)?;)?
@@ -52,6 +54,8 @@ macro_rules! kinds {
                     $($context: Pointer<CUctx_st>,)?
                 ) -> Result {
                     let mut state = self.lock();
+                    state.executable(executable)?;
+                    state.node(node)?;
                     $(state.valid_context(self.context_or_current($context)?)?;)?
                     let content = self.$remake(&mut state, described)?;
                     state.update(self, executable, node, content)
@@ -219,7 +223,8 @@ impl Driver {
         params: &CUDA_BATCH_MEM_OP_NODE_PARAMS,
     ) -> Result<Content> {
         // SAFETY: the context of a description is a handle, as if it were an argument.
-        let context = self.context_or_current(unsafe { Pointer::from_raw(params.ctx) })?;
+        let context: Pointer<CUctx_st> = unsafe { Pointer::from_raw(params.ctx) };
+        let context = Id::from(context.required()?);
         state.valid_context(context)?;
         if params.flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);

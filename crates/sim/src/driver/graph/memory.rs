@@ -93,11 +93,11 @@ impl Driver {
         let context = self.current().unwrap_or(Id::from_number(0));
         let context = state.owning_context(context);
         let mut params = *described;
-        if params.bytesize == 0 {
+        let properties = &params.poolProps;
+        let (location, _) = self.pool_place(&properties.location, properties.allocType)?;
+        let Some(Location::Device(device)) = location.filter(|_| params.bytesize != 0) else {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        // SAFETY: the union's first member is a number, for which any bytes are valid.
-        let device = self.device(unsafe { params.poolProps.location.__bindgen_anon_1.id })?;
+        };
         let pool = self.memory().read().default_pools[device];
         params.accessDescs = std::ptr::null();
         params.accessDescCount = 0;

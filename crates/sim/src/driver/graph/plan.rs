@@ -81,6 +81,11 @@ impl Plan {
         Ok(Self { steps })
     }
 
+    /// Returns `true` if a node allocates or frees memory.
+    pub(super) fn allocates(&self) -> bool {
+        self.steps.iter().any(|step| step.content.is_memory())
+    }
+
     /// Returns the step of a node, including in child plans.
     pub(super) fn step_mut(&mut self, node: Id<Node>) -> Option<&mut Step> {
         let position = self.steps.iter().position(|step| step.node == node);

@@ -6,6 +6,7 @@ use curium_sys::{
 };
 
 use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::managed::as_invalid_value;
 use crate::driver::{Driver, Result};
 use crate::memory::Location;
 
@@ -107,7 +108,7 @@ impl Driver {
     ) -> Result {
         let output = flags.required()?;
         let id = self.pool(pool)?;
-        let location = self.location(&location.read()?)?;
+        let location = self.location(&location.read()?).map_err(as_invalid_value)?;
         let records = self.memory().read();
         let pool = records
             .pools
@@ -128,9 +129,10 @@ impl Driver {
         if location.type_.0 > last.0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        self.pool_place(location, kind).map_err(|code| match code {
-            CUresult::CUDA_ERROR_INVALID_DEVICE => CUresult::CUDA_ERROR_INVALID_VALUE,
-            code => code,
-        })
+        let is_managed = kind == CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED;
+        if is_managed && location.type_ == last {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        self.pool_place(location, kind).map_err(as_invalid_value)
     }
 }
