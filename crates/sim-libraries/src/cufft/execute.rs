@@ -8,7 +8,7 @@ use curium_sys::cufft::{Api, CUFFT_FORWARD, CUFFT_INVERSE, cufftHandle, cufftRes
 use rustfft::FftDirection;
 
 use super::compute::transform;
-use super::plan::{self, Form, Plan, Precision, Transform};
+use super::plan::{self, Form, MAX_BYTES, Plan, Precision, Transform};
 use super::{Result, code};
 
 /// The operands of a transform, at these positions.
@@ -24,6 +24,9 @@ fn enqueue(plan: &Plan, input: u64, output: u64, direction: FftDirection) -> Res
         .ok_or(cufftResult::CUFFT_INVALID_PLAN)?;
     if !plan.has_workspace() {
         return Err(cufftResult::CUFFT_NO_WORKSPACE);
+    }
+    if transform.workspace_bytes() > MAX_BYTES {
+        return Err(cufftResult::CUFFT_EXEC_FAILED);
     }
     // A real result that is elsewhere costs the input.
     let overwrites_input = transform.form == Form::ComplexToReal && input != output;

@@ -45,6 +45,13 @@ impl Side {
 
     /// Adds the elements at `address` to an operand, in the order of the batches and of the dimensions.
     pub(super) fn in_memory(&self, mut operand: Operand, address: u64) -> Operand {
+        let array: usize = self.lengths.iter().product();
+        let is_contiguous = self.stride == 1
+            && self.embedding == self.lengths
+            && (self.batches == 1 || self.distance == array);
+        if is_contiguous {
+            return operand.with_run(address, self.len() * self.bytes);
+        }
         let row = self.lengths.last().copied().unwrap_or_default();
         for start in self.rows() {
             let first = address + (start * self.bytes) as u64;

@@ -32,6 +32,9 @@ pub(super) enum Precision {
     Double,
 }
 
+/// The most bytes of one side of a transform: more than any device has.
+pub(super) const MAX_BYTES: usize = 1 << 40;
+
 /// The number of bytes of the workspace that a transform writes.
 const WRITTEN_BYTES: usize = 256;
 
@@ -351,6 +354,9 @@ pub(super) unsafe extern "C" fn make_plan(
         // SAFETY: by the contract of the C function, `bytes` is valid for writes.
         unsafe { bytes.write(transform.workspace_bytes()) };
         if plan.allocates {
+            if transform.workspace_bytes() > MAX_BYTES {
+                return Err(cufftResult::CUFFT_ALLOC_FAILED);
+            }
             plan.own_workspace = OwnMemory::new(WRITTEN_BYTES).map(Arc::new);
         }
         plan.transform = Some(transform);
@@ -381,4 +387,51 @@ pub(super) fn add_to(api: &mut Api) {
     api.cufftSetWorkArea = Some(set_work_area);
     api.cufftXtMakePlanMany = Some(make_plan);
     api.cufftGetSize = Some(get_size);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+
+    /// Plans a transform of complex numbers.
+    fn plan(lengths: &mut [c_longlong], batches: c_longlong) -> cufftResult {
+        let handle = insert(true);
+        let mut bytes = 0;
+        // SAFETY: the lengths and the size are valid, and there are no embeddings.
+        let code = unsafe {
+            make_plan(
+                handle,
+                lengths.len() as c_int,
+                lengths.as_mut_ptr(),
+                ptr::null_mut(),
+                1,
+                0,
+                cudaDataType::CUDA_C_32F,
+                ptr::null_mut(),
+                1,
+                0,
+                cudaDataType::CUDA_C_32F,
+                batches,
+                &raw mut bytes,
+                cudaDataType::CUDA_C_32F,
+            )
+        };
+        assert_eq!(remove(handle), Ok(()));
+        code
+    }
+
+    #[test]
+    fn sizes_beyond_any_device_are_refused() {
+        let overflow = cufftResult::CUFFT_INVALID_SIZE;
+        assert_eq!(plan(&mut [1 << 62], 1), overflow);
+        assert_eq!(plan(&mut [1 << 31, 1 << 31], 1), overflow);
+        assert_eq!(plan(&mut [1 << 20; 3], 1 << 20), overflow);
+        let too_large = cufftResult::CUFFT_ALLOC_FAILED;
+        assert_eq!(plan(&mut [1 << 38], 1), too_large);
+        assert_eq!(plan(&mut [1 << 19, 1 << 19], 1), too_large);
+        assert_eq!(plan(&mut [1 << 10], 1 << 28), too_large);
+        assert_eq!(plan(&mut [1 << 10], 4), cufftResult::CUFFT_SUCCESS);
+    }
 }

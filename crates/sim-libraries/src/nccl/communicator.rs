@@ -16,7 +16,7 @@ use super::error::raised;
 use super::group::Step;
 use super::link::Link;
 use super::message::Parts;
-use super::registry::{self, Identifier, Member, look_up};
+use super::registry::{self, Creation, Identifier, Member, look_up};
 use super::{Result, VERSION, failed, group, write};
 
 /// The pause between queries of operations that have not run.
@@ -114,8 +114,22 @@ fn wait_for_ranks(link: Link) -> Step {
     Step::new(move || link.wait_for_ranks().map(|()| None))
 }
 
+/// The handle of a communicator that is being created.
+#[derive(Clone, Copy)]
+struct NewHandle(usize);
+
+impl NewHandle {
+    fn new() -> Self {
+        Self(registry::new_handle().addr())
+    }
+
+    fn raw(self) -> ncclComm_t {
+        ptr::without_provenance_mut(self.0)
+    }
+}
+
 /// Begins to create a communicator of `ranks`, which all call this, and returns the next step.
-fn derive(member: Arc<Member>, call: u64, ranks: &[usize], handle: ncclComm_t) -> Result<Step> {
+fn derive(member: Arc<Member>, call: u64, ranks: &[usize], handle: NewHandle) -> Result<Step> {
     let position = ranks.iter().position(|rank| *rank == member.rank);
     let rank = position
         .ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "the rank is excluded"))?;
@@ -130,7 +144,7 @@ fn derive(member: Arc<Member>, call: u64, ranks: &[usize], handle: ncclComm_t) -
     let first = ranks[0];
     let key = member.link.join_meeting(number, member.rank, size, &part);
     Ok(Step::new(move || {
-        let parts = member.link.wait_for(key)?;
+        let parts = member.wait_for(key)?;
         let identifier = parts
             .into_iter()
             .find(|(rank, _)| *rank == first)
@@ -145,17 +159,24 @@ fn open(
     identifier: Option<&[u8]>,
     size: usize,
     rank: usize,
-    handle: ncclComm_t,
+    handle: NewHandle,
 ) -> Result<Step> {
     let bytes = identifier
         .and_then(|part| part.try_into().ok())
         .ok_or(ncclResult_t::ncclInternalError)?;
     let link = Link::open(&Identifier::from_bytes(bytes)?, size, rank, member.device)?;
     registry::add(
-        handle,
+        handle.raw(),
         Member::new(link.clone(), rank, member.device, member.is_blocking),
     );
-    Ok(wait_for_ranks(link))
+    let member = Arc::clone(member);
+    Ok(Step::new(move || {
+        let result = member.wait_for_ranks(&link);
+        if member.has_ended.load(Relaxed) && registry::remove(handle.raw()).is_ok() {
+            link.leave(rank, false);
+        }
+        result.map(|()| None)
+    }))
 }
 
 /// Returns the ranks of the same color, in the order of their keys. Each part is the color and the key of a rank.
@@ -269,17 +290,16 @@ functions! {
     ) {
         let member = look_up(communicator)?;
         let is_in_part = color != NCCL_SPLIT_NOCOLOR;
-        let handle = if is_in_part { registry::new_handle() } else { ptr::null_mut() };
+        let handle = is_in_part.then(NewHandle::new);
         // SAFETY: by the contract of the C function, `output` is null or valid for writes.
-        unsafe { write(output, handle) }?;
+        unsafe { write(output, handle.map_or(ptr::null_mut(), NewHandle::raw)) }?;
         let call = member.number(Channel::Creation);
         let part = [color.to_le_bytes(), key.to_le_bytes()].concat();
         let meeting = member.link.join_meeting(call, member.rank, member.link.size(), &part);
-        group::take(Step::new(move || {
-            let parts = member.link.wait_for(meeting)?;
-            if !is_in_part {
-                return Ok(None);
-            }
+        let parent = Arc::clone(&member);
+        group::create_from(&parent, Step::new(move || {
+            let parts = member.wait_for(meeting)?;
+            let Some(handle) = handle else { return Ok(None) };
             derive(member, call, &same_color_ranks(color, &parts), handle).map(Some)
         }))
     }
@@ -305,11 +325,11 @@ functions! {
         if flags & NCCL_SHRINK_ABORT as c_int != 0 {
             member.is_aborted.store(true, Relaxed);
         }
-        let handle = registry::new_handle();
+        let handle = NewHandle::new();
         // SAFETY: by the contract of the C function, `output` is null or valid for writes.
-        unsafe { write(output, handle) }?;
+        unsafe { write(output, handle.raw()) }?;
         let call = member.number(Channel::Creation);
-        group::take(derive(member, call, &ranks, handle)?)
+        group::create_from(&member, derive(Arc::clone(&member), call, &ranks, handle)?)
     }
 
     fn ncclCommGetUniqueId(communicator: ncclComm_t, id: *mut ncclUniqueId) {
@@ -341,12 +361,13 @@ functions! {
         // The rank with the identifier sends it to the existing ones.
         let part = id.map_or(Vec::new(), |id| bytes(id).to_vec());
         let call = member.number(Channel::Creation);
-        let handle = registry::new_handle();
+        let handle = NewHandle::new();
         // SAFETY: by the contract of the C function, `output` is null or valid for writes.
-        unsafe { write(output, handle) }?;
+        unsafe { write(output, handle.raw()) }?;
         let key = member.link.join_meeting(call, member.rank, member.link.size(), &part);
-        group::take(Step::new(move || {
-            let parts = member.link.wait_for(key)?;
+        let parent = Arc::clone(&member);
+        group::create_from(&parent, Step::new(move || {
+            let parts = member.wait_for(key)?;
             let (_, identifier) = parts
                 .iter()
                 .find(|(_, part)| !part.is_empty())
@@ -385,6 +406,7 @@ functions! {
         }
         let member = registry::remove(communicator)?;
         member.is_aborted.store(true, Relaxed);
+        member.has_ended.store(true, Relaxed);
         member.link.leave(member.rank, false);
         // As the library does, which waits until its operations have ended, and graphs with them are destroyed.
         while Arc::strong_count(&member) > 1 {
@@ -401,7 +423,11 @@ functions! {
             None if member.is_finalized.load(Relaxed) && member.pending.load(Relaxed) > 0 => {
                 ncclResult_t::ncclInProgress
             }
-            None => ncclResult_t::ncclSuccess,
+            None => match member.creation() {
+                Creation::None => ncclResult_t::ncclSuccess,
+                Creation::Running => ncclResult_t::ncclInProgress,
+                Creation::Failed(error) => error,
+            },
         };
         // SAFETY: by the contract of the C function, `output` is null or valid for writes.
         unsafe { write(output, state) }

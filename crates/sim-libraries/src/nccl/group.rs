@@ -5,9 +5,12 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread;
 
 use curium_sys::nccl::ncclResult_t;
 
+use super::registry::{Creation, Member};
 use super::transfer::Transfer;
 use super::{Result, failed, order};
 
@@ -19,11 +22,12 @@ struct Group {
     error: Option<ncclResult_t>,
 }
 
-/// A step of a call, which waits for other ranks and returns the next step.
-pub(super) struct Step(Box<dyn FnOnce() -> Result<Option<Step>>>);
+/// A step of a call, which waits for other ranks and returns the next step. The steps of a non-blocking communicator run on a thread of their
+/// own.
+pub(super) struct Step(Box<dyn FnOnce() -> Result<Option<Step>> + Send>);
 
 impl Step {
-    pub(super) fn new(step: impl FnOnce() -> Result<Option<Self>> + 'static) -> Self {
+    pub(super) fn new(step: impl FnOnce() -> Result<Option<Self>> + Send + 'static) -> Self {
         Self(Box::new(step))
     }
 }
@@ -54,6 +58,21 @@ pub(super) fn take(step: Step) -> Result {
         None
     });
     take_all(step.into_iter().collect())
+}
+
+/// Takes the steps of a call that creates a communicator from another one, which is in progress meanwhile if it is non-blocking.
+pub(super) fn create_from(member: &Arc<Member>, step: Step) -> Result {
+    let is_in_group = GROUP.with_borrow(|group| group.depth > 0);
+    if member.is_blocking || is_in_group {
+        return take(step);
+    }
+    member.set_creation(Creation::Running);
+    let member = Arc::clone(member);
+    thread::spawn(move || {
+        let result = take_all(vec![step]);
+        member.set_creation(result.map_or_else(Creation::Failed, |()| Creation::None));
+    });
+    Err(ncclResult_t::ncclInProgress)
 }
 
 fn take_all(mut steps: Vec<Step>) -> Result {

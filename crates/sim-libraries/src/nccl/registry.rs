@@ -4,14 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::Duration;
 
 use curium_sys::nccl::{ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
 use parking_lot::Mutex;
 
-use super::clique::{Channel, Clique, Device};
+use super::clique::{Channel, Clique, Device, Key};
 use super::fault::NcclFault;
 use super::link::Link;
-use super::message::Failure;
+use super::message::{Failure, Parts};
 use super::reduce::{Factor, Operator};
 use super::server::ADDRESS;
 use super::{Result, failed};
@@ -37,6 +39,18 @@ pub(super) struct Member {
     registrations: Mutex<HashMap<usize, Registration>>,
     /// `true` once no operation may follow.
     pub(super) is_finalized: AtomicBool,
+    /// `true` once the communicator has no handle, so that nothing is created from it.
+    pub(super) has_ended: AtomicBool,
+    creation: Mutex<Creation>,
+}
+
+/// The state of the last communicator that a non-blocking one creates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Creation {
+    #[default]
+    None,
+    Running,
+    Failed(ncclResult_t),
 }
 
 /// Memory that a rank registered.
@@ -67,6 +81,9 @@ static HANDLES: AtomicUsize = AtomicUsize::new(STEP);
 /// The first bytes of identifiers.
 const MAGIC: &[u8; 8] = b"CURIUMSI";
 
+/// The pause between queries of a call of a non-blocking communicator.
+const PAUSE: Duration = Duration::from_micros(200);
+
 /// Handles are multiples of this, as addresses would be.
 const STEP: usize = 64;
 
@@ -85,7 +102,47 @@ impl Member {
             operators: Mutex::default(),
             registrations: Mutex::default(),
             is_finalized: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            creation: Mutex::default(),
         })
+    }
+
+    pub(super) fn creation(&self) -> Creation {
+        *self.creation.lock()
+    }
+
+    pub(super) fn set_creation(&self, creation: Creation) {
+        *self.creation.lock() = creation;
+    }
+
+    /// Waits until every rank has contributed, and returns the data. A non-blocking communicator ends the wait.
+    pub(super) fn wait_for(&self, key: Key) -> Result<Parts> {
+        if !self.is_blocking {
+            self.poll(&self.link, || self.link.is_ready(key))?;
+        }
+        self.link.wait_for(key)
+    }
+
+    /// Waits until every rank of a new communicator has arrived. A non-blocking communicator ends the wait.
+    pub(super) fn wait_for_ranks(&self, new: &Link) -> Result {
+        if !self.is_blocking {
+            self.poll(new, || new.is_complete())?;
+        }
+        new.wait_for_ranks()
+    }
+
+    /// Waits until a condition is met or the link has failed, and fails once this communicator has ended.
+    fn poll(&self, link: &Link, is_met: impl Fn() -> bool) -> Result {
+        while !is_met() && link.error().is_none() {
+            if self.has_ended.load(Relaxed) {
+                return Err(failed(
+                    ncclResult_t::ncclInvalidUsage,
+                    "the communicator was aborted while it created another",
+                ));
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(())
     }
 
     /// Adds registered memory, and returns its handle.

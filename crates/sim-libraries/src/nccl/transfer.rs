@@ -238,8 +238,13 @@ impl Transfer {
         let operation =
             LibraryOperation::new(self.operation.kind.name(), [target], move |operands| {
                 let run = runs.fetch_add(1, Relaxed);
-                let parts = member.link.take(Key { run, ..first });
-                // The results of an aborted communicator are unspecified.
+                let key = Key { run, ..first };
+                // An aborted communicator may lack the data of some ranks. Its results are unspecified.
+                let parts = if member.link.is_ready(key) {
+                    member.link.take(key)
+                } else {
+                    Vec::new()
+                };
                 if !parts.is_empty() && !operands[0].is_empty() {
                     let parts: Vec<_> = parts.into_iter().map(|(_, part)| part).collect();
                     operands[0].copy_from_slice(&operation.result(rank, &parts));

@@ -366,3 +366,40 @@ fn die_at_operation(last: usize) -> TestResult {
         Ok(())
     })
 }
+
+/// A collective of different lengths per rank ends with an error, and the device stays usable.
+#[test]
+fn all_gather_with_a_silent_rank_times_out() -> TestResult {
+    if curium_tests::uses_cuda() {
+        return Ok(());
+    }
+    on_ranks_with(2, with_timeout(1_500), |mut rank| {
+        let source = rank.buffer(&[1.0_f32; 16]);
+        let mut target = rank.zeroed::<f32>(32);
+        if rank.rank() == 1 {
+            NcclFault::Silence.inject(rank.communicator.as_raw()?);
+        }
+        let enqueued = rank
+            .communicator
+            .all_gather(&rank.stream, &source, &mut target);
+        let waited = enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream));
+        assert!(waited.is_err(), "{waited:?}");
+        assert_eq!(source.to_vec()?, [1.0; 16]);
+        Ok(())
+    })
+}
+
+/// A split that a rank does not call ends with a timeout.
+#[test]
+fn split_without_a_rank_times_out() -> TestResult {
+    if curium_tests::uses_cuda() {
+        return Ok(());
+    }
+    on_ranks_with(2, with_timeout(500), |mut rank| {
+        if rank.rank() == 0 {
+            let split = rank.communicator.split(Some(0), 0).map(drop);
+            assert!(matches!(split, Err(Error::Timeout(_))), "{split:?}");
+        }
+        Ok(())
+    })
+}
