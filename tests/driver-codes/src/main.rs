@@ -3,7 +3,8 @@
 //! `driver-codes run LOG` makes random sequences of calls of every function with valid and invalid arguments, and writes each call and
 //! its code to a log. A seed determines the sequences: no result changes the calls that follow. `CURIUM_TEST_DRIVER=cuda` selects
 //! this machine's driver instead of the simulator. `driver-codes compare SIMULATOR GPU` prints the differences of two logs.
-//! `driver-codes digest GPU DIGEST` keeps only the codes of a GPU: `h200.digest` is compared by the tests.
+//! `driver-codes digest GPU DIGEST` keeps only the codes of a GPU: the digests of three seeds, `h200-1.digest` to `h200-3.digest`, are
+//! compared by the tests.
 //!
 //! Arguments are made for the types in the bindings, so a new function is covered without an entry in a list. What the types do not
 //! contain is listed in `knowledge.rs` and `records.rs`. Differences that stay are listed in `expected.txt`, with their reasons.
