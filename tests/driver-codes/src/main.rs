@@ -3,7 +3,7 @@
 //! `driver-codes run LOG` makes random sequences of calls of every function with valid and invalid arguments, and writes each call and
 //! its code to a log. A seed determines the sequences: no result changes the calls that follow. `CURIUM_TEST_DRIVER=cuda` selects
 //! this machine's driver instead of the simulator. `driver-codes compare SIMULATOR GPU` prints the differences of two logs.
-//! `driver-codes digest GPU DIGEST` keeps only the codes of a GPU: the digests of three seeds, `h200-1.digest` to `h200-3.digest`, are
+//! `driver-codes digest GPU DIGEST` keeps only the codes of a GPU: the digests, such as `h200-1.digest` of seed 1, are
 //! compared by the tests.
 //!
 //! Arguments are made for the types in the bindings, so a new function is covered without an entry in a list. What the types do not

@@ -368,7 +368,7 @@ impl Memory {
     pub(crate) fn is_unmapped(&self, address: u64) -> bool {
         let records = self.read();
         let is_reserved = records.virtual_memory.reservation(address, 1).is_some();
-        is_reserved && records.find(address).is_none()
+        is_reserved && address.is_multiple_of(GRANULARITY) && records.find(address).is_none()
     }
 
     /// Removes all mappings of a range, none of which extends beyond it.

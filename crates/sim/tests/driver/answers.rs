@@ -98,12 +98,18 @@ fn load_library(fixture: &Fixture, text: &CStr) -> (CUresult, CUlibrary) {
     (code, library)
 }
 
+fn loading_mode(fixture: &Fixture) -> CUmoduleLoadingMode {
+    let mut mode = CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING;
+    ok!(fixture.api, cuModuleGetLoadingMode(&raw mut mode));
+    mode
+}
+
 #[test]
 fn library_is_compiled_on_first_use() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     assert_eq!(
-        get!(api, cuModuleGetLoadingMode(_)),
+        loading_mode(&fixture),
         CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING
     );
     let (code, library) = load_library(&fixture, BROKEN);
@@ -144,7 +150,7 @@ fn older_driver_compiles_a_library_at_once() {
     let (code, _) = load_library(&fixture, BROKEN);
     assert_eq!(code, CUresult::CUDA_ERROR_INVALID_PTX);
     assert_eq!(
-        get!(fixture.api, cuModuleGetLoadingMode(_)),
+        loading_mode(&fixture),
         CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING
     );
 }
