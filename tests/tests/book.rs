@@ -65,8 +65,10 @@ fn book_code_is_tested() -> TestResult {
         for language in fences {
             // Some functions do not exist on Windows.
             let language = language.trim_end_matches(",ignore-windows");
-            // The programs of these chapters are compiled and run as they are, without hidden lines.
-            let is_program = ["quick-start.md", "from-cudarc.md"].contains(&chapter.as_str())
+            // The programs of these chapters are compiled and run as they are, without hidden lines; the last one shows parts of an
+            // example.
+            let is_program = ["quick-start.md", "from-cudarc.md", "service.md"]
+                .contains(&chapter.as_str())
                 && language == "rust,ignore";
             assert!(
                 is_program
@@ -86,6 +88,26 @@ fn book_code_is_tested() -> TestResult {
         }
     }
     Ok(())
+}
+
+/// The code of the chapter on services is that of its example and test, but for its layout.
+#[test]
+fn service_chapter_shows_its_example() {
+    let without_layout = |text: &str| text.split_whitespace().collect::<String>();
+    let files = [
+        "crates/curium/examples/18_service/main.rs",
+        "crates/curium/examples/18_service/service.rs",
+        "crates/curium/tests/service.rs",
+    ];
+    let code: String = files
+        .iter()
+        .map(|file| without_layout(&read(&root().join(file))))
+        .collect();
+    let blocks = blocks("docs/book/src/service.md", "rust,ignore");
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        assert!(code.contains(&without_layout(&block)), "{block}");
+    }
 }
 
 /// Returns the code blocks of a page in the given language.

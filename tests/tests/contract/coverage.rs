@@ -66,6 +66,10 @@ const EXEMPT: &[Exemption] = &[
         functions: &["Driver::version"],
     },
     Exemption {
+        reason: "calls CUPTI and no driver; see `trace`",
+        functions: &["Trace::with_options"],
+    },
+    Exemption {
         reason: "checks its length, and calls no driver",
         functions: &["BorrowedBuffer::new"],
     },

@@ -565,26 +565,19 @@ fn assert_well_formed(text: &str) -> TestResult {
 }
 
 pub(crate) mod operations {
-    use curium_diagnostics::{Trace, TraceOptions};
+    use curium_diagnostics::Trace;
 
     use crate::operations::{Operation, Operations, made};
 
-    const SOLITARY: &[Operation] = &[
-        ("Trace::on_stream and Timeline::write", |fixture| {
-            let trace = Trace::start();
-            trace.on_stream(&fixture.stream, "nothing", || Ok(()))?;
-            trace
-                .finish()
-                .write(std::io::sink())
-                .expect("a sink accepts everything");
-            made(())
-        }),
-        ("Trace::with_options", |_| {
-            let trace = Trace::with_options(TraceOptions::new());
-            drop(trace.expect("calls can be recorded at any time").finish());
-            made(())
-        }),
-    ];
+    const SOLITARY: &[Operation] = &[("Trace::on_stream and Timeline::write", |fixture| {
+        let trace = Trace::start();
+        trace.on_stream(&fixture.stream, "nothing", || Ok(()))?;
+        trace
+            .finish()
+            .write(std::io::sink())
+            .expect("a sink accepts everything");
+        made(())
+    })];
 
     inventory::submit! { Operations::Solitary(SOLITARY) }
 }

@@ -324,9 +324,9 @@ mod tests {
         assert_eq!(read(&record), Some(activity));
     }
 
-    /// The bytes of a copy from pageable memory, as CUPTI 13.0 wrote them, with the fields of `CUpti_ActivityMemcpy6`.
+    /// The words of a copy from pageable memory, in the layout of `CUpti_ActivityMemcpy6`.
     #[test]
-    fn copy_is_read_from_recorded_bytes() {
+    fn copy_is_read_from_words() {
         let bytes: [u64; 12] = [
             0x0003_0101_0000_0001,
             4_096,

@@ -6,6 +6,14 @@ use super::node::NodeKind;
 use super::{Graph, Node};
 use crate::Result;
 
+/// The effect of a node on memory.
+#[derive(Clone, Copy)]
+enum Use {
+    Allocate { address: u64, bytes: u64 },
+    Free { address: u64 },
+    None,
+}
+
 /// A flow network whose minimum cut separates the nodes that have run from the others.
 struct Network {
     /// The edges of each node, by index. An edge and its reverse have the numbers `2 * n` and `2 * n + 1`.
@@ -60,23 +68,21 @@ impl Graph {
     pub fn peak_allocated_bytes(&self) -> Result<u64> {
         let nodes = self.nodes()?;
         let indices: HashMap<Node, usize> = nodes.iter().copied().zip(0..).collect();
-        let mut allocated = HashMap::new();
-        let mut freed = Vec::new();
-        for (index, node) in nodes.iter().enumerate() {
-            match self.kind(*node)? {
+        let mut uses = Vec::new();
+        for node in &nodes {
+            uses.push(match self.kind(*node)? {
                 NodeKind::Allocation => {
                     let allocation = self.allocation(*node)?;
-                    allocated.insert(
-                        allocation.address().as_raw(),
-                        (index, allocation.byte_len() as u64),
-                    );
+                    Use::Allocate {
+                        address: allocation.address().as_raw(),
+                        bytes: allocation.byte_len() as u64,
+                    }
                 }
-                NodeKind::Free => freed.push((index, self.freed(*node)?.as_raw())),
-                _ => {}
-            }
-        }
-        if allocated.is_empty() {
-            return Ok(0);
+                NodeKind::Free => Use::Free {
+                    address: self.freed(*node)?.as_raw(),
+                },
+                _ => Use::None,
+            });
         }
         let mut dependencies = Vec::new();
         for edge in self.edges()? {
@@ -84,18 +90,54 @@ impl Graph {
                 dependencies.push((*from, *to));
             }
         }
-        let mut changes = vec![0; nodes.len()];
-        for (index, bytes) in allocated.values() {
-            changes[*index] = bytes.cast_signed();
-        }
-        for (index, address) in freed {
-            // A node may free the memory of another graph.
-            if let Some((_, bytes)) = allocated.get(&address) {
-                changes[index] = -bytes.cast_signed();
-            }
-        }
+        let changes = changes(&uses, &dependencies);
         Ok(peak(&changes, &dependencies))
     }
+}
+
+/// Returns by how many bytes each node changes the allocated memory. Allocations that cannot be live at the same time may have
+/// the same address, so nodes are visited in an order in which each follows those that it depends on.
+fn changes(uses: &[Use], dependencies: &[(usize, usize)]) -> Vec<i64> {
+    let mut changes = vec![0; uses.len()];
+    let mut live = HashMap::new();
+    for node in in_order(uses.len(), dependencies) {
+        match uses[node] {
+            Use::Allocate { address, bytes } => {
+                changes[node] = bytes.cast_signed();
+                live.insert(address, bytes);
+            }
+            // A node may free the memory of another graph.
+            Use::Free { address } => {
+                if let Some(bytes) = live.remove(&address) {
+                    changes[node] = -bytes.cast_signed();
+                }
+            }
+            Use::None => {}
+        }
+    }
+    changes
+}
+
+/// Returns the nodes in an order in which each follows those that it depends on.
+fn in_order(nodes: usize, dependencies: &[(usize, usize)]) -> Vec<usize> {
+    let mut missing = vec![0_usize; nodes];
+    let mut dependents = vec![Vec::new(); nodes];
+    for (from, to) in dependencies {
+        missing[*to] += 1;
+        dependents[*from].push(*to);
+    }
+    let mut order: Vec<usize> = (0..nodes).filter(|node| missing[*node] == 0).collect();
+    let mut next = 0;
+    while let Some(node) = order.get(next).copied() {
+        next += 1;
+        for dependent in &dependents[node] {
+            missing[*dependent] -= 1;
+            if missing[*dependent] == 0 {
+                order.push(*dependent);
+            }
+        }
+    }
+    order
 }
 
 /// Returns the largest sum of `changes` over the nodes that may have run at one time: with each node, all those that it depends
@@ -228,6 +270,24 @@ mod tests {
             nodes.map(|node| changes[node]).sum::<i64>()
         });
         sums.max().unwrap_or_default().unsigned_abs()
+    }
+
+    /// The driver gives an allocation the address of an earlier one that is free by then.
+    #[test]
+    fn allocations_share_an_address_one_after_another() {
+        let allocate = |bytes| Use::Allocate { address: 64, bytes };
+        let free = Use::Free { address: 64 };
+        // In the order of the dependencies: 2, 1, 3, 0, and a node that frees the memory of another graph.
+        let uses = [
+            free,
+            free,
+            allocate(5),
+            allocate(7),
+            Use::Free { address: 1 },
+        ];
+        let dependencies = [(2, 1), (1, 3), (3, 0)];
+        assert_eq!(changes(&uses, &dependencies), [-7, -5, 5, 7, 0]);
+        assert_eq!(peak(&changes(&uses, &dependencies), &dependencies), 7);
     }
 
     /// The peak of random graphs is that of the worst order of their nodes.

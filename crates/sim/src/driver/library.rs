@@ -90,10 +90,13 @@ impl Driver {
             text: self.read_text(image, &options)?.into_owned(),
             max_registers: options.max_registers(),
         };
-        let compiled = if self.loads_lazily() {
-            None
-        } else {
+        let compiled = if !self.loads_lazily() {
             Some(self.compile_text(&source.text, &options)?)
+        } else if options.has_log() {
+            // The compiler writes to the log now. Its error is returned on the first use.
+            self.compile_text(&source.text, &options).ok()
+        } else {
+            None
         };
         let mut state = self.lock();
         let id = state.libraries.insert(Library {

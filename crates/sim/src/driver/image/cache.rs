@@ -168,10 +168,7 @@ mod tests {
             let refusal = refused.err();
             assert!(refusal.is_some_and(|refusal| refusal.log == "line 1"));
         }
-        assert!(!matches!(
-            cache.get_or_compile("a", SETTINGS, empty_code),
-            Ok(_)
-        ));
+        assert!(cache.get_or_compile("a", SETTINGS, empty_code).is_err());
     }
 
     #[test]

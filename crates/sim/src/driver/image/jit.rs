@@ -64,6 +64,13 @@ impl JitOptions {
         Some(self.values[index].addr() as u32).filter(|registers| *registers > 0)
     }
 
+    /// Returns `true` if the caller passed a buffer for a log.
+    pub(crate) fn has_log(&self) -> bool {
+        self.find(CUjit_option::CU_JIT_ERROR_LOG_BUFFER)
+            .or_else(|| self.find(CUjit_option::CU_JIT_INFO_LOG_BUFFER))
+            .is_some()
+    }
+
     /// Writes the error log and an empty info log into the buffers that the caller passed.
     pub(crate) fn report(&self, errors: &str) {
         self.fill(
