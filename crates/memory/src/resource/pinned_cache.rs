@@ -19,8 +19,7 @@ use crate::wait;
 /// A cache of pinned host memory for [`PinnedBuffer`](crate::PinnedBuffer). Clones are cheap and share the memory.
 ///
 /// Allocating pinned memory takes the driver some 100 µs. The cache allocates large segments and divides them as a
-/// [`CachingResource`] does, with the same size classes and thread caches: a buffer is allocated and dropped within
-/// nanoseconds.
+/// [`CachingResource`] does, with the same size classes and thread caches.
 ///
 /// - **Copies.** A buffer that is dropped during a copy, inside a [`Pending`](crate::copy::Pending), is reused once the
 ///   copy has completed. Neither the drop nor a later allocation waits for that.
