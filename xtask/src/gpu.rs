@@ -33,7 +33,7 @@ const NEED_SOURCES: &[&str] = &[
 ];
 
 /// The benchmarks that run on a real driver.
-const BENCHES: &[&str] = &["open", "staging", "wake"];
+const BENCHES: &[&str] = &["copies", "open", "staging", "wake"];
 
 /// The benchmark of the kernels in Rust beside CUDA C++. It also checks them, so the script always runs it with small sizes.
 const KERNELS: &str = "beside_cuda";

@@ -34,6 +34,7 @@
 //!
 //! - `full`: `diagnostics` and `interop`.
 //! - `diagnostics`: timelines, NVTX ranges, profiler ranges, core dumps, checkpoints, allocation logs and memory snapshots.
+//! - `tracing`: spans of `tracing` in timelines, with `diagnostics`.
 //! - `interop`: OpenGL, EGL, Vulkan and Direct3D interoperability, and events and memory shared between processes.
 //! - `derive`: `#[derive(ByValue)]` for structs that are passed to kernels by value.
 //! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel parameters.

@@ -22,7 +22,7 @@
 //!
 //! `load` (default) adds the loader and requires `std`. Without it the crate is `no_std`.
 //!
-//! `cublas` (with cuBLASLt), `cufft`, `curand`, `nccl`, `nvjitlink` and `nvrtc` (not on by default) add the module of
+//! `cublas` (with cuBLASLt), `cufft`, `cupti`, `curand`, `nccl`, `nvjitlink` and `nvrtc` (not on by default) add the module of
 //! their library, and `load`. A program that uses only the driver compiles none of them.
 //!
 //! # Example
