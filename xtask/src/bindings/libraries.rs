@@ -153,7 +153,7 @@ pub(crate) struct Headers(Vec<BTreeMap<Version, Header>>);
 /// Returns the pinned headers of `versions`, or of all if none is given.
 pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<Headers> {
     let mut headers = Vec::new();
-    for library in LIBRARIES.iter().filter(|l| l.name == "cupti") {
+    for library in &LIBRARIES {
         let mut releases = BTreeMap::new();
         for cuda in (library.pins)(pins) {
             if versions.is_empty() || versions.contains(&cuda.version) {
@@ -168,11 +168,7 @@ pub(crate) fn parse(clang: &Clang, pins: &Pins, versions: &[Version]) -> Result<
 /// Returns the generated files, with the text that they must have. The headers are those of all versions.
 pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
     let mut files = BTreeMap::new();
-    for (library, headers) in LIBRARIES
-        .iter()
-        .filter(|l| l.name == "cupti")
-        .zip(&headers.0)
-    {
+    for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
         let newest = headers
             .values()
             .next_back()
@@ -214,11 +210,7 @@ pub(crate) fn check(
     {
         reasons.push(error.to_string());
     }
-    for (library, headers) in LIBRARIES
-        .iter()
-        .filter(|l| l.name == "cupti")
-        .zip(&headers.0)
-    {
+    for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
         println!(
             "{}: the headers of {} versions were compared with the bindings",
             library.name,
@@ -231,11 +223,7 @@ pub(crate) fn check(
 /// Returns the differences of each release from our bindings, for all libraries.
 fn differences(headers: &Headers) -> Result<BTreeMap<Release, Vec<Difference>>> {
     let mut differences = BTreeMap::<_, Vec<_>>::new();
-    for (library, headers) in LIBRARIES
-        .iter()
-        .filter(|l| l.name == "cupti")
-        .zip(&headers.0)
-    {
+    for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
         let (ours, versions) = Surface::read_generated(&library.folder())?;
         for (version, header) in headers {
             let release = Release {
