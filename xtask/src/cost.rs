@@ -75,6 +75,13 @@ const COSTS: &[Cost] = &[
         bound: 171,
     },
     Cost {
+        what: "pinned buffer from a cache, and its drop",
+        example: EXAMPLES[1],
+        base: "no_allocations",
+        counted: "pinned_allocations",
+        bound: 345,
+    },
+    Cost {
         what: "copy of 64 bytes to the device, beyond the driver's",
         example: EXAMPLES[1],
         base: "no_allocations",

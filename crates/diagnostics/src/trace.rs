@@ -85,8 +85,8 @@ pub use self::timeline::{Timeline, TraceAggregate, TraceItem, TraceItemKind, Tra
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A trace costs time per call: on an H200, a program that only launched kernels took 5 % longer with its calls recorded, and
-/// 15 % longer with its calls and the operations of the device (`crates/diagnostics/examples/trace_overhead.rs`).
+/// A trace costs time per call: on an H200, a program that only launched kernels took 5 % longer with its calls recorded,
+/// 12 % longer with the operations of the device, and 18 % longer with both (`crates/diagnostics/examples/trace_overhead.rs`).
 /// [`TraceOptions::without_calls`] leaves the calls out.
 ///
 /// # Unmodified programs
@@ -351,7 +351,7 @@ impl Recorder {
         let mut lost = 0;
         if let Some(activities) = activities {
             let end = ClockSample::take(&activities.subscription);
-            // What is not flushed is lost.
+            // If this fails, the buffered records are lost.
             let _ = activities.subscription.flush();
             *self.subscription.write() = None;
             let Activities {

@@ -530,7 +530,7 @@ impl<'a> Rewrite<'a> {
         }
         let folder = lines
             .iter()
-            .find(|location| location.is_of_package())
+            .find(|location| location.is_package_file())
             .or_else(|| lines.first())?
             .folder();
         lines

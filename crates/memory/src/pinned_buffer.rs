@@ -221,7 +221,11 @@ impl<T> Drop for PinnedBuffer<T> {
         if self.len != 0 {
             let driver = self.context.driver().clone();
             let bytes = self.byte_len() as u64;
-            wait::free_or_leak(&driver, bytes, || self.free());
+            if matches!(self.source, Source::Cache(_)) {
+                wait::return_or_leak(&driver, bytes, || self.free());
+            } else {
+                wait::free_or_leak(&driver, bytes, || self.free());
+            }
         }
     }
 }

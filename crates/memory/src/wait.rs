@@ -59,6 +59,15 @@ pub(crate) fn free_or_leak(driver: &Driver, bytes: u64, free: impl FnMut() -> Re
     }
 }
 
+/// Calls `free` for memory of `bytes` bytes that is being dropped and returns to a cache, which makes no driver call that could
+/// disturb a capture. If it fails, the memory is leaked, counted and reported.
+#[inline]
+pub(crate) fn return_or_leak(driver: &Driver, bytes: u64, free: impl FnOnce() -> Result<()>) {
+    if let Some(Err(error)) = dropping(free) {
+        leak(driver, LeakedMemory::new(1, bytes), &error);
+    }
+}
+
 /// Drops `value`, which owns memory of `bytes` bytes, after `wait`, up to [`twice`], for its uses. If both attempts fail, the
 /// memory is leaked, counted and reported, unless the context is lost: then nothing accesses the memory.
 pub(crate) fn drop_or_leak<T>(

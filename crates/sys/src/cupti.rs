@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_is_that_of_cuda() {
+    fn version_matches_cuda() {
         for (number, version) in [
             (17, "11.7.0"),
             (18, "11.8.0"),

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn only_waits_of_streams_are_shown() {
+    fn only_stream_waits_are_shown() {
         let mut record = CUpti_ActivitySynchronization {
             kind: CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
             type_: CUpti_ActivitySynchronizationType::CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT,

@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_follow_the_names_of_their_rows() {
+    fn events_follow_row_names() {
         let mut state = FileState::default();
         let mut text = String::new();
         let rows = [(Some(1), 7), (None, 7), (Some(1), 8)]

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     /// Returns the peak by trying every set of nodes that may have run.
-    fn peak_of_all_sets(changes: &[i64], dependencies: &[(usize, usize)]) -> u64 {
+    fn exhaustive_peak(changes: &[i64], dependencies: &[(usize, usize)]) -> u64 {
         let sets = (0_u32..1 << changes.len()).filter(|set| {
             let contains = |node: usize| set >> node & 1 == 1;
             dependencies
@@ -292,7 +292,7 @@ mod tests {
 
     /// The peak of random graphs is that of the worst order of their nodes.
     #[test]
-    fn peak_is_that_of_the_worst_order() {
+    fn peak_is_the_worst_order() {
         let mut state = 1_u64;
         let mut random = |limit: u64| {
             state = state
@@ -318,7 +318,7 @@ mod tests {
             }
             assert_eq!(
                 peak(&changes, &dependencies),
-                peak_of_all_sets(&changes, &dependencies),
+                exhaustive_peak(&changes, &dependencies),
                 "{changes:?} {dependencies:?}"
             );
         }
@@ -326,7 +326,7 @@ mod tests {
 
     /// A long chain needs neither much time nor much stack.
     #[test]
-    fn peak_of_a_long_chain() {
+    fn long_chain_peak() {
         let count = if cfg!(miri) { 20 } else { 5000 };
         let changes: Vec<i64> = (0..count).flat_map(|_| [7, -7]).collect();
         let chain: Vec<_> = (1..changes.len()).map(|node| (node - 1, node)).collect();

@@ -18,7 +18,7 @@ pub(crate) struct Location<'a> {
 
 impl Location<'_> {
     /// Returns `true` if the file belongs to the package that is compiled, and not to `core` or to a dependency.
-    pub(crate) fn is_of_package(&self) -> bool {
+    pub(crate) fn is_package_file(&self) -> bool {
         self.directory.is_empty() && !is_absolute(self.file)
     }
 
@@ -171,7 +171,7 @@ mod tests {
         );
         let folders: Vec<_> = chain.iter().map(Location::folder).collect();
         assert_eq!(folders, ["", "libm-0.2.16", "src"]);
-        let of_package: Vec<_> = chain.iter().map(Location::is_of_package).collect();
+        let of_package: Vec<_> = chain.iter().map(Location::is_package_file).collect();
         assert_eq!(of_package, [false, false, true]);
     }
 }

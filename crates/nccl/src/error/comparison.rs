@@ -287,7 +287,7 @@ mod tests {
 
     /// Lists of 16 calls begin later than the first call.
     #[test]
-    fn only_calls_of_both_lists_are_compared() {
+    fn only_common_calls_are_compared() {
         let calls = |numbers: std::ops::RangeInclusive<u64>| -> Vec<SentCall> {
             numbers
                 .map(|collective| SentCall {

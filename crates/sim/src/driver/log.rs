@@ -131,7 +131,7 @@ impl Inner {
 impl Driver {
     /// Logs the report of an error, which the next failing call returns.
     pub(crate) fn log_report(&self, report: &Report) {
-        let line = format!("{} {report:#}\n", heading_of_thread());
+        let line = format!("{} {report:#}\n", thread_heading());
         self.log.inner().add(line);
     }
 
@@ -264,11 +264,11 @@ impl Driver {
 
 /// Returns the prefix of a message: time, thread, source, severity and function.
 fn heading(function: &str) -> String {
-    format!("{}[{function}]", heading_of_thread())
+    format!("{}[{function}]", thread_heading())
 }
 
 /// Returns the prefix of a message about no call: time, thread, source and severity.
-fn heading_of_thread() -> String {
+fn thread_heading() -> String {
     // Miri simulates time, and has no date.
     let now = if cfg!(miri) {
         UNIX_EPOCH

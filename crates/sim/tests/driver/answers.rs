@@ -246,7 +246,7 @@ fn encode(
 }
 
 #[test]
-fn tensor_map_knows_the_swizzles_of_hopper() {
+fn hopper_swizzles() {
     let fixture = Fixture::new();
     let float = CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     let none = CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE;

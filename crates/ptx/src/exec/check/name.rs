@@ -23,7 +23,7 @@ mod tests {
     use super::demangled;
 
     #[test]
-    fn names_are_those_of_the_source() {
+    fn names_match_the_source() {
         for (symbol, name) in [
             ("saxpy", "saxpy"),
             ("_Z5saxpyfPKfPf", "saxpy(float, float const*, float*)"),

@@ -629,7 +629,7 @@ impl Report {
     /// Returns `true` if `other` is about the same kind of error at the same place.
     #[doc(hidden)]
     #[must_use]
-    pub fn has_place_of(&self, other: &Self) -> bool {
+    pub fn has_same_place(&self, other: &Self) -> bool {
         let has_instruction = self.location.line != 0;
         std::mem::discriminant(&self.kind) == std::mem::discriminant(&other.kind)
             && self.severity() == other.severity()

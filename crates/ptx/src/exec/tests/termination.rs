@@ -43,7 +43,7 @@ fn endless_loop_is_stopped() -> TestResult {
 }
 
 #[test]
-fn budget_of_time_is_kept() -> TestResult {
+fn time_limit_is_kept() -> TestResult {
     let limits = Limits {
         instructions: None,
         time: Some(Duration::from_millis(20)),

@@ -208,7 +208,7 @@ impl Driver {
         if persistence == Persistence::Survivable
             && let Some(kept) = reports
                 .iter_mut()
-                .find(|kept| kept.report.has_place_of(report))
+                .find(|kept| kept.report.has_same_place(report))
         {
             kept.report.count += 1;
             return None;
