@@ -128,6 +128,13 @@ impl<T> PinnedBuffer<T> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
+    /// Returns the address of the elements. Unlike [`slice::as_mut_ptr`], it creates no reference to them, so a device may be
+    /// using them.
+    #[inline]
+    pub(crate) fn address(&self) -> *mut T {
+        self.pointer.as_ptr()
+    }
+
     /// Records that a copy on `stream` is about to use the memory. Returns `true` if the buffer may be dropped before the copy has
     /// completed.
     #[inline]

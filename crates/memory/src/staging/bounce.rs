@@ -49,6 +49,7 @@ pub(super) struct StreamBuffers {
 /// The pinned memory of copies on one stream.
 struct BounceBuffer {
     context: Context,
+    /// The device may be using parts of it, so no reference to the whole is created.
     memory: ManuallyDrop<PinnedBuffer<u8>>,
     circle: Circle,
     /// The recorded events, each with the position that it covers, the oldest first.
@@ -193,7 +194,7 @@ impl Staging {
         let index = pool
             .idle
             .iter()
-            .position(|buffer| buffer.memory.len() == bytes)?;
+            .position(|buffer| buffer.memory.byte_len() == bytes)?;
         Some(pool.idle.remove(index))
     }
 
@@ -202,7 +203,7 @@ impl Staging {
         let idle = std::mem::take(&mut self.bounce.lock().idle);
         for mut buffer in idle {
             if buffer.is_completed() {
-                self.bounce.lock().bytes -= buffer.memory.len();
+                self.bounce.lock().bytes -= buffer.memory.byte_len();
                 drop(buffer);
             } else {
                 self.bounce.lock().idle.push(buffer);
@@ -254,7 +255,7 @@ impl StreamBuffers {
             Some(offset) => offset,
             None => buffer.reserve_completed(stream, bytes as u64)?,
         };
-        bounce.address = buffer.memory.as_mut_ptr().wrapping_add(offset as usize);
+        bounce.address = buffer.memory.address().wrapping_add(offset as usize);
         Some(bounce)
     }
 
@@ -264,7 +265,9 @@ impl StreamBuffers {
         let bytes = buffer_bytes(bytes);
         let own = {
             let mut idle = self.idle.lock();
-            let index = idle.iter().rposition(|buffer| buffer.memory.len() == bytes);
+            let index = idle
+                .iter()
+                .rposition(|buffer| buffer.memory.byte_len() == bytes);
             index.map(|index| idle.swap_remove(index))
         };
         own.or_else(|| self.staging.bounce_buffer(bytes))
@@ -378,7 +381,7 @@ impl Drop for BounceBuffer {
     fn drop(&mut self) {
         // SAFETY: this value is being dropped, so the field is not used again.
         let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
-        let bytes = memory.len() as u64;
+        let bytes = memory.byte_len() as u64;
         wait::drop_or_leak(self.context.driver(), bytes, memory, || self.wait());
     }
 }
