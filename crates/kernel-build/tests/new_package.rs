@@ -152,20 +152,26 @@ impl Package {
 
     /// Runs rust-analyzer over the package; `None` if it is not installed.
     fn analyze(&self) -> TestResult<Option<Output>> {
+        // rustup's proxy is there without the component, too.
+        let version = self.rust_analyzer().arg("--version").output();
+        if !version.is_ok_and(|version| version.status.success()) {
+            return Ok(None);
+        }
         self.cargo(&["check"], &[])?;
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-package");
-        let output = Command::new("rust-analyzer")
+        let output = self
+            .rust_analyzer()
             .args(["diagnostics", "."])
-            .current_dir(self.folder.path())
             .env("CARGO_TARGET_DIR", target)
             .env("CARGO_NET_OFFLINE", "true")
-            .output();
-        let Ok(output) = output else {
-            return Ok(None);
-        };
-        // The proxy of rustup fails if the component is missing.
-        let is_missing = String::from_utf8_lossy(&output.stderr).contains("rustup component add");
-        Ok((!is_missing).then_some(output))
+            .output()?;
+        Ok(Some(output))
+    }
+
+    fn rust_analyzer(&self) -> Command {
+        let mut command = Command::new("rust-analyzer");
+        command.current_dir(self.folder.path());
+        command
     }
 
     /// Builds the package, and adds the time to a report.

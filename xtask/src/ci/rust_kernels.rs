@@ -35,11 +35,13 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Command::new("rustup")
         .args(["target", "add", TARGET])
         .status()?;
-    run_all(
-        Command::new("rustup")
-            .args(["component", "add"])
-            .args(COMPONENTS),
-    )?;
+    let mut components = Command::new("rustup");
+    components.args(["component", "add"]).args(COMPONENTS);
+    if options.thorough {
+        // It is tested with a package of kernels, which takes minutes.
+        components.arg("rust-analyzer");
+    }
+    run_all(&mut components)?;
     run_all(
         cargo()
             .env("CURIUM_KERNELS", "check")
