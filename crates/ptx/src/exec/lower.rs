@@ -24,6 +24,7 @@ mod matrix;
 mod matrix_memory;
 mod module;
 mod moves;
+mod multicast;
 mod pattern_slots;
 mod race;
 mod registers;

@@ -16,6 +16,7 @@ pub(crate) mod matrix;
 pub(crate) mod matrix_memory;
 pub(crate) mod mbarrier;
 pub(crate) mod moves;
+pub(crate) mod multicast;
 pub(crate) mod print;
 pub(crate) mod set;
 pub(crate) mod stack;

@@ -17,6 +17,7 @@ mod launch_control;
 mod matrices;
 mod members;
 mod memory;
+mod multicast;
 mod mutation;
 mod reports;
 #[cfg(all(target_os = "linux", not(miri)))]

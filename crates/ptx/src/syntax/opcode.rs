@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// A row has the variant of [`Opcode`], the spelling, and
 /// 1. the method of `validate::Context` that checks the form; `row` has a table of forms, and `any_form` leaves the check to the lowering,
-/// 2. the method of `exec::lower`'s `Lowerer` that lowers it; `unsupported` refuses it by name,
+/// 2. the method of `exec::lower`'s `Lowerer` that lowers it,
 /// 3. the effect on the order of accesses by other threads ([`Effect`]),
 /// 4. the versions of the ISA and the architectures that its forms require, as `validate::since` reads them.
 macro_rules! for_each_opcode {
@@ -123,7 +123,10 @@ macro_rules! for_each_opcode {
             Movmatrix "movmatrix" any_form transpose_matrix warp_sync "7.8 sm_75";
             Mul "mul" product arithmetic none "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
             Mul24 "mul24" row arithmetic none;
-            Multimem "multimem" any_form unsupported fence "8.1 sm_90";
+            Multimem "multimem" multicast multicast fence
+                "8.1 sm_90"
+                "8.6 sm_100a/110a: .acc::f16 .e4m3 .e4m3x2 .e4m3x4 .e5m2 .e5m2x2 .e5m2x4"
+                "9.1 sm_90: .cp";
             Nanosleep "nanosleep" any_form hint none "6.2 sm_70";
             Neg "neg" row arithmetic none "6.0 sm_53: .f16 .f16x2";
             Not "not" row logic none;

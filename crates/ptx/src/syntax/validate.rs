@@ -11,6 +11,7 @@ mod control;
 mod conversion;
 mod data;
 mod memory;
+mod multicast;
 mod order;
 mod rows;
 mod sets;

@@ -161,6 +161,14 @@ impl Lowerer<'_> {
                     ..flow
                 }
             }
+            O::Multimem => {
+                let loads = has_any(instruction, &[Keyword::LdReduce]);
+                let (results, sources) = operands.split_at(usize::from(loads));
+                Flow {
+                    sinks: self.sinks(sources),
+                    ..self.defined(results)
+                }
+            }
             O::Bar | O::Barrier => {
                 let is_reduction = has_any(instruction, &[Keyword::Red]);
                 let (results, sources) = operands.split_at(usize::from(is_reduction));
@@ -193,8 +201,7 @@ impl Lowerer<'_> {
             | O::Sust
             | O::Sured
             | O::Stmatrix
-            | O::Wmma
-            | O::Multimem => Flow {
+            | O::Wmma => Flow {
                 sinks: self.sinks(operands),
                 ..nothing()
             },

@@ -1,6 +1,6 @@
 //! The lowering of an instruction, driven by the table of instructions.
 
-use super::error::{Lowered, Refusal};
+use super::error::Lowered;
 use super::function::Lowerer;
 use crate::exec::machine::op::Space;
 use crate::syntax::{
@@ -106,11 +106,6 @@ impl Lowerer<'_> {
     /// Lowers a hint, which affects no result.
     fn hint(&mut self, _instruction: &Instruction) -> Lowered {
         Ok(())
-    }
-
-    /// Refuses an instruction by name.
-    fn unsupported(&mut self, instruction: &Instruction) -> Lowered {
-        Err(Refusal::instruction(instruction))
     }
 }
 

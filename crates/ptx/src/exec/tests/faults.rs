@@ -126,16 +126,16 @@ fn oversized_launch_is_refused() {
 }
 
 #[test]
-fn unsupported_instructions() -> TestResult {
+fn unsupported_form() -> TestResult {
     let text = ".version 8.8\n.target sm_100\n.address_size 64\n.entry k()\n{\n    \
                 .reg .b32 %r<9>; .reg .b64 %d<2>;\n    \
-                multimem.red.relaxed.sys.global.add.u32 [%d1], 1;\n    ret;\n}";
+                txq.channel_order.b32 %r1, [%d1];\n    ret;\n}";
     let module = syntax::parse(text)?;
     let error = lower(&module).expect_err("it is not supported");
     assert_eq!((error.line, error.column), (7, 5));
     assert_eq!(
         error.to_string(),
-        "line 7, column 5: instruction `multimem` is not supported"
+        "line 7, column 5: `txq.channel_order.b32` with these operands is not supported"
     );
     Ok(())
 }
@@ -181,18 +181,6 @@ const REFUSED: &[(&str, &str)] = &[
     (
         "tcgen05.mma.cta_group::1.kind::i8 [%r1], %d1, %d2, %r2, %p1, 3;",
         "`tcgen05.mma.cta_group::1.kind::i8` with these operands is not supported",
-    ),
-    (
-        "multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%d1];",
-        "instruction `multimem` is not supported",
-    ),
-    (
-        "multimem.st.relaxed.sys.global.u32 [%d1], %r1;",
-        "instruction `multimem` is not supported",
-    ),
-    (
-        "multimem.red.relaxed.sys.global.add.u32 [%d1], %r1;",
-        "instruction `multimem` is not supported",
     ),
     (
         "cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes [%r1], [%d1, {%r2, %r2, %r2}], [%r3], {1, 2};",

@@ -63,6 +63,12 @@ const FIRST: &[(&str, &str, &str)] = &[
         "sm_90",
     ),
     ("mov.u32 %r1, %aggr_smem_size;", "8.1", "sm_90"),
+    ("multimem.st.global.u32 [%d1], %r1;", "8.1", "sm_90"),
+    (
+        "multimem.cp.async.bulk.global.shared::cta.bulk_group [%d1], [s], 16;",
+        "9.1",
+        "sm_90",
+    ),
     ("cvt.rn.satfinite.f16.f32 %h1, %f1;", "8.1", "sm_70"),
     ("cvt.rz.satfinite.bf16x2.f32 %r1, %f1, %f2;", "8.1", "sm_80"),
     ("add.rn.f32x2 %d1, %d2, %d3;", "8.6", "sm_100"),
@@ -88,7 +94,7 @@ fn instructions_have_a_version() {
             "{instruction}"
         );
         assert_eq!(
-            module("9.0", "sm_110", instruction),
+            module("9.1", "sm_110", instruction),
             Ok(()),
             "{instruction}"
         );
@@ -105,7 +111,7 @@ fn earlier_version_is_refused() {
             error.starts_with("line 6, column 1: ") && error.ends_with(&expected),
             "{instruction} {error}"
         );
-        let error = module("9.0", "sm_53", instruction).expect_err(instruction);
+        let error = module("9.1", "sm_53", instruction).expect_err(instruction);
         let expected = format!("requires target {target} or higher (found '.target sm_53')");
         assert!(
             error.starts_with("line 6, column 1: ") && error.ends_with(&expected),

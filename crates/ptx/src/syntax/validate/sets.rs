@@ -62,3 +62,23 @@ pub(super) const ATOMIC_COUNTERS: &[ScalarType] = &[U32];
 pub(super) const ATOMIC_EXCHANGES: &[ScalarType] = &[B32, B64, B128];
 /// Atomic compare and swap.
 pub(super) const ATOMIC_SWAPS: &[ScalarType] = &[B16, B32, B64, B128];
+/// Stores to multicast memory.
+pub(super) const MULTICAST_STORED: &[ScalarType] = &[
+    B32, U32, S32, B64, U64, S64, F16, F16x2, Bf16, Bf16x2, F32, F64, E4m3, E4m3x2, E4m3x4, E5m2,
+    E5m2x2, E5m2x4,
+];
+/// Sums that loads from multicast memory return.
+pub(super) const MULTICAST_LOADED_SUMS: &[ScalarType] = &[
+    U32, S32, U64, F16, F16x2, Bf16, Bf16x2, F32, F64, E4m3, E4m3x2, E4m3x4, E5m2, E5m2x2, E5m2x4,
+];
+/// Extremes that loads from multicast memory return.
+pub(super) const MULTICAST_LOADED_EXTREMES: &[ScalarType] = &[
+    U32, S32, U64, S64, F16, F16x2, Bf16, Bf16x2, E4m3, E4m3x2, E4m3x4, E5m2, E5m2x2, E5m2x4,
+];
+/// Extremes in multicast memory.
+pub(super) const MULTICAST_EXTREMES: &[ScalarType] =
+    &[U32, S32, U64, S64, F16, F16x2, Bf16, Bf16x2];
+/// Sums of bulk copies to multicast memory.
+pub(super) const BULK_SUMS: &[ScalarType] = &[U32, S32, U64, F16, Bf16, F32, F64];
+/// Extremes of bulk copies to multicast memory.
+pub(super) const BULK_EXTREMES: &[ScalarType] = &[U32, S32, U64, S64, F16, Bf16];
