@@ -7,12 +7,12 @@
 //! The generic address space has device memory below 2^48, and above it windows for shared, local and parameter memory and for functions.
 //! Every access is checked for bounds and alignment.
 
-mod check;
+pub(crate) mod check;
 mod lower;
-mod machine;
+pub(crate) mod machine;
 mod memory;
-mod ops;
-mod values;
+pub(crate) mod ops;
+pub(crate) mod values;
 
 pub use check::report::{
     Access, Area, Budget, Conflict, Divergence, NearbyAllocation, Report, ReportKind, Severity,

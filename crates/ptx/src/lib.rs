@@ -7,4 +7,5 @@
 //! crate. The interface here follows its needs and may change in any release, except for the reports, which `curium-sim` exports too.
 
 pub mod exec;
+mod isa;
 pub mod syntax;

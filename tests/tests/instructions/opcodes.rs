@@ -18,8 +18,21 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Returns the opcodes that the simulator supports, from the list in its source.
+/// Returns the opcodes that the simulator supports, from the table and the definitions in its source.
 fn opcodes() -> TestResult<BTreeSet<String>> {
+    let mut opcodes = table_opcodes()?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/ptx/src/isa");
+    for entry in fs::read_dir(folder)? {
+        let source = fs::read_to_string(entry?.path())?;
+        let names = source
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("name: \"")?.strip_suffix("\","));
+        opcodes.extend(names.map(str::to_owned));
+    }
+    Ok(opcodes)
+}
+
+fn table_opcodes() -> TestResult<BTreeSet<String>> {
     let source = read("crates/ptx/src/syntax/opcode.rs");
     let (_, list) = source
         .split_once("$callback! {\n")

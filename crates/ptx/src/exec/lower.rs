@@ -16,6 +16,7 @@ mod error;
 mod extended;
 mod float;
 mod flow;
+mod form;
 mod function;
 mod instruction;
 mod integer;

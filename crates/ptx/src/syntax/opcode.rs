@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-/// The table of instructions: calls a macro with a row for each opcode, in the order of their spellings.
+use crate::isa::Definition;
+
+/// The table of instructions that are not defined in [`isa`](crate::isa): calls a macro with a row for each opcode, in the order of their
+/// spellings.
 ///
 /// A row has the variant of [`Opcode`], the spelling, and
 /// 1. the method of `validate::Context` that checks the form; `row` has a table of forms, and `any_form` leaves the check to the lowering,
@@ -20,7 +23,6 @@ macro_rules! for_each_opcode {
                 "8.6 sm_100: .f32x2";
             Addc "addc" row extended none;
             Alloca "alloca" any_form stack none "7.3 sm_52";
-            And "and" logic logic none;
             Applypriority "applypriority" any_form hint none "7.4 sm_80";
             Atom "atom" atomic returning_atomic fence
                 "5.0 sm_60: .add.f64 .cta .gpu .sys"
@@ -36,18 +38,11 @@ macro_rules! for_each_opcode {
                 "7.8 sm_30: .cta"
                 "7.8 sm_90: .cluster"
                 "8.0 sm_90: .cluster.acquire .cluster.relaxed .cluster.release";
-            Bfe "bfe" row arithmetic none;
-            Bfi "bfi" row arithmetic none;
-            Bfind "bfind" row arithmetic none;
-            Bmsk "bmsk" row arithmetic none "7.6 sm_70";
             Bra "bra" branch flow none;
-            Brev "brev" row arithmetic none;
             Brkpt "brkpt" any_form flow none;
             Brx "brx" any_form flow none;
             Call "call" call call none;
             Clusterlaunchcontrol "clusterlaunchcontrol" any_form control_launch fence "8.6 sm_100";
-            Clz "clz" row arithmetic none;
-            Cnot "cnot" row arithmetic none;
             Copysign "copysign" row arithmetic none;
             Cos "cos" row arithmetic none;
             Cp "cp" any_form copy_asynchronously fence
@@ -72,8 +67,6 @@ macro_rules! for_each_opcode {
             Cvta "cvta" convert_address convert_address none "7.7 sm_70: .param" "7.8: .shared::cta";
             Discard "discard" any_form hint none "7.4 sm_80";
             Div "div" row arithmetic none;
-            Dp2a "dp2a" row arithmetic none "5.0 sm_61";
-            Dp4a "dp4a" row arithmetic none "5.0 sm_61";
             Elect "elect" any_form elect warp_sync "8.0 sm_90";
             Ex2 "ex2" row arithmetic none "7.0 sm_75: .f16 .f16x2" "7.8 sm_90: .bf16 .bf16x2";
             Exit "exit" any_form flow none;
@@ -82,7 +75,6 @@ macro_rules! for_each_opcode {
                 "7.5 sm_70: .proxy"
                 "8.0 sm_90: .mbarrier_init .proxy.async";
             Fma "fma" fused arithmetic none "8.6 sm_100: .f32x2";
-            Fns "fns" row arithmetic none "6.0 sm_30";
             Getctarank "getctarank" any_form map_address none "7.8 sm_90";
             Griddepcontrol "griddepcontrol" any_form hint none "7.8 sm_90";
             Isspacep "isspacep" any_form is_in_space none "7.7 sm_70: .param" "7.8: .shared::cta";
@@ -93,9 +85,7 @@ macro_rules! for_each_opcode {
             Ldmatrix "ldmatrix" any_form move_small_matrices warp_sync "6.5 sm_75" "7.8: .shared::cta";
             Ldu "ldu" load load none;
             Lg2 "lg2" row arithmetic none;
-            Lop3 "lop3" row table_logic none "8.2 sm_70: .and .or";
             Mad "mad" product sum_with_carry none;
-            Mad24 "mad24" row arithmetic none;
             Madc "madc" row extended none;
             Mapa "mapa" any_form map_address none "7.8 sm_90";
             Match "match" any_form warp_wide warp_sync "6.0 sm_70";
@@ -122,20 +112,15 @@ macro_rules! for_each_opcode {
             Mov "mov" mov mov none;
             Movmatrix "movmatrix" any_form transpose_matrix warp_sync "7.8 sm_75";
             Mul "mul" product arithmetic none "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
-            Mul24 "mul24" row arithmetic none;
             Multimem "multimem" multicast multicast fence
                 "8.1 sm_90"
                 "8.6 sm_100a/110a: .acc::f16 .e4m3 .e4m3x2 .e4m3x4 .e5m2 .e5m2x2 .e5m2x4"
                 "9.1 sm_90: .cp";
             Nanosleep "nanosleep" any_form hint none "6.2 sm_70";
             Neg "neg" row arithmetic none "6.0 sm_53: .f16 .f16x2";
-            Not "not" row logic none;
-            Or "or" logic logic none;
             Pmevent "pmevent" any_form hint none;
-            Popc "popc" row arithmetic none;
             Prefetch "prefetch" any_form hint none "7.4 sm_80: .L2::evict_last" "8.0 sm_90: .tensormap";
             Prefetchu "prefetchu" any_form hint none;
-            Prmt "prmt" row arithmetic none;
             Rcp "rcp" row arithmetic none;
             Red "red" reduction any_reduction fence
                 "5.0 sm_60: .add.f64 .cta .gpu .sys"
@@ -146,20 +131,15 @@ macro_rules! for_each_opcode {
                 "8.1 sm_90: .async .v2 .v4 .v8"
                 "8.7 sm_100: .async.gpu .async.sys";
             Redux "redux" any_form warp_wide warp_sync "7.0 sm_80" "8.6 sm_100a: .f32";
-            Rem "rem" row arithmetic none;
             Ret "ret" nothing flow none;
             Rsqrt "rsqrt" row arithmetic none;
-            Sad "sad" row arithmetic none;
             Selp "selp" select select none;
             Set "set" set set none
                 "6.5 sm_53: .s16.f16 .s32.f16 .s32.f16x2 .u16.f16 .u32.f16 .u32.f16x2"
                 "7.8 sm_90: .bf16 .bf16x2";
             Setmaxnreg "setmaxnreg" any_form hint none "8.0 sm_90";
             Setp "setp" compare set_predicate none "7.8 sm_90: .bf16 .bf16x2";
-            Shf "shf" row arithmetic none;
             Shfl "shfl" shuffle warp_wide warp_sync "6.0 sm_30: .sync";
-            Shl "shl" shift arithmetic none;
-            Shr "shr" shift arithmetic none;
             Sin "sin" row arithmetic none;
             Slct "slct" row select_by_sign none;
             Sqrt "sqrt" row arithmetic none;
@@ -178,7 +158,6 @@ macro_rules! for_each_opcode {
             Suq "suq" any_form query_image none;
             Sured "sured" any_form reduce_surface none;
             Sust "sust" any_form store_surface none;
-            Szext "szext" row arithmetic none "7.6 sm_70";
             Tanh "tanh" row arithmetic none "7.0 sm_75" "7.8 sm_90: .bf16 .bf16x2";
             Tcgen05 "tcgen05" tensor_memory tensor_memory none "8.6 sm_100a/110a";
             Tensormap "tensormap" any_form replace_in_tensor_map none "8.3 sm_90";
@@ -218,7 +197,6 @@ macro_rules! for_each_opcode {
                 "6.3 sm_75: .m8n8k128 .m8n8k32"
                 "7.0 sm_80: .f64 .m16n16k8 .m8n8k4"
                 "7.1 sm_80: .and";
-            Xor "xor" logic logic none;
         }
     };
 }
@@ -242,28 +220,39 @@ macro_rules! define {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub(crate) enum Opcode {
             $(#[doc = concat!("`", $text, "`")] $variant,)*
+            /// An instruction with a definition.
+            Defined(&'static Definition),
         }
 
-        /// Every opcode by its spelling, sorted for the search.
+        /// Every opcode without a definition by its spelling, sorted for the search.
         const OPCODES: &[(&str, Opcode)] = &[$(($text, Opcode::$variant),)*];
 
         impl Opcode {
             /// Returns the opcode as written.
             #[must_use]
             pub(crate) const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
+                match self {
+                    $(Self::$variant => $text,)*
+                    Self::Defined(definition) => definition.name,
+                }
             }
 
             /// Returns the versions and architectures that its forms require.
             #[must_use]
             pub(crate) const fn requirements(self) -> &'static [&'static str] {
-                match self { $(Self::$variant => &[$($requirement),*],)* }
+                match self {
+                    $(Self::$variant => &[$($requirement),*],)*
+                    Self::Defined(definition) => definition.requires,
+                }
             }
 
             /// Returns the effect on the order of accesses.
             #[must_use]
             pub(crate) const fn effect(self) -> Effect {
-                match self { $(Self::$variant => effect!($effect),)* }
+                match self {
+                    $(Self::$variant => effect!($effect),)*
+                    Self::Defined(_) => Effect::None,
+                }
             }
         }
     };
@@ -284,16 +273,19 @@ macro_rules! effect {
 for_each_opcode!(define);
 
 impl Opcode {
-    /// Returns every opcode, in the order of the spellings.
+    /// Returns every opcode.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        OPCODES.iter().map(|entry| entry.1)
+        let defined = Definition::all().map(Self::Defined);
+        OPCODES.iter().map(|entry| entry.1).chain(defined)
     }
 
     /// Returns the opcode spelled `text`.
     #[must_use]
     pub(crate) fn from_name(text: &str) -> Option<Self> {
-        let index = OPCODES.binary_search_by_key(&text, |entry| entry.0).ok()?;
-        Some(OPCODES[index].1)
+        match OPCODES.binary_search_by_key(&text, |entry| entry.0) {
+            Ok(index) => Some(OPCODES[index].1),
+            Err(_) => Definition::find(text).map(Self::Defined),
+        }
     }
 }
 
@@ -307,12 +299,12 @@ impl fmt::Display for Opcode {
 mod tests {
     use super::{OPCODES, Opcode};
 
+    /// The search requires sorted opcodes, and finds no definition of the same name.
     #[test]
-    fn opcodes_are_sorted_so_that_each_is_found() {
+    fn every_opcode_is_found() {
         assert!(OPCODES.is_sorted_by(|a, b| a.0 < b.0));
-        for &(text, opcode) in OPCODES {
-            assert_eq!(Opcode::from_name(text), Some(opcode));
-            assert_eq!(opcode.name(), text);
+        for opcode in Opcode::all() {
+            assert_eq!(Opcode::from_name(opcode.name()), Some(opcode));
         }
         assert_eq!(Opcode::from_name("frobnicate"), None);
     }

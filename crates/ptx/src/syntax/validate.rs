@@ -311,7 +311,10 @@ macro_rules! define_form {
         impl Context<'_> {
             /// Checks the form with the method from the table of instructions.
             fn form(&self) -> Result<(), Error> {
-                match self.instruction.opcode { $(Opcode::$variant => self.$check(),)* }
+                match self.instruction.opcode {
+                    $(Opcode::$variant => self.$check(),)*
+                    Opcode::Defined(_) => self.row(),
+                }
             }
         }
     };

@@ -1,7 +1,7 @@
 //! Propagation of undefined bytes through each instruction, for programs that check for uninitialized reads.
 
 use super::function::{Lowerer, Slot};
-use crate::exec::check::definedness::{Flow, Propagation, RegisterRow, Shift, Source, Value};
+use crate::exec::check::definedness::{Flow, Propagation, RegisterRow, Source, Value};
 use crate::syntax::{
     Base, Callee, Instruction, Keyword, Modifier, Opcode, Operand, Operation, RegisterId,
     ScalarClass, ScalarType, ShuffleMode, Space as State,
@@ -46,47 +46,11 @@ impl Lowerer<'_> {
             }
             O::Mov if !is_predicate => (self.move_flow(operands, scalar), None),
             O::Selp => (self.chosen(Propagation::Select, operands, scalar), None),
-            O::And | O::Or => {
-                let dominant = match (instruction.opcode, is_predicate) {
-                    (O::And, _) => 0,
-                    (_, true) => 1,
-                    (_, false) => 0xff,
-                };
-                (
-                    self.chosen(Propagation::Dominant(dominant), operands, scalar),
-                    None,
-                )
-            }
-            O::Xor | O::Not | O::Neg if operands.len() < 3 || operands[1] != operands[2] => {
-                let propagation = if instruction.opcode == O::Neg {
-                    Propagation::All
-                } else {
-                    Propagation::Bytewise
-                };
-                (self.chosen(propagation, operands, scalar), None)
-            }
-            O::Xor | O::Sub if operands.len() == 3 && operands[1] == operands[2] => {
+            O::Neg => (self.chosen(Propagation::All, operands, scalar), None),
+            O::Sub if operands.len() == 3 && operands[1] == operands[2] => {
                 (self.defined(operands), None)
             }
-            O::Shl => (
-                self.chosen(Propagation::Shift(Shift::Left), operands, scalar),
-                None,
-            ),
-            O::Shr => {
-                let shift = if scalar.class() == ScalarClass::Signed {
-                    Shift::ArithmeticRight
-                } else {
-                    Shift::LogicalRight
-                };
-                (
-                    self.chosen(Propagation::Shift(shift), operands, scalar),
-                    None,
-                )
-            }
-            O::Bfe => (self.chosen(Propagation::Extract, operands, scalar), None),
-            O::Prmt if instruction.modifiers.len() == 1 => {
-                (self.chosen(Propagation::Permute, operands, scalar), None)
-            }
+            O::Defined(_) => (self.form_flow(instruction, scalar), None),
             O::Cvt => (self.conversion_flow(instruction, operands), None),
             O::Setp => (self.comparison_flow(instruction, operands, scalar), None),
             O::Shfl => (self.shuffle_flow(instruction, operands), None),
@@ -116,6 +80,21 @@ impl Lowerer<'_> {
                 None,
             ),
             _ => (self.other_flow(instruction, operands), None),
+        }
+    }
+
+    /// Returns the flow of an instruction that has a definition.
+    fn form_flow(&self, instruction: &Instruction, scalar: ScalarType) -> Flow {
+        let operands = &instruction.operands[..];
+        let Some(form) = instruction.form() else {
+            return nothing();
+        };
+        match operands {
+            [result, a, b] if form.cancels && a == b => self.defined(std::slice::from_ref(result)),
+            [result, sources @ ..] if form.undefined == Propagation::All => {
+                self.spread(Propagation::All, std::slice::from_ref(result), sources)
+            }
+            _ => self.chosen(form.undefined, operands, scalar),
         }
     }
 
@@ -194,14 +173,7 @@ impl Lowerer<'_> {
                     ..nothing()
                 },
             },
-            O::Red
-            | O::St
-            | O::Cp
-            | O::Brx
-            | O::Sust
-            | O::Sured
-            | O::Stmatrix
-            | O::Wmma => Flow {
+            O::Red | O::St | O::Cp | O::Brx | O::Sust | O::Sured | O::Stmatrix | O::Wmma => Flow {
                 sinks: self.sinks(operands),
                 ..nothing()
             },

@@ -4,8 +4,7 @@ use super::error::Lowered;
 use super::function::Lowerer;
 use crate::exec::machine::op::Space;
 use crate::syntax::{
-    Effect, Instruction, Keyword, Modifier, Opcode, Operand, ScalarClass, ScalarType, Scope,
-    for_each_opcode,
+    Effect, Instruction, Keyword, Modifier, Opcode, ScalarClass, Scope, for_each_opcode,
 };
 
 impl Lowerer<'_> {
@@ -55,24 +54,6 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `and`, `or`, `xor`, `not`
-    fn logic(&mut self, instruction: &Instruction) -> Lowered {
-        if instruction.types().next() == Some(ScalarType::Pred) {
-            self.predicate_logic(instruction)
-        } else {
-            self.arithmetic(instruction)
-        }
-    }
-
-    /// `lop3`
-    fn table_logic(&mut self, instruction: &Instruction) -> Lowered {
-        if matches!(instruction.operands.first(), Some(Operand::Pair(..))) {
-            self.test_table_logic(instruction)
-        } else {
-            self.arithmetic(instruction)
-        }
-    }
-
     /// `add`, `sub`, `mad`
     fn sum_with_carry(&mut self, instruction: &Instruction) -> Lowered {
         if instruction.has(Modifier::Carry) {
@@ -114,7 +95,10 @@ macro_rules! define_lower {
         impl Lowerer<'_> {
             /// Lowers an instruction with the method from the table of instructions.
             fn by_table(&mut self, instruction: &Instruction) -> Lowered {
-                match instruction.opcode { $(Opcode::$variant => self.$lower(instruction),)* }
+                match instruction.opcode {
+                    $(Opcode::$variant => self.$lower(instruction),)*
+                    Opcode::Defined(_) => self.by_form(instruction),
+                }
             }
         }
     };

@@ -3,7 +3,7 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::ops::handler::integer::integer;
-use crate::syntax::{Instruction, Modifier, Opcode, Operand, ScalarType};
+use crate::syntax::{Instruction, Modifier, Opcode, ScalarType};
 
 impl Lowerer<'_> {
     /// Lowers an instruction on integers.
@@ -31,12 +31,7 @@ impl Lowerer<'_> {
         for (row, (source, scalar)) in rows.iter_mut().zip(sources.iter().zip(shape.sources)) {
             *row = self.source(source, scalar)?;
         }
-        let d = match destination {
-            Operand::Pair(Some(register), None) => {
-                self.destination(&Operand::Register(*register), shape.destination)?
-            }
-            other => self.destination(other, shape.destination)?,
-        };
+        let d = self.destination(destination, shape.destination)?;
         self.emit(run, d, [rows[0], rows[1], rows[2]]).e = rows[3];
         Ok(())
     }
@@ -61,50 +56,23 @@ impl Shape {
 fn shape(instruction: &Instruction, scalar: ScalarType) -> Option<Shape> {
     use Opcode as O;
     let t = scalar;
-    let word = ScalarType::U32;
     let wide = instruction.has(Modifier::Wide);
     Some(match instruction.opcode {
-        O::Add | O::Sub | O::And | O::Or | O::Xor | O::Div | O::Rem | O::Min | O::Max => {
-            Shape::uniform(t, 2)
-        }
-        O::Mul | O::Mul24 if wide => Shape {
+        O::Add | O::Sub | O::Div | O::Min | O::Max => Shape::uniform(t, 2),
+        O::Mul if wide => Shape {
             destination: widened(t)?,
             sources: vec![t, t],
         },
-        O::Mul | O::Mul24 => Shape::uniform(t, 2),
-        O::Mad | O::Mad24 if wide => {
+        O::Mul => Shape::uniform(t, 2),
+        O::Mad if wide => {
             let d = widened(t)?;
             Shape {
                 destination: d,
                 sources: vec![t, t, d],
             }
         }
-        O::Mad | O::Mad24 => Shape::uniform(t, 3),
-        O::Sad => Shape::uniform(t, 3),
-        O::Neg | O::Abs | O::Not | O::Cnot | O::Brev => Shape::uniform(t, 1),
-        O::Shl | O::Shr => Shape {
-            destination: t,
-            sources: vec![t, word],
-        },
-        O::Popc | O::Clz | O::Bfind => Shape {
-            destination: word,
-            sources: vec![t],
-        },
-        O::Bfe => Shape {
-            destination: t,
-            sources: vec![t, word, word],
-        },
-        O::Bfi => Shape {
-            destination: t,
-            sources: vec![t, t, word, word],
-        },
-        O::Lop3 => Shape {
-            destination: t,
-            sources: vec![t, t, t, word],
-        },
-        O::Prmt | O::Shf | O::Fns => Shape::uniform(t, 3),
-        O::Bmsk | O::Szext => Shape::uniform(t, 2),
-        O::Dp4a | O::Dp2a => Shape::uniform(t, 3),
+        O::Mad => Shape::uniform(t, 3),
+        O::Neg | O::Abs => Shape::uniform(t, 1),
         _ => return None,
     })
 }

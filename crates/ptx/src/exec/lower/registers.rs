@@ -149,26 +149,16 @@ fn writes_its_first_operand(opcode: Opcode) -> bool {
     use Opcode as O;
     let moves = matches!(
         opcode,
-        O::Mov | O::Ld | O::Ldu | O::Cvt | O::Cvta | O::Selp | O::Slct | O::Set | O::Prmt
+        O::Mov | O::Ld | O::Ldu | O::Cvt | O::Cvta | O::Selp | O::Slct | O::Set
     );
     let arithmetic = matches!(
         opcode,
-        O::Add | O::Sub | O::Mul | O::Mad | O::Fma | O::Div | O::Rem | O::Min | O::Max
+        O::Add | O::Sub | O::Mul | O::Mad | O::Fma | O::Div | O::Min | O::Max
     ) || matches!(
         opcode,
         O::Abs | O::Neg | O::Rcp | O::Sqrt | O::Rsqrt | O::Ex2 | O::Lg2 | O::Sin | O::Cos | O::Tanh
-    ) || matches!(
-        opcode,
-        O::Sad | O::Mul24 | O::Mad24 | O::Dp2a | O::Dp4a | O::Copysign
-    );
-    let bits = matches!(
-        opcode,
-        O::And | O::Or | O::Xor | O::Not | O::Shl | O::Shr | O::Shf | O::Lop3 | O::Bfe | O::Bfi
-    ) || matches!(
-        opcode,
-        O::Popc | O::Clz | O::Brev | O::Bfind | O::Cnot | O::Bmsk
-    );
-    moves || arithmetic || bits
+    ) || opcode == O::Copysign;
+    moves || arithmetic || matches!(opcode, O::Defined(_))
 }
 
 /// Visits all registers that an instruction may write.

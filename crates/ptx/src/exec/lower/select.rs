@@ -8,7 +8,8 @@ use crate::exec::ops::handler::comparison::comparison_handler;
 use crate::exec::ops::handler::{Combine, NO_REGISTER, select};
 use crate::exec::ops::logic::run_predicate;
 use crate::exec::ops::moves::run_predicate_copy;
-use crate::syntax::{Instruction, Modifier, Opcode, Operand, Operation};
+use crate::isa::PredicateLogic;
+use crate::syntax::{Instruction, Modifier, Operand, Operation};
 
 impl Lowerer<'_> {
     pub(super) fn set_predicate(&mut self, instruction: &Instruction) -> Lowered {
@@ -81,7 +82,12 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    pub(super) fn predicate_logic(&mut self, instruction: &Instruction) -> Lowered {
+    /// Lowers an operation on predicates.
+    pub(super) fn predicate_logic(
+        &mut self,
+        instruction: &Instruction,
+        logic: PredicateLogic,
+    ) -> Lowered {
         let [Operand::Register(destination), sources @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
@@ -90,15 +96,16 @@ impl Lowerer<'_> {
         for source in sources {
             rows.push(self.predicate_source(source)?);
         }
-        match (instruction.opcode, &rows[..]) {
-            (Opcode::Not, &[(a, negate)]) => {
+        match rows[..] {
+            [(a, negate)] => {
                 self.emit(run_predicate_copy, d, [a, 0, 0]).e = !negate;
             }
-            (opcode, &[(a, negate_a), (b, negate_b)]) => {
-                let run: Handler = match opcode {
-                    Opcode::And => run_predicate::<0>,
-                    Opcode::Or => run_predicate::<1>,
-                    _ => run_predicate::<2>,
+            [(a, negate_a), (b, negate_b)] => {
+                let run: Handler = match logic {
+                    PredicateLogic::And => run_predicate::<0>,
+                    PredicateLogic::Or => run_predicate::<1>,
+                    PredicateLogic::Xor => run_predicate::<2>,
+                    PredicateLogic::Not => return Err(Refusal::form(instruction)),
                 };
                 let op = self.emit(run, d, [a, b, 0]);
                 op.imm = u64::from(negate_a) << 32 | u64::from(negate_b);

@@ -3,12 +3,12 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::memory::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
-use crate::exec::ops::handler::bits::table_logic;
 use crate::exec::ops::handler::comparison::{comparison_handler, property_handler, select_by_sign};
 use crate::exec::ops::handler::moves::{lower_half, pack_halves, upper_half};
-use crate::exec::ops::handler::{NO_REGISTER, select};
+use crate::exec::ops::handler::{NO_REGISTER, quaternary, select};
 use crate::exec::ops::moves::run_predicate_copy;
 use crate::exec::ops::set::{run_constants, run_space};
+use crate::exec::values::integer::table_logic;
 use crate::syntax::{
     Compare, Instruction, Modifier, Operand, RegisterId, ScalarType, Space as State,
 };
@@ -136,7 +136,7 @@ impl Lowerer<'_> {
             Some(register) => self.destination(&Operand::Register(*register), word)?,
             None => self.new_word(),
         };
-        self.emit(table_logic(), d, rows).e = table;
+        self.emit(quaternary(table_logic), d, rows).e = table;
         let run = comparison_handler(Compare::NotEqual, word, false)
             .ok_or_else(|| Refusal::form(instruction))?;
         let predicate = self.predicate_destination(*tested)?;

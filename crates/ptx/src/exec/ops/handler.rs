@@ -7,7 +7,6 @@
 
 mod arity;
 pub(crate) mod atomic;
-pub(crate) mod bits;
 pub(crate) mod comparison;
 pub(crate) mod convert;
 pub(crate) mod convert_packed;

@@ -208,26 +208,6 @@ impl Context<'_> {
         self.check_flags(&flags, scalar)
     }
 
-    /// `and`, `or`, `xor`
-    pub(super) fn logic(&self) -> Result<(), Error> {
-        let scalar = self.scalar(sets::LOGIC)?;
-        self.uniform(scalar, 2..=2)
-    }
-
-    /// `shl`, `shr`. The amount has 32 bits for every type.
-    pub(super) fn shift(&self) -> Result<(), Error> {
-        let allowed = if self.instruction.opcode == Opcode::Shl {
-            sets::BITS
-        } else {
-            sets::SHIFTED
-        };
-        let scalar = self.scalar(allowed)?;
-        self.count(3..=3)?;
-        self.destination(0, scalar, Width::Exact)?;
-        self.source(1, scalar, Width::Exact)?;
-        self.source(2, ScalarType::U32, Width::Exact)
-    }
-
     /// `setp`
     pub(super) fn compare(&self) -> Result<(), Error> {
         let scalar = self.scalar(sets::COMPARED)?;

@@ -4,7 +4,7 @@ use super::{Context, Signature, Width, fits};
 use crate::syntax::ast::PrototypeParameter;
 use crate::syntax::error::Error;
 use crate::syntax::keyword::Keyword;
-use crate::syntax::modifier::{Modifier, Operation, Scope, Space};
+use crate::syntax::modifier::{Modifier, Operation, Scope, Semantics, Space};
 use crate::syntax::operand::{Call, CallSignature, Callee, Operand, Symbol};
 use crate::syntax::scalar::{ScalarClass, ScalarType};
 
@@ -26,7 +26,7 @@ impl Context<'_> {
     /// `bar` and `barrier`
     pub(super) fn barrier(&self) -> Result<(), Error> {
         if self.has(Modifier::Scope(Scope::Cluster)) {
-            return self.row();
+            return self.cluster_barrier();
         }
         if self.has_keyword(Keyword::Warp) {
             self.count(1..=1)?;
@@ -44,6 +44,32 @@ impl Context<'_> {
         };
         self.count(min..=2)?;
         self.barrier_and_threads(0, self.spans.len())
+    }
+
+    /// `barrier.cluster`
+    fn cluster_barrier(&self) -> Result<(), Error> {
+        let arrives = self.has_keyword(Keyword::Arrive);
+        if arrives == self.has_keyword(Keyword::Wait) {
+            return Err(self.error("either '.arrive' or '.wait' is required"));
+        }
+        for modifier in &self.instruction.modifiers {
+            let is_supported = match modifier {
+                Modifier::Semantics(Semantics::Release | Semantics::Relaxed) => arrives,
+                Modifier::Semantics(Semantics::Acquire) => !arrives,
+                Modifier::Scope(Scope::Cluster)
+                | Modifier::Keyword(Keyword::Arrive | Keyword::Wait | Keyword::Aligned) => true,
+                _ => false,
+            };
+            if !is_supported {
+                return Err(self.error(format!("unsupported suffix '.{modifier}'")));
+            }
+        }
+        let semantics = self.instruction.modifiers.iter();
+        let semantics = semantics.filter(|modifier| matches!(modifier, Modifier::Semantics(_)));
+        if semantics.count() > 1 {
+            return Err(self.error("more than one memory semantics"));
+        }
+        self.count(0..=0)
     }
 
     /// Checks the number of a barrier, and the number of its threads if there is one.

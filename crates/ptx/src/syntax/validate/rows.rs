@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::{Context, Width, alternatives, type_list};
+use crate::isa::{self, Definition};
+use crate::syntax::ast::Instruction;
 use crate::syntax::error::Error;
 use crate::syntax::modifier::Modifier;
 use crate::syntax::opcode::Opcode;
@@ -45,22 +47,6 @@ const ROWS: &[Row] = &[
         "t t t",
         &[("", INTEGERS), (".cc", CARRIED), (".sat", "s32")],
     ),
-    (
-        "barrier",
-        "",
-        &[(
-            ".cluster.arrive{.release}{.aligned} .cluster.arrive.relaxed{.aligned}",
-            "",
-        )],
-    ),
-    ("barrier", "", &[(".cluster.wait{.acquire}{.aligned}", "")]),
-    ("bfe", "t t b b", &[("", CARRIED)]),
-    ("bfi", "t t t b b", &[("", "b32 b64")]),
-    ("bfind", "r t", &[("{.shiftamt}", CARRIED)]),
-    ("bmsk", "r r r", &[(".clamp .wrap", "b32")]),
-    ("brev", "t t", &[("", "b32 b64")]),
-    ("clz popc", "r t", &[("", "b32 b64")]),
-    ("cnot", "t t", &[("", "b16 b32 b64")]),
     ("copysign", "t t t", &[("", "f32 f64")]),
     ("cos lg2 sin", "t t", &[(".approx{.ftz}", "f32")]),
     (
@@ -73,16 +59,6 @@ const ROWS: &[Row] = &[
         ],
     ),
     (
-        "dp2a",
-        "r r r r",
-        &[(".lo .hi", "u32.u32 u32.s32 s32.u32 s32.s32")],
-    ),
-    (
-        "dp4a",
-        "r r r r",
-        &[("", "u32.u32 u32.s32 s32.u32 s32.s32")],
-    ),
-    (
         "ex2",
         "t t",
         &[
@@ -90,14 +66,6 @@ const ROWS: &[Row] = &[
             (".approx", "f16 f16x2"),
             (".approx.ftz", "bf16 bf16x2"),
         ],
-    ),
-    ("fns", "t t t t", &[("", "b32")]),
-    ("lop3", "_t t t t i", &[("", "b32")]),
-    ("lop3", "_t|p t t t i p", &[(".and .or", "b32")]),
-    (
-        "mad24",
-        "t t t t",
-        &[(".lo .hi", "u32 s32"), (".hi.sat", "s32")],
     ),
     (
         "madc",
@@ -108,13 +76,6 @@ const ROWS: &[Row] = &[
             (".hi.sat", "s32"),
         ],
     ),
-    ("mul24", "t t t", &[(".lo .hi", "u32 s32")]),
-    ("not", "t t", &[("", "b16 b32 b64 pred")]),
-    (
-        "prmt",
-        "t t t t",
-        &[("", "b32"), (".f4e .b4e .rc8 .ecl .ecr .rc16", "b32")],
-    ),
     (
         "rcp",
         "t t",
@@ -123,14 +84,7 @@ const ROWS: &[Row] = &[
             (".approx.ftz .rnd{.ftz}", "f64"),
         ],
     ),
-    ("rem", "t t t", &[("", INTEGERS)]),
     ("rsqrt", "t t", &[(".approx{.ftz}", "f32 f64")]),
-    ("sad", "t t t t", &[("", INTEGERS)]),
-    (
-        "shf",
-        "t t t r",
-        &[(".l.clamp .l.wrap .r.clamp .r.wrap", "b32")],
-    ),
     (
         "slct",
         "t t t u",
@@ -141,7 +95,6 @@ const ROWS: &[Row] = &[
         "t t",
         &[(".approx{.ftz} .rnd{.ftz}", "f32"), (".rnd", "f64")],
     ),
-    ("szext", "t t r", &[(".clamp .wrap", "u32 s32")]),
     ("tanh", "t t", &[(".approx", "f16 f16x2 bf16 bf16x2 f32")]),
     (
         "testp",
@@ -165,6 +118,17 @@ static FORMS: LazyLock<HashMap<Opcode, Vec<Form>>> = LazyLock::new(|| {
             );
         }
     }
+    for definition in Definition::all() {
+        let opcode = Opcode::Defined(definition);
+        let parsed = definition.forms.iter().filter_map(|form| {
+            let row = parse_row(opcode, form.operands, &[(form.suffixes, form.types)])?;
+            Some(row.into_iter().map(|parsed| Form {
+                definition: Some(form),
+                ..parsed
+            }))
+        });
+        forms.insert(opcode, parsed.flatten().collect());
+    }
     forms
 });
 
@@ -176,6 +140,7 @@ struct Form {
     text: &'static str,
     suffixes: Vec<Suffix>,
     types: Vec<Vec<ScalarType>>,
+    definition: Option<&'static isa::Form>,
 }
 
 struct Suffix {
@@ -188,7 +153,7 @@ struct Suffix {
 fn parse_row(
     opcode: Opcode,
     operands: &'static str,
-    alternatives: &'static [(&'static str, &'static str)],
+    alternatives: &[(&'static str, &'static str)],
 ) -> Option<Vec<Form>> {
     let mut forms = Vec::new();
     for (texts, types) in alternatives {
@@ -199,6 +164,7 @@ fn parse_row(
                 text,
                 suffixes: parse_suffixes(text, opcode)?,
                 types: types.clone(),
+                definition: None,
             });
         }
     }
@@ -254,6 +220,28 @@ impl Form {
     }
 }
 
+impl Instruction {
+    /// Returns the form of an instruction that has a definition.
+    pub(crate) fn form(&self) -> Option<&'static isa::Form> {
+        let types: Vec<ScalarType> = self.types().collect();
+        let suffixes = self.suffixes();
+        FORMS
+            .get(&self.opcode)?
+            .iter()
+            .find(|form| form.types.contains(&types) && form.has(&suffixes))?
+            .definition
+    }
+
+    /// Returns the modifiers that are not types.
+    fn suffixes(&self) -> Vec<Modifier> {
+        self.modifiers
+            .iter()
+            .filter(|modifier| !matches!(modifier, Modifier::Type(_)))
+            .copied()
+            .collect()
+    }
+}
+
 impl Context<'_> {
     /// Checks an instruction whose forms are in the table.
     pub(super) fn row(&self) -> Result<(), Error> {
@@ -268,13 +256,7 @@ impl Context<'_> {
         if candidates.is_empty() {
             return Err(self.unsupported_types(forms, &types));
         }
-        let suffixes: Vec<Modifier> = self
-            .instruction
-            .modifiers
-            .iter()
-            .filter(|modifier| !matches!(modifier, Modifier::Type(_)))
-            .copied()
-            .collect();
+        let suffixes = self.instruction.suffixes();
         match candidates.iter().find(|form| form.has(&suffixes)) {
             Some(form) => self.row_operands(form.operands, &types),
             None => Err(self.unsupported_suffixes(&candidates, &types)),
@@ -372,6 +354,16 @@ mod tests {
                 assert!(
                     parse_row(opcode, operands, alternatives).is_some(),
                     "{name}"
+                );
+            }
+        }
+        for definition in Definition::all() {
+            let opcode = Opcode::Defined(definition);
+            for form in definition.forms {
+                let row = [(form.suffixes, form.types)];
+                assert!(
+                    parse_row(opcode, form.operands, &row).is_some(),
+                    "{definition} {form:?}"
                 );
             }
         }

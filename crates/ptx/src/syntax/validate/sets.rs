@@ -12,12 +12,6 @@ pub(super) const NUMBERS: &[ScalarType] = &[
 pub(super) const PRODUCTS: &[ScalarType] = &[
     U16, S16, U32, S32, U64, S64, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64,
 ];
-/// Bitwise operations.
-pub(super) const LOGIC: &[ScalarType] = &[Pred, B16, B32, B64];
-/// Left shifts.
-pub(super) const BITS: &[ScalarType] = &[B16, B32, B64];
-/// Right shifts.
-pub(super) const SHIFTED: &[ScalarType] = &[B16, B32, B64, U16, U32, U64, S16, S32, S64];
 /// Comparisons.
 pub(super) const COMPARED: &[ScalarType] = &[
     B16, B32, B64, U16, U32, U64, S16, S32, S64, F16, F16x2, Bf16, Bf16x2, F32, F64,

@@ -1,10 +1,9 @@
 //! Handlers of integer arithmetic and logic.
 
-use super::bits::bits;
 use super::{binary, ternary, unary};
 use crate::exec::machine::op::Handler;
 use crate::exec::values::integer::Integer;
-use crate::syntax::{Instruction, Keyword, Modifier, Opcode, ScalarClass, ScalarType};
+use crate::syntax::{Instruction, Keyword, Modifier, Opcode, ScalarType};
 
 /// Selects a handler by integer type. `T` stands for the type in the body.
 macro_rules! by_type {
@@ -39,27 +38,6 @@ macro_rules! by_type {
     };
 }
 
-/// Selects a handler by width.
-macro_rules! by_width {
-    ($scalar:expr, $t:ident => $body:expr) => {
-        match $scalar.bits() {
-            16 => {
-                type $t = u16;
-                Some($body)
-            }
-            32 => {
-                type $t = u32;
-                Some($body)
-            }
-            64 => {
-                type $t = u64;
-                Some($body)
-            }
-            _ => None,
-        }
-    };
-}
-
 /// Returns the handler of an instruction on integers of a type.
 pub(crate) fn integer(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
     use Opcode as O;
@@ -74,11 +52,9 @@ pub(crate) fn integer(instruction: &Instruction, scalar: ScalarType) -> Option<H
         O::Add => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_add(b)))
             .or_else(|| packed(O::Add, scalar)),
         O::Sub => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_sub(b))),
-        O::Mul | O::Mul24 => product(instruction, scalar),
-        O::Mad | O::Mad24 => product_sum(instruction, scalar),
-        O::Sad => by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.add_difference(b, c))),
+        O::Mul => product(instruction, scalar),
+        O::Mad => product_sum(instruction, scalar),
         O::Div => by_type!(scalar, T => binary(|a: T, b: T| a.quotient(b))),
-        O::Rem => by_type!(scalar, T => binary(|a: T, b: T| a.remainder(b))),
         O::Min | O::Max if instruction.has_keyword(Keyword::Relu) => {
             rectified(instruction.opcode, scalar)
         }
@@ -88,7 +64,6 @@ pub(crate) fn integer(instruction: &Instruction, scalar: ScalarType) -> Option<H
         O::Max => {
             by_type!(scalar, T => binary(|a: T, b: T| a.max(b))).or_else(|| packed(O::Max, scalar))
         }
-        O::Dp4a | O::Dp2a => dot_product(instruction),
         O::Neg => match scalar {
             ScalarType::S16 => Some(unary(|a: i16| a.wrapping_neg())),
             ScalarType::S32 => Some(unary(|a: i32| a.wrapping_neg())),
@@ -101,59 +76,8 @@ pub(crate) fn integer(instruction: &Instruction, scalar: ScalarType) -> Option<H
             ScalarType::S64 => Some(unary(|a: i64| a.wrapping_abs())),
             _ => None,
         },
-        O::And => by_width!(scalar, T => binary(|a: T, b: T| a & b)),
-        O::Or => by_width!(scalar, T => binary(|a: T, b: T| a | b)),
-        O::Xor => by_width!(scalar, T => binary(|a: T, b: T| a ^ b)),
-        O::Not => by_width!(scalar, T => unary(|a: T| !a)),
-        O::Cnot => by_width!(scalar, T => unary(|a: T| T::from(a == 0))),
-        O::Shl => by_width!(scalar, T => binary(|a: T, n: u32| a.shift_left(n))),
-        O::Shr => by_type!(scalar, T => binary(|a: T, n: u32| a.shift_right(n)))
-            .or_else(|| by_width!(scalar, T => binary(|a: T, n: u32| a.shift_right(n)))),
-        _ => bits(instruction, scalar),
+        _ => None,
     }
-}
-
-/// Returns the handler of `dp4a` and `dp2a`: the sum of products of bytes, or of halves and bytes.
-fn dot_product(instruction: &Instruction) -> Option<Handler> {
-    #[inline(always)]
-    fn dot<const A: bool, const B: bool, const FORM: u8>(a: u32, b: u32, c: u32) -> u32 {
-        #[inline(always)]
-        fn element(bits: u32, width: u32, index: u32, signed: bool) -> u32 {
-            let field = bits << (32 - width * (index + 1));
-            if signed {
-                (field.cast_signed() >> (32 - width)).cast_unsigned()
-            } else {
-                field >> (32 - width)
-            }
-        }
-        let (count, width) = if FORM == 0 { (4, 8) } else { (2, 16) };
-        // `dp2a.hi` uses the upper two bytes.
-        let first = if FORM == 2 { 2 } else { 0 };
-        (0..count).fold(c, |sum, index| {
-            let product = element(a, width, index, A).wrapping_mul(element(b, 8, index + first, B));
-            sum.wrapping_add(product)
-        })
-    }
-    let mut signs = instruction
-        .types()
-        .map(|scalar| scalar.class() == ScalarClass::Signed);
-    let a = signs.next()?;
-    let b = signs.next()?;
-    macro_rules! form {
-        ($form:literal) => {
-            match (a, b) {
-                (false, false) => ternary(dot::<false, false, $form>),
-                (false, true) => ternary(dot::<false, true, $form>),
-                (true, false) => ternary(dot::<true, false, $form>),
-                (true, true) => ternary(dot::<true, true, $form>),
-            }
-        };
-    }
-    Some(match instruction.opcode {
-        Opcode::Dp4a => form!(0),
-        _ if instruction.has(Modifier::Hi) => form!(2),
-        _ => form!(1),
-    })
 }
 
 /// Returns the handler of `min.relu` and `max.relu`: negative results become zero.
@@ -198,9 +122,6 @@ fn packed(opcode: Opcode, scalar: ScalarType) -> Option<Handler> {
 }
 
 fn product(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
-    if instruction.opcode == Opcode::Mul24 {
-        return product24(instruction, scalar, false);
-    }
     if instruction.has(Modifier::Wide) {
         return Some(match scalar {
             ScalarType::U16 => binary(|a: u16, b: u16| u32::from(a) * u32::from(b)),
@@ -217,9 +138,6 @@ fn product(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
 }
 
 fn product_sum(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
-    if instruction.opcode == Opcode::Mad24 {
-        return product24(instruction, scalar, true);
-    }
     if instruction.has(Modifier::Wide) {
         return Some(match scalar {
             ScalarType::U16 => {
@@ -245,38 +163,4 @@ fn product_sum(instruction: &Instruction, scalar: ScalarType) -> Option<Handler>
         return by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.high_multiply_add(b, c)));
     }
     by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.multiply_add(b, c)))
-}
-
-/// Returns the handler of a product of 24-bit integers: the low or the high 32 of 48 bits.
-fn product24(instruction: &Instruction, scalar: ScalarType, sum: bool) -> Option<Handler> {
-    #[inline(always)]
-    fn unsigned(a: u32, b: u32) -> u64 {
-        u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)
-    }
-    #[inline(always)]
-    fn signed(a: i32, b: i32) -> i64 {
-        i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)
-    }
-    Some(match (scalar, instruction.has(Modifier::Hi), sum) {
-        (ScalarType::U32, false, false) => binary(|a: u32, b: u32| unsigned(a, b) as u32),
-        (ScalarType::U32, true, false) => binary(|a: u32, b: u32| (unsigned(a, b) >> 16) as u32),
-        (ScalarType::S32, false, false) => binary(|a: i32, b: i32| signed(a, b) as i32),
-        (ScalarType::S32, true, false) => binary(|a: i32, b: i32| (signed(a, b) >> 16) as i32),
-        (ScalarType::U32, true, true) => {
-            ternary(|a: u32, b: u32, c: u32| ((unsigned(a, b) >> 16) as u32).wrapping_add(c))
-        }
-        (ScalarType::S32, true, true) if instruction.has(Modifier::Saturate) => {
-            ternary(|a: i32, b: i32, c: i32| ((signed(a, b) >> 16) as i32).saturating_add(c))
-        }
-        (ScalarType::S32, true, true) => {
-            ternary(|a: i32, b: i32, c: i32| ((signed(a, b) >> 16) as i32).wrapping_add(c))
-        }
-        (ScalarType::U32, false, true) => {
-            ternary(|a: u32, b: u32, c: u32| (unsigned(a, b) as u32).wrapping_add(c))
-        }
-        (ScalarType::S32, false, true) => {
-            ternary(|a: i32, b: i32, c: i32| (signed(a, b) as i32).wrapping_add(c))
-        }
-        _ => return None,
-    })
 }

@@ -1,0 +1,295 @@
+//! Definitions of instructions that compute a result from registers.
+//!
+//! A [`Definition`] is the only description of its instruction: the parser finds it by its name, the front end checks the operands and
+//! suffixes against its forms, and the lowering selects the handler of the form. Other instructions are rows of the table of opcodes, with
+//! methods for each of these.
+
+mod arithmetic;
+mod bits;
+mod logic;
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::LazyLock;
+
+use crate::exec::check::definedness::Propagation;
+use crate::exec::machine::op::Handler;
+use crate::syntax::ScalarType;
+
+/// The definitions, by family.
+const FAMILIES: &[&[Definition]] = &[
+    arithmetic::DEFINITIONS,
+    bits::DEFINITIONS,
+    logic::DEFINITIONS,
+];
+
+/// Every definition by its name.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Definition>> = LazyLock::new(|| {
+    Definition::all()
+        .map(|definition| (definition.name, definition))
+        .collect()
+});
+
+/// An instruction that computes a result from registers and immediates.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    /// The spelling without suffixes.
+    pub(crate) name: &'static str,
+    /// The versions of the ISA and the architectures that its forms require, as `syntax::validate::since` reads them.
+    pub(crate) requires: &'static [&'static str],
+    /// The forms. An instruction has the first form that its types and suffixes fit.
+    pub(crate) forms: &'static [Form],
+}
+
+/// Operands and suffixes that an instruction may have, and the computation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    /// The operands, separated by spaces. The result is the first.
+    ///
+    /// `t` and `u` have the first and the second type, `w` has twice the width of the first, `r` is an integer of 32 bits, `b` is one that
+    /// is below 256 if it is a constant, `i` is an integer constant and `p` a predicate. A result `_t` may be discarded, and `_t|p` is
+    /// followed by a predicate.
+    pub(crate) operands: &'static str,
+    /// The suffixes, as in the ISA manual: `{.ftz}` may be absent, and `.rnd` is one of `.rn`, `.rz`, `.rm` and `.rp`. Spaces separate
+    /// alternatives. Their order in the instruction is irrelevant.
+    pub(crate) suffixes: &'static str,
+    /// The types. Spaces separate alternatives.
+    pub(crate) types: &'static str,
+    pub(crate) run: Run,
+    /// The propagation of undefined bytes.
+    pub(crate) undefined: Propagation,
+    /// `true` if the result is defined if both sources are the same register, whatever it contains.
+    pub(crate) cancels: bool,
+}
+
+/// The execution of a form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Run {
+    /// A handler whose operands are those of the form.
+    Handler(fn() -> Handler),
+    /// Such a handler for each of the types.
+    Typed(fn(ScalarType) -> Option<Handler>),
+    /// Logic of predicates.
+    Predicates(PredicateLogic),
+    /// `lop3` with a predicate that is set if the result is not zero.
+    TestedTable,
+}
+
+/// An operation on predicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PredicateLogic {
+    And,
+    Or,
+    Xor,
+    Not,
+}
+
+impl Definition {
+    /// Returns every definition.
+    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
+        FAMILIES.iter().copied().flatten()
+    }
+
+    /// Returns the definition of an instruction by its name.
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        BY_NAME.get(name).copied()
+    }
+}
+
+impl PartialEq for Definition {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Definition {}
+
+impl PartialOrd for Definition {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Definition {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name.cmp(other.name)
+    }
+}
+
+impl Hash for Definition {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Display for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Form {
+    /// Returns the type of each operand of an instruction with these types.
+    pub(crate) fn operand_types(&self, types: &[ScalarType]) -> impl Iterator<Item = ScalarType> {
+        let first = types.first().copied();
+        let second = types.get(1).copied();
+        self.operands.split(' ').filter_map(move |word| match word {
+            "r" | "b" | "i" => Some(ScalarType::U32),
+            "p" => Some(ScalarType::Pred),
+            "u" => second,
+            "w" => first.and_then(widened),
+            _ => first,
+        })
+    }
+
+    /// Sets the propagation of undefined bytes, which is [`Propagation::All`] otherwise.
+    const fn undefined(mut self, undefined: Propagation) -> Self {
+        self.undefined = undefined;
+        self
+    }
+
+    /// Declares that equal sources have a defined result.
+    const fn cancels(mut self) -> Self {
+        self.cancels = true;
+        self
+    }
+}
+
+/// Returns the type of twice the width.
+fn widened(scalar: ScalarType) -> Option<ScalarType> {
+    Some(match scalar {
+        ScalarType::U16 => ScalarType::U32,
+        ScalarType::S16 => ScalarType::S32,
+        ScalarType::U32 => ScalarType::U64,
+        ScalarType::S32 => ScalarType::S64,
+        _ => return None,
+    })
+}
+
+/// Creates a form with one handler.
+const fn form(
+    operands: &'static str,
+    suffixes: &'static str,
+    types: &'static str,
+    handler: fn() -> Handler,
+) -> Form {
+    with_run(operands, suffixes, types, Run::Handler(handler))
+}
+
+/// Creates a form with a handler for each type.
+const fn typed(
+    operands: &'static str,
+    suffixes: &'static str,
+    types: &'static str,
+    handler: fn(ScalarType) -> Option<Handler>,
+) -> Form {
+    with_run(operands, suffixes, types, Run::Typed(handler))
+}
+
+const fn with_run(
+    operands: &'static str,
+    suffixes: &'static str,
+    types: &'static str,
+    run: Run,
+) -> Form {
+    Form {
+        operands,
+        suffixes,
+        types,
+        run,
+        undefined: Propagation::All,
+        cancels: false,
+    }
+}
+
+/// Selects a handler by integer type. `T` stands for the type in the body.
+macro_rules! by_type {
+    ($t:ident => $body:expr) => {
+        |scalar| match scalar {
+            ScalarType::U16 => {
+                type $t = u16;
+                Some($body)
+            }
+            ScalarType::S16 => {
+                type $t = i16;
+                Some($body)
+            }
+            ScalarType::U32 => {
+                type $t = u32;
+                Some($body)
+            }
+            ScalarType::S32 => {
+                type $t = i32;
+                Some($body)
+            }
+            ScalarType::U64 => {
+                type $t = u64;
+                Some($body)
+            }
+            ScalarType::S64 => {
+                type $t = i64;
+                Some($body)
+            }
+            _ => None,
+        }
+    };
+}
+
+/// Selects a handler by width.
+macro_rules! by_width {
+    ($t:ident => $body:expr) => {
+        |scalar| match scalar.bits() {
+            16 => {
+                type $t = u16;
+                Some($body)
+            }
+            32 => {
+                type $t = u32;
+                Some($body)
+            }
+            64 => {
+                type $t = u64;
+                Some($body)
+            }
+            _ => None,
+        }
+    };
+}
+
+use {by_type, by_width};
+
+/// The types of integer arithmetic.
+const INTEGERS: &str = "u16 s16 u32 s32 u64 s64";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let names: BTreeSet<_> = Definition::all()
+            .map(|definition| definition.name)
+            .collect();
+        assert_eq!(names.len(), Definition::all().count());
+    }
+
+    /// The types of a form are those of its handlers.
+    #[test]
+    fn types_have_handlers() {
+        for definition in Definition::all() {
+            for form in definition.forms {
+                let Run::Typed(handler) = form.run else {
+                    continue;
+                };
+                for types in form.types.split(' ') {
+                    let first = types.split('.').next().and_then(ScalarType::from_name);
+                    assert!(first.and_then(handler).is_some(), "{definition} .{types}");
+                }
+            }
+        }
+    }
+}
