@@ -6,7 +6,10 @@
 
 mod arithmetic;
 mod bits;
+mod extremes;
+mod functions;
 mod logic;
+mod selection;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -16,13 +19,17 @@ use std::sync::LazyLock;
 
 use crate::exec::check::definedness::Propagation;
 use crate::exec::machine::op::Handler;
+use crate::exec::ops::handler::superinstruction::Operation as Step;
 use crate::syntax::ScalarType;
 
 /// The definitions, by family.
 const FAMILIES: &[&[Definition]] = &[
     arithmetic::DEFINITIONS,
     bits::DEFINITIONS,
+    extremes::DEFINITIONS,
+    functions::DEFINITIONS,
     logic::DEFINITIONS,
+    selection::DEFINITIONS,
 ];
 
 /// Every definition by its name.
@@ -48,9 +55,10 @@ pub(crate) struct Definition {
 pub(crate) struct Form {
     /// The operands, separated by spaces. The result is the first.
     ///
-    /// `t` and `u` have the first and the second type, `w` has twice the width of the first, `r` is an integer of 32 bits, `b` is one that
-    /// is below 256 if it is a constant, `i` is an integer constant and `p` a predicate. A result `_t` may be discarded, and `_t|p` is
-    /// followed by a predicate.
+    /// `t` and `u` have the first and the second type, `n` has the second and is converted to the first, `w` has twice the width of the
+    /// first, `r` is an integer of 32 bits, `b` is one that is below 256 if it is a constant, `i` is an integer constant and `p` a
+    /// predicate. A result `_t` may be discarded, and `_t|p` is followed by a predicate. `m` is no operand of the instruction: the handler
+    /// receives the rounding, flushing and saturation as its last source.
     pub(crate) operands: &'static str,
     /// The suffixes, as in the ISA manual: `{.ftz}` may be absent, and `.rnd` is one of `.rn`, `.rz`, `.rm` and `.rp`. Spaces separate
     /// alternatives. Their order in the instruction is irrelevant.
@@ -62,6 +70,8 @@ pub(crate) struct Form {
     pub(crate) undefined: Propagation,
     /// `true` if the result is defined if both sources are the same register, whatever it contains.
     pub(crate) cancels: bool,
+    /// The step of a superinstruction that does the same.
+    pub(crate) step: Option<Step>,
 }
 
 /// The execution of a form.
@@ -71,10 +81,24 @@ pub(crate) enum Run {
     Handler(fn() -> Handler),
     /// Such a handler for each of the types.
     Typed(fn(ScalarType) -> Option<Handler>),
+    /// Arithmetic with the carry flag.
+    Extended(Extended),
+    /// A handler of a comparison, whose result is a predicate.
+    Test(fn() -> Handler),
     /// Logic of predicates.
     Predicates(PredicateLogic),
     /// `lop3` with a predicate that is set if the result is not zero.
     TestedTable,
+}
+
+/// Integer arithmetic with the carry flag.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extended {
+    /// One of the operations of `exec::ops::extended`.
+    pub(crate) operation: u8,
+    /// Flags that state if it reads and writes the carry.
+    pub(crate) flags: u64,
+    pub(crate) saturates: bool,
 }
 
 /// An operation on predicates.
@@ -131,6 +155,16 @@ impl fmt::Display for Definition {
 }
 
 impl Form {
+    /// Returns the number of operands.
+    pub(crate) fn operand_count(&self) -> usize {
+        self.operands.split(' ').filter(|word| *word != "m").count()
+    }
+
+    /// Returns `true` if the handler receives the rounding, flushing and saturation.
+    pub(crate) fn has_mode(&self) -> bool {
+        self.operands.ends_with('m')
+    }
+
     /// Returns the type of each operand of an instruction with these types.
     pub(crate) fn operand_types(&self, types: &[ScalarType]) -> impl Iterator<Item = ScalarType> {
         let first = types.first().copied();
@@ -138,7 +172,8 @@ impl Form {
         self.operands.split(' ').filter_map(move |word| match word {
             "r" | "b" | "i" => Some(ScalarType::U32),
             "p" => Some(ScalarType::Pred),
-            "u" => second,
+            "u" | "n" => second,
+            "m" => None,
             "w" => first.and_then(widened),
             _ => first,
         })
@@ -147,6 +182,12 @@ impl Form {
     /// Sets the propagation of undefined bytes, which is [`Propagation::All`] otherwise.
     const fn undefined(mut self, undefined: Propagation) -> Self {
         self.undefined = undefined;
+        self
+    }
+
+    /// Sets the step of a superinstruction that does the same.
+    const fn step(mut self, step: Step) -> Self {
+        self.step = Some(step);
         self
     }
 
@@ -201,7 +242,40 @@ const fn with_run(
         run,
         undefined: Propagation::All,
         cancels: false,
+        step: None,
     }
+}
+
+/// Creates a form of arithmetic with the carry flag.
+const fn extended(
+    operands: &'static str,
+    suffixes: &'static str,
+    types: &'static str,
+    operation: u8,
+    flags: u64,
+) -> Form {
+    let extended = Extended {
+        operation,
+        flags,
+        saturates: false,
+    };
+    with_run(operands, suffixes, types, Run::Extended(extended))
+}
+
+/// Creates a form of arithmetic with the carry flag, whose result saturates.
+const fn saturating(
+    operands: &'static str,
+    suffixes: &'static str,
+    types: &'static str,
+    operation: u8,
+    flags: u64,
+) -> Form {
+    let extended = Extended {
+        operation,
+        flags,
+        saturates: true,
+    };
+    with_run(operands, suffixes, types, Run::Extended(extended))
 }
 
 /// Selects a handler by integer type. `T` stands for the type in the body.
@@ -258,10 +332,55 @@ macro_rules! by_width {
     };
 }
 
-use {by_type, by_width};
+/// Selects a handler by floating-point type. `T` stands for the type in the body.
+macro_rules! by_real {
+    ($t:ident => $body:expr) => {
+        |scalar| match scalar {
+            ScalarType::F16 => {
+                type $t = Half;
+                Some($body)
+            }
+            ScalarType::Bf16 => {
+                type $t = Bfloat;
+                Some($body)
+            }
+            ScalarType::F32 => {
+                type $t = f32;
+                Some($body)
+            }
+            ScalarType::F64 => {
+                type $t = f64;
+                Some($body)
+            }
+            _ => None,
+        }
+    };
+}
+
+/// Selects a handler by the type of two floating-point numbers. `T` stands for the pair in the body.
+macro_rules! by_pair {
+    ($t:ident => $body:expr) => {
+        |scalar| match scalar {
+            ScalarType::F16x2 => {
+                type $t = Pair<Half>;
+                Some($body)
+            }
+            ScalarType::Bf16x2 => {
+                type $t = Pair<Bfloat>;
+                Some($body)
+            }
+            _ => None,
+        }
+    };
+}
+
+use {by_pair, by_real, by_type, by_width};
 
 /// The types of integer arithmetic.
 const INTEGERS: &str = "u16 s16 u32 s32 u64 s64";
+
+/// The types of integer arithmetic with a carry.
+const CARRIED: &str = "u32 s32 u64 s64";
 
 #[cfg(test)]
 mod tests {
@@ -275,21 +394,5 @@ mod tests {
             .map(|definition| definition.name)
             .collect();
         assert_eq!(names.len(), Definition::all().count());
-    }
-
-    /// The types of a form are those of its handlers.
-    #[test]
-    fn types_have_handlers() {
-        for definition in Definition::all() {
-            for form in definition.forms {
-                let Run::Typed(handler) = form.run else {
-                    continue;
-                };
-                for types in form.types.split(' ') {
-                    let first = types.split('.').next().and_then(ScalarType::from_name);
-                    assert!(first.and_then(handler).is_some(), "{definition} .{types}");
-                }
-            }
-        }
     }
 }

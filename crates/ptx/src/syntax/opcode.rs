@@ -8,20 +8,14 @@ use crate::isa::Definition;
 /// spellings.
 ///
 /// A row has the variant of [`Opcode`], the spelling, and
-/// 1. the method of `validate::Context` that checks the form; `row` has a table of forms, and `any_form` leaves the check to the lowering,
+/// 1. the method of `validate::Context` that checks the form; `any_form` leaves the check to the lowering,
 /// 2. the method of `exec::lower`'s `Lowerer` that lowers it,
 /// 3. the effect on the order of accesses by other threads ([`Effect`]),
 /// 4. the versions of the ISA and the architectures that its forms require, as `validate::since` reads them.
 macro_rules! for_each_opcode {
     ($callback:ident) => {
         $callback! {
-            Abs "abs" row arithmetic none "6.5 sm_53: .f16 .f16x2";
             Activemask "activemask" any_form warp_wide warp_sync "6.2 sm_30";
-            Add "add" sum sum_with_carry none
-                "7.8 sm_90: .bf16 .bf16x2"
-                "8.0 sm_90: .s16x2 .u16x2"
-                "8.6 sm_100: .f32x2";
-            Addc "addc" row extended none;
             Alloca "alloca" any_form stack none "7.3 sm_52";
             Applypriority "applypriority" any_form hint none "7.4 sm_80";
             Atom "atom" atomic returning_atomic fence
@@ -43,8 +37,6 @@ macro_rules! for_each_opcode {
             Brx "brx" any_form flow none;
             Call "call" call call none;
             Clusterlaunchcontrol "clusterlaunchcontrol" any_form control_launch fence "8.6 sm_100";
-            Copysign "copysign" row arithmetic none;
-            Cos "cos" row arithmetic none;
             Cp "cp" any_form copy_asynchronously fence
                 "7.0 sm_80: .async"
                 "7.8 sm_80: .async.shared::cta.mbarrier"
@@ -66,15 +58,12 @@ macro_rules! for_each_opcode {
                 "8.7 sm_100: .rs";
             Cvta "cvta" convert_address convert_address none "7.7 sm_70: .param" "7.8: .shared::cta";
             Discard "discard" any_form hint none "7.4 sm_80";
-            Div "div" row arithmetic none;
             Elect "elect" any_form elect warp_sync "8.0 sm_90";
-            Ex2 "ex2" row arithmetic none "7.0 sm_75: .f16 .f16x2" "7.8 sm_90: .bf16 .bf16x2";
             Exit "exit" any_form flow none;
             Fence "fence" any_form memory_fence fence
                 "6.0 sm_70"
                 "7.5 sm_70: .proxy"
                 "8.0 sm_90: .mbarrier_init .proxy.async";
-            Fma "fma" fused arithmetic none "8.6 sm_100: .f32x2";
             Getctarank "getctarank" any_form map_address none "7.8 sm_90";
             Griddepcontrol "griddepcontrol" any_form hint none "7.8 sm_90";
             Isspacep "isspacep" any_form is_in_space none "7.7 sm_70: .param" "7.8: .shared::cta";
@@ -84,12 +73,8 @@ macro_rules! for_each_opcode {
                 "8.8 sm_100: .v4.b64 .v4.f64 .v4.s64 .v4.u64 .v8.b32 .v8.f32 .v8.s32 .v8.u32";
             Ldmatrix "ldmatrix" any_form move_small_matrices warp_sync "6.5 sm_75" "7.8: .shared::cta";
             Ldu "ldu" load load none;
-            Lg2 "lg2" row arithmetic none;
-            Mad "mad" product sum_with_carry none;
-            Madc "madc" row extended none;
             Mapa "mapa" any_form map_address none "7.8 sm_90";
             Match "match" any_form warp_wide warp_sync "6.0 sm_70";
-            Max "max" sum arithmetic none "7.0 sm_80: .f16 .f16x2" "8.0 sm_90: .relu.s16x2 .relu.s32 .s16x2 .u16x2";
             Mbarrier "mbarrier" barrier_object barrier_object fence
                 "7.0 sm_80"
                 "7.1 sm_80: .parity"
@@ -99,7 +84,6 @@ macro_rules! for_each_opcode {
                 "8.0 sm_90: .complete_tx .expect_tx .shared::cluster"
                 "8.6 sm_90: .arrive.relaxed .test_wait.relaxed .try_wait.relaxed";
             Membar "membar" any_form memory_fence fence "7.5 sm_60: .proxy";
-            Min "min" sum arithmetic none "7.0 sm_80: .f16 .f16x2" "8.0 sm_90: .relu.s16x2 .relu.s32 .s16x2 .u16x2";
             Mma "mma" any_form multiply_matrices warp_sync
                 "6.4 sm_70"
                 "6.5 sm_75: .m16n8k8 .m8n8k16 .m8n8k32"
@@ -111,17 +95,14 @@ macro_rules! for_each_opcode {
                 "8.7 sm_120a: .kind::f8f6f4";
             Mov "mov" mov mov none;
             Movmatrix "movmatrix" any_form transpose_matrix warp_sync "7.8 sm_75";
-            Mul "mul" product arithmetic none "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
             Multimem "multimem" multicast multicast fence
                 "8.1 sm_90"
                 "8.6 sm_100a/110a: .acc::f16 .e4m3 .e4m3x2 .e4m3x4 .e5m2 .e5m2x2 .e5m2x4"
                 "9.1 sm_90: .cp";
             Nanosleep "nanosleep" any_form hint none "6.2 sm_70";
-            Neg "neg" row arithmetic none "6.0 sm_53: .f16 .f16x2";
             Pmevent "pmevent" any_form hint none;
             Prefetch "prefetch" any_form hint none "7.4 sm_80: .L2::evict_last" "8.0 sm_90: .tensormap";
             Prefetchu "prefetchu" any_form hint none;
-            Rcp "rcp" row arithmetic none;
             Red "red" reduction any_reduction fence
                 "5.0 sm_60: .add.f64 .cta .gpu .sys"
                 "6.2 sm_60: .add.f16x2"
@@ -132,7 +113,6 @@ macro_rules! for_each_opcode {
                 "8.7 sm_100: .async.gpu .async.sys";
             Redux "redux" any_form warp_wide warp_sync "7.0 sm_80" "8.6 sm_100a: .f32";
             Ret "ret" nothing flow none;
-            Rsqrt "rsqrt" row arithmetic none;
             Selp "selp" select select none;
             Set "set" set set none
                 "6.5 sm_53: .s16.f16 .s32.f16 .s32.f16x2 .u16.f16 .u32.f16 .u32.f16x2"
@@ -140,9 +120,6 @@ macro_rules! for_each_opcode {
             Setmaxnreg "setmaxnreg" any_form hint none "8.0 sm_90";
             Setp "setp" compare set_predicate none "7.8 sm_90: .bf16 .bf16x2";
             Shfl "shfl" shuffle warp_wide warp_sync "6.0 sm_30: .sync";
-            Sin "sin" row arithmetic none;
-            Slct "slct" row select_by_sign none;
-            Sqrt "sqrt" row arithmetic none;
             St "st" store any_store none
                 "7.8: .shared::cta"
                 "8.1 sm_90: .async"
@@ -152,16 +129,12 @@ macro_rules! for_each_opcode {
             Stackrestore "stackrestore" any_form stack none "7.3 sm_52";
             Stacksave "stacksave" any_form stack none "7.3 sm_52";
             Stmatrix "stmatrix" any_form move_small_matrices warp_sync "7.8: .shared::cta" "7.8 sm_90";
-            Sub "sub" sum sum_with_carry none "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
-            Subc "subc" row extended none;
             Suld "suld" any_form load_surface none;
             Suq "suq" any_form query_image none;
             Sured "sured" any_form reduce_surface none;
             Sust "sust" any_form store_surface none;
-            Tanh "tanh" row arithmetic none "7.0 sm_75" "7.8 sm_90: .bf16 .bf16x2";
             Tcgen05 "tcgen05" tensor_memory tensor_memory none "8.6 sm_100a/110a";
             Tensormap "tensormap" any_form replace_in_tensor_map none "8.3 sm_90";
-            Testp "testp" row test_property none;
             Tex "tex" any_form texture none "7.1 sm_60: |p";
             Tld4 "tld4" any_form gather_texture none "7.1 sm_60: |p";
             Trap "trap" any_form flow none;

@@ -4,16 +4,16 @@
 //! register against the instruction's type. Other opcodes are accepted here, and the lowering refuses the forms that the simulator does not
 //! execute.
 
-mod arithmetic;
 mod asynchronous;
 mod barrier_object;
+mod comparison;
 mod control;
 mod conversion;
 mod data;
+mod defined;
 mod memory;
 mod multicast;
 mod order;
-mod rows;
 mod sets;
 mod since;
 mod tensor_memory;
@@ -111,11 +111,6 @@ impl Context<'_> {
 
     fn has_operation(&self, operation: Operation) -> bool {
         self.has(Modifier::Operation(operation))
-    }
-
-    fn has_rounding(&self) -> bool {
-        self.find_modifier(|modifier| matches!(modifier, Modifier::Round(_)))
-            .is_some()
     }
 
     /// Returns the first modifier that satisfies a condition.
@@ -256,13 +251,6 @@ impl Context<'_> {
         }
     }
 
-    /// Checks the operands of an instruction with a destination and sources of one type.
-    fn uniform(&self, scalar: ScalarType, sources: RangeInclusive<usize>) -> Result<(), Error> {
-        self.count(sources.start() + 1..=sources.end() + 1)?;
-        self.destination(0, scalar, Width::Exact)?;
-        (1..self.spans.len()).try_for_each(|index| self.source(index, scalar, Width::Exact))
-    }
-
     /// Returns an operand as an error message quotes it.
     fn describe(&self, operand: &Operand) -> String {
         match operand {
@@ -313,7 +301,7 @@ macro_rules! define_form {
             fn form(&self) -> Result<(), Error> {
                 match self.instruction.opcode {
                     $(Opcode::$variant => self.$check(),)*
-                    Opcode::Defined(_) => self.row(),
+                    Opcode::Defined(_) => self.defined(),
                 }
             }
         }

@@ -46,10 +46,6 @@ impl Lowerer<'_> {
             }
             O::Mov if !is_predicate => (self.move_flow(operands, scalar), None),
             O::Selp => (self.chosen(Propagation::Select, operands, scalar), None),
-            O::Neg => (self.chosen(Propagation::All, operands, scalar), None),
-            O::Sub if operands.len() == 3 && operands[1] == operands[2] => {
-                (self.defined(operands), None)
-            }
             O::Defined(_) => (self.form_flow(instruction, scalar), None),
             O::Cvt => (self.conversion_flow(instruction, operands), None),
             O::Setp => (self.comparison_flow(instruction, operands, scalar), None),

@@ -34,14 +34,6 @@ impl LowerError {
 }
 
 impl Refusal {
-    /// Refuses an unsupported instruction.
-    pub(super) fn instruction(instruction: &Instruction) -> Self {
-        Self(format!(
-            "instruction `{}` is not supported",
-            instruction.opcode
-        ))
-    }
-
     /// Refuses an unsupported form of a supported instruction.
     pub(super) fn form(instruction: &Instruction) -> Self {
         let suffixes: String = instruction

@@ -4,52 +4,43 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::machine::op::Handler;
 use crate::exec::ops::extended::{
-    Carrying, DIFFERENCE, LOW_PRODUCT, READS, SUM, WRITES, run_extended, run_saturating,
+    Carrying, DIFFERENCE, HIGH_PRODUCT, LOW_PRODUCT, SUM, run_extended, run_saturating,
 };
-use crate::syntax::{Instruction, Modifier, Opcode, ScalarType};
-
-const HIGH_PRODUCT: u8 = 3;
+use crate::isa::Extended;
+use crate::syntax::{Instruction, ScalarType};
 
 impl Lowerer<'_> {
-    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
-    pub(super) fn extended(&mut self, instruction: &Instruction) -> Lowered {
-        use Opcode as O;
+    /// Lowers arithmetic with the carry flag.
+    pub(super) fn extended(&mut self, instruction: &Instruction, extended: Extended) -> Lowered {
+        let Extended {
+            operation,
+            flags,
+            saturates,
+        } = extended;
         let ([destination, sources @ ..], Some(scalar)) =
             (&instruction.operands[..], instruction.types().next())
         else {
             return Err(Refusal::form(instruction));
         };
-        let kind = match instruction.opcode {
-            O::Add | O::Addc => SUM,
-            O::Sub | O::Subc => DIFFERENCE,
-            _ if instruction.has(Modifier::Hi) => HIGH_PRODUCT,
-            _ => LOW_PRODUCT,
-        };
-        let wanted = if kind >= LOW_PRODUCT { 3 } else { 2 };
-        if sources.len() != wanted {
-            return Err(Refusal::form(instruction));
-        }
         let mut rows = [0; 3];
         for (row, source) in rows.iter_mut().zip(sources) {
             *row = self.source(source, scalar)?;
         }
         let run = match scalar {
-            ScalarType::S32 if instruction.has(Modifier::Saturate) => pick_saturating(kind),
-            ScalarType::U16 => pick::<u16>(kind),
-            ScalarType::S16 => pick::<i16>(kind),
-            ScalarType::U32 => pick::<u32>(kind),
-            ScalarType::S32 => pick::<i32>(kind),
-            ScalarType::U64 => pick::<u64>(kind),
-            ScalarType::S64 => pick::<i64>(kind),
+            ScalarType::S32 if saturates => pick_saturating(operation),
+            ScalarType::U16 => pick::<u16>(operation),
+            ScalarType::S16 => pick::<i16>(operation),
+            ScalarType::U32 => pick::<u32>(operation),
+            ScalarType::S32 => pick::<i32>(operation),
+            ScalarType::U64 => pick::<u64>(operation),
+            ScalarType::S64 => pick::<i64>(operation),
             _ => return Err(Refusal::scalar(instruction, scalar)),
         };
         let d = self.destination(destination, scalar)?;
         let carry = self.carry();
-        let reads = matches!(instruction.opcode, O::Addc | O::Subc | O::Madc);
-        let writes = instruction.has(Modifier::Carry);
         let op = self.emit(run, d, rows);
         op.e = carry;
-        op.imm = if reads { READS } else { 0 } | if writes { WRITES } else { 0 };
+        op.imm = flags;
         Ok(())
     }
 }

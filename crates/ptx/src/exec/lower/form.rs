@@ -2,8 +2,13 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::isa::Run;
-use crate::syntax::{Instruction, ScalarType};
+use crate::exec::machine::op::{Handler, Role};
+use crate::exec::ops::handler::NO_REGISTER;
+use crate::exec::ops::handler::moves::widen_half;
+use crate::exec::values::exact::Rounding;
+use crate::exec::values::float::Mode;
+use crate::isa::{Form, Run};
+use crate::syntax::{Instruction, Keyword, Modifier, Operand, Rounding as Written, ScalarType};
 
 impl Lowerer<'_> {
     /// Lowers an instruction by the form of its definition.
@@ -11,24 +16,94 @@ impl Lowerer<'_> {
         let form = instruction
             .form()
             .ok_or_else(|| Refusal::form(instruction))?;
+        match form.run {
+            Run::Handler(handler) => self.computation(instruction, form, handler()),
+            Run::Typed(handler) => {
+                let handler = instruction.types().next().and_then(handler);
+                let handler = handler.ok_or_else(|| Refusal::form(instruction))?;
+                self.computation(instruction, form, handler)
+            }
+            Run::Extended(extended) => self.extended(instruction, extended),
+            Run::Test(handler) => self.test(instruction, handler()),
+            Run::Predicates(logic) => self.predicate_logic(instruction, logic),
+            Run::TestedTable => self.test_table_logic(instruction),
+        }
+    }
+
+    /// Lowers an instruction whose handler has the operands of the form.
+    fn computation(&mut self, instruction: &Instruction, form: &Form, run: Handler) -> Lowered {
         let types: Vec<ScalarType> = instruction.types().collect();
-        let handler = match form.run {
-            Run::Handler(handler) => Some(handler()),
-            Run::Typed(handler) => types.first().copied().and_then(handler),
-            Run::Predicates(logic) => return self.predicate_logic(instruction, logic),
-            Run::TestedTable => return self.test_table_logic(instruction),
-        };
-        let handler = handler.ok_or_else(|| Refusal::form(instruction))?;
-        let mut operands = instruction.operands.iter().zip(form.operand_types(&types));
-        let Some((result, result_type)) = operands.next() else {
+        let words = form.operands.split(' ').zip(form.operand_types(&types));
+        let mut operands = instruction.operands.iter().zip(words);
+        let Some((result, (_, result_type))) = operands.next() else {
             return Err(Refusal::form(instruction));
         };
-        let mut rows: Vec<u32> = operands
-            .map(|(source, scalar)| self.source(source, scalar))
-            .collect::<Lowered<_>>()?;
+        let mut rows = Vec::with_capacity(4);
+        for (source, (word, scalar)) in operands {
+            rows.push(match word {
+                "n" => self.widened(instruction, source, scalar)?,
+                _ => self.source(source, scalar)?,
+            });
+        }
+        if form.has_mode() {
+            let mode = mode(instruction).ok_or_else(|| Refusal::form(instruction))?;
+            rows.push(self.word(mode.bits()));
+        }
         rows.resize(4, 0);
         let d = self.destination(result, result_type)?;
-        self.emit(handler, d, [rows[0], rows[1], rows[2]]).e = rows[3];
+        let op = self.emit(run, d, [rows[0], rows[1], rows[2]]);
+        op.e = rows[3];
+        if let Some(step) = form.step {
+            op.role = Role::Step(step);
+        }
         Ok(())
     }
+
+    /// Returns a row with the value of a narrower source, converted to f32.
+    fn widened(
+        &mut self,
+        instruction: &Instruction,
+        source: &Operand,
+        narrow: ScalarType,
+    ) -> Lowered<u32> {
+        let a = self.source(source, narrow)?;
+        let row = self.new_word();
+        let run = widen_half(narrow).ok_or_else(|| Refusal::scalar(instruction, narrow))?;
+        self.emit(run, row, [a, 0, 0]);
+        Ok(row)
+    }
+
+    /// Lowers a test of one value, whose handler compares it with itself.
+    fn test(&mut self, instruction: &Instruction, run: Handler) -> Lowered {
+        let ([Operand::Register(destination), source], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
+        else {
+            return Err(Refusal::form(instruction));
+        };
+        let a = self.source(source, scalar)?;
+        let d = self.predicate_register(*destination)?;
+        self.emit(run, d, [a, a, 0]).e = NO_REGISTER;
+        Ok(())
+    }
+}
+
+/// Returns the rounding, flushing and saturation of an instruction.
+fn mode(instruction: &Instruction) -> Option<Mode> {
+    let rounding = match instruction.rounding() {
+        None | Some(Written::NearestEven) => Rounding::Nearest,
+        Some(Written::Zero) => Rounding::Zero,
+        Some(Written::Down) => Rounding::Down,
+        Some(Written::Up) => Rounding::Up,
+        Some(_) => return None,
+    };
+    let flush = instruction.has(Modifier::FlushToZero);
+    let saturate = instruction.has(Modifier::Saturate);
+    let mut mode = Mode::new(rounding, flush, saturate);
+    if instruction.has_keyword(Keyword::Relu) {
+        mode = mode.rectified();
+    }
+    if instruction.has_keyword(Keyword::Oob) {
+        mode = mode.with_zeroed_out_of_bounds();
+    }
+    Some(mode)
 }

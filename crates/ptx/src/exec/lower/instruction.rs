@@ -3,9 +3,7 @@
 use super::error::Lowered;
 use super::function::Lowerer;
 use crate::exec::machine::op::Space;
-use crate::syntax::{
-    Effect, Instruction, Keyword, Modifier, Opcode, ScalarClass, Scope, for_each_opcode,
-};
+use crate::syntax::{Effect, Instruction, Keyword, Modifier, Opcode, Scope, for_each_opcode};
 
 impl Lowerer<'_> {
     /// Lowers one instruction under its guard.
@@ -51,25 +49,6 @@ impl Lowerer<'_> {
             self.multiply_matrices(instruction)
         } else {
             self.move_matrix(instruction)
-        }
-    }
-
-    /// `add`, `sub`, `mad`
-    fn sum_with_carry(&mut self, instruction: &Instruction) -> Lowered {
-        if instruction.has(Modifier::Carry) {
-            self.extended(instruction)
-        } else {
-            self.arithmetic(instruction)
-        }
-    }
-
-    /// Lowers arithmetic by the class of its type.
-    fn arithmetic(&mut self, instruction: &Instruction) -> Lowered {
-        let scalar = instruction.types().next();
-        if scalar.is_some_and(|scalar| scalar.class() == ScalarClass::Float) {
-            self.float(instruction)
-        } else {
-            self.integer(instruction)
         }
     }
 

@@ -147,18 +147,10 @@ fn written_first(instruction: &Instruction, written: &mut Vec<RegisterId>) {
 /// register with its own row is always correct.
 fn writes_its_first_operand(opcode: Opcode) -> bool {
     use Opcode as O;
-    let moves = matches!(
+    matches!(
         opcode,
-        O::Mov | O::Ld | O::Ldu | O::Cvt | O::Cvta | O::Selp | O::Slct | O::Set
-    );
-    let arithmetic = matches!(
-        opcode,
-        O::Add | O::Sub | O::Mul | O::Mad | O::Fma | O::Div | O::Min | O::Max
-    ) || matches!(
-        opcode,
-        O::Abs | O::Neg | O::Rcp | O::Sqrt | O::Rsqrt | O::Ex2 | O::Lg2 | O::Sin | O::Cos | O::Tanh
-    ) || opcode == O::Copysign;
-    moves || arithmetic || matches!(opcode, O::Defined(_))
+        O::Mov | O::Ld | O::Ldu | O::Cvt | O::Cvta | O::Selp | O::Set | O::Defined(_)
+    )
 }
 
 /// Visits all registers that an instruction may write.

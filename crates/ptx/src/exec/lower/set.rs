@@ -1,9 +1,9 @@
-//! `set`, `slct`, `testp` and `isspacep`, and comparisons of packed 16-bit floats.
+//! `set` and `isspacep`, `lop3` with a predicate, and comparisons of packed 16-bit floats.
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::memory::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
-use crate::exec::ops::handler::comparison::{comparison_handler, property_handler, select_by_sign};
+use crate::exec::ops::handler::comparison::comparison_handler;
 use crate::exec::ops::handler::moves::{lower_half, pack_halves, upper_half};
 use crate::exec::ops::handler::{NO_REGISTER, quaternary, select};
 use crate::exec::ops::moves::run_predicate_copy;
@@ -144,47 +144,6 @@ impl Lowerer<'_> {
         let zero = self.word(0);
         let op = self.emit(run, predicate, [d, zero, c]);
         (op.e, op.imm) = (NO_REGISTER, imm);
-        Ok(())
-    }
-
-    /// `slct`: the first operand if the third is not negative, otherwise the second.
-    pub(super) fn select_by_sign(&mut self, instruction: &Instruction) -> Lowered {
-        let types: Vec<ScalarType> = instruction.types().collect();
-        let ([scalar, sign], [destination, a, b, c]) = (&types[..], &instruction.operands[..])
-        else {
-            return Err(Refusal::form(instruction));
-        };
-        let run = select_by_sign(scalar.bits(), *sign, instruction.has(Modifier::FlushToZero));
-        let run = run.ok_or_else(|| Refusal::form(instruction))?;
-        let rows = [
-            self.source(a, *scalar)?,
-            self.source(b, *scalar)?,
-            self.source(c, *sign)?,
-        ];
-        let d = self.destination(destination, *scalar)?;
-        self.emit(run, d, rows);
-        Ok(())
-    }
-
-    /// `testp`: the class of a floating-point number.
-    pub(super) fn test_property(&mut self, instruction: &Instruction) -> Lowered {
-        let ([Operand::Register(destination), source], Some(scalar)) =
-            (&instruction.operands[..], instruction.types().next())
-        else {
-            return Err(Refusal::form(instruction));
-        };
-        let property = instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Keyword(keyword) => Some(*keyword),
-                _ => None,
-            });
-        let run = property.and_then(|property| property_handler(property, scalar));
-        let run = run.ok_or_else(|| Refusal::form(instruction))?;
-        let a = self.source(source, scalar)?;
-        let d = self.predicate_register(*destination)?;
-        self.emit(run, d, [a, a, 0]).e = NO_REGISTER;
         Ok(())
     }
 

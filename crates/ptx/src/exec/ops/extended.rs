@@ -21,6 +21,8 @@ pub(crate) const DIFFERENCE: u8 = 1;
 
 pub(crate) const LOW_PRODUCT: u8 = 2;
 
+pub(crate) const HIGH_PRODUCT: u8 = 3;
+
 /// An integer type whose sums and differences carry.
 pub(crate) trait Carrying: Integer<Raw: InFile> {
     fn sum(self, other: Self, carry: bool) -> (Self, bool);

@@ -11,11 +11,8 @@ pub(crate) mod comparison;
 pub(crate) mod convert;
 pub(crate) mod convert_packed;
 pub(crate) mod convert_random;
-pub(crate) mod float;
-pub(crate) mod integer;
 pub(crate) mod moves;
 pub(crate) mod narrow_rows;
-mod packed;
 pub(crate) mod superinstruction;
 
 use std::ptr::NonNull;

@@ -78,6 +78,22 @@ integers!(
     i64, i128, |a| a >> 63
 );
 
+/// Applies an operation to the lower and the upper halves.
+#[inline(always)]
+pub(crate) fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
+    let low = f(a as u16, b as u16);
+    let high = f((a >> 16) as u16, (b >> 16) as u16);
+    u32::from(high) << 16 | u32::from(low)
+}
+
+/// Applies an operation on signed numbers to the lower and the upper halves.
+#[inline(always)]
+pub(crate) fn signed_halves(a: u32, b: u32, f: impl Fn(i16, i16) -> i16) -> u32 {
+    halves(a, b, |a, b| {
+        f(a.cast_signed(), b.cast_signed()).cast_unsigned()
+    })
+}
+
 /// Inserts the low `length` bits of `a` into `b` at `position`.
 #[inline(always)]
 pub(crate) fn insert_bits(a: u64, b: u64, position: u32, length: u32, width: u32) -> u64 {

@@ -1,7 +1,7 @@
 //! The 16-bit floating-point formats, as one number or two in a register.
 
 use super::exact::{self, BF16, F16, Format, Rounding};
-use super::float::Real;
+use super::float::{Real, flush_any};
 use super::lane::Lane;
 
 /// A half-precision number, as its bits.
@@ -150,6 +150,32 @@ macro_rules! pairs {
 }
 
 pairs!(Half as u32, 16, Bfloat as u32, 16, f32 as u64, 32);
+
+impl<T: Real> Pair<T> {
+    /// Applies an operation to each number.
+    #[inline(always)]
+    pub(crate) fn map(self, f: impl Fn(T) -> T) -> Self {
+        Self(f(self.0), f(self.1))
+    }
+
+    /// Applies an operation to the first and to the second numbers.
+    #[inline(always)]
+    pub(crate) fn zip(self, other: Self, f: impl Fn(T, T) -> T) -> Self {
+        Self(f(self.0, other.0), f(self.1, other.1))
+    }
+
+    /// Applies an operation of three operands to the first and to the second numbers.
+    #[inline(always)]
+    pub(crate) fn zip3(self, b: Self, c: Self, f: impl Fn(T, T, T) -> T) -> Self {
+        Self(f(self.0, b.0, c.0), f(self.1, b.1, c.1))
+    }
+
+    /// Flushes subnormal numbers to zero.
+    #[inline(always)]
+    pub(crate) fn flushed(self) -> Self {
+        self.map(flush_any)
+    }
+}
 
 /// Computes an approximate function of a 16-bit number, rounded once.
 pub(crate) fn approximate_narrow<T: Real>(value: T, f: impl Fn(f64) -> f64) -> T {

@@ -21,7 +21,7 @@ impl Parser<'_> {
         let addend = Operand::Integer(self.constant_integer("an integer")?);
         let scalar = self.function.registers[register.0 as usize].scalar;
         let operands = [Operand::Register(register), addend];
-        Ok(self.compute(Opcode::Add, &[Modifier::Type(ty)], scalar, &operands, span))
+        Ok(self.compute("add", &[Modifier::Type(ty)], scalar, &operands, span))
     }
 
     /// Returns `true` if the token after `ahead` others names a register.
@@ -44,7 +44,7 @@ impl Parser<'_> {
         }
         self.expect("]")?;
         let start = self.compute(
-            Opcode::Mov,
+            "mov",
             &[Modifier::Type(ScalarType::U64)],
             ScalarType::U64,
             &[Operand::Symbol(symbol, 0)],
@@ -55,7 +55,7 @@ impl Parser<'_> {
             negative: false,
         });
         Ok(self.compute(
-            Opcode::Mad,
+            "mad",
             &[Modifier::Wide, Modifier::Type(ScalarType::U32)],
             ScalarType::U64,
             &[Operand::Register(index), size, Operand::Register(start)],
@@ -76,7 +76,7 @@ impl Parser<'_> {
             return Ok(register);
         }
         Ok(self.compute(
-            Opcode::Cvt,
+            "cvt",
             &[Modifier::Type(ScalarType::U32), Modifier::Type(ty)],
             ScalarType::U32,
             &[Operand::Register(register)],
@@ -102,7 +102,7 @@ impl Parser<'_> {
     /// Adds an instruction before the current one, and returns the register of its result.
     fn compute(
         &mut self,
-        opcode: Opcode,
+        opcode: &str,
         modifiers: &[Modifier],
         scalar: ScalarType,
         sources: &[Operand],
@@ -121,7 +121,7 @@ impl Parser<'_> {
         operands.extend_from_slice(sources);
         self.computations.push(Instruction {
             predicate: None,
-            opcode,
+            opcode: Opcode::from_name(opcode).expect("the instruction exists"),
             modifiers: modifiers.to_vec(),
             operands,
             used_bytes: None,

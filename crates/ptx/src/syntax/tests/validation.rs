@@ -129,7 +129,7 @@ fn invalid_forms_name_valid_ones() {
         (
             "add %r1, %r1, 1;",
             1,
-            "add: missing type (expected .u16, .s16, .u32, .s32, .u64, .s64, .u16x2, .s16x2, .f16, .f16x2, .bf16, .bf16x2, .f32, .f32x2 or .f64)",
+            "add: missing type (expected .u16, .u32, .u64, .s16, .s32, .s64, .u16x2, .s16x2, .f16, .f16x2, .bf16, .bf16x2, .f32, .f32x2 or .f64)",
         ),
         (
             "and.u32 %r1, %r1, 1;",
@@ -139,12 +139,12 @@ fn invalid_forms_name_valid_ones() {
         (
             "mul.s32 %r1, %r1, 4;",
             1,
-            "mul: '.lo', '.hi' or '.wide' is required for .s32",
+            "mul: unsupported suffixes (expected 'mul.lo.s32', 'mul.hi.s32' or 'mul.wide.s32')",
         ),
         (
             "mul.lo.f32 %f1, %f1, %f1;",
             1,
-            "mul: '.lo', '.hi' and '.wide' require an integer type (found .f32)",
+            "mul: unsupported suffixes (expected 'mul{.rnd}{.ftz}{.sat}.f32')",
         ),
         (
             "mul.wide.s32 %r1, %r1, 4;",
@@ -154,7 +154,7 @@ fn invalid_forms_name_valid_ones() {
         (
             "mul.wide.u64 %d1, %d1, 4;",
             1,
-            "mul: '.wide' requires a 16-bit or 32-bit type (found .u64)",
+            "mul: unsupported suffixes (expected 'mul.lo.u64' or 'mul.hi.u64')",
         ),
         (
             "slct.f32.u32 %f1, %f2, %f3, %r1;",
@@ -164,7 +164,7 @@ fn invalid_forms_name_valid_ones() {
         (
             "fma.f32 %f1, %f1, %f1, %f1;",
             1,
-            "fma: missing rounding, such as '.rn'",
+            "fma: unsupported suffixes (expected 'fma.rnd{.ftz}{.sat}.f32')",
         ),
         (
             "div.f32 %f1, %f1, %f1;",

@@ -2,16 +2,6 @@
 
 use crate::syntax::scalar::ScalarType::{self, *};
 
-/// Floating point of arithmetic, packed included.
-pub(super) const FLOATS: &[ScalarType] = &[F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64];
-/// Sums, differences and extremes.
-pub(super) const NUMBERS: &[ScalarType] = &[
-    U16, S16, U32, S32, U64, S64, U16x2, S16x2, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64,
-];
-/// Products.
-pub(super) const PRODUCTS: &[ScalarType] = &[
-    U16, S16, U32, S32, U64, S64, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64,
-];
 /// Comparisons.
 pub(super) const COMPARED: &[ScalarType] = &[
     B16, B32, B64, U16, U32, U64, S16, S32, S64, F16, F16x2, Bf16, Bf16x2, F32, F64,

@@ -289,7 +289,7 @@ mod tests {
             "7.0: .frobnicate",
         ] {
             assert!(
-                Requirement::parse_row(Some(Opcode::Add), row).is_none(),
+                Requirement::parse_row(Some(Opcode::Ld), row).is_none(),
                 "{row}"
             );
         }

@@ -1,12 +1,12 @@
 //! Handlers of comparisons, and of selections by them.
 
-use super::{compare, ternary};
+use super::compare;
 use crate::exec::machine::frame::InFile;
 use crate::exec::machine::op::Handler;
 use crate::exec::values::float::{Real, flush, flush_any};
 use crate::exec::values::lane::Lane;
 use crate::exec::values::narrow::{Bfloat, Half};
-use crate::syntax::{Compare, Keyword, ScalarType};
+use crate::syntax::{Compare, ScalarType};
 
 /// Returns the handler of a comparison.
 pub(crate) fn comparison_handler(
@@ -128,47 +128,6 @@ fn float_comparison<T: Comparable>(comparison: Compare) -> Option<Handler> {
         Compare::GreaterEqualUnordered => compare(|a: T, b: T| !(a.value() < b.value())),
         Compare::Ordered => compare(|a: T, b: T| a.value().partial_cmp(&b.value()).is_some()),
         Compare::Unordered => compare(|a: T, b: T| a.value().partial_cmp(&b.value()).is_none()),
-        _ => return None,
-    })
-}
-
-/// Returns the handler of `slct`: the first operand if the third is not negative, otherwise the second.
-pub(crate) fn select_by_sign(bits: u32, sign: ScalarType, flush_sign: bool) -> Option<Handler> {
-    macro_rules! by_sign {
-        ($value:ty, $sign:ty, $test:expr) => {
-            ternary(|a: $value, b: $value, c: $sign| if $test(c) { a } else { b })
-        };
-    }
-    Some(match (bits, sign, flush_sign) {
-        (16 | 32, ScalarType::S32, _) => by_sign!(u32, i32, |c| c >= 0),
-        (64, ScalarType::S32, _) => by_sign!(u64, i32, |c| c >= 0),
-        (16 | 32, ScalarType::F32, false) => by_sign!(u32, f32, |c| c >= 0.0),
-        (64, ScalarType::F32, false) => by_sign!(u64, f32, |c| c >= 0.0),
-        (16 | 32, ScalarType::F32, true) => by_sign!(u32, f32, |c| flush(c) >= 0.0),
-        (64, ScalarType::F32, true) => by_sign!(u64, f32, |c| flush(c) >= 0.0),
-        _ => return None,
-    })
-}
-
-/// Returns the handler of `testp` for a property of floating-point numbers.
-pub(crate) fn property_handler(property: Keyword, scalar: ScalarType) -> Option<Handler> {
-    macro_rules! classes {
-        ($ty:ty) => {
-            match property {
-                Keyword::Finite => compare(|a: $ty, _| a.is_finite()),
-                Keyword::Infinite => compare(|a: $ty, _| a.is_infinite()),
-                Keyword::Number => compare(|a: $ty, _| !a.is_nan()),
-                Keyword::Notanumber => compare(|a: $ty, _| a.is_nan()),
-                // Hardware counts zeros as normal.
-                Keyword::Normal => compare(|a: $ty, _| a.is_normal() || a == 0.0),
-                Keyword::Subnormal => compare(|a: $ty, _| a.is_subnormal()),
-                _ => return None,
-            }
-        };
-    }
-    Some(match scalar {
-        ScalarType::F32 => classes!(f32),
-        ScalarType::F64 => classes!(f64),
         _ => return None,
     })
 }
