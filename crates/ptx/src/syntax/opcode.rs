@@ -97,8 +97,9 @@ macro_rules! for_each_opcode {
             Movmatrix "movmatrix" any_form transpose_matrix warp_sync "7.8 sm_75";
             Multimem "multimem" multicast multicast fence
                 "8.1 sm_90"
-                "8.6 sm_100a/110a: .acc::f16 .e4m3 .e4m3x2 .e4m3x4 .e5m2 .e5m2x2 .e5m2x4"
-                "9.1 sm_90: .cp";
+                "8.6 sm_100a/110a: .ld_reduce.acc::f16 .e4m3 .e4m3x2 .e4m3x4 .e5m2 .e5m2x2 .e5m2x4"
+                "9.1 sm_90: .cp"
+                "9.3 sm_90: .cp.weak";
             Nanosleep "nanosleep" any_form hint none "6.2 sm_70";
             Pmevent "pmevent" any_form hint none;
             Prefetch "prefetch" any_form hint none "7.4 sm_80: .L2::evict_last" "8.0 sm_90: .tensormap";
