@@ -295,7 +295,7 @@ impl Context<'_> {
 }
 
 macro_rules! define_form {
-    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $($requirement:literal)*;)*) => {
+    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $flow:ident $($requirement:literal)*;)*) => {
         impl Context<'_> {
             /// Checks the form with the method from the table of instructions.
             fn form(&self) -> Result<(), Error> {

@@ -4,11 +4,45 @@ use super::function::{Lowerer, Slot};
 use crate::exec::check::definedness::{Flow, Propagation, RegisterRow, Source, Value};
 use crate::syntax::{
     Base, Callee, Instruction, Keyword, Modifier, Opcode, Operand, Operation, RegisterId,
-    ScalarClass, ScalarType, ShuffleMode, Space as State,
+    ScalarClass, ScalarType, ShuffleMode, Space as State, for_each_opcode,
 };
 
 /// The mask of a whole register's bytes.
 const WHOLE: u32 = 8;
+
+/// The flow of the first op of an instruction, and that of the op after the search for uninitialized bytes.
+struct Flows {
+    first: Flow,
+    moved: Option<Flow>,
+}
+
+impl Flows {
+    fn nothing() -> Self {
+        nothing().into()
+    }
+}
+
+impl From<Flow> for Flows {
+    fn from(first: Flow) -> Self {
+        Self { first, moved: None }
+    }
+}
+
+macro_rules! define_flows {
+    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $flow:ident $($requirement:literal)*;)*) => {
+        impl Lowerer<'_> {
+            /// Returns the flows of an instruction with the method from the table of instructions.
+            fn flows(&self, instruction: &Instruction) -> Flows {
+                match instruction.opcode {
+                    $(Opcode::$variant => self.$flow(instruction),)*
+                    Opcode::Defined(_) => self.form_flow(instruction),
+                }
+            }
+        }
+    };
+}
+
+for_each_opcode!(define_flows);
 
 impl Lowerer<'_> {
     /// Records the propagation of undefined bytes through the ops of an instruction that were appended last.
@@ -18,7 +52,7 @@ impl Lowerer<'_> {
         if start == end {
             return;
         }
-        let (flow, later) = self.instruction_flows(instruction);
+        let Flows { first: flow, moved } = self.flows(instruction);
         let meets = matches!(
             flow.propagation,
             Propagation::AllLanes | Propagation::WholeWarp | Propagation::Shuffle(_)
@@ -27,211 +61,184 @@ impl Lowerer<'_> {
         if !flow.sinks.is_empty() || flow.propagation != Propagation::Nothing {
             self.out.flows.push((index as u32, flow));
         }
-        if let (Some(flow), Some(index)) = (later, self.moved_at.filter(|index| *index < end)) {
+        if let (Some(flow), Some(index)) = (moved, self.moved_at.filter(|index| *index < end)) {
             // The op that finds uninitialized bytes precedes the access, so the two have separate flows.
             self.out.flows.push((index as u32, flow));
         }
     }
 
-    /// Returns the flow of the instruction's first op, and that of the op after the search for uninitialized bytes.
-    fn instruction_flows(&self, instruction: &Instruction) -> (Flow, Option<Flow>) {
-        use Opcode as O;
-        let operands = &instruction.operands[..];
-        let scalar = instruction.types().next().unwrap_or(ScalarType::B64);
-        let is_predicate = scalar == ScalarType::Pred;
-        match instruction.opcode {
-            O::Ld | O::Ldu => self.load_flows(instruction, scalar),
-            O::St if !has_any(instruction, &[Keyword::Async, Keyword::Bulk]) => {
-                self.store_flows(instruction, scalar)
-            }
-            O::Mov if !is_predicate => (self.move_flow(operands, scalar), None),
-            O::Selp => (self.chosen(Propagation::Select, operands, scalar), None),
-            O::Defined(_) => (self.form_flow(instruction, scalar), None),
-            O::Cvt => (self.conversion_flow(instruction, operands), None),
-            O::Setp => (self.comparison_flow(instruction, operands, scalar), None),
-            O::Shfl => (self.shuffle_flow(instruction, operands), None),
-            O::Vote | O::Match | O::Redux | O::Elect => {
-                let [destination, sources @ .., members] = operands else {
-                    return (nothing(), None);
-                };
-                let flow = self.spread(
-                    Propagation::AllLanes,
-                    std::slice::from_ref(destination),
-                    sources,
-                );
-                (
-                    Flow {
-                        sinks: self.sinks([members]),
-                        ..flow
-                    },
-                    None,
-                )
-            }
-            O::Mma | O::Movmatrix => (
-                self.spread(Propagation::WholeWarp, &operands[..1], &operands[1..]),
-                None,
-            ),
-            O::Wmma if has_any(instruction, &[Keyword::Mma]) => (
-                self.spread(Propagation::WholeWarp, &operands[..1], &operands[1..]),
-                None,
-            ),
-            _ => (self.other_flow(instruction, operands), None),
-        }
-    }
-
     /// Returns the flow of an instruction that has a definition.
-    fn form_flow(&self, instruction: &Instruction, scalar: ScalarType) -> Flow {
+    fn form_flow(&self, instruction: &Instruction) -> Flows {
         let operands = &instruction.operands[..];
         let Some(form) = instruction.form() else {
-            return nothing();
+            return Flows::nothing();
         };
-        match operands {
+        let flow = match operands {
             [result, a, b] if form.cancels && a == b => self.defined(std::slice::from_ref(result)),
             [result, sources @ ..] if form.undefined == Propagation::All => {
                 self.spread(Propagation::All, std::slice::from_ref(result), sources)
             }
-            _ => self.chosen(form.undefined, operands, scalar),
+            _ => self.chosen(form.undefined, operands, scalar(instruction)),
+        };
+        flow.into()
+    }
+
+    /// An instruction whose results depend on all other operands.
+    fn result_flow(&self, instruction: &Instruction) -> Flows {
+        match &instruction.operands[..] {
+            [] => Flows::nothing(),
+            [result, sources @ ..] => self
+                .spread(Propagation::All, std::slice::from_ref(result), sources)
+                .into(),
         }
     }
 
-    /// Returns the flow of any other instruction. Memory accesses and control transfers require defined operands; other results depend on
-    /// all operands.
-    fn other_flow(&self, instruction: &Instruction, operands: &[Operand]) -> Flow {
-        use Opcode as O;
-        match instruction.opcode {
-            O::Bra | O::Ret | O::Exit | O::Trap | O::Brkpt | O::Membar | O::Fence | O::Wgmma => {
-                nothing()
-            }
-            O::Prefetch
-            | O::Prefetchu
-            | O::Discard
-            | O::Applypriority
-            | O::Nanosleep
-            | O::Pmevent => nothing(),
-            O::Setmaxnreg | O::Griddepcontrol => nothing(),
-            O::Call => match operands {
-                [Operand::Call(call)] => {
-                    let sinks = match call.callee {
-                        Callee::Indirect(register, _) => self.sinks([&Operand::Register(register)]),
-                        Callee::Direct(_) => Vec::new(),
-                    };
-                    Flow {
-                        sinks,
-                        ..self.defined(&call.returns)
-                    }
-                }
-                _ => nothing(),
-            },
-            O::Atom | O::Suld => {
-                let flow = self.defined(&operands[..1]);
-                Flow {
-                    sinks: self.sinks(&operands[1..]),
-                    ..flow
-                }
-            }
-            O::Ldmatrix | O::Activemask | O::Alloca | O::Stacksave | O::Clusterlaunchcontrol => {
-                let flow = self.defined(operands.get(..1).unwrap_or_default());
-                Flow {
-                    sinks: self.sinks(operands.get(1..).unwrap_or_default()),
-                    ..flow
-                }
-            }
-            O::Multimem => {
-                let loads = has_any(instruction, &[Keyword::LdReduce]);
-                let (results, sources) = operands.split_at(usize::from(loads));
-                Flow {
-                    sinks: self.sinks(sources),
-                    ..self.defined(results)
-                }
-            }
-            O::Bar | O::Barrier => {
-                let is_reduction = has_any(instruction, &[Keyword::Red]);
-                let (results, sources) = operands.split_at(usize::from(is_reduction));
-                Flow {
-                    sinks: self.sinks(sources),
-                    ..self.defined(results)
-                }
-            }
-            O::Wmma if has_any(instruction, &[Keyword::Load]) => {
-                let flow = self.defined(&operands[..1]);
-                Flow {
-                    sinks: self.sinks(&operands[1..]),
-                    ..flow
-                }
-            }
-            O::Mbarrier => match operands {
-                [result @ (Operand::Register(_) | Operand::Sink), rest @ ..] => Flow {
-                    sinks: self.sinks(rest),
-                    ..self.defined(std::slice::from_ref(result))
-                },
-                all => Flow {
-                    sinks: self.sinks(all),
-                    ..nothing()
-                },
-            },
-            O::Red | O::St | O::Cp | O::Brx | O::Sust | O::Sured | O::Stmatrix | O::Wmma => Flow {
-                sinks: self.sinks(operands),
-                ..nothing()
-            },
-            O::Tensormap | O::Stackrestore => Flow {
-                sinks: self.sinks(operands),
-                ..nothing()
-            },
-            O::Tcgen05 => match operands {
-                // Undefined bytes of loads and stores are those of tensor memory.
-                [registers @ Operand::Vector(_), address, ..] => Flow {
-                    sinks: self.sinks([address]),
-                    ..self.defined(std::slice::from_ref(registers))
-                },
-                [address, .., Operand::Vector(_)] => Flow {
-                    sinks: self.sinks([address]),
-                    ..nothing()
-                },
-                all => Flow {
-                    sinks: self.sinks(all),
-                    ..nothing()
-                },
-            },
-            _ if operands.is_empty() => nothing(),
-            _ => self.spread(Propagation::All, &operands[..1], &operands[1..]),
+    /// An instruction without results, whose operands have no effect on others or are checked elsewhere.
+    fn no_flow(&self, _instruction: &Instruction) -> Flows {
+        Flows::nothing()
+    }
+
+    /// An instruction whose operands must be defined.
+    fn required_flow(&self, instruction: &Instruction) -> Flows {
+        self.required(&[], &instruction.operands).into()
+    }
+
+    /// An instruction that returns its first operand, and whose other operands must be defined.
+    fn returned_flow(&self, instruction: &Instruction) -> Flows {
+        let (results, sources) = instruction
+            .operands
+            .split_at(instruction.operands.len().min(1));
+        self.required(results, sources).into()
+    }
+
+    /// `vote`, `match`, `redux`, `elect`
+    fn vote_flow(&self, instruction: &Instruction) -> Flows {
+        let [destination, sources @ .., members] = &instruction.operands[..] else {
+            return Flows::nothing();
+        };
+        let flow = self.spread(
+            Propagation::AllLanes,
+            std::slice::from_ref(destination),
+            sources,
+        );
+        Flow {
+            sinks: self.sinks([members]),
+            ..flow
+        }
+        .into()
+    }
+
+    /// `mma`, `movmatrix`
+    fn warp_flow(&self, instruction: &Instruction) -> Flows {
+        let (results, sources) = instruction.operands.split_at(1);
+        self.spread(Propagation::WholeWarp, results, sources).into()
+    }
+
+    /// `wmma`
+    fn tile_flow(&self, instruction: &Instruction) -> Flows {
+        if has_any(instruction, &[Keyword::Mma]) {
+            self.warp_flow(instruction)
+        } else if has_any(instruction, &[Keyword::Load]) {
+            self.returned_flow(instruction)
+        } else {
+            self.required_flow(instruction)
         }
     }
 
-    fn load_flows(&self, instruction: &Instruction, scalar: ScalarType) -> (Flow, Option<Flow>) {
+    /// `call`
+    fn call_flow(&self, instruction: &Instruction) -> Flows {
+        let [Operand::Call(call)] = &instruction.operands[..] else {
+            return Flows::nothing();
+        };
+        let sinks = match call.callee {
+            Callee::Indirect(register, _) => self.sinks([&Operand::Register(register)]),
+            Callee::Direct(_) => Vec::new(),
+        };
+        Flow {
+            sinks,
+            ..self.defined(&call.returns)
+        }
+        .into()
+    }
+
+    /// `multimem`
+    fn multicast_flow(&self, instruction: &Instruction) -> Flows {
+        if has_any(instruction, &[Keyword::LdReduce]) {
+            self.returned_flow(instruction)
+        } else {
+            self.required_flow(instruction)
+        }
+    }
+
+    /// `bar`, `barrier`
+    fn barrier_flow(&self, instruction: &Instruction) -> Flows {
+        if has_any(instruction, &[Keyword::Red]) {
+            self.returned_flow(instruction)
+        } else {
+            self.required_flow(instruction)
+        }
+    }
+
+    /// `mbarrier`
+    fn barrier_object_flow(&self, instruction: &Instruction) -> Flows {
+        match instruction.operands.first() {
+            Some(Operand::Register(_) | Operand::Sink) => self.returned_flow(instruction),
+            _ => self.required_flow(instruction),
+        }
+    }
+
+    /// `tcgen05`: undefined bytes of loads and stores are those of tensor memory.
+    fn tensor_memory_flow(&self, instruction: &Instruction) -> Flows {
+        match &instruction.operands[..] {
+            [registers @ Operand::Vector(_), address, ..] => self
+                .required(
+                    std::slice::from_ref(registers),
+                    std::slice::from_ref(address),
+                )
+                .into(),
+            [address, .., Operand::Vector(_)] => {
+                self.required(&[], std::slice::from_ref(address)).into()
+            }
+            all => self.required(&[], all).into(),
+        }
+    }
+
+    /// `ld`, `ldu`
+    fn load_flow(&self, instruction: &Instruction) -> Flows {
         let [destination, address, ..] = &instruction.operands[..] else {
-            return (nothing(), None);
+            return Flows::nothing();
         };
         let sinks = self.sinks([address]);
-        let destinations = self.parts(destination, scalar.bytes() as u32);
         let load = Flow {
-            destinations,
-            ..Flow {
-                propagation: Propagation::Load,
-                ..nothing()
-            }
+            destinations: self.parts(destination, scalar(instruction).bytes() as u32),
+            propagation: Propagation::Load,
+            ..nothing()
         };
         if self.moved_at.is_none() {
             // Kernel parameters are defined.
-            return (
-                Flow {
-                    sinks,
-                    propagation: Propagation::Defined,
-                    ..load
-                },
-                None,
-            );
+            return Flow {
+                sinks,
+                propagation: Propagation::Defined,
+                ..load
+            }
+            .into();
         }
-        (Flow { sinks, ..nothing() }, Some(load))
+        Flows {
+            first: Flow { sinks, ..nothing() },
+            moved: Some(load),
+        }
     }
 
-    fn store_flows(&self, instruction: &Instruction, scalar: ScalarType) -> (Flow, Option<Flow>) {
+    /// `st`
+    fn store_flow(&self, instruction: &Instruction) -> Flows {
+        if has_any(instruction, &[Keyword::Async, Keyword::Bulk]) {
+            return self.required_flow(instruction);
+        }
         let [address, value, ..] = &instruction.operands[..] else {
-            return (nothing(), None);
+            return Flows::nothing();
         };
-        let bytes = scalar.bytes() as u32;
-        let is_global = instruction.has(Modifier::Space(State::Global));
         let sources: Vec<Source> = self
-            .parts(value, bytes)
+            .parts(value, scalar(instruction).bytes() as u32)
             .into_iter()
             .map(|(row, bytes)| Source {
                 value: row.map_or(Value::Immediate(0), Value::Register),
@@ -239,29 +246,33 @@ impl Lowerer<'_> {
             })
             .collect();
         let mut sinks = self.sinks([address]);
-        if is_global {
+        if instruction.has(Modifier::Space(State::Global)) {
             let stored = sources.iter().filter_map(|source| match source.value {
                 Value::Register(row) => Some((row, bits(source.bytes))),
                 _ => None,
             });
             sinks.extend(stored);
-            return (Flow { sinks, ..nothing() }, None);
+            return Flow { sinks, ..nothing() }.into();
         }
-        (
-            Flow { sinks, ..nothing() },
-            Some(Flow {
+        Flows {
+            first: Flow { sinks, ..nothing() },
+            moved: Some(Flow {
                 propagation: Propagation::Store,
                 sources,
                 ..nothing()
             }),
-        )
+        }
     }
 
-    /// Returns the flow of `mov`, which may pack and unpack.
-    fn move_flow(&self, operands: &[Operand], scalar: ScalarType) -> Flow {
-        let [destination, source] = operands else {
-            return nothing();
+    /// `mov`, which may pack and unpack.
+    fn move_flow(&self, instruction: &Instruction) -> Flows {
+        let scalar = scalar(instruction);
+        let [destination, source] = &instruction.operands[..] else {
+            return Flows::nothing();
         };
+        if scalar == ScalarType::Pred {
+            return self.result_flow(instruction);
+        }
         let source_bytes = part_bytes(source, destination, scalar);
         let sources = self.parts(source, source_bytes).into_iter();
         let sources = sources.map(|(row, bytes)| Source {
@@ -276,49 +287,41 @@ impl Lowerer<'_> {
             destinations,
             ..nothing()
         }
+        .into()
     }
 
-    fn conversion_flow(&self, instruction: &Instruction, operands: &[Operand]) -> Flow {
+    /// `cvt`
+    fn conversion_flow(&self, instruction: &Instruction) -> Flows {
         let types: Vec<ScalarType> = instruction.types().collect();
-        let ([to, from], [destination, source], 2) =
-            (&types[..], operands, instruction.modifiers.len())
-        else {
-            return self.spread(
-                Propagation::All,
-                operands.get(..1).unwrap_or_default(),
-                operands.get(1..).unwrap_or_default(),
-            );
+        let ([to, from], [destination, source], 2) = (
+            &types[..],
+            &instruction.operands[..],
+            instruction.modifiers.len(),
+        ) else {
+            return self.result_flow(instruction);
         };
         if types
             .iter()
             .any(|scalar| scalar.class() == ScalarClass::Float)
         {
-            return self.spread(
-                Propagation::All,
-                std::slice::from_ref(destination),
-                std::slice::from_ref(source),
-            );
+            return self.result_flow(instruction);
         }
         let signed = from.class() == ScalarClass::Signed;
         let value = self.value(source).map(|value| Source {
             value,
             bytes: from.bytes().min(to.bytes()) as u32,
         });
-        let destinations = self.parts(destination, WHOLE);
         Flow {
             propagation: Propagation::Bytes { signed },
             sources: value.into_iter().collect(),
-            destinations,
+            destinations: self.parts(destination, WHOLE),
             ..nothing()
         }
+        .into()
     }
 
-    fn comparison_flow(
-        &self,
-        instruction: &Instruction,
-        operands: &[Operand],
-        scalar: ScalarType,
-    ) -> Flow {
+    /// `setp`
+    fn comparison_flow(&self, instruction: &Instruction) -> Flows {
         let decides = if instruction.has_operation(Operation::And) {
             Some(false)
         } else if instruction.has_operation(Operation::Or) {
@@ -326,12 +329,28 @@ impl Lowerer<'_> {
         } else {
             None
         };
-        self.chosen(Propagation::Compare(decides), operands, scalar)
+        self.chosen(
+            Propagation::Compare(decides),
+            &instruction.operands,
+            scalar(instruction),
+        )
+        .into()
     }
 
-    fn shuffle_flow(&self, instruction: &Instruction, operands: &[Operand]) -> Flow {
-        let [destination, sources @ .., members] = operands else {
-            return nothing();
+    /// `selp`
+    fn select_flow(&self, instruction: &Instruction) -> Flows {
+        self.chosen(
+            Propagation::Select,
+            &instruction.operands,
+            scalar(instruction),
+        )
+        .into()
+    }
+
+    /// `shfl`
+    fn shuffle_flow(&self, instruction: &Instruction) -> Flows {
+        let [destination, sources @ .., members] = &instruction.operands[..] else {
+            return Flows::nothing();
         };
         let mode = instruction
             .modifiers
@@ -356,6 +375,20 @@ impl Lowerer<'_> {
             .retain(|(row, _)| !matches!(row, Some(RegisterRow::Predicate(_))));
         Flow {
             sinks: self.sinks([members]),
+            ..flow
+        }
+        .into()
+    }
+
+    /// Returns a flow whose sources must be defined, and whose results then are.
+    fn required(&self, results: &[Operand], sources: &[Operand]) -> Flow {
+        let flow = if results.is_empty() {
+            nothing()
+        } else {
+            self.defined(results)
+        };
+        Flow {
+            sinks: self.sinks(sources),
             ..flow
         }
     }
@@ -506,6 +539,11 @@ fn part_bytes(operand: &Operand, other: &Operand, scalar: ScalarType) -> u32 {
         }
         _ => scalar.bytes() as u32,
     }
+}
+
+/// Returns the first type of an instruction.
+fn scalar(instruction: &Instruction) -> ScalarType {
+    instruction.types().next().unwrap_or(ScalarType::B64)
 }
 
 fn nothing() -> Flow {

@@ -70,7 +70,7 @@ impl Lowerer<'_> {
 }
 
 macro_rules! define_lower {
-    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $($requirement:literal)*;)*) => {
+    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $flow:ident $($requirement:literal)*;)*) => {
         impl Lowerer<'_> {
             /// Lowers an instruction with the method from the table of instructions.
             fn by_table(&mut self, instruction: &Instruction) -> Lowered {
