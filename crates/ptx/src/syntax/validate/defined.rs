@@ -74,17 +74,23 @@ impl ParsedForm {
 
     /// Returns `true` if every list of suffixes of another form is one of this form.
     fn covers(&self, other: &Self) -> bool {
-        let is_covered = |suffix: &Suffix| {
-            self.suffixes.iter().any(|own| {
-                let has_alternatives = suffix
-                    .alternatives
-                    .iter()
-                    .all(|modifier| own.alternatives.contains(modifier));
-                has_alternatives && (own.is_optional || !suffix.is_optional)
-            })
-        };
         let required = self.suffixes.iter().filter(|suffix| !suffix.is_optional);
-        required.count() <= other.suffixes.len() && other.suffixes.iter().all(is_covered)
+        required.count() <= other.suffixes.len()
+            && other
+                .suffixes
+                .iter()
+                .all(|suffix| self.suffixes.iter().any(|own| own.covers(suffix)))
+    }
+}
+
+impl Suffix {
+    /// Returns `true` if this suffix may be written wherever another may.
+    fn covers(&self, other: &Self) -> bool {
+        let has_alternatives = other
+            .alternatives
+            .iter()
+            .all(|modifier| self.alternatives.contains(modifier));
+        has_alternatives && (self.is_optional || !other.is_optional)
     }
 }
 
@@ -147,9 +153,9 @@ impl Instruction {
         parsed_forms(self)
             .iter()
             .find(|parsed| {
-                parsed.form.operand_count() == self.operands.len()
-                    && parsed.types.contains(&types)
+                parsed.types.contains(&types)
                     && parsed.has(&suffixes)
+                    && parsed.form.operand_count() == self.operands.len()
             })
             .map(|parsed| parsed.form)
     }
