@@ -3,11 +3,15 @@
 use super::convert_packed::is_small;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::ops::handler::convert::{direct, general};
+use crate::exec::machine::frame::InFile;
+use crate::exec::machine::op::Handler;
 use crate::exec::ops::handler::moves::pack_halves;
-use crate::exec::values::convert::{Conversion, Target};
+use crate::exec::ops::handler::{binary, unary};
+use crate::exec::values::convert::{Conversion, Floating, Source, Target, f32_to_f64, f64_to_f32};
 use crate::exec::values::exact::{BF16, F16, F32, F64, Rounding};
+use crate::exec::values::float::canonical;
 use crate::exec::values::lane::Lane;
+use crate::exec::values::narrow::{Bfloat, Half};
 use crate::syntax::{
     Instruction, Keyword, Modifier, Operand, Rounding as Written, ScalarClass, ScalarType,
 };
@@ -118,4 +122,95 @@ fn conversion(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lo
         flush: instruction.has(Modifier::FlushToZero),
         finite: instruction.has(Modifier::SaturateFinite),
     })
+}
+
+/// Returns the handler of a conversion that compilers emit often; `None` for the others.
+fn direct(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option<Handler> {
+    if instruction.has(Modifier::Saturate)
+        || instruction.has(Modifier::SaturateFinite)
+        || instruction.has(Modifier::FlushToZero)
+        || instruction.has_keyword(Keyword::Relu)
+    {
+        return None;
+    }
+    if to.is_integer_like() && from.is_integer_like() {
+        return integer_to_integer(to, from);
+    }
+    use ScalarType as S;
+    Some(match (to, from, instruction.rounding()) {
+        (S::F32, S::S32, Some(Written::NearestEven)) => unary(|a: i32| a as f32),
+        (S::F32, S::U32, Some(Written::NearestEven)) => unary(|a: u32| a as f32),
+        (S::F32, S::U64, Some(Written::NearestEven)) => unary(|a: u64| a as f32),
+        (S::F32, S::S64, Some(Written::NearestEven)) => unary(|a: i64| a as f32),
+        (S::F64, S::S32, _) => unary(|a: i32| f64::from(a)),
+        (S::F64, S::U32, _) => unary(|a: u32| f64::from(a)),
+        (S::F64, S::S64, Some(Written::NearestEven)) => unary(|a: i64| a as f64),
+        (S::F64, S::U64, Some(Written::NearestEven)) => unary(|a: u64| a as f64),
+        // Rust's casts clamp, and convert NaN to zero, like conversions from f32 to 32 bits.
+        (S::S32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as i32),
+        (S::U32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as u32),
+        (S::F32, S::F64, Some(Written::NearestEven)) => unary(f64_to_f32),
+        (S::F64, S::F32, None) => unary(f32_to_f64),
+        (S::F32, S::F32, None) => unary(canonical),
+        (S::F32, S::F16, None) => unary(|a: Half| canonical(a.to_f32())),
+        (S::F32, S::Bf16, None) => unary(|a: u16| u32::from(a) << 16),
+        (S::F16, S::F32, Some(Written::NearestEven)) => unary(Half::from_f32),
+        (S::Bf16, S::F32, Some(Written::NearestEven)) => unary(Bfloat::from_f32),
+        _ => return None,
+    })
+}
+
+fn integer_to_integer(to: ScalarType, from: ScalarType) -> Option<Handler> {
+    macro_rules! pair {
+        ($from:ty) => {
+            match (to.bits(), to.class() == ScalarClass::Signed) {
+                (8, false) => unary(|a: $from| a as u8),
+                (8, true) => unary(|a: $from| a as i8),
+                (16, false) => unary(|a: $from| a as u16),
+                (16, true) => unary(|a: $from| a as i16),
+                (32, _) => unary(|a: $from| a as u32),
+                (64, _) => unary(|a: $from| a as u64),
+                _ => return None,
+            }
+        };
+    }
+    Some(match (from.bits(), from.class() == ScalarClass::Signed) {
+        (8, false) => pair!(u8),
+        (8, true) => pair!(i8),
+        (16, false) => pair!(u16),
+        (16, true) => pair!(i16),
+        (32, false) => pair!(u32),
+        (32, true) => pair!(i32),
+        (64, false) => pair!(u64),
+        (64, true) => pair!(i64),
+        _ => return None,
+    })
+}
+
+/// Returns the handler of a conversion that its second operand describes.
+fn general(from: ScalarType, to: ScalarType) -> Option<Handler> {
+    let wide = to.bits() == 64;
+    Some(match from {
+        ScalarType::F16 => convert::<Floating<Half>>(wide),
+        ScalarType::Bf16 => convert::<Floating<Bfloat>>(wide),
+        ScalarType::F32 => convert::<Floating<f32>>(wide),
+        ScalarType::F64 => convert::<Floating<f64>>(wide),
+        ScalarType::U8 | ScalarType::B8 => convert::<u8>(wide),
+        ScalarType::S8 => convert::<i8>(wide),
+        ScalarType::U16 | ScalarType::B16 => convert::<u16>(wide),
+        ScalarType::S16 => convert::<i16>(wide),
+        ScalarType::U32 | ScalarType::B32 => convert::<u32>(wide),
+        ScalarType::S32 => convert::<i32>(wide),
+        ScalarType::U64 | ScalarType::B64 => convert::<u64>(wide),
+        ScalarType::S64 => convert::<i64>(wide),
+        _ => return None,
+    })
+}
+
+fn convert<S: Source + Lane<Raw: InFile>>(wide: bool) -> Handler {
+    if wide {
+        binary(|a: S, mode: Conversion| mode.apply(a.number()))
+    } else {
+        binary(|a: S, mode: Conversion| mode.apply(a.number()) as u32)
+    }
 }

@@ -8,9 +8,6 @@
 mod arity;
 pub(crate) mod atomic;
 pub(crate) mod comparison;
-pub(crate) mod convert;
-pub(crate) mod convert_packed;
-pub(crate) mod convert_random;
 pub(crate) mod moves;
 pub(crate) mod narrow_rows;
 pub(crate) mod superinstruction;
