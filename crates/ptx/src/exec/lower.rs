@@ -30,6 +30,7 @@ mod registers;
 mod select;
 mod set;
 mod shared;
+mod source_map;
 mod stack;
 mod superinstruction;
 mod surface;

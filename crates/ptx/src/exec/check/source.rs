@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::name;
-use crate::syntax::{Module, SourcePosition};
 
 /// The maximum number of characters of a line that a report shows.
 const MAX_WIDTH: usize = 160;
@@ -65,13 +64,22 @@ struct SourceFile {
 
 /// The instructions from a PTX line on.
 #[derive(Clone, Debug)]
-struct Entry {
-    ptx_line: u32,
-    kind: EntryKind,
+pub(crate) struct Entry {
+    pub(crate) ptx_line: u32,
+    pub(crate) kind: EntryKind,
+}
+
+/// A position in a source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SourcePosition {
+    /// The number of the file.
+    pub(crate) file: u32,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
 }
 
 #[derive(Clone, Debug)]
-enum EntryKind {
+pub(crate) enum EntryKind {
     /// Instructions of a function, without a source line.
     Function(Box<str>),
     /// Instructions of one source line.
@@ -84,38 +92,20 @@ enum EntryKind {
 }
 
 impl SourceMap {
-    pub(crate) fn new(module: &Module) -> Self {
-        let mut entries = Vec::new();
-        for function in module.functions.iter().filter(|one| one.is_defined()) {
-            entries.push(Entry {
-                ptx_line: function.span.line,
-                kind: EntryKind::Function(module.text(function.name).into()),
-            });
-            for location in &function.locations {
-                let name = location
-                    .function
-                    .and_then(|label| module.debug_strings.get(label));
-                entries.push(Entry {
-                    ptx_line: location.ptx_line,
-                    kind: EntryKind::Location {
-                        position: location.position,
-                        function: name.unwrap_or_default().into(),
-                        inlined_at: location.inlined_at,
-                    },
-                });
-            }
-        }
+    /// Creates the map of a text with its source files, by number, and the starts of functions and directives in any order.
+    pub(crate) fn new(
+        text: Arc<str>,
+        files: impl Iterator<Item = (u32, Box<str>)>,
+        mut entries: Vec<Entry>,
+    ) -> Self {
         // The definition of a function may follow later ones of the list.
         entries.sort_by_key(|entry| entry.ptx_line);
-        let files = module.files.iter().map(|file| {
-            let source = SourceFile {
-                path: file.path.as_str().into(),
-                lines: OnceLock::new(),
-            };
-            (file.index, source)
+        let files = files.map(|(number, path)| {
+            let lines = OnceLock::new();
+            (number, SourceFile { path, lines })
         });
         Self {
-            text: Arc::clone(&module.source),
+            text,
             lines: OnceLock::new(),
             files: files.collect(),
             entries,

@@ -6,15 +6,14 @@ use super::name::demangled;
 use crate::exec::machine::grid::Prepared;
 use crate::exec::machine::op::Space;
 use crate::exec::memory::window::{BLOCK_STRIDE, resolve};
-use crate::syntax;
 
 /// The elements of a variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// The size of an element in bytes.
-    element: u64,
+    pub(crate) element: u64,
     /// The extents of an array, outermost first; empty for a single element.
-    dimensions: Vec<u64>,
+    pub(crate) dimensions: Vec<u64>,
 }
 
 /// A variable in the shared memory of a kernel's blocks.
@@ -28,13 +27,6 @@ pub(crate) struct SharedVariable {
 }
 
 impl Shape {
-    pub(crate) fn new(variable: &syntax::Variable) -> Self {
-        Self {
-            element: variable.scalar.bytes() * u64::from(variable.vector),
-            dimensions: variable.dimensions.clone(),
-        }
-    }
-
     /// Returns the name of the element at an offset, such as `tile[3][1]`. Compilers declare arrays of all types as bytes, whose elements are
     /// unknown: then `tile + 12`.
     fn name_element(&self, variable: &str, offset: u64) -> Box<str> {

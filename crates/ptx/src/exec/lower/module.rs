@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use super::error::{LowerError, Lowered, Refusal};
 use super::function::Lowerer;
 use super::shared;
+use super::source_map::source_map;
+use super::variables::shape;
 use crate::exec::RuntimeUse;
-use crate::exec::check::source::SourceMap;
-use crate::exec::check::variable::{Shape, SharedVariable};
+use crate::exec::check::variable::SharedVariable;
 use crate::exec::machine::program::{
     Address, Checking, Global, Kernel, Param, Program, Relocation, bits, function_address,
 };
@@ -67,7 +68,7 @@ pub fn lower(module: &Module) -> Result<Program, LowerError> {
 pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program, LowerError> {
     let mut program = Program {
         checking,
-        source: SourceMap::new(module),
+        source: source_map(module),
         ..Program::default()
     };
     let mut context = Context::new(module, &mut program)?;
@@ -177,7 +178,7 @@ impl<'m> Context<'m> {
                 program.globals.push(Global {
                     name: self.module.text(variable.name).to_owned(),
                     size: variable.size,
-                    shape: Shape::new(variable),
+                    shape: shape(variable),
                     constant: variable.space == Space::Const,
                     managed: variable.is_managed,
                     ..Global::default()
@@ -288,7 +289,7 @@ impl<'m> Context<'m> {
                 } else {
                     variable.size
                 },
-                shape: Shape::new(variable),
+                shape: shape(variable),
             });
         }
         let is_used = |index: usize| {

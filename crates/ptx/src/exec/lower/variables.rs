@@ -5,7 +5,7 @@ use super::function::Lowerer;
 use super::module::Place;
 use crate::exec::check::variable::{Shape, SharedVariable};
 use crate::exec::machine::program::Late;
-use crate::syntax::{FunctionKind, LocalId, Parameter, Space, Symbol};
+use crate::syntax::{FunctionKind, LocalId, Parameter, Space, Symbol, Variable};
 
 /// The value at which sums of sizes saturate, in bytes. Functions with so much memory are rejected later.
 const MAX_BYTES: u64 = 1 << 40;
@@ -113,7 +113,7 @@ impl Lowerer<'_> {
                 name: self.context.module.text(variable.name).into(),
                 offset: *offset,
                 size: variable.size,
-                shape: Shape::new(variable),
+                shape: shape(variable),
             })
         });
         shared.collect()
@@ -172,5 +172,13 @@ impl Lowerer<'_> {
             VariableLocation::DynamicShared => self.late(Late::DynamicShared(offset)),
             VariableLocation::Frame(base) => self.frame_address(base.wrapping_add_signed(offset)),
         })
+    }
+}
+
+/// Returns the elements of a variable.
+pub(super) fn shape(variable: &Variable) -> Shape {
+    Shape {
+        element: variable.scalar.bytes() * u64::from(variable.vector),
+        dimensions: variable.dimensions.clone(),
     }
 }
