@@ -26,7 +26,8 @@ use curium_driver::extend::{NOT_WHILE_CAPTURING, thread_number};
 use curium_driver::sys::CUresult;
 use curium_driver::sys::cupti::Cupti;
 use curium_driver::{
-    Call, CallObserver, CallObserverGuard, Function, HazardWait, PooledEvent, Stream, observe_calls,
+    Call, CallObserver, Function, HazardWait, ObserverGuard, PooledEvent, Stream, observe_calls,
+    observe_hazard_waits,
 };
 use parking_lot::{Mutex, RwLock};
 
@@ -99,7 +100,8 @@ pub struct Trace {
     recorder: Arc<Recorder>,
     activities: Option<Activities>,
     /// `None` if calls are left out: observed calls are slower.
-    guard: Option<CallObserverGuard>,
+    calls: Option<ObserverGuard>,
+    hazard_waits: ObserverGuard,
 }
 
 /// The settings of a [`Trace`].
@@ -110,8 +112,7 @@ pub struct TraceOptions {
     pub capacity: Option<usize>,
     /// The library that records the operations of the devices.
     pub activities: Option<Cupti>,
-    /// Leaves out the calls of the driver and the reasons of hazard waits, which makes the trace of a launch-bound program
-    /// cheaper.
+    /// Leaves out the calls of the driver, which makes the trace of a launch-bound program cheaper.
     pub without_calls: bool,
 }
 
@@ -215,8 +216,7 @@ impl TraceOptions {
         self
     }
 
-    /// Leaves out the calls of the driver and the reasons of hazard waits, which makes the trace of a launch-bound program
-    /// cheaper.
+    /// Leaves out the calls of the driver, which makes the trace of a launch-bound program cheaper.
     #[must_use]
     pub fn without_calls(mut self) -> Self {
         self.without_calls = true;
@@ -257,11 +257,14 @@ impl Trace {
 
     fn from_parts(recorder: Arc<Recorder>, activities: Option<Activities>) -> Self {
         let observer = RecordCalls(Arc::clone(&recorder));
-        let guard = recorder.with_calls.then(|| observe_calls(observer));
+        let calls = recorder.with_calls.then(|| observe_calls(observer));
+        let waits = Arc::clone(&recorder);
+        let hazard_waits = observe_hazard_waits(move |wait| waits.add_hazard_wait(wait));
         Self {
             recorder,
             activities,
-            guard,
+            calls,
+            hazard_waits,
         }
     }
 
@@ -323,9 +326,11 @@ impl Trace {
         let Self {
             recorder,
             activities,
-            guard,
+            calls,
+            hazard_waits,
         } = self;
-        drop(guard);
+        drop(calls);
+        drop(hazard_waits);
         recorder.finish(activities)
     }
 }
@@ -481,10 +486,6 @@ struct RecordCalls(Arc<Recorder>);
 impl CallObserver for RecordCalls {
     fn after(&self, call: &Call<'_>) {
         self.0.add_call(call);
-    }
-
-    fn hazard_wait(&self, wait: &HazardWait<'_>) {
-        self.0.add_hazard_wait(wait);
     }
 }
 

@@ -24,5 +24,3 @@ pub(crate) mod leak;
 pub(crate) mod release;
 pub(crate) mod shared_handle;
 pub(crate) mod slow_path;
-#[cfg(test)]
-pub(crate) mod stub_api;

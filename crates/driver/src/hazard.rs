@@ -64,6 +64,7 @@ mod lease;
 mod lease_lock;
 mod operation;
 mod registrations;
+pub(crate) mod report;
 mod scope;
 mod sync;
 mod sync_point;

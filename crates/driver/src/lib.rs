@@ -25,6 +25,7 @@
 //! | Record work once and launch it many times | [`Graph`], [`GraphExec`], [`GraphCache`] |
 //! | Use a subset of a device | [`GreenContextOptions`], [`Partition`] |
 //! | Observe driver calls | [`observe_calls`], [`CallSpans`], [`LogListener`] |
+//! | Observe the waits of hazard tracking | [`observe_hazard_waits`], [`Stream::inserted_waits`] |
 //! | Call a function that has no wrapper | [`call!`], [`sys`], `as_raw` and `from_raw` of each object |
 //! | Build a crate on this one | [`extend`], [`hazard`] |
 //!
@@ -123,7 +124,7 @@ pub use self::base::error::{
 };
 #[doc(hidden)]
 pub use self::base::hook::Observation;
-pub use self::base::hook::{Call, CallObserver, CallObserverGuard, HazardWait, observe_calls};
+pub use self::base::hook::{Call, CallObserver, ObserverGuard, observe_calls};
 pub use self::base::leak::LeakedMemory;
 pub use self::base::release::{DropObserver, set_drop_observer};
 pub use self::completion::{Completion, Join, Timeout};
@@ -167,6 +168,7 @@ pub use self::graph::replace::{GraphUpdate, UpdateFailure, UpdateFailureReason};
 pub use self::graph::semaphore::{GraphSemaphore, SemaphoreOwner};
 pub use self::graph::user_object::UserObject;
 pub use self::green_context::{GreenContextFlags, GreenContextOptions};
+pub use self::hazard::report::{HazardWait, observe_hazard_waits};
 pub use self::host_function::{HostFunction, HostFunctionWait};
 pub use self::image::{Image, ImageKind, KernelParameter};
 pub use self::jit::{

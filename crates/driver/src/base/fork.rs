@@ -3,8 +3,8 @@
 //! `fork` copies neither the driver's threads nor its connection to the device. In the child, every call returns an
 //! error, and every drop does nothing.
 //!
-//! A `pthread_atfork` handler sets two flags in the child. One of them is the flag of the slow path, which every call
-//! reads anyway, so detection adds no cost to a call.
+//! A `pthread_atfork` handler sets a flag in the child, and makes every call take the slow path. Calls test for that anyway, so
+//! detection adds no cost to a call.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,13 +35,13 @@ pub(crate) fn watch_for_forks() {
 #[cfg(all(unix, not(miri)))]
 extern "C" fn in_child() {
     IS_CHILD.store(true, Ordering::Relaxed);
-    slow_path::require();
+    slow_path::enter();
 }
 
 #[cfg(all(unix, not(miri)))]
 type Handler = Option<extern "C" fn()>;
 
-// SAFETY: `pthread_atfork` of the C library has this signature; the handler only stores flags.
+// SAFETY: `pthread_atfork` of the C library has this signature; the handler only writes atomics.
 #[cfg(all(unix, not(miri)))]
 unsafe extern "C" {
     safe fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> std::ffi::c_int;

@@ -1,9 +1,10 @@
-//! The call hook: observers of driver calls.
+//! The call hook: observers of driver calls, and what they have in common with observers of other events.
 //!
 //! Rules:
 //!
 //! 1. Without observers, a call costs one relaxed load and one predicted branch.
-//! 2. An observer runs on the calling thread. Its own driver calls are not observed, so it cannot recurse.
+//! 2. An observer runs on the calling thread. Neither its own driver calls nor other events that it causes are observed, so
+//!    it cannot recurse.
 //! 3. Observers are called without a lock of this module: they may install and remove observers, and several threads
 //!    may run the same observer concurrently.
 //! 4. A panic of an observer is caught, after the panic hook has printed it.
@@ -21,7 +22,7 @@ use parking_lot::RwLock;
 
 use crate::base::contain::contain;
 use crate::base::{fork, slow_path};
-use crate::{Driver, Error, Result, Stream};
+use crate::{Driver, Error, Result};
 
 /// A completed driver call.
 #[derive(Clone, Copy, Debug)]
@@ -51,51 +52,36 @@ pub trait CallObserver: Send + Sync {
 
     /// Called after a driver call has returned on this thread.
     fn after(&self, call: &Call<'_>);
-
-    /// Called after hazard tracking has inserted a wait of one stream for another on this thread.
-    #[inline]
-    fn hazard_wait(&self, wait: &HazardWait<'_>) {
-        let _ = wait;
-    }
 }
 
-/// A wait that hazard tracking has inserted.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct HazardWait<'a> {
-    /// The stream that waits.
-    pub waiting_stream: &'a Stream,
-    /// The stream whose work it waits for.
-    pub stream: &'a Stream,
-    /// The address of the memory that both access.
-    pub address: u64,
-    /// The size of the memory in bytes.
-    pub bytes: u64,
-    /// The hazard: `RAW`, `WAR` or `WAW`.
-    pub hazard: &'static str,
-}
-
-/// A guard that removes its observer when dropped. See [`observe_calls`].
+/// A guard that removes its observer when dropped. See [`observe_calls`] and
+/// [`observe_hazard_waits`](crate::observe_hazard_waits).
 #[must_use = "the observer is removed when the guard is dropped"]
-pub struct CallObserverGuard {
+pub struct ObserverGuard {
     identity: u64,
+    remove: fn(u64),
 }
 
 /// An observed call in progress.
 #[doc(hidden)]
 pub struct Observation {
     /// `None` in a forked child, where the call must not be made.
-    observers: Option<Arc<[Installed]>>,
+    observers: Option<ObserverList<dyn CallObserver>>,
     started: Instant,
 }
 
-#[derive(Clone)]
-struct Installed {
+/// The observers of one kind of event; `None` without observers.
+pub(crate) struct Observers<O: ?Sized>(RwLock<Option<ObserverList<O>>>);
+
+type ObserverList<O> = Arc<[Arc<Installed<O>>]>;
+
+/// An observer with its identity.
+pub(crate) struct Installed<O: ?Sized> {
     identity: u64,
-    observer: Arc<dyn CallObserver>,
+    observer: O,
 }
 
-static OBSERVERS: RwLock<Option<Arc<[Installed]>>> = RwLock::new(None);
+static CALL_OBSERVERS: Observers<dyn CallObserver> = Observers::new();
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -129,14 +115,15 @@ thread_local! {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[inline]
-pub fn observe_calls(observer: impl CallObserver + 'static) -> CallObserverGuard {
-    let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
-    let installed = Installed {
-        identity,
-        observer: Arc::new(observer),
-    };
-    change(|observers| observers.push(installed));
-    CallObserverGuard { identity }
+pub fn observe_calls(observer: impl CallObserver + 'static) -> ObserverGuard {
+    let guard = CALL_OBSERVERS.install(Installed::new(observer), remove_call_observer);
+    slow_path::enter();
+    guard
+}
+
+fn remove_call_observer(identity: u64) {
+    slow_path::leave();
+    CALL_OBSERVERS.remove(identity);
 }
 
 impl<F: Fn(&Call<'_>) + Send + Sync> CallObserver for F {
@@ -165,10 +152,7 @@ impl Observation {
                 started: Instant::now(),
             }));
         }
-        if IS_OBSERVING.get() {
-            return None;
-        }
-        let observers = OBSERVERS.read().clone()?;
+        let observers = CALL_OBSERVERS.list()?;
         notify(&observers, |observer| observer.before(function));
         Some(Box::new(Self {
             observers: Some(observers),
@@ -202,35 +186,86 @@ impl Observation {
             duration: started.elapsed(),
         };
         notify(&observers, |observer| observer.after(&call));
-        // This may drop the last reference to an observer removed in the meantime, which runs user code.
-        quietly(|| drop(observers));
+        drop_list(observers);
     }
 }
 
-/// Notifies the observers of a wait that hazard tracking has inserted.
-#[inline]
-pub(crate) fn notify_hazard_wait(wait: &HazardWait<'_>) {
-    if slow_path::is_required() && !IS_OBSERVING.get() && !fork::is_child() {
-        let observers = OBSERVERS.read().clone();
-        if let Some(observers) = observers {
-            notify(&observers, |observer| observer.hazard_wait(wait));
-            // This may drop the last reference to an observer removed in the meantime, which runs user code.
-            quietly(|| drop(observers));
+impl<O> Installed<O> {
+    pub(crate) fn new(observer: O) -> Arc<Self> {
+        let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self { identity, observer })
+    }
+}
+
+impl<O: ?Sized> Observers<O> {
+    pub(crate) const fn new() -> Self {
+        Self(RwLock::new(None))
+    }
+
+    /// Adds an observer. The guard calls `remove`, which removes the observer of an identity.
+    pub(crate) fn install(&self, observer: Arc<Installed<O>>, remove: fn(u64)) -> ObserverGuard {
+        let identity = observer.identity;
+        self.change(|observers| observers.push(observer));
+        ObserverGuard { identity, remove }
+    }
+
+    pub(crate) fn remove(&self, identity: u64) {
+        self.change(|observers| observers.retain(|installed| installed.identity != identity));
+    }
+
+    /// Replaces the list of observers with a modified copy. Threads that read the old list keep it.
+    fn change(&self, edit: impl FnOnce(&mut Vec<Arc<Installed<O>>>)) {
+        let mut shared = self.0.write();
+        let mut observers = shared.as_deref().unwrap_or_default().to_vec();
+        edit(&mut observers);
+        let old = std::mem::replace(
+            &mut *shared,
+            (!observers.is_empty()).then(|| observers.into()),
+        );
+        drop(shared);
+        // Dropping an observer runs user code, which may call back into this module.
+        drop(old);
+    }
+
+    /// Returns the observers; `None` if there are none, and on a thread that is in an observer.
+    fn list(&self) -> Option<ObserverList<O>> {
+        if IS_OBSERVING.get() {
+            return None;
+        }
+        self.0.read().clone()
+    }
+
+    /// Passes each observer to `event`, which reports an event to it.
+    pub(crate) fn notify(&self, event: impl Fn(&O)) {
+        if let Some(observers) = self.list() {
+            notify(&observers, event);
+            drop_list(observers);
         }
     }
 }
 
-impl fmt::Debug for CallObserverGuard {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "CallObserverGuard({})", self.identity)
+fn notify<O: ?Sized>(observers: &[Arc<Installed<O>>], event: impl Fn(&O)) {
+    for installed in observers {
+        quietly(|| event(&installed.observer));
     }
 }
 
-impl Drop for CallObserverGuard {
+/// Drops a list of observers. It may have the last reference to an observer that was removed in the meantime, whose
+/// destructor is user code.
+fn drop_list<O: ?Sized>(observers: ObserverList<O>) {
+    quietly(|| drop(observers));
+}
+
+impl fmt::Debug for ObserverGuard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ObserverGuard({})", self.identity)
+    }
+}
+
+impl Drop for ObserverGuard {
     #[inline]
     fn drop(&mut self) {
-        let identity = self.identity;
-        change(|observers| observers.retain(|installed| installed.identity != identity));
+        (self.remove)(self.identity);
     }
 }
 
@@ -246,29 +281,6 @@ pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
     ))
 }
 
-/// Replaces the list of observers with a modified copy. Threads that read the old list keep it.
-#[inline]
-fn change(edit: impl FnOnce(&mut Vec<Installed>)) {
-    let mut shared = OBSERVERS.write();
-    let mut observers = shared.as_deref().unwrap_or_default().to_vec();
-    edit(&mut observers);
-    slow_path::set_required(!observers.is_empty() || fork::is_child());
-    let old = std::mem::replace(
-        &mut *shared,
-        (!observers.is_empty()).then(|| observers.into()),
-    );
-    drop(shared);
-    // Dropping an observer runs user code, which may call back into this module.
-    drop(old);
-}
-
-#[inline]
-fn notify(observers: &[Installed], call: impl Fn(&dyn CallObserver)) {
-    for Installed { observer, .. } in observers {
-        quietly(|| call(&**observer));
-    }
-}
-
 /// Runs user code without observing its driver calls, and catches its panics.
 #[inline]
 fn quietly(operation: impl FnOnce()) {
@@ -281,16 +293,14 @@ fn quietly(operation: impl FnOnce()) {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
-    use super::*;
-    use crate::base::stub_api;
+    use curium_sim::{Config, Simulator};
 
-    fn driver() -> Driver {
-        unsafe extern "C" fn count(_: *mut i32) -> CUresult {
-            CUresult::CUDA_ERROR_INVALID_VALUE
-        }
-        let mut api = stub_api::api();
-        api.cuDeviceGetCount = Some(count);
-        stub_api::driver(api)
+    use super::*;
+
+    type TestResult = std::result::Result<(), Box<dyn std::error::Error>>;
+
+    fn driver() -> std::result::Result<Driver, Box<dyn std::error::Error>> {
+        Ok(Driver::from_provider(Simulator::new(Config::new())?)?)
     }
 
     /// Tests of this process run in parallel, and each observes the calls of all. A test counts the calls of its own
@@ -301,26 +311,27 @@ mod tests {
     }
 
     #[test]
-    fn observer_receives_calls_until_its_guard_ends() {
-        let driver = driver();
+    fn observer_receives_calls_until_its_guard_ends() -> TestResult {
+        let driver = driver()?;
         let calls = Arc::new(AtomicUsize::new(0));
         let is_mine = on_this_thread();
         let counted = Arc::clone(&calls);
         let guard = observe_calls(move |call: &Call<'_>| {
             if is_mine() {
                 assert_eq!(call.function, Function::cuDeviceGetCount);
-                assert_eq!(call.code, CUresult::CUDA_ERROR_INVALID_VALUE);
+                assert_eq!(call.code, CUresult::CUDA_SUCCESS);
                 counted.fetch_add(1, Ordering::Relaxed);
             }
         });
-        driver.device_count().expect_err("the function fails");
+        driver.device_count()?;
         drop(guard);
-        driver.device_count().expect_err("the function fails");
+        driver.device_count()?;
         assert_eq!(calls.load(Ordering::Relaxed), 1);
+        Ok(())
     }
 
     #[test]
-    fn every_observer_is_called_before_and_after() {
+    fn every_observer_is_called_before_and_after() -> TestResult {
         struct Pair(Arc<[AtomicUsize; 2]>, Box<dyn Fn() -> bool + Send + Sync>);
         impl CallObserver for Pair {
             fn before(&self, _: Function) {
@@ -330,63 +341,66 @@ mod tests {
                 self.0[1].fetch_add(usize::from(self.1()), Ordering::Relaxed);
             }
         }
-        let driver = driver();
+        let driver = driver()?;
         let counts = [(); 2].map(|()| Arc::new([const { AtomicUsize::new(0) }; 2]));
         let _guards = counts
             .each_ref()
             .map(|count| observe_calls(Pair(Arc::clone(count), Box::new(on_this_thread()))));
-        driver.device_count().expect_err("the function fails");
+        driver.device_count()?;
         for count in &counts {
             assert_eq!(
                 count.each_ref().map(|count| count.load(Ordering::Relaxed)),
                 [1, 1]
             );
         }
+        Ok(())
     }
 
     #[test]
-    fn calls_by_an_observer_are_not_observed() {
-        let driver = driver();
+    fn calls_by_an_observer_are_not_observed() -> TestResult {
+        let driver = driver()?;
         let calls = Arc::new(AtomicUsize::new(0));
         let is_mine = on_this_thread();
         let counted = Arc::clone(&calls);
         let _guard = observe_calls(move |call: &Call<'_>| {
             if is_mine() {
                 counted.fetch_add(1, Ordering::Relaxed);
-                call.driver.device_count().expect_err("the function fails");
+                let _ = call.driver.device_count();
                 drop(observe_calls(|_: &Call<'_>| {}));
             }
         });
-        driver.device_count().expect_err("the function fails");
+        driver.device_count()?;
         assert_eq!(calls.load(Ordering::Relaxed), 1);
+        Ok(())
     }
 
     #[test]
-    fn observer_panic_is_caught() {
-        let driver = driver();
+    fn observer_panic_is_caught() -> TestResult {
+        let driver = driver()?;
         let is_mine = on_this_thread();
         let _guard = observe_calls(move |_: &Call<'_>| {
             assert!(!is_mine(), "the observer panics on purpose");
         });
-        driver.device_count().expect_err("the function fails");
+        driver.device_count()?;
         let calls = Arc::new(AtomicUsize::new(0));
         let is_mine = on_this_thread();
         let counted = Arc::clone(&calls);
         let _other = observe_calls(move |_: &Call<'_>| {
             counted.fetch_add(usize::from(is_mine()), Ordering::Relaxed);
         });
-        driver.device_count().expect_err("the function fails");
+        driver.device_count()?;
         assert_eq!(
             calls.load(Ordering::Relaxed),
             1,
             "the observer after the one that panics is called"
         );
+        Ok(())
     }
 
     #[test]
-    fn observer_may_remove_itself() {
-        let driver = driver();
-        let slot = Arc::new(parking_lot::Mutex::new(None::<CallObserverGuard>));
+    fn observer_may_remove_itself() -> TestResult {
+        let driver = driver()?;
+        let slot = Arc::new(parking_lot::Mutex::new(None::<ObserverGuard>));
         let calls = Arc::new(AtomicUsize::new(0));
         let is_mine = on_this_thread();
         let own_guard = Arc::clone(&slot);
@@ -398,8 +412,9 @@ mod tests {
             }
         });
         *slot.lock() = Some(guard);
-        driver.device_count().expect_err("the function fails");
-        driver.device_count().expect_err("the function fails");
+        driver.device_count()?;
+        driver.device_count()?;
         assert_eq!(calls.load(Ordering::Relaxed), 1);
+        Ok(())
     }
 }

@@ -1,24 +1,22 @@
-//! The flag that every driver call reads: whether it takes the slow path.
+//! The count that every driver call reads: whether it takes the slow path.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-static IS_REQUIRED: AtomicBool = AtomicBool::new(false);
+/// The number of installed observers of calls, plus one in a forked child.
+static REASONS: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns `true` if a call must take the slow path: an observer is installed, or this process is a forked child.
 #[inline]
 pub(crate) fn is_required() -> bool {
-    IS_REQUIRED.load(Ordering::Relaxed)
+    REASONS.load(Ordering::Relaxed) != 0
 }
 
-/// Makes every later call take the slow path.
-#[cfg(all(unix, not(miri)))]
-#[inline]
-pub(crate) fn require() {
-    set_required(true);
+/// Makes later calls take the slow path, until [`leave`] has been called as often.
+pub(crate) fn enter() {
+    REASONS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Sets whether later calls take the slow path.
-#[inline]
-pub(crate) fn set_required(is_required: bool) {
-    IS_REQUIRED.store(is_required, Ordering::Relaxed);
+/// Ends one [`enter`].
+pub(crate) fn leave() {
+    REASONS.fetch_sub(1, Ordering::Relaxed);
 }

@@ -4,7 +4,8 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::lease_lock::{FreeAccesses, Log};
-use super::sync_point::{Hazard, HazardKind, Memory, StreamPoint, wait};
+use super::report::{Hazard, HazardKind, Memory};
+use super::sync_point::{StreamPoint, wait};
 use crate::{Result, Stream};
 
 /// The accesses that a later access may have to wait for, except those on other streams than the writer's: they are in an

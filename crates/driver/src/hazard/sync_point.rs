@@ -1,17 +1,16 @@
 //! Sync points: events recorded after the work of a stream, which other streams wait for.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as MemoryOrdering};
 
-use curium_sys::{CUdeviceptr, CUevent_flags};
+use curium_sys::CUevent_flags;
 use parking_lot::Mutex;
 
 use super::registrations::Registrations;
+use super::report::Hazard;
 use super::thread_state::{Ordering, expect_not_ordering};
 use crate::base::capture_mode::with_relaxed_capture_mode;
-use crate::base::hook;
-use crate::{Error, Event, EventFlags, HazardWait, Result, Stream, emit_event};
+use crate::{Error, Event, EventFlags, Result, Stream};
 
 /// The sync points of one stream, and those of other streams that it has waited for.
 #[derive(Debug)]
@@ -39,27 +38,6 @@ pub(super) struct StreamPoint {
     pub(super) stream: Stream,
     /// The number of sync points of the stream when the work was enqueued.
     pub(super) sync_points: u64,
-}
-
-/// The reason why one stream waits for another.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hazard {
-    pub(super) kind: HazardKind,
-    pub(super) memory: Memory,
-}
-
-/// The address and size of memory, for reports. All 0 if it has no address.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Memory {
-    pub(super) address: CUdeviceptr,
-    pub(super) bytes: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum HazardKind {
-    ReadAfterWrite,
-    WriteAfterRead,
-    WriteAfterWrite,
 }
 
 /// The operation named in errors of waits for other accesses.
@@ -205,62 +183,11 @@ fn wait_for_other(
     }
     drop(waited);
     if let Some(hazard) = hazard {
+        let inserted_waits = &waiting.sync_points().inserted_waits;
+        inserted_waits.fetch_add(1, MemoryOrdering::Relaxed);
         hazard.report(waiting, stream);
     }
     Ok(true)
-}
-
-impl Hazard {
-    #[inline]
-    fn report(self, waiting: &Stream, stream: &Stream) {
-        waiting
-            .sync_points()
-            .inserted_waits
-            .fetch_add(1, MemoryOrdering::Relaxed);
-        let Memory { address, bytes } = self.memory;
-        hook::notify_hazard_wait(&HazardWait {
-            waiting_stream: waiting,
-            stream,
-            address,
-            bytes: bytes as u64,
-            hazard: self.kind.name(),
-        });
-        emit_event!(
-            target: "curium_driver::hazard",
-            TRACE,
-            address = format_args!("{address:#x}"),
-            bytes,
-            waiting_stream = ?waiting,
-            stream = ?stream,
-            hazard = %self.kind,
-            "hazard wait"
-        );
-    }
-}
-
-impl HazardKind {
-    /// Returns the hazard of two accesses, one of which writes.
-    pub(super) fn between(is_earlier_write: bool, is_write: bool) -> Self {
-        match (is_earlier_write, is_write) {
-            (_, false) => Self::ReadAfterWrite,
-            (false, true) => Self::WriteAfterRead,
-            (true, true) => Self::WriteAfterWrite,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::ReadAfterWrite => "RAW",
-            Self::WriteAfterRead => "WAR",
-            Self::WriteAfterWrite => "WAW",
-        }
-    }
-}
-
-impl fmt::Display for HazardKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
 }
 
 #[cold]
