@@ -1,7 +1,7 @@
-//! Events: points in a stream.
+//! Events: points in a stream. `stream/event.rs` records them and waits for them on streams.
 
 mod context;
-mod explain;
+pub(crate) mod explain;
 pub(crate) mod pool;
 mod scope;
 
@@ -13,15 +13,13 @@ use std::time::Duration;
 use bitflags::bitflags;
 use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st, CUresult, Function};
 
-use crate::AsRawStream as _;
+use crate::base::call::finished;
 use crate::base::capture_guard;
 use crate::base::exclusive::Exclusive;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::hazard::{Key, Operation};
-use crate::stream::finished;
-use crate::{Context, Driver, Error, Result, Returned, Stream};
+use crate::{Context, Driver, Error, Result, Returned};
 
 /// A CUDA event: a point in a stream that streams and the host can wait for, with a timestamp.
 ///
@@ -149,90 +147,6 @@ impl Event {
     #[inline]
     pub fn as_raw(&self) -> CUevent {
         self.shared.raw.raw()
-    }
-
-    /// Records the event after all work currently enqueued on `stream`, replacing an earlier record.
-    ///
-    /// CUDA: `cuEventRecord`.
-    ///
-    /// # Errors
-    ///
-    /// `CUDA_ERROR_INVALID_HANDLE` if the stream belongs to another context; an argument error if it belongs to another
-    /// driver.
-    #[doc(alias = "cuEventRecord")]
-    #[doc(alias = "cudaEventRecord")]
-    #[inline]
-    pub fn record(&self, stream: &Stream) -> Result<()> {
-        self.driver()
-            .expect_same(stream.driver(), "Event::record")?;
-        self.record_under(&stream.enqueue("Event::record")?)
-    }
-
-    /// Records the event like [`Event::record`], also in a destructor that runs in a capture closure: the event marks a
-    /// point of the stream, and the graph misses nothing without it.
-    #[inline]
-    pub(crate) fn record_point(&self, stream: &Stream) -> Result<()> {
-        if !capture_guard::is_dropping() {
-            return self.record(stream);
-        }
-        self.record_under(&stream.enqueue_release("Event::record")?)
-    }
-
-    #[inline]
-    fn record_under(&self, operation: &Operation<'_>) -> Result<()> {
-        let stream = operation.stream();
-        self.record_in(operation, || self.record_unguarded(stream))
-            .map_err(|error| self.explain_record(error, stream))
-    }
-
-    /// Records an internal event, whose handle no other code waits on, on a stream of this driver whose capture cannot
-    /// end in the meantime.
-    #[inline]
-    pub(crate) fn record_unguarded(&self, stream: &Stream) -> Result<()> {
-        // SAFETY: the event and the stream are live and belong to this driver.
-        unsafe { call!(self.driver(), cuEventRecord(self.as_raw(), stream.as_raw())) }
-    }
-
-    /// Records the event like [`Event::record`], with flags.
-    ///
-    /// CUDA: `cuEventRecordWithFlags`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Event::record`]; `CUDA_ERROR_INVALID_VALUE` for flags that do not apply.
-    #[doc(alias = "cuEventRecordWithFlags")]
-    #[doc(alias = "cudaEventRecordWithFlags")]
-    #[inline]
-    pub fn record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
-        self.driver()
-            .expect_same(stream.driver(), "Event::record_with_flags")?;
-        let operation = stream.enqueue("Event::record_with_flags")?;
-        // The graph records an external event at every launch, for work outside the graph.
-        let keeping = operation
-            .scope()
-            .filter(|_| flags.contains(RecordFlags::EXTERNAL));
-        if let Some(scope) = keeping {
-            scope.keep(Key::Event(self.as_raw().addr()), || Arc::new(self.share()));
-        }
-        let recorded = if keeping.is_none() {
-            self.record_in(&operation, || {
-                self.call_record_with_flags(&operation, flags)
-            })
-        } else {
-            self.call_record_with_flags(&operation, flags)
-        };
-        recorded.map_err(|error| self.explain_record(error, stream))
-    }
-
-    #[inline]
-    fn call_record_with_flags(&self, operation: &Operation<'_>, flags: RecordFlags) -> Result<()> {
-        // SAFETY: the event and the stream are live, and the callers have checked that they belong to one driver.
-        unsafe {
-            call!(
-                self.driver(),
-                cuEventRecordWithFlags(self.as_raw(), operation.raw_stream(), flags.bits())
-            )
-        }
     }
 
     /// Returns `true` if the most recent record has completed. Does not wait.

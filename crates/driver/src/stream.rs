@@ -5,6 +5,7 @@ mod create;
 
 mod attachment;
 pub(crate) mod attribute;
+mod event;
 mod memory_figures;
 pub(crate) mod memory_operation;
 pub(crate) mod pool;
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bitflags::bitflags;
-use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st};
+use curium_sys::{CUstream, CUstream_flags, CUstream_st};
 
 pub use self::raw::AsRawStream;
 use self::raw::Ownership;
@@ -29,20 +30,19 @@ use self::weak::Last;
 pub use self::weak::WeakStream;
 
 use crate::base::attachments::Attachments;
+use crate::base::call::finished;
 use crate::base::capture_guard;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
 use crate::hazard::{Scope, SyncPoints};
-use crate::{
-    Context, Device, Driver, Error, Event, EventFlags, EventPool, PooledEvent, Result, Returned,
-};
+use crate::{Context, Device, Driver, Error, EventPool, Result, Returned};
 
 /// A CUDA stream: a queue of device work. Work on one stream executes in order, and different streams execute
 /// concurrently. Clones are cheap and refer to the same stream.
 ///
-/// The stream is destroyed with the last clone; enqueued work still completes. Buffers keep the streams alive that use
-/// them.
+/// The stream is destroyed with the last clone; enqueued work still completes. Buffers keep the streams that they were
+/// used on alive.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -222,37 +222,6 @@ impl Stream {
         finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
     }
 
-    /// Makes all later work on this stream wait for the most recent record of `event`. The host does not block.
-    ///
-    /// CUDA: `cuStreamWaitEvent`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the stream and the event belong to different drivers, or if only one of them is part of a
-    /// [capture scope](crate::Graph::capture).
-    #[doc(alias = "cuStreamWaitEvent")]
-    #[doc(alias = "cudaStreamWaitEvent")]
-    #[inline]
-    pub fn wait_event(&self, event: &Event) -> Result<()> {
-        self.driver()
-            .expect_same(event.driver(), "Stream::wait_event")?;
-        let operation = self.enqueue("Stream::wait_event")?;
-        event.expect_scope(&operation)?;
-        self.wait_event_unguarded(event)
-    }
-
-    /// Waits for an event of the same driver and capture, on a stream whose capture cannot end in the meantime.
-    #[inline]
-    pub(crate) fn wait_event_unguarded(&self, event: &Event) -> Result<()> {
-        // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
-        unsafe {
-            call!(
-                self.driver(),
-                cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)
-            )
-        }
-    }
-
     /// Returns the device of this stream.
     #[must_use]
     #[inline]
@@ -290,28 +259,13 @@ impl Stream {
         &self.shared.sync_points
     }
 
-    /// Returns the number of waits that hazard tracking has inserted into this stream. Each is also a `tracing` event
-    /// at level `TRACE` with the target `curium_driver::hazard`.
+    /// Returns the number of waits that hazard tracking has inserted into this stream. Each is reported to
+    /// [`observe_hazard_waits`](crate::observe_hazard_waits), and is a `tracing` event at level `TRACE` with the target
+    /// `curium_driver::hazard`.
     #[must_use]
     #[inline]
     pub fn inserted_waits(&self) -> u64 {
         self.sync_points().inserted_waits()
-    }
-
-    /// Returns an event without timing from the stream's own pool. It has not been recorded for this use.
-    ///
-    /// CUDA: `cuEventCreate`, if no event is idle.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Event::new`].
-    #[inline]
-    pub fn pooled_event(&self) -> Result<PooledEvent> {
-        let pool = self
-            .shared
-            .markers
-            .get_or_init(|| EventPool::new(self.context(), EventFlags::DISABLE_TIMING));
-        pool.take()
     }
 
     #[inline]
@@ -360,16 +314,6 @@ impl Stream {
                 Error::argument(operation, "the stream is still in use"),
             )
         })
-    }
-}
-
-/// Converts the result of a query: `CUDA_ERROR_NOT_READY` means that work is pending.
-#[inline]
-pub(crate) fn finished(result: Result<()>) -> Result<bool> {
-    match result {
-        Ok(()) => Ok(true),
-        Err(error) if error.code() == Some(CUresult::CUDA_ERROR_NOT_READY) => Ok(false),
-        Err(error) => Err(error),
     }
 }
 

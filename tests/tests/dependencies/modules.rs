@@ -43,8 +43,8 @@ const CIRCLES: &[Circle] = &[
     Circle {
         package: "driver",
         folder: "",
-        rooms: &["base", "context", "device", "event", "hazard", "stream"],
-        reason: "a stream waits for events, an event is recorded on a stream, hazard tracking orders streams by events, and observers of calls, in `base`, receive the streams of inserted waits",
+        rooms: &["hazard", "stream"],
+        reason: "a stream refers to the capture that it was created for, whose log contains streams, and all work on a stream is an operation of hazard tracking",
     },
     Circle {
         package: "driver",

@@ -38,6 +38,16 @@ macro_rules! call {
     }};
 }
 
+/// Converts the result of a query: `CUDA_ERROR_NOT_READY` means that work is pending.
+#[inline]
+pub(crate) fn finished(result: Result<(), Error>) -> Result<bool, Error> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) if error.code() == Some(CUresult::CUDA_ERROR_NOT_READY) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 mod sealed {
     /// A type of raw handles. Other crates cannot name it, so they cannot implement it.
     pub trait Sealed {}

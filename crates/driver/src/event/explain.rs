@@ -3,21 +3,9 @@
 use curium_sys::CUresult;
 
 use super::Event;
-use crate::{Context, Error, Stream};
+use crate::{Context, Error};
 
 impl Event {
-    /// Adds the operands to the error of recording this event on `stream`, and their contexts if they differ.
-    #[cold]
-    pub(super) fn explain_record(&self, error: Error, stream: &Stream) -> Error {
-        let error = error.about(format!("{self:?} on {stream:?}"));
-        match other_context(&error, self.context(), stream.context()) {
-            Some([own, other]) => error.advised(|_| {
-                Some(format!("the event belongs to {own}, and the stream to {other}").into())
-            }),
-            None => error,
-        }
-    }
-
     /// Adds the operands to the error of measuring the time from `start` to this event, and their contexts if they
     /// differ.
     #[cold]
@@ -41,7 +29,11 @@ impl Event {
 }
 
 /// Returns the contexts of two handles if the driver rejected a handle and the contexts differ.
-fn other_context(error: &Error, first: &Context, second: &Context) -> Option<[String; 2]> {
+pub(crate) fn other_context(
+    error: &Error,
+    first: &Context,
+    second: &Context,
+) -> Option<[String; 2]> {
     let differ = error.code() == Some(CUresult::CUDA_ERROR_INVALID_HANDLE)
         && first.as_raw() != second.as_raw();
     differ.then(|| [first, second].map(|context| format!("{context:?}")))

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::{Shared, Stream};
 use crate::AsRawStream as _;
-use crate::{Driver, Event, EventFlags, PooledEvent, Result};
+use crate::{Driver, Event, EventFlags, Result};
 
 /// A weak reference to a stream. After the stream's end it refers to the point after all of its work.
 ///
@@ -51,20 +51,6 @@ impl Stream {
             last,
             identity: self.identity(),
         })
-    }
-
-    /// Records an event of the stream's own pool after all work currently enqueued.
-    ///
-    /// CUDA: `cuEventRecord`, and `cuEventCreate` if no event is idle.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Event::record`].
-    #[inline]
-    pub fn record_pooled_event(&self) -> Result<PooledEvent> {
-        let event = self.pooled_event()?;
-        event.record_point(self)?;
-        Ok(event)
     }
 }
 
