@@ -1,6 +1,5 @@
 //! Errors: the operation that failed, the reason, and a hint.
 
-mod comparison;
 mod library;
 mod rendezvous;
 mod returned;
@@ -12,7 +11,6 @@ use curium_driver::CudaError;
 use curium_sys::load::{self, LibraryError, LoadError, MissingFunction};
 use thiserror::Error as ThisError;
 
-pub use self::comparison::CallDifference;
 pub use self::library::{
     AbortedError, ArgumentError, CallError, FinalizedError, RecentCall, TimeoutError,
 };

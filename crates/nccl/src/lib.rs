@@ -35,6 +35,7 @@
 // Time limits come from callers, and adding the longest ones panics: `Deadline` does not.
 #![warn(clippy::arithmetic_side_effects)]
 
+mod call_comparison;
 mod communicator;
 mod deadline;
 mod element;
@@ -50,14 +51,15 @@ mod unique_id;
 pub use curium_sys::load::{LibraryError, LibraryVersion, MissingFunction};
 pub use curium_sys::nccl as sys;
 
+pub use self::call_comparison::CallDifference;
 pub use self::communicator::{
     AbortHandle, Communicator, CommunicatorOptions, Connecting, DeviceMemory, Finalizing,
     RegisteredBuffer,
 };
 pub use self::element::Element;
 pub use self::error::{
-    AbortedError, ArgumentError, CallDifference, CallError, Error, FinalizedError, RecentCall,
-    RendezvousError, Result, Returned, TimeoutError,
+    AbortedError, ArgumentError, CallError, Error, FinalizedError, RecentCall, RendezvousError,
+    Result, Returned, TimeoutError,
 };
 pub use self::group::Group;
 pub use self::library::Nccl;

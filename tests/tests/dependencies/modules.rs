@@ -126,12 +126,6 @@ const CIRCLES: &[Circle] = &[
         reason: "not yet in layers: an instruction contains its handler, and handlers operate on the state of the launch",
     },
     Circle {
-        package: "nccl",
-        folder: "",
-        rooms: &["error", "rendezvous"],
-        reason: "an operation that timed out compares the calls of the ranks over the rendezvous, which has errors of its own",
-    },
-    Circle {
         package: "sim",
         folder: "",
         rooms: &[

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::{RecentCall, TimeoutError};
-use crate::{Exchange, RendezvousError};
+use crate::error::{RecentCall, RendezvousError, TimeoutError};
+use crate::rendezvous::Exchange;
 
 /// The number of calls that rank 0 sends.
 const CALLS: usize = 16;
