@@ -4,8 +4,8 @@ use curium_driver::hazard::Operation;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, call};
 
+use crate::enqueue;
 use crate::operand::Operand;
-use crate::spanning;
 
 /// A word that the driver fills memory with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -125,7 +125,7 @@ impl Word {
 fn line(operation: &Operation<'_>, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
     let driver = operation.driver();
     let raw = operation.raw_stream();
-    spanning::enqueue(operation, || match word {
+    enqueue::spanning(operation, || match word {
         // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD8Async(at, value, count, raw)) },
         // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses, and
@@ -146,7 +146,7 @@ fn block(operation: &Operation<'_>, at: CUdeviceptr, word: Word, rows: Rows) -> 
         width,
         height,
     } = rows;
-    spanning::enqueue(operation, || match word {
+    enqueue::spanning(operation, || match word {
         // SAFETY: the words are in memory that is live on this stream, which has waited for conflicting accesses.
         Word::Byte(value) => unsafe {
             call!(

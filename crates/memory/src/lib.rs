@@ -90,10 +90,10 @@ mod device_vec;
 #[cfg(target_os = "linux")]
 mod dma_buf;
 mod element;
+mod enqueue;
 pub mod extend;
 mod fill;
 mod host_attachment;
-mod host_copy;
 mod host_view;
 mod library_memory;
 mod location;
@@ -111,7 +111,6 @@ mod resource;
 #[cfg(windows)]
 mod security;
 mod size;
-mod spanning;
 mod staging;
 mod surface;
 mod tensor_map;

@@ -11,7 +11,6 @@ pub(crate) mod managed;
 pub(crate) mod pinned;
 pub(crate) mod pinned_cache;
 pub(crate) mod reclaiming;
-mod request;
 mod segment_change;
 mod segments;
 pub(crate) mod statistics;
@@ -20,8 +19,6 @@ pub(crate) mod sync_alloc;
 pub(crate) mod table;
 
 pub(crate) use self::driver_memory::{free_in_order, refused};
-pub(crate) use self::request::DRIVER_ALIGNMENT;
-pub(crate) use self::request::Request;
 pub use self::segment_change::{SegmentChange, SegmentChangeKind};
 pub use self::stream_ordered::StreamOrdered;
 

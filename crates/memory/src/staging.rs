@@ -37,7 +37,7 @@ use parking_lot::Mutex;
 use rayon_core::{Scope, ThreadPool, ThreadPoolBuilder};
 
 pub(crate) use self::bounce::Bounce;
-use self::bounce::{BouncePool, StreamBuffers};
+use self::bounce::BouncePool;
 pub(crate) use self::direction::Direction;
 pub use self::options::StagingOptions;
 use self::ring::Ring;
@@ -96,10 +96,6 @@ impl<F: Fn(&Stream, &mut dyn FnMut(&Operation<'_>) -> Result<()>) -> Result<()> 
 
 /// The maximum number of threads of a copy. This many saturate the memory bandwidth.
 const MAX_THREADS: usize = 64;
-
-/// The maximum size in bytes of a copy to the host that passes through a bounce buffer even if the host memory is pinned: a query
-/// takes as long as the additional copy.
-const MAX_UNCHECKED_BYTES: usize = 32 << 10;
 
 /// The maximum number of staging buffers of a context. Two copies, one in each direction, saturate the bus.
 const MAX_RINGS: usize = 2;
@@ -269,29 +265,6 @@ impl Staging {
         drop(pool);
         drop(ring);
     }
-}
-
-/// Reserves bytes of a bounce buffer for a copy of `bytes` bytes on `stream` between the device and `host`. Returns `None` if
-/// another copy is preferable.
-#[inline]
-pub(crate) fn bounce<'a>(
-    stream: &'a Stream,
-    host: *const c_void,
-    bytes: usize,
-    direction: Direction,
-) -> Option<Bounce<'a>> {
-    let buffers = StreamBuffers::attached_to(stream);
-    if bytes > buffers.max_copy(direction) {
-        return None;
-    }
-    // The host waits for a copy to the host anyway. To pinned memory, it is faster without another copy by the CPU.
-    let is_direct = direction == Direction::ToHost
-        && bytes > MAX_UNCHECKED_BYTES
-        && !is_pageable(stream.driver(), host, bytes);
-    if is_direct {
-        return None;
-    }
-    buffers.reserve(stream, bytes)
 }
 
 /// Copies `source` to the device in place of a synchronous copy on `stream`. Returns `None`, without copying, if that

@@ -54,7 +54,7 @@ const MEANINGS: &[Meaning] = &[
         code: None,
         operation: None,
     },
-    // The copy or fill is retried with a context current: see `memory/src/spanning.rs`.
+    // The copy or fill is retried with a context current: see `memory/src/enqueue.rs`.
     Meaning {
         function: Function::cuMemcpyHtoDAsync_v2,
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),

@@ -11,7 +11,7 @@ use curium_driver::hazard::Operation;
 use curium_driver::{Completion, Error, Event, PooledEvent, Result, Returned, Stream};
 
 use crate::capture_advice::{READ_LATER, UPLOAD};
-use crate::{DeviceSlice, PinnedBuffer, host_copy, size};
+use crate::{DeviceSlice, PinnedBuffer, enqueue, size};
 
 /// An asynchronous copy in progress that owns its host memory.
 ///
@@ -73,7 +73,7 @@ pub fn upload<T: NoUninit>(
         end.tracked.before_write(operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
         // keeps the host operand until the copy has completed.
-        unsafe { host_copy::to_device(operation, end.address, from, bytes) }
+        unsafe { enqueue::to_device(operation, end.address, from, bytes) }
             .map_err(|error| end.explain(error))?;
         end.tracked.after_partial_write(operation);
         Ok(())
@@ -105,7 +105,7 @@ pub fn download<T: AnyBitPattern>(
         end.tracked.before_read(operation)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
         // valid element, and the returned value keeps the host operand until the copy has completed.
-        unsafe { host_copy::to_host(operation, to, end.address, bytes) }
+        unsafe { enqueue::to_host(operation, to, end.address, bytes) }
             .map_err(|error| end.explain(error))?;
         end.tracked.after_read(operation);
         Ok(())

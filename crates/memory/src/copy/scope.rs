@@ -9,7 +9,7 @@ use curium_driver::hazard::Operation;
 use curium_driver::{Result, Stream};
 
 use crate::capture_advice::{READ_LATER, UPLOAD};
-use crate::{DeviceSlice, host_copy, size, wait};
+use crate::{DeviceSlice, enqueue, size, wait};
 
 /// A scope for copies on one stream. Created by [`copy_scope`].
 pub struct CopyScope<'scope, 'env: 'scope> {
@@ -100,7 +100,7 @@ impl<'scope> CopyScope<'scope, '_> {
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the host operand
         // is borrowed until the scope has waited for the copy.
         let result = unsafe {
-            host_copy::to_device(&operation, end.address, source.as_ptr().cast(), end.bytes)
+            enqueue::to_device(&operation, end.address, source.as_ptr().cast(), end.bytes)
         };
         result.map_err(|error| end.explain(error))?;
         end.tracked.after_partial_write(&mut operation);
@@ -130,7 +130,7 @@ impl<'scope> CopyScope<'scope, '_> {
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
         // valid element, and the host operand is borrowed until the scope has waited for the copy.
         let result = unsafe {
-            host_copy::to_host(
+            enqueue::to_host(
                 &operation,
                 target.as_mut_ptr().cast(),
                 end.address,

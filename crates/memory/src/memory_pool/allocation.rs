@@ -8,7 +8,8 @@ use curium_driver::{DevicePointer, Result, Stream, call};
 use super::MemoryPool;
 use crate::Resource;
 use crate::capture_advice::ALLOCATE;
-use crate::resource::{DRIVER_ALIGNMENT, Request, free_in_order, refused};
+use crate::resource::{free_in_order, refused};
+use crate::size::{DRIVER_ALIGNMENT, Request};
 
 // SAFETY: the driver upholds the contract for stream-ordered memory, which lives until it is freed, even if the pool is
 // destroyed first.

@@ -7,9 +7,10 @@ use curium_driver::extend::{
 };
 use curium_driver::{Context, DevicePointer, Error, Result, Stream};
 
+use super::Resource;
 use super::segments::{Segments, leak_rest};
-use super::{Request, Resource};
 use crate::cache::{CentralHeap, GRANULE, StreamId};
+use crate::size::Request;
 use crate::wait;
 
 /// A resource that allocates from one reserved virtual address range, into which physical memory is mapped as needed.

@@ -13,8 +13,9 @@ use curium_driver::{Context, DevicePointer, Result, Stream};
 use self::allocator::Allocator;
 pub use self::options::CachingOptions;
 pub use self::statistics::CachingStatistics;
-use super::{Request, Resource};
+use super::Resource;
 use crate::cache::{GRANULE, LocalCache, StreamId};
+use crate::size::Request;
 
 /// A caching suballocator for device memory. It keeps freed memory and allocates it again within nanoseconds. Clones
 /// are cheap and share the memory.

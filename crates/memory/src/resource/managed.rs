@@ -5,9 +5,9 @@ use std::sync::Arc;
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{DevicePointer, Result, Stream, call};
 
+use super::Resource;
 use super::driver_memory::{free_after, refused};
-use super::request::DRIVER_ALIGNMENT;
-use super::{Request, Resource};
+use crate::size::{DRIVER_ALIGNMENT, Request};
 
 /// Managed (unified) memory (`cuMemAllocManaged`). Pages migrate to the processor that accesses them, so allocations
 /// may exceed the memory of the device.

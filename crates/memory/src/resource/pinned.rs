@@ -8,9 +8,9 @@ use curium_driver::extend::with_relaxed_capture_mode_if_possible;
 use curium_driver::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 use curium_driver::{DevicePointer, Driver, Error, Result, Stream, call};
 
+use super::Resource;
 use super::driver_memory::refused;
-use super::request::DRIVER_ALIGNMENT;
-use super::{Request, Resource};
+use crate::size::{DRIVER_ALIGNMENT, Request};
 use crate::wait;
 
 /// Pinned host memory (`cuMemHostAlloc`), which every device accesses in place over PCIe or NVLink: slow, but

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use curium_driver::{Context, DevicePointer, Error, Result, Returned, Stream};
 use parking_lot::Mutex;
 
+use super::Resource;
 use super::caching::{CachingOptions, CachingResource, CachingStatistics};
 use super::limited::LimitedResource;
 use super::pinned::Pinned;
-use super::request::DRIVER_ALIGNMENT;
-use super::{Request, Resource};
+use crate::size::{DRIVER_ALIGNMENT, Request};
 use crate::virtual_memory::{Mapping, map_on_node};
 use crate::wait;
 

@@ -6,10 +6,10 @@ use curium_driver::extend::with_relaxed_capture_mode;
 use curium_driver::sys::{CUdeviceptr, CUmemoryPool};
 use curium_driver::{DevicePointer, Result, Stream, call};
 
+use super::Resource;
 use super::driver_memory::{free_in_order, refused};
-use super::request::DRIVER_ALIGNMENT;
-use super::{Request, Resource};
 use crate::capture_advice::ALLOCATE;
+use crate::size::{DRIVER_ALIGNMENT, Request};
 
 /// Stream-ordered memory from the current memory pool of the stream's device (`cuMemAllocAsync`). It is the default resource of buffers.
 ///

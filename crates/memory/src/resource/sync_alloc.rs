@@ -5,9 +5,9 @@ use std::sync::Arc;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Result, Stream, call};
 
+use super::Resource;
 use super::driver_memory::{free_after, refused};
-use super::request::DRIVER_ALIGNMENT;
-use super::{Request, Resource};
+use crate::size::{DRIVER_ALIGNMENT, Request};
 
 /// Synchronously allocated device memory (`cuMemAlloc`), which belongs to the stream's context and not to a memory
 /// pool.

@@ -11,6 +11,7 @@
 //! - When its stream ends, a buffer returns to the context, and another stream gets it once its copies have completed.
 
 use std::collections::VecDeque;
+use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::slice;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use curium_driver::extend::{dropping, with_relaxed_capture_mode};
 use curium_driver::{Context, Event, EventFlags, Result, Stream, call};
 use parking_lot::Mutex;
 
-use super::{Direction, Staging};
+use super::{Direction, Staging, is_pageable};
 use crate::{PinnedBuffer, PinnedFlags, wait};
 
 /// The bounce buffers of a context.
@@ -34,7 +35,7 @@ pub(super) struct BouncePool {
 }
 
 /// The bounce buffers of a stream, which are attached to it.
-pub(super) struct StreamBuffers {
+struct StreamBuffers {
     /// Dropped before the stream, which keeps the context alive.
     staging: Arc<Staging>,
     /// The buffers that no copy has taken.
@@ -96,6 +97,10 @@ const MAX_COPY: usize = LARGE_BUFFER / 2;
 /// The number of events of a buffer. A full buffer waits for the copies of one event only.
 const EVENTS: usize = 4;
 
+/// The maximum size in bytes of a copy to the host that passes through a bounce buffer even if the host memory is pinned: a query
+/// takes as long as the additional copy.
+const MAX_UNCHECKED_BYTES: usize = 32 << 10;
+
 /// The alignment of copies in a buffer: a cache line.
 const ALIGNMENT: u64 = 64;
 
@@ -108,7 +113,30 @@ fn buffer_bytes(bytes: usize) -> usize {
     }
 }
 
-impl Bounce<'_> {
+impl<'a> Bounce<'a> {
+    /// Reserves bytes of a bounce buffer for a copy of `bytes` bytes on `stream` between the device and `host`. Returns `None`
+    /// if another copy is preferable.
+    #[inline]
+    pub(crate) fn reserve(
+        stream: &'a Stream,
+        host: *const c_void,
+        bytes: usize,
+        direction: Direction,
+    ) -> Option<Self> {
+        let buffers = StreamBuffers::attached_to(stream);
+        if bytes > buffers.max_copy(direction) {
+            return None;
+        }
+        // The host waits for a copy to the host anyway. To pinned memory, it is faster without another copy by the CPU.
+        let is_direct = direction == Direction::ToHost
+            && bytes > MAX_UNCHECKED_BYTES
+            && !is_pageable(stream.driver(), host, bytes);
+        if is_direct {
+            return None;
+        }
+        buffers.reserve(stream, bytes)
+    }
+
     /// Returns the address of the bytes.
     #[inline]
     pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
@@ -223,14 +251,14 @@ impl StreamBuffers {
 
     /// Returns the bounce buffers of a stream.
     #[inline]
-    pub(super) fn attached_to(stream: &Stream) -> &Self {
+    fn attached_to(stream: &Stream) -> &Self {
         // SAFETY: the stream is a field of the value, which drops it, and is not cloned.
         unsafe { stream.attached(Self::new) }
     }
 
     /// Returns the maximum size in bytes of a copy through a bounce buffer.
     #[inline]
-    pub(super) fn max_copy(&self, direction: Direction) -> usize {
+    fn max_copy(&self, direction: Direction) -> usize {
         let staging = &self.staging;
         let staged = staging.threshold.load(Ordering::Relaxed);
         staging
@@ -242,7 +270,7 @@ impl StreamBuffers {
     /// Reserves bytes for a copy of `bytes` bytes, at most [`StreamBuffers::max_copy`], on `stream`, to which this value is
     /// attached. Returns `None` if no buffer has room.
     #[inline]
-    pub(super) fn reserve<'a>(&'a self, stream: &'a Stream, bytes: usize) -> Option<Bounce<'a>> {
+    fn reserve<'a>(&'a self, stream: &'a Stream, bytes: usize) -> Option<Bounce<'a>> {
         let mut bounce = Bounce {
             stream,
             buffers: self,

@@ -14,7 +14,7 @@ use super::Access;
 use super::direction::{Direction, SHORTEST_TILE};
 use super::past_cache::copy_past_cache;
 use super::progress::{Progress, Size, Split};
-use crate::host_copy;
+use crate::enqueue;
 use crate::{PinnedBuffer, PinnedFlags, wait};
 
 /// A staging buffer, used by one copy at a time.
@@ -89,7 +89,7 @@ impl Ring {
             // SAFETY: the caller guarantees the target; `staged` has this many bytes, and is not accessed until the event
             // recorded after the copy has completed.
             unsafe {
-                host_copy::to_device(
+                enqueue::to_device(
                     operation,
                     target + offset as CUdeviceptr,
                     staged.cast_const().cast(),
@@ -126,7 +126,7 @@ impl Ring {
             // SAFETY: the caller guarantees the source; `staged` has room for this many bytes, and is not accessed until
             // the event recorded after the copy has completed.
             unsafe {
-                host_copy::to_host(
+                enqueue::to_host(
                     operation,
                     staged.cast(),
                     source + offset as CUdeviceptr,

@@ -5,8 +5,8 @@ use curium_driver::sys::CUmemcpyAttributes;
 use curium_driver::{Function, Result, call};
 
 use super::{CopyOptions, peer};
+use crate::enqueue;
 use crate::operand::{Operand, transfer};
-use crate::spanning;
 
 /// Enqueues a copy of `from` to `to`, which must have the same size.
 #[inline]
@@ -28,7 +28,7 @@ pub(crate) fn copy(operation: Operation<'_>, to: Operand<'_>, from: Operand<'_>)
         let driver = operation.driver();
         let raw = operation.raw_stream();
         let bytes = to.bytes;
-        spanning::enqueue(operation, || {
+        enqueue::spanning(operation, || {
             // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
             // accesses.
             unsafe {
@@ -43,7 +43,7 @@ pub(crate) fn copy(operation: Operation<'_>, to: Operand<'_>, from: Operand<'_>)
 
 /// Enqueues a copy between operands on any device. The operation has waited for conflicting accesses.
 pub(crate) fn any(operation: &Operation<'_>, to: &Operand<'_>, from: &Operand<'_>) -> Result<()> {
-    spanning::enqueue(operation, || {
+    enqueue::spanning(operation, || {
         // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
         // accesses.
         unsafe {
@@ -73,7 +73,7 @@ pub(crate) fn copy_with(
     let attributes = &raw mut attributes;
     transfer(operation, &to, &from, |operation| {
         if is_single {
-            return spanning::enqueue(operation, || {
+            return enqueue::spanning(operation, || {
                 // SAFETY: both operands have this many bytes and are live on this stream, which has waited for conflicting
                 // accesses; the attributes outlive the call and request stream order.
                 unsafe { with_attributes(operation, &to, &from, attributes) }

@@ -10,7 +10,7 @@ use super::device;
 use crate::capture_advice::{ON_MUT, READ_LATER};
 use crate::operand::Operand;
 use crate::staging::{self, Bounce, Direction};
-use crate::{MappedBuffer, host_copy, wait};
+use crate::{MappedBuffer, enqueue, wait};
 
 /// Copies `source` to `target`, which must have the same size, on `stream`. Waits until the copy has completed, unless it is
 /// small: its bytes are then in a bounce buffer.
@@ -29,7 +29,7 @@ pub(crate) fn upload<T: NoUninit>(
     }
     let source: &[u8] = bytemuck::cast_slice(source);
     let host = source.as_ptr().cast();
-    if let Some(bounce) = staging::bounce(stream, host, source.len(), Direction::ToDevice) {
+    if let Some(bounce) = Bounce::reserve(stream, host, source.len(), Direction::ToDevice) {
         return upload_through(bounce, operation, target, source);
     }
     let mut operation = operation.blocking();
@@ -52,7 +52,7 @@ pub(crate) fn upload<T: NoUninit>(
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, and `source` is borrowed
     // until the stream has been synchronized below.
     unsafe {
-        host_copy::to_device(
+        enqueue::to_device(
             &operation,
             target.address,
             source.as_ptr().cast(),
@@ -79,7 +79,7 @@ fn upload_through(
     let staged = bounce.as_mut_ptr().cast_const().cast();
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the bytes of the bounce
     // buffer are not reserved again before the copy has completed.
-    unsafe { host_copy::to_device(&operation, target.address, staged, target.bytes) }
+    unsafe { enqueue::to_device(&operation, target.address, staged, target.bytes) }
         .map_err(|error| target.explain(error))?;
     target.tracked.after_partial_write(&mut operation);
     bounce.finish_enqueued();
@@ -122,7 +122,7 @@ pub(crate) fn download<T: AnyBitPattern>(
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and every bit pattern is a valid element.
     let target_bytes = unsafe { std::slice::from_raw_parts_mut(to, source.bytes) };
-    if let Some(bounce) = staging::bounce(stream, to.cast(), source.bytes, Direction::ToHost) {
+    if let Some(bounce) = Bounce::reserve(stream, to.cast(), source.bytes, Direction::ToHost) {
         return download_through(bounce, operation, source, target_bytes);
     }
     let access = |staging: &Stream, copy: &mut dyn FnMut(&Operation<'_>) -> Result<()>| {
@@ -143,7 +143,7 @@ pub(crate) fn download<T: AnyBitPattern>(
     source.tracked.before_read(&mut operation)?;
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
     // valid element, and `target` is borrowed until the stream has been synchronized below.
-    unsafe { host_copy::to_host(&operation, to.cast(), source.address, source.bytes) }
+    unsafe { enqueue::to_host(&operation, to.cast(), source.address, source.bytes) }
         .map_err(|error| source.explain(error))?;
     source.tracked.after_read(&mut operation);
     drop(operation);
@@ -163,7 +163,7 @@ fn download_through(
     // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the bytes of the bounce
     // buffer are not accessed before the stream has been synchronized below.
     unsafe {
-        host_copy::to_host(
+        enqueue::to_host(
             &operation,
             bounce.as_mut_ptr().cast(),
             source.address,

@@ -12,7 +12,7 @@ use curium_driver::{Error, Function, Result, Stream, call};
 
 use super::CopyOptions;
 use crate::operand::{Operand, transfer};
-use crate::{peer_access, spanning};
+use crate::{enqueue, peer_access};
 
 /// A pitched layout in bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -249,7 +249,7 @@ unsafe fn enqueue_on_device(
 ) -> Result<()> {
     if to.layout.depth == 1 {
         let copy = two_dimensional(to, from);
-        return spanning::enqueue(operation, || {
+        return enqueue::spanning(operation, || {
             // SAFETY: the caller guarantees both operands.
             unsafe {
                 call!(
@@ -260,7 +260,7 @@ unsafe fn enqueue_on_device(
         });
     }
     let copy = three_dimensional(to, from);
-    spanning::enqueue(operation, || {
+    enqueue::spanning(operation, || {
         // SAFETY: the caller guarantees both operands.
         unsafe {
             call!(

@@ -17,7 +17,8 @@ use crate::cache::{
 };
 use crate::resource::segment_change::{SegmentChange, SegmentChanges};
 use crate::resource::segments::{Segments, leak_rest};
-use crate::resource::{Request, Resource, StreamOrdered};
+use crate::resource::{Resource, StreamOrdered};
+use crate::size::Request;
 use crate::wait;
 
 /// The shared state of a resource.

@@ -7,7 +7,7 @@ use curium_driver::{Context, DevicePointer, Result, Stream};
 
 use crate::cache::{GRANULE, Segment};
 use crate::resource::Resource;
-use crate::resource::request::DRIVER_ALIGNMENT;
+use crate::size::DRIVER_ALIGNMENT;
 
 /// Allocations of another resource, made on an internal stream.
 pub(in crate::resource) struct Upstream {

@@ -1,12 +1,10 @@
-//! Enqueues copies between host and device memory.
+//! Enqueues copies between host and device memory, and other work on memory that may span several mappings.
 
 use std::ffi::c_void;
 
 use curium_driver::hazard::Operation;
-use curium_driver::sys::CUdeviceptr;
+use curium_driver::sys::{CUdeviceptr, CUresult};
 use curium_driver::{Result, call};
-
-use crate::spanning;
 
 /// Enqueues a copy from the host.
 ///
@@ -20,7 +18,7 @@ pub(crate) unsafe fn to_device(
     from: *const c_void,
     bytes: usize,
 ) -> Result<()> {
-    spanning::enqueue(operation, || {
+    spanning(operation, || {
         // SAFETY: the caller guarantees both operands, and the operation keeps the stream.
         unsafe {
             call!(
@@ -43,7 +41,7 @@ pub(crate) unsafe fn to_host(
     from: CUdeviceptr,
     bytes: usize,
 ) -> Result<()> {
-    spanning::enqueue(operation, || {
+    spanning(operation, || {
         // SAFETY: the caller guarantees both operands, and the operation keeps the stream.
         unsafe {
             call!(
@@ -52,4 +50,16 @@ pub(crate) unsafe fn to_host(
             )
         }
     })
+}
+
+/// Calls `enqueue` to enqueue a copy or a fill. Drivers reject ranges that span several mappings as invalid values if no
+/// context is current, so a failed call is repeated with the stream's context current.
+pub(crate) fn spanning(operation: &Operation<'_>, enqueue: impl Fn() -> Result<()>) -> Result<()> {
+    let result = enqueue();
+    match &result {
+        Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => {
+            operation.stream().context().entered(|_| enqueue())
+        }
+        _ => result,
+    }
 }
