@@ -30,9 +30,10 @@ pub struct DeviceBox<T, R: Resource = StreamOrdered> {
 }
 
 impl<T> DeviceBox<T> {
-    /// Allocates a value on `stream` and copies `value` to it. Waits until the copy has completed.
+    /// Allocates a value on `stream` and copies `value` to it, like [`DeviceBuffer::from_slice`]: a value that is not
+    /// [small](crate::copy#small-copies) is waited for.
     ///
-    /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the value is small.
     ///
     /// # Errors
     ///
@@ -93,9 +94,9 @@ impl<T, R: Resource> DeviceBox<T, R> {
         self.as_slice().get(0)
     }
 
-    /// Replaces the value. Waits until the copy has completed.
+    /// Replaces the value. Waits until the copy has completed, unless it is [small](crate::copy#small-copies).
     ///
-    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    /// CUDA: `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small.
     ///
     /// # Errors
     ///

@@ -289,8 +289,9 @@ impl<T> DeviceSlice<T> {
     pub(crate) fn from_parts_mut<O: Owner>(parts: &mut Parts<T>) -> &mut Self {
         let parts: *mut Parts<T, Owned<O>> = ptr::from_mut(parts).cast();
         let parts: *mut Parts<T, dyn Origin> = parts;
-        // SAFETY: as for `from_parts`. Being unsized, a slice can be neither moved nor swapped, and no safe method of it
-        // changes the address, the length or the `Tracked`, which belong to the buffer.
+        // SAFETY: the memory is a `Self` with this vtable: `Owned<O>` is a transparent `Tracked`, `Parts` is `repr(C)`, and
+        // `Self` is transparent. The borrow is that of the argument. Being unsized, a slice can be neither moved nor swapped,
+        // and no safe method of it changes the address, the length or the `Tracked`, which belong to the buffer.
         unsafe { &mut *(parts as *mut Self) }
     }
 

@@ -78,7 +78,8 @@ impl<T> DeviceVec<T> {
         })
     }
 
-    /// Creates a vector with the elements of `source`. Waits until the copy has completed.
+    /// Creates a vector with the elements of `source`. Waits until the copy has completed, unless it is
+    /// [small](crate::copy#small-copies).
     ///
     /// # Errors
     ///
@@ -133,9 +134,9 @@ impl<T> DeviceVec<T> {
         self.make_room("DeviceVec::reserve", additional).map(|_| ())
     }
 
-    /// Appends an element. Waits until the copy has completed. Appending many elements at once is much faster.
+    /// Appends an element, like [`DeviceVec::extend_from_slice`]. Appending many elements at once is much faster.
     ///
-    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    /// CUDA: as for [`DeviceVec::extend_from_slice`].
     ///
     /// # Errors
     ///
@@ -147,9 +148,9 @@ impl<T> DeviceVec<T> {
         self.append("DeviceVec::push", &[value])
     }
 
-    /// Appends the elements of `source`. Waits until the copy has completed.
+    /// Appends the elements of `source`. Waits until the copy has completed, unless it is [small](crate::copy#small-copies).
     ///
-    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    /// CUDA: `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small.
     ///
     /// # Errors
     ///

@@ -86,7 +86,7 @@ pub struct Found(pub(super) Node);
 /// let node = unsafe { graph.add_kernel(&[], scale, LaunchConfig::for_elements(256), (data, 2.0)) }?;
 /// let mut exec = graph.instantiate()?;
 /// for factor in [3.0, 4.0] {
-///     // SAFETY: as above.
+///     // SAFETY: the node has the kernel and the data that it was added with.
 ///     unsafe { exec.set_kernel(&node, (data, factor)) }?;
 ///     exec.launch(stream)?;
 /// }

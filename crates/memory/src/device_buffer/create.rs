@@ -68,9 +68,11 @@ impl<T> DeviceBuffer<T> {
         Self::allocate_filled("DeviceBuffer::filled", stream, len, value, StreamOrdered)
     }
 
-    /// Allocates a buffer on `stream` and copies `source` to it. Waits until the copy has completed.
+    /// Allocates a buffer on `stream` and copies `source` to it, as
+    /// [`DeviceSlice::copy_from_slice`](crate::DeviceSlice::copy_from_slice) does: waits until the copy has completed, unless
+    /// it is [small](crate::copy#small-copies).
     ///
-    /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small.
     ///
     /// # Errors
     ///

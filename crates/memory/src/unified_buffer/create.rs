@@ -48,9 +48,9 @@ impl<T> UnifiedBuffer<T> {
     }
 
     /// Allocates a buffer and copies `source` to it on `stream`, which is the buffer's stream. Waits until the copy has
-    /// completed.
+    /// completed, unless it is [small](crate::copy#small-copies).
     ///
-    /// CUDA: `cuMemAllocManaged`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    /// CUDA: `cuMemAllocManaged`, `cuMemcpyHtoDAsync_v2`; `cuStreamSynchronize`, unless the copy is small.
     ///
     /// # Errors
     ///
