@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use parking_lot::RwLock;
-
 use crate::driver::{Driver, State, Stream};
 use crate::handle::Id;
+use crate::lock::{Rank, RwLock};
 use crate::memory::Owner;
 
 /// A completed operation. See [`observe_activities`].
@@ -112,7 +111,7 @@ pub(crate) enum MemoryChange {
 /// The callback for activities.
 type Observer = dyn Fn(&Activity<'_>) + Send + Sync;
 
-static OBSERVER: RwLock<Option<Arc<Observer>>> = RwLock::new(None);
+static OBSERVER: RwLock<Option<Arc<Observer>>> = RwLock::new(Rank::ActivityObserver, None);
 static IS_OBSERVED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {

@@ -55,7 +55,6 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use curium_sys::CUresult;
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 pub(crate) use self::array::{Array, MipmappedArray};
 pub(crate) use self::capture::{Capture, Captured};
@@ -79,6 +78,7 @@ use crate::argument::Pointer;
 use crate::config::Config;
 use crate::fault::{Fault, PendingFaults};
 use crate::live::LiveHandles;
+use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
 use crate::memory::Memory;
 use crate::summary::Summary;
 use curium_ptx::exec;
@@ -138,15 +138,15 @@ impl Driver {
             counts: curium_sys::Function::all()
                 .map(|_| Counts::default())
                 .collect(),
-            faults: Mutex::new(PendingFaults::new(&config.faults)),
+            faults: Mutex::new(Rank::Faults, PendingFaults::new(&config.faults)),
             faulty: AtomicBool::new(true),
-            state: Mutex::new(State::new(&config, races)),
+            state: Mutex::new(Rank::State, State::new(&config, races)),
             capturing: AtomicBool::new(false),
             changed: Condvar::new(),
             memory,
-            threads: Mutex::new(Vec::new()),
+            threads: Mutex::new(Rank::Threads, Vec::new()),
             log: log::Log::default(),
-            graph_memory: Mutex::new(GraphMemory::default()),
+            graph_memory: Mutex::new(Rank::GraphMemory, GraphMemory::default()),
             printed: print::KernelOutput::default(),
             canceled: AtomicBool::new(false),
             config,

@@ -86,6 +86,7 @@ mod fault;
 mod handle;
 mod library_operation;
 mod live;
+mod lock;
 mod memory;
 mod origin;
 mod per_thread;

@@ -36,8 +36,8 @@ mod written;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::lock::{Rank, ReadGuard, RwLock, WriteGuard};
 use curium_sys::CUresult;
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub(crate) use self::advice::{Advice, PageLocation, Policies};
 pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
@@ -165,7 +165,7 @@ impl Memory {
             .saturating_mul(u64::from(config.devices))
             .saturating_mul(4);
         Ok(Self {
-            records: RwLock::new(records),
+            records: RwLock::new(Rank::MemoryRecords, records),
             space: Space::new(addresses)?,
             heap: Heap::pinned(),
             budget: config.memory_budget,
@@ -175,11 +175,11 @@ impl Memory {
         })
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Records> {
+    pub(crate) fn read(&self) -> ReadGuard<'_, Records> {
         self.records.read()
     }
 
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Records> {
+    pub(crate) fn write(&self) -> WriteGuard<'_, Records> {
         self.records.write()
     }
 

@@ -15,8 +15,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
-
 pub(crate) use self::host::HostSnapshot;
 use self::mark::{Mark, RacingAccess, Step};
 pub(crate) use self::mark::{NOBODY, Party};
@@ -24,12 +22,13 @@ pub(crate) use self::marks::Marks;
 use self::order::Order;
 use self::watch::Watch;
 pub(crate) use self::watch::{LaunchWatch, Marked};
+use crate::lock::{Mutex, MutexGuard, Rank};
 use crate::schedule::{Target, Ticket};
 pub(crate) use curium_ptx::exec::AccessKind;
 use curium_ptx::exec::{Access, Conflict, Report, ReportKind, StreamRace};
 
 /// The state of the race checker.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Races {
     order: Mutex<Order>,
     /// The version of the host's clock: a thread that has exchanged clocks at this version need not repeat it.
@@ -61,6 +60,17 @@ struct Current {
 
 thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+impl Default for Races {
+    fn default() -> Self {
+        Self {
+            order: Mutex::new(Rank::RaceOrder, Order::default()),
+            version: AtomicU64::default(),
+            turn: AtomicU64::default(),
+            running: AtomicU64::default(),
+        }
+    }
 }
 
 impl Races {

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, RwLock};
-
 use crate::driver::Driver;
+use crate::lock::{Condvar, Mutex, Rank, RwLock};
 
 /// The maximum number of live drivers, including the exported one.
 pub(crate) const COUNT: usize = 32;
@@ -20,7 +19,8 @@ pub(crate) const EXPORTED: usize = 0;
 /// The time after which a thread that created all live simulators gives up to wait for a slot, since it may be the one to drop them.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-static DRIVERS: [RwLock<Option<Arc<Driver>>>; COUNT] = [const { RwLock::new(None) }; COUNT];
+static DRIVERS: [RwLock<Option<Arc<Driver>>>; COUNT] =
+    [const { RwLock::new(Rank::Slot, None) }; COUNT];
 static LINE: Line = Line::new();
 
 /// The threads that wait for a slot.
@@ -69,10 +69,13 @@ pub(crate) fn release(slot: usize) {
 impl Line {
     const fn new() -> Self {
         Self {
-            slots: Mutex::new(Slots {
-                takers: [None; COUNT],
-                last: EXPORTED,
-            }),
+            slots: Mutex::new(
+                Rank::SlotLine,
+                Slots {
+                    takers: [None; COUNT],
+                    last: EXPORTED,
+                },
+            ),
             freed: Condvar::new(),
         }
     }

@@ -8,8 +8,8 @@ mod stack;
 
 use std::collections::HashMap;
 
+use crate::lock::MutexGuard;
 use curium_sys::{CUcontext, CUctx_st, CUdevice, CUevent_st, CUfunc_cache, CUresult};
-use parking_lot::MutexGuard;
 
 pub(crate) use self::create::checked_flags;
 pub(crate) use self::limits::{Limits, MAX_STACK};

@@ -8,13 +8,13 @@ use curium_sys::{
     CUdeviceptr, CUjit_option, CUkernel, CUlib_st, CUlibrary, CUlibraryOption, CUmodule, CUresult,
     CudaVersion,
 };
-use parking_lot::MutexGuard;
 
 use crate::argument::{Argument, ConstPointer, Pointer};
 use crate::driver::image::{Code, JitOptions};
 use crate::driver::module::read_image;
 use crate::driver::{Context, Driver, Kernel, Module, Result, State};
 use crate::handle::{Id, Kind, Object};
+use crate::lock::MutexGuard;
 use crate::memory::Owner;
 
 /// Code that is independent of contexts.

@@ -11,16 +11,14 @@ use curium_sys::{
     CUresult,
 };
 
-use parking_lot::{Mutex, MutexGuard};
-
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::stream::this_thread;
 use crate::driver::{Driver, Result, error, host_function};
 use crate::live::LiveObject;
+use crate::lock::{Mutex, MutexGuard, Rank};
 use crate::origin::Origin;
 
 /// The driver's log and its callbacks.
-#[derive(Default)]
 pub(crate) struct Log {
     inner: Mutex<Inner>,
 }
@@ -54,6 +52,14 @@ const CAPACITY: usize = 25_600;
 const TRUNCATED: &str = "[CUDA] the log was truncated here\n";
 /// The alignment of handles, which are multiples of this as real addresses are.
 const HANDLE_STEP: usize = 0x10;
+
+impl Default for Log {
+    fn default() -> Self {
+        Self {
+            inner: Mutex::new(Rank::Log, Inner::default()),
+        }
+    }
+}
 
 impl Log {
     /// Returns the number of callbacks.

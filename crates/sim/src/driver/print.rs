@@ -1,12 +1,16 @@
 //! The output of kernels. As in the driver, it is collected when a kernel ends, and written when the host waits or launches again.
 
-use parking_lot::Mutex;
-
 use crate::driver::Driver;
+use crate::lock::{Mutex, Rank};
 
 /// The text of kernels that have ended, not yet written.
-#[derive(Default)]
 pub(crate) struct KernelOutput(Mutex<Vec<u8>>);
+
+impl Default for KernelOutput {
+    fn default() -> Self {
+        Self(Mutex::new(Rank::KernelOutput, Vec::new()))
+    }
+}
 
 impl KernelOutput {
     fn is_empty(&self) -> bool {

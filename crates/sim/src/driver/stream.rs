@@ -7,7 +7,6 @@ use curium_sys::{
     CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUcontext, CUdevice, CUevent_st, CUresult, CUstream,
     CUstream_st,
 };
-use parking_lot::MutexGuard;
 
 use crate::activity::{self, ActivityOperation};
 use crate::argument::Pointer;
@@ -15,6 +14,7 @@ use crate::driver::graph::Content;
 use crate::driver::stream_attribute::Attributes;
 use crate::driver::{Context, Driver, Result, State, context, event};
 use crate::handle::{Id, Kind, Object, StaleHandle};
+use crate::lock::MutexGuard;
 use crate::per_thread;
 use crate::schedule::{Target, Ticket, Work};
 

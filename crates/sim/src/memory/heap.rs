@@ -3,8 +3,7 @@
 use std::alloc::{self, Layout};
 use std::collections::VecDeque;
 
-use parking_lot::Mutex;
-
+use crate::lock::{Mutex, Rank};
 use crate::memory::HostPtr;
 
 /// Host memory. Freed memory is quarantined for a while, so that a use after free affects no other allocation.
@@ -31,7 +30,7 @@ impl Heap {
     pub(crate) fn pinned() -> Self {
         Self {
             alignment: |_| PAGE,
-            quarantine: Mutex::default(),
+            quarantine: Mutex::new(Rank::Quarantine, Quarantine::default()),
         }
     }
 
@@ -40,7 +39,7 @@ impl Heap {
     pub(crate) fn new(_addresses: u64) -> Result<Self, crate::Error> {
         Ok(Self {
             alignment: crate::memory::alignment,
-            quarantine: Mutex::default(),
+            quarantine: Mutex::new(Rank::Quarantine, Quarantine::default()),
         })
     }
 

@@ -10,13 +10,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::{io, slice};
 
-use parking_lot::{Mutex, MutexGuard};
-
 use crate::Error;
+use crate::lock::{Mutex, MutexGuard, Rank};
 use crate::memory::mapping::{Mapping, file_in_memory, page_size};
-use crate::memory::pattern;
 use crate::memory::ranges::Ranges;
-use crate::memory::{self, ALIGNMENT, HostPtr, LARGE_PAGE};
+use crate::memory::{self, ALIGNMENT, HostPtr, LARGE_PAGE, pattern};
 
 /// An inaccessible address range and its bytes.
 pub(crate) struct Reserved {
@@ -49,8 +47,8 @@ impl Reserved {
             bytes: Mapping::from_file(&file, size)?,
             addresses: addresses.cut(start, size),
             file,
-            ranges: Mutex::new(Ranges::new(size)),
-            shared: Mutex::default(),
+            ranges: Mutex::new(Rank::MemoryRanges, Ranges::new(size)),
+            shared: Mutex::new(Rank::SharedMemory, HashSet::new()),
         })
     }
 

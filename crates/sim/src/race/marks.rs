@@ -8,9 +8,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
-
 use super::mark::{Mark, NOBODY, Party, WHOLE};
+use crate::lock::{Mutex, Rank};
 
 /// The number of bytes of a line.
 const LINE: u64 = 64;
@@ -169,7 +168,7 @@ impl Chunk {
         Self {
             lines: std::array::from_fn(|_| AtomicU64::new(mark.to_bits())),
             words: OnceLock::new(),
-            splitting: Mutex::new(()),
+            splitting: Mutex::new(Rank::RaceMarks, ()),
         }
     }
 

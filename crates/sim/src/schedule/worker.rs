@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use curium_ptx::exec::Report;
 use curium_sys::CUresult;
-use parking_lot::MutexGuard;
 
-use crate::activity;
 use crate::driver::{Driver, HostFunction, Result, State};
-use crate::origin;
+use crate::lock::MutexGuard;
 use crate::race::Races;
 use crate::schedule::{Next, Target, Ticket, Wait, Work};
-use curium_ptx::exec::Report;
+use crate::{activity, origin};
 
 /// The pause of a worker before it polls a condition again.
 const PAUSE: Duration = Duration::from_micros(100);

@@ -1,12 +1,12 @@
 //! Primary contexts: one per device, retained and released.
 
 use curium_sys::{CUcontext, CUdevice, CUresult};
-use parking_lot::MutexGuard;
 
 use crate::argument::Pointer;
 use crate::driver::context::create::{MAP_HOST, checked_flags};
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
+use crate::lock::MutexGuard;
 
 #[expect(
     non_snake_case,

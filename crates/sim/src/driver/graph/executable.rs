@@ -3,12 +3,12 @@
 use std::ffi::{c_char, c_ulonglong};
 use std::sync::Arc;
 
+use crate::lock::{Mutex, Rank};
 use curium_sys::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph_st, CUgraphConditionalHandle, CUgraphExec,
     CUgraphExec_st, CUgraphInstantiate_flags, CUgraphInstantiateResult, CUgraphNode,
     CUgraphNode_st, CUresult, CUstream_st, cuuint64_t,
 };
-use parking_lot::Mutex;
 
 use super::condition::Conditions;
 use super::plan::{Plan, SharedConditions};
@@ -292,7 +292,10 @@ impl Driver {
         }
         let objects = state.retained_objects(graph);
         state.retain_objects(&objects);
-        let conditions = Arc::new(Mutex::new(state.graph_conditions(graph)));
+        let conditions = Arc::new(Mutex::new(
+            Rank::GraphConditions,
+            state.graph_conditions(graph),
+        ));
         let number = state.next_number() as u32;
         let executable = Executable {
             graph,
@@ -327,7 +330,7 @@ impl Executable {
     /// Replaces the conditional values by those of an updated graph. Launches that were enqueued before keep theirs.
     pub(super) fn adopt_conditions(&mut self, mut conditions: Conditions) {
         conditions.keep_values(&self.conditions.lock());
-        self.conditions = Arc::new(Mutex::new(conditions));
+        self.conditions = Arc::new(Mutex::new(Rank::GraphConditions, conditions));
     }
 }
 

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 
+use crate::lock::MutexGuard;
 use curium_sys::{
     CUDA_MEM_ALLOC_NODE_PARAMS, CUdevice, CUdeviceptr, CUgraphMem_attribute, CUgraphNode_st,
     CUmemAllocationType, CUresult,
 };
-use parking_lot::MutexGuard;
 
 use super::plan::Plan;
 use super::{Content, Graph};

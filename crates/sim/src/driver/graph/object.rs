@@ -3,12 +3,12 @@
 use std::ffi::c_void;
 
 use curium_sys::{CUgraph_st, CUhostFn, CUresult, CUuserObject, CUuserObject_st};
-use parking_lot::MutexGuard;
 
 use super::Graph;
 use crate::argument::Pointer;
 use crate::driver::{Driver, HostFunction, Result, State};
 use crate::handle::{Id, Kind, Object};
+use crate::lock::MutexGuard;
 
 /// An object of the caller that is destroyed with its last reference.
 pub(crate) struct UserObject {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use curium_sys::CUresult;
-use parking_lot::Mutex;
 
 use super::condition::Conditions;
 use super::{Content, Graph, Node};
 use crate::activity;
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
+use crate::lock::Mutex;
 use crate::schedule::{Target, Ticket, Work};
 
 /// The steps of a graph, each after its dependencies.

@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use curium_format::PtxVersion;
-use parking_lot::Mutex;
 
 use super::{Code, Refusal};
+use crate::lock::{Mutex, Rank};
 
 /// The most bytes of PTX in the cache. Longer texts are compiled for each load.
 const MAX_BYTES: usize = 8 << 20;
@@ -44,7 +44,7 @@ struct Image {
 impl ImageCache {
     const fn new() -> Self {
         Self {
-            images: Mutex::new(Vec::new()),
+            images: Mutex::new(Rank::Images, Vec::new()),
         }
     }
 

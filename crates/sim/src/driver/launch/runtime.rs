@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use curium_ptx::exec::{Report, Runtime, RuntimeUse, Surface, Texture};
 
 use crate::driver::graph::SharedConditions;
 use crate::driver::{Context, Driver};
 use crate::handle::Id;
+use crate::lock::{Mutex, MutexGuard, Rank};
 use crate::memory::{Owner, Purpose};
-use curium_ptx::exec::{Report, Runtime, RuntimeUse, Surface, Texture};
 
 /// The host services of one launch.
 pub(super) struct Host<'a> {
@@ -56,10 +56,10 @@ impl<'a> Host<'a> {
         Self {
             driver,
             context,
-            printed: Mutex::default(),
+            printed: Mutex::new(Rank::LaunchOutput, Vec::new()),
             max_printed,
-            textures: Mutex::default(),
-            surfaces: Mutex::default(),
+            textures: Mutex::new(Rank::LaunchTextures, HashMap::new()),
+            surfaces: Mutex::new(Rank::LaunchSurfaces, HashMap::new()),
             conditions,
         }
     }
