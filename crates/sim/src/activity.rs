@@ -5,10 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::driver::{Driver, State, Stream};
-use crate::handle::Id;
 use crate::lock::{Rank, RwLock};
-use crate::memory::Owner;
 
 /// A completed operation. See [`observe_activities`].
 #[derive(Clone, Copy, Debug)]
@@ -185,55 +182,4 @@ pub(crate) fn report(
         start,
         end,
     });
-}
-
-impl Driver {
-    /// Reports that the allocation at `address` was made by a call that uses no stream, if activities are observed.
-    pub(crate) fn report_new_memory(&self, address: u64) {
-        if is_observed() {
-            self.report_memory(&self.lock(), address, None, MemoryChange::Allocated);
-        }
-    }
-
-    /// Reports that the allocation at `address` was made or is freed, if activities are observed.
-    pub(crate) fn report_memory(
-        &self,
-        state: &State,
-        address: u64,
-        stream: Option<Id<Stream>>,
-        change: MemoryChange,
-    ) {
-        if !is_observed() {
-            return;
-        }
-        let Some(allocation) = self.memory().find(address) else {
-            return;
-        };
-        let Owner { context, device } = allocation.owner;
-        let bytes = allocation.size;
-        let memory = allocation.purpose.activity_memory();
-        let operation = match change {
-            MemoryChange::Allocated => ActivityOperation::Allocation {
-                address,
-                bytes,
-                memory,
-            },
-            MemoryChange::Freed => ActivityOperation::Free {
-                address,
-                bytes,
-                memory,
-            },
-        };
-        let stream = stream.and_then(|stream| state.streams.get(stream));
-        let location = Location {
-            device,
-            context: state
-                .contexts
-                .get(context)
-                .map_or(0, |context| context.number),
-            stream: stream.map_or(0, |stream| stream.number),
-        };
-        let now = Instant::now();
-        report(location, now, now, operation);
-    }
 }

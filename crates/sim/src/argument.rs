@@ -5,7 +5,7 @@ use std::{fmt, ptr, slice};
 
 use curium_sys::*;
 
-use crate::driver::Result;
+use crate::result::Result;
 
 /// A `T *` that a caller of the C functions passed: null, the address of a `T`, or a handle if `T` is opaque.
 ///

@@ -1,6 +1,7 @@
 //! The settings of a simulator.
 
 mod environment;
+mod model;
 mod platform;
 
 use std::num::NonZero;
@@ -13,7 +14,15 @@ use curium_sys::{CUdevice_attribute, CUmemAllocationHandleType, CudaVersion, Fun
 pub use self::environment::EnvironmentError;
 pub use self::platform::Platform;
 use crate::fault::FaultPlan;
-use crate::memory::{FINDS_HOST_MEMORY, SHARES_MEMORY};
+
+/// The maximum number of live drivers, including the exported one.
+pub(crate) const MAX_DRIVERS: usize = 32;
+
+/// `true` if memory is in memory files, which the host and other processes can map at other addresses.
+pub(crate) const SHARES_MEMORY: bool = cfg!(all(target_os = "linux", not(miri)));
+
+/// `true` if the mappings of the host process can be looked up by address.
+pub(crate) const FINDS_HOST_MEMORY: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// The settings of a [`Simulator`](crate::Simulator).
 ///

@@ -1,100 +1,74 @@
-//! The driver: one file per CUDA object, each with the C functions of that object as methods under their C names.
+//! The driver: its state, the schedule of queued work, and the operations that the C functions share.
 //!
-//! A method receives the unchecked arguments of the C function, and returns `Ok` or the code. It checks handles and null pointers. The
-//! steps that all calls have in common are in [`Driver::admit`].
+//! The C functions are in [`call`](crate::call), and the types of the objects in [`context`](crate::context) and
+//! [`object`](crate::object).
 
-mod array;
-mod capture;
-mod checkpoint;
-mod context;
-mod copy;
-mod device;
-mod device_memory;
-mod error;
-mod event;
-mod function;
-mod graph;
-mod green;
-mod host_function;
-mod host_memory;
-mod image;
-mod initialization;
-mod ipc;
-mod ipc_event;
-mod kernel;
-mod launch;
-mod library;
-mod library_operation;
-mod link;
-mod live;
-mod log;
-mod managed;
-mod memset;
-mod module;
-mod notification;
-mod occupancy;
-mod pointer;
-mod pool;
-mod print;
-mod profiler;
-mod residency;
-mod resource;
-mod retired;
-mod state;
-mod stream;
-mod stream_attribute;
-mod stream_memory_operation;
-mod symbol;
-mod tensor_map;
-mod texture;
-mod virtual_memory;
+pub(crate) mod activity;
+pub(crate) mod array;
+pub(crate) mod capture;
+pub(crate) mod context;
+pub(crate) mod copy;
+pub(crate) mod device;
+pub(crate) mod error;
+pub(crate) mod event;
+pub(crate) mod function;
+pub(crate) mod graph;
+pub(crate) mod green;
+pub(crate) mod image;
+pub(crate) mod initialization;
+pub(crate) mod ipc_event;
+pub(crate) mod kernel;
+pub(crate) mod launch;
+pub(crate) mod library;
+pub(crate) mod library_operation;
+pub(crate) mod link;
+pub(crate) mod live;
+pub(crate) mod managed;
+pub(crate) mod memset;
+pub(crate) mod module;
+pub(crate) mod notification;
+pub(crate) mod occupancy;
+pub(crate) mod pool;
+pub(crate) mod print;
+pub(crate) mod resource;
+pub(crate) mod schedule;
+pub(crate) mod state;
+pub(crate) mod stream;
+pub(crate) mod stream_memory_operation;
+pub(crate) mod texture;
+pub(crate) mod virtual_memory;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
+use curium_ptx::exec;
 use curium_sys::CUresult;
 
-pub(crate) use self::array::{Array, MipmappedArray};
-pub(crate) use self::capture::{Capture, Captured};
-pub(crate) use self::context::Context;
-pub(crate) use self::error::{code_named, error_name};
-pub(crate) use self::event::Event;
-pub(crate) use self::function::Function;
-pub(crate) use self::graph::{Executable, Graph, GraphMemory, Node, UserObject};
-pub(crate) use self::host_function::HostFunction;
-pub(crate) use self::kernel::Kernel;
-pub(crate) use self::library::Library;
-pub(crate) use self::link::Link;
-pub(crate) use self::module::Module;
-pub(crate) use self::notification::Listener;
-pub(crate) use self::resource::{Descriptor, Resources};
-pub(crate) use self::state::State;
-pub(crate) use self::stream::Stream;
-pub(crate) use self::texture::{Destroyed, Surface, Texture};
-use crate::Error;
-use crate::argument::Pointer;
 use crate::config::Config;
+use crate::driver::state::State;
+use crate::error::Error;
 use crate::fault::{Fault, PendingFaults};
+use crate::host_function;
+use crate::kernel_output::KernelOutput;
 use crate::live::LiveHandles;
 use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
+use crate::log::Log;
 use crate::memory::Memory;
+use crate::object::graph::memory::GraphMemory;
+use crate::result::Result;
 use crate::summary::Summary;
-use curium_ptx::exec;
-
-/// The result of a C function: `Err` holds every code but success.
-pub(crate) type Result<T = ()> = std::result::Result<T, CUresult>;
 
 /// One driver with its state.
 pub(crate) struct Driver {
     config: Config,
-    slot: usize,
+    pub(crate) slot: usize,
     /// The process that it was started in.
     #[cfg(all(feature = "export", target_os = "linux"))]
     process: u32,
     /// Distinguishes this driver from others that had the same slot.
-    serial: u64,
+    pub(crate) serial: u64,
     /// A reference to this driver for its worker threads.
     shared: Weak<Self>,
     initialized: AtomicBool,
@@ -110,9 +84,9 @@ pub(crate) struct Driver {
     changed: Condvar,
     memory: Memory,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    log: log::Log,
+    log: Log,
     graph_memory: Mutex<GraphMemory>,
-    printed: print::KernelOutput,
+    printed: KernelOutput,
     /// Stops kernels when the driver ends.
     canceled: AtomicBool,
 }
@@ -145,9 +119,9 @@ impl Driver {
             changed: Condvar::new(),
             memory,
             threads: Mutex::new(Rank::Threads, Vec::new()),
-            log: log::Log::default(),
+            log: Log::default(),
             graph_memory: Mutex::new(Rank::GraphMemory, GraphMemory::default()),
-            printed: print::KernelOutput::default(),
+            printed: KernelOutput::default(),
             canceled: AtomicBool::new(false),
             config,
         }))
@@ -155,6 +129,11 @@ impl Driver {
 
     pub(crate) fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Lets other calls than `cuInit` through.
+    pub(crate) fn initialize(&self) {
+        self.initialized.store(true, Ordering::Release);
     }
 
     pub(crate) fn is_initialized(&self) -> bool {
@@ -171,6 +150,10 @@ impl Driver {
         &self.memory
     }
 
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
     /// Returns a shared reference to this driver for its threads.
     pub(crate) fn shared(&self) -> Option<Arc<Self>> {
         self.shared.upgrade()
@@ -182,6 +165,11 @@ impl Driver {
 
     pub(crate) fn changed(&self) -> &Condvar {
         &self.changed
+    }
+
+    /// Makes calls check for captures, or skip the check.
+    pub(crate) fn set_capturing(&self, is_capturing: bool) {
+        self.capturing.store(is_capturing, Ordering::Release);
     }
 
     pub(crate) fn canceled(&self) -> &AtomicBool {
@@ -305,27 +293,6 @@ impl Driver {
             thread.join().unwrap_or_default();
         }
         self.flush_output();
-    }
-}
-
-#[expect(
-    non_snake_case,
-    reason = "the methods have the names of the C functions"
-)]
-impl Driver {
-    pub(crate) fn cuInit(&self, flags: u32) -> Result {
-        if flags != 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        if self.config.devices == 0 {
-            return Err(CUresult::CUDA_ERROR_NO_DEVICE);
-        }
-        self.initialized.store(true, Ordering::Release);
-        Ok(())
-    }
-
-    pub(crate) fn cuDriverGetVersion(&self, version: Pointer<i32>) -> Result {
-        version.write(self.config.driver_version.as_raw().cast_signed())
     }
 }
 

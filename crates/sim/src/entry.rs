@@ -1,6 +1,6 @@
 //! The functions of the C interface, made from the one generated list.
 //!
-//! A function that the driver implements is an inherent method of [`Driver`] under its C name. [`Unsupported`] has a method
+//! A function that the driver implements is an inherent method of [`Call`] under its C name. [`Unsupported`] has a method
 //! of every name, which method resolution takes only where there is no inherent one: a counted `CUDA_ERROR_NOT_SUPPORTED`.
 //!
 //! C functions have no `self`, so each has one instance per slot, which determines the driver. An instance only adds its slot as the last
@@ -12,23 +12,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use curium_sys::{Api, CUresult, CudaVersion, Function};
 
 use crate::argument::Argument;
-use crate::driver::{Driver, Result};
+use crate::call::Call;
+use crate::config::MAX_DRIVERS;
+use crate::result::Result;
 use crate::{origin, per_thread, slot};
 
 /// Runs one call of a function by a C caller.
-fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Result) -> CUresult {
+fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Call<'_>) -> Result) -> CUresult {
     let Some(driver) = slot::driver(slot) else {
         return CUresult::CUDA_ERROR_DEINITIALIZED;
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         driver.admit(function)?;
-        let result = origin::within(function, driver.config().backtraces, || body(&driver));
+        let result = origin::within(function, driver.config().backtraces, || {
+            body(&Call::new(&driver))
+        });
         driver.result(function, result)
     }));
     match outcome {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,
         Ok(Err(code)) => {
-            driver.log_failure(function, code);
+            driver.log().add_failure(function, code);
             code
         }
         Err(_) => report_panic(function),
@@ -76,7 +80,7 @@ macro_rules! define {
             )*
         }
 
-        impl Unsupported for Driver {
+        impl Unsupported for Call<'_> {
             fn refuse(&self, function: Function) -> Result {
                 self.count_unsupported(function);
                 Err(refusal(function))
@@ -97,7 +101,7 @@ macro_rules! define {
                 pub(crate) unsafe extern "C" fn $name($($parameter: $ty,)* slot: usize) -> CUresult {
                     // SAFETY: the caller upholds the contract of the C function for its arguments, of which these are.
                     $(let $parameter = || unsafe { Argument::receive($parameter) };)*
-                    enter(slot, Function::$name, &mut |driver| driver.$name($($parameter()),*))
+                    enter(slot, Function::$name, &mut |call| call.$name($($parameter()),*))
                 }
             )*
         }
@@ -172,7 +176,7 @@ macro_rules! define_variants {
 per_thread::for_each_variant!(define_variants);
 
 /// The tables of the slots.
-static TABLES: [fn() -> Api; slot::COUNT] = [
+static TABLES: [fn() -> Api; MAX_DRIVERS] = [
     table::<0>,
     table::<1>,
     table::<2>,
@@ -208,7 +212,7 @@ static TABLES: [fn() -> Api; slot::COUNT] = [
 ];
 
 /// The same for the variants.
-static VARIANTS: [fn(Function) -> Option<*const c_void>; slot::COUNT] = [
+static VARIANTS: [fn(Function) -> Option<*const c_void>; MAX_DRIVERS] = [
     variant::<0>,
     variant::<1>,
     variant::<2>,

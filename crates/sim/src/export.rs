@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use curium_sys::has_raised_privileges;
 use curium_sys::{Api, CUresult, Function};
 
+use crate::call::Call;
 use crate::config::Config;
 use crate::driver::Driver;
 use crate::{call_trace, entry, per_thread, slot};
@@ -149,7 +150,7 @@ pub(crate) fn initialize() {
     }
     inject();
     if let Some(driver) = slot::driver(slot::EXPORTED) {
-        let _ = driver.cuInit(0);
+        let _ = Call::new(&driver).cuInit(0);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use curium_sys::{CUresult, Function};
 
 pub use self::text::FaultSyntaxError;
-use crate::schedule::Random;
+use crate::random::Random;
 
 /// A fault: the calls of a function that fail, and the code that they return.
 ///

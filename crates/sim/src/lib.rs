@@ -72,26 +72,39 @@
 
 mod activity;
 mod argument;
+mod call;
 #[cfg(feature = "export")]
 mod call_trace;
 mod check;
 mod check_ptx;
 mod config;
+mod context;
 mod driver;
 mod entry;
+mod error;
+mod error_code;
 #[cfg(feature = "export")]
 mod export;
 mod fallback;
 mod fault;
 mod handle;
+mod host_function;
+mod host_pointer;
+mod image;
+mod kernel_output;
+mod library;
 mod library_operation;
+mod link;
 mod live;
 mod lock;
+mod log;
 mod memory;
+mod object;
 mod origin;
 mod per_thread;
 mod race;
-mod schedule;
+mod random;
+mod result;
 mod simulator;
 mod slot;
 mod summary;
@@ -100,14 +113,15 @@ pub use self::activity::{Activity, ActivityMemory, ActivityOperation, observe_ac
 pub use self::check::{test, test_with};
 pub use self::check_ptx::{PtxError, check_ptx};
 pub use self::config::{Checks, Config, DeviceModel, EnvironmentError, Platform};
+pub use self::error::Error;
 pub use self::fallback::fallback;
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
-pub use self::library_operation::{
-    LibraryOperation, Operand, allocate, current_device, free, is_stream_captured, stream_number,
-    with_device,
+pub use self::library::{
+    allocate, current_device, free, is_stream_captured, stream_number, with_device,
 };
+pub use self::library_operation::{LibraryOperation, Operand};
 pub use self::live::{LiveHandles, LiveObject};
-pub use self::simulator::{Error, Simulator};
+pub use self::simulator::Simulator;
 pub use self::summary::Summary;
 pub use curium_ptx::exec::{
     Access, Area, Budget, CodeLocation, Divergence, NearbyAllocation, Report, ReportKind, Severity,

@@ -5,6 +5,7 @@
 
 mod accessed;
 mod advice;
+mod alignment;
 mod allocation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod backing;
@@ -40,7 +41,7 @@ use crate::lock::{Rank, ReadGuard, RwLock, WriteGuard};
 use curium_sys::CUresult;
 
 pub(crate) use self::advice::{Advice, PageLocation, Policies};
-pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
+pub(crate) use self::allocation::{Allocation, Owner, Purpose};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
 pub(crate) use self::capability::Capability;
@@ -57,46 +58,22 @@ use self::reserved::Reserved as Space;
 pub(crate) use self::shared_records::SharedRecords;
 pub(crate) use self::sharing::{Origin, SharedAllocation};
 pub(crate) use self::transfer::{CopyOperand, Fill};
+use crate::host_pointer::HostPtr;
 
 use self::virtual_memory::VirtualMemory;
 pub(crate) use self::virtual_memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
-use crate::Error;
 use crate::config::Config;
-use crate::driver::{Context, Result};
+use crate::context::Context;
+use crate::error::Error;
 use crate::handle::{Id, Table};
+use crate::memory::alignment::ALIGNMENT;
 use crate::origin;
 use crate::race::{Marks, NOBODY};
+use crate::result::Result;
 
 /// The source of device memory on systems where no addresses are reserved for it.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 type Space = Heap;
-
-/// The byte that fills fresh memory: read as a number of any type, it is large, odd and never zero.
-pub(crate) const POISON: u8 = 0xFD;
-
-/// The part of an allocation that is filled with [`POISON`]: filling gigabytes would take seconds.
-const POISONED_BYTES: usize = 256 << 20;
-
-/// The alignment of addresses of device memory, and the minimum distance between two allocations.
-const ALIGNMENT: u64 = 512;
-
-/// The minimum size of an allocation that begins at a large page, as on hardware. Programs divide such memory into pages.
-const LARGE_PAGE: u64 = 2 << 20;
-
-/// `true` if memory is in memory files, which the host and other processes can map at other addresses.
-pub(crate) const SHARES_MEMORY: bool = cfg!(all(target_os = "linux", not(miri)));
-
-/// `true` if the mappings of the host process can be looked up by address.
-pub(crate) const FINDS_HOST_MEMORY: bool = cfg!(all(target_os = "linux", not(miri)));
-
-/// Returns the alignment of an allocation of device memory.
-fn alignment(size: u64) -> u64 {
-    if size < LARGE_PAGE {
-        ALIGNMENT
-    } else {
-        LARGE_PAGE
-    }
-}
 
 /// All memory of one driver.
 pub(crate) struct Memory {

@@ -15,6 +15,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use curium_ptx::exec::AccessKind;
+use curium_ptx::exec::{Access, Conflict, Report, ReportKind, StreamRace};
+
 pub(crate) use self::host::HostSnapshot;
 use self::mark::{Mark, RacingAccess, Step};
 pub(crate) use self::mark::{NOBODY, Party};
@@ -22,10 +25,8 @@ pub(crate) use self::marks::Marks;
 use self::order::Order;
 use self::watch::Watch;
 pub(crate) use self::watch::{LaunchWatch, Marked};
+use crate::context::ticket::{Target, Ticket};
 use crate::lock::{Mutex, MutexGuard, Rank};
-use crate::schedule::{Target, Ticket};
-pub(crate) use curium_ptx::exec::AccessKind;
-use curium_ptx::exec::{Access, Conflict, Report, ReportKind, StreamRace};
 
 /// The state of the race checker.
 #[derive(Debug)]

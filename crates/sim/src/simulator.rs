@@ -1,18 +1,16 @@
 //! A simulated driver in this process.
 
 use std::convert::Infallible;
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_ptx::exec::Report;
 use curium_sys::{Api, ApiProvider, FromProvider, Function};
-use thiserror::Error;
 
 use crate::config::Config;
 use crate::driver::Driver;
+use crate::error::Error;
 use crate::fault::Fault;
 use crate::live::{LiveHandles, LiveObject};
 use crate::summary::Summary;
@@ -57,35 +55,6 @@ unsafe impl ApiProvider for Simulator {
     }
 }
 
-/// An error of creating a simulator.
-#[derive(Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// Too many simulators are live.
-    #[error(
-        "simulator: no free slot (31 simulators of this thread are live, and none was dropped within 60 seconds)"
-    )]
-    NoFreeSlot,
-    /// The system provided no addresses for device memory.
-    #[error("simulator: no address space ({bytes} bytes of device memory)")]
-    NoAddressSpace {
-        /// The requested size of the address range in bytes.
-        bytes: u64,
-        /// The error of the system.
-        source: io::Error,
-    },
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{self}")?;
-        match std::error::Error::source(self) {
-            Some(source) => write!(formatter, "\n  caused by: {source}"),
-            None => Ok(()),
-        }
-    }
-}
-
 impl Simulator {
     /// Creates a driver with these settings. The caller calls `cuInit`, as with any driver.
     ///
@@ -93,7 +62,7 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// [`Error`](enum@Error) if this thread created all live simulators and none was dropped within 60 seconds, or if the system does not provide the address space for device memory.
+    /// [`Error`] if this thread created all live simulators and none was dropped within 60 seconds, or if the system does not provide the address space for device memory.
     pub fn new(config: Config) -> Result<Self, Error> {
         let slot = slot::take().ok_or(Error::NoFreeSlot)?;
         match Driver::new(config, slot) {

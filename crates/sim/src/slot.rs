@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use crate::config::MAX_DRIVERS;
 use crate::driver::Driver;
 use crate::lock::{Condvar, Mutex, Rank, RwLock};
-
-/// The maximum number of live drivers, including the exported one.
-pub(crate) const COUNT: usize = 32;
 
 /// The number of slots for threads that have taken one already: threads that each wait for a second simulator do not wait for each other.
 const RESERVED: usize = 8;
@@ -19,8 +17,8 @@ pub(crate) const EXPORTED: usize = 0;
 /// The time after which a thread that created all live simulators gives up to wait for a slot, since it may be the one to drop them.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-static DRIVERS: [RwLock<Option<Arc<Driver>>>; COUNT] =
-    [const { RwLock::new(Rank::Slot, None) }; COUNT];
+static DRIVERS: [RwLock<Option<Arc<Driver>>>; MAX_DRIVERS] =
+    [const { RwLock::new(Rank::Slot, None) }; MAX_DRIVERS];
 static LINE: Line = Line::new();
 
 /// The threads that wait for a slot.
@@ -31,7 +29,7 @@ struct Line {
 
 struct Slots {
     /// The thread that took each slot.
-    takers: [Option<ThreadId>; COUNT],
+    takers: [Option<ThreadId>; MAX_DRIVERS],
     /// Slots are reused as late as possible, so that stale functions of an ended simulator reach no other driver.
     last: usize,
 }
@@ -43,7 +41,7 @@ pub(crate) fn driver(slot: usize) -> Option<Arc<Driver>> {
 
 /// Returns every driver.
 pub(crate) fn drivers() -> impl Iterator<Item = Arc<Driver>> {
-    (0..COUNT).filter_map(driver)
+    (0..MAX_DRIVERS).filter_map(driver)
 }
 
 /// Takes a free slot, and waits for one if there is none. Returns `None` if this thread created all simulators and none was dropped.
@@ -72,7 +70,7 @@ impl Line {
             slots: Mutex::new(
                 Rank::SlotLine,
                 Slots {
-                    takers: [None; COUNT],
+                    takers: [None; MAX_DRIVERS],
                     last: EXPORTED,
                 },
             ),
@@ -110,7 +108,7 @@ impl Slots {
         if free <= RESERVED && !self.takers.contains(&Some(taker)) {
             return None;
         }
-        let in_turn = (1..COUNT).map(|step| 1 + (self.last + step - 1) % (COUNT - 1));
+        let in_turn = (1..MAX_DRIVERS).map(|step| 1 + (self.last + step - 1) % (MAX_DRIVERS - 1));
         let slot = in_turn
             .into_iter()
             .find(|slot| self.takers[*slot].is_none())?;
@@ -135,8 +133,10 @@ mod tests {
     fn slots_are_allocated_in_turn() {
         let taker = thread::current().id();
         let mut slots = Line::new().slots.into_inner();
-        let first: Vec<_> = (1..COUNT).filter_map(|_| slots.take_next(taker)).collect();
-        assert_eq!(first, (1..COUNT).collect::<Vec<_>>());
+        let first: Vec<_> = (1..MAX_DRIVERS)
+            .filter_map(|_| slots.take_next(taker))
+            .collect();
+        assert_eq!(first, (1..MAX_DRIVERS).collect::<Vec<_>>());
         assert_eq!(slots.take_next(taker), None);
         slots.takers[3] = None;
         slots.takers[9] = None;
@@ -150,7 +150,7 @@ mod tests {
     fn reserved_slots_are_for_further_simulators() {
         let line = Line::new();
         let patience = Duration::from_millis(1);
-        let firsts = COUNT - 1 - RESERVED;
+        let firsts = MAX_DRIVERS - 1 - RESERVED;
         thread::scope(|scope| {
             for _ in 1..firsts {
                 let first = scope.spawn(|| line.take(patience));
@@ -173,7 +173,7 @@ mod tests {
     fn thread_waits_in_line_for_a_slot() {
         let line = Line::new();
         let patience = Duration::from_millis(1);
-        for _ in 1..COUNT {
+        for _ in 1..MAX_DRIVERS {
             assert!(line.take(patience).is_some());
         }
         assert_eq!(line.take(patience), None);

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use curium_ptx::exec::Report;
 use curium_sys::{CUresult, Function};
 
-use crate::driver::error_name;
+use crate::error_code::error_name;
 use crate::live::{LiveHandles, LiveObject};
-use curium_ptx::exec::Report;
 
 /// The maximum number of live objects in the text.
 const MAX_OBJECTS: usize = 1000;

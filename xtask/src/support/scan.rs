@@ -52,13 +52,11 @@ pub(crate) fn wrapped(
     Ok(wrappings.collect())
 }
 
-/// Returns the functions that the simulator implements: its driver's inherent methods under their C names, and those that macros make.
+/// Returns the functions that the simulator implements: the inherent methods of its calls under their C names, and those that macros make.
 pub(crate) fn simulated(sources: &[Source]) -> Result<BTreeSet<String>> {
     let items = sources.iter().flat_map(|source| &source.file.items);
     let methods = items.filter_map(|item| match item {
-        syn::Item::Impl(block)
-            if block.trait_.is_none() && type_name(&block.self_ty) == "Driver" =>
-        {
+        syn::Item::Impl(block) if block.trait_.is_none() && type_name(&block.self_ty) == "Call" => {
             Some(&block.items)
         }
         _ => None,
@@ -357,8 +355,8 @@ mod tests {
 
     #[test]
     fn simulated_functions_include_those_of_macros() {
-        let text = "impl Driver { fn cuOne(&self) {} fn other(&self) {} } impl Unsupported for Driver { fn cuTwo(&self) {} } \
-             macro_rules! make { ($name:ident) => { impl Driver { fn cuThree(&self) {} } } } make! { cuFour }";
+        let text = "impl Call<'_> { fn cuOne(&self) {} fn other(&self) {} } impl Unsupported for Call<'_> { fn cuTwo(&self) {} } \
+             macro_rules! make { ($name:ident) => { impl Call<'_> { fn cuThree(&self) {} } } } make! { cuFour }";
         let file = syn::parse_file(text).expect("it is Rust");
         let functions = simulated(&[Source {
             path: String::new(),

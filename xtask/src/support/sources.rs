@@ -29,10 +29,10 @@ pub(crate) fn library_sources() -> Result<Vec<Source>> {
     Ok(all)
 }
 
-/// Returns the sources of the simulator's driver.
+/// Returns the sources of the simulator's C functions.
 pub(crate) fn simulator_sources() -> Result<Vec<Source>> {
-    let mut all = sources("crates/sim/src/driver")?;
-    let path = "crates/sim/src/driver.rs";
+    let mut all = sources("crates/sim/src/call")?;
+    let path = "crates/sim/src/call.rs";
     all.push(parse(path, &crate::root().join(path))?);
     Ok(all)
 }

@@ -2,10 +2,11 @@
 
 use curium_sys::{CUresult, Function};
 
-use crate::driver::{Driver, Result};
+use crate::driver::Driver;
+use crate::result::Result;
 
 /// Functions that work before `cuInit`, or fail for another reason.
-const INDEPENDENT: &[Function] = &[
+pub(crate) const INDEPENDENT: &[Function] = &[
     Function::cuCheckpointProcessGetRestoreThreadId,
     Function::cuCheckpointProcessGetState,
     Function::cuDriverGetVersion,
@@ -27,7 +28,7 @@ const INDEPENDENT: &[Function] = &[
 
 /// Functions that check their arguments first, as far as the arguments are invalid without any object: null handles and pointers, and
 /// unknown flags.
-const AFTER_ARGUMENTS: &[Function] = &[
+pub(crate) const AFTER_ARGUMENTS: &[Function] = &[
     Function::cuArray3DGetDescriptor_v2,
     Function::cuArrayGetDescriptor_v2,
     Function::cuArrayGetMemoryRequirements,
@@ -93,7 +94,7 @@ const AFTER_ARGUMENTS: &[Function] = &[
 
 impl Driver {
     /// Checks that the driver is initialized, for functions that check it first.
-    pub(super) fn expect_initialized(&self, function: Function) -> Result {
+    pub(crate) fn expect_initialized(&self, function: Function) -> Result {
         let is_early = INDEPENDENT.contains(&function) || AFTER_ARGUMENTS.contains(&function);
         if self.is_initialized() || is_early {
             Ok(())
@@ -114,18 +115,6 @@ impl Driver {
         match result {
             Err(code) if INVALID.contains(&code) => Err(code),
             _ => Err(CUresult::CUDA_ERROR_NOT_INITIALIZED),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_function_has_one_order() {
-        for function in AFTER_ARGUMENTS {
-            assert!(!INDEPENDENT.contains(function), "{function}");
         }
     }
 }

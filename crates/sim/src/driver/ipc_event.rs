@@ -1,184 +1,18 @@
 //! Interprocess events: their handles, which only other processes may open, and their records.
 
-use std::ffi::c_char;
-use std::sync::Arc;
-use std::time::Duration;
-
-use curium_sys::{CUevent, CUevent_st, CUipcEventHandle, CUresult};
-
-use crate::argument::Pointer;
-use crate::driver::event::{DISABLE_TIMING, INTERPROCESS};
-use crate::driver::{Context, Driver, Event, Result, State, Stream};
-use crate::handle::Id;
-use crate::memory::SharedRecords;
-use crate::schedule::{Wait, Work};
+use crate::driver::Driver;
 
 /// The first bytes of a handle; the process, its driver, the descriptor of the records and the event follow.
-const MARK: [u8; 8] = *b"simevent";
-
-/// The polling interval of a wait for another process.
-const PAUSE: Duration = Duration::from_micros(100);
-
-/// The records of an event that are visible to other processes.
-pub(crate) struct Shared {
-    records: Arc<SharedRecords>,
-    /// The number of the last record of this process.
-    own_records: u64,
-}
-
-/// A record of another process.
-#[derive(Clone)]
-pub(crate) struct RemoteRecord {
-    records: Arc<SharedRecords>,
-    number: u64,
-}
-
-#[expect(
-    non_snake_case,
-    reason = "the methods have the names of the C functions"
-)]
-impl Driver {
-    pub(crate) fn cuIpcGetEventHandle(
-        &self,
-        handle: Pointer<CUipcEventHandle>,
-        event: Pointer<CUevent_st>,
-    ) -> Result {
-        let output = handle.required()?;
-        let event = event.required()?;
-        self.require_current()?;
-        let state = self.lock();
-        let (_, found) = state.event(event)?;
-        if found.flags & INTERPROCESS == 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
-        }
-        let descriptor = found
-            .shared
-            .as_ref()
-            .map_or(-1, |shared| shared.records.descriptor());
-        let parts = [
-            self.origin(),
-            descriptor.to_le_bytes().to_vec(),
-            event.address().to_le_bytes().to_vec(),
-        ]
-        .concat();
-        let mut bytes = [0; 64];
-        bytes[..parts.len()].copy_from_slice(&parts);
-        output.write(CUipcEventHandle {
-            reserved: bytes.map(|byte| c_char::from_ne_bytes([byte])),
-        })
-    }
-
-    pub(crate) fn cuIpcOpenEventHandle(
-        &self,
-        event: Pointer<CUevent>,
-        handle: CUipcEventHandle,
-    ) -> Result {
-        let output = event.required()?;
-        let (mut state, context) = self.enter_current()?;
-        let bytes = handle.reserved.map(|byte| byte.to_ne_bytes()[0]);
-        if !bytes.starts_with(&MARK) {
-            return Err(CUresult::CUDA_ERROR_MAP_FAILED);
-        }
-        if bytes.starts_with(&self.origin()) {
-            return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
-        }
-        let process = u32::from_le_bytes(std::array::from_fn(|byte| bytes[8 + byte]));
-        let descriptor = i32::from_le_bytes(std::array::from_fn(|byte| bytes[20 + byte]));
-        let records = SharedRecords::open(process, descriptor)
-            .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let shared = Some(Shared {
-            records: Arc::new(records),
-            own_records: 0,
-        });
-        let context = state.owning_context(context);
-        output.write(
-            state
-                .events
-                .insert(Event::new(context, INTERPROCESS | DISABLE_TIMING, shared))
-                .as_raw(),
-        )
-    }
-}
-
-impl Shared {
-    /// Creates the shared part of an event with these flags; `None` without the interprocess flag.
-    pub(crate) fn from_flags(flags: u32) -> Option<Self> {
-        let records = (flags & INTERPROCESS != 0).then(|| SharedRecords::new().ok())??;
-        Some(Self {
-            records: Arc::new(records),
-            own_records: 0,
-        })
-    }
-
-    /// Begins a record of this process, which must be completed.
-    pub(crate) fn begin(&mut self) -> RemoteRecord {
-        self.own_records = self.records.begin();
-        RemoteRecord {
-            records: Arc::clone(&self.records),
-            number: self.own_records,
-        }
-    }
-
-    /// Returns the last record if it is pending in another process.
-    pub(crate) fn pending_remote(&self) -> Option<RemoteRecord> {
-        let number = self.records.last();
-        let is_pending = number > self.own_records && !self.records.is_done(number);
-        is_pending.then(|| RemoteRecord {
-            records: Arc::clone(&self.records),
-            number,
-        })
-    }
-}
-
-impl RemoteRecord {
-    /// Marks the record as completed for other processes.
-    pub(crate) fn finish(&self) {
-        self.records.finish(self.number);
-    }
-
-    fn is_done(&self) -> bool {
-        self.records.is_done(self.number)
-    }
-}
+pub(crate) const MARK: [u8; 8] = *b"simevent";
 
 impl Driver {
     /// Returns the prefix of the handles of this driver's events.
-    fn origin(&self) -> Vec<u8> {
+    pub(crate) fn origin(&self) -> Vec<u8> {
         [
             &MARK[..],
             &std::process::id().to_le_bytes(),
             &self.serial.to_le_bytes(),
         ]
         .concat()
-    }
-
-    /// Waits until another process has completed its record.
-    pub(crate) fn wait_for_remote(
-        &self,
-        context: Id<Context>,
-        record: Option<&RemoteRecord>,
-    ) -> Result {
-        while record.is_some_and(|record| !record.is_done()) {
-            self.lock().valid_context(context)?;
-            std::thread::sleep(PAUSE);
-        }
-        Ok(())
-    }
-
-    /// Makes later work of a stream wait for a record of another process.
-    pub(crate) fn wait_for_remote_in_stream(
-        &self,
-        state: &mut State,
-        stream: Id<Stream>,
-        record: Option<RemoteRecord>,
-    ) {
-        if let Some(record) = record {
-            self.queue_after(
-                state,
-                stream,
-                &[],
-                Work::Wait(Wait::new(Box::new(move |_| Ok(record.is_done())))),
-            );
-        }
     }
 }

@@ -1,168 +1,33 @@
 //! Launches of kernels.
 
-mod attribute;
-pub(crate) mod parameters;
-mod run;
-mod runtime;
+pub(crate) mod attribute;
+pub(crate) mod run;
+pub(crate) mod runtime;
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use curium_sys::{
     CUdevice_attribute, CUfunc_st, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
-    CUlaunchConfig, CUresult, CUstream_st,
+    CUresult, CUstream_st,
 };
 
-use self::parameters::Arguments;
-pub(in crate::driver) use self::run::KeptReport;
-pub(crate) use self::runtime::KernelHeap;
-use crate::argument::{ConstPointer, Pointer, elements};
-use crate::driver::context::MAX_STACK;
-use crate::driver::function::ResolvedKernel;
-use crate::driver::graph::{Attributes, Content};
-use crate::driver::{Context, Driver, Result, State};
+use crate::argument::Pointer;
+use crate::context::Context;
+use crate::driver::Driver;
+use crate::driver::context::limits::MAX_STACK;
+use crate::driver::schedule::Work;
+use crate::driver::state::State;
 use crate::handle::Id;
-use crate::schedule::Work;
-
-/// A queued launch with everything that it needs to run.
-#[derive(Clone)]
-pub(crate) struct Launch {
-    resolved: ResolvedKernel,
-    shape: Shape,
-    parameters: Box<[u8]>,
-    globals: Arc<[u64]>,
-    device: usize,
-    context: Id<Context>,
-}
-
-/// The configuration of a launch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) dynamic_shared: u32,
-    /// `true` if all blocks must be resident simultaneously.
-    pub(crate) is_cooperative: bool,
-    /// Blocks of a cluster in each direction; all ones without clusters.
-    pub(crate) cluster: [u32; 3],
-}
-
-/// A cluster of one block, which means no cluster.
-pub(crate) const NO_CLUSTER: [u32; 3] = [1; 3];
-
-#[expect(
-    non_snake_case,
-    reason = "the methods have the names of the C functions"
-)]
-impl Driver {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parameters are those of the C function"
-    )]
-    pub(crate) fn cuLaunchKernel(
-        &self,
-        function: Pointer<CUfunc_st>,
-        grid_x: u32,
-        grid_y: u32,
-        grid_z: u32,
-        block_x: u32,
-        block_y: u32,
-        block_z: u32,
-        dynamic_shared: u32,
-        stream: Pointer<CUstream_st>,
-        parameters: Pointer<*mut c_void>,
-        extra: Pointer<*mut c_void>,
-    ) -> Result {
-        let shape = Shape {
-            grid: [grid_x, grid_y, grid_z],
-            block: [block_x, block_y, block_z],
-            dynamic_shared,
-            is_cooperative: false,
-            cluster: NO_CLUSTER,
-        };
-        self.launch(
-            function,
-            shape,
-            stream,
-            Arguments::new(parameters, extra)?,
-            &[],
-        )
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parameters are those of the C function"
-    )]
-    pub(crate) fn cuLaunchCooperativeKernel(
-        &self,
-        function: Pointer<CUfunc_st>,
-        grid_x: u32,
-        grid_y: u32,
-        grid_z: u32,
-        block_x: u32,
-        block_y: u32,
-        block_z: u32,
-        dynamic_shared: u32,
-        stream: Pointer<CUstream_st>,
-        parameters: Pointer<*mut c_void>,
-    ) -> Result {
-        let shape = Shape {
-            grid: [grid_x, grid_y, grid_z],
-            block: [block_x, block_y, block_z],
-            dynamic_shared,
-            is_cooperative: true,
-            cluster: NO_CLUSTER,
-        };
-        self.launch(
-            function,
-            shape,
-            stream,
-            Arguments::new(parameters, Pointer::null())?,
-            &[],
-        )
-    }
-
-    pub(crate) fn cuLaunchKernelEx(
-        &self,
-        config: ConstPointer<CUlaunchConfig>,
-        function: Pointer<CUfunc_st>,
-        parameters: Pointer<*mut c_void>,
-        extra: Pointer<*mut c_void>,
-    ) -> Result {
-        let config = config.read()?;
-        if function.is_null() {
-            return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
-        }
-        let mut shape = Shape {
-            grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
-            block: [config.blockDimX, config.blockDimY, config.blockDimZ],
-            dynamic_shared: config.sharedMemBytes,
-            is_cooperative: false,
-            cluster: NO_CLUSTER,
-        };
-        // SAFETY: the configuration holds `numAttrs` attributes.
-        let attributes = unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }?;
-        attribute::apply(
-            attributes
-                .iter()
-                .map(|attribute| (attribute.id, &attribute.value)),
-            &mut shape,
-        )?;
-        // SAFETY: the stream of a configuration is a handle, as if it were an argument.
-        let stream = unsafe { Pointer::from_raw(config.hStream) };
-        self.launch(
-            function,
-            shape,
-            stream,
-            Arguments::new(parameters, extra)?,
-            attributes,
-        )
-    }
-}
+use crate::object::function::ResolvedKernel;
+use crate::object::graph::attribute::Attributes;
+use crate::object::graph::content::Content;
+use crate::object::launch::parameters::Arguments;
+use crate::object::launch::{Launch, NO_CLUSTER, Shape};
+use crate::result::Result;
 
 impl Driver {
     /// Checks a launch, copies its parameters and enqueues it.
-    fn launch(
+    pub(crate) fn launch(
         &self,
         function: Pointer<CUfunc_st>,
         shape: Shape,
@@ -355,47 +220,5 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
         }
         Ok(())
-    }
-}
-
-impl Launch {
-    /// Returns the context that it runs in.
-    pub(crate) fn context(&self) -> Id<Context> {
-        self.context
-    }
-
-    pub(crate) fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// Returns the location of the value of each parameter, for as long as this launch exists.
-    pub(crate) fn values(&self) -> Result<impl Iterator<Item = *const u8>> {
-        Ok(self
-            .resolved
-            .kernel()?
-            .params
-            .iter()
-            .map(|parameter| self.parameters[parameter.offset..].as_ptr()))
-    }
-}
-
-impl Shape {
-    /// Takes the cluster that a kernel's attributes require, which must be all zero or all positive, unless the launch has one.
-    fn require_cluster(&mut self, resolved: &ResolvedKernel) -> Result {
-        let required = resolved.settings.required_cluster;
-        if required == [0; 3] || self.cluster != NO_CLUSTER {
-            return Ok(());
-        }
-        if required.contains(&0) {
-            return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
-        }
-        self.cluster = required.map(i32::cast_unsigned);
-        Ok(())
-    }
-
-    fn blocks(&self) -> u64 {
-        self.grid
-            .iter()
-            .fold(1, |blocks, size| blocks.saturating_mul(u64::from(*size)))
     }
 }

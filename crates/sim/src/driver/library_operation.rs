@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use curium_ptx::exec::{Access, Report, ReportKind};
 use curium_sys::{CUresult, CUstream_st, Function};
 
 use crate::activity::{self, ActivityOperation};
 use crate::argument::Pointer;
-use crate::driver::graph::{AccessedRange, Content};
-use crate::driver::{Driver, Result};
+use crate::driver::Driver;
+use crate::driver::schedule::{Wait, Work};
 use crate::library_operation::{LibraryOperation, Run};
-use crate::schedule::{Wait, Work};
-use curium_ptx::exec::{Access, Report, ReportKind};
+use crate::object::graph::content::Content;
+use crate::result::Result;
 
 /// The properties of a stream that libraries need.
 pub(crate) struct StreamState {
@@ -67,19 +68,6 @@ impl Driver {
 const MAX_UNCHECKED: usize = 1 << 28;
 
 impl LibraryOperation {
-    /// Returns the memory that the operation accesses, except for runs whose addresses are stored in device memory.
-    pub(crate) fn touched(&self) -> Vec<AccessedRange> {
-        let mut ranges = Vec::new();
-        for operand in self.operands.iter() {
-            ranges.extend(operand.runs().iter().map(|run| AccessedRange {
-                address: run.address,
-                size: run.bytes as u64,
-                write: operand.is_written,
-            }));
-        }
-        ranges
-    }
-
     /// Returns the wait for its condition.
     pub(crate) fn wait(&self) -> Option<Work> {
         let condition = Arc::clone(self.condition.as_ref()?);

@@ -1,8 +1,11 @@
 //! The list of live objects.
 
-use crate::driver::{Context, Driver, Graph, State};
+use crate::context::Context;
+use crate::driver::Driver;
+use crate::driver::state::State;
 use crate::handle::{Id, Object, Table};
 use crate::live::LiveObject;
+use crate::object::graph::Graph;
 
 impl Driver {
     /// Returns the live objects, the oldest first. [`Self::live_handles`] counts the same objects.

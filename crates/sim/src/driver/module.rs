@@ -1,188 +1,23 @@
 //! Modules: code in a context.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::CStr;
 use std::sync::Arc;
 
-use curium_sys::{
-    CUdeviceptr, CUfunction, CUjit_option, CUmod_st, CUmodule, CUmoduleLoadingMode, CUresult,
-};
-
-use crate::argument::{Argument, ConstPointer, Pointer};
-use crate::driver::image::{Code, JitOptions};
-use crate::driver::{Context, Driver, Function, Library, Result, State};
-use crate::handle::{Id, Kind, Object, StaleHandle};
-use crate::memory::{CopyOperand, Owner, Purpose};
 use curium_ptx::exec::Global;
+use curium_sys::{CUdeviceptr, CUmod_st, CUresult};
 
-/// Code that is loaded in a context, with its variables.
-pub(crate) struct Module {
-    pub(crate) context: Id<Context>,
-    pub(crate) code: Arc<Code>,
-    /// The addresses of the program's variables.
-    pub(crate) globals: Arc<[u64]>,
-    /// The handles of the kernels, in the order of the program.
-    pub(crate) functions: Vec<Id<Function>>,
-    /// The library that the module belongs to, if it was not loaded by itself.
-    pub(crate) library: Option<Id<Library>>,
-}
-
-impl Object for Module {
-    type Raw = CUmod_st;
-    const KIND: Kind = Kind::Module;
-}
-
-#[expect(
-    non_snake_case,
-    reason = "the methods have the names of the C functions"
-)]
-impl Driver {
-    pub(crate) fn cuModuleLoadData(
-        &self,
-        module: Pointer<CUmodule>,
-        image: ConstPointer<c_void>,
-    ) -> Result {
-        self.load_module(module, image, &JitOptions::none())
-    }
-
-    pub(crate) fn cuModuleLoadDataEx(
-        &self,
-        module: Pointer<CUmodule>,
-        image: ConstPointer<c_void>,
-        count: u32,
-        options: Pointer<CUjit_option>,
-        values: Pointer<*mut c_void>,
-    ) -> Result {
-        self.require_current()?;
-        self.load_module(module, image, &JitOptions::new(options, values, count)?)
-    }
-
-    pub(crate) fn cuModuleLoadFatBinary(
-        &self,
-        module: Pointer<CUmodule>,
-        image: ConstPointer<c_void>,
-    ) -> Result {
-        self.cuModuleLoadData(module, image)
-    }
-
-    pub(crate) fn cuModuleLoad(
-        &self,
-        module: Pointer<CUmodule>,
-        path: ConstPointer<c_char>,
-    ) -> Result {
-        self.require_current()?;
-        module.required()?;
-        let image = read_image(path)?;
-        // SAFETY: the image is NUL-terminated and lives until the end of the call.
-        self.cuModuleLoadData(module, unsafe { image.as_ptr().cast::<c_void>().receive() })
-    }
-
-    /// Waits for the device, as on hardware.
-    pub(crate) fn cuModuleUnload(&self, module: Pointer<CUmod_st>) -> Result {
-        let mut state = self.lock();
-        let id = state.module(module)?;
-        self.permit_unsafe(&mut state)?;
-        // The module of a library ends with it.
-        let by_itself = state
-            .modules
-            .get(id)
-            .filter(|module| module.library.is_none());
-        let context = by_itself
-            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?
-            .context;
-        let device = state.valid_context(context)?.device;
-        let mut state = self.wait_for_device(state, device)?;
-        state.valid_context(context)?;
-        self.unload(&mut state, id);
-        Ok(())
-    }
-
-    pub(crate) fn cuModuleGetFunction(
-        &self,
-        function: Pointer<CUfunction>,
-        module: Pointer<CUmod_st>,
-        name: ConstPointer<c_char>,
-    ) -> Result {
-        let state = self.lock();
-        let module = state.module(module).and_then(|id| {
-            state
-                .modules
-                .get(id)
-                .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
-        })?;
-        let output = function.required()?;
-        let name = name.text()?;
-        output.write(module.functions[module.code.find(name)?].as_raw())
-    }
-
-    pub(crate) fn cuModuleGetFunctionCount(
-        &self,
-        count: Pointer<u32>,
-        module: Pointer<CUmod_st>,
-    ) -> Result {
-        let output = count.required()?;
-        let state = self.lock();
-        let id = state.module(module)?;
-        output.write(
-            state
-                .modules
-                .get(id)
-                .map_or(0, |module| module.functions.len()) as u32,
-        )
-    }
-
-    pub(crate) fn cuModuleEnumerateFunctions(
-        &self,
-        functions: Pointer<CUfunction>,
-        count: u32,
-        module: Pointer<CUmod_st>,
-    ) -> Result {
-        let functions = functions.required()?;
-        let state = self.lock();
-        let id = state.module(module)?;
-        let handles = state
-            .modules
-            .get(id)
-            .map(|module| module.functions.iter().map(|function| function.as_raw()));
-        // SAFETY: by the contract of the C function, there is room for `count` handles.
-        unsafe { functions.write_all(handles.into_iter().flatten().take(count as usize)) }
-    }
-
-    pub(crate) fn cuModuleGetGlobal_v2(
-        &self,
-        address: Pointer<CUdeviceptr>,
-        size: Pointer<usize>,
-        module: Pointer<CUmod_st>,
-        name: ConstPointer<c_char>,
-    ) -> Result {
-        let name = name.text()?;
-        let state = self.lock();
-        let id = state.module(module)?;
-        state.write_global(id, name, address, size)
-    }
-
-    pub(crate) fn cuModuleGetLoadingMode(&self, mode: Pointer<CUmoduleLoadingMode>) -> Result {
-        mode.write(if self.loads_lazily() {
-            CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING
-        } else {
-            CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING
-        })
-    }
-}
+use crate::argument::Pointer;
+use crate::driver::Driver;
+use crate::driver::state::State;
+use crate::handle::{Id, StaleHandle};
+use crate::image::Code;
+use crate::memory::{CopyOperand, Owner, Purpose};
+use crate::object::function::Function;
+use crate::object::library::Library;
+use crate::object::module::Module;
+use crate::result::Result;
 
 impl Driver {
-    fn load_module(
-        &self,
-        module: Pointer<CUmodule>,
-        image: ConstPointer<c_void>,
-        options: &JitOptions,
-    ) -> Result {
-        let owner = self.current_owner()?;
-        let output = module.required()?;
-        let code = self.compile_image(image, options)?;
-        let id = self.instantiate(&mut self.lock(), code, owner, None)?;
-        output.write(id.as_raw())
-    }
-
     /// Loads code into a context, and allocates and initializes its variables.
     pub(crate) fn instantiate(
         &self,
@@ -208,20 +43,6 @@ impl Driver {
             module.functions = functions;
         }
         Ok(id)
-    }
-
-    /// Unloads a module and frees its variables.
-    pub(crate) fn unload(&self, state: &mut State, id: Id<Module>) {
-        let Some(module) = state.modules.remove(id) else {
-            return;
-        };
-        for function in module.functions {
-            state.functions.remove(function);
-        }
-        module
-            .globals
-            .iter()
-            .for_each(|address| self.memory().free(*address));
     }
 
     /// Allocates and initializes variables; all of them or, if one fails, none.
@@ -310,17 +131,4 @@ fn initial_contents(global: &Global, addresses: &[u64]) -> Box<[u8]> {
         }
     }
     contents.into()
-}
-
-/// Reads an image from a file, as if it were passed in memory.
-pub(crate) fn read_image(path: ConstPointer<c_char>) -> Result<Vec<u8>> {
-    let path = path
-        .text()?
-        .to_str()
-        .ok()
-        .filter(|path| !path.is_empty())
-        .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-    let mut bytes = std::fs::read(path).map_err(|_| CUresult::CUDA_ERROR_FILE_NOT_FOUND)?;
-    bytes.push(0);
-    Ok(bytes)
 }

@@ -3,72 +3,12 @@
 use std::ffi::c_void;
 use std::thread;
 
-use curium_sys::{
-    CUasyncCallback, CUasyncCallbackEntry_st, CUasyncCallbackHandle, CUasyncNotificationInfo,
-    CUasyncNotificationType, CUdevice, CUresult,
-};
+use curium_sys::{CUasyncCallbackHandle, CUasyncNotificationInfo, CUasyncNotificationType};
 
-use crate::argument::Pointer;
-use crate::driver::{Driver, Result, host_function};
-use crate::handle::{Id, Kind, Object};
-
-/// A callback for the notifications of a device.
-pub(crate) struct Listener {
-    device: usize,
-    callback:
-        unsafe extern "C" fn(*mut CUasyncNotificationInfo, *mut c_void, CUasyncCallbackHandle),
-    data: *mut c_void,
-}
-
-// SAFETY: the caller that registers a callback permits the driver to call it with its argument on another thread: that is its contract.
-unsafe impl Send for Listener {}
-
-impl Object for Listener {
-    type Raw = CUasyncCallbackEntry_st;
-    const KIND: Kind = Kind::Listener;
-}
-
-#[expect(
-    non_snake_case,
-    reason = "the methods have the names of the C functions"
-)]
-impl Driver {
-    pub(crate) fn cuDeviceRegisterAsyncNotification(
-        &self,
-        device: CUdevice,
-        callback: CUasyncCallback,
-        data: Pointer<c_void>,
-        handle: Pointer<CUasyncCallbackHandle>,
-    ) -> Result {
-        let output = handle.required()?;
-        let callback = callback.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let listener = Listener {
-            device: self.device(device)?,
-            callback,
-            data: data.as_ptr(),
-        };
-        output.write(self.lock().listeners.insert(listener).as_raw())
-    }
-
-    pub(crate) fn cuDeviceUnregisterAsyncNotification(
-        &self,
-        device: CUdevice,
-        handle: Pointer<CUasyncCallbackEntry_st>,
-    ) -> Result {
-        let id = Id::from(handle.required()?);
-        let device = self.device(device)?;
-        let mut state = self.lock();
-        if state
-            .listeners
-            .get(id)
-            .is_none_or(|listener| listener.device != device)
-        {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        state.listeners.remove(id);
-        Ok(())
-    }
-}
+use crate::driver::Driver;
+use crate::handle::Id;
+use crate::host_function;
+use crate::object::notification::Listener;
 
 impl Driver {
     /// Notifies every listener of a device that the process holds too much memory, and returns after all have been called.
@@ -95,10 +35,10 @@ impl Driver {
 
 /// A call that is due.
 struct Call {
-    callback:
+    pub(crate) callback:
         unsafe extern "C" fn(*mut CUasyncNotificationInfo, *mut c_void, CUasyncCallbackHandle),
-    data: *mut c_void,
-    id: Id<Listener>,
+    pub(crate) data: *mut c_void,
+    pub(crate) id: Id<Listener>,
 }
 
 // SAFETY: the caller that registered the callback permits the driver to call it with its argument on another thread.

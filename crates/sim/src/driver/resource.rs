@@ -4,38 +4,16 @@
 //! in the bytes reserved for the driver.
 
 use curium_sys::{
-    CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUctx_st, CUdevResource, CUdevResourceDesc,
-    CUdevResourceDesc_st, CUdevResourceType, CUdevSmResource, CUdevSmResourceGroup_flags,
-    CUdevSmResourceSplitByCount_flags, CUdevWorkqueueConfigResource, CUdevWorkqueueConfigScope,
-    CUdevice, CUdevice_attribute, CUgreenCtx_st, CUresult, CUstream_st, CudaVersion,
+    CUdevResource, CUdevResourceType, CUdevSmResource, CUdevWorkqueueConfigResource,
+    CUdevWorkqueueConfigScope, CUdevice, CUdevice_attribute, CUresult, CudaVersion,
 };
 
-use crate::argument::{ConstPointer, Pointer, elements};
-use crate::driver::context::named_context;
-use crate::driver::{Context, Driver, Result, State};
-use crate::handle::{Id, Kind, Object};
-
-/// The resources of a green context.
-pub(crate) struct Descriptor {
-    pub(crate) device: usize,
-    pub(crate) resources: Resources,
-}
-
-/// The resources that a context runs on.
-#[derive(Clone, Copy)]
-pub(crate) struct Resources {
-    multiprocessors: u32,
-    work_queues: CUdevWorkqueueConfigResource,
-}
-
-impl Object for Descriptor {
-    type Raw = CUdevResourceDesc_st;
-    const KIND: Kind = Kind::Descriptor;
-}
+use crate::context::resource::{Descriptor, Resources};
+use crate::driver::Driver;
+use crate::result::Result;
 
 /// The granularity of a split of multiprocessors with clusters, and without.
-const CLUSTER_GRANULARITY: u32 = 8;
-const GRANULARITY: u32 = 2;
+pub(crate) const CLUSTER_GRANULARITY: u32 = 8;
 
 /// The default number of work queues of a device: the default of `CUDA_DEVICE_MAX_CONNECTIONS`.
 const WORK_QUEUES: u32 = 8;
@@ -46,150 +24,13 @@ const MARK: [u8; 7] = *b"curium.";
 /// The first driver that supports work queues, and describes the parts of a set.
 const WORK_QUEUES_SINCE: CudaVersion = CudaVersion::new(13, 1);
 
-#[expect(
-    non_snake_case,
-    reason = "the methods have the names of the C functions"
-)]
-impl Driver {
-    pub(crate) fn cuDeviceGetDevResource(
-        &self,
-        device: CUdevice,
-        resource: Pointer<CUdevResource>,
-        kind: CUdevResourceType,
-    ) -> Result {
-        let device = self.device(device)?;
-        let output = resource.required()?;
-        output.write(self.describe(device, self.device_resources(device), kind)?)
-    }
-
-    pub(crate) fn cuCtxGetDevResource(
-        &self,
-        context: Pointer<CUctx_st>,
-        resource: Pointer<CUdevResource>,
-        kind: CUdevResourceType,
-    ) -> Result {
-        let output = resource.required()?;
-        self.expect_resource(kind)?;
-        let context = named_context(context)?;
-        output.write(self.describe_context(&self.lock(), context, kind)?)
-    }
-
-    pub(crate) fn cuGreenCtxGetDevResource(
-        &self,
-        context: Pointer<CUgreenCtx_st>,
-        resource: Pointer<CUdevResource>,
-        kind: CUdevResourceType,
-    ) -> Result {
-        let output = resource.required()?;
-        self.expect_resource(kind)?;
-        let state = self.lock();
-        let context = state.green(context)?;
-        output.write(self.describe_context(&state, context, kind)?)
-    }
-
-    pub(crate) fn cuStreamGetDevResource(
-        &self,
-        stream: Pointer<CUstream_st>,
-        resource: Pointer<CUdevResource>,
-        kind: CUdevResourceType,
-    ) -> Result {
-        let output = resource.required()?;
-        let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
-        let context = self.stream_context(&state, stream)?;
-        if kind != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
-            return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
-        }
-        output.write(self.describe_context(&state, context, kind)?)
-    }
-
-    /// Creates as many parts as fit. Hardware whose multiprocessors are not spread evenly may have fewer.
-    pub(crate) fn cuDevSmResourceSplitByCount(
-        &self,
-        parts: Pointer<CUdevResource>,
-        count: Pointer<u32>,
-        input: ConstPointer<CUdevResource>,
-        remaining: Pointer<CUdevResource>,
-        flags: u32,
-        min_count: u32,
-    ) -> Result {
-        let requested = count.read()?;
-        let input = Set::read(input.read()?)?;
-        let size = part_size(flags, min_count, input.count)?;
-        input.expect_splittable()?;
-        let possible = input.count / size;
-        if parts.is_null() {
-            return count.write(possible);
-        }
-        if requested == 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        let created = requested.min(possible);
-        for index in 0..created {
-            // SAFETY: the caller passed room for the requested number of parts.
-            unsafe { parts.at(index as usize) }.write(self.part(&input, size, 0))?;
-        }
-        remaining.write_if_not_null(self.remainder(&input, input.count - created * size));
-        count.write(created)
-    }
-
-    /// Follows the documentation: no driver with this function was available for comparison.
-    pub(crate) fn cuDevSmResourceSplit(
-        &self,
-        parts: Pointer<CUdevResource>,
-        count: u32,
-        input: ConstPointer<CUdevResource>,
-        remainder: Pointer<CUdevResource>,
-        flags: u32,
-        groups: Pointer<CU_DEV_SM_RESOURCE_GROUP_PARAMS>,
-    ) -> Result {
-        let input = Set::read(input.read()?)?;
-        input.expect_splittable()?;
-        if flags != 0 || count == 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        let mut remaining = input.count;
-        for index in 0..count as usize {
-            // SAFETY: the caller passed the parameters of `count` groups.
-            let params = unsafe { groups.at(index) };
-            let mut group = params.read()?;
-            group.smCount = group_size(&group, remaining)?;
-            remaining -= group.smCount;
-            params.write(group)?;
-            if parts.is_null() {
-                continue;
-            }
-            if group.smCount == 0 {
-                return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
-            }
-            // SAFETY: the caller passed room for `count` parts, or none.
-            unsafe { parts.at(index) }.write(self.part(&input, group.smCount, group.flags))?;
-        }
-        remainder.write_if_not_null(self.remainder(&input, remaining));
-        Ok(())
-    }
-
-    pub(crate) fn cuDevResourceGenerateDesc(
-        &self,
-        descriptor: Pointer<CUdevResourceDesc>,
-        resources: Pointer<CUdevResource>,
-        count: u32,
-    ) -> Result {
-        let output = descriptor.required()?;
-        // SAFETY: the caller passed `count` resources, or a null pointer.
-        let resources = unsafe { elements(resources.as_ptr().cast_const(), count as usize) }?;
-        let descriptor = self.combine(resources)?;
-        output.write(self.lock().descriptors.insert(descriptor).as_raw())
-    }
-}
-
 impl Driver {
     /// Returns the number of multiprocessors of each device.
     pub(crate) fn multiprocessors(&self) -> u32 {
         self.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
     }
 
-    fn device_resources(&self, device: usize) -> Resources {
+    pub(crate) fn device_resources(&self, device: usize) -> Resources {
         Resources {
             multiprocessors: self.multiprocessors(),
             work_queues: CUdevWorkqueueConfigResource {
@@ -200,20 +41,7 @@ impl Driver {
         }
     }
 
-    fn describe_context(
-        &self,
-        state: &State,
-        context: Id<Context>,
-        kind: CUdevResourceType,
-    ) -> Result<CUdevResource> {
-        let context = state.valid_context(context)?;
-        let resources = context
-            .green
-            .unwrap_or_else(|| self.device_resources(context.device));
-        self.describe(context.device, resources, kind)
-    }
-
-    fn describe(
+    pub(crate) fn describe(
         &self,
         device: usize,
         resources: Resources,
@@ -240,52 +68,11 @@ impl Driver {
         Ok(described)
     }
 
-    /// Checks that the driver describes resources of a type.
-    fn expect_resource(&self, kind: CUdevResourceType) -> Result {
-        match kind {
-            CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => Ok(()),
-            CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG
-            | CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE
-                if self.supports_work_queues() =>
-            {
-                Ok(())
-            }
-            _ => Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE),
-        }
-    }
-
-    fn supports_work_queues(&self) -> bool {
+    pub(crate) fn supports_work_queues(&self) -> bool {
         self.config().driver_version >= WORK_QUEUES_SINCE
     }
 
-    /// Returns a part of a set; older drivers describe only its size.
-    fn part(&self, set: &Set, count: u32, flags: u32) -> CUdevResource {
-        let granularity = if self.supports_work_queues() {
-            CLUSTER_GRANULARITY
-        } else {
-            0
-        };
-        let mut part = blank(CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, set.device, true);
-        part.__bindgen_anon_1.sm = CUdevSmResource {
-            smCount: count,
-            minSmPartitionSize: granularity,
-            smCoscheduledAlignment: granularity,
-            flags,
-            localityDomainId: 0,
-        };
-        part
-    }
-
-    /// Returns the remaining multiprocessors of a set, an invalid resource if there are none.
-    fn remainder(&self, set: &Set, count: u32) -> CUdevResource {
-        if count == 0 {
-            CUdevResource::default()
-        } else {
-            self.part(set, count, 0)
-        }
-    }
-
-    fn combine(&self, resources: &[CUdevResource]) -> Result<Descriptor> {
+    pub(crate) fn combine(&self, resources: &[CUdevResource]) -> Result<Descriptor> {
         let first = resources
             .first()
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
@@ -320,14 +107,14 @@ impl Driver {
 }
 
 /// A set of multiprocessors that a caller passed.
-struct Set {
-    device: usize,
-    count: u32,
+pub(crate) struct Set {
+    pub(crate) device: usize,
+    pub(crate) count: u32,
     is_part: bool,
 }
 
 impl Set {
-    fn read(raw: CUdevResource) -> Result<Self> {
+    pub(crate) fn read(raw: CUdevResource) -> Result<Self> {
         if raw.type_ != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
             return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
         }
@@ -341,7 +128,7 @@ impl Set {
     }
 
     /// Fails for a part: it cannot be split before it belongs to a context.
-    fn expect_splittable(&self) -> Result {
+    pub(crate) fn expect_splittable(&self) -> Result {
         if self.is_part {
             Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)
         } else {
@@ -350,7 +137,7 @@ impl Set {
     }
 }
 
-fn blank(kind: CUdevResourceType, device: usize, is_part: bool) -> CUdevResource {
+pub(crate) fn blank(kind: CUdevResourceType, device: usize, is_part: bool) -> CUdevResource {
     let mut blank = CUdevResource {
         type_: kind,
         ..Default::default()
@@ -367,51 +154,5 @@ fn origin(raw: &CUdevResource) -> Result<usize> {
         Ok(raw._internal_padding[7].into())
     } else {
         Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE)
-    }
-}
-
-/// Returns the size of the parts of at least `min_count` multiprocessors that a set is split into.
-fn part_size(flags: u32, min_count: u32, total: u32) -> Result<u32> {
-    let single =
-        CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING.0;
-    let clusters =
-        CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE.0;
-    if flags & single != 0 && flags & clusters != 0 {
-        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-    }
-    if min_count > total {
-        return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
-    }
-    let step = if flags & single != 0 {
-        GRANULARITY
-    } else {
-        CLUSTER_GRANULARITY
-    };
-    Ok(min_count.max(1).next_multiple_of(step).min(total))
-}
-
-/// Returns the number of multiprocessors of a requested group, out of the `remaining` ones. A request for 0 receives as many as possible.
-fn group_size(request: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, remaining: u32) -> Result<u32> {
-    let coscheduled = if request.coscheduledSmCount == 0 {
-        CLUSTER_GRANULARITY
-    } else {
-        request.coscheduledSmCount
-    };
-    let backfill =
-        request.flags & CUdevSmResourceGroup_flags::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 != 0;
-    if request.smCount == 0 {
-        return Ok(if backfill {
-            remaining
-        } else {
-            remaining - remaining % coscheduled
-        });
-    }
-    let is_valid = request.smCount.is_multiple_of(GRANULARITY)
-        && (backfill || request.smCount.is_multiple_of(coscheduled))
-        && request.smCount <= remaining;
-    if is_valid {
-        Ok(request.smCount)
-    } else {
-        Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION)
     }
 }

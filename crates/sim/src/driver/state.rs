@@ -3,23 +3,36 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use curium_ptx::exec::Tiles;
 use curium_sys::CUresult;
 
-use crate::activity;
 use crate::config::Config;
-use crate::driver::launch::KeptReport;
-use crate::driver::stream::Class;
-use crate::driver::{
-    Array, Capture, Context, Descriptor, Destroyed, Event, Executable, Function, Graph,
-    HostFunction, Kernel, Library, Link, Listener, MipmappedArray, Module, Node, Result, Stream,
-    Surface, Texture, UserObject,
-};
-use crate::fault;
+use crate::context::Context;
+use crate::context::resource::Descriptor;
+use crate::context::stream::{Class, Stream};
+use crate::context::ticket::{Target, Ticket};
+use crate::driver::schedule::Schedule;
 use crate::handle::{Id, StaleHandle, Table};
+use crate::host_function::HostFunction;
+use crate::link::Link;
 use crate::live::LiveHandles;
+use crate::object::array::Array;
+use crate::object::array::mipmapped::MipmappedArray;
+use crate::object::capture::Capture;
+use crate::object::event::Event;
+use crate::object::function::Function;
+use crate::object::graph::executable::Executable;
+use crate::object::graph::object::UserObject;
+use crate::object::graph::{Graph, Node};
+use crate::object::kernel::Kernel;
+use crate::object::launch::run::KeptReport;
+use crate::object::library::Library;
+use crate::object::module::Module;
+use crate::object::notification::Listener;
+use crate::object::texture::{Destroyed, Surface, Texture};
 use crate::race::Races;
-use crate::schedule::{Schedule, Target, Ticket};
-use curium_ptx::exec::Tiles;
+use crate::result::Result;
+use crate::{activity, fault};
 
 /// The objects of a driver and their queued work.
 pub(crate) struct State {
@@ -53,7 +66,7 @@ pub(crate) struct State {
     pub(crate) schedule: Schedule,
     pub(crate) workers_started: bool,
     /// The reports of faults, oldest first.
-    pub(in crate::driver) reports: Vec<KeptReport>,
+    pub(crate) reports: Vec<KeptReport>,
     /// The number of the last context or stream: `cuCtxGetId` and `cuStreamGetId` never repeat.
     last_number: u64,
 }

@@ -8,7 +8,7 @@ use curium_sys::{CUresult, Function};
 use thiserror::Error;
 
 use super::{Fault, FaultPlan};
-use crate::driver::code_named;
+use crate::error_code::code_named;
 
 /// A text is not a valid fault.
 #[derive(Clone, Eq, Error, PartialEq)]

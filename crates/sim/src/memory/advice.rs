@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use curium_sys::{CUmemLocationType, CUresult};
 
-use crate::driver::Result;
-use crate::memory::{Memory, POISON};
+use crate::host_pointer::POISON;
+use crate::memory::Memory;
+use crate::result::Result;
 
 /// The granularity of advice.
 const PAGE: u64 = 4096;
@@ -90,7 +91,7 @@ impl Memory {
         Ok(policies.unwrap_or_else(|| vec![Advice::default()]))
     }
 
-    /// Makes the contents of a range undefined, by filling it with [`POISON`](super::POISON).
+    /// Makes the contents of a range undefined, by filling it with [`POISON`](crate::host_pointer::POISON).
     pub(crate) fn discard(&self, address: u64, size: u64) -> Result {
         let fill = crate::memory::Fill {
             value: POISON.into(),

@@ -1,15 +1,16 @@
 //! Allocations.
 
-use std::ptr;
 use std::sync::Arc;
 
+use curium_ptx::exec::Written;
+
 use crate::activity::ActivityMemory;
-use crate::driver::Context;
+use crate::context::Context;
 use crate::handle::Id;
-use crate::memory::{POISON, POISONED_BYTES, Physical, Pool};
+use crate::host_pointer::HostPtr;
+use crate::memory::{Physical, Pool};
 use crate::origin::Origin;
 use crate::race::Marks;
-use curium_ptx::exec::Written;
 
 /// Allocated memory and its location.
 #[derive(Clone, Debug)]
@@ -123,39 +124,5 @@ impl Allocation {
     /// Returns the host memory of the byte at `address`.
     pub(crate) fn host_at(&self, address: u64) -> HostPtr {
         HostPtr(self.host.0.wrapping_add((address - self.base) as usize))
-    }
-}
-
-/// A pointer to host memory that work on other threads uses.
-#[derive(Clone, Copy, Debug)]
-#[repr(transparent)]
-pub(crate) struct HostPtr(pub(crate) *mut u8);
-
-// SAFETY: the contract of the asynchronous functions requires callers to keep memory valid until the work has completed, and permits the
-// driver to use it on other threads. The driver's own memory is freed after its work.
-unsafe impl Send for HostPtr {}
-
-// SAFETY: the pointer itself is never changed.
-unsafe impl Sync for HostPtr {}
-
-impl HostPtr {
-    /// Returns the exposed address of the pointer.
-    pub(crate) fn expose(self) -> u64 {
-        self.0.expose_provenance() as u64
-    }
-
-    /// Creates the pointer with an exposed address.
-    pub(crate) fn from_exposed(address: u64) -> Self {
-        Self(ptr::with_exposed_provenance_mut(address as usize))
-    }
-
-    /// Fills fresh memory with [`POISON`](super::POISON).
-    ///
-    /// # Safety
-    ///
-    /// `size` bytes may be written, and nothing else accesses them.
-    pub(crate) unsafe fn poison(self, size: usize) {
-        // SAFETY: the caller guarantees the bytes.
-        unsafe { ptr::write_bytes(self.0, POISON, size.min(POISONED_BYTES)) };
     }
 }

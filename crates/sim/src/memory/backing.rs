@@ -5,8 +5,9 @@ use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
+use crate::host_pointer::HostPtr;
 use crate::memory::mapping::{Mapping, file_in_memory, page_size, process_file};
-use crate::memory::{HostPtr, SharedAllocation, pattern};
+use crate::memory::{SharedAllocation, pattern};
 
 /// The bytes of a physical allocation.
 pub(crate) struct Backing {
@@ -30,7 +31,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"curiumsm");
 const LABEL_BYTES: u64 = 8 * (2 + LABEL_WORDS as u64);
 
 impl Backing {
-    /// Creates memory that is filled with [`POISON`](super::POISON).
+    /// Creates memory that is filled with [`POISON`](crate::host_pointer::POISON).
     pub(crate) fn new(label: Label, keep_file: bool) -> io::Result<Self> {
         if !keep_file
             && let Some(pages) =

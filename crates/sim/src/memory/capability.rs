@@ -2,7 +2,8 @@
 
 use curium_sys::CU_MEM_CREATE_USAGE_HW_DECOMPRESS;
 
-use super::{Allocation, Memory, Purpose, Records, SHARES_MEMORY};
+use super::{Allocation, Memory, Purpose, Records};
+use crate::config::SHARES_MEMORY;
 
 /// The uses of an allocation besides reads and writes in one process.
 #[derive(Clone, Copy, Debug, Default)]

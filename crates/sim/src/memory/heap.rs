@@ -3,8 +3,8 @@
 use std::alloc::{self, Layout};
 use std::collections::VecDeque;
 
+use crate::host_pointer::HostPtr;
 use crate::lock::{Mutex, Rank};
-use crate::memory::HostPtr;
 
 /// Host memory. Freed memory is quarantined for a while, so that a use after free affects no other allocation.
 pub(crate) struct Heap {
@@ -36,9 +36,9 @@ impl Heap {
 
     /// Creates a heap of device memory. The parameter applies only to implementations that reserve addresses in advance.
     #[cfg(not(all(target_os = "linux", not(miri))))]
-    pub(crate) fn new(_addresses: u64) -> Result<Self, crate::Error> {
+    pub(crate) fn new(_addresses: u64) -> Result<Self, crate::error::Error> {
         Ok(Self {
-            alignment: crate::memory::alignment,
+            alignment: crate::memory::alignment::alignment,
             quarantine: Mutex::new(Rank::Quarantine, Quarantine::default()),
         })
     }

@@ -6,7 +6,8 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::memory::{HostPtr, SharedAllocation};
+use crate::host_pointer::HostPtr;
+use crate::memory::SharedAllocation;
 
 /// The bytes of a physical allocation.
 pub(crate) struct Backing {
@@ -37,7 +38,7 @@ const FIRST_ADDRESS: u64 = 1 << 52;
 const MAX_RESERVATION: u64 = 1 << 47;
 
 impl Backing {
-    /// Creates memory that is filled with [`POISON`](super::POISON). It cannot be shared.
+    /// Creates memory that is filled with [`POISON`](crate::host_pointer::POISON). It cannot be shared.
     pub(crate) fn new(label: Label, is_shared: bool) -> io::Result<Self> {
         if is_shared || label.size == 0 {
             return Err(io::ErrorKind::Unsupported.into());

@@ -1,12 +1,11 @@
 //! Mappings of the process's address space, with or without memory.
 
 use std::ffi::CStr;
-use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr;
 use std::sync::OnceLock;
+use std::{io, ptr};
 
-use crate::memory::HostPtr;
+use crate::host_pointer::HostPtr;
 
 /// Returns the page size in bytes: 4 KiB on x86-64, and up to 64 KiB on ARM.
 pub(crate) fn page_size() -> u64 {

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::ops::Range;
 
-use crate::memory::HostPtr;
 use curium_ptx::exec::Segment;
+
+use crate::host_pointer::HostPtr;
 
 /// Returns the mapping of the process that contains `address`, if the host may read it.
 pub(super) fn segment(address: u64) -> Option<Segment> {

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-use crate::memory::POISON;
+use crate::host_pointer::POISON;
 use crate::memory::mapping::{Mapping, file_in_memory, page_size};
 
 /// The minimum size for mapping. Smaller memory is filled, which takes no longer.

@@ -2,11 +2,10 @@
 
 use curium_sys::{CUmemPoolHandle_st, CUresult};
 
-use crate::driver::Result;
 use crate::handle::{Id, Kind, Object};
-use crate::memory::{
-    Allocation, HostPtr, Location, Memory, Origin, Owner, Purpose, READ, Records, WRITE,
-};
+use crate::host_pointer::HostPtr;
+use crate::memory::{Allocation, Location, Memory, Origin, Owner, Purpose, READ, Records, WRITE};
+use crate::result::Result;
 
 /// A memory pool of stream-ordered allocations.
 #[derive(Debug)]

@@ -10,11 +10,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::{io, slice};
 
-use crate::Error;
+use crate::error::Error;
+use crate::host_pointer::HostPtr;
 use crate::lock::{Mutex, MutexGuard, Rank};
+use crate::memory::alignment::{ALIGNMENT, LARGE_PAGE, alignment};
 use crate::memory::mapping::{Mapping, file_in_memory, page_size};
+use crate::memory::pattern;
 use crate::memory::ranges::Ranges;
-use crate::memory::{self, ALIGNMENT, HostPtr, LARGE_PAGE, pattern};
 
 /// An inaccessible address range and its bytes.
 pub(crate) struct Reserved {
@@ -52,11 +54,9 @@ impl Reserved {
         })
     }
 
-    /// Allocates `size` bytes, filled with [`POISON`](super::POISON). Returns the address and the simulator's mapping.
+    /// Allocates `size` bytes, filled with [`POISON`](crate::host_pointer::POISON). Returns the address and the simulator's mapping.
     pub(crate) fn allocate(&self, size: u64) -> Option<(u64, HostPtr)> {
-        let offset = self
-            .ranges()
-            .allocate(footprint(size)?, memory::alignment(size))?;
+        let offset = self.ranges().allocate(footprint(size)?, alignment(size))?;
         let host = self.host(offset);
         match pattern::pages(offset, size) {
             Some(pages) if pattern::cover(&self.bytes, pages.clone()) => {
@@ -156,7 +156,7 @@ impl Reserved {
         HostPtr(self.bytes.start().0.wrapping_add(offset as usize))
     }
 
-    /// Fills the bytes of a new allocation with [`POISON`](super::POISON).
+    /// Fills the bytes of a new allocation with [`POISON`](crate::host_pointer::POISON).
     fn poison(&self, range: Range<u64>) {
         // SAFETY: the range is within the mapping and belongs to a single allocation.
         unsafe {
@@ -183,8 +183,9 @@ fn footprint(size: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_pointer::POISON;
     use crate::memory::mapping::tests::with_page_size;
-    use crate::memory::{ForeignMemory, Origin, POISON, SharedAllocation};
+    use crate::memory::{ForeignMemory, Origin, SharedAllocation};
 
     /// Returns the bytes at `host`.
     fn bytes(host: HostPtr, size: u64) -> Vec<u8> {

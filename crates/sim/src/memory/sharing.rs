@@ -2,12 +2,12 @@
 
 use curium_sys::CUresult;
 
-use crate::driver::Result;
 use crate::handle::Id;
 use crate::memory::virtual_memory::io_error_code;
 use crate::memory::{
     Allocation, Backing, ForeignMemory, LABEL_WORDS, Label, Memory, Owner, Purpose, Records,
 };
+use crate::result::Result;
 
 /// A simulator whose device memory other processes open.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -3,12 +3,13 @@
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use curium_ptx::exec::{Access, AccessKind, ReportKind};
 use curium_sys::CUresult;
 
-use crate::driver;
+use crate::host_pointer::HostPtr;
 use crate::library_operation::Run;
-use crate::memory::{Allocation, HostPtr, Memory, Purpose, READ};
-use curium_ptx::exec::{Access, AccessKind, ReportKind};
+use crate::memory::{Allocation, Memory, Purpose, READ};
+use crate::result;
 
 /// An operand of a copy.
 #[derive(Debug)]
@@ -212,7 +213,7 @@ impl Memory {
         operand: &CopyOperand,
         offset: usize,
         size: usize,
-    ) -> driver::Result<(HostPtr, usize)> {
+    ) -> result::Result<(HostPtr, usize)> {
         match operand {
             CopyOperand::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
             // Staged bytes are only read.

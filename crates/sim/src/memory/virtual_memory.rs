@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use curium_ptx::exec::Written;
 use curium_sys::CUresult;
 
-use crate::driver::Result;
 use crate::handle::{Id, Kind, Object, Table};
 use crate::live::LiveObject;
 use crate::memory::{
     Allocation, Backing, LABEL_WORDS, Label, Memory, Owner, Purpose, Records, Reservation,
 };
 use crate::origin::Origin;
-use curium_ptx::exec::Written;
+use crate::result::Result;
 
 /// The granularity of sizes and addresses.
 pub(crate) const GRANULARITY: u64 = 2 << 20;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::Races;
-use crate::memory::HostPtr;
+use crate::host_pointer::HostPtr;
 
 /// The maximum length of a checked range, which is copied for the comparison.
 const MAX_BYTES: usize = 64 << 20;

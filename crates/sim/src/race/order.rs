@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::clock::{Clock, Moment};
 use super::mark::{MAX_PARTIES, Mark, Party, RacingAccess, Readers, Step};
-use crate::schedule::{Target, Ticket};
+use crate::context::ticket::{Target, Ticket};
 
 /// The recorded order of all work.
 #[derive(Debug, Default)]

@@ -1,15 +1,17 @@
 //! Operations that captures forbid, and the captures that they invalidate.
 
-use curium_sys::{CUresult, CUstream_st, CUstreamCaptureMode, Function};
+use curium_sys::{CUresult, CUstream_st, Function};
 
-use super::Capture;
 use crate::argument::Pointer;
+use crate::context::stream::{Class, Stream, this_thread};
+use crate::driver::Driver;
 use crate::driver::copy::legacy;
-use crate::driver::stream::{Class, this_thread};
-use crate::driver::{Context, Driver, Result, State, Stream};
+use crate::driver::state::State;
 use crate::handle::Id;
+use crate::object::capture::Capture;
+use crate::result::Result;
 
-const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+pub(crate) const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 
 /// Calls that may wait for captured work: the modes of the capture and of the thread forbid them.
 const POTENTIALLY_UNSAFE: &[Function] = &[
@@ -136,70 +138,11 @@ impl Driver {
         state.invalidate_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
         Ok(stream)
     }
-
-    /// Returns a stream whose properties are read or set.
-    pub(crate) fn queried_stream(
-        &self,
-        state: &mut State,
-        raw: Pointer<CUstream_st>,
-    ) -> Result<Id<Stream>> {
-        let stream = self.stream(state, raw)?;
-        state.expect_no_implicit_wait(stream, false)?;
-        state.expect_valid_capture(stream)?;
-        Ok(stream)
-    }
-
-    /// Returns a stream for a wait or a query.
-    pub(crate) fn awaited_stream(
-        &self,
-        state: &mut State,
-        raw: Pointer<CUstream_st>,
-    ) -> Result<Id<Stream>> {
-        let stream = self.uncaptured_stream(state, raw)?;
-        self.permit_unsafe(state)?;
-        Ok(stream)
-    }
-
-    /// Checks that no stream of a context captures before all of its work is waited for; captures in the way are invalidated.
-    pub(crate) fn expect_uncaptured_context(
-        &self,
-        state: &mut State,
-        context: Id<Context>,
-    ) -> Result {
-        let streams = state
-            .streams
-            .iter()
-            .filter(|(_, stream)| state.is_within(stream.context, context));
-        let streams: Vec<_> = streams
-            .map(|(id, _)| id)
-            .filter(|id| state.is_capturing(*id))
-            .collect();
-        state.invalidate_captures(
-            |capture| {
-                streams
-                    .iter()
-                    .any(|stream| capture.member(*stream).is_some())
-            },
-            UNSUPPORTED,
-        )
-    }
-}
-
-impl Capture {
-    /// Returns `true` if this mode forbids potentially unsafe calls of a thread.
-    fn forbids_unsafe(&self, mode: CUstreamCaptureMode, thread: u64) -> bool {
-        let is_own = self.thread == thread && !self.is_relaxed();
-        match mode {
-            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED => false,
-            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL => is_own,
-            _ => is_own || self.mode == CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
-        }
-    }
 }
 
 impl State {
     /// Checks that the capture of a stream, if it has one, was not invalidated.
-    fn expect_valid_capture(&self, stream: Id<Stream>) -> Result {
+    pub(crate) fn expect_valid_capture(&self, stream: Id<Stream>) -> Result {
         match self.capture(stream) {
             Some(capture) if !capture.is_valid => {
                 Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
@@ -209,7 +152,7 @@ impl State {
     }
 
     /// Invalidates captures. Fails with `code` if any was valid.
-    pub(super) fn invalidate_captures(
+    pub(crate) fn invalidate_captures(
         &mut self,
         is_lost: impl Fn(&Capture) -> bool,
         code: CUresult,
@@ -223,7 +166,7 @@ impl State {
     }
 
     /// Checks that a stream is not the legacy one of a context in which a blocking stream captures.
-    pub(super) fn expect_no_implicit_wait(&mut self, stream: Id<Stream>, is_work: bool) -> Result {
+    pub(crate) fn expect_no_implicit_wait(&mut self, stream: Id<Stream>, is_work: bool) -> Result {
         if self.captures.is_empty() || !self.is_legacy(stream) {
             return Ok(());
         }

@@ -2,38 +2,12 @@
 
 use curium_sys::CUresult;
 
-use crate::driver::graph::Edge;
-use crate::driver::{Driver, Event, Result, State, Stream};
+use crate::context::stream::Stream;
+use crate::driver::state::State;
 use crate::handle::Id;
-
-/// The last record of an event, if it was in a capture.
-#[derive(Clone)]
-pub(crate) struct Captured {
-    capture: u64,
-    tips: Vec<Edge>,
-    /// `true` if the capture ended without a graph, which invalidates the record.
-    is_lost: bool,
-}
-
-impl Driver {
-    /// Checks that an event can be waited for or queried: its work was not captured, and no capture forbids it.
-    pub(crate) fn expect_not_captured(&self, state: &mut State, event: Id<Event>) -> Result {
-        let captured = state
-            .events
-            .get(event)
-            .and_then(|event| event.captured.as_ref());
-        if let Some((number, is_lost)) = captured.map(|record| (record.capture, record.is_lost)) {
-            if is_lost {
-                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-            }
-            let code = CUresult::CUDA_ERROR_CAPTURED_EVENT;
-            return state
-                .invalidate_captures(|capture| capture.number == number, code)
-                .and(Err(code));
-        }
-        self.permit_unsafe(state)
-    }
-}
+use crate::object::capture::event::Captured;
+use crate::object::event::Event;
+use crate::result::Result;
 
 impl State {
     /// Records an event at the current position of a stream in its capture.
@@ -57,7 +31,7 @@ impl State {
     }
 
     /// Invalidates the records of a capture that ended without a graph.
-    pub(super) fn lose_records(&mut self, number: u64) {
+    pub(crate) fn lose_records(&mut self, number: u64) {
         let captured = self
             .events
             .iter_mut()

@@ -3,59 +3,22 @@
 //! NVIDIA's documentation does not state which call reports a difference. Here it is the call that enqueues the operation, and the end of
 //! the capture if operations are missing.
 
-use std::collections::VecDeque;
-use std::ffi::c_void;
+use curium_sys::{CUdeviceptr, CUresult};
 
-use curium_sys::{
-    CUdeviceptr, CUgraph_st, CUgraphRecaptureCallback, CUresult, CUstream_st, CUstreamCaptureMode,
-};
-
-use super::{Capture, check_mode};
-use crate::argument::Pointer;
-use crate::driver::graph::{Allocation, Content, Edge};
-use crate::driver::{Driver, Node, Result, State, Stream};
+use crate::context::stream::Stream;
+use crate::driver::state::State;
 use crate::handle::Id;
+use crate::object::graph::Node;
+use crate::object::graph::content::Content;
+use crate::object::graph::edge::Edge;
+use crate::object::graph::memory::Allocation;
+use crate::result::Result;
 
 const DIFFERS: CUresult = CUresult::CUDA_ERROR_GRAPH_RECAPTURE_FAILURE;
 
-#[expect(non_snake_case, reason = "these are C's names")]
-impl Driver {
-    pub(crate) fn cuStreamBeginRecaptureToGraph(
-        &self,
-        stream: Pointer<CUstream_st>,
-        mode: CUstreamCaptureMode,
-        graph: Pointer<CUgraph_st>,
-        callback: CUgraphRecaptureCallback,
-        _user_data: Pointer<c_void>,
-    ) -> Result {
-        check_mode(mode)?;
-        let mut state = self.lock();
-        let origin = self.capturable(&mut state, stream)?;
-        let graph = state.graph(graph)?;
-        if state.is_captured_into(graph) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        if callback.is_some() {
-            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
-        }
-        let remaining_nodes = Some(VecDeque::from(state.graph_nodes(graph)));
-        self.begin_capture(
-            &mut state,
-            Capture {
-                is_into_existing_graph: true,
-                remaining_nodes,
-                ..Capture::new(graph, origin, mode)
-            },
-        );
-        state.release_graph_objects(graph);
-        self.call_destructors(state);
-        Ok(())
-    }
-}
-
 impl State {
     /// Replaces the content of the next node of a recapture, which must be of the same kind with the same dependencies.
-    pub(super) fn recapture(
+    pub(crate) fn recapture(
         &mut self,
         stream: Id<Stream>,
         content: Content,
@@ -82,7 +45,7 @@ impl State {
     }
 
     /// Returns the memory of the next node of a recapture, if the node allocates as many bytes.
-    pub(in crate::driver) fn recaptured_allocation(
+    pub(crate) fn recaptured_allocation(
         &self,
         stream: Id<Stream>,
         size: usize,
@@ -94,11 +57,7 @@ impl State {
     }
 
     /// Returns `true` if the next node of a recapture frees this memory.
-    pub(in crate::driver) fn is_freed_again(
-        &self,
-        stream: Id<Stream>,
-        address: CUdeviceptr,
-    ) -> bool {
+    pub(crate) fn is_freed_again(&self, stream: Id<Stream>, address: CUdeviceptr) -> bool {
         let next = self
             .next_recaptured_node(stream)
             .and_then(|next| self.nodes.get(next));

@@ -1,26 +1,27 @@
 //! Adding nodes to graphs.
 
-use curium_sys::{
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph_st, CUgraphEdgeData, CUgraphNode,
-    CUgraphNodeParams, CUresult,
-};
+use curium_sys::{CUgraph_st, CUgraphEdgeData, CUgraphNode, CUresult};
 
-use super::{Content, Edge, Graph};
 use crate::argument::{ConstPointer, Pointer};
-use crate::driver::{Driver, Result, State};
+use crate::driver::Driver;
+use crate::driver::state::State;
 use crate::handle::Id;
+use crate::object::graph::Graph;
+use crate::object::graph::content::Content;
+use crate::object::graph::edge::Edge;
+use crate::result::Result;
 
 /// The graph and the dependencies of a new node, as passed by the caller.
-pub(super) struct Spot {
-    node: Pointer<CUgraphNode>,
-    graph: Pointer<CUgraph_st>,
-    after: ConstPointer<CUgraphNode>,
-    data: Option<ConstPointer<CUgraphEdgeData>>,
-    count: usize,
+pub(crate) struct Spot {
+    pub(crate) node: Pointer<CUgraphNode>,
+    pub(crate) graph: Pointer<CUgraph_st>,
+    pub(crate) after: ConstPointer<CUgraphNode>,
+    pub(crate) data: Option<ConstPointer<CUgraphEdgeData>>,
+    pub(crate) count: usize,
 }
 
 impl Spot {
-    pub(super) fn new(
+    pub(crate) fn new(
         node: Pointer<CUgraphNode>,
         graph: Pointer<CUgraph_st>,
         after: ConstPointer<CUgraphNode>,
@@ -35,7 +36,7 @@ impl Spot {
         }
     }
 
-    fn with_data(self, data: ConstPointer<CUgraphEdgeData>) -> Self {
+    pub(crate) fn with_data(self, data: ConstPointer<CUgraphEdgeData>) -> Self {
         Self {
             data: Some(data),
             ..self
@@ -45,7 +46,7 @@ impl Spot {
 
 impl Driver {
     /// Adds the node that `make` describes.
-    pub(super) fn add(
+    pub(crate) fn add(
         &self,
         spot: &Spot,
         make: impl FnOnce(&mut State, Id<Graph>) -> Result<Content>,
@@ -66,121 +67,9 @@ impl Driver {
     }
 }
 
-#[expect(
-    non_snake_case,
-    reason = "the methods have the names of the C functions"
-)]
-impl Driver {
-    pub(crate) fn cuGraphAddEmptyNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-    ) -> Result {
-        self.add(&Spot::new(node, graph, after, count), |_, _| {
-            Ok(Content::Empty)
-        })
-    }
-
-    pub(crate) fn cuGraphAddChildGraphNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        child: Pointer<CUgraph_st>,
-    ) -> Result {
-        self.lock().expect_copyable(child)?;
-        self.add(&Spot::new(node, graph, after, count), |state, graph| {
-            state.child(graph, child)
-        })
-    }
-
-    pub(crate) fn cuGraphAddMemAllocNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        params: Pointer<CUDA_MEM_ALLOC_NODE_PARAMS>,
-    ) -> Result {
-        let mut described = params.read()?;
-        self.add(&Spot::new(node, graph, after, count), |state, _| {
-            self.allocation_content(state, &mut described)
-        })?;
-        params.write(described)
-    }
-
-    pub(crate) fn cuGraphAddMemFreeNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        address: CUdeviceptr,
-    ) -> Result {
-        self.add(&Spot::new(node, graph, after, count), |state, graph| {
-            self.free_content(state, graph, address)
-        })
-    }
-
-    pub(crate) fn cuGraphAddNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        params: Pointer<CUgraphNodeParams>,
-    ) -> Result {
-        self.add_described(&Spot::new(node, graph, after, count), params)
-    }
-
-    pub(crate) fn cuGraphAddNode_v2(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        data: ConstPointer<CUgraphEdgeData>,
-        count: usize,
-        params: Pointer<CUgraphNodeParams>,
-    ) -> Result {
-        self.add_described(
-            &Spot::new(node, graph, after, count).with_data(data),
-            params,
-        )
-    }
-
-    pub(crate) fn cuGraphAddNode_v3(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        data: ConstPointer<CUgraphEdgeData>,
-        count: usize,
-        params: Pointer<CUgraphNodeParams>,
-    ) -> Result {
-        self.add_described(
-            &Spot::new(node, graph, after, count).with_data(data),
-            params,
-        )
-    }
-}
-
-impl Driver {
-    /// Adds a node of any kind, and writes the output fields of the description.
-    fn add_described(&self, spot: &Spot, params: Pointer<CUgraphNodeParams>) -> Result {
-        let mut described = params.read()?;
-        self.add(spot, |state, graph| {
-            self.read_content(state, graph, &mut described)
-        })?;
-        params.write(described)
-    }
-}
-
 impl State {
     /// Returns a child node with a copy of `child`, which must not be the graph itself.
-    pub(super) fn child(
+    pub(crate) fn child(
         &mut self,
         graph: Id<Graph>,
         child: Pointer<CUgraph_st>,
@@ -194,7 +83,7 @@ impl State {
     }
 
     /// Returns a child node that takes ownership of `child`, which must have no other owner.
-    pub(super) fn moved_child(
+    pub(crate) fn moved_child(
         &mut self,
         graph: Id<Graph>,
         child: Pointer<CUgraph_st>,
@@ -208,7 +97,7 @@ impl State {
     }
 
     /// Checks that a graph, if it exists, has no nodes that cannot be copied.
-    fn expect_copyable(&self, graph: Pointer<CUgraph_st>) -> Result {
+    pub(crate) fn expect_copyable(&self, graph: Pointer<CUgraph_st>) -> Result {
         match self.graph(graph) {
             Ok(graph)
                 if self.allocates(graph)
@@ -229,7 +118,7 @@ impl State {
     }
 
     /// Returns `true` if a graph has memory nodes, which cannot be copied.
-    pub(super) fn allocates(&self, graph: Id<Graph>) -> bool {
+    pub(crate) fn allocates(&self, graph: Id<Graph>) -> bool {
         self.graph_nodes(graph)
             .iter()
             .filter_map(|node| self.nodes.get(*node))

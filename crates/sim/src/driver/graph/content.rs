@@ -1,163 +1,27 @@
 //! The content of graph nodes.
 
-use std::sync::Arc;
-
 use curium_sys::{
-    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
-    CUctx_st, CUdeviceptr, CUfunc_st, CUgraphNodeParams_st__bindgen_ty_1, CUgraphNodeType,
-    CUmemorytype, CUresult,
+    CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUdeviceptr, CUfunc_st, CUmemorytype,
+    CUresult,
 };
 
-use super::attribute::Attributes;
-use super::condition::Condition;
-use super::plan::SharedConditions;
-use super::{AccessedRange, Graph, memory};
 use crate::activity::{self, ActivityOperation};
 use crate::argument::Pointer;
-use crate::driver::copy::Rows;
-use crate::driver::launch::parameters::Arguments;
-use crate::driver::launch::{Launch, Shape};
-use crate::driver::stream_memory_operation::Batch;
-use crate::driver::{Context, Driver, Event, Function, HostFunction, Result, State};
+use crate::context::Context;
+use crate::driver::Driver;
+use crate::driver::schedule::Work;
+use crate::driver::state::State;
 use crate::handle::Id;
-use crate::library_operation::LibraryOperation;
-use crate::memory::{Fill, HostPtr};
+use crate::memory::Fill;
+use crate::object::graph::attribute::Attributes;
+use crate::object::graph::content::{Content, Copy3D, Set};
+use crate::object::graph::plan::SharedConditions;
+use crate::object::launch::Shape;
+use crate::object::launch::parameters::Arguments;
 use crate::race::NOBODY;
-use crate::schedule::Work;
-
-/// The operation of a node with its data, except for child graphs.
-#[derive(Clone)]
-pub(crate) enum Content {
-    Empty,
-    Kernel(Arc<KernelNode>),
-    Copy(Copy3D),
-    Set(Set),
-    Host(HostFunction),
-    Child(Id<Graph>),
-    Record(Id<Event>),
-    Wait(Id<Event>),
-    Allocate(memory::Allocation),
-    Free(CUdeviceptr),
-    Condition(Condition),
-    Batch(Batch),
-    Library(LibraryOperation),
-}
-
-/// A launch, and the handles of its description.
-pub(crate) struct KernelNode {
-    pub(super) function: Id<Function>,
-    pub(super) launch: Launch,
-    /// The location of the values of the parameters.
-    pub(super) values: Box<[HostPtr]>,
-    pub(super) attributes: Attributes,
-}
-
-/// A copy of rows and layers with its description.
-#[derive(Clone, Copy)]
-pub(crate) struct Copy3D {
-    pub(super) described: CUDA_MEMCPY3D,
-    rows: Rows,
-}
-
-/// A fill of elements in rows.
-#[derive(Clone, Copy)]
-pub(crate) struct Set(pub(super) CUDA_MEMSET_NODE_PARAMS);
-
-// SAFETY: the caller that describes a copy permits the driver to use the host's memory from other threads: that is its contract.
-unsafe impl Send for Copy3D {}
-// SAFETY: a shared description is only read.
-unsafe impl Sync for Copy3D {}
+use crate::result::Result;
 
 impl Content {
-    /// Returns a launch of a kernel with the handle that it was named by.
-    pub(crate) fn kernel(
-        function: Pointer<CUfunc_st>,
-        launch: Launch,
-        attributes: Attributes,
-    ) -> Result<Self> {
-        let values = launch
-            .values()?
-            .map(|value| HostPtr(value.cast_mut()))
-            .collect();
-        let function = Id::from_number(function.address());
-        Ok(Self::Kernel(Arc::new(KernelNode {
-            function,
-            launch,
-            values,
-            attributes,
-        })))
-    }
-
-    pub(super) fn kind(&self) -> CUgraphNodeType {
-        match self {
-            Self::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
-            Self::Kernel(_) | Self::Library(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL,
-            Self::Copy(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
-            Self::Set(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET,
-            Self::Host(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST,
-            Self::Child(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
-            Self::Record(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-            Self::Wait(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT,
-            Self::Allocate(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
-            Self::Free(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
-            Self::Condition(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
-            Self::Batch(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
-        }
-    }
-
-    /// Returns the label of the node in a DOT file.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Self::Empty => "EMPTY",
-            Self::Kernel(_) | Self::Library(_) => "KERNEL",
-            Self::Copy(_) => "MEMCPY",
-            Self::Set(_) => "MEMSET",
-            Self::Host(_) => "HOST",
-            Self::Child(_) => "GRAPH",
-            Self::Record(_) => "EVENT_RECORD",
-            Self::Wait(_) => "WAIT_EVENT",
-            Self::Allocate(_) => "MEM_ALLOC",
-            Self::Free(_) => "MEM_FREE",
-            Self::Condition(_) => "CONDITIONAL",
-            Self::Batch(_) => "BATCH_MEM_OP",
-        }
-    }
-
-    /// Returns `true` if the node allocates or frees memory. Such nodes cannot be removed from a graph.
-    pub(super) fn is_memory(&self) -> bool {
-        matches!(self, Self::Allocate(_) | Self::Free(_))
-    }
-
-    /// Returns `true` if a recapture can replace this content by another.
-    pub(in crate::driver) fn can_become(&self, new: &Self) -> bool {
-        match (self, new) {
-            (Self::Allocate(old), Self::Allocate(new)) => old.address() == new.address(),
-            (Self::Free(old), Self::Free(new)) => old == new,
-            _ => self.kind() == new.kind(),
-        }
-    }
-
-    pub(super) fn is_condition(&self) -> bool {
-        matches!(self, Self::Condition(_))
-    }
-
-    /// Returns the graphs that belong to the node.
-    pub(super) fn parts(&self) -> Vec<Id<Graph>> {
-        match self {
-            Self::Child(graph) => vec![*graph],
-            Self::Condition(condition) => condition.bodies.clone(),
-            _ => Vec::new(),
-        }
-    }
-
-    pub(super) fn parts_mut(&mut self) -> &mut [Id<Graph>] {
-        match self {
-            Self::Child(graph) => std::slice::from_mut(graph),
-            Self::Condition(condition) => &mut condition.bodies,
-            _ => &mut [],
-        }
-    }
-
     /// Returns the node as stream work, for nodes that consist of a single operation.
     pub(crate) fn into_work(self) -> Work {
         match self {
@@ -167,7 +31,7 @@ impl Content {
     }
 
     /// Performs the device's part of the node.
-    pub(super) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
+    pub(crate) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         match self {
             Self::Kernel(kernel) => kernel.launch.run(driver, conditions),
             Self::Copy(copy) => copy.rows.run(driver),
@@ -187,7 +51,7 @@ impl Content {
 
 impl Driver {
     /// Returns a kernel node. The launch is checked and its parameters are copied immediately.
-    pub(super) fn kernel_content(
+    pub(crate) fn kernel_content(
         &self,
         state: &mut State,
         function: Pointer<CUfunc_st>,
@@ -211,7 +75,7 @@ impl Driver {
     }
 
     /// Returns the specified context, or else the current one.
-    pub(super) fn context_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
+    pub(crate) fn context_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() {
             self.current()
         } else {
@@ -234,7 +98,7 @@ impl Driver {
         }))
     }
 
-    pub(super) fn set_content(&self, set: CUDA_MEMSET_NODE_PARAMS) -> Result<Content> {
+    pub(crate) fn set_content(&self, set: CUDA_MEMSET_NODE_PARAMS) -> Result<Content> {
         let width = set.elementSize as usize;
         let row = set.width.checked_mul(width);
         let row = row.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
@@ -255,7 +119,7 @@ impl Driver {
 
 /// The kind of an operand's memory, which an update of an executable cannot change.
 #[derive(Eq, PartialEq)]
-pub(super) enum MemoryKind {
+pub(crate) enum MemoryKind {
     Host,
     Array,
     Managed,
@@ -264,7 +128,7 @@ pub(super) enum MemoryKind {
 
 impl Copy3D {
     /// Returns the kinds of the source and the target.
-    pub(super) fn memory_kinds(&self, driver: &Driver) -> [MemoryKind; 2] {
+    pub(crate) fn memory_kinds(&self, driver: &Driver) -> [MemoryKind; 2] {
         let copy = &self.described;
         [
             driver.memory_kind(copy.srcMemoryType, copy.srcDevice),
@@ -289,83 +153,7 @@ impl Driver {
     }
 }
 
-impl KernelNode {
-    /// Returns the description of the node; the parameter list and its values live as long as the node has them.
-    pub(super) fn description(&self) -> CUDA_KERNEL_NODE_PARAMS {
-        let shape = self.launch.shape();
-        CUDA_KERNEL_NODE_PARAMS {
-            func: self.function.as_raw(),
-            gridDimX: shape.grid[0],
-            gridDimY: shape.grid[1],
-            gridDimZ: shape.grid[2],
-            blockDimX: shape.block[0],
-            blockDimY: shape.block[1],
-            blockDimZ: shape.block[2],
-            sharedMemBytes: shape.dynamic_shared,
-            kernelParams: self.values.as_ptr().cast_mut().cast(),
-            extra: std::ptr::null_mut(),
-            kern: std::ptr::null_mut(),
-            ctx: self.launch.context().as_raw(),
-        }
-    }
-
-    /// Writes the description into one of any kind.
-    pub(super) fn describe(&self, union: &mut CUgraphNodeParams_st__bindgen_ty_1) {
-        let description = self.description();
-        union.kernel = CUDA_KERNEL_NODE_PARAMS_v3 {
-            func: description.func,
-            gridDimX: description.gridDimX,
-            gridDimY: description.gridDimY,
-            gridDimZ: description.gridDimZ,
-            blockDimX: description.blockDimX,
-            blockDimY: description.blockDimY,
-            blockDimZ: description.blockDimZ,
-            sharedMemBytes: description.sharedMemBytes,
-            kernelParams: description.kernelParams,
-            extra: description.extra,
-            kern: description.kern,
-            ctx: description.ctx,
-        };
-    }
-}
-
-impl Copy3D {
-    pub(crate) fn new(described: CUDA_MEMCPY3D, rows: Rows) -> Self {
-        Self { described, rows }
-    }
-
-    pub(super) fn touched(&self) -> Vec<AccessedRange> {
-        self.rows.touched()
-    }
-}
-
 impl Set {
-    pub(crate) fn new(dst: CUdeviceptr, fill: Fill, pitch: usize, height: usize) -> Self {
-        let Fill {
-            value,
-            width,
-            count,
-        } = fill;
-        Self(CUDA_MEMSET_NODE_PARAMS {
-            dst,
-            pitch,
-            value,
-            elementSize: width as u32,
-            width: count,
-            height,
-        })
-    }
-
-    pub(super) fn touched(&self) -> AccessedRange {
-        let Self(set) = *self;
-        let size = (set.height - 1) * set.pitch + set.width * set.elementSize as usize;
-        AccessedRange {
-            address: set.dst,
-            size: size as u64,
-            write: true,
-        }
-    }
-
     fn run(&self, driver: &Driver) -> Result {
         let Self(set) = *self;
         let fill = Fill {

@@ -1,41 +1,13 @@
 //! Descriptions of graphs in the DOT language.
 
-use std::ffi::c_char;
 use std::fmt::Write as _;
 
-use curium_sys::{CUgraph_st, CUresult};
-
-use super::Graph;
-use crate::argument::{ConstPointer, Pointer};
-use crate::driver::{Driver, Result, State};
+use crate::driver::state::State;
 use crate::handle::Id;
-
-#[expect(
-    non_snake_case,
-    reason = "the methods have the names of the C functions"
-)]
-impl Driver {
-    pub(crate) fn cuGraphDebugDotPrint(
-        &self,
-        graph: Pointer<CUgraph_st>,
-        path: ConstPointer<c_char>,
-        _flags: u32,
-    ) -> Result {
-        let path = path
-            .text()?
-            .to_str()
-            .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        let state = self.lock();
-        let graph = state.graph(graph)?;
-        let mut text = String::from("digraph dot {\n");
-        state.draw(graph, &mut text);
-        text.push_str("}\n");
-        std::fs::write(path, text).map_err(|_| CUresult::CUDA_ERROR_OPERATING_SYSTEM)
-    }
-}
+use crate::object::graph::Graph;
 
 impl State {
-    fn draw(&self, graph: Id<Graph>, text: &mut String) {
+    pub(crate) fn draw(&self, graph: Id<Graph>, text: &mut String) {
         let number = self.graphs.get(graph).map_or(0, |graph| graph.number);
         for id in self.graph_nodes(graph) {
             let Some(node) = self.nodes.get(id) else {

@@ -1,138 +1,28 @@
 //! Kinds of nodes that use the same description to add nodes, to change them, and to update executables.
 
 use curium_sys::{
-    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS,
-    CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUevent_st,
-    CUgraph_st, CUgraphExec_st, CUgraphNode, CUgraphNode_st, CUresult,
+    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
 };
 
-use super::Content;
-use super::add::Spot;
-use crate::argument::{ConstPointer, Pointer, elements};
-use crate::driver::launch::parameters::Arguments;
-use crate::driver::launch::{NO_CLUSTER, Shape};
-use crate::driver::{Driver, HostFunction, Result, State};
-use crate::handle::Id;
-
-/// Defines the three functions of each kind from those that create a node's content from its description, for a new node and for one that
-/// changes. A context in the description must be valid.
-macro_rules! kinds {
-    ($($make:ident $remake:ident($described:ty $(, $context:ident)?): $add:ident $change:ident $update:ident;)*) => {
-        #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
-        impl Driver {
-            $(
-                pub(crate) fn $add(
-                    &self,
-                    node: Pointer<CUgraphNode>,
-                    graph: Pointer<CUgraph_st>,
-                    after: ConstPointer<CUgraphNode>,
-                    count: usize,
-                    described: $described,
-                    $($context: Pointer<CUctx_st>,)?
-                ) -> Result {
-                    self.add(&Spot::new(node, graph, after, count), |state, _| {
-                        $(state.valid_context(self.context_or_current($context)?)?;)?
-                        self.$make(state, described)
-                    })
-                }
-
-                pub(crate) fn $change(&self, node: Pointer<CUgraphNode_st>, described: $described) -> Result {
-                    let mut state = self.lock();
-                    state.node(node)?;
-                    // The description contains no context, so the current one is used.
-                    $(let $context = self.current().or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
-                    state.valid_context($context)?;)?
-                    let content = self.$remake(&mut state, described)?;
-                    state.change(self, node, content)
-                }
-
-                pub(crate) fn $update(
-                    &self,
-                    executable: Pointer<CUgraphExec_st>,
-                    node: Pointer<CUgraphNode_st>,
-                    described: $described,
-                    $($context: Pointer<CUctx_st>,)?
-                ) -> Result {
-                    let mut state = self.lock();
-                    state.executable(executable)?;
-                    state.node(node)?;
-                    $(state.valid_context(self.context_or_current($context)?)?;)?
-                    let content = self.$remake(&mut state, described)?;
-                    state.update(self, executable, node, content)
-                }
-            )*
-        }
-    };
-}
-
-kinds! {
-    kernel_v1 kernel_v1(ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>):
-        cuGraphAddKernelNode cuGraphKernelNodeSetParams cuGraphExecKernelNodeSetParams;
-    kernel_v2 kernel_v2(ConstPointer<CUDA_KERNEL_NODE_PARAMS>):
-        cuGraphAddKernelNode_v2 cuGraphKernelNodeSetParams_v2 cuGraphExecKernelNodeSetParams_v2;
-    copy copy_again(ConstPointer<CUDA_MEMCPY3D>, context):
-        cuGraphAddMemcpyNode cuGraphMemcpyNodeSetParams cuGraphExecMemcpyNodeSetParams;
-    set set(ConstPointer<CUDA_MEMSET_NODE_PARAMS>, context):
-        cuGraphAddMemsetNode cuGraphMemsetNodeSetParams cuGraphExecMemsetNodeSetParams;
-    host host(ConstPointer<CUDA_HOST_NODE_PARAMS>):
-        cuGraphAddHostNode cuGraphHostNodeSetParams cuGraphExecHostNodeSetParams;
-    batch_node batch_node_again(ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>):
-        cuGraphAddBatchMemOpNode cuGraphBatchMemOpNodeSetParams cuGraphExecBatchMemOpNodeSetParams;
-    record_node record_node(Pointer<CUevent_st>):
-        cuGraphAddEventRecordNode cuGraphEventRecordNodeSetEvent cuGraphExecEventRecordNodeSetEvent;
-    wait_node wait_node(Pointer<CUevent_st>):
-        cuGraphAddEventWaitNode cuGraphEventWaitNodeSetEvent cuGraphExecEventWaitNodeSetEvent;
-}
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::Driver;
+use crate::driver::state::State;
+use crate::host_function::HostFunction;
+use crate::object::graph::content::Content;
+use crate::object::launch::parameters::Arguments;
+use crate::object::launch::{NO_CLUSTER, Shape};
+use crate::result::Result;
 
 impl Driver {
-    fn kernel_v1(
-        &self,
-        state: &mut State,
-        params: ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>,
-    ) -> Result<Content> {
-        let params = params.read()?;
-        let params = CUDA_KERNEL_NODE_PARAMS {
-            func: params.func,
-            gridDimX: params.gridDimX,
-            gridDimY: params.gridDimY,
-            gridDimZ: params.gridDimZ,
-            blockDimX: params.blockDimX,
-            blockDimY: params.blockDimY,
-            blockDimZ: params.blockDimZ,
-            sharedMemBytes: params.sharedMemBytes,
-            kernelParams: params.kernelParams,
-            extra: params.extra,
-            ..CUDA_KERNEL_NODE_PARAMS::default()
-        };
-        self.kernel(state, &params)
-    }
-
-    fn kernel_v2(
-        &self,
-        state: &mut State,
-        params: ConstPointer<CUDA_KERNEL_NODE_PARAMS>,
-    ) -> Result<Content> {
-        self.kernel(state, &params.read()?)
-    }
-
-    fn copy(&self, state: &mut State, params: ConstPointer<CUDA_MEMCPY3D>) -> Result<Content> {
-        self.copy_content(state, params.read()?)
-    }
-
-    /// Requires bytes to copy, unlike the description of a new node.
-    fn copy_again(
+    pub(crate) fn copy(
         &self,
         state: &mut State,
         params: ConstPointer<CUDA_MEMCPY3D>,
     ) -> Result<Content> {
-        let described = params.read()?;
-        if described.WidthInBytes == 0 || described.Height == 0 || described.Depth == 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        self.copy_content(state, described)
+        self.copy_content(state, params.read()?)
     }
 
-    fn set(
+    pub(crate) fn set(
         &self,
         _state: &mut State,
         params: ConstPointer<CUDA_MEMSET_NODE_PARAMS>,
@@ -140,7 +30,7 @@ impl Driver {
         self.set_content(params.read()?)
     }
 
-    fn host(
+    pub(crate) fn host(
         &self,
         _state: &mut State,
         params: ConstPointer<CUDA_HOST_NODE_PARAMS>,
@@ -149,39 +39,7 @@ impl Driver {
         HostFunction::new(params.fn_, params.userData).map(Content::Host)
     }
 
-    fn batch_node(
-        &self,
-        state: &mut State,
-        params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
-    ) -> Result<Content> {
-        self.batch_content(state, &params.read()?)
-    }
-
-    /// Requires a context, unlike the description of a new node.
-    fn batch_node_again(
-        &self,
-        state: &mut State,
-        params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
-    ) -> Result<Content> {
-        if params.read()?.ctx.is_null() {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        self.batch_node(state, params)
-    }
-
-    fn record_node(&self, state: &mut State, event: Pointer<CUevent_st>) -> Result<Content> {
-        state
-            .event(event.required()?)
-            .map(|(id, _)| Content::Record(id))
-    }
-
-    fn wait_node(&self, state: &mut State, event: Pointer<CUevent_st>) -> Result<Content> {
-        state
-            .event(event.required()?)
-            .map(|(id, _)| Content::Wait(id))
-    }
-
-    pub(super) fn kernel(
+    pub(crate) fn kernel(
         &self,
         state: &mut State,
         params: &CUDA_KERNEL_NODE_PARAMS,
@@ -214,23 +72,5 @@ impl Driver {
             shape,
             Arguments::new(values, extra)?,
         )
-    }
-
-    /// Returns a node of operations on values, which may be none.
-    pub(super) fn batch_content(
-        &self,
-        state: &State,
-        params: &CUDA_BATCH_MEM_OP_NODE_PARAMS,
-    ) -> Result<Content> {
-        // SAFETY: the context of a description is a handle, as if it were an argument.
-        let context: Pointer<CUctx_st> = unsafe { Pointer::from_raw(params.ctx) };
-        let context = Id::from(context.required()?);
-        state.valid_context(context)?;
-        if params.flags != 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        // SAFETY: the caller of the C function described this many operations.
-        let described = unsafe { elements(params.paramArray.cast_const(), params.count as usize) }?;
-        self.batch(described, context).map(Content::Batch)
     }
 }

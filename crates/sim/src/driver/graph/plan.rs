@@ -4,42 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use curium_sys::CUresult;
-
-use super::condition::Conditions;
-use super::{Content, Graph, Node};
 use crate::activity;
-use crate::driver::{Driver, Result, State};
+use crate::context::ticket::{Target, Ticket};
+use crate::driver::Driver;
+use crate::driver::schedule::Work;
+use crate::driver::state::State;
 use crate::handle::Id;
-use crate::lock::Mutex;
-use crate::schedule::{Target, Ticket, Work};
-
-/// The steps of a graph, each after its dependencies.
-#[derive(Clone)]
-pub(super) struct Plan {
-    pub(super) steps: Vec<Step>,
-}
-
-/// One node of the graph that was instantiated.
-#[derive(Clone)]
-pub(super) struct Step {
-    pub(super) node: Id<Node>,
-    /// The number of the node in its graph.
-    pub(super) number: u32,
-    pub(super) content: Content,
-    /// The dependencies of the step.
-    pub(super) after: Vec<usize>,
-    pub(super) is_enabled: bool,
-    /// The plans of the node's child graphs.
-    pub(super) parts: Vec<Plan>,
-}
-
-/// The conditional values while an executable runs.
-pub(crate) type SharedConditions = Arc<Mutex<Conditions>>;
+use crate::object::graph::content::Content;
+use crate::object::graph::plan::{Plan, SharedConditions, Step};
+use crate::object::graph::{Graph, Node};
+use crate::result::Result;
 
 impl Plan {
     /// Returns the plan of a graph. The error is a node that is on a cycle, or depends on one.
-    pub(super) fn new(state: &State, graph: Id<Graph>) -> std::result::Result<Self, Id<Node>> {
+    pub(crate) fn new(state: &State, graph: Id<Graph>) -> std::result::Result<Self, Id<Node>> {
         let mut remaining = state.graph_nodes(graph);
         let mut positions = HashMap::new();
         let mut steps = Vec::new();
@@ -81,26 +59,8 @@ impl Plan {
         Ok(Self { steps })
     }
 
-    /// Returns `true` if a node allocates or frees memory.
-    pub(super) fn allocates(&self) -> bool {
-        self.steps.iter().any(|step| step.content.is_memory())
-    }
-
-    /// Returns the step of a node, including in child plans.
-    pub(super) fn step_mut(&mut self, node: Id<Node>) -> Option<&mut Step> {
-        let position = self.steps.iter().position(|step| step.node == node);
-        match position {
-            Some(position) => self.steps.get_mut(position),
-            None => self
-                .steps
-                .iter_mut()
-                .flat_map(|step| &mut step.parts)
-                .find_map(|part| part.step_mut(node)),
-        }
-    }
-
     /// Submits every step after `begin`, and returns the tickets that cover all of them.
-    pub(super) fn submit(
+    pub(crate) fn submit(
         &self,
         driver: &Driver,
         state: &mut State,
@@ -139,14 +99,6 @@ impl Plan {
 }
 
 impl Step {
-    /// Checks that the node can be enabled and disabled.
-    pub(super) fn require_switchable(&self) -> Result {
-        match self.content {
-            Content::Kernel(_) | Content::Copy(_) | Content::Set(_) | Content::Library(_) => Ok(()),
-            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-        }
-    }
-
     fn submit(
         &self,
         driver: &Driver,

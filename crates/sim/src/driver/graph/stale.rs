@@ -2,34 +2,25 @@
 //!
 //! Hardware has no check for this: a graph refers to the functions, events and memory of its nodes and does not keep them alive.
 
-use super::Content;
-use super::content::KernelNode;
-use super::plan::{Plan, Step};
-use crate::driver::{Driver, Event, Kernel, State};
-use crate::handle::Id;
 use curium_ptx::exec::{Access, Report, Stale};
 
-/// A range of addresses that a node accesses.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AccessedRange {
-    pub(crate) address: u64,
-    pub(crate) size: u64,
-    pub(crate) write: bool,
-}
+use crate::driver::Driver;
+use crate::driver::state::State;
+use crate::handle::Id;
+use crate::object::event::Event;
+use crate::object::graph::content::{Content, KernelNode};
+use crate::object::graph::plan::{Plan, Step};
+use crate::object::kernel::Kernel;
 
 impl Plan {
     /// Returns the first node that uses a destroyed object.
-    pub(super) fn stale(&self, driver: &Driver, state: &State) -> Option<Report> {
+    pub(crate) fn stale(&self, driver: &Driver, state: &State) -> Option<Report> {
         self.enabled().find_map(|step| step.stale(driver, state))
     }
 
     /// Returns the same for a part that may never run: memory is checked only when it is accessed.
     fn stale_handle(&self, state: &State) -> Option<Report> {
         self.enabled().find_map(|step| step.stale_handle(state))
-    }
-
-    fn enabled(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().filter(|step| step.is_enabled)
     }
 }
 
@@ -89,18 +80,5 @@ impl State {
     fn has_kernel(&self, node: &KernelNode) -> bool {
         let library_kernel: Id<Kernel> = Id::from_number(node.function.number());
         self.functions.contains(node.function) || self.kernels.contains(library_kernel)
-    }
-}
-
-impl Content {
-    /// Returns the addresses that the node certainly accesses. Those of a kernel are unknown.
-    fn touched(&self) -> Vec<AccessedRange> {
-        match self {
-            Self::Copy(copy) => copy.touched(),
-            Self::Set(set) => vec![set.touched()],
-            Self::Batch(batch) => batch.touched(),
-            Self::Library(operation) => operation.touched(),
-            _ => Vec::new(),
-        }
     }
 }

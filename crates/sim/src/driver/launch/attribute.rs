@@ -2,12 +2,12 @@
 
 use curium_sys::{CUlaunchAttributeID as Attribute, CUlaunchAttributeValue, CUresult};
 
-use crate::driver::Result;
-use crate::driver::launch::{NO_CLUSTER, Shape};
+use crate::object::launch::{NO_CLUSTER, Shape};
+use crate::result::Result;
 
 /// Applies attributes to the configuration of a launch. Hints are accepted without effect; unsupported attributes that would change the
 /// result are refused.
-pub(super) fn apply<'a>(
+pub(crate) fn apply<'a>(
     attributes: impl Iterator<Item = (Attribute, &'a CUlaunchAttributeValue)>,
     shape: &mut Shape,
 ) -> Result {

@@ -1,16 +1,18 @@
 //! Execution of a launch.
 
+use curium_ptx::exec::{self, DeviceModel, Report, ReportKind, Schedule, Severity, Stale};
 use curium_sys::{CUdevice_attribute, CUresult};
 
 use crate::activity::{self, ActivityOperation};
 use crate::config::Checks;
-use crate::driver::graph::SharedConditions;
-use crate::driver::launch::Launch;
+use crate::driver::Driver;
 use crate::driver::launch::runtime::Host;
-use crate::driver::{Driver, Result};
 use crate::memory::{Fill, Owner, Purpose};
+use crate::object::graph::plan::SharedConditions;
+use crate::object::launch::Launch;
+use crate::object::launch::run::KeptReport;
 use crate::race;
-use curium_ptx::exec::{self, DeviceModel, Report, ReportKind, Schedule, Severity, Stale};
+use crate::result::Result;
 
 /// The maximum number of reports that are kept and written. A kernel that continues after a fault can have one in every warp.
 const MAX_REPORTS: usize = 1000;
@@ -76,7 +78,7 @@ impl Launch {
 
 /// The arrival counter of the blocks of a cooperative launch, after its size.
 struct Workspace<'a> {
-    driver: &'a Driver,
+    pub(crate) driver: &'a Driver,
     address: u64,
 }
 
@@ -141,7 +143,7 @@ impl Driver {
     }
 
     /// Reports an error if the program continues after it: a warning, or any error with [`Checks::Report`]. Returns `true` if it does.
-    pub(in crate::driver) fn report_survivable(&self, report: &Report) -> bool {
+    pub(crate) fn report_survivable(&self, report: &Report) -> bool {
         let is_warning = report.severity() == Severity::Warning;
         let is_survivable = (is_warning || self.config().checks == Checks::Report)
             && report.kind != ReportKind::Cancelled;
@@ -183,7 +185,7 @@ impl Driver {
         }
         if persistence == Persistence::Fatal {
             // The error of the next call carries the report.
-            self.log_report(&report);
+            self.log().add_report(&report);
         }
         let Some(number) = self.keep_report(&report, persistence) else {
             return;
@@ -244,13 +246,6 @@ impl Driver {
             }
         }
     }
-}
-
-/// A report, and the number of its occurrences that were written.
-#[derive(Debug)]
-pub(in crate::driver) struct KeptReport {
-    pub(in crate::driver) report: Report,
-    written: u64,
 }
 
 /// The effect of an error on the program.

@@ -1,19 +1,21 @@
 //! Host services for running kernels: printing and memory allocation.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::Arc;
 
 use curium_ptx::exec::{Report, Runtime, RuntimeUse, Surface, Texture};
 
-use crate::driver::graph::SharedConditions;
-use crate::driver::{Context, Driver};
+use crate::context::Context;
+use crate::context::kernel_heap::KernelHeap;
+use crate::driver::Driver;
 use crate::handle::Id;
 use crate::lock::{Mutex, MutexGuard, Rank};
 use crate::memory::{Owner, Purpose};
+use crate::object::graph::plan::SharedConditions;
 
 /// The host services of one launch.
-pub(super) struct Host<'a> {
+pub(crate) struct Host<'a> {
     driver: &'a Driver,
     context: Id<Context>,
     /// The output of the kernel, which is delivered when the kernel ends.
@@ -27,19 +29,8 @@ pub(super) struct Host<'a> {
     conditions: Option<&'a SharedConditions>,
 }
 
-/// The heap that kernels of a context allocate from: one allocation, cut up.
-pub(crate) struct KernelHeap {
-    /// Unused ranges: address and size.
-    free: BTreeMap<u64, u64>,
-    /// The sizes of allocated blocks.
-    used: HashMap<u64, u64>,
-}
-
-/// The alignment of allocated addresses.
-const ALIGNMENT: u64 = 16;
-
 impl<'a> Host<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         driver: &'a Driver,
         context: Id<Context>,
         runtime: RuntimeUse,
@@ -65,7 +56,7 @@ impl<'a> Host<'a> {
     }
 
     /// Writes the output of the kernel.
-    pub(super) fn flush(&self) {
+    pub(crate) fn flush(&self) {
         let text = std::mem::take(&mut *self.text());
         if !text.is_empty() {
             self.driver.append_output(&text);
@@ -161,64 +152,4 @@ fn cached<T>(
     let object = Arc::new(find()?);
     cache.insert(handle, Arc::clone(&object));
     Some(object)
-}
-
-impl KernelHeap {
-    fn new(base: u64, size: u64) -> Self {
-        Self {
-            free: BTreeMap::from([(base, size)]),
-            used: HashMap::new(),
-        }
-    }
-
-    /// Returns the first range that is large enough.
-    fn allocate(&mut self, size: u64) -> Option<u64> {
-        let size = size.checked_next_multiple_of(ALIGNMENT)?;
-        let (address, free_size) = self
-            .free
-            .iter()
-            .map(|(address, free_size)| (*address, *free_size))
-            .find(|(_, free_size)| *free_size >= size)?;
-        self.free.remove(&address);
-        if free_size > size {
-            self.free.insert(address + size, free_size - size);
-        }
-        self.used.insert(address, size);
-        Some(address)
-    }
-
-    /// Frees a range, and coalesces it with free neighbors.
-    fn free(&mut self, mut address: u64) -> bool {
-        let Some(mut size) = self.used.remove(&address) else {
-            return false;
-        };
-        if let Some(after) = self.free.remove(&(address + size)) {
-            size += after;
-        }
-        if let Some((&before, &length)) = self.free.range(..address).next_back()
-            && before + length == address
-        {
-            address = before;
-            size += length;
-        }
-        self.free.insert(address, size);
-        true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn freed_ranges_are_joined_and_used_again() {
-        let mut heap = KernelHeap::new(4096, 64);
-        let [a, b, c] = [1, 17, 16].map(|size| heap.allocate(size).expect("there is room"));
-        assert_eq!([a, b, c], [4096, 4112, 4144]);
-        assert_eq!(heap.allocate(1), None);
-        assert!(heap.free(a) && heap.free(c) && heap.free(b));
-        assert!(!heap.free(b), "it was freed already");
-        assert_eq!(heap.allocate(64), Some(4096));
-        assert_eq!(heap.allocate(u64::MAX), None);
-    }
 }

@@ -3,63 +3,20 @@
 use curium_sys::{CUdeviceptr, CUresult, CUstream_st};
 
 use crate::argument::Pointer;
-use crate::driver::copy::legacy;
-use crate::driver::graph::{Content, Set};
-use crate::driver::{Driver, Result};
+use crate::driver::Driver;
 use crate::memory::Fill;
+use crate::object::graph::content::{Content, Set};
+use crate::result::Result;
 
 /// Rows of the same length in bytes.
 #[derive(Clone, Copy)]
-struct Rows {
-    pitch: usize,
-    height: usize,
-}
-
-/// Methods for one width: the synchronous form and the asynchronous one.
-macro_rules! widths {
-    ($($now:ident $later:ident $ty:ty;)*) => {
-        #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
-        impl Driver {
-            $(
-                pub(crate) fn $now(
-                    &self,
-                    address: CUdeviceptr,
-                    pitch: usize,
-                    value: $ty,
-                    width: usize,
-                    height: usize,
-                ) -> Result {
-                    self.require_current()?;
-                    self.$later(address, pitch, value, width, height, legacy())?;
-                    let is_on_host = self.memory().find(address).is_some_and(|allocation| allocation.purpose.is_on_host());
-                    if is_on_host { self.cuStreamSynchronize(legacy()) } else { Ok(()) }
-                }
-
-                pub(crate) fn $later(
-                    &self,
-                    address: CUdeviceptr,
-                    pitch: usize,
-                    value: $ty,
-                    width: usize,
-                    height: usize,
-                    stream: Pointer<CUstream_st>,
-                ) -> Result {
-                    let fill = Fill { value: value.into(), width: size_of::<$ty>(), count: width };
-                    self.fill_rows(address, fill, Rows { pitch, height }, stream)
-                }
-            )*
-        }
-    };
-}
-
-widths! {
-    cuMemsetD2D8_v2 cuMemsetD2D8Async u8;
-    cuMemsetD2D16_v2 cuMemsetD2D16Async u16;
-    cuMemsetD2D32_v2 cuMemsetD2D32Async u32;
+pub(crate) struct Rows {
+    pub(crate) pitch: usize,
+    pub(crate) height: usize,
 }
 
 impl Driver {
-    fn fill_rows(
+    pub(crate) fn fill_rows(
         &self,
         address: CUdeviceptr,
         fill: Fill,

@@ -1,16 +1,20 @@
 //! Textures and surfaces as kernels access them.
 
+use curium_ptx::exec::{self, AddressMode, Channel, Element, Image};
 use curium_sys::{
     CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_READ_AS_INTEGER, CU_TRSF_SRGB, CUDA_RESOURCE_VIEW_DESC,
-    CUaddress_mode, CUarray_format, CUfilter_mode, CUresourceViewFormat, CUresourcetype,
+    CUaddress_mode, CUfilter_mode, CUresourceViewFormat, CUresourcetype,
 };
 
-use super::{Resource, Texture, resource_array};
 use crate::argument::Pointer;
-use crate::driver::array::Shape;
-use crate::driver::{Array, Driver, MipmappedArray, State};
+use crate::driver::Driver;
+use crate::driver::state::State;
+use crate::driver::texture::resource_array;
 use crate::handle::Id;
-use curium_ptx::exec::{self, AddressMode, Channel, Element, Image};
+use crate::object::array::Array;
+use crate::object::array::mipmapped::MipmappedArray;
+use crate::object::texture::image::format_channel;
+use crate::object::texture::{Resource, Texture};
 
 impl Driver {
     /// Returns the texture of a handle that a kernel uses.
@@ -155,27 +159,6 @@ impl Resource {
     }
 }
 
-impl Array {
-    pub(in crate::driver) fn image(&self) -> Image {
-        Image {
-            base: self.base,
-            width: self.shape.width as u32,
-            height: self.shape.rows() as u32,
-            depth: self.shape.layers() as u32,
-            pitch: self.shape.pitch() as u64,
-        }
-    }
-}
-
-impl Shape {
-    fn as_element(&self) -> Option<Element> {
-        Some(Element {
-            channel: format_channel(self.format)?,
-            channels: self.channels,
-        })
-    }
-}
-
 /// Returns the levels and layers of a resource view.
 fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
     let last = (levels.len() - 1) as u32;
@@ -216,19 +199,5 @@ fn view_element(format: CUresourceViewFormat) -> Option<Element> {
     Some(Element {
         channel,
         channels: 1 << (number % 3),
-    })
-}
-
-fn format_channel(format: CUarray_format) -> Option<Channel> {
-    Some(match format {
-        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => Channel::U8,
-        CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => Channel::I8,
-        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16 => Channel::U16,
-        CUarray_format::CU_AD_FORMAT_SIGNED_INT16 => Channel::I16,
-        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32 => Channel::U32,
-        CUarray_format::CU_AD_FORMAT_SIGNED_INT32 => Channel::I32,
-        CUarray_format::CU_AD_FORMAT_HALF => Channel::F16,
-        CUarray_format::CU_AD_FORMAT_FLOAT => Channel::F32,
-        _ => return None,
     })
 }

@@ -1,0 +1,32 @@
+//! The capture mode of threads.
+
+use curium_sys::{CUresult, CUstreamCaptureMode};
+
+use crate::argument::Pointer;
+use crate::call::Call;
+use crate::driver::capture::mode::{MODES, Mode};
+use crate::result::Result;
+
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
+impl Call<'_> {
+    pub(crate) fn cuThreadExchangeStreamCaptureMode(
+        &self,
+        mode: Pointer<CUstreamCaptureMode>,
+    ) -> Result {
+        let new = mode.read()?;
+        if new.0 > CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let old = self.capture_mode();
+        let mut modes = MODES.get();
+        modes[self.slot] = Mode {
+            driver: self.serial,
+            mode: new,
+        };
+        MODES.set(modes);
+        mode.write(old)
+    }
+}

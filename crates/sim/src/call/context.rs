@@ -1,0 +1,218 @@
+//! Contexts.
+
+pub(super) mod create;
+mod limits;
+mod primary;
+mod settings;
+mod stack;
+
+use curium_sys::{CUcontext, CUctx_st, CUdevice, CUevent_st, CUresult};
+
+use crate::argument::Pointer;
+use crate::call::Call;
+use crate::call::context::create::{COREDUMPS, checked_flags};
+use crate::context::Context;
+use crate::context::stream::Stream;
+use crate::driver::context::create::MAP_HOST;
+use crate::driver::state::State;
+use crate::handle::Id;
+use crate::lock::MutexGuard;
+use crate::result::Result;
+
+/// The version of the interface that `cuCtxGetApiVersion` reports for contexts of `cuCtxCreate_v2` and later.
+const API_VERSION: u32 = 3020;
+
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
+impl Call<'_> {
+    pub(crate) fn cuCtxGetDevice(&self, device: Pointer<CUdevice>) -> Result {
+        let output = device.required()?;
+        let current = self.current()?;
+        output.write(self.lock().context(current)?.device as CUdevice)
+    }
+
+    pub(crate) fn cuCtxGetDevice_v2(
+        &self,
+        device: Pointer<CUdevice>,
+        context: Pointer<CUctx_st>,
+    ) -> Result {
+        let output = device.required()?;
+        let context = self.handle_or_current(context)?;
+        output.write(self.lock().context(context)?.device as CUdevice)
+    }
+
+    pub(crate) fn cuCtxGetFlags(&self, flags: Pointer<u32>) -> Result {
+        let output = flags.required()?;
+        let (state, current) = self.enter_current()?;
+        output.write(state.valid_context(state.owning_context(current))?.flags)
+    }
+
+    pub(crate) fn cuCtxSetFlags(&self, flags: u32) -> Result {
+        let (mut state, current) = self.enter_current()?;
+        let owning_context = state.owning_context(current);
+        state.valid_context_mut(owning_context)?.flags =
+            checked_flags(flags)? & !COREDUMPS | MAP_HOST;
+        Ok(())
+    }
+
+    pub(crate) fn cuCtxGetId(&self, context: Pointer<CUctx_st>, id: Pointer<u64>) -> Result {
+        let output = id.required()?;
+        let context = self.handle_or_current(context)?;
+        output.write(self.lock().valid_context(context)?.number)
+    }
+
+    pub(crate) fn cuCtxGetApiVersion(
+        &self,
+        context: Pointer<CUctx_st>,
+        version: Pointer<u32>,
+    ) -> Result {
+        let output = version.required()?;
+        let context = self.handle_or_current(context)?;
+        self.lock().valid_context(context)?;
+        output.write(API_VERSION)
+    }
+
+    pub(crate) fn cuCtxGetStreamPriorityRange(
+        &self,
+        least: Pointer<i32>,
+        greatest: Pointer<i32>,
+    ) -> Result {
+        self.require_current()?;
+        least.write_if_not_null(Stream::PRIORITIES.0);
+        greatest.write_if_not_null(Stream::PRIORITIES.1);
+        Ok(())
+    }
+
+    pub(crate) fn cuCtxSynchronize(&self) -> Result {
+        let (state, current) = self.enter_current()?;
+        self.synchronize_context(state, current)
+    }
+
+    pub(crate) fn cuCtxSynchronize_v2(&self, context: Pointer<CUctx_st>) -> Result {
+        let context = self.handle_or_current(context)?;
+        let state = self.lock();
+        state.valid_context(context)?;
+        self.synchronize_context(state, context)
+    }
+
+    /// Records an event after all work of a context, including work of the legacy stream that waits for non-blocking streams.
+    pub(crate) fn cuCtxRecordEvent(
+        &self,
+        context: Pointer<CUctx_st>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
+        let context = named_context(context)?;
+        self.record_in_context(context, event)
+    }
+
+    /// Makes all later work of a context wait for an event.
+    pub(crate) fn cuCtxWaitEvent(
+        &self,
+        context: Pointer<CUctx_st>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
+        let context = named_context(context)?;
+        self.wait_in_context(context, event)
+    }
+}
+
+/// Returns the context of a handle; null does not stand for the current context.
+pub(crate) fn named_context(context: Pointer<CUctx_st>) -> Result<Id<Context>> {
+    if context.is_null() {
+        return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+    }
+    Ok(Id::from(context))
+}
+
+impl Call<'_> {
+    /// Returns the context of a handle, or the current one for a null handle.
+    pub(crate) fn handle_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
+        if context.is_null() {
+            self.current()
+        } else {
+            Ok(Id::from(context))
+        }
+    }
+
+    /// Records an event after all work of a context, including its green contexts.
+    pub(crate) fn record_in_context(
+        &self,
+        context: Id<Context>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
+        let mut state = self.lock();
+        let stream = state.valid_context(context)?.legacy;
+        state.event(event)?;
+        self.expect_uncaptured_context(&mut state, context)?;
+        let pending = state
+            .schedule
+            .unobserved(|target| state.is_within(target.context, context));
+        self.record_after(&mut state, event, stream, &pending)
+    }
+
+    /// Makes all later work of a context, including its green contexts, wait for an event.
+    pub(crate) fn wait_in_context(
+        &self,
+        context: Id<Context>,
+        event: Pointer<CUevent_st>,
+    ) -> Result {
+        let mut state = self.lock();
+        state.valid_context(context)?;
+        self.expect_uncaptured_context(&mut state, context)?;
+        let (_, event) = state.event(event)?;
+        let ticket = event.ticket;
+        let remote_record = event.remote_record();
+        let streams = state
+            .streams
+            .iter()
+            .filter(|(_, stream)| state.is_within(stream.context, context));
+        for stream in streams.map(|(id, _)| id).collect::<Vec<_>>() {
+            self.wait_in_stream(&mut state, stream, ticket);
+            self.wait_for_remote_in_stream(&mut state, stream, remote_record.clone());
+        }
+        Ok(())
+    }
+
+    fn synchronize_context(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        context: Id<Context>,
+    ) -> Result {
+        self.expect_uncaptured_context(&mut state, context)?;
+        self.permit_unsafe(&mut state)?;
+        let pending = state
+            .schedule
+            .unobserved(|target| state.is_within(target.context, context));
+        let mut state = self.wait(state, &pending)?;
+        state
+            .valid_context_mut(context)?
+            .tails_of_destroyed_streams
+            .clear();
+        drop(state);
+        self.memory().trim_pools();
+        Ok(())
+    }
+
+    /// Destroys the objects of a context that has ended.
+    pub(crate) fn end_objects(&self, state: &mut State, context: Id<Context>) {
+        state.remove_context_objects(context);
+        self.memory().free_context_memory(context);
+    }
+
+    /// Waits for all work of a device, even if the device has failed.
+    pub(crate) fn wait_for_device<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        device: usize,
+    ) -> Result<MutexGuard<'a, State>> {
+        let pending = state.schedule.unobserved(|target| target.device == device);
+        self.wait(state, &pending)
+    }
+
+    /// Returns the handle of the current context for C, or null without one.
+    pub(crate) fn current_raw(&self) -> CUcontext {
+        self.top().map_or(std::ptr::null_mut(), Id::as_raw)
+    }
+}

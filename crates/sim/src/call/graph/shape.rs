@@ -1,0 +1,182 @@
+//! The shape of a graph: its nodes and edges.
+
+use curium_sys::{CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNode_st, CUresult};
+
+use crate::argument::Pointer;
+use crate::call::Call;
+use crate::handle::Id;
+use crate::object::graph::Node;
+use crate::result::Result;
+
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
+impl Call<'_> {
+    pub(crate) fn cuGraphGetNodes(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        nodes: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let graph = state.graph(graph)?;
+        write_list(nodes, count, &state.graph_nodes(graph))
+    }
+
+    pub(crate) fn cuGraphGetRootNodes(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        nodes: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let mut roots = state.graph_nodes(state.graph(graph)?);
+        roots.retain(|node| {
+            state
+                .nodes
+                .get(*node)
+                .is_some_and(|node| node.after.is_empty())
+        });
+        write_list(nodes, count, &roots)
+    }
+
+    pub(crate) fn cuGraphGetEdges(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: Pointer<CUgraphNode>,
+        to: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        self.cuGraphGetEdges_v2(graph, from, to, Pointer::null(), count)
+    }
+
+    pub(crate) fn cuGraphGetEdges_v2(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: Pointer<CUgraphNode>,
+        to: Pointer<CUgraphNode>,
+        data: Pointer<CUgraphEdgeData>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let graph = state.graph(graph)?;
+        // Without either list, the function only counts.
+        if from.is_null() != to.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let mut edges = Vec::new();
+        for node in state.graph_nodes(graph) {
+            edges.extend(
+                state
+                    .nodes
+                    .get(node)
+                    .into_iter()
+                    .flat_map(|to| to.after.iter().map(move |edge| (*edge, node))),
+            );
+        }
+        let tails: Vec<_> = edges.iter().map(|(_, to)| *to).collect();
+        let (before, edge_data): (Vec<_>, Vec<_>) =
+            edges.iter().map(|(edge, _)| (edge.from, edge.data)).unzip();
+        let room = count.read()?;
+        write_data(data, &edge_data, room)?;
+        // The count is written once, with the last list.
+        let mut written = room;
+        write_list(
+            from,
+            // SAFETY: the pointer is to a local `usize`.
+            unsafe { Pointer::from_raw(&raw mut written) },
+            &before,
+        )?;
+        write_list(to, count, &tails)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependencies(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependencies: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        self.cuGraphNodeGetDependencies_v2(node, dependencies, Pointer::null(), count)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependencies_v2(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependencies: Pointer<CUgraphNode>,
+        data: Pointer<CUgraphEdgeData>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let (_, node) = state.node(node)?;
+        expect_list_for(data, dependencies)?;
+        let (from, edge_data): (Vec<_>, Vec<_>) =
+            node.after.iter().map(|edge| (edge.from, edge.data)).unzip();
+        write_data(data, &edge_data, count.read()?)?;
+        write_list(dependencies, count, &from)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependentNodes(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependents: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        self.cuGraphNodeGetDependentNodes_v2(node, dependents, Pointer::null(), count)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependentNodes_v2(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependents: Pointer<CUgraphNode>,
+        data: Pointer<CUgraphEdgeData>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let (id, node) = state.node(node)?;
+        expect_list_for(data, dependents)?;
+        let mut later = Vec::new();
+        let mut edge_data = Vec::new();
+        for other in state.graph_nodes(node.graph) {
+            let edges = state.nodes.get(other).map_or(&[][..], |other| &other.after);
+            if let Some(edge) = edges.iter().find(|edge| edge.from == id) {
+                later.push(other);
+                edge_data.push(edge.data);
+            }
+        }
+        write_data(data, &edge_data, count.read()?)?;
+        write_list(dependents, count, &later)
+    }
+}
+
+/// Writes the handles that fit into the caller's list, and null into the rest; without a list, only their number.
+fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Node>]) -> Result {
+    if list.is_null() {
+        return count.write(nodes.len());
+    }
+    let room = count.read()?;
+    let handles = nodes
+        .iter()
+        .map(|node| node.as_raw())
+        .chain(std::iter::repeat(std::ptr::null_mut()));
+    // SAFETY: the caller of the C function has room for the reported number of handles.
+    unsafe { list.write_all(handles.take(room)) }?;
+    count.write(nodes.len().min(room))
+}
+
+/// Checks that a caller who requests edge data requests the nodes too.
+fn expect_list_for(data: Pointer<CUgraphEdgeData>, nodes: Pointer<CUgraphNode>) -> Result {
+    if nodes.is_null() && !data.is_null() {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    Ok(())
+}
+
+/// Writes the edge data that fits into the caller's list, if the caller passed one.
+fn write_data(output: Pointer<CUgraphEdgeData>, data: &[CUgraphEdgeData], room: usize) -> Result {
+    if output.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the caller of the C function has room for the reported number of edge data.
+    unsafe { output.write_all(data.iter().copied().take(room)) }
+}

@@ -1,0 +1,248 @@
+//! Streams.
+
+use std::time::Instant;
+
+use curium_sys::{CUcontext, CUdevice, CUevent_st, CUresult, CUstream, CUstream_st};
+
+use crate::activity::{self, ActivityOperation};
+use crate::argument::Pointer;
+use crate::call::Call;
+use crate::call::event::EXTERNAL;
+use crate::context::stream::{Class, GREATEST_PRIORITY, LEAST_PRIORITY, Stream};
+use crate::context::stream_attribute::Attributes;
+use crate::driver::schedule::Work;
+use crate::driver::state::State;
+use crate::driver::stream::created;
+use crate::handle::Id;
+use crate::lock::MutexGuard;
+use crate::object::graph::content::Content;
+use crate::result::Result;
+
+const NON_BLOCKING: u32 = 1;
+
+#[expect(
+    non_snake_case,
+    reason = "the methods have the names of the C functions"
+)]
+impl Call<'_> {
+    pub(crate) fn cuStreamCreate(&self, stream: Pointer<CUstream>, flags: u32) -> Result {
+        self.cuStreamCreateWithPriority(stream, flags, LEAST_PRIORITY)
+    }
+
+    pub(crate) fn cuStreamCreateWithPriority(
+        &self,
+        stream: Pointer<CUstream>,
+        flags: u32,
+        priority: i32,
+    ) -> Result {
+        let output = stream.required()?;
+        if flags & !NON_BLOCKING != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let (mut state, context) = self.enter_current()?;
+        let class = if flags == NON_BLOCKING {
+            Class::NonBlocking
+        } else {
+            Class::Blocking
+        };
+        let priority = clamped(priority);
+        let number = state.next_number();
+        let stream = Stream {
+            context,
+            class,
+            is_created: true,
+            priority,
+            number,
+            tail: None,
+            attributes: Attributes::default(),
+        };
+        output.write(state.streams.insert(stream).as_raw())
+    }
+
+    pub(crate) fn cuStreamDestroy_v2(&self, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let id = created(stream)?;
+        let context = self.stream_context(&state, id)?;
+        state.valid_context(context)?;
+        // Default streams have internal handles in the table, which callers never receive.
+        let stream = state
+            .streams
+            .remove(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        state.abandon_captures(|origin| origin == id);
+        if stream.class == Class::Blocking {
+            state
+                .valid_context_mut(context)?
+                .tails_of_destroyed_streams
+                .extend(stream.tail);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuStreamSynchronize(&self, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let id = self.awaited_stream(&mut state, stream)?;
+        let context = self.stream_context(&state, id)?;
+        let tickets = state.unfinished(id);
+        let state = self.wait(state, &tickets)?;
+        self.memory().trim_pools();
+        state.valid_context(context).map(|_| ())
+    }
+
+    pub(crate) fn cuStreamQuery(&self, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let id = self.awaited_stream(&mut state, stream)?;
+        let tickets = state.unfinished(id);
+        if !tickets
+            .iter()
+            .any(|ticket| state.schedule.is_pending(*ticket))
+        {
+            state.schedule.observe(&tickets);
+            return Ok(());
+        }
+        state.schedule.release_one();
+        self.changed().notify_all();
+        Err(CUresult::CUDA_ERROR_NOT_READY)
+    }
+
+    pub(crate) fn cuStreamWaitEvent(
+        &self,
+        stream: Pointer<CUstream_st>,
+        event: Pointer<CUevent_st>,
+        flags: u32,
+    ) -> Result {
+        if flags > EXTERNAL {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let start = Instant::now();
+        let mut state = self.lock();
+        let id = self.working_stream(&mut state, stream)?;
+        let (event, recorded) = state.event(event)?;
+        let ticket = recorded.ticket;
+        let remote_record = recorded.remote_record();
+        let is_external = flags == EXTERNAL;
+        if is_external && !state.is_capturing(id) {
+            return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE);
+        }
+        if is_external {
+            return state.add_captured(id, Content::Wait(event));
+        }
+        if !state.wait_captured(id, event)? {
+            self.wait_in_stream(&mut state, id, ticket);
+            self.wait_for_remote_in_stream(&mut state, id, remote_record);
+            self.report_on_stream(&state, id, start, ActivityOperation::Wait);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuStreamGetFlags(
+        &self,
+        stream: Pointer<CUstream_st>,
+        flags: Pointer<u32>,
+    ) -> Result {
+        let output = flags.required()?;
+        let mut state = self.lock();
+        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let class = state.streams.get(stream).map(|stream| stream.class);
+        output.write(match class.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)? {
+            Class::NonBlocking => NON_BLOCKING,
+            _ => 0,
+        })
+    }
+
+    pub(crate) fn cuStreamGetPriority(
+        &self,
+        stream: Pointer<CUstream_st>,
+        priority: Pointer<i32>,
+    ) -> Result {
+        priority
+            .required()?
+            .write(self.find_stream(stream)?.1.priority)
+    }
+
+    pub(crate) fn cuStreamGetCtx(
+        &self,
+        stream: Pointer<CUstream_st>,
+        context: Pointer<CUcontext>,
+    ) -> Result {
+        context
+            .required()?
+            .write(self.find_stream(stream)?.1.context.as_raw())
+    }
+
+    pub(crate) fn cuStreamGetDevice(
+        &self,
+        stream: Pointer<CUstream_st>,
+        device: Pointer<CUdevice>,
+    ) -> Result {
+        let output = device.required()?;
+        let mut state = self.lock();
+        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let context = self.stream_context(&state, stream)?;
+        output.write(state.valid_context(context)?.device as CUdevice)
+    }
+
+    pub(crate) fn cuStreamGetId(&self, stream: Pointer<CUstream_st>, id: Pointer<u64>) -> Result {
+        let output = id.required()?;
+        let mut state = self.lock();
+        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let number = state.streams.get(stream).map(|stream| stream.number);
+        output.write(number.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?)
+    }
+}
+
+impl Call<'_> {
+    /// Reports an activity of a call that began at `start`, if activities are observed.
+    pub(crate) fn report_on_stream(
+        &self,
+        state: &State,
+        stream: Id<Stream>,
+        start: Instant,
+        operation: ActivityOperation<'_>,
+    ) {
+        if let Some(location) = state
+            .target(stream)
+            .and_then(|target| state.activity_location(target))
+        {
+            activity::report(location, start, Instant::now(), operation);
+        }
+    }
+
+    /// Returns the properties of the stream of a handle.
+    fn find_stream(&self, raw: Pointer<CUstream_st>) -> Result<(Id<Stream>, Stream)> {
+        let mut state = self.lock();
+        let id = self.queried_stream(&mut state, raw)?;
+        let stream = state
+            .streams
+            .get(id)
+            .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        Ok((id, Stream { ..*stream }))
+    }
+
+    /// Enqueues work in a stream and waits for it. Fails if the device fails.
+    pub(crate) fn queue_and_wait(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        stream: Id<Stream>,
+        work: Work,
+    ) -> Result {
+        let context = self.stream_context(&state, stream)?;
+        let ticket = self.queue(&mut state, stream, work);
+        let state = self.wait(state, ticket.as_slice())?;
+        state.valid_context(context).map(|_| ())
+    }
+}
+
+/// Returns a priority of the device's range.
+pub(crate) fn clamped(priority: i32) -> i32 {
+    priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY)
+}
+
+/// Checks that a handle is not that of the legacy stream, in which batches are not permitted.
+pub(crate) fn expect_no_legacy(raw: Pointer<CUstream_st>) -> Result {
+    const LEGACY: u64 = 1;
+    if raw.is_null() || raw.address() == LEGACY {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    Ok(())
+}

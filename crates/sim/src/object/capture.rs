@@ -1,0 +1,113 @@
+//! Captures: streams whose work becomes nodes of a graph instead of running.
+//!
+//! A capture begins in one stream, its origin. Other streams join it when they wait for events that were recorded in it. For each of its
+//! streams it records the dependencies of the next node. A call that breaks the rules invalidates the captures that it touches: they end
+//! without a graph.
+
+pub(crate) mod conflict;
+pub(crate) mod dependencies;
+pub(crate) mod event;
+
+use std::collections::VecDeque;
+
+use curium_sys::{CUstreamCaptureMode, CUstreamCaptureStatus};
+
+use crate::context::stream::{Stream, this_thread};
+use crate::handle::Id;
+use crate::object::capture::dependencies::Listed;
+use crate::object::graph::edge::Edge;
+use crate::object::graph::{Graph, Node};
+
+/// A capture that has begun and not ended.
+pub(crate) struct Capture {
+    pub(crate) number: u64,
+    pub(crate) graph: Id<Graph>,
+    /// `true` if the graph belongs to the caller, who keeps it when the capture fails.
+    pub(crate) is_into_existing_graph: bool,
+    pub(crate) mode: CUstreamCaptureMode,
+    /// The thread that began it.
+    pub(crate) thread: u64,
+    pub(crate) origin: Id<Stream>,
+    pub(crate) is_valid: bool,
+    /// In a recapture, the nodes that have no new work yet, in the order of their creation.
+    pub(crate) remaining_nodes: Option<VecDeque<Id<Node>>>,
+    pub(crate) members: Vec<Member>,
+}
+
+/// A stream in a capture.
+pub(crate) struct Member {
+    pub(crate) stream: Id<Stream>,
+    /// The dependencies of the next node.
+    pub(crate) tips: Vec<Edge>,
+    pub(crate) listed: Listed,
+}
+
+impl Capture {
+    pub(crate) fn new(graph: Id<Graph>, origin: Id<Stream>, mode: CUstreamCaptureMode) -> Self {
+        let thread = this_thread();
+        let mut capture = Self {
+            number: 0,
+            graph,
+            is_into_existing_graph: false,
+            mode,
+            thread,
+            origin,
+            is_valid: true,
+            remaining_nodes: None,
+            members: Vec::new(),
+        };
+        capture.join(origin, Vec::new());
+        capture
+    }
+
+    pub(crate) fn is_relaxed(&self) -> bool {
+        self.mode == CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED
+    }
+
+    pub(crate) fn status(&self) -> CUstreamCaptureStatus {
+        if self.is_valid {
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE
+        } else {
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED
+        }
+    }
+
+    /// Returns `true` if nodes of a graph that is captured again have no new work.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.remaining_nodes
+            .as_ref()
+            .is_some_and(|nodes| !nodes.is_empty())
+    }
+
+    pub(crate) fn member(&self, stream: Id<Stream>) -> Option<&Member> {
+        self.members.iter().find(|member| member.stream == stream)
+    }
+
+    pub(crate) fn member_mut(&mut self, stream: Id<Stream>) -> Option<&mut Member> {
+        self.members
+            .iter_mut()
+            .find(|member| member.stream == stream)
+    }
+
+    /// Adds `tips` to the dependencies of the stream's next node; a stream that is not in the capture joins it.
+    pub(crate) fn join(&mut self, stream: Id<Stream>, tips: Vec<Edge>) {
+        match self.member_mut(stream) {
+            Some(member) => member.add(tips),
+            None => self.members.push(Member {
+                stream,
+                tips,
+                listed: Listed::default(),
+            }),
+        }
+    }
+}
+
+impl Member {
+    pub(crate) fn add(&mut self, tips: Vec<Edge>) {
+        for tip in tips {
+            if self.tips.iter().all(|other| other.from != tip.from) {
+                self.tips.push(tip);
+            }
+        }
+    }
+}

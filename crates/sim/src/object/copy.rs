@@ -1,0 +1,3 @@
+//! copy.
+
+pub(crate) mod rows;

@@ -1,0 +1,26 @@
+//! Detection of nodes that use an object after its end.
+//!
+//! Hardware has no check for this: a graph refers to the functions, events and memory of its nodes and does not keep them alive.
+
+use crate::object::accessed_range::AccessedRange;
+use crate::object::graph::content::Content;
+use crate::object::graph::plan::{Plan, Step};
+
+impl Plan {
+    pub(crate) fn enabled(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.is_enabled)
+    }
+}
+
+impl Content {
+    /// Returns the addresses that the node certainly accesses. Those of a kernel are unknown.
+    pub(crate) fn touched(&self) -> Vec<AccessedRange> {
+        match self {
+            Self::Copy(copy) => copy.touched(),
+            Self::Set(set) => vec![set.touched()],
+            Self::Batch(batch) => batch.touched(),
+            Self::Library(operation) => operation.touched(),
+            _ => Vec::new(),
+        }
+    }
+}
