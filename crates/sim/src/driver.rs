@@ -23,6 +23,7 @@ pub(crate) mod library;
 pub(crate) mod library_operation;
 pub(crate) mod link;
 pub(crate) mod live;
+pub(crate) mod locked;
 pub(crate) mod managed;
 pub(crate) mod memset;
 pub(crate) mod module;
@@ -47,6 +48,8 @@ use curium_ptx::exec;
 use curium_sys::CUresult;
 
 use crate::config::Config;
+use crate::driver::device::Devices;
+use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::error::Error;
 use crate::fault::{Fault, PendingFaults};
@@ -57,6 +60,8 @@ use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::object::graph::memory::GraphMemory;
+use crate::race::Races;
+use crate::report::Reports;
 use crate::result::Result;
 use crate::summary::Summary;
 
@@ -85,6 +90,9 @@ pub(crate) struct Driver {
     memory: Memory,
     threads: Mutex<Vec<JoinHandle<()>>>,
     log: Log,
+    reports: Reports,
+    /// The race checker, if race checks are on.
+    races: Option<Arc<Races>>,
     graph_memory: Mutex<GraphMemory>,
     printed: KernelOutput,
     /// Stops kernels when the driver ends.
@@ -101,7 +109,7 @@ impl Driver {
     pub(crate) fn new(config: Config, slot: usize) -> std::result::Result<Arc<Self>, Error> {
         static SERIAL: AtomicU64 = AtomicU64::new(1);
         let memory = Memory::new(&config)?;
-        let races = config.race_checks.then(Arc::default);
+        let races: Option<Arc<Races>> = config.race_checks.then(Arc::default);
         Ok(Arc::new_cyclic(|shared| Self {
             slot,
             #[cfg(all(feature = "export", target_os = "linux"))]
@@ -114,12 +122,14 @@ impl Driver {
                 .collect(),
             faults: Mutex::new(Rank::Faults, PendingFaults::new(&config.faults)),
             faulty: AtomicBool::new(true),
-            state: Mutex::new(Rank::State, State::new(&config, races)),
+            state: Mutex::new(Rank::State, State::new(&config, races.clone())),
             capturing: AtomicBool::new(false),
             changed: Condvar::new(),
             memory,
             threads: Mutex::new(Rank::Threads, Vec::new()),
             log: Log::default(),
+            reports: Reports::new(config.checks),
+            races,
             graph_memory: Mutex::new(Rank::GraphMemory, GraphMemory::default()),
             printed: KernelOutput::default(),
             canceled: AtomicBool::new(false),
@@ -129,6 +139,12 @@ impl Driver {
 
     pub(crate) fn config(&self) -> &Config {
         &self.config
+    }
+
+    pub(crate) fn devices(&self) -> Devices<'_> {
+        Devices {
+            config: &self.config,
+        }
     }
 
     /// Lets other calls than `cuInit` through.
@@ -159,8 +175,8 @@ impl Driver {
         self.shared.upgrade()
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        Locked::new(self, self.state.lock())
     }
 
     pub(crate) fn changed(&self) -> &Condvar {
@@ -258,12 +274,7 @@ impl Driver {
     }
 
     pub(crate) fn reports(&self) -> Vec<exec::Report> {
-        let state = self.lock();
-        state
-            .reports
-            .iter()
-            .map(|kept| kept.report.clone())
-            .collect()
+        self.reports.all()
     }
 
     pub(crate) fn reset_errors(&self) {

@@ -104,6 +104,7 @@ mod origin;
 mod per_thread;
 mod race;
 mod random;
+mod report;
 mod result;
 mod simulator;
 mod slot;

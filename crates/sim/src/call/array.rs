@@ -51,14 +51,14 @@ impl Call<'_> {
     pub(crate) fn cuArrayDestroy(&self, array: Pointer<CUarray_st>) -> Result {
         let mut state = self.lock();
         let id = Id::from(array);
-        let array = *state.array(id)?;
+        let array = *state.textures.array(id)?;
         if array.is_level {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         let device = state.valid_context(array.context)?.device;
-        state.arrays.remove(id);
-        state.tiles.remove(&id);
-        drop(self.wait_for_device(state, device)?);
+        state.textures.arrays.remove(id);
+        state.textures.tiles.remove(&id);
+        drop(state.wait_for_device(device)?);
         self.memory().free(array.base);
         Ok(())
     }
@@ -68,7 +68,7 @@ impl Call<'_> {
         descriptor: Pointer<CUDA_ARRAY_DESCRIPTOR>,
         array: Pointer<CUarray_st>,
     ) -> Result {
-        let shape = self.lock().array(Id::from(array))?.shape;
+        let shape = self.lock().textures.array(Id::from(array))?.shape;
         descriptor.write(CUDA_ARRAY_DESCRIPTOR {
             Width: shape.width,
             Height: shape.height,
@@ -82,7 +82,7 @@ impl Call<'_> {
         descriptor: Pointer<CUDA_ARRAY3D_DESCRIPTOR>,
         array: Pointer<CUarray_st>,
     ) -> Result {
-        let shape = self.lock().array(Id::from(array))?.shape;
+        let shape = self.lock().textures.array(Id::from(array))?.shape;
         descriptor.write(shape.to_raw())
     }
 
@@ -104,7 +104,7 @@ impl Call<'_> {
         array: Pointer<CUarray_st>,
         _: u32,
     ) -> Result {
-        self.lock().array(Id::from(array))?;
+        self.lock().textures.array(Id::from(array))?;
         plane.required()?;
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
@@ -123,6 +123,6 @@ impl Call<'_> {
             base,
             is_level: false,
         };
-        output.write(self.lock().arrays.insert(array).as_raw())
+        output.write(self.lock().textures.arrays.insert(array).as_raw())
     }
 }

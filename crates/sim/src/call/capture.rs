@@ -17,7 +17,7 @@ use curium_sys::{
 use crate::argument::{ConstPointer, Pointer};
 use crate::call::Call;
 use crate::context::stream::{Stream, this_thread};
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::object::capture::Capture;
 use crate::result::Result;
@@ -39,9 +39,9 @@ impl Call<'_> {
     ) -> Result {
         check_mode(mode)?;
         let mut state = self.lock();
-        let origin = self.capturable(&mut state, stream)?;
-        let graph = state.new_graph(None);
-        self.begin_capture(&mut state, Capture::new(graph, origin, mode));
+        let origin = state.capturable(stream)?;
+        let graph = state.graphs.new_graph(None);
+        state.begin_capture(Capture::new(graph, origin, mode));
         Ok(())
     }
 
@@ -56,10 +56,10 @@ impl Call<'_> {
     ) -> Result {
         check_mode(mode)?;
         let mut state = self.lock();
-        let graph = state.graph(graph)?;
-        let origin = self.capturable(&mut state, stream)?;
-        let tips = state.edges(graph, after, data, count)?;
-        if state.is_captured_into(graph) {
+        let graph = state.graphs.graph(graph)?;
+        let origin = state.capturable(stream)?;
+        let tips = state.graphs.edges(graph, after, data, count)?;
+        if state.captures.is_captured_into(graph) {
             return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE);
         }
         let mut capture = Capture {
@@ -67,7 +67,7 @@ impl Call<'_> {
             ..Capture::new(graph, origin, mode)
         };
         capture.join(origin, tips);
-        self.begin_capture(&mut state, capture);
+        state.begin_capture(capture);
         Ok(())
     }
 
@@ -77,9 +77,10 @@ impl Call<'_> {
         graph: Pointer<CUgraph>,
     ) -> Result {
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = state.stream(stream)?;
         state.expect_no_implicit_wait(stream, false)?;
         let capture = state
+            .captures
             .capture_mut(stream)
             .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         if capture.origin != stream {
@@ -92,43 +93,40 @@ impl Call<'_> {
         let number = capture.number;
         let is_new_graph = !capture.is_into_existing_graph;
         let ended = state.end_capture(number);
-        self.set_capturing(!state.captures.is_empty());
+        self.set_capturing(!state.captures.captures.is_empty());
         graph.write_if_not_null(ended.map_or(std::ptr::null_mut(), Id::as_raw));
         if let Ok(captured) = ended
             && is_new_graph
             && graph.is_null()
         {
             // Nobody can use the graph.
-            state.remove_graph(captured);
+            state.graphs.remove_graph(captured);
         }
-        self.call_destructors(state);
+        state.call_destructors();
         ended.map(|_| ())
     }
 }
 
-impl Call<'_> {
+impl Locked<'_> {
     /// Returns a stream in which a capture can begin.
-    pub(crate) fn capturable(
-        &self,
-        state: &mut State,
-        stream: Pointer<CUstream_st>,
-    ) -> Result<Id<Stream>> {
-        let id = self.stream(state, stream)?;
-        state.expect_no_implicit_wait(id, false)?;
-        if state.is_legacy(id) {
+    pub(crate) fn capturable(&mut self, stream: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+        let id = self.stream(stream)?;
+        self.expect_no_implicit_wait(id, false)?;
+        if self.is_legacy(id) {
             return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
         }
-        if state.is_capturing(id) {
+        if self.captures.is_capturing(id) {
             Err(CUresult::CUDA_ERROR_ILLEGAL_STATE)
         } else {
             Ok(id)
         }
     }
 
-    pub(crate) fn begin_capture(&self, state: &mut State, mut capture: Capture) {
-        capture.number = state.next_number();
-        state.captures.push(capture);
-        self.set_capturing(true);
+    pub(crate) fn begin_capture(&mut self, mut capture: Capture) {
+        let driver = self.driver();
+        capture.number = self.next_number();
+        self.captures.captures.push(capture);
+        driver.set_capturing(true);
     }
 }
 

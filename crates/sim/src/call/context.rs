@@ -14,9 +14,8 @@ use crate::call::context::create::{COREDUMPS, checked_flags};
 use crate::context::Context;
 use crate::context::stream::Stream;
 use crate::driver::context::create::MAP_HOST;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
-use crate::lock::MutexGuard;
 use crate::result::Result;
 
 /// The version of the interface that `cuCtxGetApiVersion` reports for contexts of `cuCtxCreate_v2` and later.
@@ -87,14 +86,14 @@ impl Call<'_> {
 
     pub(crate) fn cuCtxSynchronize(&self) -> Result {
         let (state, current) = self.enter_current()?;
-        self.synchronize_context(state, current)
+        state.synchronize_context(current)
     }
 
     pub(crate) fn cuCtxSynchronize_v2(&self, context: Pointer<CUctx_st>) -> Result {
         let context = self.handle_or_current(context)?;
         let state = self.lock();
         state.valid_context(context)?;
-        self.synchronize_context(state, context)
+        state.synchronize_context(context)
     }
 
     /// Records an event after all work of a context, including work of the legacy stream that waits for non-blocking streams.
@@ -145,11 +144,11 @@ impl Call<'_> {
         let mut state = self.lock();
         let stream = state.valid_context(context)?.legacy;
         state.event(event)?;
-        self.expect_uncaptured_context(&mut state, context)?;
+        state.expect_uncaptured_context(context)?;
         let pending = state
             .schedule
             .unobserved(|target| state.is_within(target.context, context));
-        self.record_after(&mut state, event, stream, &pending)
+        state.record_after(event, stream, &pending)
     }
 
     /// Makes all later work of a context, including its green contexts, wait for an event.
@@ -160,7 +159,7 @@ impl Call<'_> {
     ) -> Result {
         let mut state = self.lock();
         state.valid_context(context)?;
-        self.expect_uncaptured_context(&mut state, context)?;
+        state.expect_uncaptured_context(context)?;
         let (_, event) = state.event(event)?;
         let ticket = event.ticket;
         let remote_record = event.remote_record();
@@ -169,50 +168,45 @@ impl Call<'_> {
             .iter()
             .filter(|(_, stream)| state.is_within(stream.context, context));
         for stream in streams.map(|(id, _)| id).collect::<Vec<_>>() {
-            self.wait_in_stream(&mut state, stream, ticket);
-            self.wait_for_remote_in_stream(&mut state, stream, remote_record.clone());
+            state.wait_in_stream(stream, ticket);
+            state.wait_for_remote_in_stream(stream, remote_record.clone());
         }
         Ok(())
-    }
-
-    fn synchronize_context(
-        &self,
-        mut state: MutexGuard<'_, State>,
-        context: Id<Context>,
-    ) -> Result {
-        self.expect_uncaptured_context(&mut state, context)?;
-        self.permit_unsafe(&mut state)?;
-        let pending = state
-            .schedule
-            .unobserved(|target| state.is_within(target.context, context));
-        let mut state = self.wait(state, &pending)?;
-        state
-            .valid_context_mut(context)?
-            .tails_of_destroyed_streams
-            .clear();
-        drop(state);
-        self.memory().trim_pools();
-        Ok(())
-    }
-
-    /// Destroys the objects of a context that has ended.
-    pub(crate) fn end_objects(&self, state: &mut State, context: Id<Context>) {
-        state.remove_context_objects(context);
-        self.memory().free_context_memory(context);
-    }
-
-    /// Waits for all work of a device, even if the device has failed.
-    pub(crate) fn wait_for_device<'a>(
-        &'a self,
-        state: MutexGuard<'a, State>,
-        device: usize,
-    ) -> Result<MutexGuard<'a, State>> {
-        let pending = state.schedule.unobserved(|target| target.device == device);
-        self.wait(state, &pending)
     }
 
     /// Returns the handle of the current context for C, or null without one.
     pub(crate) fn current_raw(&self) -> CUcontext {
         self.top().map_or(std::ptr::null_mut(), Id::as_raw)
+    }
+}
+
+impl Locked<'_> {
+    /// Waits for all work of a context, and trims the memory pools.
+    fn synchronize_context(mut self, context: Id<Context>) -> Result {
+        self.expect_uncaptured_context(context)?;
+        self.permit_unsafe()?;
+        let pending = self
+            .schedule
+            .unobserved(|target| self.is_within(target.context, context));
+        let mut state = self.wait(&pending)?;
+        state
+            .valid_context_mut(context)?
+            .tails_of_destroyed_streams
+            .clear();
+        state.unlock().memory().trim_pools();
+        Ok(())
+    }
+
+    /// Waits for all work of a device, even if the device has failed.
+    pub(crate) fn wait_for_device(self, device: usize) -> Result<Self> {
+        let pending = self.schedule.unobserved(|target| target.device == device);
+        self.wait(&pending)
+    }
+
+    /// Destroys the objects of a context that has ended.
+    pub(crate) fn end_objects(&mut self, context: Id<Context>) {
+        let driver = self.driver();
+        self.remove_context_objects(context);
+        driver.memory().free_context_memory(context);
     }
 }

@@ -12,8 +12,8 @@ use curium_sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype, CUresult, CUstream_st
 use crate::argument::{ConstPointer, Pointer};
 use crate::call::Call;
 use crate::driver::copy::{host_operand, legacy};
+use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
-use crate::driver::state::State;
 use crate::host_pointer::HostPtr;
 use crate::memory::{CopyOperand, READ, WRITE};
 use crate::race::{self, HostSnapshot};
@@ -101,7 +101,7 @@ impl Call<'_> {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.working_stream(&mut self.lock(), stream)?;
+        self.lock().working_stream(stream)?;
         let operands = CopyOperands {
             to: self.device_operand(to, size)?,
             from: self.host_operand(from.as_ptr().cast_mut(), size)?,
@@ -116,7 +116,7 @@ impl Call<'_> {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.working_stream(&mut self.lock(), stream)?;
+        self.lock().working_stream(stream)?;
         let operands = CopyOperands {
             to: self.host_operand(to.as_ptr(), size)?,
             from: self.device_operand(from, size)?,
@@ -131,7 +131,7 @@ impl Call<'_> {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.working_stream(&mut self.lock(), stream)?;
+        self.lock().working_stream(stream)?;
         let operands = CopyOperands {
             to: self.device_operand(to, size)?,
             from: self.device_operand(from, size)?,
@@ -146,7 +146,7 @@ impl Call<'_> {
         size: usize,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.working_stream(&mut self.lock(), stream)?;
+        self.lock().working_stream(stream)?;
         let operands = CopyOperands {
             to: self.unified_operand(to, size)?,
             from: self.unified_operand(from, size)?,
@@ -194,8 +194,8 @@ impl Call<'_> {
     /// Returns `true` if copies in a stream become nodes, which read nothing yet.
     pub(crate) fn captures(&self, stream: Pointer<CUstream_st>) -> Result<bool> {
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
-        Ok(state.is_capturing(stream))
+        let stream = state.stream(stream)?;
+        Ok(state.captures.is_capturing(stream))
     }
 
     /// Enqueues a copy in the context of the stream, which needs access to the pools of both operands.
@@ -229,8 +229,8 @@ impl Call<'_> {
             return Ok(());
         }
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
-        let context = self.stream_context(&state, stream)?;
+        let stream = state.stream(stream)?;
+        let context = state.stream_context(stream)?;
         let device = state.context(context)?.device;
         let is_accessible = accesses
             .iter()
@@ -256,47 +256,28 @@ impl Call<'_> {
             Wait::Never => self.is_synchronous(&to) || self.is_synchronous(&from),
         };
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
+        let stream = state.working_stream(stream)?;
         if size == 0 {
             return Ok(());
         }
-        if state.is_capturing(stream) {
-            let copy = self.copy_content(&state, line(&to, &from, size))?;
+        if state.captures.is_capturing(stream) {
+            let copy = state.copy_content(line(&to, &from, size))?;
             return state.add_captured(stream, copy);
         }
         if waits {
             let work = Work::Device(Box::new(move |driver| driver.copy_line(&to, &from, size)));
-            return self.queue_and_wait(state, stream, work);
+            return state.queue_and_wait(stream, work);
         }
-        let before = [(&from, false), (&to, true)]
-            .map(|(end, write)| (self.before(&state, end, size), write));
+        let before =
+            [(&from, false), (&to, true)].map(|(end, write)| (state.before(end, size), write));
         let work = Work::Device(Box::new(move |driver| {
             before
                 .iter()
                 .for_each(|(before, write)| record_host_changes(before.as_ref(), size, *write));
             driver.copy_line(&to, &from, size)
         }));
-        self.queue(&mut state, stream, work);
+        state.queue(stream, work);
         Ok(())
-    }
-
-    /// Returns the current content of an operand of a queued copy, if it is host memory and race checks are on.
-    fn before(&self, state: &State, end: &CopyOperand, size: usize) -> Option<HostSnapshot> {
-        let races = state.schedule.races()?;
-        let address = match end {
-            CopyOperand::Host(host) => host.0.addr() as u64,
-            CopyOperand::Device(address) => *address,
-            CopyOperand::Staged(_) => return None,
-        };
-        let allocation = self
-            .memory()
-            .find(address)
-            .filter(|allocation| allocation.purpose.is_on_host())?;
-        let is_whole = allocation.end() - address >= size as u64;
-        // SAFETY: the bytes are of an allocation of the host, which is not freed before its work is done.
-        is_whole
-            .then(|| unsafe { HostSnapshot::new(races, allocation.host_at(address), size) })
-            .flatten()
     }
 
     /// Returns an operand of a copy by a pointer of the host, which may be to memory of the device.
@@ -318,6 +299,28 @@ impl Call<'_> {
 
     pub(crate) fn is_known(&self, host: HostPtr) -> bool {
         self.memory().find(host.0.addr() as u64).is_some()
+    }
+}
+
+impl Locked<'_> {
+    /// Returns the current content of an operand of a queued copy, if it is host memory and race checks are on.
+    fn before(&self, end: &CopyOperand, size: usize) -> Option<HostSnapshot> {
+        let driver = self.driver();
+        let races = self.schedule.races()?;
+        let address = match end {
+            CopyOperand::Host(host) => host.0.addr() as u64,
+            CopyOperand::Device(address) => *address,
+            CopyOperand::Staged(_) => return None,
+        };
+        let allocation = driver
+            .memory()
+            .find(address)
+            .filter(|allocation| allocation.purpose.is_on_host())?;
+        let is_whole = allocation.end() - address >= size as u64;
+        // SAFETY: the bytes are of an allocation of the host, which is not freed before its work is done.
+        is_whole
+            .then(|| unsafe { HostSnapshot::new(races, allocation.host_at(address), size) })
+            .flatten()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::result::Result;
 impl Call<'_> {
     pub(crate) fn cuDeviceGet(&self, device: Pointer<CUdevice>, ordinal: i32) -> Result {
         let output = device.required()?;
-        self.device(ordinal)?;
+        self.devices().device(ordinal)?;
         output.write(ordinal)
     }
 
@@ -34,7 +34,7 @@ impl Call<'_> {
         device: CUdevice,
     ) -> Result {
         let name = name.required()?;
-        self.device(device)?;
+        self.devices().device(device)?;
         // As on hardware, a negative length is a large one.
         name.write_text(
             self.config().device_model.name(),
@@ -48,7 +48,7 @@ impl Call<'_> {
 
     pub(crate) fn cuDeviceGetUuid_v2(&self, uuid: Pointer<CUuuid>, device: CUdevice) -> Result {
         let output = uuid.required()?;
-        let index = self.device(device)?;
+        let index = self.devices().device(device)?;
         let mut bytes = *b"curium simulator";
         // Sixteen and more devices remain distinct.
         bytes[15] = b'0'.wrapping_add(index as u8);
@@ -65,7 +65,7 @@ impl Call<'_> {
     ) -> Result {
         luid.required()?;
         mask.required()?;
-        self.device(device)?;
+        self.devices().device(device)?;
         Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }
 
@@ -76,16 +76,17 @@ impl Call<'_> {
         device: CUdevice,
     ) -> Result {
         let output = value.required()?;
-        let index = self.device(device)?;
+        let index = self.devices().device(device)?;
         output.write(
-            self.attribute(index, attribute)
+            self.devices()
+                .attribute(index, attribute)
                 .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?,
         )
     }
 
     pub(crate) fn cuDeviceTotalMem_v2(&self, bytes: Pointer<usize>, device: CUdevice) -> Result {
         let output = bytes.required()?;
-        self.device(device)?;
+        self.devices().device(device)?;
         output.write(self.config().memory_budget as usize)
     }
 
@@ -115,7 +116,7 @@ impl Call<'_> {
         device: CUdevice,
     ) -> Result {
         id.required()?;
-        let index = self.device(device)?;
+        let index = self.devices().device(device)?;
         let text = pci_bus_id(index);
         // As on hardware, the name is never truncated.
         if usize::try_from(length).is_ok_and(|length| length <= text.len()) {

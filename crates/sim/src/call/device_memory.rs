@@ -65,9 +65,7 @@ impl Call<'_> {
         let state = self.lock();
         state.check_device(allocation.owner.device)?;
         if self.is_graph_memory(address) && self.free_graph_memory(address)? == Freed::ForReuse {
-            return self
-                .wait_for_device(state, allocation.owner.device)
-                .map(|_| ());
+            return state.wait_for_device(allocation.owner.device).map(|_| ());
         }
         self.memory().retire(address, |purpose| {
             purpose.is_pooled()
@@ -76,9 +74,9 @@ impl Call<'_> {
                     Purpose::Device | Purpose::Managed | Purpose::Foreign
                 )
         })?;
-        let state = self.wait_for_device(state, allocation.owner.device)?;
+        let state = state.wait_for_device(allocation.owner.device)?;
         state.check_device(allocation.owner.device)?;
-        self.report_memory(&state, address, None, MemoryChange::Freed);
+        state.report_memory(address, None, MemoryChange::Freed);
         self.memory().free(address);
         Ok(())
     }

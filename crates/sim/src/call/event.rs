@@ -8,8 +8,8 @@ use crate::argument::Pointer;
 use crate::call::Call;
 use crate::context::stream::Stream;
 use crate::context::ticket::Ticket;
+use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
-use crate::driver::state::State;
 use crate::handle::Id;
 use crate::object::event::{DISABLE_TIMING, Event, INTERPROCESS};
 use crate::object::graph::content::Content;
@@ -59,16 +59,16 @@ impl Call<'_> {
         flags: u32,
     ) -> Result {
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
+        let stream = state.working_stream(stream)?;
         let (id, context) = state.event(event).map(|(id, event)| (id, event.context))?;
-        let is_capturing = state.is_capturing(stream);
+        let is_capturing = state.captures.is_capturing(stream);
         if flags > EXTERNAL || (flags == EXTERNAL && !is_capturing) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if !is_capturing {
-            return self.record_after(&mut state, event, stream, &[]);
+            return state.record_after(event, stream, &[]);
         }
-        if state.owning_context(self.stream_context(&state, stream)?) != context {
+        if state.owning_context(state.stream_context(stream)?) != context {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         if flags == EXTERNAL {
@@ -80,7 +80,7 @@ impl Call<'_> {
     pub(crate) fn cuEventQuery(&self, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
         let (id, ticket) = state.event(event).map(|(id, event)| (id, event.ticket))?;
-        self.expect_not_captured(&mut state, id)?;
+        state.expect_not_captured(id)?;
         let is_pending = ticket.is_some_and(|ticket| state.schedule.is_pending(ticket));
         if !is_pending && state.event(event)?.1.remote_record().is_none() {
             state.schedule.observe(ticket.as_slice());
@@ -97,8 +97,8 @@ impl Call<'_> {
         let context = event.context;
         let ticket = event.ticket;
         let remote_record = event.remote_record();
-        self.expect_not_captured(&mut state, id)?;
-        drop(self.wait(state, ticket.as_slice())?);
+        state.expect_not_captured(id)?;
+        drop(state.wait(ticket.as_slice())?);
         self.wait_for_remote(context, remote_record.as_ref())?;
         self.lock().valid_context(context).map(|_| ())
     }
@@ -138,38 +138,32 @@ impl Call<'_> {
     }
 }
 
-impl Call<'_> {
+impl Locked<'_> {
     /// Enqueues the record of an event in a stream of the same context, with additional dependencies.
     pub(crate) fn record_after(
-        &self,
-        state: &mut State,
+        &mut self,
         event: Pointer<CUevent_st>,
         stream: Id<Stream>,
         extra: &[Ticket],
     ) -> Result {
-        let (id, context) = state.event(event).map(|(id, event)| (id, event.context))?;
-        if state.owning_context(self.stream_context(state, stream)?) != context {
+        let (id, context) = self.event(event).map(|(id, event)| (id, event.context))?;
+        if self.owning_context(self.stream_context(stream)?) != context {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         let stamp = self
-            .record_work(state, id)
+            .record_work(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        let ticket = self.queue_after(state, stream, extra, stamp);
-        if let Some(event) = state.events.get_mut(id) {
+        let ticket = self.queue_after(stream, extra, stamp);
+        if let Some(event) = self.events.get_mut(id) {
             (event.ticket, event.captured) = (ticket, None);
         }
         Ok(())
     }
 
     /// Makes later work of a stream wait for a record if it is pending, or if race checks are on.
-    pub(crate) fn wait_in_stream(
-        &self,
-        state: &mut State,
-        stream: Id<Stream>,
-        record: Option<Ticket>,
-    ) {
-        if let Some(ticket) = record.filter(|ticket| state.schedule.needs_wait(*ticket)) {
-            self.queue_after(state, stream, &[ticket], Work::Device(Box::new(|_| Ok(()))));
+    pub(crate) fn wait_in_stream(&mut self, stream: Id<Stream>, record: Option<Ticket>) {
+        if let Some(ticket) = record.filter(|ticket| self.schedule.needs_wait(*ticket)) {
+            self.queue_after(stream, &[ticket], Work::Device(Box::new(|_| Ok(()))));
         }
     }
 }

@@ -136,15 +136,17 @@ impl Call<'_> {
         let kernel = resolved.kernel()?;
         let settings = resolved.settings;
         let number = match attribute {
-            Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => self.max_threads(kernel),
+            Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => {
+                self.devices().max_threads(kernel)
+            }
             Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => kernel.static_shared,
             Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => constant_bytes(&resolved.code),
             Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => kernel.local_size,
             Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => registers(kernel),
             Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => resolved.code.target,
-            Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => self.compute_capability(),
+            Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => self.devices().compute_capability(),
             Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
-                self.max_dynamic_shared(resolved)?
+                self.devices().max_dynamic_shared(resolved)?
             }
             Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
                 return Ok(settings.carveout.unwrap_or(-1));
@@ -181,7 +183,7 @@ impl Call<'_> {
 
         let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
         let static_shared = resolved.kernel()?.static_shared;
-        let most = self.attribute_value(
+        let most = self.devices().attribute_value(
             CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
         );
         match attribute {

@@ -33,22 +33,23 @@ impl Call<'_> {
         if flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        output.write(self.lock().new_graph(None).as_raw())
+        output.write(self.lock().graphs.new_graph(None).as_raw())
     }
 
     pub(crate) fn cuGraphDestroy(&self, graph: Pointer<CUgraph_st>) -> Result {
         let mut state = self.lock();
-        let id = state.graph(graph)?;
-        if state.is_captured_into(id)
+        let id = state.graphs.graph(graph)?;
+        if state.captures.is_captured_into(id)
             || state
+                .graphs
                 .graphs
                 .get(id)
                 .is_some_and(|graph| graph.parent.is_some())
         {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        state.remove_graph(id);
-        self.call_destructors(state);
+        state.graphs.remove_graph(id);
+        state.call_destructors();
         Ok(())
     }
 
@@ -59,11 +60,11 @@ impl Call<'_> {
     ) -> Result {
         let output = clone.required()?;
         let mut state = self.lock();
-        let id = state.graph(graph)?;
-        if state.allocates(id) || state.has_conditions(id) {
+        let id = state.graphs.graph(graph)?;
+        if state.graphs.allocates(id) || state.graphs.has_conditions(id) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        output.write(state.clone_graph(id, None).as_raw())
+        output.write(state.graphs.clone_graph(id, None).as_raw())
     }
 
     pub(crate) fn cuGraphNodeFindInClone(
@@ -74,9 +75,10 @@ impl Call<'_> {
     ) -> Result {
         let output = found.required()?;
         let state = self.lock();
-        let (original, _) = state.node(original)?;
-        let clone = state.graph(clone)?;
+        let (original, _) = state.graphs.node(original)?;
+        let clone = state.graphs.graph(clone)?;
         let node = state
+            .graphs
             .graphs
             .get(clone)
             .and_then(|clone| clone.origins.get(&original))
@@ -86,8 +88,14 @@ impl Call<'_> {
 
     pub(crate) fn cuGraphGetId(&self, graph: Pointer<CUgraph_st>, id: Pointer<u32>) -> Result {
         let state = self.lock();
-        let graph = state.graph(graph)?;
-        id.write(state.graphs.get(graph).map_or(0, |graph| graph.number))
+        let graph = state.graphs.graph(graph)?;
+        id.write(
+            state
+                .graphs
+                .graphs
+                .get(graph)
+                .map_or(0, |graph| graph.number),
+        )
     }
 
     pub(crate) fn cuGraphNodeGetType(
@@ -96,7 +104,7 @@ impl Call<'_> {
         kind: Pointer<CUgraphNodeType>,
     ) -> Result {
         let kind = kind.required()?;
-        kind.write(self.lock().node(node)?.1.content.kind())
+        kind.write(self.lock().graphs.node(node)?.1.content.kind())
     }
 
     pub(crate) fn cuGraphNodeGetContainingGraph(
@@ -104,7 +112,7 @@ impl Call<'_> {
         node: Pointer<CUgraphNode_st>,
         graph: Pointer<CUgraph>,
     ) -> Result {
-        graph.write(self.lock().node(node)?.1.graph.as_raw())
+        graph.write(self.lock().graphs.node(node)?.1.graph.as_raw())
     }
 
     pub(crate) fn cuGraphNodeGetLocalId(
@@ -112,7 +120,7 @@ impl Call<'_> {
         node: Pointer<CUgraphNode_st>,
         id: Pointer<u32>,
     ) -> Result {
-        id.write(self.lock().node(node)?.1.number)
+        id.write(self.lock().graphs.node(node)?.1.number)
     }
 
     pub(crate) fn cuGraphNodeGetToolsId(
@@ -121,31 +129,35 @@ impl Call<'_> {
         id: Pointer<u64>,
     ) -> Result {
         let state = self.lock();
-        let (_, node) = state.node(node)?;
-        let graph = state.graphs.get(node.graph).map_or(0, |graph| graph.number);
+        let (_, node) = state.graphs.node(node)?;
+        let graph = state
+            .graphs
+            .graphs
+            .get(node.graph)
+            .map_or(0, |graph| graph.number);
         id.write(u64::from(graph) << 32 | u64::from(node.number))
     }
 
     pub(crate) fn cuGraphDestroyNode(&self, node: Pointer<CUgraphNode_st>) -> Result {
         let mut state = self.lock();
-        let (id, node) = state.node(node)?;
+        let (id, node) = state.graphs.node(node)?;
         let graph = node.graph;
         // As on hardware, the nodes of a graph with memory stay.
-        if state.allocates(graph) {
+        if state.graphs.allocates(graph) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        if state.is_captured_into(graph) {
+        if state.captures.is_captured_into(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        for other in state.graph_nodes(graph) {
-            if let Some(other) = state.nodes.get_mut(other) {
+        for other in state.graphs.graph_nodes(graph) {
+            if let Some(other) = state.graphs.nodes.get_mut(other) {
                 other.after.retain(|edge| edge.from != id);
             }
         }
-        if let Some(graph) = state.graphs.get_mut(graph) {
+        if let Some(graph) = state.graphs.graphs.get_mut(graph) {
             graph.nodes.retain(|other| *other != id);
         }
-        state.remove_node(id);
+        state.graphs.remove_node(id);
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ impl Call<'_> {
         flags: u32,
     ) -> Result {
         let output = context.required()?;
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let default_stream = CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0;
         let is_valid = match flags {
             0 => self.config().driver_version >= NO_DEFAULT_STREAM_SINCE,
@@ -57,10 +57,10 @@ impl Call<'_> {
         let id = state.green(context)?;
         let device = state.valid_context(id)?.device;
         let pending = state.schedule.unobserved(|target| target.context == id);
-        let mut state = self.wait(state, &pending)?;
+        let mut state = state.wait(&pending)?;
         state.contexts.remove(id);
         state.remove_context_objects(id);
-        self.release_primary(state, device)
+        state.release_primary(device)
     }
 
     pub(crate) fn cuCtxFromGreenCtx(
@@ -128,8 +128,8 @@ impl Call<'_> {
     ) -> Result {
         let output = green.required()?;
         let mut state = self.lock();
-        let stream = self.queried_stream(&mut state, stream)?;
-        let context = self.stream_context(&state, stream)?;
+        let stream = state.queried_stream(stream)?;
+        let context = state.stream_context(stream)?;
         let is_green = state.valid_context(context)?.green.is_some();
         output.write(if is_green {
             context.as_raw().cast()
@@ -149,8 +149,8 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let mut state = self.lock();
-        let stream = self.queried_stream(&mut state, stream)?;
-        let stream_context = self.stream_context(&state, stream)?;
+        let stream = state.queried_stream(stream)?;
+        let stream_context = state.stream_context(stream)?;
         let is_green = state.valid_context(stream_context)?.green.is_some();
         context.write_if_not_null(state.owning_context(stream_context).as_raw());
         green.write_if_not_null(if is_green {

@@ -24,8 +24,8 @@ impl Call<'_> {
     ) -> Result {
         let function = HostFunction::new(function, data.as_ptr())?;
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
-        self.enqueue(&mut state, stream, Content::Host(function))
+        let stream = state.working_stream(stream)?;
+        state.enqueue(stream, Content::Host(function))
     }
 
     /// Accepts the mode, which affects only latency: the workers wait as before.
@@ -54,9 +54,8 @@ impl Call<'_> {
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let callee = Callee::Callback(callback, stream.as_ptr());
         let mut state = self.lock();
-        let stream = self.uncaptured_stream(&mut state, stream)?;
-        self.queue(
-            &mut state,
+        let stream = state.uncaptured_stream(stream)?;
+        state.queue(
             stream,
             Work::Host(HostFunction {
                 callee,

@@ -77,9 +77,9 @@ impl Call<'_> {
         state.check_device(allocation.owner.device)?;
         self.memory()
             .retire(address, |purpose| matches!(purpose, Purpose::Pinned { .. }))?;
-        let state = self.wait_for_device(state, allocation.owner.device)?;
+        let state = state.wait_for_device(allocation.owner.device)?;
         state.check_device(allocation.owner.device)?;
-        self.report_memory(&state, address, None, MemoryChange::Freed);
+        state.report_memory(address, None, MemoryChange::Freed);
         self.memory().free(address);
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Call<'_> {
         }
         let state = self.lock();
         self.memory().retire(address, |_| true)?;
-        drop(self.wait_for_device(state, allocation.owner.device)?);
+        drop(state.wait_for_device(allocation.owner.device)?);
         self.memory().free(address);
         Ok(())
     }

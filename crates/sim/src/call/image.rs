@@ -67,7 +67,7 @@ impl Call<'_> {
     ) -> std::result::Result<Arc<Code>, Refusal> {
         let settings = Settings {
             newest_ptx: newest_ptx(self.config().driver_version),
-            compute_capability: self.compute_capability(),
+            compute_capability: self.devices().compute_capability(),
             race_checks: self.config().race_checks,
             uninitialized_checks: self.config().uninitialized_checks,
             max_registers,
@@ -86,7 +86,9 @@ impl Call<'_> {
     ) -> std::result::Result<Cow<'a, str>, Refusal> {
         // SAFETY: the caller guarantees the image.
         match unsafe { fat_binary::bytes_at(image) } {
-            Some(binary) => fat_binary::ptx_for(binary, self.compute_capability()).map(Cow::Owned),
+            Some(binary) => {
+                fat_binary::ptx_for(binary, self.devices().compute_capability()).map(Cow::Owned)
+            }
             // SAFETY: the caller guarantees that an image that is no binary is NUL-terminated text.
             None => unsafe { text_at(image) }.map(Cow::Borrowed),
         }
@@ -95,7 +97,7 @@ impl Call<'_> {
     /// Parses PTX, and checks that the device can run it.
     pub(crate) fn parse_ptx(&self, text: &str) -> std::result::Result<Module, Refusal> {
         let newest = newest_ptx(self.config().driver_version);
-        parse_ptx(text, newest, self.compute_capability())
+        parse_ptx(text, newest, self.devices().compute_capability())
     }
 }
 

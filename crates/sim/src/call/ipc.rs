@@ -29,7 +29,7 @@ impl Call<'_> {
         let allocation = allocation.filter(|allocation| allocation.purpose == Purpose::Device);
         let allocation = allocation.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if self.memory().is_private(&allocation) {
-            drop(self.wait_for_device(self.lock(), allocation.owner.device)?);
+            drop(self.lock().wait_for_device(allocation.owner.device)?);
         }
         let shared = self
             .memory()
@@ -81,7 +81,7 @@ impl Call<'_> {
         if self.memory().close_foreign(address)? {
             let state = self.lock();
             self.memory().retire(address, |_| true)?;
-            drop(self.wait_for_device(state, allocation.owner.device)?);
+            drop(state.wait_for_device(allocation.owner.device)?);
             self.memory().free(address);
         }
         Ok(())

@@ -11,8 +11,8 @@ use crate::call::Call;
 use crate::context::Context;
 use crate::context::stream::Stream;
 use crate::driver::ipc_event::MARK;
+use crate::driver::locked::Locked;
 use crate::driver::schedule::{Wait, Work};
-use crate::driver::state::State;
 use crate::handle::Id;
 use crate::memory::SharedRecords;
 use crate::object::event::{DISABLE_TIMING, Event, INTERPROCESS};
@@ -102,17 +102,17 @@ impl Call<'_> {
         }
         Ok(())
     }
+}
 
+impl Locked<'_> {
     /// Makes later work of a stream wait for a record of another process.
     pub(crate) fn wait_for_remote_in_stream(
-        &self,
-        state: &mut State,
+        &mut self,
         stream: Id<Stream>,
         record: Option<RemoteRecord>,
     ) {
         if let Some(record) = record {
             self.queue_after(
-                state,
                 stream,
                 &[],
                 Work::Wait(Wait::new(Box::new(move |_| Ok(record.is_done())))),

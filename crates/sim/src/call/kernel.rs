@@ -26,7 +26,7 @@ impl Call<'_> {
         let (library, index) = state
             .kernel(kernel)
             .map(|(_, kernel)| (kernel.library, kernel.index))?;
-        let module = self.library_module(&mut state, library, context)?;
+        let module = state.library_module(library, context)?;
         let module = state
             .modules
             .get(module)
@@ -44,7 +44,7 @@ impl Call<'_> {
         let state = self.lock();
         state.kernel(kernel)?;
         let output = value.required()?;
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let resolved = state.resolve_library_kernel(kernel, device)?;
         output.write(self.function_attribute(&resolved, attribute)?)
     }
@@ -58,7 +58,7 @@ impl Call<'_> {
     ) -> Result {
         let mut state = self.lock();
         state.kernel(kernel)?;
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let mut resolved = state.resolve_library_kernel(kernel, device)?;
         self.set_function_attribute(&mut resolved, attribute, value)?;
         let id = state.kernel(kernel)?.0;
@@ -119,7 +119,7 @@ impl Call<'_> {
         device: CUdevice,
     ) -> Result {
         self.lock().kernel(kernel)?;
-        self.device(device)?;
+        self.devices().device(device)?;
         known_cache(config)
     }
 }

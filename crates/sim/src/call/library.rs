@@ -12,10 +12,9 @@ use curium_sys::{
 use crate::argument::{Argument as _, ConstPointer, Pointer};
 use crate::call::Call;
 use crate::call::module::read_image;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::image::jit::JitOptions;
-use crate::lock::MutexGuard;
 use crate::object::library::{Library, Source};
 use crate::result::Result;
 
@@ -106,7 +105,7 @@ impl Call<'_> {
         }) {
             if let Ok(device) = state.context(context).map(|context| context.device) {
                 state.check_device(device)?;
-                state = self.wait_for_device(state, device)?;
+                state = state.wait_for_device(device)?;
                 state.check_device(device)?;
             }
         }
@@ -120,7 +119,7 @@ impl Call<'_> {
         library
             .modules
             .into_values()
-            .for_each(|module| self.unload(&mut state, module));
+            .for_each(|module| state.unload(module));
         Ok(())
     }
 
@@ -156,7 +155,7 @@ impl Call<'_> {
         self.lock().library(library)?;
         let (state, context) = self.enter_current()?;
         let (mut state, id) = self.enter_library(state, library)?;
-        output.write(self.library_module(&mut state, id, context)?.as_raw())
+        output.write(state.library_module(id, context)?.as_raw())
     }
 
     pub(crate) fn cuLibraryGetGlobal(
@@ -169,7 +168,7 @@ impl Call<'_> {
         let name = name.text()?;
         let (state, context) = self.enter_current()?;
         let (mut state, id) = self.enter_library(state, library)?;
-        let module = self.library_module(&mut state, id, context)?;
+        let module = state.library_module(id, context)?;
         state.write_global(module, name, address, size)
     }
 
@@ -208,11 +207,8 @@ impl Call<'_> {
             [context] => Some(*context),
             _ => return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
         };
-        let module = self.library_module(
-            &mut state,
-            id,
-            context.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?,
-        )?;
+        let module =
+            state.library_module(id, context.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?)?;
         state.write_global(module, name, address, size)
     }
 
@@ -271,9 +267,9 @@ impl Call<'_> {
     /// Returns a live library, compiling it on first use: without the lock, which every call needs.
     fn enter_library<'a>(
         &'a self,
-        state: MutexGuard<'a, State>,
+        state: Locked<'a>,
         raw: Pointer<CUlib_st>,
-    ) -> Result<(MutexGuard<'a, State>, Id<Library>)> {
+    ) -> Result<(Locked<'a>, Id<Library>)> {
         let id = state.library(raw)?;
         let source = state
             .libraries

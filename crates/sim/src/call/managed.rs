@@ -141,7 +141,7 @@ impl Call<'_> {
         size: usize,
         flags: u32,
     ) -> Result {
-        self.uncaptured_stream(&mut self.lock(), stream)?;
+        self.lock().uncaptured_stream(stream)?;
         let is_single = flags == ATTACH_SINGLE;
         if !ATTACH_FLAGS.contains(&flags) || (is_single && stream.is_null()) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -171,7 +171,7 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         expect_no_legacy(stream)?;
-        self.uncaptured_stream(&mut self.lock(), stream)?;
+        self.lock().uncaptured_stream(stream)?;
         let ranges = ranges(
             addresses,
             sizes,
@@ -221,7 +221,7 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         failed.write_if_not_null(usize::MAX);
-        self.uncaptured_stream(&mut self.lock(), stream)?;
+        self.lock().uncaptured_stream(stream)?;
         Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }
 
@@ -258,7 +258,7 @@ impl Call<'_> {
         location: PageLocation,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.validate_location(location)?;
+        self.devices().validate_location(location)?;
         if location.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE
             && !self.config().has_concurrent_managed_access()
         {
@@ -273,8 +273,8 @@ impl Call<'_> {
     /// Enqueues an operation without effect.
     pub(crate) fn queue_nothing(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
-        let stream = self.uncaptured_stream(&mut state, stream)?;
-        self.queue(&mut state, stream, Work::Device(Box::new(|_| Ok(()))));
+        let stream = state.uncaptured_stream(stream)?;
+        state.queue(stream, Work::Device(Box::new(|_| Ok(()))));
         Ok(())
     }
 }

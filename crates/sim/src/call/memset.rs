@@ -122,7 +122,7 @@ impl Call<'_> {
 
     fn fill_async(&self, address: CUdeviceptr, fill: Fill, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
+        let stream = state.working_stream(stream)?;
         let size = fill
             .count
             .checked_mul(fill.width)
@@ -134,10 +134,6 @@ impl Call<'_> {
         if size == 0 {
             return Ok(());
         }
-        self.enqueue(
-            &mut state,
-            stream,
-            Content::Set(Set::new(address, fill, 0, 1)),
-        )
+        state.enqueue(stream, Content::Set(Set::new(address, fill, 0, 1)))
     }
 }

@@ -8,7 +8,7 @@ use curium_sys::{
 
 use crate::argument::{Argument as _, ConstPointer, Pointer};
 use crate::call::Call;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::image::jit::JitOptions;
 use crate::object::module::Module;
@@ -63,7 +63,7 @@ impl Call<'_> {
     pub(crate) fn cuModuleUnload(&self, module: Pointer<CUmod_st>) -> Result {
         let mut state = self.lock();
         let id = state.module(module)?;
-        self.permit_unsafe(&mut state)?;
+        state.permit_unsafe()?;
         // The module of a library ends with it.
         let by_itself = state
             .modules
@@ -73,9 +73,9 @@ impl Call<'_> {
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?
             .context;
         let device = state.valid_context(context)?.device;
-        let mut state = self.wait_for_device(state, device)?;
+        let mut state = state.wait_for_device(device)?;
         state.valid_context(context)?;
-        self.unload(&mut state, id);
+        state.unload(id);
         Ok(())
     }
 
@@ -162,22 +162,25 @@ impl Call<'_> {
         let owner = self.current_owner()?;
         let output = module.required()?;
         let code = self.compile_image(image, options)?;
-        let id = self.instantiate(&mut self.lock(), code, owner, None)?;
+        let id = self.lock().instantiate(code, owner, None)?;
         output.write(id.as_raw())
     }
+}
 
+impl Locked<'_> {
     /// Unloads a module and frees its variables.
-    pub(crate) fn unload(&self, state: &mut State, id: Id<Module>) {
-        let Some(module) = state.modules.remove(id) else {
+    pub(crate) fn unload(&mut self, id: Id<Module>) {
+        let driver = self.driver();
+        let Some(module) = self.modules.remove(id) else {
             return;
         };
         for function in module.functions {
-            state.functions.remove(function);
+            self.functions.remove(function);
         }
         module
             .globals
             .iter()
-            .for_each(|address| self.memory().free(*address));
+            .for_each(|address| driver.memory().free(*address));
     }
 }
 

@@ -27,7 +27,7 @@ impl Call<'_> {
         let output = handle.required()?;
         let callback = callback.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let listener = Listener {
-            device: self.device(device)?,
+            device: self.devices().device(device)?,
             callback,
             data: data.as_ptr(),
         };
@@ -40,7 +40,7 @@ impl Call<'_> {
         handle: Pointer<CUasyncCallbackEntry_st>,
     ) -> Result {
         let id = Id::from(handle.required()?);
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let mut state = self.lock();
         if state
             .listeners

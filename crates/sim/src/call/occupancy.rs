@@ -7,8 +7,8 @@ use curium_sys::{
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::call::Call;
+use crate::driver::locked::Locked;
 use crate::driver::occupancy::SHARED_STEP;
-use crate::driver::state::State;
 use crate::result::Result;
 
 /// The limits of the extents of a grid.
@@ -35,7 +35,8 @@ impl Call<'_> {
         let resolved = state.resolve_kernel_in(function, context)?;
         let block = positive(block)?;
         output.write(
-            self.max_active_blocks(&resolved, block, dynamic_shared)?
+            self.devices()
+                .max_active_blocks(&resolved, block, dynamic_shared)?
                 .cast_signed(),
         )
     }
@@ -67,8 +68,10 @@ impl Call<'_> {
         let resolved = state.resolve_kernel_in(function, context)?;
         // The caller's function runs without the driver's lock.
         drop(state);
-        let warp = self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
-        let mut max_threads = self.max_threads(resolved.kernel()?);
+        let warp = self
+            .devices()
+            .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+        let mut max_threads = self.devices().max_threads(resolved.kernel()?);
         if limit < 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -86,15 +89,18 @@ impl Call<'_> {
             let shared = block_shared_size.map_or(dynamic_shared, |shared| unsafe {
                 shared(threads.cast_signed())
             });
-            let blocks = self.max_active_blocks(&resolved, threads, shared)?;
+            let blocks = self
+                .devices()
+                .max_active_blocks(&resolved, threads, shared)?;
             if blocks * threads > best_blocks * best_threads {
                 best_blocks = blocks;
                 best_threads = threads;
             }
         }
         block.write(best_threads.cast_signed())?;
-        let multiprocessors =
-            self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        let multiprocessors = self
+            .devices()
+            .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         grid.write((best_blocks * multiprocessors).cast_signed())
     }
 
@@ -110,16 +116,18 @@ impl Call<'_> {
         let resolved = state.resolve_kernel_in(function, context)?;
         let blocks = positive(blocks)?;
         let block = positive(block)?;
-        if self.max_active_blocks(&resolved, block, 0)? < blocks {
+        if self.devices().max_active_blocks(&resolved, block, 0)? < blocks {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let all = self
+            .devices()
             .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
-        let reserved =
-            self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+        let reserved = self
+            .devices()
+            .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
         let per_block = all / blocks / SHARED_STEP * SHARED_STEP;
         let available = per_block.saturating_sub(reserved + resolved.kernel()?.static_shared);
-        output.write(available.min(self.max_dynamic_shared(&resolved)?) as usize)
+        output.write(available.min(self.devices().max_dynamic_shared(&resolved)?) as usize)
     }
 
     pub(crate) fn cuOccupancyMaxPotentialClusterSize(
@@ -131,7 +139,7 @@ impl Call<'_> {
         let output = size.required()?;
         let config = config.read()?;
         let (mut state, context) = self.enter_current()?;
-        self.check_config(&mut state, &config)?;
+        state.check_config(&config)?;
         output.write(
             state
                 .resolve_kernel_in(function.required()?, context)?
@@ -150,7 +158,7 @@ impl Call<'_> {
         let config = config.read()?;
         let (mut state, context) = self.enter_current()?;
         let resolved = state.resolve_kernel_in(function.required()?, context)?;
-        self.check_config(&mut state, &config)?;
+        state.check_config(&config)?;
         // SAFETY: the configuration holds as many attributes as its count.
         let size = unsafe { cluster_size(&config) }?;
         if size > resolved.max_cluster_blocks() {
@@ -159,9 +167,13 @@ impl Call<'_> {
         let threads = [config.blockDimX, config.blockDimY, config.blockDimZ]
             .into_iter()
             .product::<u32>();
-        let blocks = self.max_active_blocks(&resolved, threads, config.sharedMemBytes as usize)?;
-        let all =
-            blocks * self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        let blocks =
+            self.devices()
+                .max_active_blocks(&resolved, threads, config.sharedMemBytes as usize)?;
+        let all = blocks
+            * self
+                .devices()
+                .attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         output.write((all / size).cast_signed())
     }
 
@@ -191,9 +203,10 @@ impl Call<'_> {
     }
 }
 
-impl Call<'_> {
+impl Locked<'_> {
     /// Checks the stream and the extents of a launch whose occupancy is queried.
-    fn check_config(&self, state: &mut State, config: &CUlaunchConfig) -> Result {
+    fn check_config(&mut self, config: &CUlaunchConfig) -> Result {
+        let driver = self.driver();
         let grid = [config.gridDimX, config.gridDimY, config.gridDimZ];
         // As on hardware, the threads of a block may be too many for any launch.
         let threads = config
@@ -201,11 +214,11 @@ impl Call<'_> {
             .checked_mul(config.blockDimY)
             .and_then(|plane| plane.checked_mul(config.blockDimZ));
         let is_positive = threads.is_some_and(|threads| threads.cast_signed() > 0);
-        if !self.is_within_limits(grid, GRID_LIMITS) || !is_positive {
+        if !driver.devices().is_within_limits(grid, GRID_LIMITS) || !is_positive {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: the stream of a configuration is a handle, as if it were an argument.
-        self.queried_stream(state, unsafe { Pointer::from_raw(config.hStream) })
+        self.queried_stream(unsafe { Pointer::from_raw(config.hStream) })
             .map(drop)
     }
 }

@@ -7,18 +7,17 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use curium_sys::{
-    CUdevice, CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation,
-    CUmemLocationType, CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool,
-    CUresult, CUstream_st, CudaVersion,
+    CUdevice, CUdeviceptr, CUmemAllocationHandleType, CUmemPool_attribute, CUmemPoolHandle_st,
+    CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st, CudaVersion,
 };
 
 use crate::activity::MemoryChange;
 use crate::argument::{ConstPointer, Pointer};
 use crate::call::Call;
-use crate::call::virtual_memory::raw_location;
 use crate::context::stream::Stream;
+use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
-use crate::driver::state::State;
+use crate::driver::virtual_memory::raw_location;
 use crate::handle::Id;
 use crate::memory::{Location, Owner, Pool, Purpose};
 use crate::object::graph::content::Content;
@@ -37,10 +36,10 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
-        let owner = self.stream_owner(&state, stream)?;
+        let stream = state.working_stream(stream)?;
+        let owner = state.stream_owner(stream)?;
         let pool = self.memory().read().current_pools[owner.device];
-        self.allocate_in_stream(&mut state, stream, pool, address, size)
+        state.allocate_in_stream(stream, pool, address, size)
     }
 
     pub(crate) fn cuMemAllocFromPoolAsync(
@@ -51,9 +50,9 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
+        let stream = state.working_stream(stream)?;
         let pool = self.pool(pool)?;
-        self.allocate_in_stream(&mut state, stream, pool, address, size)
+        state.allocate_in_stream(stream, pool, address, size)
     }
 
     pub(crate) fn cuMemFreeAsync(
@@ -62,14 +61,14 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
+        let stream = state.working_stream(stream)?;
         if address == 0 {
             return Ok(());
         }
-        if let Some(graph) = state.captured_graph(stream) {
+        if let Some(graph) = state.captures.captured_graph(stream) {
             let content = match state.is_freed_again(stream, address) {
                 true => Content::Free(address),
-                false => self.free_content(&state, graph, address)?,
+                false => state.free_content(graph, address)?,
             };
             return state.add_captured(stream, content);
         }
@@ -79,13 +78,13 @@ impl Call<'_> {
         self.memory().retire(address, |purpose| {
             purpose.is_pooled() || matches!(purpose, Purpose::Device | Purpose::Foreign)
         })?;
-        self.report_memory(&state, address, Some(stream), MemoryChange::Freed);
+        state.report_memory(address, Some(stream), MemoryChange::Freed);
         let free = Work::Device(Box::new(move |driver| {
             driver.memory().record_free(address);
             driver.memory().free(address);
             Ok(())
         }));
-        self.queue(&mut state, stream, free);
+        state.queue(stream, free);
         Ok(())
     }
 
@@ -94,7 +93,7 @@ impl Call<'_> {
         pool: Pointer<CUmemoryPool>,
         device: CUdevice,
     ) -> Result {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         pool.write(self.memory().read().default_pools[device].as_raw())
     }
 
@@ -125,7 +124,9 @@ impl Call<'_> {
     ) -> Result {
         let output = pool.required()?;
         let properties = properties.read()?;
-        let (location, is_managed) = self.pool_place(&properties.location, properties.allocType)?;
+        let (location, is_managed) = self
+            .devices()
+            .pool_place(&properties.location, properties.allocType)?;
         const KNOWN: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0
             | CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC.0;
         let handle_types = properties.handleTypes.0;
@@ -244,17 +245,9 @@ impl Call<'_> {
 impl Call<'_> {
     /// Returns the device of a current pool; the functions of current pools have a code of their own for an unknown one.
     fn pool_device(&self, device: CUdevice) -> Result<usize> {
-        self.device(device)
+        self.devices()
+            .device(device)
             .or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))
-    }
-
-    /// Returns the context of a stream as an owner of memory.
-    fn stream_owner(&self, state: &State, stream: Id<Stream>) -> Result<Owner> {
-        let context = state.owning_context(self.stream_context(state, stream)?);
-        Ok(Owner {
-            context,
-            device: state.valid_context(context)?.device,
-        })
     }
 
     /// Returns `true` if the driver supports the attributes for the creation parameters of a pool, which CUDA 13.1 introduced.
@@ -288,69 +281,64 @@ impl Call<'_> {
             _ => None,
         }
     }
+}
 
-    /// Returns the location of the memory of a pool, and `true` for managed memory. Managed memory may have no location.
-    pub(crate) fn pool_place(
-        &self,
-        location: &CUmemLocation,
-        kind: CUmemAllocationType,
-    ) -> Result<(Option<Location>, bool)> {
-        let is_managed = match kind {
-            CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => false,
-            CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => true,
-            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-        };
-        if is_managed && location.type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE {
-            return Ok((None, true));
-        }
-        Ok((Some(self.location(location)?), is_managed))
+impl Locked<'_> {
+    /// Returns the context of a stream as an owner of memory.
+    fn stream_owner(&self, stream: Id<Stream>) -> Result<Owner> {
+        let context = self.owning_context(self.stream_context(stream)?);
+        Ok(Owner {
+            context,
+            device: self.valid_context(context)?.device,
+        })
     }
 
     /// Allocates memory immediately; the caller orders its use. During a capture, the memory belongs to the graph.
     fn allocate_in_stream(
-        &self,
-        state: &mut State,
+        &mut self,
         stream: Id<Stream>,
         pool: Id<Pool>,
         address: Pointer<CUdeviceptr>,
         size: usize,
     ) -> Result {
+        let driver = self.driver();
         let output = address.required()?;
         if size == 0 {
             return output.write(0);
         }
-        let owner = self.stream_owner(state, stream)?;
-        if state.is_capturing(stream) {
+        let owner = self.stream_owner(stream)?;
+        if self.captures.is_capturing(stream) {
             // Memory of a graph cannot be exported.
-            if self.memory().is_exportable(pool) {
+            if driver.memory().is_exportable(pool) {
                 return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
             }
-            let allocation = match state.recaptured_allocation(stream, size) {
+            let allocation = match self.recaptured_allocation(stream, size) {
                 Some(allocation) => allocation,
-                None => self.graph_allocation(owner, pool, size)?,
+                None => driver.graph_allocation(owner, pool, size)?,
             };
             output.write(allocation.address())?;
-            return state.add_captured(stream, Content::Allocate(allocation));
+            return self.add_captured(stream, Content::Allocate(allocation));
         }
         // A pool that grows allocates from the device.
-        if self.memory().needs_growth(pool, size as u64) {
-            self.permit_unsafe(state)?;
+        if driver.memory().needs_growth(pool, size as u64) {
+            self.permit_unsafe()?;
         }
-        let memory = self.memory().allocate_in_pool(pool, size as u64, owner)?;
-        self.memory().note_stream(memory, stream.number());
-        self.mark_allocation(state, stream, memory);
-        self.report_memory(state, memory, Some(stream), MemoryChange::Allocated);
+        let memory = driver.memory().allocate_in_pool(pool, size as u64, owner)?;
+        driver.memory().note_stream(memory, stream.number());
+        self.mark_allocation(stream, memory);
+        self.report_memory(memory, Some(stream), MemoryChange::Allocated);
         output.write(memory)
     }
 
     /// Orders later uses of new memory after its allocation, if race checks are on.
-    fn mark_allocation(&self, state: &mut State, stream: Id<Stream>, memory: CUdeviceptr) {
-        let Some(races) = state.schedule.races().map(Arc::clone) else {
+    fn mark_allocation(&mut self, stream: Id<Stream>, memory: CUdeviceptr) {
+        let driver = self.driver();
+        let Some(races) = self.schedule.races().map(Arc::clone) else {
             return;
         };
-        let ticket = self.queue(state, stream, Work::Device(Box::new(|_| Ok(()))));
+        let ticket = self.queue(stream, Work::Device(Box::new(|_| Ok(()))));
         if let Some(party) = ticket.and_then(|ticket| races.enroll(ticket, "allocation")) {
-            self.memory().renew(memory, party);
+            driver.memory().renew(memory, party);
         }
     }
 }

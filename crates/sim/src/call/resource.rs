@@ -13,8 +13,8 @@ use crate::argument::{ConstPointer, Pointer, elements};
 use crate::call::Call;
 use crate::call::context::named_context;
 use crate::context::Context;
+use crate::driver::locked::Locked;
 use crate::driver::resource::{CLUSTER_GRANULARITY, Set, blank};
-use crate::driver::state::State;
 use crate::handle::Id;
 use crate::result::Result;
 
@@ -31,9 +31,13 @@ impl Call<'_> {
         resource: Pointer<CUdevResource>,
         kind: CUdevResourceType,
     ) -> Result {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let output = resource.required()?;
-        output.write(self.describe(device, self.device_resources(device), kind)?)
+        output.write(self.devices().describe(
+            device,
+            self.devices().device_resources(device),
+            kind,
+        )?)
     }
 
     pub(crate) fn cuCtxGetDevResource(
@@ -45,7 +49,7 @@ impl Call<'_> {
         let output = resource.required()?;
         self.expect_resource(kind)?;
         let context = named_context(context)?;
-        output.write(self.describe_context(&self.lock(), context, kind)?)
+        output.write(self.lock().describe_context(context, kind)?)
     }
 
     pub(crate) fn cuGreenCtxGetDevResource(
@@ -58,7 +62,7 @@ impl Call<'_> {
         self.expect_resource(kind)?;
         let state = self.lock();
         let context = state.green(context)?;
-        output.write(self.describe_context(&state, context, kind)?)
+        output.write(state.describe_context(context, kind)?)
     }
 
     pub(crate) fn cuStreamGetDevResource(
@@ -69,12 +73,12 @@ impl Call<'_> {
     ) -> Result {
         let output = resource.required()?;
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
-        let context = self.stream_context(&state, stream)?;
+        let stream = state.stream(stream)?;
+        let context = state.stream_context(stream)?;
         if kind != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
             return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
         }
-        output.write(self.describe_context(&state, context, kind)?)
+        output.write(state.describe_context(context, kind)?)
     }
 
     /// Creates as many parts as fit. Hardware whose multiprocessors are not spread evenly may have fewer.
@@ -152,32 +156,19 @@ impl Call<'_> {
         let output = descriptor.required()?;
         // SAFETY: the caller passed `count` resources, or a null pointer.
         let resources = unsafe { elements(resources.as_ptr().cast_const(), count as usize) }?;
-        let descriptor = self.combine(resources)?;
+        let descriptor = self.devices().combine(resources)?;
         output.write(self.lock().descriptors.insert(descriptor).as_raw())
     }
 }
 
 impl Call<'_> {
-    fn describe_context(
-        &self,
-        state: &State,
-        context: Id<Context>,
-        kind: CUdevResourceType,
-    ) -> Result<CUdevResource> {
-        let context = state.valid_context(context)?;
-        let resources = context
-            .green
-            .unwrap_or_else(|| self.device_resources(context.device));
-        self.describe(context.device, resources, kind)
-    }
-
     /// Checks that the driver describes resources of a type.
     fn expect_resource(&self, kind: CUdevResourceType) -> Result {
         match kind {
             CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => Ok(()),
             CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG
             | CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE
-                if self.supports_work_queues() =>
+                if self.devices().supports_work_queues() =>
             {
                 Ok(())
             }
@@ -187,7 +178,7 @@ impl Call<'_> {
 
     /// Returns a part of a set; older drivers describe only its size.
     fn part(&self, set: &Set, count: u32, flags: u32) -> CUdevResource {
-        let granularity = if self.supports_work_queues() {
+        let granularity = if self.devices().supports_work_queues() {
             CLUSTER_GRANULARITY
         } else {
             0
@@ -210,6 +201,21 @@ impl Call<'_> {
         } else {
             self.part(set, count, 0)
         }
+    }
+}
+
+impl Locked<'_> {
+    fn describe_context(
+        &self,
+        context: Id<Context>,
+        kind: CUdevResourceType,
+    ) -> Result<CUdevResource> {
+        let driver = self.driver();
+        let context = self.valid_context(context)?;
+        let resources = context
+            .green
+            .unwrap_or_else(|| driver.devices().device_resources(context.device));
+        driver.devices().describe(context.device, resources, kind)
     }
 }
 

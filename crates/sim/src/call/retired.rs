@@ -82,7 +82,7 @@ impl Call<'_> {
             .filter(|module| module.context == state.owning_context(context))
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         drop(state);
-        let most = BLOCK_EXTENTS.map(|extent| self.attribute_value(extent));
+        let most = BLOCK_EXTENTS.map(|extent| self.devices().attribute_value(extent));
         let is_valid = [x, y, z]
             .into_iter()
             .zip(most)
@@ -101,7 +101,7 @@ impl Call<'_> {
         flags: u32,
         device: CUdevice,
     ) -> Result {
-        self.device(device)?;
+        self.devices().device(device)?;
         context.required()?;
         checked_flags(flags)?;
         Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
@@ -331,7 +331,7 @@ impl Call<'_> {
     /// Writes at most the largest number of 32 bits.
     pub(crate) fn cuDeviceTotalMem(&self, bytes: Pointer<u32>, device: CUdevice) -> Result {
         let output = bytes.required()?;
-        self.device(device)?;
+        self.devices().device(device)?;
         output.write(u32::try_from(self.config().memory_budget).unwrap_or(u32::MAX))
     }
 
@@ -355,7 +355,7 @@ impl Call<'_> {
     }
 
     fn copy_row_async(&self, copy: &CUDA_MEMCPY3D, stream: Pointer<CUstream_st>) -> Result {
-        self.working_stream(&mut self.lock(), stream)?;
+        self.lock().working_stream(stream)?;
         self.copy_volume(copy, stream, false)
     }
 }

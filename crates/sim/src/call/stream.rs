@@ -10,11 +10,10 @@ use crate::call::Call;
 use crate::call::event::EXTERNAL;
 use crate::context::stream::{Class, GREATEST_PRIORITY, LEAST_PRIORITY, Stream};
 use crate::context::stream_attribute::Attributes;
+use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
-use crate::driver::state::State;
 use crate::driver::stream::created;
 use crate::handle::Id;
-use crate::lock::MutexGuard;
 use crate::object::graph::content::Content;
 use crate::result::Result;
 
@@ -62,7 +61,7 @@ impl Call<'_> {
     pub(crate) fn cuStreamDestroy_v2(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
         let id = created(stream)?;
-        let context = self.stream_context(&state, id)?;
+        let context = state.stream_context(id)?;
         state.valid_context(context)?;
         // Default streams have internal handles in the table, which callers never receive.
         let stream = state
@@ -81,17 +80,17 @@ impl Call<'_> {
 
     pub(crate) fn cuStreamSynchronize(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
-        let id = self.awaited_stream(&mut state, stream)?;
-        let context = self.stream_context(&state, id)?;
+        let id = state.awaited_stream(stream)?;
+        let context = state.stream_context(id)?;
         let tickets = state.unfinished(id);
-        let state = self.wait(state, &tickets)?;
+        let state = state.wait(&tickets)?;
         self.memory().trim_pools();
         state.valid_context(context).map(|_| ())
     }
 
     pub(crate) fn cuStreamQuery(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
-        let id = self.awaited_stream(&mut state, stream)?;
+        let id = state.awaited_stream(stream)?;
         let tickets = state.unfinished(id);
         if !tickets
             .iter()
@@ -116,21 +115,21 @@ impl Call<'_> {
         }
         let start = Instant::now();
         let mut state = self.lock();
-        let id = self.working_stream(&mut state, stream)?;
+        let id = state.working_stream(stream)?;
         let (event, recorded) = state.event(event)?;
         let ticket = recorded.ticket;
         let remote_record = recorded.remote_record();
         let is_external = flags == EXTERNAL;
-        if is_external && !state.is_capturing(id) {
+        if is_external && !state.captures.is_capturing(id) {
             return Err(CUresult::CUDA_ERROR_ILLEGAL_STATE);
         }
         if is_external {
             return state.add_captured(id, Content::Wait(event));
         }
         if !state.wait_captured(id, event)? {
-            self.wait_in_stream(&mut state, id, ticket);
-            self.wait_for_remote_in_stream(&mut state, id, remote_record);
-            self.report_on_stream(&state, id, start, ActivityOperation::Wait);
+            state.wait_in_stream(id, ticket);
+            state.wait_for_remote_in_stream(id, remote_record);
+            state.report_on_stream(id, start, ActivityOperation::Wait);
         }
         Ok(())
     }
@@ -142,7 +141,7 @@ impl Call<'_> {
     ) -> Result {
         let output = flags.required()?;
         let mut state = self.lock();
-        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let stream = state.uncaptured_stream(stream)?;
         let class = state.streams.get(stream).map(|stream| stream.class);
         output.write(match class.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)? {
             Class::NonBlocking => NON_BLOCKING,
@@ -177,59 +176,55 @@ impl Call<'_> {
     ) -> Result {
         let output = device.required()?;
         let mut state = self.lock();
-        let stream = self.uncaptured_stream(&mut state, stream)?;
-        let context = self.stream_context(&state, stream)?;
+        let stream = state.uncaptured_stream(stream)?;
+        let context = state.stream_context(stream)?;
         output.write(state.valid_context(context)?.device as CUdevice)
     }
 
     pub(crate) fn cuStreamGetId(&self, stream: Pointer<CUstream_st>, id: Pointer<u64>) -> Result {
         let output = id.required()?;
         let mut state = self.lock();
-        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let stream = state.uncaptured_stream(stream)?;
         let number = state.streams.get(stream).map(|stream| stream.number);
         output.write(number.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?)
     }
 }
 
 impl Call<'_> {
-    /// Reports an activity of a call that began at `start`, if activities are observed.
-    pub(crate) fn report_on_stream(
-        &self,
-        state: &State,
-        stream: Id<Stream>,
-        start: Instant,
-        operation: ActivityOperation<'_>,
-    ) {
-        if let Some(location) = state
-            .target(stream)
-            .and_then(|target| state.activity_location(target))
-        {
-            activity::report(location, start, Instant::now(), operation);
-        }
-    }
-
     /// Returns the properties of the stream of a handle.
     fn find_stream(&self, raw: Pointer<CUstream_st>) -> Result<(Id<Stream>, Stream)> {
         let mut state = self.lock();
-        let id = self.queried_stream(&mut state, raw)?;
+        let id = state.queried_stream(raw)?;
         let stream = state
             .streams
             .get(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         Ok((id, Stream { ..*stream }))
     }
+}
 
+impl Locked<'_> {
     /// Enqueues work in a stream and waits for it. Fails if the device fails.
-    pub(crate) fn queue_and_wait(
-        &self,
-        mut state: MutexGuard<'_, State>,
-        stream: Id<Stream>,
-        work: Work,
-    ) -> Result {
-        let context = self.stream_context(&state, stream)?;
-        let ticket = self.queue(&mut state, stream, work);
-        let state = self.wait(state, ticket.as_slice())?;
+    pub(crate) fn queue_and_wait(mut self, stream: Id<Stream>, work: Work) -> Result {
+        let context = self.stream_context(stream)?;
+        let ticket = self.queue(stream, work);
+        let state = self.wait(ticket.as_slice())?;
         state.valid_context(context).map(|_| ())
+    }
+
+    /// Reports an activity of a call that began at `start`, if activities are observed.
+    pub(crate) fn report_on_stream(
+        &self,
+        stream: Id<Stream>,
+        start: Instant,
+        operation: ActivityOperation<'_>,
+    ) {
+        if let Some(location) = self
+            .target(stream)
+            .and_then(|target| self.activity_location(target))
+        {
+            activity::report(location, start, Instant::now(), operation);
+        }
     }
 }
 

@@ -20,7 +20,7 @@ impl Call<'_> {
     ) -> Result {
         let output = value.required()?;
         let mut state = self.lock();
-        let id = self.queried_stream(&mut state, stream)?;
+        let id = state.queried_stream(stream)?;
         let stream = state
             .streams
             .get(id)
@@ -53,7 +53,7 @@ impl Call<'_> {
     ) -> Result {
         let value = value.read()?;
         let mut state = self.lock();
-        let id = self.queried_stream(&mut state, stream)?;
+        let id = state.queried_stream(stream)?;
         let stream = state
             .streams
             .get_mut(id)
@@ -72,8 +72,8 @@ impl Call<'_> {
         from: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        let to = self.queried_stream(&mut state, to)?;
-        let from = self.queried_stream(&mut state, from)?;
+        let to = state.queried_stream(to)?;
+        let from = state.queried_stream(from)?;
         let from = state
             .streams
             .get(from)

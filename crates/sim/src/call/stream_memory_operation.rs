@@ -1,16 +1,13 @@
 //! Stream memory operations: waiting for and writing single values in stream order.
 
 use curium_sys::{
-    CUdevice_attribute, CUdeviceptr, CUresult, CUstream_st, CUstreamBatchMemOpParams,
-    CUstreamBatchMemOpType, CUstreamWaitValue_flags,
+    CUdeviceptr, CUresult, CUstream_st, CUstreamBatchMemOpParams, CUstreamBatchMemOpType,
 };
 
 use crate::argument::{Pointer, elements};
 use crate::call::Call;
-use crate::context::Context;
-use crate::handle::Id;
 use crate::object::graph::content::Content;
-use crate::object::stream_memory_operation::{Batch, Operation, wait, write};
+use crate::object::stream_memory_operation::{wait, write};
 use crate::result::Result;
 
 /// The maximum number of operations in a batch.
@@ -72,7 +69,7 @@ impl Call<'_> {
         operations: Pointer<CUstreamBatchMemOpParams>,
         flags: u32,
     ) -> Result {
-        self.working_stream(&mut self.lock(), stream)?;
+        self.lock().working_stream(stream)?;
         if count > MAX_BATCH || flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -91,8 +88,8 @@ impl Call<'_> {
         described: &[CUstreamBatchMemOpParams],
     ) -> Result {
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
-        let context = self.stream_context(&state, stream)?;
+        let stream = state.working_stream(stream)?;
+        let context = state.stream_context(stream)?;
         let batch = self.batch(described, context)?;
         // Nodes accept such memory.
         let is_rejected = batch.operations.iter().any(|operation| {
@@ -102,59 +99,11 @@ impl Call<'_> {
         if is_rejected {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        if state.is_capturing(stream) && !described.is_empty() {
+        if state.captures.is_capturing(stream) && !described.is_empty() {
             return state.add_captured(stream, Content::Batch(batch));
         }
         for work in batch.works() {
-            self.queue(&mut state, stream, work);
-        }
-        Ok(())
-    }
-
-    /// Returns the operations of their descriptions.
-    pub(crate) fn batch(
-        &self,
-        described: &[CUstreamBatchMemOpParams],
-        context: Id<Context>,
-    ) -> Result<Batch> {
-        let mut operations = Vec::new();
-        for description in described {
-            self.expect_flush(description)?;
-            operations.extend(Operation::described(description)?);
-        }
-        for operation in &operations {
-            let width = operation.width as u64;
-            // As on hardware, the device needs no rights to the memory of a pool.
-            let is_allocated = self
-                .memory()
-                .find(operation.address)
-                .is_some_and(|allocation| allocation.end() - operation.address >= width);
-            if !operation.address.is_multiple_of(width) || !is_allocated {
-                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-            }
-        }
-        Ok(Batch {
-            context,
-            described: described.into(),
-            operations: operations.into(),
-        })
-    }
-
-    /// Checks that the device can flush remote writes if a wait requests it.
-    fn expect_flush(&self, description: &CUstreamBatchMemOpParams) -> Result {
-        const FLUSH: u32 = CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
-        // SAFETY: every form of an operation begins with the kind.
-        let kind = unsafe { description.operation };
-        let is_wait = matches!(
-            kind,
-            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32
-                | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64
-        );
-        // SAFETY: the kind of the operation is a wait.
-        let requests_flush = is_wait && unsafe { description.waitValue }.flags & FLUSH != 0;
-        let can_flush = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES;
-        if requests_flush && self.attribute_value(can_flush) == 0 {
-            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            state.queue(stream, work);
         }
         Ok(())
     }

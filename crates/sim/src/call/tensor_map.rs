@@ -75,7 +75,7 @@ impl Call<'_> {
             fill,
         };
         self.require_current()?;
-        let tensor = arguments.check(1, self.compute_capability())?;
+        let tensor = arguments.check(1, self.devices().compute_capability())?;
         // SAFETY: by the contract of the C function, there are as many values as the rank.
         let boxed = unsafe { elements(boxed.as_ptr(), rank as usize) }?;
         let width = u64::from(boxed[0]) * bits(data_type)? / 8;
@@ -125,7 +125,7 @@ impl Call<'_> {
             fill,
         };
         self.require_current()?;
-        let tensor = arguments.check(3, self.compute_capability())?;
+        let tensor = arguments.check(3, self.devices().compute_capability())?;
         // SAFETY: by the contract of the C function, there are two values less than the rank.
         let lower = unsafe { elements(lower.as_ptr(), rank as usize - 2) }?;
         // SAFETY: by the contract of the C function, there are two values less than the rank.
@@ -192,7 +192,7 @@ impl Call<'_> {
             fill,
         };
         self.require_current()?;
-        let tensor = arguments.check(3, self.compute_capability())?;
+        let tensor = arguments.check(3, self.devices().compute_capability())?;
         let swizzles = [
             CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_64B,
             CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,

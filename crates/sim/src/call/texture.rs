@@ -9,7 +9,7 @@ use curium_sys::{
 
 use crate::argument::{ConstPointer, Pointer};
 use crate::call::Call;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::driver::texture::resource_array;
 use crate::handle::Id;
 use crate::object::texture::{Resource, Surface, Texture};
@@ -40,7 +40,7 @@ impl Call<'_> {
         let resource = resource.read()?;
         let description = description.read()?;
         let mut state = self.lock();
-        self.check_resource(&state, &resource)?;
+        state.check_resource(&resource)?;
         const KNOWN_FLAGS: u32 = CU_TRSF_READ_AS_INTEGER
             | CU_TRSF_NORMALIZED_COORDINATES
             | CU_TRSF_SRGB
@@ -70,7 +70,7 @@ impl Call<'_> {
             description,
             view,
         };
-        output.write(state.textures.insert(texture).number())
+        output.write(state.textures.textures.insert(texture).number())
     }
 
     pub(crate) fn cuTexObjectDestroy(&self, texture: CUtexObject) -> Result {
@@ -80,10 +80,14 @@ impl Call<'_> {
         let mut state = self.lock();
         let object = state
             .textures
+            .textures
             .remove(Id::from_number(texture))
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let users = state.schedule.pending(|_| true);
-        state.destroyed_textures.insert(texture, object, users);
+        state
+            .textures
+            .destroyed_textures
+            .insert(texture, object, users);
         Ok(())
     }
 
@@ -95,7 +99,7 @@ impl Call<'_> {
         self.require_current()?;
         resource
             .required()?
-            .write(self.lock().texture(texture)?.resource.0)
+            .write(self.lock().textures.texture(texture)?.resource.0)
     }
 
     pub(crate) fn cuTexObjectGetTextureDesc(
@@ -106,7 +110,7 @@ impl Call<'_> {
         self.require_current()?;
         description
             .required()?
-            .write(self.lock().texture(texture)?.description)
+            .write(self.lock().textures.texture(texture)?.description)
     }
 
     pub(crate) fn cuTexObjectGetResourceViewDesc(
@@ -117,7 +121,7 @@ impl Call<'_> {
         self.require_current()?;
         let output = view.required()?;
         // As on hardware, nothing is written for a texture without a view.
-        match self.lock().texture(texture)?.view {
+        match self.lock().textures.texture(texture)?.view {
             Some(view) => output.write(view),
             None => Ok(()),
         }
@@ -134,9 +138,10 @@ impl Call<'_> {
         let mut state = self.lock();
         let array = resource_array(&resource).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         // As on hardware, the array needs no flag for surfaces.
-        state.array(array)?;
+        state.textures.array(array)?;
         output.write(
             state
+                .textures
                 .surfaces
                 .insert(Surface {
                     resource: Resource(resource),
@@ -151,11 +156,15 @@ impl Call<'_> {
         }
         let mut state = self.lock();
         let object = state
+            .textures
             .surfaces
             .remove(Id::from_number(surface))
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let users = state.schedule.pending(|_| true);
-        state.destroyed_surfaces.insert(surface, object, users);
+        state
+            .textures
+            .destroyed_surfaces
+            .insert(surface, object, users);
         Ok(())
     }
 
@@ -168,6 +177,7 @@ impl Call<'_> {
         let output = resource.required()?;
         let state = self.lock();
         let surface = state
+            .textures
             .surfaces
             .get(Id::from_number(surface))
             .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
@@ -175,15 +185,16 @@ impl Call<'_> {
     }
 }
 
-impl Call<'_> {
+impl Locked<'_> {
     /// Checks that a texture can use this resource. As on hardware, memory only has to begin in an allocation, whatever its length and
     /// access rights. Kernels report the accesses that these forbid.
-    fn check_resource(&self, state: &State, resource: &CUDA_RESOURCE_DESC) -> Result {
+    fn check_resource(&self, resource: &CUDA_RESOURCE_DESC) -> Result {
+        let driver = self.driver();
         let is_valid = match resource.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
                 return resource_array(resource)
                     .map_or(Err(CUresult::CUDA_ERROR_INVALID_VALUE), |id| {
-                        state.array(id).map(|_| ())
+                        self.textures.array(id).map(|_| ())
                     });
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
@@ -191,14 +202,14 @@ impl Call<'_> {
                 let raw = unsafe { resource.res.mipmap }.hMipmappedArray;
                 // SAFETY: an array is a handle, which is only compared.
                 let array = unsafe { Pointer::from_raw(raw) }.required()?;
-                return state.mipmapped_array(Id::from(array)).map(|_| ());
+                return self.textures.mipmapped_array(Id::from(array)).map(|_| ());
             }
             CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
                 // SAFETY: the type selects this member, which the caller has initialized.
                 let linear = unsafe { resource.res.linear };
                 linear.devPtr.is_multiple_of(LINEAR_ALIGNMENT)
                     && linear.sizeInBytes <= MAX_LINEAR_BYTES
-                    && self.memory().find(linear.devPtr).is_some()
+                    && driver.memory().find(linear.devPtr).is_some()
             }
             CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
                 // SAFETY: the type selects this member, which the caller has initialized.
@@ -207,7 +218,7 @@ impl Call<'_> {
                     && plane.pitchInBytes.is_multiple_of(PITCH_ALIGNMENT)
                     && plane.width != 0
                     && plane.height != 0
-                    && self.memory().find(plane.devPtr).is_some()
+                    && driver.memory().find(plane.devPtr).is_some()
             }
             _ => false,
         };

@@ -12,6 +12,7 @@ use curium_sys::{
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::call::Call;
+use crate::driver::virtual_memory::raw_location;
 use crate::handle::Id;
 use crate::memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
 use crate::result::Result;
@@ -144,7 +145,7 @@ impl Call<'_> {
         if location.type_.0 > last.0 {
             return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
         }
-        let location = self.location(&location)?;
+        let location = self.devices().location(&location)?;
         output.write(self.memory().access(address, location)?.into())
     }
 
@@ -192,7 +193,7 @@ impl Call<'_> {
         if raw.type_ != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let location = self.location(&raw.location)?;
+        let location = self.devices().location(&raw.location)?;
         if location == Location::Host {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -223,7 +224,7 @@ impl Call<'_> {
             .iter()
             .map(|description| {
                 Ok((
-                    self.location(&description.location)?,
+                    self.devices().location(&description.location)?,
                     checked_access(description.flags)?,
                 ))
             })
@@ -237,24 +238,6 @@ impl Call<'_> {
             self.memory().drop_retired();
         }
     }
-}
-
-/// Returns a location as C describes it.
-pub(crate) fn raw_location(location: Location) -> CUmemLocation {
-    let (type_, id) = match location {
-        Location::Device(device) => (
-            CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
-            device as i32,
-        ),
-        Location::Host => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, 0),
-        Location::HostNuma(node) => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA, node),
-    };
-    let mut raw = CUmemLocation {
-        type_,
-        ..CUmemLocation::default()
-    };
-    raw.__bindgen_anon_1.id = id;
-    raw
 }
 
 /// Returns the bits of valid access rights: none, read, or read and write.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::activity::{ActivityOperation, Location, MemoryChange, is_observed, report};
 use crate::context::stream::Stream;
 use crate::driver::Driver;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::memory::Owner;
 
@@ -13,22 +13,25 @@ impl Driver {
     /// Reports that the allocation at `address` was made by a call that uses no stream, if activities are observed.
     pub(crate) fn report_new_memory(&self, address: u64) {
         if is_observed() {
-            self.report_memory(&self.lock(), address, None, MemoryChange::Allocated);
+            self.lock()
+                .report_memory(address, None, MemoryChange::Allocated);
         }
     }
+}
 
+impl Locked<'_> {
     /// Reports that the allocation at `address` was made or is freed, if activities are observed.
     pub(crate) fn report_memory(
         &self,
-        state: &State,
         address: u64,
         stream: Option<Id<Stream>>,
         change: MemoryChange,
     ) {
+        let driver = self.driver;
         if !is_observed() {
             return;
         }
-        let Some(allocation) = self.memory().find(address) else {
+        let Some(allocation) = driver.memory().find(address) else {
             return;
         };
         let Owner { context, device } = allocation.owner;
@@ -46,10 +49,10 @@ impl Driver {
                 memory,
             },
         };
-        let stream = stream.and_then(|stream| state.streams.get(stream));
+        let stream = stream.and_then(|stream| self.streams.get(stream));
         let location = Location {
             device,
-            context: state
+            context: self
                 .contexts
                 .get(context)
                 .map_or(0, |context| context.number),

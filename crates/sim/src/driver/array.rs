@@ -5,12 +5,12 @@ pub(crate) mod sparse;
 
 use curium_sys::CUresult;
 
-use crate::driver::state::State;
+use crate::driver::texture::Textures;
 use crate::handle::Id;
 use crate::object::array::Array;
 use crate::result::Result;
 
-impl State {
+impl Textures {
     /// Returns a live array.
     pub(crate) fn array(&self, id: Id<Array>) -> Result<&Array> {
         self.arrays

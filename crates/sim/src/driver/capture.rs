@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use curium_sys::CUresult;
 
 use crate::context::stream::{Class, Stream};
-use crate::driver::Driver;
+use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::handle::Id;
 use crate::object::capture::Capture;
@@ -24,23 +24,24 @@ use crate::object::graph::edge::Edge;
 use crate::object::graph::{Graph, Node};
 use crate::result::Result;
 
-impl Driver {
+impl Locked<'_> {
     /// Enqueues work on a stream, or adds a node if the stream captures.
-    pub(crate) fn enqueue(
-        &self,
-        state: &mut State,
-        stream: Id<Stream>,
-        content: Content,
-    ) -> Result {
-        if state.is_capturing(stream) {
-            return state.add_captured(stream, content);
+    pub(crate) fn enqueue(&mut self, stream: Id<Stream>, content: Content) -> Result {
+        if self.captures.is_capturing(stream) {
+            return self.add_captured(stream, content);
         }
-        self.queue(state, stream, content.into_work());
+        self.queue(stream, content.into_work());
         Ok(())
     }
 }
 
-impl State {
+/// The captures that have begun and not ended.
+#[derive(Default)]
+pub(crate) struct Captures {
+    pub(crate) captures: Vec<Capture>,
+}
+
+impl Captures {
     pub(crate) fn capture(&self, stream: Id<Stream>) -> Option<&Capture> {
         self.captures
             .iter()
@@ -66,7 +67,9 @@ impl State {
     pub(crate) fn captured_graph(&self, stream: Id<Stream>) -> Option<Id<Graph>> {
         self.capture(stream).map(|capture| capture.graph)
     }
+}
 
+impl State {
     pub(crate) fn is_legacy(&self, stream: Id<Stream>) -> bool {
         self.streams
             .get(stream)
@@ -76,6 +79,7 @@ impl State {
     /// Adds a node after the stream's current dependencies.
     pub(crate) fn add_captured(&mut self, stream: Id<Stream>, content: Content) -> Result {
         let capture = self
+            .captures
             .capture(stream)
             .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         if !capture.is_valid {
@@ -87,9 +91,10 @@ impl State {
             .unwrap_or_default();
         let node = match capture.remaining_nodes {
             Some(_) => self.recapture(stream, content, &after)?,
-            None => self.add_node(capture.graph, content, after),
+            None => self.graphs.add_node(capture.graph, content, after),
         };
         if let Some(member) = self
+            .captures
             .capture_mut(stream)
             .and_then(|capture| capture.member_mut(stream))
         {
@@ -102,9 +107,11 @@ impl State {
     pub(crate) fn end_capture(&mut self, number: u64) -> Result<Id<Graph>> {
         let position = self
             .captures
+            .captures
             .iter()
             .position(|capture| capture.number == number);
         let capture = self
+            .captures
             .captures
             .remove(position.ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?);
         let outcome = match (capture.is_valid, self.is_joined(&capture)) {
@@ -119,7 +126,7 @@ impl State {
             self.lose_records(number);
         }
         if outcome.is_err() && !capture.is_into_existing_graph {
-            self.remove_graph(capture.graph);
+            self.graphs.remove_graph(capture.graph);
         }
         outcome
     }
@@ -135,7 +142,8 @@ impl State {
         while let Some(node) = unvisited.pop() {
             if seen.insert(node) {
                 unvisited.extend(
-                    self.nodes
+                    self.graphs
+                        .nodes
                         .get(node)
                         .into_iter()
                         .flat_map(|node| node.after.iter().map(|edge| edge.from)),
@@ -153,12 +161,14 @@ impl State {
     pub(crate) fn abandon_captures(&mut self, is_gone: impl Fn(Id<Stream>) -> bool) {
         let gone: Vec<u64> = self
             .captures
+            .captures
             .iter()
             .filter(|capture| is_gone(capture.origin))
             .map(|capture| capture.number)
             .collect();
         for number in gone {
             for capture in self
+                .captures
                 .captures
                 .iter_mut()
                 .filter(|capture| capture.number == number)

@@ -9,9 +9,8 @@ use curium_sys::CUresult;
 
 use crate::context::Context;
 use crate::driver::Driver;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
-use crate::lock::MutexGuard;
 use crate::result::Result;
 
 impl Driver {
@@ -21,7 +20,7 @@ impl Driver {
     }
 
     /// Returns the locked state with the current context, which must be valid.
-    pub(crate) fn enter_current(&self) -> Result<(MutexGuard<'_, State>, Id<Context>)> {
+    pub(crate) fn enter_current(&self) -> Result<(Locked<'_>, Id<Context>)> {
         let current = self.current()?;
         let state = self.lock();
         state.valid_context(current)?;

@@ -4,16 +4,21 @@ pub(crate) mod link;
 
 use curium_sys::{CUdevice, CUdevice_attribute, CUresult};
 
-use crate::config::SHARES_MEMORY;
-use crate::driver::Driver;
+use crate::config::{Config, SHARES_MEMORY};
 use crate::result::Result;
 
-impl Driver {
+/// The devices of a driver: what the settings alone decide.
+#[derive(Clone, Copy)]
+pub(crate) struct Devices<'a> {
+    pub(crate) config: &'a Config,
+}
+
+impl Devices<'_> {
     /// Returns the index of the device with this ordinal.
     pub(crate) fn device(&self, ordinal: CUdevice) -> Result<usize> {
         let index = u32::try_from(ordinal)
             .ok()
-            .filter(|index| *index < self.config().devices);
+            .filter(|index| *index < self.config.devices);
         index
             .map(|index| index as usize)
             .ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
@@ -22,7 +27,7 @@ impl Driver {
     /// Returns an attribute of a device: that of its model, unless the settings or the system decide it.
     pub(crate) fn attribute(&self, index: usize, attribute: CUdevice_attribute) -> Option<i32> {
         use CUdevice_attribute as Attribute;
-        let config = self.config();
+        let config = self.config;
         let of_model = config.device_model.attribute(attribute)?;
         Some(match attribute {
             Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => pci_bus(index).into(),
@@ -52,7 +57,7 @@ impl Driver {
 
     /// Returns an attribute of the hardware that every model has.
     pub(crate) fn attribute_value(&self, attribute: CUdevice_attribute) -> u32 {
-        self.config().device_model.attribute_value(attribute)
+        self.config.device_model.attribute_value(attribute)
     }
 }
 

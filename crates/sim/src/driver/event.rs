@@ -6,6 +6,7 @@ use curium_sys::{CUevent_st, CUresult};
 
 use crate::argument::Pointer;
 use crate::driver::Driver;
+use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
 use crate::driver::state::State;
 use crate::handle::{Id, StaleHandle};
@@ -15,23 +16,6 @@ use crate::race;
 use crate::result::Result;
 
 impl Driver {
-    /// Returns the work that records an event once more.
-    pub(crate) fn record_work(&self, state: &mut State, id: Id<Event>) -> Option<Work> {
-        let event = state.events.get_mut(id)?;
-        event.records += 1;
-        event.time = None;
-        let record = event.records;
-        let shared = event.shared.as_mut().map(Shared::begin);
-        Some(Work::Device(Box::new(move |driver| {
-            // A process that waits for the event may communicate back to this one.
-            if let Some(shared) = &shared {
-                race::exchange_here();
-                shared.finish();
-            }
-            driver.set_event_time(id, record)
-        })))
-    }
-
     /// Records the time at which a record of an event ran, if it is the last one.
     fn set_event_time(&self, id: Id<Event>, record: u64) -> Result {
         let now = Instant::now();
@@ -44,6 +28,25 @@ impl Driver {
             event.time = Some(now);
         }
         Ok(())
+    }
+}
+
+impl Locked<'_> {
+    /// Returns the work that records an event once more.
+    pub(crate) fn record_work(&mut self, id: Id<Event>) -> Option<Work> {
+        let event = self.events.get_mut(id)?;
+        event.records += 1;
+        event.time = None;
+        let record = event.records;
+        let shared = event.shared.as_mut().map(Shared::begin);
+        Some(Work::Device(Box::new(move |driver| {
+            // A process that waits for the event may communicate back to this one.
+            if let Some(shared) = &shared {
+                race::exchange_here();
+                shared.finish();
+            }
+            driver.set_event_time(id, record)
+        })))
     }
 }
 

@@ -7,7 +7,7 @@ use curium_sys::{CUdevice_attribute, CUfunc_st, CUresult};
 
 use crate::argument::Pointer;
 use crate::context::Context;
-use crate::driver::Driver;
+use crate::driver::device::Devices;
 use crate::driver::state::State;
 use crate::handle::Id;
 use crate::object::function::ResolvedKernel;
@@ -20,7 +20,7 @@ const MAX_REGISTERS: u32 = 64;
 
 const MIN_REGISTERS: u32 = 16;
 
-impl Driver {
+impl Devices<'_> {
     /// Returns the threads of the largest block that a kernel can be launched with.
     pub(crate) fn max_threads(&self, kernel: &exec::Kernel) -> u32 {
         let device =

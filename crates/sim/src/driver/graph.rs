@@ -23,14 +23,39 @@ use curium_sys::{CUgraph_st, CUgraphNode, CUgraphNode_st, CUresult};
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::Driver;
-use crate::driver::state::State;
-use crate::handle::Id;
+use crate::driver::state::Numbers;
+use crate::handle::{Id, Table};
+use crate::host_function::HostFunction;
 use crate::object::graph::content::Content;
 use crate::object::graph::edge::Edge;
+use crate::object::graph::executable::Executable;
+use crate::object::graph::object::UserObject;
 use crate::object::graph::{Graph, Node};
 use crate::result::Result;
 
-impl State {
+/// The graphs of a driver with their nodes, executables and user objects.
+pub(crate) struct Graphs {
+    pub(crate) graphs: Table<Graph>,
+    pub(crate) nodes: Table<Node>,
+    pub(crate) executables: Table<Executable>,
+    pub(crate) objects: Table<UserObject>,
+    /// The destructors of user objects without references.
+    pub(crate) destructors: Vec<HostFunction>,
+    numbers: Numbers,
+}
+
+impl Graphs {
+    pub(crate) fn new(numbers: Numbers) -> Self {
+        Self {
+            graphs: Table::new(),
+            nodes: Table::new(),
+            executables: Table::new(),
+            objects: Table::new(),
+            destructors: Vec::new(),
+            numbers,
+        }
+    }
+
     /// Returns a live graph.
     pub(crate) fn graph(&self, raw: Pointer<CUgraph_st>) -> Result<Id<Graph>> {
         let id = Id::from(raw);
@@ -51,7 +76,7 @@ impl State {
     }
 
     pub(crate) fn new_graph(&mut self, parent: Option<Id<Node>>) -> Id<Graph> {
-        let number = self.next_number() as u32;
+        let number = self.numbers.next() as u32;
         self.graphs.insert(Graph {
             parent,
             number,

@@ -15,8 +15,9 @@ use crate::argument::Pointer;
 use crate::context::Context;
 use crate::driver::Driver;
 use crate::driver::context::limits::MAX_STACK;
+use crate::driver::device::Devices;
+use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
-use crate::driver::state::State;
 use crate::handle::Id;
 use crate::object::function::ResolvedKernel;
 use crate::object::graph::attribute::Attributes;
@@ -25,108 +26,7 @@ use crate::object::launch::parameters::Arguments;
 use crate::object::launch::{Launch, NO_CLUSTER, Shape};
 use crate::result::Result;
 
-impl Driver {
-    /// Checks a launch, copies its parameters and enqueues it.
-    pub(crate) fn launch(
-        &self,
-        function: Pointer<CUfunc_st>,
-        shape: Shape,
-        stream: Pointer<CUstream_st>,
-        arguments: Arguments,
-        attributes: &[CUlaunchAttribute],
-    ) -> Result {
-        if function.is_null() {
-            return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
-        }
-        self.flush_output();
-        let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
-        let context = state.owning_context(self.stream_context(&state, stream)?);
-        let launch = self.prepare(&mut state, function, context, shape, arguments)?;
-        if state.is_capturing(stream) {
-            return state.add_captured(
-                stream,
-                Content::kernel(function, launch, Attributes::from_launch(attributes))?,
-            );
-        }
-        state
-            .valid_context_mut(context)?
-            .limits_mut()
-            .record_launch(launch.resolved.kernel()?.runtime);
-        self.queue(
-            &mut state,
-            stream,
-            Work::Device(Box::new(move |driver| launch.run(driver, None))),
-        );
-        Ok(())
-    }
-
-    /// Returns a copy of a launch with other attributes.
-    pub(crate) fn relaunch<'a>(
-        &self,
-        launch: &Launch,
-        attributes: impl Iterator<Item = (CUlaunchAttributeID, &'a CUlaunchAttributeValue)>,
-    ) -> Result<Launch> {
-        let mut launch = launch.clone();
-        (launch.shape.is_cooperative, launch.shape.cluster) = (false, NO_CLUSTER);
-        attribute::apply(attributes, &mut launch.shape)?;
-        launch.shape.require_cluster(&launch.resolved)?;
-        self.check_shape(&launch.resolved, &launch.shape)?;
-        Ok(launch)
-    }
-
-    /// Checks a launch and copies its parameters.
-    pub(crate) fn prepare(
-        &self,
-        state: &mut State,
-        function: Pointer<CUfunc_st>,
-        context: Id<Context>,
-        mut shape: Shape,
-        arguments: Arguments,
-    ) -> Result<Launch> {
-        let (resolved, globals) = self.resolve_kernel_in(state, function, context)?;
-        shape.require_cluster(&resolved)?;
-        self.check_shape(&resolved, &shape)?;
-        let parameters = arguments.collect(resolved.kernel()?)?;
-        let device = state.valid_context(context)?.device;
-        Ok(Launch {
-            resolved,
-            shape,
-            parameters,
-            globals,
-            device,
-            context,
-        })
-    }
-
-    /// Returns the kernel of a handle with the addresses of its variables in a context.
-    fn resolve_kernel_in(
-        &self,
-        state: &mut State,
-        function: Pointer<CUfunc_st>,
-        context: Id<Context>,
-    ) -> Result<(ResolvedKernel, Arc<[u64]>)> {
-        let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
-        let library_kernel = state.kernels.get(Id::from_number(function.address()));
-        let module = match library_kernel.map(|kernel| kernel.library) {
-            Some(library) => self.library_module(state, library, context)?,
-            None => {
-                state
-                    .functions
-                    .get(Id::from(function))
-                    .ok_or(invalid)?
-                    .module
-            }
-        };
-        let module = state
-            .modules
-            .get(module)
-            .filter(|module| module.context == context)
-            .ok_or(invalid)?;
-        let globals = Arc::clone(&module.globals);
-        Ok((state.resolve_kernel_in(function, context)?, globals))
-    }
-
+impl Devices<'_> {
     /// Returns `true` if each size is positive and at most its limit.
     pub(crate) fn is_within_limits(
         &self,
@@ -174,7 +74,7 @@ impl Driver {
             * u64::from(
                 self.attribute_value(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
             );
-        if resident * u64::from(kernel.local_size) > self.config().device_model.memory() {
+        if resident * u64::from(kernel.local_size) > self.config.device_model.memory() {
             return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         }
         self.check_cluster(resolved, shape)?;
@@ -220,5 +120,108 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
         }
         Ok(())
+    }
+}
+
+impl Driver {
+    /// Checks a launch, copies its parameters and enqueues it.
+    pub(crate) fn launch(
+        &self,
+        function: Pointer<CUfunc_st>,
+        shape: Shape,
+        stream: Pointer<CUstream_st>,
+        arguments: Arguments,
+        attributes: &[CUlaunchAttribute],
+    ) -> Result {
+        if function.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
+        }
+        self.flush_output();
+        let mut state = self.lock();
+        let stream = state.working_stream(stream)?;
+        let context = state.owning_context(state.stream_context(stream)?);
+        let launch = state.prepare(function, context, shape, arguments)?;
+        if state.captures.is_capturing(stream) {
+            return state.add_captured(
+                stream,
+                Content::kernel(function, launch, Attributes::from_launch(attributes))?,
+            );
+        }
+        state
+            .valid_context_mut(context)?
+            .limits_mut()
+            .record_launch(launch.resolved.kernel()?.runtime);
+        state.queue(
+            stream,
+            Work::Device(Box::new(move |driver| launch.run(driver, None))),
+        );
+        Ok(())
+    }
+
+    /// Returns a copy of a launch with other attributes.
+    pub(crate) fn relaunch<'a>(
+        &self,
+        launch: &Launch,
+        attributes: impl Iterator<Item = (CUlaunchAttributeID, &'a CUlaunchAttributeValue)>,
+    ) -> Result<Launch> {
+        let mut launch = launch.clone();
+        (launch.shape.is_cooperative, launch.shape.cluster) = (false, NO_CLUSTER);
+        attribute::apply(attributes, &mut launch.shape)?;
+        launch.shape.require_cluster(&launch.resolved)?;
+        self.devices()
+            .check_shape(&launch.resolved, &launch.shape)?;
+        Ok(launch)
+    }
+}
+
+impl Locked<'_> {
+    /// Checks a launch and copies its parameters.
+    pub(crate) fn prepare(
+        &mut self,
+        function: Pointer<CUfunc_st>,
+        context: Id<Context>,
+        mut shape: Shape,
+        arguments: Arguments,
+    ) -> Result<Launch> {
+        let driver = self.driver;
+        let (resolved, globals) = self.resolve_launched_kernel(function, context)?;
+        shape.require_cluster(&resolved)?;
+        driver.devices().check_shape(&resolved, &shape)?;
+        let parameters = arguments.collect(resolved.kernel()?)?;
+        let device = self.valid_context(context)?.device;
+        Ok(Launch {
+            resolved,
+            shape,
+            parameters,
+            globals,
+            device,
+            context,
+        })
+    }
+
+    /// Returns the kernel of a handle with the addresses of its variables in a context.
+    fn resolve_launched_kernel(
+        &mut self,
+        function: Pointer<CUfunc_st>,
+        context: Id<Context>,
+    ) -> Result<(ResolvedKernel, Arc<[u64]>)> {
+        let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
+        let library_kernel = self.kernels.get(Id::from_number(function.address()));
+        let module = match library_kernel.map(|kernel| kernel.library) {
+            Some(library) => self.library_module(library, context)?,
+            None => {
+                self.functions
+                    .get(Id::from(function))
+                    .ok_or(invalid)?
+                    .module
+            }
+        };
+        let module = self
+            .modules
+            .get(module)
+            .filter(|module| module.context == context)
+            .ok_or(invalid)?;
+        let globals = Arc::clone(&module.globals);
+        Ok((self.resolve_kernel_in(function, context)?, globals))
     }
 }

@@ -6,7 +6,7 @@ use curium_sys::{CUlib_st, CUresult};
 
 use crate::argument::Pointer;
 use crate::context::Context;
-use crate::driver::Driver;
+use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::handle::Id;
 use crate::image::Code;
@@ -16,16 +16,15 @@ use crate::object::library::{Compiled, Library};
 use crate::object::module::Module;
 use crate::result::Result;
 
-impl Driver {
+impl Locked<'_> {
     /// Returns the module of a library in a context, loading it on first use.
     pub(crate) fn library_module(
-        &self,
-        state: &mut State,
+        &mut self,
         id: Id<Library>,
         context: Id<Context>,
     ) -> Result<Id<Module>> {
-        let context = state.owning_context(context);
-        let library = state
+        let context = self.owning_context(context);
+        let library = self
             .libraries
             .get(id)
             .ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
@@ -33,17 +32,17 @@ impl Driver {
         if let Some(module) = library
             .modules
             .get(&context)
-            .filter(|module| state.modules.contains(**module))
+            .filter(|module| self.modules.contains(**module))
         {
             return Ok(*module);
         }
         let code = Arc::clone(library.code()?);
         let owner = Owner {
             context,
-            device: state.valid_context(context)?.device,
+            device: self.valid_context(context)?.device,
         };
-        let module = self.instantiate(state, code, owner, Some(id))?;
-        if let Some(library) = state.libraries.get_mut(id) {
+        let module = self.instantiate(code, owner, Some(id))?;
+        if let Some(library) = self.libraries.get_mut(id) {
             library.modules.insert(context, module);
         }
         Ok(module)

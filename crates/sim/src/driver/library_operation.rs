@@ -26,17 +26,17 @@ impl Driver {
             Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
             Err(CUresult::CUDA_ERROR_INVALID_CONTEXT),
         ];
-        !unknown.contains(&self.stream(&mut self.lock(), stream).map(|_| ()))
+        !unknown.contains(&self.lock().stream(stream).map(|_| ()))
     }
 
     /// Returns what libraries need to know about a stream.
     pub(crate) fn stream_state(&self, stream: Pointer<CUstream_st>) -> Result<StreamState> {
         let mut state = self.lock();
-        let id = self.stream(&mut state, stream)?;
+        let id = state.stream(stream)?;
         let number = state.streams.get(id).map(|stream| stream.number);
         Ok(StreamState {
             number: number.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?,
-            is_captured: state.is_capturing(id),
+            is_captured: state.captures.is_capturing(id),
         })
     }
 
@@ -54,13 +54,13 @@ impl Driver {
     ) -> Result {
         self.admit(Function::cuLaunchKernel)?;
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
-        if !state.is_capturing(stream)
+        let stream = state.working_stream(stream)?;
+        if !state.captures.is_capturing(stream)
             && let Some(wait) = operation.wait()
         {
-            self.queue(&mut state, stream, wait);
+            state.queue(stream, wait);
         }
-        self.enqueue(&mut state, stream, Content::Library(operation))
+        state.enqueue(stream, Content::Library(operation))
     }
 }
 

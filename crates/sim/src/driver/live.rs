@@ -42,16 +42,23 @@ impl State {
         ));
         all.extend(list("library", &self.libraries, |_| true, |_| None));
         all.extend(list("link", &self.links, |_| true, |_| None));
-        all.extend(list("texture", &self.textures, |_| true, |_| None));
-        all.extend(list("surface", &self.surfaces, |_| true, |_| None));
-        all.extend(list("graph", &self.graphs, Graph::is_owned, |_| None));
+        all.extend(list("texture", &self.textures.textures, |_| true, |_| None));
+        all.extend(list("surface", &self.textures.surfaces, |_| true, |_| None));
+        all.extend(list("graph", &self.graphs.graphs, Graph::is_owned, |_| {
+            None
+        }));
         all.extend(list(
             "executable graph",
-            &self.executables,
+            &self.graphs.executables,
             |_| true,
             |_| None,
         ));
-        all.extend(list("user object", &self.objects, |_| true, |_| None));
+        all.extend(list(
+            "user object",
+            &self.graphs.objects,
+            |_| true,
+            |_| None,
+        ));
         all
     }
 }

@@ -6,12 +6,26 @@ use curium_sys::{CUdeviceptr, CUmem_advise, CUmemLocationType, CUresult, CUstrea
 
 use crate::argument::Pointer;
 use crate::driver::Driver;
+use crate::driver::device::Devices;
 use crate::driver::schedule::Work;
 use crate::memory::{Advice, PageLocation};
 use crate::result::Result;
 
 /// `CU_DEVICE_CPU` and `CU_DEVICE_INVALID`.
 pub(crate) const HOST: i32 = -1;
+
+impl Devices<'_> {
+    /// Checks that a location can hold memory.
+    pub(crate) fn validate_location(&self, (kind, id): PageLocation) -> Result {
+        match kind {
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => self.device(id).map(|_| ()),
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST
+            | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => Ok(()),
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA if id == 0 => Ok(()),
+            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+    }
+}
 
 impl Driver {
     pub(crate) fn advise(
@@ -34,7 +48,7 @@ impl Driver {
         .contains(&advice)
             && advice != CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
         if has_location {
-            self.validate_location(location)?;
+            self.devices().validate_location(location)?;
         }
         let user = if location.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
             location.1
@@ -72,23 +86,12 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let stream = state.uncaptured_stream(stream)?;
         self.memory().managed(address, size as u64)?;
         let work = Work::Device(Box::new(move |driver| {
             driver.memory().discard(address, size as u64)
         }));
-        self.queue(&mut state, stream, work);
+        state.queue(stream, work);
         Ok(())
-    }
-
-    /// Checks that a location can hold memory.
-    pub(crate) fn validate_location(&self, (kind, id): PageLocation) -> Result {
-        match kind {
-            CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => self.device(id).map(|_| ()),
-            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST
-            | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => Ok(()),
-            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA if id == 0 => Ok(()),
-            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-        }
     }
 }

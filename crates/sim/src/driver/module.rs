@@ -8,6 +8,7 @@ use curium_sys::{CUdeviceptr, CUmod_st, CUresult};
 
 use crate::argument::Pointer;
 use crate::driver::Driver;
+use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::handle::{Id, StaleHandle};
 use crate::image::Code;
@@ -18,33 +19,6 @@ use crate::object::module::Module;
 use crate::result::Result;
 
 impl Driver {
-    /// Loads code into a context, and allocates and initializes its variables.
-    pub(crate) fn instantiate(
-        &self,
-        state: &mut State,
-        code: Arc<Code>,
-        owner: Owner,
-        library: Option<Id<Library>>,
-    ) -> Result<Id<Module>> {
-        let globals = self.place_globals(code.program.globals(), owner)?;
-        let kernels = code.program.kernels().len();
-        let module = Module {
-            context: owner.context,
-            code,
-            globals,
-            functions: Vec::new(),
-            library,
-        };
-        let id = state.modules.insert(module);
-        let functions = (0..kernels)
-            .map(|index| state.functions.insert(Function::new(id, index)))
-            .collect();
-        if let Some(module) = state.modules.get_mut(id) {
-            module.functions = functions;
-        }
-        Ok(id)
-    }
-
     /// Allocates and initializes variables; all of them or, if one fails, none.
     fn place_globals(&self, globals: &[Global], owner: Owner) -> Result<Arc<[u64]>> {
         let mut addresses = Vec::with_capacity(globals.len());
@@ -81,6 +55,35 @@ impl Driver {
         }
         self.memory()
             .allocate_on_device(size, owner, Purpose::Module)
+    }
+}
+
+impl Locked<'_> {
+    /// Loads code into a context, and allocates and initializes its variables.
+    pub(crate) fn instantiate(
+        &mut self,
+        code: Arc<Code>,
+        owner: Owner,
+        library: Option<Id<Library>>,
+    ) -> Result<Id<Module>> {
+        let driver = self.driver;
+        let globals = driver.place_globals(code.program.globals(), owner)?;
+        let kernels = code.program.kernels().len();
+        let module = Module {
+            context: owner.context,
+            code,
+            globals,
+            functions: Vec::new(),
+            library,
+        };
+        let id = self.modules.insert(module);
+        let functions = (0..kernels)
+            .map(|index| self.functions.insert(Function::new(id, index)))
+            .collect();
+        if let Some(module) = self.modules.get_mut(id) {
+            module.functions = functions;
+        }
+        Ok(id)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use curium_sys::CUdevice_attribute as Attribute;
 
-use crate::driver::Driver;
+use crate::driver::device::Devices;
 use crate::driver::function::registers;
 use crate::object::function::ResolvedKernel;
 use crate::result::Result;
@@ -12,7 +12,7 @@ const REGISTER_STEP: u32 = 256;
 
 pub(crate) const SHARED_STEP: u32 = 128;
 
-impl Driver {
+impl Devices<'_> {
     /// Returns the number of blocks of a size that are resident on a multiprocessor.
     pub(crate) fn max_active_blocks(
         &self,

@@ -2,13 +2,35 @@
 
 pub(crate) mod sharing;
 
-use curium_sys::{CUmemPoolHandle_st, CUresult};
+use curium_sys::{
+    CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPoolHandle_st, CUresult,
+};
 
 use crate::argument::Pointer;
 use crate::driver::Driver;
+use crate::driver::device::Devices;
 use crate::handle::Id;
-use crate::memory::Pool;
+use crate::memory::{Location, Pool};
 use crate::result::Result;
+
+impl Devices<'_> {
+    /// Returns the location of the memory of a pool, and `true` for managed memory. Managed memory may have no location.
+    pub(crate) fn pool_place(
+        &self,
+        location: &CUmemLocation,
+        kind: CUmemAllocationType,
+    ) -> Result<(Option<Location>, bool)> {
+        let is_managed = match kind {
+            CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => false,
+            CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => true,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        if is_managed && location.type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE {
+            return Ok((None, true));
+        }
+        Ok((Some(self.location(location)?), is_managed))
+    }
+}
 
 impl Driver {
     pub(crate) fn pool(&self, raw: Pointer<CUmemPoolHandle_st>) -> Result<Id<Pool>> {

@@ -9,7 +9,7 @@ use curium_sys::{
 };
 
 use crate::context::resource::{Descriptor, Resources};
-use crate::driver::Driver;
+use crate::driver::device::Devices;
 use crate::result::Result;
 
 /// The granularity of a split of multiprocessors with clusters, and without.
@@ -24,7 +24,7 @@ const MARK: [u8; 7] = *b"curium.";
 /// The first driver that supports work queues, and describes the parts of a set.
 const WORK_QUEUES_SINCE: CudaVersion = CudaVersion::new(13, 1);
 
-impl Driver {
+impl Devices<'_> {
     /// Returns the number of multiprocessors of each device.
     pub(crate) fn multiprocessors(&self) -> u32 {
         self.attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
@@ -69,7 +69,7 @@ impl Driver {
     }
 
     pub(crate) fn supports_work_queues(&self) -> bool {
-        self.config().driver_version >= WORK_QUEUES_SINCE
+        self.config.driver_version >= WORK_QUEUES_SINCE
     }
 
     pub(crate) fn combine(&self, resources: &[CUdevResource]) -> Result<Descriptor> {

@@ -41,10 +41,13 @@ const HOST_FUNCTION_GRACE: Duration = Duration::from_millis(10);
 /// A condition that must hold before work continues.
 pub(crate) type Condition = Box<dyn Fn(&Driver) -> Result<bool> + Send>;
 
+/// The work of a device. An error is a fault of the device.
+pub(crate) type DeviceWork = Box<dyn FnOnce(&Driver) -> Result + Send>;
+
 /// The content of an operation.
 pub(crate) enum Work {
-    /// Runs on a worker; an error is a fault of the device.
-    Device(Box<dyn FnOnce(&Driver) -> Result + Send>),
+    /// Runs on a worker.
+    Device(DeviceWork),
     /// Runs on the thread of host functions.
     Host(HostFunction),
     /// Does nothing until the condition holds; the condition is polled.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use curium_ptx::exec::Tiles;
 use curium_sys::CUresult;
 
 use crate::config::Config;
@@ -11,25 +11,19 @@ use crate::context::Context;
 use crate::context::resource::Descriptor;
 use crate::context::stream::{Class, Stream};
 use crate::context::ticket::{Target, Ticket};
+use crate::driver::capture::Captures;
+use crate::driver::graph::Graphs;
 use crate::driver::schedule::Schedule;
+use crate::driver::texture::Textures;
 use crate::handle::{Id, StaleHandle, Table};
-use crate::host_function::HostFunction;
 use crate::link::Link;
 use crate::live::LiveHandles;
-use crate::object::array::Array;
-use crate::object::array::mipmapped::MipmappedArray;
-use crate::object::capture::Capture;
 use crate::object::event::Event;
 use crate::object::function::Function;
-use crate::object::graph::executable::Executable;
-use crate::object::graph::object::UserObject;
-use crate::object::graph::{Graph, Node};
 use crate::object::kernel::Kernel;
-use crate::object::launch::run::KeptReport;
 use crate::object::library::Library;
 use crate::object::module::Module;
 use crate::object::notification::Listener;
-use crate::object::texture::{Destroyed, Surface, Texture};
 use crate::race::Races;
 use crate::result::Result;
 use crate::{activity, fault};
@@ -39,8 +33,7 @@ pub(crate) struct State {
     pub(crate) devices: Vec<DeviceState>,
     pub(crate) contexts: Table<Context>,
     pub(crate) streams: Table<Stream>,
-    /// The captures that have begun and not ended.
-    pub(crate) captures: Vec<Capture>,
+    pub(crate) captures: Captures,
     pub(crate) events: Table<Event>,
     pub(crate) descriptors: Table<Descriptor>,
     pub(crate) listeners: Table<Listener>,
@@ -49,26 +42,23 @@ pub(crate) struct State {
     pub(crate) libraries: Table<Library>,
     pub(crate) kernels: Table<Kernel>,
     pub(crate) links: Table<Link>,
-    pub(crate) arrays: Table<Array>,
-    pub(crate) mipmapped_arrays: Table<MipmappedArray>,
-    /// The tiles of sparse arrays, once they are mapped or read.
-    pub(crate) tiles: HashMap<Id<Array>, Arc<Tiles>>,
-    pub(crate) textures: Table<Texture>,
-    pub(crate) surfaces: Table<Surface>,
-    pub(crate) destroyed_textures: Destroyed<Texture>,
-    pub(crate) destroyed_surfaces: Destroyed<Surface>,
-    pub(crate) graphs: Table<Graph>,
-    pub(crate) nodes: Table<Node>,
-    pub(crate) executables: Table<Executable>,
-    pub(crate) objects: Table<UserObject>,
-    /// The destructors of user objects without references.
-    pub(crate) destructors: Vec<HostFunction>,
+    pub(crate) textures: Textures,
+    pub(crate) graphs: Graphs,
     pub(crate) schedule: Schedule,
     pub(crate) workers_started: bool,
-    /// The reports of faults, oldest first.
-    pub(crate) reports: Vec<KeptReport>,
-    /// The number of the last context or stream: `cuCtxGetId` and `cuStreamGetId` never repeat.
-    last_number: u64,
+    numbers: Numbers,
+}
+
+/// The numbers of contexts, streams and graphs: those that `cuCtxGetId`, `cuStreamGetId` and `cuGraphGetId` return never repeat.
+#[derive(Clone, Default)]
+pub(crate) struct Numbers {
+    last: Arc<AtomicU64>,
+}
+
+impl Numbers {
+    pub(crate) fn next(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
 }
 
 /// The state of a device.
@@ -84,13 +74,14 @@ pub(crate) struct DeviceState {
 
 impl State {
     pub(crate) fn new(config: &Config, races: Option<Arc<Races>>) -> Self {
+        let numbers = Numbers::default();
         Self {
             devices: (0..config.devices)
                 .map(|_| DeviceState::default())
                 .collect(),
             contexts: Table::new(),
             streams: Table::new(),
-            captures: Vec::new(),
+            captures: Captures::default(),
             events: Table::new(),
             descriptors: Table::new(),
             listeners: Table::new(),
@@ -99,28 +90,16 @@ impl State {
             libraries: Table::new(),
             kernels: Table::new(),
             links: Table::new(),
-            arrays: Table::new(),
-            mipmapped_arrays: Table::new(),
-            tiles: HashMap::new(),
-            textures: Table::new(),
-            surfaces: Table::new(),
-            destroyed_textures: Destroyed::new(),
-            destroyed_surfaces: Destroyed::new(),
-            graphs: Table::new(),
-            nodes: Table::new(),
-            executables: Table::new(),
-            objects: Table::new(),
-            destructors: Vec::new(),
+            textures: Textures::new(),
+            graphs: Graphs::new(numbers.clone()),
             schedule: Schedule::new(config.seed, config.workers, races),
             workers_started: false,
-            reports: Vec::new(),
-            last_number: 0,
+            numbers,
         }
     }
 
     pub(crate) fn next_number(&mut self) -> u64 {
-        self.last_number += 1;
-        self.last_number
+        self.numbers.next()
     }
 
     /// Returns a context that is not destroyed.
@@ -232,9 +211,11 @@ impl State {
             .remove_dependents(|stream| stream.context == context);
         self.events
             .remove_dependents(|event| event.context == context);
-        self.arrays
+        self.textures
+            .arrays
             .remove_dependents(|array| array.context == context);
-        self.mipmapped_arrays
+        self.textures
+            .mipmapped_arrays
             .remove_dependents(|array| array.belongs_to(context));
         for module in self
             .modules
@@ -266,15 +247,16 @@ impl State {
             .count() as u64;
         live.libraries = self.libraries.iter().count() as u64;
         live.links = self.links.iter().count() as u64;
-        live.textures = self.textures.iter().count() as u64;
-        live.surfaces = self.surfaces.iter().count() as u64;
+        live.textures = self.textures.textures.iter().count() as u64;
+        live.surfaces = self.textures.surfaces.iter().count() as u64;
         live.graphs = self
+            .graphs
             .graphs
             .iter()
             .filter(|(_, graph)| graph.is_owned())
             .count() as u64;
-        live.executable_graphs = self.executables.iter().count() as u64;
-        live.user_objects = self.objects.iter().count() as u64;
+        live.executable_graphs = self.graphs.executables.iter().count() as u64;
+        live.user_objects = self.graphs.objects.iter().count() as u64;
     }
 
     /// Returns the per-thread default stream of a thread in a context, created on first use.

@@ -6,72 +6,69 @@ use crate::argument::Pointer;
 use crate::context::Context;
 use crate::context::stream::{Class, Stream, this_thread};
 use crate::context::ticket::{Target, Ticket};
-use crate::driver::Driver;
+use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
 use crate::driver::state::State;
 use crate::handle::{Id, StaleHandle};
 use crate::per_thread;
 use crate::result::Result;
 
-impl Driver {
+impl Locked<'_> {
     /// Returns the stream of a handle: a created one, or a default stream of the current context.
-    pub(crate) fn stream(
-        &self,
-        state: &mut State,
-        raw: Pointer<CUstream_st>,
-    ) -> Result<Id<Stream>> {
+    pub(crate) fn stream(&mut self, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+        let driver = self.driver;
         let per_thread =
             raw.as_ptr() == CU_STREAM_PER_THREAD || raw.is_null() && per_thread::is_default();
         if raw.is_null() || raw.as_ptr() == CU_STREAM_LEGACY || per_thread {
-            let context = self.current()?;
-            let legacy = state.valid_context(context)?.legacy;
+            let context = driver.current()?;
+            let legacy = self.valid_context(context)?.legacy;
             return if per_thread {
-                state.per_thread_stream(context, this_thread())
+                self.per_thread_stream(context, this_thread())
             } else {
                 Ok(legacy)
             };
         }
         let id = created(raw)?;
-        let context = self.stream_context(state, id)?;
-        state.valid_context(context)?;
+        let context = self.stream_context(id)?;
+        self.valid_context(context)?;
         Ok(id)
     }
 
     /// Returns the context of a live stream.
-    pub(crate) fn stream_context(&self, state: &State, id: Id<Stream>) -> Result<Id<Context>> {
-        match state.streams.get(id) {
+    pub(crate) fn stream_context(&self, id: Id<Stream>) -> Result<Id<Context>> {
+        match self.streams.get(id) {
             Some(stream) => Ok(stream.context),
-            None if state.streams.classify_stale(id) == StaleHandle::Lost => {
+            None if self.streams.classify_stale(id) == StaleHandle::Lost => {
                 Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED)
             }
             None => Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
         }
     }
 
+    /// Returns the device, the context and the number of a stream whose context is valid.
+    pub(crate) fn valid_target(&self, id: Id<Stream>) -> Result<Target> {
+        self.valid_context(self.stream_context(id)?)?;
+        self.target(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    }
+
     /// Queues work in a stream.
-    pub(crate) fn queue(
-        &self,
-        state: &mut State,
-        stream: Id<Stream>,
-        work: Work,
-    ) -> Option<Ticket> {
-        self.queue_after(state, stream, &[], work)
+    pub(crate) fn queue(&mut self, stream: Id<Stream>, work: Work) -> Option<Ticket> {
+        self.queue_after(stream, &[], work)
     }
 
     /// Enqueues work in a stream with additional dependencies.
     pub(crate) fn queue_after(
-        &self,
-        state: &mut State,
+        &mut self,
         stream: Id<Stream>,
         extra: &[Ticket],
         work: Work,
     ) -> Option<Ticket> {
-        let target = state.target(stream)?;
-        let mut after = state.predecessors(stream);
+        let target = self.target(stream)?;
+        let mut after = self.predecessors(stream);
         after.extend(extra);
-        let ticket = state.schedule.submit(target, &after, work);
-        state.streams.get_mut(stream)?.tail = Some(ticket);
-        self.wake_workers(state);
+        let ticket = self.schedule.submit(target, &after, work);
+        self.streams.get_mut(stream)?.tail = Some(ticket);
+        self.wake_workers();
         Some(ticket)
     }
 }

@@ -1,9 +1,16 @@
 //! Stream memory operations: waiting for and writing single values in stream order.
 
 use curium_ptx::exec::Access;
+use curium_sys::{
+    CUdevice_attribute, CUresult, CUstreamBatchMemOpParams, CUstreamBatchMemOpType,
+    CUstreamWaitValue_flags,
+};
 
+use crate::context::Context;
 use crate::driver::Driver;
+use crate::driver::device::Devices;
 use crate::driver::schedule::{Wait, Work};
+use crate::handle::Id;
 use crate::host_pointer::HostPtr;
 use crate::memory::CopyOperand;
 use crate::object::stream_memory_operation::{Action, Batch, Operation};
@@ -66,5 +73,57 @@ impl Operation {
             self.width,
         ))?;
         Ok(u64::from_le_bytes(bytes))
+    }
+}
+
+impl Devices<'_> {
+    /// Checks that the device can flush remote writes if a wait requests it.
+    pub(crate) fn expect_flush(&self, description: &CUstreamBatchMemOpParams) -> Result {
+        const FLUSH: u32 = CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
+        // SAFETY: every form of an operation begins with the kind.
+        let kind = unsafe { description.operation };
+        let is_wait = matches!(
+            kind,
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32
+                | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64
+        );
+        // SAFETY: the kind of the operation is a wait.
+        let requests_flush = is_wait && unsafe { description.waitValue }.flags & FLUSH != 0;
+        let can_flush = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES;
+        if requests_flush && self.attribute_value(can_flush) == 0 {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        Ok(())
+    }
+}
+
+impl Driver {
+    /// Returns the operations of their descriptions.
+    pub(crate) fn batch(
+        &self,
+        described: &[CUstreamBatchMemOpParams],
+        context: Id<Context>,
+    ) -> Result<Batch> {
+        let mut operations = Vec::new();
+        for description in described {
+            self.devices().expect_flush(description)?;
+            operations.extend(Operation::described(description)?);
+        }
+        for operation in &operations {
+            let width = operation.width as u64;
+            // As on hardware, the device needs no rights to the memory of a pool.
+            let is_allocated = self
+                .memory()
+                .find(operation.address)
+                .is_some_and(|allocation| allocation.end() - operation.address >= width);
+            if !operation.address.is_multiple_of(width) || !is_allocated {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
+        }
+        Ok(Batch {
+            context,
+            described: described.into(),
+            operations: operations.into(),
+        })
     }
 }

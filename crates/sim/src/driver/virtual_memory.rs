@@ -2,11 +2,11 @@
 
 use curium_sys::{CUmemLocation, CUmemLocationType, CUresult};
 
-use crate::driver::Driver;
+use crate::driver::device::Devices;
 use crate::memory::Location;
 use crate::result::Result;
 
-impl Driver {
+impl Devices<'_> {
     /// Returns a valid location. The host has one NUMA node.
     pub(crate) fn location(&self, raw: &CUmemLocation) -> Result<Location> {
         // SAFETY: the union's first member is a number, for which any bytes are valid.
@@ -20,4 +20,22 @@ impl Driver {
             _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
     }
+}
+
+/// Returns a location as C describes it.
+pub(crate) fn raw_location(location: Location) -> CUmemLocation {
+    let (type_, id) = match location {
+        Location::Device(device) => (
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+            device as i32,
+        ),
+        Location::Host => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, 0),
+        Location::HostNuma(node) => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA, node),
+    };
+    let mut raw = CUmemLocation {
+        type_,
+        ..CUmemLocation::default()
+    };
+    raw.__bindgen_anon_1.id = id;
+    raw
 }

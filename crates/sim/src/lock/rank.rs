@@ -34,6 +34,8 @@ pub(crate) enum Rank {
     RaceOrder,
     /// The marks of a block of memory, while they are split or merged.
     RaceMarks,
+    /// The reports about kernels, copies and graphs.
+    Reports,
     /// The faults that are not applied yet.
     Faults,
     /// The threads of a driver.

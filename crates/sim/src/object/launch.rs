@@ -1,7 +1,6 @@
 //! Launches of kernels.
 
 pub(crate) mod parameters;
-pub(crate) mod run;
 
 use std::sync::Arc;
 

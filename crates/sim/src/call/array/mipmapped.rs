@@ -53,10 +53,11 @@ impl Call<'_> {
         let mut state = self.lock();
         let levels = arrays
             .into_iter()
-            .map(|array| state.arrays.insert(array))
+            .map(|array| state.textures.arrays.insert(array))
             .collect();
         output.write(
             state
+                .textures
                 .mipmapped_arrays
                 .insert(MipmappedArray {
                     context: owner.context,
@@ -74,6 +75,7 @@ impl Call<'_> {
     ) -> Result {
         let state = self.lock();
         let level = state
+            .textures
             .mipmapped_array(Id::from(array))?
             .levels
             .get(level as usize)
@@ -85,22 +87,23 @@ impl Call<'_> {
     pub(crate) fn cuMipmappedArrayDestroy(&self, array: Pointer<CUmipmappedArray_st>) -> Result {
         let mut state = self.lock();
         let id = Id::from(array);
-        let context = state.mipmapped_array(id)?.context;
+        let context = state.textures.mipmapped_array(id)?.context;
         let device = state.valid_context(context)?.device;
         let levels = state
+            .textures
             .mipmapped_arrays
             .remove(id)
             .map(|array| array.levels)
             .unwrap_or_default();
         levels
             .iter()
-            .for_each(|level| drop(state.tiles.remove(level)));
+            .for_each(|level| drop(state.textures.tiles.remove(level)));
         let bases: Vec<u64> = levels
             .into_iter()
-            .filter_map(|level| state.arrays.remove(level))
+            .filter_map(|level| state.textures.arrays.remove(level))
             .map(|of| of.base)
             .collect();
-        drop(self.wait_for_device(state, device)?);
+        drop(state.wait_for_device(device)?);
         bases.into_iter().for_each(|base| self.memory().free(base));
         Ok(())
     }

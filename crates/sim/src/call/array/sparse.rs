@@ -46,7 +46,7 @@ impl Call<'_> {
         array: Pointer<CUarray_st>,
     ) -> Result {
         let output = properties.required()?;
-        let array = *self.lock().array(Id::from(array.required()?))?;
+        let array = *self.lock().textures.array(Id::from(array.required()?))?;
         if !array.shape.is_sparse() || array.is_level {
             return Err(INVALID);
         }
@@ -89,7 +89,7 @@ impl Call<'_> {
         if count == 0 {
             return Err(INVALID);
         }
-        self.uncaptured_stream(&mut self.lock(), stream)?;
+        self.lock().uncaptured_stream(stream)?;
         // SAFETY: by the contract of the C function, the array has `count` descriptions.
         let infos = unsafe { elements(infos.as_ptr().cast_const(), count as usize) }?;
         let changes = infos
@@ -97,7 +97,7 @@ impl Call<'_> {
             .map(|info| self.checked_tiles(info))
             .collect::<Result<Vec<_>>>()?;
         let mut state = self.lock();
-        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let stream = state.uncaptured_stream(stream)?;
         let work = Work::Device(Box::new(move |_| {
             for change in changes {
                 change
@@ -106,7 +106,7 @@ impl Call<'_> {
             }
             Ok(())
         }));
-        self.queue(&mut state, stream, work);
+        state.queue(stream, work);
         Ok(())
     }
 }
@@ -114,10 +114,10 @@ impl Call<'_> {
 impl Call<'_> {
     fn level_shapes(&self, array: Pointer<CUmipmappedArray_st>) -> Result<Vec<Shape>> {
         let state = self.lock();
-        let levels = &state.mipmapped_array(Id::from(array))?.levels;
+        let levels = &state.textures.mipmapped_array(Id::from(array))?.levels;
         levels
             .iter()
-            .map(|level| Ok(state.array(*level)?.shape))
+            .map(|level| Ok(state.textures.array(*level)?.shape))
             .collect()
     }
 
@@ -158,7 +158,7 @@ impl Call<'_> {
             origin
         };
         Ok(Change {
-            tiles: self.lock().sparse_tiles(array).ok_or(INVALID)?,
+            tiles: self.lock().textures.sparse_tiles(array).ok_or(INVALID)?,
             origin,
             extent,
             is_mapped,
@@ -174,7 +174,7 @@ impl Call<'_> {
                 // SAFETY: a handle is only looked up.
                 let array = unsafe { Pointer::from_raw(array) };
                 let id = Id::from(array);
-                let array = *self.lock().array(id)?;
+                let array = *self.lock().textures.array(id)?;
                 (level == 0 && !array.is_level).then_some((id, array.shape))
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
@@ -184,12 +184,13 @@ impl Call<'_> {
                 let array = unsafe { Pointer::from_raw(array) };
                 let state = self.lock();
                 let level = state
+                    .textures
                     .mipmapped_array(Id::from(array))?
                     .levels()
                     .get(level as usize)
                     .copied();
                 level
-                    .map(|id| Ok((id, state.array(id)?.shape)))
+                    .map(|id| Ok((id, state.textures.array(id)?.shape)))
                     .transpose()?
             }
             _ => None,

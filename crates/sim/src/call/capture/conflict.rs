@@ -3,53 +3,40 @@
 use curium_sys::CUstream_st;
 
 use crate::argument::Pointer;
-use crate::call::Call;
 use crate::context::Context;
 use crate::context::stream::Stream;
 use crate::driver::capture::conflict::UNSUPPORTED;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::result::Result;
 
-impl Call<'_> {
+impl Locked<'_> {
     /// Returns a stream whose properties are read or set.
-    pub(crate) fn queried_stream(
-        &self,
-        state: &mut State,
-        raw: Pointer<CUstream_st>,
-    ) -> Result<Id<Stream>> {
-        let stream = self.stream(state, raw)?;
-        state.expect_no_implicit_wait(stream, false)?;
-        state.expect_valid_capture(stream)?;
+    pub(crate) fn queried_stream(&mut self, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+        let stream = self.stream(raw)?;
+        self.expect_no_implicit_wait(stream, false)?;
+        self.captures.expect_valid_capture(stream)?;
         Ok(stream)
     }
 
     /// Returns a stream for a wait or a query.
-    pub(crate) fn awaited_stream(
-        &self,
-        state: &mut State,
-        raw: Pointer<CUstream_st>,
-    ) -> Result<Id<Stream>> {
-        let stream = self.uncaptured_stream(state, raw)?;
-        self.permit_unsafe(state)?;
+    pub(crate) fn awaited_stream(&mut self, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+        let stream = self.uncaptured_stream(raw)?;
+        self.permit_unsafe()?;
         Ok(stream)
     }
 
     /// Checks that no stream of a context captures before all of its work is waited for; captures in the way are invalidated.
-    pub(crate) fn expect_uncaptured_context(
-        &self,
-        state: &mut State,
-        context: Id<Context>,
-    ) -> Result {
-        let streams = state
+    pub(crate) fn expect_uncaptured_context(&mut self, context: Id<Context>) -> Result {
+        let streams = self
             .streams
             .iter()
-            .filter(|(_, stream)| state.is_within(stream.context, context));
+            .filter(|(_, stream)| self.is_within(stream.context, context));
         let streams: Vec<_> = streams
             .map(|(id, _)| id)
-            .filter(|id| state.is_capturing(*id))
+            .filter(|id| self.captures.is_capturing(*id))
             .collect();
-        state.invalidate_captures(
+        self.captures.invalidate_captures(
             |capture| {
                 streams
                     .iter()

@@ -67,9 +67,9 @@ impl Call<'_> {
     ) -> Result {
         let status = status.required()?;
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = state.stream(stream)?;
         state.expect_no_implicit_wait(stream, false)?;
-        let Some(capture) = state.capture(stream) else {
+        let Some(capture) = state.captures.capture(stream) else {
             return status.write(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
         };
         status.write(capture.status())?;
@@ -109,14 +109,16 @@ impl Call<'_> {
         flags: u32,
     ) -> Result {
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
+        let stream = state.working_stream(stream)?;
         let graph = state
+            .captures
             .captured_graph(stream)
             .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         // SAFETY: the nodes are read only, as through the other functions that take a list of them.
         let nodes = unsafe { nodes.as_ptr().cast_const().receive() };
-        let tips = state.edges(graph, nodes, data, count)?;
+        let tips = state.graphs.edges(graph, nodes, data, count)?;
         let member = state
+            .captures
             .capture_mut(stream)
             .and_then(|capture| capture.member_mut(stream));
         let member = member.ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;

@@ -2,16 +2,15 @@
 
 use curium_sys::CUresult;
 
-use crate::call::Call;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::object::event::Event;
 use crate::result::Result;
 
-impl Call<'_> {
+impl Locked<'_> {
     /// Checks that an event can be waited for or queried: its work was not captured, and no capture forbids it.
-    pub(crate) fn expect_not_captured(&self, state: &mut State, event: Id<Event>) -> Result {
-        let captured = state
+    pub(crate) fn expect_not_captured(&mut self, event: Id<Event>) -> Result {
+        let captured = self
             .events
             .get(event)
             .and_then(|event| event.captured.as_ref());
@@ -20,10 +19,11 @@ impl Call<'_> {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
             let code = CUresult::CUDA_ERROR_CAPTURED_EVENT;
-            return state
+            return self
+                .captures
                 .invalidate_captures(|capture| capture.number == number, code)
                 .and(Err(code));
         }
-        self.permit_unsafe(state)
+        self.permit_unsafe()
     }
 }

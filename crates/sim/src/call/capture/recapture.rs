@@ -28,25 +28,22 @@ impl Call<'_> {
     ) -> Result {
         check_mode(mode)?;
         let mut state = self.lock();
-        let origin = self.capturable(&mut state, stream)?;
-        let graph = state.graph(graph)?;
-        if state.is_captured_into(graph) {
+        let origin = state.capturable(stream)?;
+        let graph = state.graphs.graph(graph)?;
+        if state.captures.is_captured_into(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if callback.is_some() {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let remaining_nodes = Some(VecDeque::from(state.graph_nodes(graph)));
-        self.begin_capture(
-            &mut state,
-            Capture {
-                is_into_existing_graph: true,
-                remaining_nodes,
-                ..Capture::new(graph, origin, mode)
-            },
-        );
-        state.release_graph_objects(graph);
-        self.call_destructors(state);
+        let remaining_nodes = Some(VecDeque::from(state.graphs.graph_nodes(graph)));
+        state.begin_capture(Capture {
+            is_into_existing_graph: true,
+            remaining_nodes,
+            ..Capture::new(graph, origin, mode)
+        });
+        state.graphs.release_graph_objects(graph);
+        state.call_destructors();
         Ok(())
     }
 }

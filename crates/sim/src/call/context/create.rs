@@ -19,7 +19,7 @@ impl Call<'_> {
         flags: u32,
         device: CUdevice,
     ) -> Result {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let output = context.required()?;
         let flags = created_flags(checked_flags(flags)?);
         let mut state = self.lock();
@@ -38,7 +38,7 @@ impl Call<'_> {
         flags: u32,
         device: CUdevice,
     ) -> Result {
-        self.device(device)?;
+        self.devices().device(device)?;
         if count != 0 {
             affinities.required()?;
             return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
@@ -53,7 +53,7 @@ impl Call<'_> {
         flags: u32,
         device: CUdevice,
     ) -> Result {
-        self.device(device)?;
+        self.devices().device(device)?;
         context.required()?;
         if !parameters.is_null() {
             let parameters = parameters.read()?;
@@ -80,9 +80,9 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
         let pending = state.schedule.unobserved(|target| target.context == id);
-        let mut state = self.wait(state, &pending)?;
+        let mut state = state.wait(&pending)?;
         state.contexts.remove(id);
-        self.end_objects(&mut state, id);
+        state.end_objects(id);
         drop(state);
         if self.top() == Some(id) {
             self.pop();

@@ -32,7 +32,7 @@ const BLOCK_MEMORY_SINCE: CudaVersion = CudaVersion::new(13, 4);
 
 impl Call<'_> {
     fn has_sync_depth(&self) -> bool {
-        self.compute_capability() < NO_SYNC_DEPTH_SINCE
+        self.devices().compute_capability() < NO_SYNC_DEPTH_SINCE
     }
 }
 
@@ -53,7 +53,7 @@ impl Call<'_> {
             CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => limits.pending_launches,
             CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => limits.fetch_granularity,
             CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => limits.persisting_l2,
-            CUlimit::CU_LIMIT_SHMEM_SIZE => self.attribute_value(
+            CUlimit::CU_LIMIT_SHMEM_SIZE => self.devices().attribute_value(
                 CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
             ) as usize,
             CUlimit::CU_LIMIT_CIG_ENABLED => 0,
@@ -63,6 +63,7 @@ impl Call<'_> {
 
     pub(crate) fn cuCtxSetLimit(&self, limit: CUlimit, value: usize) -> Result {
         let most_l2 = self
+            .devices()
             .attribute_value(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE)
             as usize;
         let memory = self.config().memory_budget as usize;

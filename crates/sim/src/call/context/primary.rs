@@ -7,9 +7,8 @@ use crate::call::Call;
 use crate::call::context::create::checked_flags;
 use crate::context::Context;
 use crate::driver::context::create::MAP_HOST;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
-use crate::lock::MutexGuard;
 use crate::result::Result;
 
 #[expect(
@@ -22,7 +21,7 @@ impl Call<'_> {
         context: Pointer<CUcontext>,
         device: CUdevice,
     ) -> Result {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let output = context.required()?;
         let mut state = self.lock();
         state.check_device(device)?;
@@ -30,7 +29,7 @@ impl Call<'_> {
     }
 
     pub(crate) fn cuDevicePrimaryCtxRelease_v2(&self, device: CUdevice) -> Result {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let state = self.lock();
         let (_, retained) = state
             .primary(device)
@@ -39,14 +38,14 @@ impl Call<'_> {
         if retained == state.green_contexts(device) {
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
-        self.release_primary(state, device)
+        state.release_primary(device)
     }
 
     pub(crate) fn cuDevicePrimaryCtxReset_v2(&self, device: CUdevice) -> Result {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let state = self.lock();
         match state.primary(device) {
-            Some((id, _)) => self.leave_primary(state, id, 0),
+            Some((id, _)) => state.leave_primary(id, 0),
             None => Ok(()),
         }
     }
@@ -59,14 +58,14 @@ impl Call<'_> {
     ) -> Result {
         let flags = flags.required()?;
         let active = active.required()?;
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let state = self.lock();
         flags.write(state.devices[device].primary_flags)?;
         active.write(i32::from(state.primary(device).is_some()))
     }
 
     pub(crate) fn cuDevicePrimaryCtxSetFlags_v2(&self, device: CUdevice, flags: u32) -> Result {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let flags = checked_flags(flags)?;
         // A primary context always maps host memory, without the flag.
         if flags & MAP_HOST != 0 {
@@ -91,7 +90,7 @@ impl Call<'_> {
     }
 
     pub(crate) fn cuDevicePrimaryCtxSetFlags(&self, device: CUdevice, flags: u32) -> Result {
-        let ordinal = self.device(device)?;
+        let ordinal = self.devices().device(device)?;
         checked_flags(flags)?;
         // The second version changes the flags of an active context instead.
         if self.lock().primary(ordinal).is_some() {
@@ -99,28 +98,25 @@ impl Call<'_> {
         }
         self.cuDevicePrimaryCtxSetFlags_v2(device, flags)
     }
+}
 
+impl Locked<'_> {
     /// Ends one retention of the primary context.
-    pub(crate) fn release_primary(&self, state: MutexGuard<'_, State>, device: usize) -> Result {
-        let (id, retained) = state
+    pub(crate) fn release_primary(self, device: usize) -> Result {
+        let (id, retained) = self
             .primary(device)
             .ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
-        self.leave_primary(state, id, retained - 1)
+        self.leave_primary(id, retained - 1)
     }
 
     /// Sets the retain count of the primary context; at 0 it ends, after its work.
-    fn leave_primary<'a>(
-        &'a self,
-        mut state: MutexGuard<'a, State>,
-        id: Id<Context>,
-        retained: u32,
-    ) -> Result {
+    fn leave_primary(mut self, id: Id<Context>, retained: u32) -> Result {
         if retained == 0 {
-            let pending = state.schedule.unobserved(|target| target.context == id);
-            state = self.wait(state, &pending)?;
-            self.end_objects(&mut state, id);
+            let pending = self.schedule.unobserved(|target| target.context == id);
+            self = self.wait(&pending)?;
+            self.end_objects(id);
         }
-        if let Some(context) = state.contexts.get_mut(id) {
+        if let Some(context) = self.contexts.get_mut(id) {
             context.retained = retained;
         }
         Ok(())

@@ -86,7 +86,7 @@ impl Call<'_> {
             type_: kind,
             ..Default::default()
         };
-        answer.param.smCount.val = self.multiprocessors();
+        answer.param.smCount.val = self.devices().multiprocessors();
         output.write(answer)
     }
 }

@@ -156,8 +156,8 @@ impl Call<'_> {
     /// access between the contexts.
     fn expect_reach(&self, stream: Pointer<CUstream_st>, addresses: &[CUdeviceptr]) -> Result {
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
-        let context = self.stream_context(&state, stream)?;
+        let stream = state.stream(stream)?;
+        let context = state.stream_context(stream)?;
         let view = self
             .memory()
             .seen_by(state.context(context)?.device, state.peer_devices(context));

@@ -41,7 +41,7 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         // As on hardware, such a copy cannot be a node.
-        self.uncaptured_stream(&mut self.lock(), stream)?;
+        self.lock().uncaptured_stream(stream)?;
         self.expect_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
         let operands = CopyOperands {
             to: self.device_operand(to, size)?,

@@ -34,7 +34,7 @@ impl Call<'_> {
         copy: ConstPointer<CUDA_MEMCPY2D>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.working_stream(&mut self.lock(), stream)?;
+        self.lock().working_stream(stream)?;
         self.copy_plane(&copy.read()?, stream, false)
     }
 
@@ -48,7 +48,7 @@ impl Call<'_> {
         copy: ConstPointer<CUDA_MEMCPY3D>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.working_stream(&mut self.lock(), stream)?;
+        self.lock().working_stream(stream)?;
         self.copy_local_volume(&copy.read()?, stream, false)
     }
 
@@ -62,7 +62,7 @@ impl Call<'_> {
         copy: ConstPointer<CUDA_MEMCPY3D_PEER>,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        self.uncaptured_stream(&mut self.lock(), stream)?;
+        self.lock().uncaptured_stream(stream)?;
         self.copy_peer_volume(&copy.read()?, stream, false)
     }
 }
@@ -208,7 +208,7 @@ impl Call<'_> {
         let array = unsafe { raw.op.array };
         // SAFETY: a handle is only looked up.
         let array = unsafe { Pointer::from_raw(array.array) };
-        Ok(self.lock().array(Id::from(array))?.shape.element())
+        Ok(self.lock().textures.array(Id::from(array))?.shape.element())
     }
 
     pub(crate) fn copy_volume(
@@ -218,16 +218,16 @@ impl Call<'_> {
         is_synchronous: bool,
     ) -> Result {
         let mut state = self.lock();
-        let rows = self.resolve_rows(&state, copy)?;
-        let stream = self.working_stream(&mut state, stream)?;
+        let rows = state.resolve_rows(copy)?;
+        let stream = state.working_stream(stream)?;
         if rows.extent.is_empty() {
             return Ok(());
         }
         let content = Content::Copy(Copy3D::new(*copy, rows));
-        if !state.is_capturing(stream) && self.is_waited_for(&rows, is_synchronous) {
-            return self.queue_and_wait(state, stream, content.into_work());
+        if !state.captures.is_capturing(stream) && self.is_waited_for(&rows, is_synchronous) {
+            return state.queue_and_wait(stream, content.into_work());
         }
-        self.enqueue(&mut state, stream, content)
+        state.enqueue(stream, content)
     }
 
     /// Returns `true` if the caller waits for the copy: by request unless all is device memory, or because of the kind of memory.

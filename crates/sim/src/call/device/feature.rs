@@ -25,7 +25,7 @@ impl Call<'_> {
         device: CUdevice,
     ) -> Result {
         let output = supported.required()?;
-        self.device(device)?;
+        self.devices().device(device)?;
         output.write(0)
     }
 
@@ -38,7 +38,7 @@ impl Call<'_> {
     ) -> Result {
         let output = width.required()?;
         let bytes = element_size(format, channels).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        self.device(device)?;
+        self.devices().device(device)?;
         output.write(MAX_ELEMENTS.min(MAX_BYTES / bytes))
     }
 }

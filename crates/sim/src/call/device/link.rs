@@ -22,7 +22,7 @@ impl Call<'_> {
         peer: CUdevice,
     ) -> Result {
         let output = access.required()?;
-        let differ = self.device(device)? != self.device(peer)?;
+        let differ = self.devices().device(device)? != self.devices().device(peer)?;
         output.write((differ && self.config().has_peers()).into())
     }
 
@@ -35,7 +35,7 @@ impl Call<'_> {
     ) -> Result {
         use CUdevice_P2PAttribute as Attribute;
         let output = value.required()?;
-        self.link(source, target)?;
+        self.devices().link(source, target)?;
         output.write(match attribute {
             Attribute::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK
             | Attribute::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED => 0,
@@ -58,7 +58,7 @@ impl Call<'_> {
         target: CUdevice,
     ) -> Result {
         let operations = requested(capabilities, operations, count)?;
-        self.link(source, target)?;
+        self.devices().link(source, target)?;
         write_no_forms(capabilities, operations)
     }
 
@@ -71,7 +71,7 @@ impl Call<'_> {
         device: CUdevice,
     ) -> Result {
         let operations = requested(capabilities, operations, count)?;
-        self.device(device)?;
+        self.devices().device(device)?;
         write_no_forms(capabilities, operations)
     }
 
@@ -100,7 +100,7 @@ impl Call<'_> {
         let current = state.owning_context(current);
         let peer = state.owning_context(named_context(peer)?);
         state.context(peer)?;
-        self.permit_unsafe(&mut state)?;
+        state.permit_unsafe()?;
         let peers = &mut state.valid_context_mut(current)?.peers;
         let index = peers.iter().position(|enabled| *enabled == peer);
         peers.swap_remove(index.ok_or(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)?);

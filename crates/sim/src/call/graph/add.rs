@@ -36,9 +36,9 @@ impl Call<'_> {
         count: usize,
         child: Pointer<CUgraph_st>,
     ) -> Result {
-        self.lock().expect_copyable(child)?;
+        self.lock().graphs.expect_copyable(child)?;
         self.add(&Spot::new(node, graph, after, count), |state, graph| {
-            state.child(graph, child)
+            state.graphs.child(graph, child)
         })
     }
 
@@ -52,7 +52,7 @@ impl Call<'_> {
     ) -> Result {
         let mut described = params.read()?;
         self.add(&Spot::new(node, graph, after, count), |state, _| {
-            self.allocation_content(state, &mut described)
+            state.allocation_content(&mut described)
         })?;
         params.write(described)
     }
@@ -66,7 +66,7 @@ impl Call<'_> {
         address: CUdeviceptr,
     ) -> Result {
         self.add(&Spot::new(node, graph, after, count), |state, graph| {
-            self.free_content(state, graph, address)
+            state.free_content(graph, address)
         })
     }
 
@@ -117,7 +117,7 @@ impl Call<'_> {
     fn add_described(&self, spot: &Spot, params: Pointer<CUgraphNodeParams>) -> Result {
         let mut described = params.read()?;
         self.add(spot, |state, graph| {
-            self.read_content(state, graph, &mut described)
+            state.read_content(graph, &mut described)
         })?;
         params.write(described)
     }

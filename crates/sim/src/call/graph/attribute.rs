@@ -23,7 +23,7 @@ impl Call<'_> {
     ) -> Result {
         let output = value.required()?;
         let state = self.lock();
-        let (_, kernel) = state.kernel_node(node)?;
+        let (_, kernel) = state.graphs.kernel_node(node)?;
         check(attribute)?;
         output.write(kernel.attributes.get(attribute))
     }
@@ -36,12 +36,12 @@ impl Call<'_> {
     ) -> Result {
         let value = value.read()?;
         let mut state = self.lock();
-        let (id, kernel) = state.kernel_node(node)?;
+        let (id, kernel) = state.graphs.kernel_node(node)?;
         check(attribute)?;
         let mut attributes = kernel.attributes.clone();
         attributes.set(attribute, value);
         let content = self.with_attributes(kernel, attributes)?;
-        state.replace(id, content);
+        state.graphs.replace(id, content);
         Ok(())
     }
 
@@ -51,10 +51,10 @@ impl Call<'_> {
         from: Pointer<CUgraphNode_st>,
     ) -> Result {
         let mut state = self.lock();
-        let attributes = state.kernel_node(from)?.1.attributes.clone();
-        let (id, kernel) = state.kernel_node(to)?;
+        let attributes = state.graphs.kernel_node(from)?.1.attributes.clone();
+        let (id, kernel) = state.graphs.kernel_node(to)?;
         let content = self.with_attributes(kernel, attributes)?;
-        state.replace(id, content);
+        state.graphs.replace(id, content);
         Ok(())
     }
 }

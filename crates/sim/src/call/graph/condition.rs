@@ -30,7 +30,7 @@ impl Call<'_> {
         let context = named_context(context)?;
         let mut state = self.lock();
         state.valid_context(context)?;
-        let graph = state.graph(graph)?;
+        let graph = state.graphs.graph(graph)?;
         let handle = state.next_number();
         let value = Value {
             handle,
@@ -39,7 +39,7 @@ impl Call<'_> {
             is_assigned_at_launch: flags & ASSIGN_DEFAULT != 0,
             default,
         };
-        if let Some(graph) = state.graphs.get_mut(graph) {
+        if let Some(graph) = state.graphs.graphs.get_mut(graph) {
             graph.conditions.0.push(value);
         }
         output.write(handle)

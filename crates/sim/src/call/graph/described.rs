@@ -9,7 +9,7 @@ use curium_sys::{
 use crate::argument::Pointer;
 use crate::call::Call;
 use crate::driver::graph::described::INVALID;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::host_function::HostFunction;
 use crate::object::graph::Graph;
@@ -29,6 +29,7 @@ impl Call<'_> {
         let mut described = params.read()?;
         let mut state = self.lock();
         let (graph, kind) = state
+            .graphs
             .node(node)
             .map(|(_, node)| (node.graph, node.content.kind()))?;
         let is_changeable = !matches!(
@@ -40,8 +41,8 @@ impl Call<'_> {
         if described.type_ != kind || !is_changeable {
             return Err(INVALID);
         }
-        let content = self.read_content(&mut state, graph, &mut described)?;
-        state.change(self, node, content)
+        let content = state.read_content(graph, &mut described)?;
+        state.graphs.change(self, node, content)
     }
 
     pub(crate) fn cuGraphNodeSetParams_v2(
@@ -61,14 +62,14 @@ impl Call<'_> {
     }
 }
 
-impl Call<'_> {
+impl Locked<'_> {
     /// Returns the content of a generic description, and writes its output fields.
     pub(crate) fn read_content(
-        &self,
-        state: &mut State,
+        &mut self,
         graph: Id<Graph>,
         params: &mut CUgraphNodeParams,
     ) -> Result<Content> {
+        let driver = self.driver();
         let union = &mut params.__bindgen_anon_1;
         match params.type_ {
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Ok(Content::Empty),
@@ -89,16 +90,16 @@ impl Call<'_> {
                     kern: kernel.kern,
                     ctx: kernel.ctx,
                 };
-                self.kernel(state, &params)
+                self.described_kernel(&params)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => {
                 // SAFETY: the type of the description is a copy.
-                self.copy_content(state, unsafe { union.memcpy }.copyParams)
+                self.copy_content(unsafe { union.memcpy }.copyParams)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
                 // SAFETY: the type of the description is a fill.
                 let set = unsafe { union.memset };
-                self.set_content(CUDA_MEMSET_NODE_PARAMS {
+                driver.set_content(CUDA_MEMSET_NODE_PARAMS {
                     dst: set.dst,
                     pitch: set.pitch,
                     value: set.value,
@@ -119,10 +120,10 @@ impl Call<'_> {
                 let handle = unsafe { Pointer::from_raw(child.graph) };
                 match child.ownership {
                     CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => {
-                        state.child(graph, handle)
+                        self.graphs.child(graph, handle)
                     }
                     CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => {
-                        state.moved_child(graph, handle)
+                        self.moved_child(graph, handle)
                     }
                     _ => Err(INVALID),
                 }
@@ -132,8 +133,7 @@ impl Call<'_> {
                 let record = unsafe { union.eventRecord };
                 // SAFETY: the event of a description is a handle, as if it were an argument.
                 let event = unsafe { Pointer::from_raw(record.event) };
-                state
-                    .event(event.required()?)
+                self.event(event.required()?)
                     .map(|(id, _)| Content::Record(id))
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
@@ -141,14 +141,13 @@ impl Call<'_> {
                 let wait = unsafe { union.eventWait };
                 // SAFETY: the event of a description is a handle, as if it were an argument.
                 let event = unsafe { Pointer::from_raw(wait.event) };
-                state
-                    .event(event.required()?)
+                self.event(event.required()?)
                     .map(|(id, _)| Content::Wait(id))
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
                 // SAFETY: the type of the description is a conditional node.
                 let described = unsafe { &mut union.conditional };
-                state.condition(graph, described)
+                self.graphs.condition(graph, described)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
                 // SAFETY: the type of the description is a batch of operations.
@@ -158,15 +157,12 @@ impl Call<'_> {
                     paramArray,
                     flags,
                 } = unsafe { union.memOp };
-                self.batch_content(
-                    state,
-                    &CUDA_BATCH_MEM_OP_NODE_PARAMS {
-                        ctx,
-                        count,
-                        paramArray,
-                        flags,
-                    },
-                )
+                self.batch_content(&CUDA_BATCH_MEM_OP_NODE_PARAMS {
+                    ctx,
+                    count,
+                    paramArray,
+                    flags,
+                })
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
                 // SAFETY: the type of the description is an allocation.
@@ -178,13 +174,13 @@ impl Call<'_> {
                     bytesize: described.bytesize,
                     dptr: 0,
                 };
-                let content = self.allocation_content(state, &mut params)?;
+                let content = self.allocation_content(&mut params)?;
                 described.dptr = params.dptr;
                 Ok(content)
             }
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => {
                 // SAFETY: the type of the description is a free node.
-                self.free_content(state, graph, unsafe { union.free }.dptr)
+                self.free_content(graph, unsafe { union.free }.dptr)
             }
             // Semaphores of other interfaces do not exist here.
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL

@@ -24,9 +24,9 @@ impl Call<'_> {
             .to_str()
             .map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
-        let graph = state.graph(graph)?;
+        let graph = state.graphs.graph(graph)?;
         let mut text = String::from("digraph dot {\n");
-        state.draw(graph, &mut text);
+        state.graphs.draw(graph, &mut text);
         text.push_str("}\n");
         std::fs::write(path, text).map_err(|_| CUresult::CUDA_ERROR_OPERATING_SYSTEM)
     }

@@ -32,14 +32,16 @@ impl Call<'_> {
         count: usize,
     ) -> Result {
         let mut state = self.lock();
-        let graph = state.graph(graph)?;
+        let graph = state.graphs.graph(graph)?;
         let added: Vec<_> = state
+            .graphs
             .listed(graph, from, data, count)?
             .into_iter()
-            .zip(state.members(graph, to, count)?)
+            .zip(state.graphs.members(graph, to, count)?)
             .collect();
         for (index, (edge, to)) in added.iter().enumerate() {
             let is_present = state
+                .graphs
                 .nodes
                 .get(*to)
                 .is_none_or(|node| node.after.iter().any(|other| other.from == edge.from));
@@ -51,7 +53,7 @@ impl Call<'_> {
             }
         }
         for (edge, to) in added {
-            if let Some(node) = state.nodes.get_mut(to) {
+            if let Some(node) = state.graphs.nodes.get_mut(to) {
                 node.after.push(edge);
             }
         }
@@ -66,20 +68,24 @@ impl Call<'_> {
         count: usize,
     ) -> Result {
         let mut state = self.lock();
-        let graph = state.graph(graph)?;
-        if state.allocates(graph) {
+        let graph = state.graphs.graph(graph)?;
+        if state.graphs.allocates(graph) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let from = state.members(graph, from, count)?;
-        let to = state.members(graph, to, count)?;
+        let from = state.graphs.members(graph, from, count)?;
+        let to = state.graphs.members(graph, to, count)?;
         for (from, to) in from.iter().zip(&to) {
-            let edges = state.nodes.get(*to).map_or(&[][..], |node| &node.after);
+            let edges = state
+                .graphs
+                .nodes
+                .get(*to)
+                .map_or(&[][..], |node| &node.after);
             if edges.iter().all(|edge| edge.from != *from) {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
         }
         for (from, to) in from.into_iter().zip(to) {
-            if let Some(node) = state.nodes.get_mut(to) {
+            if let Some(node) = state.graphs.nodes.get_mut(to) {
                 node.after.retain(|edge| edge.from != from);
             }
         }

@@ -11,8 +11,6 @@ use curium_sys::{
 
 use crate::argument::Pointer;
 use crate::call::Call;
-use crate::context::ticket::{Target, Ticket};
-use crate::driver::schedule::Work;
 use crate::lock::{Mutex, Rank};
 use crate::object::graph::executable::Executable;
 use crate::object::graph::plan::Plan;
@@ -97,11 +95,11 @@ impl Call<'_> {
 
     pub(crate) fn cuGraphExecDestroy(&self, executable: Pointer<CUgraphExec_st>) -> Result {
         let mut state = self.lock();
-        let id = state.executable(executable)?;
-        if let Some(executable) = state.executables.remove(id) {
-            state.release_objects(&executable.objects);
+        let id = state.graphs.executable(executable)?;
+        if let Some(executable) = state.graphs.executables.remove(id) {
+            state.graphs.release_objects(&executable.objects);
         }
-        self.call_destructors(state);
+        state.call_destructors();
         Ok(())
     }
 
@@ -111,9 +109,10 @@ impl Call<'_> {
         flags: Pointer<cuuint64_t>,
     ) -> Result {
         let state = self.lock();
-        let id = state.executable(executable)?;
+        let id = state.graphs.executable(executable)?;
         flags.write(
             state
+                .graphs
                 .executables
                 .get(id)
                 .map_or(0, |executable| executable.flags),
@@ -126,9 +125,10 @@ impl Call<'_> {
         number: Pointer<u32>,
     ) -> Result {
         let state = self.lock();
-        let id = state.executable(executable)?;
+        let id = state.graphs.executable(executable)?;
         number.write(
             state
+                .graphs
                 .executables
                 .get(id)
                 .map_or(0, |executable| executable.number),
@@ -141,9 +141,9 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        self.working_stream(&mut state, stream)?;
-        state.executable(executable)?;
-        self.uncaptured_stream(&mut state, stream).map(drop)
+        state.working_stream(stream)?;
+        state.graphs.executable(executable)?;
+        state.uncaptured_stream(stream).map(drop)
     }
 
     pub(crate) fn cuGraphLaunch(
@@ -152,60 +152,31 @@ impl Call<'_> {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        self.working_stream(&mut state, stream)?;
-        let id = state.executable(executable)?;
-        let stale = state
+        state.working_stream(stream)?;
+        let id = state.graphs.executable(executable)?;
+        self.handle_report(state.stale_node(id))?;
+        let stream = state.uncaptured_stream(stream)?;
+        let target = state.valid_target(stream)?;
+        let executable = state
+            .graphs
             .executables
             .get(id)
-            .and_then(|executable| executable.plan.stale(self, &state));
-        if stale.is_some() {
-            // The report acquires the lock itself.
-            drop(state);
-            self.handle_report(stale)?;
-            state = self.lock();
-        }
-        let stream = self.uncaptured_stream(&mut state, stream)?;
-        let context = self.stream_context(&state, stream)?;
-        let number = state.streams.get(stream).map_or(0, |stream| stream.number);
-        let target = Target {
-            device: state.valid_context(context)?.device,
-            context,
-            stream: number,
-        };
-        let Some(executable) = state.executables.get(id) else {
-            return Ok(());
-        };
+            .ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         // As on hardware, only the launch rejects such memory.
         if executable.plan.operates_on_managed_memory(self) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let plan = executable.plan.clone();
-        let conditions = Arc::clone(&executable.conditions);
-        let objects = executable.objects.clone();
-        let freed = self.allocate_graph_memory(&plan, executable.flags & AUTO_FREE != 0)?;
-        let last: Vec<Ticket> = executable.last.into_iter().collect();
-        let start = Arc::clone(&conditions);
-        let begin = Work::Device(Box::new(move |_| {
-            start.lock().begin();
-            Ok(())
-        }));
-        let begin = self.queue_after(&mut state, stream, &last, begin);
-        let ends = plan.submit(self, &mut state, target, begin.as_slice(), &conditions);
+        let freed =
+            self.allocate_graph_memory(&executable.plan, executable.flags & AUTO_FREE != 0)?;
+        let launch = executable.launch(freed);
+        let begin = state.queue_after(stream, launch.last.as_slice(), launch.begin);
+        let ends = launch
+            .plan
+            .submit(&mut state, target, begin.as_slice(), &launch.conditions);
         // The retained objects live until this launch completes, even if the executable is destroyed.
-        state.retain_objects(&objects);
-        let end = Work::Device(Box::new(move |driver| {
-            // Its allocations exist until here, even if the graph and the executable are destroyed.
-            drop(plan);
-            for address in freed {
-                driver.memory().free(address);
-            }
-            let mut state = driver.lock();
-            state.release_objects(&objects);
-            driver.call_destructors(state);
-            Ok(())
-        }));
-        let end = self.queue_after(&mut state, stream, &ends, end);
-        if let Some(executable) = state.executables.get_mut(id) {
+        state.graphs.retain_objects(&launch.objects);
+        let end = state.queue_after(stream, &ends, launch.end);
+        if let Some(executable) = state.graphs.executables.get_mut(id) {
             executable.last = end;
         }
         Ok(())
@@ -218,7 +189,7 @@ impl Call<'_> {
         is_enabled: Pointer<u32>,
     ) -> Result {
         let mut state = self.lock();
-        let step = state.step(executable, node)?;
+        let step = state.graphs.step(executable, node)?;
         step.require_switchable()?;
         is_enabled.write(step.is_enabled.into())
     }
@@ -230,7 +201,7 @@ impl Call<'_> {
         is_enabled: u32,
     ) -> Result {
         let mut state = self.lock();
-        let step = state.step(executable, node)?;
+        let step = state.graphs.step(executable, node)?;
         step.require_switchable()?;
         step.is_enabled = is_enabled != 0;
         Ok(())
@@ -246,40 +217,37 @@ impl Call<'_> {
         failing: Pointer<CUgraphNode>,
     ) -> Result {
         let (mut state, _) = self.enter_current()?;
-        self.permit_unsafe(&mut state)?;
+        state.permit_unsafe()?;
         let output = executable.required()?;
-        let graph = state.graph(graph)?;
+        let graph = state.graphs.graph(graph)?;
         let both = AUTO_FREE | DEVICE_LAUNCH;
-        if flags & !ALL_FLAGS != 0 || flags & both == both || state.has_unused_condition(graph) {
+        if flags & !ALL_FLAGS != 0
+            || flags & both == both
+            || state.graphs.has_unused_condition(graph)
+        {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if flags & DEVICE_LAUNCH != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         // As on hardware, nodes that allocate memory may have been added since.
-        let has_conditions = state.has_conditions(graph);
-        let is_repeated = state.executables.iter().any(|(_, executable)| {
+        let has_conditions = state.graphs.has_conditions(graph);
+        let is_repeated = state.graphs.executables.iter().any(|(_, executable)| {
             executable.graph == graph && (has_conditions || executable.plan.allocates())
         });
         if is_repeated {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let plan = Plan::new(&state, graph).map_err(|node| {
+        let plan = Plan::new(&state.graphs, graph).map_err(|node| {
             failing.write_if_not_null(node.as_raw());
             CUresult::CUDA_ERROR_INVALID_VALUE
         })?;
-        let stale = plan.stale(self, &state);
-        if stale.is_some() {
-            // The report acquires the lock itself.
-            drop(state);
-            self.handle_report(stale)?;
-            state = self.lock();
-        }
-        let objects = state.retained_objects(graph);
-        state.retain_objects(&objects);
+        self.handle_report(plan.stale(&state))?;
+        let objects = state.graphs.retained_objects(graph);
+        state.graphs.retain_objects(&objects);
         let conditions = Arc::new(Mutex::new(
             Rank::GraphConditions,
-            state.graph_conditions(graph),
+            state.graphs.graph_conditions(graph),
         ));
         let number = state.next_number() as u32;
         let executable = Executable {
@@ -291,6 +259,6 @@ impl Call<'_> {
             number,
             last: None,
         };
-        output.write(state.executables.insert(executable).as_raw())
+        output.write(state.graphs.executables.insert(executable).as_raw())
     }
 }

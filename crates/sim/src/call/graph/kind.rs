@@ -1,18 +1,93 @@
 //! Kinds of nodes that use the same description to add nodes, to change them, and to update executables.
 
+use crate::argument::{ConstPointer, Pointer, elements};
+use crate::call::Call;
+use crate::driver::graph::add::Spot;
+use crate::driver::locked::Locked;
+use crate::handle::Id;
+use crate::object::graph::content::Content;
+use crate::result::Result;
 use curium_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS,
     CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUevent_st,
     CUgraph_st, CUgraphExec_st, CUgraphNode, CUgraphNode_st, CUresult,
 };
 
-use crate::argument::{ConstPointer, Pointer, elements};
-use crate::call::Call;
-use crate::driver::graph::add::Spot;
-use crate::driver::state::State;
-use crate::handle::Id;
-use crate::object::graph::content::Content;
-use crate::result::Result;
+impl Locked<'_> {
+    fn kernel_v1(&mut self, params: ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>) -> Result<Content> {
+        let params = params.read()?;
+        let params = CUDA_KERNEL_NODE_PARAMS {
+            func: params.func,
+            gridDimX: params.gridDimX,
+            gridDimY: params.gridDimY,
+            gridDimZ: params.gridDimZ,
+            blockDimX: params.blockDimX,
+            blockDimY: params.blockDimY,
+            blockDimZ: params.blockDimZ,
+            sharedMemBytes: params.sharedMemBytes,
+            kernelParams: params.kernelParams,
+            extra: params.extra,
+            ..CUDA_KERNEL_NODE_PARAMS::default()
+        };
+        self.described_kernel(&params)
+    }
+
+    fn kernel_v2(&mut self, params: ConstPointer<CUDA_KERNEL_NODE_PARAMS>) -> Result<Content> {
+        self.described_kernel(&params.read()?)
+    }
+
+    /// Requires bytes to copy, unlike the description of a new node.
+    fn copy_again(&mut self, params: ConstPointer<CUDA_MEMCPY3D>) -> Result<Content> {
+        let described = params.read()?;
+        if described.WidthInBytes == 0 || described.Height == 0 || described.Depth == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.copy_content(described)
+    }
+
+    fn batch_node(
+        &mut self,
+        params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+    ) -> Result<Content> {
+        self.batch_content(&params.read()?)
+    }
+
+    /// Requires a context, unlike the description of a new node.
+    fn batch_node_again(
+        &mut self,
+        params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
+    ) -> Result<Content> {
+        if params.read()?.ctx.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.batch_node(params)
+    }
+
+    fn record_node(&mut self, event: Pointer<CUevent_st>) -> Result<Content> {
+        self.event(event.required()?)
+            .map(|(id, _)| Content::Record(id))
+    }
+
+    fn wait_node(&mut self, event: Pointer<CUevent_st>) -> Result<Content> {
+        self.event(event.required()?)
+            .map(|(id, _)| Content::Wait(id))
+    }
+
+    /// Returns a node of operations on values, which may be none.
+    pub(crate) fn batch_content(&self, params: &CUDA_BATCH_MEM_OP_NODE_PARAMS) -> Result<Content> {
+        let driver = self.driver();
+        // SAFETY: the context of a description is a handle, as if it were an argument.
+        let context: Pointer<CUctx_st> = unsafe { Pointer::from_raw(params.ctx) };
+        let context = Id::from(context.required()?);
+        self.valid_context(context)?;
+        if params.flags != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // SAFETY: the caller of the C function described this many operations.
+        let described = unsafe { elements(params.paramArray.cast_const(), params.count as usize) }?;
+        driver.batch(described, context).map(Content::Batch)
+    }
+}
 
 /// Defines the three functions of each kind from those that create a node's content from its description, for a new node and for one that
 /// changes. A context in the description must be valid.
@@ -32,18 +107,18 @@ macro_rules! kinds {
                 ) -> Result {
                     self.add(&Spot::new(node, graph, after, count), |state, _| {
                         $(state.valid_context(self.context_or_current($context)?)?;)?
-                        self.$make(state, described)
+                        state.$make(described)
                     })
                 }
 
                 pub(crate) fn $change(&self, node: Pointer<CUgraphNode_st>, described: $described) -> Result {
                     let mut state = self.lock();
-                    state.node(node)?;
+                    state.graphs.node(node)?;
                     // The description contains no context, so the current one is used.
                     $(let $context = self.current().or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
                     state.valid_context($context)?;)?
-                    let content = self.$remake(&mut state, described)?;
-                    state.change(self, node, content)
+                    let content = state.$remake(described)?;
+                    state.graphs.change(self, node, content)
                 }
 
                 pub(crate) fn $update(
@@ -54,11 +129,11 @@ macro_rules! kinds {
                     $($context: Pointer<CUctx_st>,)?
                 ) -> Result {
                     let mut state = self.lock();
-                    state.executable(executable)?;
-                    state.node(node)?;
+                    state.graphs.executable(executable)?;
+                    state.graphs.node(node)?;
                     $(state.valid_context(self.context_or_current($context)?)?;)?
-                    let content = self.$remake(&mut state, described)?;
-                    state.update(self, executable, node, content)
+                    let content = state.$remake(described)?;
+                    state.graphs.update(self, executable, node, content)
                 }
             )*
         }
@@ -82,99 +157,4 @@ kinds! {
         cuGraphAddEventRecordNode cuGraphEventRecordNodeSetEvent cuGraphExecEventRecordNodeSetEvent;
     wait_node wait_node(Pointer<CUevent_st>):
         cuGraphAddEventWaitNode cuGraphEventWaitNodeSetEvent cuGraphExecEventWaitNodeSetEvent;
-}
-
-impl Call<'_> {
-    fn kernel_v1(
-        &self,
-        state: &mut State,
-        params: ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>,
-    ) -> Result<Content> {
-        let params = params.read()?;
-        let params = CUDA_KERNEL_NODE_PARAMS {
-            func: params.func,
-            gridDimX: params.gridDimX,
-            gridDimY: params.gridDimY,
-            gridDimZ: params.gridDimZ,
-            blockDimX: params.blockDimX,
-            blockDimY: params.blockDimY,
-            blockDimZ: params.blockDimZ,
-            sharedMemBytes: params.sharedMemBytes,
-            kernelParams: params.kernelParams,
-            extra: params.extra,
-            ..CUDA_KERNEL_NODE_PARAMS::default()
-        };
-        self.kernel(state, &params)
-    }
-
-    fn kernel_v2(
-        &self,
-        state: &mut State,
-        params: ConstPointer<CUDA_KERNEL_NODE_PARAMS>,
-    ) -> Result<Content> {
-        self.kernel(state, &params.read()?)
-    }
-
-    /// Requires bytes to copy, unlike the description of a new node.
-    fn copy_again(
-        &self,
-        state: &mut State,
-        params: ConstPointer<CUDA_MEMCPY3D>,
-    ) -> Result<Content> {
-        let described = params.read()?;
-        if described.WidthInBytes == 0 || described.Height == 0 || described.Depth == 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        self.copy_content(state, described)
-    }
-
-    fn batch_node(
-        &self,
-        state: &mut State,
-        params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
-    ) -> Result<Content> {
-        self.batch_content(state, &params.read()?)
-    }
-
-    /// Requires a context, unlike the description of a new node.
-    fn batch_node_again(
-        &self,
-        state: &mut State,
-        params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>,
-    ) -> Result<Content> {
-        if params.read()?.ctx.is_null() {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        self.batch_node(state, params)
-    }
-
-    fn record_node(&self, state: &mut State, event: Pointer<CUevent_st>) -> Result<Content> {
-        state
-            .event(event.required()?)
-            .map(|(id, _)| Content::Record(id))
-    }
-
-    fn wait_node(&self, state: &mut State, event: Pointer<CUevent_st>) -> Result<Content> {
-        state
-            .event(event.required()?)
-            .map(|(id, _)| Content::Wait(id))
-    }
-
-    /// Returns a node of operations on values, which may be none.
-    pub(crate) fn batch_content(
-        &self,
-        state: &State,
-        params: &CUDA_BATCH_MEM_OP_NODE_PARAMS,
-    ) -> Result<Content> {
-        // SAFETY: the context of a description is a handle, as if it were an argument.
-        let context: Pointer<CUctx_st> = unsafe { Pointer::from_raw(params.ctx) };
-        let context = Id::from(context.required()?);
-        state.valid_context(context)?;
-        if params.flags != 0 {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        // SAFETY: the caller of the C function described this many operations.
-        let described = unsafe { elements(params.paramArray.cast_const(), params.count as usize) }?;
-        self.batch(described, context).map(Content::Batch)
-    }
 }

@@ -4,66 +4,21 @@ use std::ffi::c_void;
 
 use curium_sys::{
     CUDA_MEM_ALLOC_NODE_PARAMS, CUdevice, CUdeviceptr, CUgraphMem_attribute, CUgraphNode_st,
-    CUmemAllocationType, CUresult,
+    CUresult,
 };
 
 use crate::argument::Pointer;
 use crate::call::Call;
-use crate::call::virtual_memory::raw_location;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
-use crate::memory::{Location, Owner, Pool};
+use crate::memory::{Location, Owner};
 use crate::object::graph::Graph;
 use crate::object::graph::content::Content;
-use crate::object::graph::memory::{Allocation, Freed};
+use crate::object::graph::memory::Freed;
 use crate::object::graph::plan::Plan;
 use crate::result::Result;
 
 impl Call<'_> {
-    /// Returns an allocation node of the device's default pool, whose address is written into the description.
-    pub(crate) fn allocation_content(
-        &self,
-        state: &State,
-        described: &mut CUDA_MEM_ALLOC_NODE_PARAMS,
-    ) -> Result<Content> {
-        // As on hardware, no context needs to be current: the memory belongs to none.
-        let context = self.current().unwrap_or(Id::from_number(0));
-        let context = state.owning_context(context);
-        let mut params = *described;
-        let properties = &params.poolProps;
-        let (location, _) = self.pool_place(&properties.location, properties.allocType)?;
-        let Some(Location::Device(device)) = location.filter(|_| params.bytesize != 0) else {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        };
-        let pool = self.memory().read().default_pools[device];
-        params.accessDescs = std::ptr::null();
-        params.accessDescCount = 0;
-        let allocation = self.reserve(Owner { context, device }, pool, params)?;
-        described.dptr = allocation.address();
-        Ok(Content::Allocate(allocation))
-    }
-
-    /// Allocates memory of a graph with the properties of a pool.
-    pub(crate) fn graph_allocation(
-        &self,
-        owner: Owner,
-        pool: Id<Pool>,
-        size: usize,
-    ) -> Result<Allocation> {
-        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS {
-            bytesize: size,
-            ..CUDA_MEM_ALLOC_NODE_PARAMS::default()
-        };
-        params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-        params.poolProps.location = raw_location(Location::Device(owner.device));
-        self.reserve(owner, pool, params)
-    }
-
-    /// Returns `true` if an address is memory of a graph.
-    pub(crate) fn is_graph_memory(&self, address: CUdeviceptr) -> bool {
-        self.graph_memory().allocations.contains_key(&address)
-    }
-
     /// Frees memory that a launch of a graph allocated.
     pub(crate) fn free_graph_memory(&self, address: CUdeviceptr) -> Result<Freed> {
         self.graph_memory()
@@ -89,24 +44,6 @@ impl Call<'_> {
             .filter(|address| memory.free(*address) == Some(Freed::ForGood))
             .collect())
     }
-
-    /// Returns a node that frees memory of any graph. No other node of its own graph may free it. The allocating graph may be destroyed.
-    pub(crate) fn free_content(
-        &self,
-        state: &State,
-        graph: Id<Graph>,
-        address: CUdeviceptr,
-    ) -> Result<Content> {
-        let nodes = state.graph_nodes(graph);
-        let is_freed = nodes
-            .iter()
-            .filter_map(|node| state.nodes.get(*node))
-            .any(|node| matches!(node.content, Content::Free(freed) if freed == address));
-        if is_freed || !self.is_graph_memory(address) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        Ok(Content::Free(address))
-    }
 }
 
 #[expect(
@@ -119,7 +56,7 @@ impl Call<'_> {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_MEM_ALLOC_NODE_PARAMS>,
     ) -> Result {
-        match &self.lock().node(node)?.1.content {
+        match &self.lock().graphs.node(node)?.1.content {
             Content::Allocate(allocation) => params.write(allocation.params),
             _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
@@ -130,14 +67,14 @@ impl Call<'_> {
         node: Pointer<CUgraphNode_st>,
         address: Pointer<CUdeviceptr>,
     ) -> Result {
-        match self.lock().node(node)?.1.content {
+        match self.lock().graphs.node(node)?.1.content {
             Content::Free(freed) => address.write(freed),
             _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
     }
 
     pub(crate) fn cuDeviceGraphMemTrim(&self, device: CUdevice) -> Result {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         self.graph_memory().trim(device);
         Ok(())
     }
@@ -148,7 +85,7 @@ impl Call<'_> {
         attribute: CUgraphMem_attribute,
         value: Pointer<c_void>,
     ) -> Result {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let memory = self.graph_memory();
         let high = memory.high.get(&device).copied().unwrap_or_default();
         let bytes = match attribute {
@@ -169,7 +106,7 @@ impl Call<'_> {
         attribute: CUgraphMem_attribute,
         value: Pointer<c_void>,
     ) -> Result {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         // SAFETY: every attribute is a 64-bit number.
         let value = unsafe { value.cast::<u64>() }.read()?;
         let which = match attribute {
@@ -184,5 +121,46 @@ impl Call<'_> {
         let bytes = memory.bytes(device);
         memory.high.entry(device).or_default()[which] = bytes[which];
         Ok(())
+    }
+}
+
+impl Locked<'_> {
+    /// Returns an allocation node of the device's default pool, whose address is written into the description.
+    pub(crate) fn allocation_content(
+        &self,
+        described: &mut CUDA_MEM_ALLOC_NODE_PARAMS,
+    ) -> Result<Content> {
+        let driver = self.driver();
+        // As on hardware, no context needs to be current: the memory belongs to none.
+        let context = driver.current().unwrap_or(Id::from_number(0));
+        let context = self.owning_context(context);
+        let mut params = *described;
+        let properties = &params.poolProps;
+        let (location, _) = driver
+            .devices()
+            .pool_place(&properties.location, properties.allocType)?;
+        let Some(Location::Device(device)) = location.filter(|_| params.bytesize != 0) else {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        };
+        let pool = driver.memory().read().default_pools[device];
+        params.accessDescs = std::ptr::null();
+        params.accessDescCount = 0;
+        let allocation = driver.reserve(Owner { context, device }, pool, params)?;
+        described.dptr = allocation.address();
+        Ok(Content::Allocate(allocation))
+    }
+
+    /// Returns a node that frees memory of any graph. No other node of its own graph may free it. The allocating graph may be destroyed.
+    pub(crate) fn free_content(&self, graph: Id<Graph>, address: CUdeviceptr) -> Result<Content> {
+        let driver = self.driver();
+        let nodes = self.graphs.graph_nodes(graph);
+        let is_freed = nodes
+            .iter()
+            .filter_map(|node| self.graphs.nodes.get(*node))
+            .any(|node| matches!(node.content, Content::Free(freed) if freed == address));
+        if is_freed || !driver.is_graph_memory(address) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        Ok(Content::Free(address))
     }
 }

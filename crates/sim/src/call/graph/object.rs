@@ -34,6 +34,7 @@ impl Call<'_> {
         }
         output.write(
             self.lock()
+                .graphs
                 .objects
                 .insert(UserObject {
                     destroy,
@@ -49,8 +50,8 @@ impl Call<'_> {
         count: u32,
     ) -> Result {
         let mut state = self.lock();
-        let object = state.user_object(object, count)?;
-        state.retain_objects(&[(object, count)]);
+        let object = state.graphs.user_object(object, count)?;
+        state.graphs.retain_objects(&[(object, count)]);
         Ok(())
     }
 
@@ -60,9 +61,9 @@ impl Call<'_> {
         count: u32,
     ) -> Result {
         let mut state = self.lock();
-        let object = state.user_object(object, count)?;
-        state.release_objects(&[(object, count)]);
-        self.call_destructors(state);
+        let object = state.graphs.user_object(object, count)?;
+        state.graphs.release_objects(&[(object, count)]);
+        state.call_destructors();
         Ok(())
     }
 
@@ -74,15 +75,15 @@ impl Call<'_> {
         flags: u32,
     ) -> Result {
         let mut state = self.lock();
-        let graph = state.graph(graph)?;
-        let object = state.user_object(object, count)?;
+        let graph = state.graphs.graph(graph)?;
+        let object = state.graphs.user_object(object, count)?;
         if flags & !MOVE != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if flags & MOVE == 0 {
-            state.retain_objects(&[(object, count)]);
+            state.graphs.retain_objects(&[(object, count)]);
         }
-        if let Some(graph) = state.graphs.get_mut(graph) {
+        if let Some(graph) = state.graphs.graphs.get_mut(graph) {
             match graph.objects.iter_mut().find(|(other, _)| *other == object) {
                 Some((_, retained)) => *retained += count,
                 None => graph.objects.push((object, count)),
@@ -98,9 +99,13 @@ impl Call<'_> {
         count: u32,
     ) -> Result {
         let mut state = self.lock();
-        let graph = state.graph(graph)?;
-        let object = state.user_object(object, count)?;
-        let objects = state.graphs.get_mut(graph).map(|graph| &mut graph.objects);
+        let graph = state.graphs.graph(graph)?;
+        let object = state.graphs.user_object(object, count)?;
+        let objects = state
+            .graphs
+            .graphs
+            .get_mut(graph)
+            .map(|graph| &mut graph.objects);
         let retained = objects
             .into_iter()
             .flatten()
@@ -110,8 +115,8 @@ impl Call<'_> {
             return Ok(());
         };
         retained.1 -= count;
-        state.release_objects(&[(object, count)]);
-        self.call_destructors(state);
+        state.graphs.release_objects(&[(object, count)]);
+        state.call_destructors();
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Call<'_> {
         read: impl FnOnce(&Content) -> Option<T>,
     ) -> Result<T> {
         let state = self.lock();
-        let (_, Node { content, .. }) = state.node(node)?;
+        let (_, Node { content, .. }) = state.graphs.node(node)?;
         read(content).ok_or(INVALID)
     }
 
@@ -96,7 +96,7 @@ impl Call<'_> {
     ) -> Result {
         let output = params.required()?;
         let state = self.lock();
-        match &state.node(node)?.1.content {
+        match &state.graphs.node(node)?.1.content {
             Content::Host(host) => {
                 let (fn_, userData) = host.as_raw();
                 output.write(CUDA_HOST_NODE_PARAMS { fn_, userData })

@@ -20,8 +20,8 @@ impl Call<'_> {
         count: Pointer<usize>,
     ) -> Result {
         let state = self.lock();
-        let graph = state.graph(graph)?;
-        write_list(nodes, count, &state.graph_nodes(graph))
+        let graph = state.graphs.graph(graph)?;
+        write_list(nodes, count, &state.graphs.graph_nodes(graph))
     }
 
     pub(crate) fn cuGraphGetRootNodes(
@@ -31,9 +31,10 @@ impl Call<'_> {
         count: Pointer<usize>,
     ) -> Result {
         let state = self.lock();
-        let mut roots = state.graph_nodes(state.graph(graph)?);
+        let mut roots = state.graphs.graph_nodes(state.graphs.graph(graph)?);
         roots.retain(|node| {
             state
+                .graphs
                 .nodes
                 .get(*node)
                 .is_some_and(|node| node.after.is_empty())
@@ -60,15 +61,16 @@ impl Call<'_> {
         count: Pointer<usize>,
     ) -> Result {
         let state = self.lock();
-        let graph = state.graph(graph)?;
+        let graph = state.graphs.graph(graph)?;
         // Without either list, the function only counts.
         if from.is_null() != to.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let mut edges = Vec::new();
-        for node in state.graph_nodes(graph) {
+        for node in state.graphs.graph_nodes(graph) {
             edges.extend(
                 state
+                    .graphs
                     .nodes
                     .get(node)
                     .into_iter()
@@ -108,7 +110,7 @@ impl Call<'_> {
         count: Pointer<usize>,
     ) -> Result {
         let state = self.lock();
-        let (_, node) = state.node(node)?;
+        let (_, node) = state.graphs.node(node)?;
         expect_list_for(data, dependencies)?;
         let (from, edge_data): (Vec<_>, Vec<_>) =
             node.after.iter().map(|edge| (edge.from, edge.data)).unzip();
@@ -133,12 +135,16 @@ impl Call<'_> {
         count: Pointer<usize>,
     ) -> Result {
         let state = self.lock();
-        let (id, node) = state.node(node)?;
+        let (id, node) = state.graphs.node(node)?;
         expect_list_for(data, dependents)?;
         let mut later = Vec::new();
         let mut edge_data = Vec::new();
-        for other in state.graph_nodes(node.graph) {
-            let edges = state.nodes.get(other).map_or(&[][..], |other| &other.after);
+        for other in state.graphs.graph_nodes(node.graph) {
+            let edges = state
+                .graphs
+                .nodes
+                .get(other)
+                .map_or(&[][..], |other| &other.after);
             if let Some(edge) = edges.iter().find(|edge| edge.from == id) {
                 later.push(other);
                 edge_data.push(edge.data);

@@ -26,18 +26,18 @@ impl Call<'_> {
         child: Pointer<CUgraph_st>,
     ) -> Result {
         let mut state = self.lock();
-        let child = state.graph(child)?;
-        let plan = Plan::new(&state, child).map_err(|_| INVALID)?;
-        let step = state.step(executable, node)?;
+        let child = state.graphs.graph(child)?;
+        let plan = Plan::new(&state.graphs, child).map_err(|_| INVALID)?;
+        let step = state.graphs.step(executable, node)?;
         let [part] = step.parts.as_mut_slice() else {
             return Err(INVALID);
         };
         part.adopt(&plan)
             .map_err(|_| CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)?;
-        let id = state.executable(executable)?;
-        let objects = state.retained_objects(child);
+        let id = state.graphs.executable(executable)?;
+        let objects = state.graphs.retained_objects(child);
         // The objects of the previous child remain: they cannot be identified any more.
-        state.keep_objects(id, objects, false);
+        state.graphs.keep_objects(id, objects, false);
         Ok(())
     }
 
@@ -50,17 +50,18 @@ impl Call<'_> {
         let mut described = params.read()?;
         let mut state = self.lock();
         let (kind, graph) = state
+            .graphs
             .node(node)
             .map(|(_, node)| (node.content.kind(), node.graph))?;
         let is_changeable = !matches!(
-            state.step(executable, node)?.content,
+            state.graphs.step(executable, node)?.content,
             Content::Child(_) | Content::Condition(_) | Content::Allocate(_) | Content::Free(_)
         );
         if described.type_ != kind || !is_changeable {
             return Err(INVALID);
         }
-        let content = self.read_content(&mut state, graph, &mut described)?;
-        state.update(self, executable, node, content)
+        let content = state.read_content(graph, &mut described)?;
+        state.graphs.update(self, executable, node, content)
     }
 
     pub(crate) fn cuGraphExecUpdate(
@@ -96,21 +97,22 @@ impl Call<'_> {
         graph: Pointer<CUgraph_st>,
     ) -> Result<CUgraphExecUpdateResultInfo> {
         let mut state = self.lock();
-        let id = state.executable(executable)?;
-        let graph = state.graph(graph)?;
-        let plan = Plan::new(&state, graph).map_err(|_| INVALID)?;
+        let id = state.graphs.executable(executable)?;
+        let graph = state.graphs.graph(graph)?;
+        let plan = Plan::new(&state.graphs, graph).map_err(|_| INVALID)?;
         let outcome = state
+            .graphs
             .executables
             .get_mut(id)
             .map(|executable| executable.plan.adopt(&plan));
         if matches!(outcome, Some(Ok(()))) {
-            let conditions = state.graph_conditions(graph);
-            if let Some(executable) = state.executables.get_mut(id) {
+            let conditions = state.graphs.graph_conditions(graph);
+            if let Some(executable) = state.graphs.executables.get_mut(id) {
                 executable.adopt_conditions(conditions);
             }
-            let objects = state.retained_objects(graph);
-            state.keep_objects(id, objects, true);
-            self.call_destructors(state);
+            let objects = state.graphs.retained_objects(graph);
+            state.graphs.keep_objects(id, objects, true);
+            state.call_destructors();
         }
         Ok(match outcome {
             Some(Err(UpdateFailure { why, node, from })) => CUgraphExecUpdateResultInfo {

@@ -109,7 +109,10 @@ impl Call<'_> {
     ) -> Result {
         let output = flags.required()?;
         let id = self.pool(pool)?;
-        let location = self.location(&location.read()?).map_err(as_invalid_value)?;
+        let location = self
+            .devices()
+            .location(&location.read()?)
+            .map_err(as_invalid_value)?;
         let records = self.memory().read();
         let pool = records
             .pools
@@ -134,6 +137,8 @@ impl Call<'_> {
         if is_managed && location.type_ == last {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        self.pool_place(location, kind).map_err(as_invalid_value)
+        self.devices()
+            .pool_place(location, kind)
+            .map_err(as_invalid_value)
     }
 }

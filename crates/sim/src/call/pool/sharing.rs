@@ -128,7 +128,7 @@ impl Call<'_> {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         if self.memory().is_private(&allocation) {
-            drop(self.wait_for_device(self.lock(), allocation.owner.device)?);
+            drop(self.lock().wait_for_device(allocation.owner.device)?);
         }
         let shared = self
             .memory()

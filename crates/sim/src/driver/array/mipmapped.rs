@@ -2,12 +2,12 @@
 
 use curium_sys::CUresult;
 
-use crate::driver::state::State;
+use crate::driver::texture::Textures;
 use crate::handle::Id;
 use crate::object::array::mipmapped::MipmappedArray;
 use crate::result::Result;
 
-impl State {
+impl Textures {
     /// Returns a mipmapped array that was not destroyed.
     pub(crate) fn mipmapped_array(&self, id: Id<MipmappedArray>) -> Result<&MipmappedArray> {
         self.mipmapped_arrays

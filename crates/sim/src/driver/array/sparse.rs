@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use curium_ptx::exec::Tiles;
 
-use crate::driver::state::State;
+use crate::driver::texture::Textures;
 use crate::handle::Id;
 use crate::object::array::Array;
 
-impl State {
+impl Textures {
     /// Returns the tiles of an array, if it is sparse.
     pub(crate) fn sparse_tiles(&mut self, id: Id<Array>) -> Option<Arc<Tiles>> {
         let array = *self.array(id).ok()?;

@@ -5,7 +5,9 @@ use curium_sys::{CUresult, CUstream_st, Function};
 use crate::argument::Pointer;
 use crate::context::stream::{Class, Stream, this_thread};
 use crate::driver::Driver;
+use crate::driver::capture::Captures;
 use crate::driver::copy::legacy;
+use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::handle::Id;
 use crate::object::capture::Capture;
@@ -99,48 +101,45 @@ impl Driver {
         }
         let mut state = self.lock();
         if is_legacy_work && has_context {
-            self.working_stream(&mut state, legacy())?;
+            state.working_stream(legacy())?;
         }
         if is_unsafe {
-            self.permit_unsafe(&mut state)
+            state.permit_unsafe()
         } else {
             Ok(())
         }
     }
+}
 
+impl Locked<'_> {
     /// Checks that the calling thread may make potentially unsafe calls; captures that forbid them are invalidated.
-    pub(crate) fn permit_unsafe(&self, state: &mut State) -> Result {
-        let mode = self.capture_mode();
+    pub(crate) fn permit_unsafe(&mut self) -> Result {
+        let driver = self.driver;
+        let mode = driver.capture_mode();
         let thread = this_thread();
-        state.invalidate_captures(|capture| capture.forbids_unsafe(mode, thread), UNSUPPORTED)
+        self.captures
+            .invalidate_captures(|capture| capture.forbids_unsafe(mode, thread), UNSUPPORTED)
     }
 
     /// Returns a stream for new work: work of the legacy stream would wait for the blocking streams of captures.
-    pub(crate) fn working_stream(
-        &self,
-        state: &mut State,
-        raw: Pointer<CUstream_st>,
-    ) -> Result<Id<Stream>> {
-        let stream = self.stream(state, raw)?;
-        state.expect_no_implicit_wait(stream, true)?;
-        state.expect_valid_capture(stream)?;
+    pub(crate) fn working_stream(&mut self, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+        let stream = self.stream(raw)?;
+        self.expect_no_implicit_wait(stream, true)?;
+        self.captures.expect_valid_capture(stream)?;
         Ok(stream)
     }
 
     /// Returns a stream for work that cannot be a node; the stream's capture is invalidated.
-    pub(crate) fn uncaptured_stream(
-        &self,
-        state: &mut State,
-        raw: Pointer<CUstream_st>,
-    ) -> Result<Id<Stream>> {
-        let stream = self.stream(state, raw)?;
-        state.expect_no_implicit_wait(stream, true)?;
-        state.invalidate_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
+    pub(crate) fn uncaptured_stream(&mut self, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+        let stream = self.stream(raw)?;
+        self.expect_no_implicit_wait(stream, true)?;
+        self.captures
+            .invalidate_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
         Ok(stream)
     }
 }
 
-impl State {
+impl Captures {
     /// Checks that the capture of a stream, if it has one, was not invalidated.
     pub(crate) fn expect_valid_capture(&self, stream: Id<Stream>) -> Result {
         match self.capture(stream) {
@@ -164,10 +163,12 @@ impl State {
         }
         if is_any_lost { Err(code) } else { Ok(()) }
     }
+}
 
+impl State {
     /// Checks that a stream is not the legacy one of a context in which a blocking stream captures.
     pub(crate) fn expect_no_implicit_wait(&mut self, stream: Id<Stream>, is_work: bool) -> Result {
-        if self.captures.is_empty() || !self.is_legacy(stream) {
+        if self.captures.captures.is_empty() || !self.is_legacy(stream) {
             return Ok(());
         }
         let context = self.streams.get(stream).map(|legacy| legacy.context);
@@ -178,6 +179,7 @@ impl State {
             .map(|(id, _)| id)
             .collect();
         let lost: Vec<u64> = self
+            .captures
             .captures
             .iter()
             .filter(|capture| {
@@ -193,7 +195,8 @@ impl State {
         }
         let implicit = CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
         if is_work {
-            self.invalidate_captures(|capture| lost.contains(&capture.number), implicit)
+            self.captures
+                .invalidate_captures(|capture| lost.contains(&capture.number), implicit)
         } else {
             Err(implicit)
         }

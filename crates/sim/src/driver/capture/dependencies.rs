@@ -25,6 +25,7 @@ impl State {
         outputs: &CaptureOutputs,
     ) -> Result {
         let capture = self
+            .captures
             .capture_mut(stream)
             .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         let number = capture.number;

@@ -13,6 +13,7 @@ impl State {
     /// Records an event at the current position of a stream in its capture.
     pub(crate) fn record_captured(&mut self, event: Id<Event>, stream: Id<Stream>) -> Result {
         let capture = self
+            .captures
             .capture(stream)
             .ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         let tips = capture
@@ -48,10 +49,11 @@ impl State {
         };
         match (found.captured.clone(), found.ticket) {
             (Some(captured), _) => self.join(stream, captured).map(|()| true),
-            (None, None) => Ok(self.is_capturing(stream)),
+            (None, None) => Ok(self.captures.is_capturing(stream)),
             (None, Some(_)) => {
                 let isolation = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-                self.invalidate_captures(|capture| capture.member(stream).is_some(), isolation)
+                self.captures
+                    .invalidate_captures(|capture| capture.member(stream).is_some(), isolation)
                     .map(|()| false)
             }
         }
@@ -61,12 +63,14 @@ impl State {
     fn join(&mut self, stream: Id<Stream>, captured: Captured) -> Result {
         let source = self
             .captures
+            .captures
             .iter()
             .find(|capture| capture.number == captured.capture);
         match source {
             None => {
                 let isolation = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
                 return self
+                    .captures
                     .invalidate_captures(|capture| capture.member(stream).is_some(), isolation)
                     .and(Err(isolation));
             }
@@ -77,21 +81,23 @@ impl State {
         }
         if self
             .captures
+            .captures
             .iter()
             .any(|capture| capture.member(stream).is_some() && capture.number != captured.capture)
         {
-            return self.invalidate_captures(
+            return self.captures.invalidate_captures(
                 |capture| capture.member(stream).is_some() || capture.number == captured.capture,
                 CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE,
             );
         }
         if self.is_legacy(stream) {
-            return self.invalidate_captures(
+            return self.captures.invalidate_captures(
                 |capture| capture.number == captured.capture,
                 CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
             );
         }
         if let Some(capture) = self
+            .captures
             .captures
             .iter_mut()
             .find(|capture| capture.number == captured.capture)

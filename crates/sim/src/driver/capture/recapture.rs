@@ -26,16 +26,18 @@ impl State {
     ) -> Result<Id<Node>> {
         let next = self.next_recaptured_node(stream);
         let matching = next.filter(|next| {
-            self.nodes.get(*next).is_some_and(|node| {
+            self.graphs.nodes.get(*next).is_some_and(|node| {
                 node.content.can_become(&content) && has_edges(&node.after, after)
             })
         });
         let Some(node) = matching else {
-            self.invalidate_captures(|capture| capture.member(stream).is_some(), DIFFERS)?;
+            self.captures
+                .invalidate_captures(|capture| capture.member(stream).is_some(), DIFFERS)?;
             return Err(DIFFERS);
         };
-        self.replace(node, content);
+        self.graphs.replace(node, content);
         if let Some(nodes) = self
+            .captures
             .capture_mut(stream)
             .and_then(|capture| capture.remaining_nodes.as_mut())
         {
@@ -50,7 +52,12 @@ impl State {
         stream: Id<Stream>,
         size: usize,
     ) -> Option<Allocation> {
-        match &self.nodes.get(self.next_recaptured_node(stream)?)?.content {
+        match &self
+            .graphs
+            .nodes
+            .get(self.next_recaptured_node(stream)?)?
+            .content
+        {
             Content::Allocate(allocation) if allocation.size() == size => Some(allocation.clone()),
             _ => None,
         }
@@ -60,12 +67,13 @@ impl State {
     pub(crate) fn is_freed_again(&self, stream: Id<Stream>, address: CUdeviceptr) -> bool {
         let next = self
             .next_recaptured_node(stream)
-            .and_then(|next| self.nodes.get(next));
+            .and_then(|next| self.graphs.nodes.get(next));
         next.is_some_and(|node| matches!(node.content, Content::Free(freed) if freed == address))
     }
 
     fn next_recaptured_node(&self, stream: Id<Stream>) -> Option<Id<Node>> {
-        self.capture(stream)?
+        self.captures
+            .capture(stream)?
             .remaining_nodes
             .as_ref()?
             .front()

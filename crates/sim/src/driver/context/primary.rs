@@ -12,7 +12,7 @@ use crate::result::Result;
 impl Driver {
     /// Calls `call` with the primary context of a device current, which is retained if it is not active.
     pub(crate) fn with_primary<T>(&self, device: CUdevice, call: impl FnOnce() -> T) -> Result<T> {
-        let device = self.device(device)?;
+        let device = self.devices().device(device)?;
         let mut state = self.lock();
         state.check_device(device)?;
         let id = match state.primary(device) {

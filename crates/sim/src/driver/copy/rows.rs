@@ -8,6 +8,7 @@ use crate::activity::{self, ActivityOperation};
 use crate::argument::Pointer;
 use crate::driver::Driver;
 use crate::driver::copy::host_operand;
+use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::handle::Id;
 use crate::host_pointer::HostPtr;
@@ -32,8 +33,41 @@ pub(crate) struct Operand {
 }
 
 impl Driver {
+    pub(crate) fn start(&self, operand: &Operand, offset: usize, span: usize) -> Result<Start> {
+        let is_host = match operand.kind {
+            CUmemorytype::CU_MEMORYTYPE_HOST => {
+                !self.memory().is_closed_to_host(operand.host.addr() as u64)
+            }
+            CUmemorytype::CU_MEMORYTYPE_DEVICE => false,
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => self.is_unified_host(operand.device, span)?,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        let is_by_host_pointer = operand.kind == CUmemorytype::CU_MEMORYTYPE_HOST;
+        let end = match is_host {
+            true if is_by_host_pointer => host_operand(operand.host, span)?,
+            true => host_operand(HostPtr::from_exposed(operand.device).0.cast(), span)?,
+            false => {
+                let start = if is_by_host_pointer {
+                    operand.host.addr() as u64
+                } else {
+                    operand.device
+                };
+                let address = start.checked_add(offset as u64);
+                let address = address.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+                self.device_operand(address, span)?
+            }
+        };
+        match end {
+            CopyOperand::Host(host) => Ok(Start::Host(HostPtr(host.0.wrapping_add(offset)))),
+            CopyOperand::Device(address) => Ok(Start::Device(address)),
+            CopyOperand::Staged(_) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+    }
+}
+
+impl Locked<'_> {
     /// Converts a description of a copy, if all its rows and layers exist.
-    pub(crate) fn resolve_rows(&self, state: &State, copy: &CUDA_MEMCPY3D) -> Result<Rows> {
+    pub(crate) fn resolve_rows(&self, copy: &CUDA_MEMCPY3D) -> Result<Rows> {
         if !copy.reserved0.is_null() || !copy.reserved1.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -61,17 +95,18 @@ impl Driver {
             depth: copy.Depth,
         };
         Ok(Rows {
-            to: self.side(state, &to, extent)?,
-            from: self.side(state, &from, extent)?,
+            to: self.side(&to, extent)?,
+            from: self.side(&from, extent)?,
             extent,
         })
     }
 
     /// Converts an operand, if all its rows and layers exist.
-    fn side(&self, state: &State, operand: &Operand, extent: Extent) -> Result<Side> {
+    fn side(&self, operand: &Operand, extent: Extent) -> Result<Side> {
+        let driver = self.driver;
         let [x, y, z] = operand.origin;
         if operand.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY {
-            return array_side(state, operand, extent);
+            return array_side(self, operand, extent);
         }
         let row = x
             .checked_add(extent.width)
@@ -114,10 +149,10 @@ impl Driver {
         // The extent is not empty.
         let last_row = [extent.width, extent.height - 1, extent.depth - 1];
         let span = offset_in_volume(last_row, pitch, layer)?;
-        let start = self.start(operand, offset, span)?;
+        let start = driver.start(operand, offset, span)?;
         let is_allocated = match start {
             Start::Device(_) => true,
-            Start::Host(host) => self.memory().is_pinned(host),
+            Start::Host(host) => driver.memory().is_pinned(host),
         };
         Ok(Side {
             start,
@@ -125,37 +160,6 @@ impl Driver {
             layer,
             is_allocated,
         })
-    }
-
-    pub(crate) fn start(&self, operand: &Operand, offset: usize, span: usize) -> Result<Start> {
-        let is_host = match operand.kind {
-            CUmemorytype::CU_MEMORYTYPE_HOST => {
-                !self.memory().is_closed_to_host(operand.host.addr() as u64)
-            }
-            CUmemorytype::CU_MEMORYTYPE_DEVICE => false,
-            CUmemorytype::CU_MEMORYTYPE_UNIFIED => self.is_unified_host(operand.device, span)?,
-            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-        };
-        let is_by_host_pointer = operand.kind == CUmemorytype::CU_MEMORYTYPE_HOST;
-        let end = match is_host {
-            true if is_by_host_pointer => host_operand(operand.host, span)?,
-            true => host_operand(HostPtr::from_exposed(operand.device).0.cast(), span)?,
-            false => {
-                let start = if is_by_host_pointer {
-                    operand.host.addr() as u64
-                } else {
-                    operand.device
-                };
-                let address = start.checked_add(offset as u64);
-                let address = address.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-                self.device_operand(address, span)?
-            }
-        };
-        match end {
-            CopyOperand::Host(host) => Ok(Start::Host(HostPtr(host.0.wrapping_add(offset)))),
-            CopyOperand::Device(address) => Ok(Start::Device(address)),
-            CopyOperand::Staged(_) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-        }
     }
 }
 
@@ -189,7 +193,7 @@ impl Rows {
 fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> {
     // SAFETY: an array is a handle, which is only compared.
     let array = unsafe { Pointer::from_raw(operand.array) };
-    let array = *state.array(Id::from(array.required()?))?;
+    let array = *state.textures.array(Id::from(array.required()?))?;
     let ([x, y, z], shape) = (operand.origin, array.shape);
     let ends = [
         x.checked_add(extent.width),

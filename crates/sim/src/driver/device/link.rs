@@ -6,7 +6,7 @@
 use curium_sys::{CUdevice, CUresult};
 
 use crate::context::Context;
-use crate::driver::Driver;
+use crate::driver::device::Devices;
 use crate::driver::state::State;
 use crate::handle::Id;
 use crate::result::Result;
@@ -27,7 +27,7 @@ impl State {
     }
 }
 
-impl Driver {
+impl Devices<'_> {
     /// Checks that both devices exist and differ.
     pub(crate) fn link(&self, source: CUdevice, target: CUdevice) -> Result {
         if self.device(source)? == self.device(target)? {

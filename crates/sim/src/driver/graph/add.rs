@@ -4,6 +4,8 @@ use curium_sys::{CUgraph_st, CUgraphEdgeData, CUgraphNode, CUresult};
 
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::Driver;
+use crate::driver::graph::Graphs;
+use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::handle::Id;
 use crate::object::graph::Graph;
@@ -49,25 +51,26 @@ impl Driver {
     pub(crate) fn add(
         &self,
         spot: &Spot,
-        make: impl FnOnce(&mut State, Id<Graph>) -> Result<Content>,
+        make: impl FnOnce(&mut Locked<'_>, Id<Graph>) -> Result<Content>,
     ) -> Result {
         let output = spot.node.required()?;
         let mut state = self.lock();
-        let graph = state.graph(spot.graph)?;
+        let graph = state.graphs.graph(spot.graph)?;
         let after = match spot.data {
-            Some(data) => state.edges(graph, spot.after, data, spot.count)?,
+            Some(data) => state.graphs.edges(graph, spot.after, data, spot.count)?,
             None => state
+                .graphs
                 .members(graph, spot.after, spot.count)?
                 .into_iter()
                 .map(Edge::from)
                 .collect(),
         };
         let content = make(&mut state, graph)?;
-        output.write(state.add_node(graph, content, after).as_raw())
+        output.write(state.graphs.add_node(graph, content, after).as_raw())
     }
 }
 
-impl State {
+impl Graphs {
     /// Returns a child node with a copy of `child`, which must not be the graph itself.
     pub(crate) fn child(
         &mut self,
@@ -80,20 +83,6 @@ impl State {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         Ok(Content::Child(self.clone_graph(child, None)))
-    }
-
-    /// Returns a child node that takes ownership of `child`, which must have no other owner.
-    pub(crate) fn moved_child(
-        &mut self,
-        graph: Id<Graph>,
-        child: Pointer<CUgraph_st>,
-    ) -> Result<Content> {
-        let child = self.graph(child)?;
-        let is_owned = self.graphs.get(child).is_some_and(Graph::is_owned);
-        if child == graph || !is_owned || self.is_captured_into(child) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        Ok(Content::Child(child))
     }
 
     /// Checks that a graph, if it exists, has no nodes that cannot be copied.
@@ -123,5 +112,21 @@ impl State {
             .iter()
             .filter_map(|node| self.nodes.get(*node))
             .any(|node| node.content.is_memory())
+    }
+}
+
+impl State {
+    /// Returns a child node that takes ownership of `child`, which must have no other owner.
+    pub(crate) fn moved_child(
+        &mut self,
+        graph: Id<Graph>,
+        child: Pointer<CUgraph_st>,
+    ) -> Result<Content> {
+        let child = self.graphs.graph(child)?;
+        let is_owned = self.graphs.graphs.get(child).is_some_and(Graph::is_owned);
+        if child == graph || !is_owned || self.captures.is_captured_into(child) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        Ok(Content::Child(child))
     }
 }

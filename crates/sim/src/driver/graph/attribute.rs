@@ -4,7 +4,7 @@ use curium_sys::{CUgraphNode_st, CUresult};
 
 use crate::argument::Pointer;
 use crate::driver::Driver;
-use crate::driver::state::State;
+use crate::driver::graph::Graphs;
 use crate::handle::Id;
 use crate::object::graph::Node;
 use crate::object::graph::attribute::Attributes;
@@ -35,7 +35,7 @@ impl Driver {
     }
 }
 
-impl State {
+impl Graphs {
     pub(crate) fn kernel_node(
         &self,
         raw: Pointer<CUgraphNode_st>,

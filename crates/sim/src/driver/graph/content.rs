@@ -9,8 +9,8 @@ use crate::activity::{self, ActivityOperation};
 use crate::argument::Pointer;
 use crate::context::Context;
 use crate::driver::Driver;
+use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
-use crate::driver::state::State;
 use crate::handle::Id;
 use crate::memory::Fill;
 use crate::object::graph::attribute::Attributes;
@@ -50,30 +50,6 @@ impl Content {
 }
 
 impl Driver {
-    /// Returns a kernel node. The launch is checked and its parameters are copied immediately.
-    pub(crate) fn kernel_content(
-        &self,
-        state: &mut State,
-        function: Pointer<CUfunc_st>,
-        context: Pointer<CUctx_st>,
-        shape: Shape,
-        arguments: Arguments,
-    ) -> Result<Content> {
-        // As on hardware, a function without a context runs in its own.
-        let own_context = state
-            .functions
-            .get(Id::from(function))
-            .and_then(|function| state.modules.get(function.module))
-            .map(|module| module.context);
-        let context = match own_context {
-            Some(own_context) if context.is_null() => own_context,
-            _ => self.context_or_current(context)?,
-        };
-        let context = state.owning_context(context);
-        let launch = self.prepare(state, function, context, shape, arguments)?;
-        Content::kernel(function, launch, Attributes::default())
-    }
-
     /// Returns the specified context, or else the current one.
     pub(crate) fn context_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() {
@@ -81,21 +57,6 @@ impl Driver {
         } else {
             Ok(Id::from(context))
         }
-    }
-
-    /// Returns a copy; with a single row, the pitch is ignored.
-    pub(crate) fn copy_content(&self, state: &State, described: CUDA_MEMCPY3D) -> Result<Content> {
-        let mut copy = described;
-        if copy.Height <= 1 && copy.Depth <= 1 {
-            let source_row = copy.srcXInBytes.saturating_add(copy.WidthInBytes);
-            let target_row = copy.dstXInBytes.saturating_add(copy.WidthInBytes);
-            copy.srcPitch = copy.srcPitch.max(source_row);
-            copy.dstPitch = copy.dstPitch.max(target_row);
-        }
-        Ok(Content::Copy(Copy3D {
-            described,
-            rows: self.resolve_rows(state, &copy)?,
-        }))
     }
 
     pub(crate) fn set_content(&self, set: CUDA_MEMSET_NODE_PARAMS) -> Result<Content> {
@@ -150,6 +111,47 @@ impl Driver {
             _ if self.memory().is_managed(address) => MemoryKind::Managed,
             _ => MemoryKind::Device,
         }
+    }
+}
+
+impl Locked<'_> {
+    /// Returns a kernel node. The launch is checked and its parameters are copied immediately.
+    pub(crate) fn kernel_content(
+        &mut self,
+        function: Pointer<CUfunc_st>,
+        context: Pointer<CUctx_st>,
+        shape: Shape,
+        arguments: Arguments,
+    ) -> Result<Content> {
+        let driver = self.driver;
+        // As on hardware, a function without a context runs in its own.
+        let own_context = self
+            .functions
+            .get(Id::from(function))
+            .and_then(|function| self.modules.get(function.module))
+            .map(|module| module.context);
+        let context = match own_context {
+            Some(own_context) if context.is_null() => own_context,
+            _ => driver.context_or_current(context)?,
+        };
+        let context = self.owning_context(context);
+        let launch = self.prepare(function, context, shape, arguments)?;
+        Content::kernel(function, launch, Attributes::default())
+    }
+
+    /// Returns a copy; with a single row, the pitch is ignored.
+    pub(crate) fn copy_content(&self, described: CUDA_MEMCPY3D) -> Result<Content> {
+        let mut copy = described;
+        if copy.Height <= 1 && copy.Depth <= 1 {
+            let source_row = copy.srcXInBytes.saturating_add(copy.WidthInBytes);
+            let target_row = copy.dstXInBytes.saturating_add(copy.WidthInBytes);
+            copy.srcPitch = copy.srcPitch.max(source_row);
+            copy.dstPitch = copy.dstPitch.max(target_row);
+        }
+        Ok(Content::Copy(Copy3D {
+            described,
+            rows: self.resolve_rows(&copy)?,
+        }))
     }
 }
 

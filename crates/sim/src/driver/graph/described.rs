@@ -6,7 +6,7 @@ use curium_sys::{CUctx_st, CUgraphConditionalHandle, CUresult};
 
 use crate::argument::Pointer;
 use crate::context::Context;
-use crate::driver::state::State;
+use crate::driver::graph::Graphs;
 use crate::handle::Id;
 use crate::host_pointer::HostPtr;
 use crate::object::graph::Graph;
@@ -16,7 +16,7 @@ use crate::result::Result;
 
 pub(crate) const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-impl State {
+impl Graphs {
     /// Returns the context of a handle that was created for a graph, or for one that contains it.
     fn condition_context(
         &self,

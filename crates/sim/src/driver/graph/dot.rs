@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::driver::state::State;
+use crate::driver::graph::Graphs;
 use crate::handle::Id;
 use crate::object::graph::Graph;
 
-impl State {
+impl Graphs {
     pub(crate) fn draw(&self, graph: Id<Graph>, text: &mut String) {
         let number = self.graphs.get(graph).map_or(0, |graph| graph.number);
         for id in self.graph_nodes(graph) {

@@ -3,13 +3,13 @@
 use curium_sys::{CUgraphDependencyType, CUgraphEdgeData, CUgraphNode, CUresult};
 
 use crate::argument::{ConstPointer, elements};
-use crate::driver::state::State;
+use crate::driver::graph::Graphs;
 use crate::handle::Id;
 use crate::object::graph::Graph;
 use crate::object::graph::edge::Edge;
 use crate::result::Result;
 
-impl State {
+impl Graphs {
     /// Returns edges to one node from the distinct nodes that the caller listed, with edge data if any.
     pub(crate) fn edges(
         &self,

@@ -1,40 +1,95 @@
 //! Executables: instantiated graphs.
 
-use curium_sys::{CUgraphConditionalHandle, CUgraphExec_st, CUgraphNode_st, CUresult};
+use std::sync::Arc;
+
+use curium_ptx::exec::Report;
+use curium_sys::{CUdeviceptr, CUgraphConditionalHandle, CUgraphExec_st, CUgraphNode_st, CUresult};
 
 use crate::argument::Pointer;
 use crate::context::ticket::{Target, Ticket};
-use crate::driver::Driver;
-use crate::driver::state::State;
+use crate::driver::graph::Graphs;
+use crate::driver::locked::Locked;
+use crate::driver::schedule::Work;
 use crate::handle::Id;
 use crate::object::event::Event;
 use crate::object::graph::condition::Conditions;
 use crate::object::graph::content::Content;
 use crate::object::graph::executable::Executable;
 use crate::object::graph::object::UserObject;
-use crate::object::graph::plan::Step;
+use crate::object::graph::plan::{Plan, SharedConditions, Step};
 use crate::object::graph::{Graph, Node};
 use crate::result::Result;
 
-impl Driver {
+impl Locked<'_> {
     /// Enqueues the record of an event after steps of a graph.
     pub(crate) fn record_in_graph(
-        &self,
-        state: &mut State,
+        &mut self,
         event: Id<Event>,
         target: Target,
         after: &[Ticket],
     ) -> Option<Ticket> {
-        let stamp = self.record_work(state, event)?;
-        let ticket = state.schedule.submit(target, after, stamp);
-        if let Some(event) = state.events.get_mut(event) {
+        let stamp = self.record_work(event)?;
+        let ticket = self.schedule.submit(target, after, stamp);
+        if let Some(event) = self.events.get_mut(event) {
             event.ticket = Some(ticket);
         }
         Some(ticket)
     }
 }
 
-impl State {
+impl Locked<'_> {
+    /// Returns the report of the first node of an executable that uses a destroyed object.
+    pub(crate) fn stale_node(&self, id: Id<Executable>) -> Option<Report> {
+        self.graphs.executables.get(id)?.plan.stale(self)
+    }
+}
+
+/// What one launch of an executable uses: later changes of the executable do not affect it.
+pub(crate) struct GraphLaunch {
+    pub(crate) plan: Plan,
+    pub(crate) conditions: SharedConditions,
+    pub(crate) objects: Vec<(Id<UserObject>, u32)>,
+    /// The end of the previous launch.
+    pub(crate) last: Option<Ticket>,
+    /// The work before all steps.
+    pub(crate) begin: Work,
+    /// The work after all steps.
+    pub(crate) end: Work,
+}
+
+impl Executable {
+    /// Returns a launch, which frees the memory at `freed` when it completes.
+    pub(crate) fn launch(&self, freed: Vec<CUdeviceptr>) -> GraphLaunch {
+        let conditions = Arc::clone(&self.conditions);
+        let begin = Work::Device(Box::new(move |_| {
+            conditions.lock().begin();
+            Ok(())
+        }));
+        // Its allocations exist until the launch completes, even if the graph and the executable are destroyed.
+        let plan = self.plan.clone();
+        let objects = self.objects.clone();
+        let end = Work::Device(Box::new(move |driver| {
+            drop(plan);
+            for address in freed {
+                driver.memory().free(address);
+            }
+            let mut state = driver.lock();
+            state.graphs.release_objects(&objects);
+            state.call_destructors();
+            Ok(())
+        }));
+        GraphLaunch {
+            plan: self.plan.clone(),
+            conditions: Arc::clone(&self.conditions),
+            objects: self.objects.clone(),
+            last: self.last,
+            begin,
+            end,
+        }
+    }
+}
+
+impl Graphs {
     pub(crate) fn executable(&self, raw: Pointer<CUgraphExec_st>) -> Result<Id<Executable>> {
         let id = Id::from(raw);
         if self.executables.contains(id) {

@@ -1,49 +1,32 @@
 //! Kinds of nodes that use the same description to add nodes, to change them, and to update executables.
 
-use curium_sys::{
-    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
-};
-
 use crate::argument::{ConstPointer, Pointer};
-use crate::driver::Driver;
-use crate::driver::state::State;
+use crate::driver::locked::Locked;
 use crate::host_function::HostFunction;
 use crate::object::graph::content::Content;
 use crate::object::launch::parameters::Arguments;
 use crate::object::launch::{NO_CLUSTER, Shape};
 use crate::result::Result;
+use curium_sys::{
+    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
+};
 
-impl Driver {
-    pub(crate) fn copy(
-        &self,
-        state: &mut State,
-        params: ConstPointer<CUDA_MEMCPY3D>,
-    ) -> Result<Content> {
-        self.copy_content(state, params.read()?)
+impl Locked<'_> {
+    pub(crate) fn copy(&mut self, params: ConstPointer<CUDA_MEMCPY3D>) -> Result<Content> {
+        self.copy_content(params.read()?)
     }
 
-    pub(crate) fn set(
-        &self,
-        _state: &mut State,
-        params: ConstPointer<CUDA_MEMSET_NODE_PARAMS>,
-    ) -> Result<Content> {
-        self.set_content(params.read()?)
+    pub(crate) fn set(&mut self, params: ConstPointer<CUDA_MEMSET_NODE_PARAMS>) -> Result<Content> {
+        let driver = self.driver;
+        driver.set_content(params.read()?)
     }
 
-    pub(crate) fn host(
-        &self,
-        _state: &mut State,
-        params: ConstPointer<CUDA_HOST_NODE_PARAMS>,
-    ) -> Result<Content> {
+    pub(crate) fn host(&mut self, params: ConstPointer<CUDA_HOST_NODE_PARAMS>) -> Result<Content> {
         let params = params.read()?;
         HostFunction::new(params.fn_, params.userData).map(Content::Host)
     }
 
-    pub(crate) fn kernel(
-        &self,
-        state: &mut State,
-        params: &CUDA_KERNEL_NODE_PARAMS,
-    ) -> Result<Content> {
+    pub(crate) fn described_kernel(&mut self, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<Content> {
         // SAFETY: the function of a description is a handle, as if it were an argument.
         let function = unsafe {
             Pointer::from_raw(if params.func.is_null() {
@@ -65,12 +48,6 @@ impl Driver {
         let values = unsafe { Pointer::from_raw(params.kernelParams) };
         // SAFETY: the list of a description is that of a launch.
         let extra = unsafe { Pointer::from_raw(params.extra) };
-        self.kernel_content(
-            state,
-            function,
-            context,
-            shape,
-            Arguments::new(values, extra)?,
-        )
+        self.kernel_content(function, context, shape, Arguments::new(values, extra)?)
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Weak};
 
-use curium_sys::{CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr};
+use curium_sys::{CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUmemAllocationType};
 
 use crate::driver::Driver;
+use crate::driver::virtual_memory::raw_location;
 use crate::handle::Id;
 use crate::lock::MutexGuard;
-use crate::memory::{Owner, Pool, Purpose};
+use crate::memory::{Location, Owner, Pool, Purpose};
 use crate::object::graph::content::Content;
 use crate::object::graph::memory::{Allocation, GraphMemory, NodeMemory};
 use crate::object::graph::plan::Plan;
@@ -30,6 +31,27 @@ impl Drop for Reservation {
 }
 
 impl Driver {
+    /// Allocates memory of a graph with the properties of a pool.
+    pub(crate) fn graph_allocation(
+        &self,
+        owner: Owner,
+        pool: Id<Pool>,
+        size: usize,
+    ) -> Result<Allocation> {
+        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS {
+            bytesize: size,
+            ..CUDA_MEM_ALLOC_NODE_PARAMS::default()
+        };
+        params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        params.poolProps.location = raw_location(Location::Device(owner.device));
+        self.reserve(owner, pool, params)
+    }
+
+    /// Returns `true` if an address is memory of a graph.
+    pub(crate) fn is_graph_memory(&self, address: CUdeviceptr) -> bool {
+        self.graph_memory().allocations.contains_key(&address)
+    }
+
     pub(crate) fn reserve(
         &self,
         owner: Owner,

@@ -3,25 +3,24 @@
 use curium_sys::{CUresult, CUuserObject_st};
 
 use crate::argument::Pointer;
-use crate::driver::Driver;
-use crate::driver::state::State;
+use crate::driver::graph::Graphs;
+use crate::driver::locked::Locked;
 use crate::handle::Id;
 use crate::host_function::HostFunction;
-use crate::lock::MutexGuard;
 use crate::object::graph::Graph;
 use crate::object::graph::object::UserObject;
 use crate::result::Result;
 
-impl Driver {
-    /// Calls the destructors of objects without references, outside of the lock, since they are the caller's code.
-    pub(crate) fn call_destructors(&self, mut state: MutexGuard<'_, State>) {
-        let destructors = std::mem::take(&mut state.destructors);
-        drop(state);
+impl Locked<'_> {
+    /// Unlocks the state, and calls the destructors of user objects that have lost their last reference.
+    pub(crate) fn call_destructors(mut self) {
+        let destructors = std::mem::take(&mut self.graphs.destructors);
+        drop(self);
         destructors.iter().for_each(HostFunction::call);
     }
 }
 
-impl State {
+impl Graphs {
     pub(crate) fn user_object(
         &self,
         raw: Pointer<CUuserObject_st>,
@@ -53,7 +52,7 @@ impl State {
         self.release_objects(&objects.unwrap_or_default());
     }
 
-    /// Removes references. Destructors of objects that lose the last one are left to [`Driver::call_destructors`].
+    /// Removes references. Destructors of objects that lose the last one are left to [`Locked::call_destructors`].
     pub(crate) fn release_objects(&mut self, objects: &[(Id<UserObject>, u32)]) {
         for (id, count) in objects {
             let Some(object) = self.objects.get_mut(*id) else {

@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 use crate::activity;
 use crate::context::ticket::{Target, Ticket};
 use crate::driver::Driver;
+use crate::driver::graph::Graphs;
+use crate::driver::locked::Locked;
 use crate::driver::schedule::Work;
-use crate::driver::state::State;
 use crate::handle::Id;
 use crate::object::graph::content::Content;
 use crate::object::graph::plan::{Plan, SharedConditions, Step};
@@ -17,20 +18,20 @@ use crate::result::Result;
 
 impl Plan {
     /// Returns the plan of a graph. The error is a node that is on a cycle, or depends on one.
-    pub(crate) fn new(state: &State, graph: Id<Graph>) -> std::result::Result<Self, Id<Node>> {
-        let mut remaining = state.graph_nodes(graph);
+    pub(crate) fn new(graphs: &Graphs, graph: Id<Graph>) -> std::result::Result<Self, Id<Node>> {
+        let mut remaining = graphs.graph_nodes(graph);
         let mut positions = HashMap::new();
         let mut steps = Vec::new();
         while let Some(first) = remaining.first().copied() {
             let (ready, waiting): (Vec<_>, Vec<_>) = remaining.iter().copied().partition(|id| {
-                let edges = state.nodes.get(*id).map_or(&[][..], |node| &node.after);
+                let edges = graphs.nodes.get(*id).map_or(&[][..], |node| &node.after);
                 edges.iter().all(|edge| positions.contains_key(&edge.from))
             });
             if ready.is_empty() {
                 return Err(first);
             }
             for id in ready {
-                let Some(node) = state.nodes.get(id) else {
+                let Some(node) = graphs.nodes.get(id) else {
                     continue;
                 };
                 let after = node
@@ -42,7 +43,7 @@ impl Plan {
                     .content
                     .parts()
                     .into_iter()
-                    .map(|part| Self::new(state, part));
+                    .map(|part| Self::new(graphs, part));
                 let parts = parts.collect::<std::result::Result<_, _>>()?;
                 positions.insert(id, steps.len());
                 steps.push(Step {
@@ -62,8 +63,7 @@ impl Plan {
     /// Submits every step after `begin`, and returns the tickets that cover all of them.
     pub(crate) fn submit(
         &self,
-        driver: &Driver,
-        state: &mut State,
+        state: &mut Locked<'_>,
         target: Target,
         begin: &[Ticket],
         conditions: &SharedConditions,
@@ -78,7 +78,7 @@ impl Plan {
             if step.after.is_empty() {
                 after.extend(begin);
             }
-            ends.push(step.submit(driver, state, target, &after, conditions));
+            ends.push(step.submit(state, target, &after, conditions));
         }
         let mut all: Vec<Ticket> = ends.into_iter().flatten().collect();
         if all.is_empty() {
@@ -101,8 +101,7 @@ impl Plan {
 impl Step {
     fn submit(
         &self,
-        driver: &Driver,
-        state: &mut State,
+        state: &mut Locked<'_>,
         target: Target,
         after: &[Ticket],
         conditions: &SharedConditions,
@@ -114,7 +113,7 @@ impl Step {
             Content::Child(_) => {
                 let parts = self.parts.iter();
                 return parts
-                    .flat_map(|part| part.submit(driver, state, target, after, conditions))
+                    .flat_map(|part| part.submit(state, target, after, conditions))
                     .collect();
             }
             Content::Wait(event) => {
@@ -122,8 +121,8 @@ impl Step {
                 return after.iter().copied().chain(record).collect();
             }
             Content::Record(event) => {
-                return driver
-                    .record_in_graph(state, *event, target, after)
+                return state
+                    .record_in_graph(*event, target, after)
                     .into_iter()
                     .collect();
             }

@@ -5,6 +5,7 @@
 use curium_ptx::exec::{Access, Report, Stale};
 
 use crate::driver::Driver;
+use crate::driver::locked::Locked;
 use crate::driver::state::State;
 use crate::handle::Id;
 use crate::object::event::Event;
@@ -14,8 +15,8 @@ use crate::object::kernel::Kernel;
 
 impl Plan {
     /// Returns the first node that uses a destroyed object.
-    pub(crate) fn stale(&self, driver: &Driver, state: &State) -> Option<Report> {
-        self.enabled().find_map(|step| step.stale(driver, state))
+    pub(crate) fn stale(&self, state: &Locked<'_>) -> Option<Report> {
+        self.enabled().find_map(|step| step.stale(state))
     }
 
     /// Returns the same for a part that may never run: memory is checked only when it is accessed.
@@ -25,14 +26,14 @@ impl Plan {
 }
 
 impl Step {
-    fn stale(&self, driver: &Driver, state: &State) -> Option<Report> {
+    fn stale(&self, state: &Locked<'_>) -> Option<Report> {
         let runs_always = matches!(self.content, Content::Child(_));
         self.stale_handle_report(state)
-            .or_else(|| self.freed_memory_report(driver))
+            .or_else(|| self.freed_memory_report(state.driver()))
             .or_else(|| {
                 self.parts.iter().find_map(|part| {
                     if runs_always {
-                        part.stale(driver, state)
+                        part.stale(state)
                     } else {
                         part.stale_handle(state)
                     }

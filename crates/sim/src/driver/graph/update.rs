@@ -4,13 +4,13 @@ use curium_sys::{CUgraphExec_st, CUgraphNode_st, CUresult};
 
 use crate::argument::Pointer;
 use crate::driver::Driver;
-use crate::driver::state::State;
+use crate::driver::graph::Graphs;
 use crate::object::graph::content::Content;
 use crate::result::Result;
 
 pub(crate) const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-impl State {
+impl Graphs {
     /// Replaces the content of a step by one of the same kind.
     pub(crate) fn update(
         &mut self,

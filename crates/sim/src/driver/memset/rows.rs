@@ -26,7 +26,7 @@ impl Driver {
         const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
         let row = fill.count.checked_mul(fill.width).ok_or(INVALID)?;
         let mut state = self.lock();
-        let stream = self.working_stream(&mut state, stream)?;
+        let stream = state.working_stream(stream)?;
         let is_pitch_valid =
             rows.height <= 1 || (rows.pitch >= row && rows.pitch.is_multiple_of(fill.width));
         if !address.is_multiple_of(fill.width as u64) || !is_pitch_valid {
@@ -40,8 +40,7 @@ impl Driver {
             .and_then(|rows| rows.checked_add(row))
             .ok_or(INVALID)?;
         self.filled(address, span)?;
-        self.enqueue(
-            &mut state,
+        state.enqueue(
             stream,
             Content::Set(Set::new(address, fill, rows.pitch, rows.height)),
         )

@@ -22,13 +22,14 @@ impl Driver {
         let mut state = self.lock();
         let texture = state
             .textures
+            .textures
             .get(Id::from_number(handle))
-            .or_else(|| state.destroyed_textures.get(handle))?;
+            .or_else(|| state.textures.destroyed_textures.get(handle))?;
         let arrays = texture.resource.arrays(&state);
         let mut texture = texture.for_kernels(&state)?;
         texture.tiles = arrays
             .into_iter()
-            .filter_map(|array| state.sparse_tiles(array))
+            .filter_map(|array| state.textures.sparse_tiles(array))
             .collect();
         Some(texture)
     }
@@ -37,10 +38,14 @@ impl Driver {
     pub(crate) fn surface_for_kernels(&self, handle: u64) -> Option<exec::Surface> {
         let state = self.lock();
         let surface = state
+            .textures
             .surfaces
             .get(Id::from_number(handle))
-            .or_else(|| state.destroyed_surfaces.get(handle))?;
-        let array = state.array(resource_array(&surface.resource.0)?).ok()?;
+            .or_else(|| state.textures.destroyed_surfaces.get(handle))?;
+        let array = state
+            .textures
+            .array(resource_array(&surface.resource.0)?)
+            .ok()?;
         Some(exec::Surface {
             image: array.image(),
             element: array.shape.as_element()?,
@@ -99,6 +104,7 @@ impl Resource {
         let raw = unsafe { self.0.res.mipmap }.hMipmappedArray;
         // SAFETY: an array is a handle, which is only compared.
         state
+            .textures
             .mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) }))
             .ok()
     }
@@ -107,7 +113,7 @@ impl Resource {
     fn images(&self, state: &State) -> Option<(Vec<Image>, Element)> {
         match self.0.resType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
-                let array = state.array(resource_array(&self.0)?).ok()?;
+                let array = state.textures.array(resource_array(&self.0)?).ok()?;
                 Some((vec![array.image()], array.shape.as_element()?))
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
@@ -115,7 +121,7 @@ impl Resource {
                 let levels: Vec<&Array> = whole
                     .levels()
                     .iter()
-                    .filter_map(|level| state.array(*level).ok())
+                    .filter_map(|level| state.textures.array(*level).ok())
                     .collect();
                 let element = levels.first()?.shape.as_element()?;
                 Some((levels.into_iter().map(Array::image).collect(), element))
