@@ -24,3 +24,4 @@ pub(crate) mod leak;
 pub(crate) mod release;
 pub(crate) mod shared_handle;
 pub(crate) mod slow_path;
+pub(crate) mod wait_history;

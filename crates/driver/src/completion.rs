@@ -1,31 +1,27 @@
 //! Futures that resolve when a stream reaches a point.
 
+mod event_wait;
 mod join;
 mod mark;
+mod patience;
 pub(crate) mod timeout;
 pub(crate) mod watch;
 
 use std::fmt;
 use std::future::Future;
-use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
+use self::event_wait::EventWait;
 pub use self::join::Join;
 use self::mark::Mark;
 pub use self::timeout::Timeout;
 use self::watch::{Pace, Waiter};
 use crate::base::capture_guard::NOT_WHILE_CAPTURING;
 use crate::base::capture_mode::with_relaxed_capture_mode;
-use crate::base::contain::TaskWaker;
-use crate::base::fork;
-use crate::base::identity::Identity;
-use crate::hazard::Operation;
-use crate::{Error, Event, PooledEvent, Result, Stream};
+use crate::{Error, Event, Result, Stream};
 
 /// A future that resolves when a stream has reached a point, or with the context's error if it never will. Created by
 /// [`Stream::completion`] and [`Event::completion`].
@@ -36,10 +32,10 @@ use crate::{Error, Event, PooledEvent, Result, Stream};
 ///
 /// # Latency
 ///
-/// The device writes a number to host memory when it reaches the point of a stream. A poll may spin for a short time to
-/// see it at once, on the executor's thread, if no other future waits in this process:
+/// The device writes a number to host memory when it reaches the point of a stream; an event is queried. A poll may spin for
+/// a short time to see the end at once, on the executor's thread, if no other future waits in this process:
 ///
-/// - The first poll spins if the previous wait on the stream was short: up to 100 µs, and 20 µs if there was none.
+/// - The first poll spins if the previous wait for the stream or the event was short: up to 100 µs, and 20 µs if there was none.
 /// - A task whose wait is expected to end within 2 ms, because the previous one did, is woken about 80 µs earlier. Its
 ///   poll then spins for up to 100 µs.
 ///
@@ -81,34 +77,20 @@ enum State {
     Known(Option<Result<()>>),
     /// A number of the stream's timeline.
     Marked(Mark),
-    Watched(Identity, Arc<Point>),
-}
-
-/// A point whose event the background thread polls.
-struct Point {
-    event: PointEvent,
-    progress: Mutex<Progress>,
-}
-
-/// The event recorded after the work.
-enum PointEvent {
-    Shared(Event),
-    Pooled(PooledEvent),
-}
-
-enum Progress {
-    Pending(Option<TaskWaker>),
-    /// The result, until it has been returned.
-    Ended(Option<Result<()>>),
+    Event(EventWait),
 }
 
 impl Event {
     /// Returns a future that resolves when the event's most recent record has completed, or with the context's error if
-    /// it never will. If the event is recorded again in the meantime, the future waits for the new record. Nothing is
-    /// enqueued on the stream.
+    /// it never will. Work that was enqueued after the record is not waited for. If the event is recorded again in the
+    /// meantime, the future waits for the new record. Nothing is enqueued.
     ///
-    /// The background thread polls the event. The result is late by at most one sixteenth of the time that the work
-    /// took, and never by more than a few milliseconds; [`Stream::completion`] is quicker. See [`Completion`].
+    /// Polls and the background thread query the event, at times that depend on the previous wait for it, as those of
+    /// [`Stream::completion`] do. After work of less than 2 ms that took as long as before, the future is as quick. Without a
+    /// previous wait, the end of the work is seen up to one sixteenth of its duration later, and after longer work up to 1/256
+    /// of it if the previous wait took as long, but never more than 5 ms. See [`Completion`].
+    ///
+    /// On an event that was last recorded in a capture, the future resolves to an argument error.
     ///
     /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuEventQuery")]
@@ -147,12 +129,9 @@ impl Completion {
             if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {
                 return Ok(None);
             }
-            Self::watched(
-                "Event::completion",
-                PointEvent::Shared(event.share()),
-                Pace::Polled,
-            )
-            .map(Some)
+            Ok(Some(Self {
+                state: State::Event(EventWait::for_event(event)),
+            }))
         })
     }
 
@@ -171,13 +150,9 @@ impl Completion {
             }
             let event = stream.pooled_event()?;
             event.record(stream)?;
-            let future = Self::watched(
-                "Stream::completion",
-                PointEvent::Pooled(event),
-                Pace::Called,
-            )?;
-            future.call_after(&operation)?;
-            Ok(Some(future))
+            Ok(Some(Self {
+                state: State::Event(EventWait::with_callback(event, &operation)?),
+            }))
         })
     }
 
@@ -193,38 +168,26 @@ impl Completion {
             },
         }
     }
-
-    fn watched(operation: &'static str, event: PointEvent, pace: Pace) -> Result<Self> {
-        let point = Arc::new(Point {
-            event,
-            progress: Mutex::new(Progress::Pending(None)),
-        });
-        let waiter: Arc<dyn Waiter> = Arc::<Point>::clone(&point);
-        let identity = watch::add(operation, waiter, pace)?;
-        Ok(Self {
-            state: State::Watched(identity, point),
-        })
-    }
-
-    /// Requests a callback from the driver when `stream` reaches this point.
-    fn call_after(&self, operation: &Operation<'_>) -> Result<()> {
-        match self.state {
-            State::Watched(identity, _) => watch::call_after(operation, identity, None),
-            State::Known(_) | State::Marked(_) => Ok(()),
-        }
-    }
 }
 
 impl Completion {
     /// Sets the time for which each poll may spin on the calling thread, whatever the history of the stream and the
     /// number of other futures. [`Duration::ZERO`] disables spinning. See [`Completion`] for the default.
-    ///
-    /// A future of an event ignores it.
     pub fn with_spin_limit(mut self, limit: Duration) -> Self {
-        if let State::Marked(mark) = &mut self.state {
-            mark.spin_limit = Some(limit);
+        match &mut self.state {
+            State::Known(_) => {}
+            State::Marked(mark) => mark.spin_limit = Some(limit),
+            State::Event(wait) => wait.spin_limit = Some(limit),
         }
         self
+    }
+
+    /// Returns the operation that created the future, for error messages.
+    fn operation(&self) -> &'static str {
+        match &self.state {
+            State::Event(wait) => wait.operation(),
+            State::Known(_) | State::Marked(_) => "Stream::completion",
+        }
     }
 
     /// Returns the description of the point, for error messages.
@@ -232,47 +195,8 @@ impl Completion {
         match &self.state {
             State::Known(_) => String::from("a point that was reached"),
             State::Marked(mark) => format!("{mark:?}"),
-            State::Watched(_, point) => format!("{:?}", *point.event),
+            State::Event(wait) => format!("{wait:?}"),
         }
-    }
-}
-
-impl Point {
-    fn poll(&self, context: &Context<'_>) -> Poll<Result<()>> {
-        if fork::is_child() {
-            // No thread of this process polls the event. The query is refused.
-            return Poll::Ready(self.event.is_finished().map(drop));
-        }
-        // Cloning a waker may run user code.
-        let waker = TaskWaker::new(context.waker().clone());
-        let mut progress = self.progress.lock();
-        let replaced = match &mut *progress {
-            Progress::Ended(answer) => return Poll::Ready(take_result(answer)),
-            Progress::Pending(current) => current.replace(waker),
-        };
-        drop(progress);
-        // Dropping a waker may run user code.
-        drop(replaced);
-        Poll::Pending
-    }
-}
-
-impl Waiter for Point {
-    fn event(&self) -> &Event {
-        &self.event
-    }
-
-    fn queried(&self, answer: Result<bool>) -> bool {
-        let answer = match answer {
-            Ok(false) => return false,
-            Ok(true) => Ok(()),
-            Err(error) => Err(error),
-        };
-        let before = std::mem::replace(&mut *self.progress.lock(), Progress::Ended(Some(answer)));
-        if let Progress::Pending(Some(waker)) = before {
-            waker.wake();
-        }
-        true
     }
 }
 
@@ -280,28 +204,15 @@ impl Future for Completion {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        match &mut self.state {
-            State::Known(answer) => Poll::Ready(take_result(answer)),
-            State::Watched(_, point) => point.poll(context),
-            State::Marked(mark) => {
-                let result = mark.poll(context);
-                if result.is_ready() {
-                    self.state = State::Known(None);
-                }
-                result
-            }
+        let result = match &mut self.state {
+            State::Known(answer) => return Poll::Ready(take_result(answer)),
+            State::Marked(mark) => mark.poll(context),
+            State::Event(wait) => wait.poll(context),
+        };
+        if result.is_ready() {
+            self.state = State::Known(None);
         }
-    }
-}
-
-impl Deref for PointEvent {
-    type Target = Event;
-
-    fn deref(&self) -> &Event {
-        match self {
-            Self::Shared(event) => event,
-            Self::Pooled(event) => event,
-        }
+        result
     }
 }
 
@@ -310,15 +221,7 @@ impl fmt::Debug for Completion {
         match &self.state {
             State::Known(_) => formatter.write_str("Completion(known)"),
             State::Marked(mark) => write!(formatter, "Completion({mark:?})"),
-            State::Watched(_, point) => write!(formatter, "Completion({:?})", *point.event),
-        }
-    }
-}
-
-impl Drop for Completion {
-    fn drop(&mut self) {
-        if let State::Watched(identity, _) = self.state {
-            watch::remove(identity);
+            State::Event(wait) => write!(formatter, "Completion({wait:?})"),
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::base::capture_guard;
 use crate::base::exclusive::Exclusive;
 use crate::base::handle::Handle;
 use crate::base::release::release;
+use crate::base::wait_history::WaitHistory;
 use crate::call;
 use crate::{Context, Driver, Error, Result, Returned};
 
@@ -49,6 +50,8 @@ struct Shared {
     scope: AtomicU64,
     /// Held while the scope changes.
     recording: Exclusive<()>,
+    /// The durations of the waits of futures.
+    history: WaitHistory,
 }
 
 bitflags! {
@@ -274,6 +277,7 @@ impl Event {
             context: context.clone(),
             scope: AtomicU64::new(0),
             recording: Exclusive::new(()),
+            history: WaitHistory::new(),
         };
         Self {
             shared: Arc::new(shared),
@@ -286,6 +290,11 @@ impl Event {
         Self {
             shared: Arc::clone(&self.shared),
         }
+    }
+
+    /// Returns the durations of the waits of futures for this event.
+    pub(crate) fn wait_history(&self) -> &WaitHistory {
+        &self.shared.history
     }
 
     #[inline]

@@ -161,7 +161,9 @@ impl<T> HostFunction<T> {
 }
 
 impl<T> Subject for HostFunction<T> {
-    const OPERATION: &str = "Stream::launch_host_function";
+    fn operation(&self) -> &'static str {
+        "Stream::launch_host_function"
+    }
 
     fn subject(&self) -> String {
         format!("{self:?}")

@@ -199,7 +199,11 @@ fn timeout_of_an_event_names_the_event(test: &TestDriver) -> TestResult {
     event.record(&stream)?;
     let waiting = event.completion().timeout(SHORT);
     let error = pollster::block_on(waiting).expect_err("the gate is closed");
-    assert!(error.to_string().contains("(Event("), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("Event::completion: not complete after 5ms (Event("),
+        "{text}"
+    );
     gate.open();
     stream.synchronize()?;
     Ok(())
@@ -318,6 +322,166 @@ fn spin_limits_do_not_change_the_result(test: &TestDriver) -> TestResult {
             resume_panic(opener.join());
         }
     }
+    Ok(())
+}
+
+/// Returns an event that is recorded on `stream` behind a closed gate.
+fn gated_event(stream: &Stream) -> TestResult<(Event, Gate)> {
+    let event = Event::new(stream.context(), EventFlags::DISABLE_TIMING)?;
+    let gate = Gate::on(stream);
+    event.record(stream)?;
+    Ok((event, gate))
+}
+
+/// A future of an event enqueues nothing, and waits for no work after the event.
+#[simulator_test]
+fn event_future_ignores_later_work(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let (event, gate) = gated_event(&stream)?;
+    let later = Gate::on(&stream);
+    let enqueuing = [
+        Function::cuStreamWriteValue64_v2,
+        Function::cuStreamWaitEvent,
+        Function::cuEventRecord,
+        Function::cuLaunchHostFunc,
+    ];
+    let before = enqueuing.map(|function| simulator.calls(function));
+    let mut future = event.completion();
+    assert!(poll_once(&mut future).is_pending());
+    gate.open();
+    pollster::block_on(future)?;
+    assert_eq!(enqueuing.map(|function| simulator.calls(function)), before);
+    assert!(!stream.is_finished()?, "the second gate is closed");
+    later.open();
+    stream.synchronize()?;
+    Ok(())
+}
+
+/// Every combination of an event's history and the spin limit resolves.
+#[driver_test]
+fn spin_limits_of_events_do_not_change_the_result(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
+    for limit in [Duration::ZERO, Duration::from_micros(1), SHORT] {
+        for delay in [0, 0, 300, 1_000, 4_000, 4_000, 0] {
+            let gate = Gate::on(&stream);
+            event.record(&stream)?;
+            let future = event.completion().with_spin_limit(limit);
+            let opener = thread::spawn(move || {
+                thread::sleep(Duration::from_micros(delay));
+                gate.open();
+            });
+            pollster::block_on(future)?;
+            assert!(event.is_finished()?);
+            resume_panic(opener.join());
+        }
+    }
+    Ok(())
+}
+
+/// A poll may spin until an event completes; then no other thread is involved, and the task is not woken.
+#[driver_test]
+fn poll_of_an_event_spins_up_to_its_limit(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let (event, gate) = gated_event(&stream)?;
+    let mut future = event.completion().with_spin_limit(PATIENCE);
+    let opener = thread::spawn(move || {
+        thread::sleep(SHORT);
+        gate.open();
+    });
+    let Poll::Ready(result) = poll_once(&mut future) else {
+        return Err("the poll has returned before its limit".into());
+    };
+    result?;
+    resume_panic(opener.join());
+    Ok(())
+}
+
+/// The task of an event is woken at its end, and at most once before it.
+#[driver_test]
+fn event_wakes_are_few_with_a_history(test: &TestDriver) -> TestResult {
+    const ROUNDS: usize = if cfg!(miri) { 3 } else { 50 };
+    let stream = test.stream();
+    let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
+    for round in 0..ROUNDS {
+        let counter = Arc::new(Counter(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&counter));
+        let mut context = Context::from_waker(&waker);
+        let gate = Gate::on(&stream);
+        event.record(&stream)?;
+        let mut future = event.completion();
+        assert!(Pin::new(&mut future).poll(&mut context).is_pending());
+        thread::sleep(Duration::from_micros(200 * (round as u64 % 5)));
+        gate.open();
+        let begin = Instant::now();
+        while Pin::new(&mut future).poll(&mut context).is_pending() {
+            assert!(begin.elapsed() < PATIENCE, "the end is never seen");
+            thread::yield_now();
+        }
+        let wakes = counter.0.load(Ordering::Relaxed);
+        assert!(wakes <= 2, "{wakes} wake-ups");
+    }
+    Ok(())
+}
+
+/// Futures of many events, some dropped at each stage, resolve in the order in which their streams reach them.
+#[driver_test]
+fn many_events_resolve_and_cancel(test: &TestDriver) -> TestResult {
+    const COUNT: usize = if cfg!(miri) { 8 } else { 200 };
+    let streams = [test.stream(), test.stream()];
+    let gates = streams.each_ref().map(Gate::on);
+    let mut futures = Vec::new();
+    for round in 0..COUNT {
+        let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING)?;
+        event.record(&streams[round % 2])?;
+        let mut future = event.completion();
+        let mut dropped = event.completion();
+        drop(event.completion());
+        assert!(poll_once(&mut dropped).is_pending());
+        if round % 3 == 0 {
+            assert!(poll_once(&mut future).is_pending());
+        }
+        futures.push(future);
+    }
+    for gate in gates.into_iter().rev() {
+        gate.open();
+    }
+    pollster::block_on(Completion::join(futures))?;
+    Ok(())
+}
+
+/// An event that was recorded in a capture has no time, so its future is an error.
+#[driver_test]
+fn future_of_a_captured_event_is_an_error(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let event = Event::new(&context, EventFlags::DISABLE_TIMING)?;
+    let graph = Graph::capture(&context, |scope| event.record(scope))?;
+    let result = pollster::block_on(event.completion());
+    let error = result.err().ok_or("it is a point of a graph")?;
+    assert!(error.to_string().contains("was recorded in a capture"));
+    drop(graph);
+    Ok(())
+}
+
+/// A device that is lost during a wait for an event resolves the future to its error.
+#[simulator_test(Config::new())]
+fn lost_device_resolves_futures_of_events(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    test.may_leak();
+    let stream = test.stream();
+    let (event, gate) = gated_event(&stream)?;
+    let future = event.completion();
+    let waiting = thread::spawn(move || pollster::block_on(future));
+    thread::sleep(SHORT);
+    simulator.inject(
+        Fault::on(Function::cuEventQuery)
+            .always()
+            .returns(CUresult::CUDA_ERROR_LAUNCH_FAILED),
+    );
+    let result = resume_panic(waiting.join());
+    let error = result.err().ok_or("the device is lost")?;
+    assert!(error.is_sticky(), "{error}");
+    simulator.clear_faults();
+    drop(gate);
     Ok(())
 }
 

@@ -16,6 +16,6 @@ pub(super) fn run() -> Result<Outcome> {
         command
             .args(["test", "--release", "-p", "curium-driver", "--lib"])
             .args(UNOPTIMIZED_SIMULATOR)
-            .args(["--", "hazard::tests", "waits::tests"]),
+            .args(["--", "hazard::tests", "waits::tests", "progress::tests"]),
     )
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use super::patience::{Occasion, WaitingTask, default_spin};
 use super::watch::{self, MAX_SPUN};
 use crate::Result;
 use crate::base::contain::TaskWaker;
@@ -28,18 +28,11 @@ pub(super) struct Mark {
     was_early: bool,
 }
 
-/// The registration of a task with the timeline. It counts as waiting for as long as this value exists.
+/// The registration of a task with the timeline.
 struct Registration {
     key: Key,
+    _task: WaitingTask,
 }
-
-/// The number of futures that wait for marks in this process.
-static WAITING: AtomicUsize = AtomicUsize::new(0);
-
-/// The longest time for which a poll spins by default.
-const MAX_SPIN: Duration = Duration::from_micros(100);
-/// The time for which the first poll spins if nothing is known about the stream.
-const FIRST_SPIN: Duration = Duration::from_micros(20);
 
 impl Mark {
     /// Marks the current point of the stream of `operation`; `None` if the driver does not support it.
@@ -86,8 +79,13 @@ impl Mark {
             self.timeline.history.record_bound(self.sequence, elapsed);
             return Poll::Ready(Ok(()));
         }
-        if is_first || was_woken {
-            let limit = self.spin_time(is_first);
+        let occasion = if is_first {
+            Some(Occasion::FirstPoll)
+        } else {
+            was_woken.then_some(Occasion::Woken)
+        };
+        if let Some(occasion) = occasion {
+            let limit = self.spin_time(occasion);
             if !limit.is_zero() && self.timeline.spin(self.sequence, limit) {
                 let elapsed = self.enqueued.elapsed();
                 self.timeline.history.record(self.sequence, elapsed);
@@ -113,26 +111,9 @@ impl Mark {
     }
 
     /// Returns the time for which this poll may spin.
-    fn spin_time(&self, is_first: bool) -> Duration {
-        if let Some(limit) = self.spin_limit {
-            return limit;
-        }
-        let others = WAITING.load(Ordering::Relaxed) - usize::from(!is_first);
-        if others > 0 {
-            return Duration::ZERO;
-        }
-        match self.timeline.history.expected() {
-            Some(expected) if is_first => {
-                let remaining = (expected + expected / 4).saturating_sub(self.enqueued.elapsed());
-                if remaining <= MAX_SPIN {
-                    remaining
-                } else {
-                    Duration::ZERO
-                }
-            }
-            None if is_first => FIRST_SPIN,
-            Some(_) | None => MAX_SPIN,
-        }
+    fn spin_time(&self, occasion: Occasion) -> Duration {
+        self.spin_limit
+            .unwrap_or_else(|| default_spin(occasion, &self.timeline.history, self.enqueued))
     }
 
     /// Registers the task, to be woken when the mark is reached.
@@ -150,7 +131,10 @@ impl Mark {
             .map(|registration| registration.key);
         let registered = self.timeline.waits.register(key, self.sequence, waiting);
         if self.registration.is_none() {
-            self.registration = Some(Registration::new(registered.key));
+            self.registration = Some(Registration {
+                key: registered.key,
+                _task: WaitingTask::begin(),
+            });
         }
         if registered.begins {
             watch::add_timeline("Stream::completion", &self.timeline)?;
@@ -158,19 +142,6 @@ impl Mark {
         // Dropping a waker may run user code.
         drop(registered.replaced);
         Ok(())
-    }
-}
-
-impl Registration {
-    fn new(key: Key) -> Self {
-        WAITING.fetch_add(1, Ordering::Relaxed);
-        Self { key }
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        WAITING.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -29,7 +29,8 @@ struct Timer(Identity);
 
 /// A future that can name its subject.
 pub(crate) trait Subject {
-    const OPERATION: &str;
+    /// Returns the operation that created the future.
+    fn operation(&self) -> &'static str;
 
     fn subject(&self) -> String;
 }
@@ -67,7 +68,9 @@ impl Completion {
 }
 
 impl Subject for Completion {
-    const OPERATION: &str = "Stream::completion";
+    fn operation(&self) -> &'static str {
+        Self::operation(self)
+    }
 
     fn subject(&self) -> String {
         Self::subject(self)
@@ -105,16 +108,17 @@ where
         let Some(deadline) = this.deadline else {
             return Poll::Pending;
         };
+        let operation = this.future.operation();
         if Instant::now() >= deadline {
             this.timer = None;
-            let error = TimeoutError::new(F::OPERATION, this.future.subject(), this.limit);
+            let error = TimeoutError::new(operation, this.future.subject(), this.limit);
             return Poll::Ready(Err(Error::Timeout(Box::new(error))));
         }
         // Cloning a waker may run user code.
         let waker = TaskWaker::new(context.waker().clone());
         match &this.timer {
             Some(timer) => watch::set_timer_waker(timer.0, waker),
-            None => match watch::add_timer(F::OPERATION, deadline, waker) {
+            None => match watch::add_timer(operation, deadline, waker) {
                 Ok(identity) => this.timer = Some(Timer(identity)),
                 Err(error) => return Poll::Ready(Err(error)),
             },

@@ -13,7 +13,6 @@
 //!    the driver. It stays mapped at process exit, in forked children and after the context's end, and is freed only once
 //!    every write has completed.
 
-mod history;
 mod waits;
 mod words;
 
@@ -23,7 +22,6 @@ use std::time::{Duration, Instant};
 
 use curium_sys::{CUresult, CUstream_st, CUstreamWriteValue_flags};
 
-pub(crate) use self::history::History;
 pub(crate) use self::waits::{Key, Waiting, Waits};
 use self::words::{Word, Words};
 use super::Stream;
@@ -32,6 +30,7 @@ use crate::base::contain::TaskWaker;
 use crate::base::exclusive::Exclusive;
 use crate::base::handle::Handle;
 use crate::base::identity::Identity;
+use crate::base::wait_history::WaitHistory;
 use crate::hazard::Operation;
 use crate::{AsRawStream as _, Context, PooledEvent, Result, call};
 
@@ -46,7 +45,7 @@ pub(crate) struct Timeline {
     enqueued: AtomicU64,
     /// The tasks that wait for numbers.
     pub(crate) waits: Waits<TaskWaker>,
-    pub(crate) history: History,
+    pub(crate) history: WaitHistory,
     /// The identity of this timeline in the table of the background thread.
     pub(crate) identity: Identity,
     /// The handle of the stream, for error messages.
@@ -81,7 +80,7 @@ impl Stream {
             last: Exclusive::new(word.value()),
             enqueued: AtomicU64::new(word.value()),
             waits: Waits::new(),
-            history: History::new(),
+            history: WaitHistory::new(),
             identity: Identity::next(),
             raw: Handle::new(self.as_raw()),
             words,

@@ -1,11 +1,11 @@
-//! The times at which the word of a timeline is loaded.
+//! The times at which the word of a timeline is loaded, or an event is queried.
 
 use std::time::Duration;
 
 /// The shortest interval between two loads, except near the expected end.
 pub(super) const MIN_PAUSE: Duration = Duration::from_micros(20);
 /// The longest interval between two loads of a word without a callback.
-const MAX_PAUSE: Duration = Duration::from_millis(20);
+const MAX_PAUSE: Duration = Duration::from_millis(5);
 /// The longest interval between two loads of a word with a callback.
 const MAX_CALLED_PAUSE: Duration = Duration::from_millis(100);
 /// The age up to which the word of work of unknown duration is loaded often.
@@ -16,6 +16,9 @@ pub(super) const MIN_QUERY_INTERVAL: Duration = Duration::from_millis(1);
 const PAUSE_PER_TIMELINE: Duration = Duration::from_micros(3);
 /// The longest duration whose end is awaited by spinning, and beyond which the driver's callback is used.
 pub(crate) const MAX_SPUN: Duration = Duration::from_millis(2);
+/// The number of looks in the expected duration, near its end, if the end is not awaited by spinning. With the window around the
+/// end, they are about 20 for each wait.
+const LOOKS_PER_DURATION: u32 = 256;
 /// The minimum time before and after the expected end for which the word is loaded continuously.
 const MIN_WINDOW: Duration = Duration::from_micros(50);
 /// The time between the early wake-up of a task and the expected end, in which the task wakes up.
@@ -50,15 +53,22 @@ impl Schedule {
     }
 
     fn lone_pause(self) -> Duration {
-        let Some(expected) = self.predicted() else {
+        let Some(expected) = self.expected else {
             return self.sparse_pause();
+        };
+        let near_end = if expected <= MAX_SPUN {
+            Duration::ZERO
+        } else if self.has_callback {
+            return self.sparse_pause();
+        } else {
+            expected / LOOKS_PER_DURATION
         };
         let window = (expected / 24).max(MIN_WINDOW);
         let begin = expected.saturating_sub(window.max(EARLY));
         if self.age < begin {
             self.sparse_pause().min(begin.saturating_sub(self.age))
         } else if self.age <= expected + window {
-            Duration::ZERO
+            near_end.min(self.sparse_pause())
         } else {
             self.sparse_pause()
         }
@@ -111,6 +121,18 @@ mod tests {
             for expected in [duration, duration * 33 / 32, duration * 31 / 32] {
                 let (_, late) = simulate(duration, Some(expected), false);
                 assert!(late < Duration::from_micros(1), "{duration:?}: {late:?}");
+            }
+        }
+    }
+
+    /// A long wait without a callback is looked at more often near its expected end.
+    #[test]
+    fn long_end_without_a_callback_is_found_early() {
+        for milliseconds in [3, 20, 300, 5_000] {
+            let duration = Duration::from_millis(milliseconds);
+            for expected in [duration, duration * 65 / 64, duration * 63 / 64] {
+                let (_, late) = simulate(duration, Some(expected), false);
+                assert!(late <= duration / 200, "{duration:?}: {late:?}");
             }
         }
     }

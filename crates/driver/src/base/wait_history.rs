@@ -1,10 +1,10 @@
-//! The duration of a stream's recent waits, which predicts the next one.
+//! The duration of recent waits for a stream or an event, which predicts the next one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The duration of the latest wait.
-pub(crate) struct History {
+pub(crate) struct WaitHistory {
     /// In nanoseconds; [`UNKNOWN`] before the first wait.
     latest: AtomicU64,
     /// The greatest number whose wait was measured.
@@ -13,8 +13,8 @@ pub(crate) struct History {
 
 const UNKNOWN: u64 = u64::MAX;
 
-impl History {
-    pub(super) const fn new() -> Self {
+impl WaitHistory {
+    pub(crate) const fn new() -> Self {
         Self {
             latest: AtomicU64::new(UNKNOWN),
             measured: AtomicU64::new(0),
@@ -36,7 +36,9 @@ impl History {
         }
     }
 
-    /// Returns the expected duration of the next wait, from the enqueuing of its mark; `None` before the first wait.
+    /// Returns the expected duration of the next wait; `None` before the first one.
+    ///
+    /// A wait for a stream begins when its mark is enqueued, and one for an event when its future is created.
     pub(crate) fn expected(&self) -> Option<Duration> {
         let latest = self.latest.load(Ordering::Relaxed);
         (latest != UNKNOWN).then(|| Duration::from_nanos(latest))
@@ -53,7 +55,7 @@ mod tests {
 
     #[test]
     fn latest_wait_is_expected_next() {
-        let history = History::new();
+        let history = WaitHistory::new();
         assert_eq!(history.expected(), None);
         history.record(1, Duration::from_micros(40));
         history.record(2, Duration::from_micros(30));
@@ -64,7 +66,7 @@ mod tests {
     /// A task that was polled late must not make the next wait look long.
     #[test]
     fn bound_only_lowers_the_expectation() {
-        let history = History::new();
+        let history = WaitHistory::new();
         history.record_bound(1, Duration::from_micros(50));
         history.record_bound(2, Duration::from_secs(1));
         assert_eq!(history.expected(), Some(Duration::from_micros(50)));
