@@ -47,6 +47,28 @@ fn source_may_change_after_an_upload(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
+/// The caller may also change a source in pinned memory, which the device could read after the upload has returned.
+#[driver_test]
+fn pinned_source_may_change_after_an_upload(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, LEN)?;
+    let mut source =
+        PinnedBuffer::from_slice(stream.context(), &words(LEN, 1), PinnedFlags::empty())?;
+    // The first upload allocates a bounce buffer.
+    buffer.copy_from_slice(&source)?;
+    let gate = Gate::on(&stream);
+    source.fill(7);
+    buffer.copy_from_slice(&source)?;
+    source.fill(8);
+    assert!(
+        stream_work::is_held_up(&stream),
+        "the upload has not waited"
+    );
+    gate.open();
+    assert_eq!(buffer.to_vec()?, [7; LEN]);
+    Ok(())
+}
+
 /// Buffers and single elements are uploaded without a wait, too.
 #[driver_test]
 fn constructor_and_set_do_not_wait(test: &TestDriver) -> TestResult {
@@ -118,6 +140,33 @@ fn full_buffer_waits_for_its_oldest_copies(test: &TestDriver) -> TestResult {
     for (copy, part) in copied.chunks(LEN).enumerate() {
         assert!(part == words(LEN, copy as u32), "copy {copy} differs");
     }
+    Ok(())
+}
+
+/// A full buffer waits for the event of its oldest copies only. The driver's own copy would wait for the whole stream.
+#[simulator_test]
+fn full_buffer_waits_for_no_stream(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let stream = test.stream();
+    let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, COPIES * LEN)?;
+    stream.synchronize()?;
+    let gate = Gate::on(&stream);
+    let waits = simulator.calls(Function::cuEventSynchronize);
+    test.assert_calls(Function::cuStreamSynchronize, 0, || {
+        thread::scope(|scope| -> TestResult {
+            scope.spawn(move || {
+                thread::sleep(Duration::from_millis(50));
+                gate.open();
+            });
+            for copy in 0..COPIES {
+                let range = copy * LEN..(copy + 1) * LEN;
+                buffer
+                    .slice_mut(range)?
+                    .copy_from_slice(&words(LEN, copy as u32))?;
+            }
+            Ok(())
+        })
+    })?;
+    assert!(simulator.calls(Function::cuEventSynchronize) > waits);
     Ok(())
 }
 
@@ -222,6 +271,49 @@ fn stream_ends_before_its_uploads(test: &TestDriver) -> TestResult {
         assert!(copied == words(LEN, seed));
     }
     Ok(())
+}
+
+/// A stream ends while its upload is blocked: the next stream does not overwrite the bytes of the upload.
+#[driver_test]
+fn pending_upload_of_an_ended_stream_keeps_its_bytes(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let owner = context.stream()?;
+    let mut target = DeviceBuffer::<u32>::zeroed(&owner, LEN + 1)?;
+    let mut other_target = DeviceBuffer::<u32>::zeroed(&owner, LEN)?;
+    owner.synchronize()?;
+    let ended = context.stream()?;
+    let gate = Gate::on(&ended);
+    let mut part = target.slice_mut(..LEN)?;
+    part.on_mut(&ended).copy_from_slice(&words(LEN, 1))?;
+    // After a later write, the memory does not keep the stream.
+    target.slice_mut(LEN..)?.fill(3)?;
+    test.assert_calls(Function::cuStreamDestroy_v2, 1, || drop(ended));
+    let next = context.stream()?;
+    other_target.on_mut(&next).copy_from_slice(&words(LEN, 2))?;
+    gate.open();
+    let copied = target.to_vec()?;
+    assert!(copied[..LEN] == words(LEN, 1), "the bytes were reused");
+    assert_eq!(copied[LEN], 3);
+    assert!(other_target.to_vec()? == words(LEN, 2));
+    Ok(())
+}
+
+/// An event covers the last upload of a stream that ends, so that its buffer serves a later stream once it has completed.
+#[driver_test]
+fn completed_upload_of_an_ended_stream_frees_its_bytes(test: &TestDriver) -> TestResult {
+    let context = test.context();
+    let owner = context.stream()?;
+    let mut target = DeviceBuffer::<u32>::zeroed(&owner, LEN)?;
+    let mut upload = |seed| -> TestResult {
+        let stream = context.stream()?;
+        target.on_mut(&stream).copy_from_slice(&words(LEN, seed))?;
+        drop(stream);
+        Ok(context.synchronize()?)
+    };
+    // The memory keeps the stream of its last write, so there are two buffers.
+    upload(0)?;
+    upload(1)?;
+    test.assert_calls(Function::cuMemHostAlloc, 0, || (2..10).try_for_each(upload))
 }
 
 /// More streams than there are bounce buffers copy correctly.
