@@ -112,8 +112,8 @@ pub mod driver {
     #[cfg(feature = "diagnostics")]
     pub use curium_diagnostics::{
         CheckpointProcess, Checkpointed, Cupti, Locked, NvtxRange, ProcessState, Profiling,
-        Running, Timeline, Trace, TraceAggregate, TraceError, TraceItem, TraceItemKind,
-        TraceOptions, TraceRow, nvtx_mark,
+        Running, Timeline, Trace, TraceActivities, TraceAggregate, TraceError, TraceItem,
+        TraceItemKind, TraceOptions, TraceRow, nvtx_mark,
     };
     #[cfg(all(unix, feature = "diagnostics"))]
     pub use curium_diagnostics::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};

@@ -69,8 +69,8 @@ pub use self::snapshot::Snapshot;
 #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub use self::trace::TraceLayer;
 pub use self::trace::{
-    ActivitiesError, CuptiCallError, Timeline, Trace, TraceAggregate, TraceError, TraceItem,
-    TraceItemKind, TraceOptions, TraceRow,
+    ActivitiesError, CuptiCallError, Timeline, Trace, TraceActivities, TraceAggregate, TraceError,
+    TraceItem, TraceItemKind, TraceOptions, TraceRow,
 };
 /// CUPTI, NVIDIA's library for profilers, which [`TraceOptions::with_activities`] uses.
 pub use curium_driver::sys::cupti::Cupti;

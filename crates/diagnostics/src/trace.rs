@@ -4,6 +4,7 @@
 //! of events and placed on the host's clock with an event whose time is known on both clocks ([`clock`]).
 
 mod activity;
+mod calls;
 mod clock;
 mod collector;
 mod error;
@@ -16,14 +17,13 @@ mod picture;
 mod timeline;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_driver::extend::{NOT_WHILE_CAPTURING, thread_number};
-use curium_driver::sys::CUresult;
+use bitflags::bitflags;
+use curium_driver::extend::NOT_WHILE_CAPTURING;
 use curium_driver::sys::cupti::Cupti;
 use curium_driver::{
     Call, CallObserver, Function, HazardWait, ObserverGuard, PooledEvent, Stream, observe_calls,
@@ -32,6 +32,9 @@ use curium_driver::{
 use parking_lot::{Mutex, RwLock};
 
 use self::activity::{Activity, Location, Name};
+#[cfg(feature = "tracing")]
+use self::calls::SpanRecord;
+use self::calls::{CallRecord, Calls, ThreadRecords};
 use self::clock::Clock;
 use self::collector::{ClockSample, HostCalls, Sink, Subscription};
 pub use self::error::{ActivitiesError, CallError as CuptiCallError, Error as TraceError};
@@ -87,8 +90,8 @@ pub use self::timeline::{Timeline, TraceAggregate, TraceItem, TraceItemKind, Tra
 /// ```
 ///
 /// A trace costs time per call: on an H200, a program that only launched kernels took 5 % longer with its calls recorded,
-/// 12 % longer with the operations of the device, and 18 % longer with both (`crates/diagnostics/examples/trace_overhead.rs`).
-/// [`TraceOptions::without_calls`] leaves the calls out.
+/// 12 % longer with the operations of the device, and 18 % longer with both (`cargo bench -p curium-tests --bench trace`).
+/// [`TraceOptions::without_calls`] leaves the calls out, and [`TraceOptions::with_activity_kinds`] some of the operations.
 ///
 /// # Unmodified programs
 ///
@@ -112,8 +115,29 @@ pub struct TraceOptions {
     pub capacity: Option<usize>,
     /// The library that records the operations of the devices.
     pub activities: Option<Cupti>,
+    /// The operations of the devices that it records. The default is all.
+    pub activity_kinds: TraceActivities,
     /// Leaves out the calls of the driver, which makes the trace of a launch-bound program cheaper.
     pub without_calls: bool,
+}
+
+bitflags! {
+    /// The operations of devices that a [`Trace`] records.
+    ///
+    /// CUPTI intercepts the calls for each of them, which costs time per call.
+    #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+    pub struct TraceActivities: u32 {
+        /// Kernels, also those inside graphs.
+        const KERNELS = 1;
+        /// Copies, also between devices.
+        const COPIES = 1 << 1;
+        /// Fills.
+        const FILLS = 1 << 2;
+        /// Allocations and deallocations.
+        const ALLOCATIONS = 1 << 3;
+        /// Waits of streams for events.
+        const WAITS = 1 << 4;
+    }
 }
 
 /// The connection to CUPTI.
@@ -128,21 +152,12 @@ struct Recorder {
     /// The maximum number of recorded calls, and of recorded work items.
     capacity: usize,
     with_calls: bool,
-    calls: Mutex<Calls>,
+    calls: Calls,
     work: Mutex<Work>,
     /// Locked by callbacks of the driver and of CUPTI, therefore never held during a call.
     device_records: Mutex<DeviceRecords>,
     /// Set while the trace records activities.
     subscription: RwLock<Option<Arc<Subscription>>>,
-}
-
-#[derive(Default)]
-struct Calls {
-    records: Vec<CallRecord>,
-    spans: Vec<SpanRecord>,
-    /// The names of the threads that made calls, by thread number.
-    threads: BTreeMap<u64, String>,
-    dropped: u64,
 }
 
 #[derive(Default)]
@@ -161,22 +176,6 @@ struct DeviceRecords {
     activities: Vec<Activity>,
     hazard_waits: Vec<TraceItem>,
     dropped: u64,
-}
-
-struct CallRecord {
-    function: Function,
-    code: CUresult,
-    thread: u64,
-    started: Duration,
-    duration: Duration,
-}
-
-/// A `tracing` span that was exited.
-struct SpanRecord {
-    name: &'static str,
-    thread: u64,
-    started: Duration,
-    duration: Duration,
 }
 
 struct PendingWork {
@@ -216,11 +215,24 @@ impl TraceOptions {
         self
     }
 
+    /// Sets the operations of the devices that are recorded, if [`TraceOptions::with_activities`] records them.
+    #[must_use]
+    pub fn with_activity_kinds(mut self, kinds: TraceActivities) -> Self {
+        self.activity_kinds = kinds;
+        self
+    }
+
     /// Leaves out the calls of the driver, which makes the trace of a launch-bound program cheaper.
     #[must_use]
     pub fn without_calls(mut self) -> Self {
         self.without_calls = true;
         self
+    }
+}
+
+impl Default for TraceActivities {
+    fn default() -> Self {
+        Self::all()
     }
 }
 
@@ -245,8 +257,13 @@ impl Trace {
             return Ok(Self::from_parts(recorder, None));
         };
         let sink = Arc::clone(&recorder) as Arc<dyn Sink>;
-        let subscription =
-            Subscription::start("Trace::with_options", &cupti, sink, HostCalls::NotRecorded)?;
+        let subscription = Subscription::start(
+            "Trace::with_options",
+            &cupti,
+            sink,
+            options.activity_kinds,
+            HostCalls::NotRecorded,
+        )?;
         let activities = Activities {
             begin: ClockSample::take(&subscription)?,
             subscription: Arc::new(subscription),
@@ -337,11 +354,12 @@ impl Trace {
 
 impl Recorder {
     fn new(options: &TraceOptions) -> Arc<Self> {
+        let capacity = options.capacity.unwrap_or(DEFAULT_CAPACITY);
         Arc::new(Self {
             begin: Instant::now(),
-            capacity: options.capacity.unwrap_or(DEFAULT_CAPACITY),
+            capacity,
             with_calls: !options.without_calls,
-            calls: Mutex::default(),
+            calls: Calls::new(capacity),
             work: Mutex::default(),
             device_records: Mutex::default(),
             subscription: RwLock::default(),
@@ -375,11 +393,12 @@ impl Recorder {
         timeline.work_lost = work.lost + lost;
         timeline.work_dropped = work.dropped + records.dropped;
         drop(work);
-        let calls = std::mem::take(&mut *self.calls.lock());
-        timeline.calls_dropped = calls.dropped;
-        add_calls(&mut timeline.items, &calls.records);
-        add_spans(&mut timeline.items, &calls.spans);
-        timeline.thread_names = calls.threads;
+        let threads = self.calls.take();
+        add_calls(&mut timeline.items, &threads);
+        for thread in threads {
+            timeline.calls_dropped += thread.calls_dropped;
+            timeline.thread_names.insert(thread.number, thread.name);
+        }
         timeline.items.sort_by_key(|item| (item.start, item.row));
         timeline
     }
@@ -407,45 +426,22 @@ impl Recorder {
         }
     }
 
+    #[inline]
     fn add_call(&self, call: &Call<'_>) {
-        let thread = thread_number();
-        let started = call.started.saturating_duration_since(self.begin);
-        let mut calls = self.calls.lock();
-        if calls.records.len() >= self.capacity {
-            calls.dropped += 1;
-            return;
-        }
-        calls.name_thread(thread);
-        let Call {
-            function,
-            code,
-            duration,
-            ..
-        } = *call;
-        calls.records.push(CallRecord {
-            function,
-            code,
-            thread,
-            started,
-            duration,
+        self.calls.add_call(CallRecord {
+            function: call.function,
+            code: call.code,
+            started: nanoseconds(call.started.saturating_duration_since(self.begin)),
+            duration: nanoseconds(call.duration),
         });
     }
 
     #[cfg(feature = "tracing")]
     fn add_span(&self, name: &'static str, started: Instant) {
-        let duration = started.elapsed();
-        let thread = thread_number();
-        let mut calls = self.calls.lock();
-        if calls.spans.len() >= self.capacity {
-            calls.dropped += 1;
-            return;
-        }
-        calls.name_thread(thread);
-        calls.spans.push(SpanRecord {
+        self.calls.add_span(SpanRecord {
             name,
-            thread,
-            started: started.saturating_duration_since(self.begin),
-            duration,
+            started: nanoseconds(started.saturating_duration_since(self.begin)),
+            duration: nanoseconds(started.elapsed()),
         });
     }
 
@@ -486,15 +482,6 @@ struct RecordCalls(Arc<Recorder>);
 impl CallObserver for RecordCalls {
     fn after(&self, call: &Call<'_>) {
         self.0.add_call(call);
-    }
-}
-
-impl Calls {
-    /// Records the name of the calling thread.
-    fn name_thread(&mut self, number: u64) {
-        self.threads
-            .entry(number)
-            .or_insert_with(|| thread::current().name().unwrap_or("thread").to_owned());
     }
 }
 
@@ -566,45 +553,50 @@ fn devices(records: &[Activity]) -> HashMap<u32, u32> {
         .collect()
 }
 
-fn add_calls(items: &mut Vec<TraceItem>, calls: &[CallRecord]) {
-    let mut names: HashMap<Function, Arc<str>> = HashMap::new();
-    items.extend(calls.iter().map(|call| {
-        let function = call.function;
-        let name = names
-            .entry(function)
-            .or_insert_with(|| function.name().into());
-        TraceItem {
-            kind: TraceItemKind::Call,
-            name: Arc::clone(name),
-            row: TraceRow::Thread {
-                number: call.thread,
-            },
-            start: call.started,
-            duration: call.duration,
-            bytes: None,
-            graph_node: None,
-            code: Some(call.code.0),
-        }
-    }));
+/// Adds the calls and the spans of each thread.
+fn add_calls(items: &mut Vec<TraceItem>, threads: &[ThreadRecords]) {
+    let mut functions: HashMap<Function, Arc<str>> = HashMap::new();
+    let mut spans: HashMap<&'static str, Arc<str>> = HashMap::new();
+    for thread in threads {
+        let row = TraceRow::Thread {
+            number: thread.number,
+        };
+        items.extend(thread.calls.iter().map(|call| {
+            let function = call.function;
+            let name = functions
+                .entry(function)
+                .or_insert_with(|| function.name().into());
+            TraceItem {
+                kind: TraceItemKind::Call,
+                name: Arc::clone(name),
+                row,
+                start: Duration::from_nanos(call.started),
+                duration: Duration::from_nanos(call.duration),
+                bytes: None,
+                graph_node: None,
+                code: Some(call.code.0),
+            }
+        }));
+        items.extend(thread.spans.iter().map(|span| {
+            let name = spans.entry(span.name).or_insert_with(|| span.name.into());
+            TraceItem {
+                kind: TraceItemKind::Span,
+                name: Arc::clone(name),
+                row,
+                start: Duration::from_nanos(span.started),
+                duration: Duration::from_nanos(span.duration),
+                bytes: None,
+                graph_node: None,
+                code: None,
+            }
+        }));
+    }
 }
 
-fn add_spans(items: &mut Vec<TraceItem>, spans: &[SpanRecord]) {
-    let mut names: HashMap<&'static str, Arc<str>> = HashMap::new();
-    items.extend(spans.iter().map(|span| {
-        let name = names.entry(span.name).or_insert_with(|| span.name.into());
-        TraceItem {
-            kind: TraceItemKind::Span,
-            name: Arc::clone(name),
-            row: TraceRow::Thread {
-                number: span.thread,
-            },
-            start: span.started,
-            duration: span.duration,
-            bytes: None,
-            graph_node: None,
-            code: None,
-        }
-    }));
+/// Returns the nanoseconds of a duration, of which 64 bits hold 584 years.
+#[inline]
+fn nanoseconds(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
 }
 
 impl PendingWork {
@@ -653,10 +645,6 @@ impl Work {
 
 impl fmt::Debug for Trace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "Trace({} calls)",
-            self.recorder.calls.lock().records.len()
-        )
+        write!(formatter, "Trace({} calls)", self.recorder.calls.len())
     }
 }

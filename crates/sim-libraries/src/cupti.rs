@@ -12,8 +12,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use curium_sim::{Activity, ActivityMemory, ActivityOperation, observe_activities, stream_number};
 use curium_sys::cupti::{
-    Api, CUcontext, CUpti_Activity, CUpti_ActivityKernel7, CUpti_ActivityKind,
-    CUpti_ActivityMemcpy5, CUpti_ActivityMemory3, CUpti_ActivityMemoryKind,
+    Api, CUcontext, CUpti_Activity, CUpti_ActivityAttribute, CUpti_ActivityKernel7,
+    CUpti_ActivityKind, CUpti_ActivityMemcpy5, CUpti_ActivityMemory3, CUpti_ActivityMemoryKind,
     CUpti_ActivityMemoryOperationType, CUpti_ActivityMemset4, CUpti_ActivitySynchronization,
     CUpti_ActivitySynchronizationType, CUpti_BuffersCallbackCompleteFunc,
     CUpti_BuffersCallbackRequestFunc, CUpti_CallbackFunc, CUpti_SubscriberHandle, CUptiResult,
@@ -44,6 +44,8 @@ struct Client {
     request: CUpti_BuffersCallbackRequestFunc,
     complete: CUpti_BuffersCallbackCompleteFunc,
     enabled: Vec<CUpti_ActivityKind>,
+    /// `true` if the client passes buffers that contain zeros. Records of another buffer are dropped.
+    expects_zeros: bool,
     buffer: Option<Buffer>,
     dropped: usize,
     /// The names of kernels, which live as long as the process, as records refer to them.
@@ -73,6 +75,7 @@ static CLIENT: Mutex<Client> = Mutex::new(Client {
     request: None,
     complete: None,
     enabled: Vec::new(),
+    expects_zeros: false,
     buffer: None,
     dropped: 0,
     names: None,
@@ -196,6 +199,27 @@ functions! {
         if is_idle {
             observe_activities(None);
         }
+        Ok(())
+    }
+
+    fn cuptiActivitySetAttribute(
+        attribute: CUpti_ActivityAttribute,
+        size: *mut usize,
+        value: *mut std::ffi::c_void,
+    ) {
+        if size.is_null() || value.is_null() {
+            return Err(CUptiResult::CUPTI_ERROR_INVALID_PARAMETER);
+        }
+        if attribute != CUpti_ActivityAttribute::CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER {
+            return Err(CUptiResult::CUPTI_ERROR_NOT_SUPPORTED);
+        }
+        // SAFETY: the caller passes the size of the value.
+        if unsafe { size.read() } < size_of::<u8>() {
+            return Err(CUptiResult::CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
+        }
+        // SAFETY: the value has at least one byte.
+        let is_zeroed = unsafe { value.cast::<u8>().read() };
+        CLIENT.lock().expects_zeros = is_zeroed != 0;
         Ok(())
     }
 
@@ -477,13 +501,21 @@ impl Client {
         let mut max_records = 0;
         // SAFETY: the places are valid for writes, as the function expects.
         unsafe { request(&raw mut start, &raw mut size, &raw mut max_records) };
-        (!start.is_null() && start.addr().is_multiple_of(ALIGNMENT)).then_some(Buffer {
+        if start.is_null() || !start.addr().is_multiple_of(ALIGNMENT) {
+            return None;
+        }
+        let buffer = Buffer {
             start,
             size,
             used: 0,
             max_records,
             records: 0,
-        })
+        };
+        // SAFETY: a client that declares its buffers to be zeroed passes initialized bytes.
+        if self.expects_zeros && unsafe { !buffer.contains_zeros() } {
+            return None;
+        }
+        Some(buffer)
     }
 
     fn take_buffer(&mut self) -> Option<Completed> {
@@ -495,6 +527,17 @@ impl Client {
 }
 
 impl Buffer {
+    /// Returns `true` if all bytes are 0.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are initialized.
+    unsafe fn contains_zeros(&self) -> bool {
+        // SAFETY: the client passed the buffer with this size, and the caller guarantees that it is initialized.
+        let bytes = unsafe { std::slice::from_raw_parts(self.start, self.size) };
+        bytes.iter().all(|byte| *byte == 0)
+    }
+
     fn has_space(&self, bytes: usize) -> bool {
         self.size - self.used >= bytes && (self.max_records == 0 || self.records < self.max_records)
     }

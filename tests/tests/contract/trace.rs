@@ -4,8 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use curium_diagnostics::{
-    Cupti, Timeline, Trace, TraceAggregate, TraceError, TraceItem, TraceItemKind, TraceOptions,
-    TraceRow,
+    Cupti, Timeline, Trace, TraceActivities, TraceAggregate, TraceError, TraceItem, TraceItemKind,
+    TraceOptions, TraceRow,
 };
 use curium_driver::{
     CudaError as _, Error, Function, Graph, Kernel, LaunchConfig, Library, Result, Stream,
@@ -429,6 +429,68 @@ fn work_and_activities_share_the_row_of_a_stream() -> TestResult {
             assert_eq!(kernels.len(), 1);
             assert_eq!(work[0].row, kernels[0].row);
             assert!(matches!(work[0].row, TraceRow::Stream { device: 0, .. }));
+            Ok(())
+        })
+    })
+}
+
+/// Only the selected operations are recorded.
+#[test]
+fn activity_kinds_select_operations() -> TestResult {
+    in_new_process("trace::activity_kinds_select_operations", || {
+        on_driver(|test| -> TestResult {
+            let stream = test.stream();
+            let kernel = fill(test)?;
+            for (kinds, recorded) in [
+                (TraceActivities::KERNELS, vec![TraceItemKind::Kernel]),
+                (
+                    TraceActivities::COPIES | TraceActivities::FILLS,
+                    vec![TraceItemKind::Copy, TraceItemKind::Set],
+                ),
+                (TraceActivities::empty(), vec![]),
+            ] {
+                let options = TraceOptions::new()
+                    .with_activities(&cupti()?)
+                    .with_activity_kinds(kinds)
+                    .without_calls();
+                let trace = Trace::with_options(options)?;
+                let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+                launch(&kernel, &stream, &mut buffer)?;
+                assert_eq!(buffer.to_vec()?, [5; 64]);
+                let timeline = trace.finish();
+                for kind in [
+                    TraceItemKind::Kernel,
+                    TraceItemKind::Copy,
+                    TraceItemKind::Set,
+                    TraceItemKind::Allocation,
+                ] {
+                    let is_empty = of_kind(&timeline, kind).is_empty();
+                    assert_eq!(!is_empty, recorded.contains(&kind), "{kind} in {kinds:?}");
+                }
+            }
+            Ok(())
+        })
+    })
+}
+
+/// The buffers of a trace serve the next one, and contain zeros again: the simulated library drops the records of others.
+#[test]
+fn consecutive_traces_lose_no_record() -> TestResult {
+    in_new_process("trace::consecutive_traces_lose_no_record", || {
+        on_driver(|test| -> TestResult {
+            let stream = test.stream();
+            let kernel = fill(test)?;
+            let mut buffer = DeviceBuffer::zeroed(&stream, 64)?;
+            for _ in 0..5 {
+                let trace = Trace::with_options(TraceOptions::new().with_activities(&cupti()?))?;
+                for _ in 0..10 {
+                    launch(&kernel, &stream, &mut buffer)?;
+                }
+                stream.synchronize()?;
+                let timeline = trace.finish();
+                assert_eq!(of_kind(&timeline, TraceItemKind::Kernel).len(), 10);
+                assert_eq!(timeline.work_dropped(), 0);
+            }
             Ok(())
         })
     })

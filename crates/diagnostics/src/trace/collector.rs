@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use curium_driver::sys::cupti::{
-    CUpti_ActivityFlag, CUpti_ActivityKind, CUpti_CallbackDomain, CUpti_CallbackId,
-    CUpti_SubscriberHandle, CUptiResult, Cupti,
+    CUpti_ActivityAttribute, CUpti_ActivityFlag, CUpti_ActivityKind, CUpti_CallbackDomain,
+    CUpti_CallbackId, CUpti_SubscriberHandle, CUptiResult, Cupti,
 };
 use curium_driver::{AsRawStream as _, Stream};
 use parking_lot::Mutex;
 
+use super::TraceActivities;
 use super::activity::{Activity, Names};
 use super::error::{ActivitiesError, Error, Result, cupti_call};
 
@@ -25,17 +26,38 @@ const BUFFER_BYTES: usize = 4 << 20;
 /// The number of unused buffers that are kept.
 const MAX_IDLE_BUFFERS: usize = 4;
 
-/// The kinds of records that every trace contains.
-const KINDS: [CUpti_ActivityKind; 5] = [
-    CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-    CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_MEMCPY,
-    CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_MEMSET,
-    CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_MEMORY2,
-    CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+/// The number of buffers that are allocated when a trace starts, so that no call of the program waits for their pages.
+const FIRST_BUFFERS: usize = 2;
+
+/// The kinds of records for the operations of devices.
+const KINDS: [(TraceActivities, CUpti_ActivityKind); 5] = [
+    (
+        TraceActivities::KERNELS,
+        CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+    ),
+    (
+        TraceActivities::COPIES,
+        CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_MEMCPY,
+    ),
+    (
+        TraceActivities::FILLS,
+        CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_MEMSET,
+    ),
+    (
+        TraceActivities::ALLOCATIONS,
+        CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_MEMORY2,
+    ),
+    (
+        TraceActivities::WAITS,
+        CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+    ),
 ];
 
 /// The kinds that some libraries and devices lack.
-const OPTIONAL_KINDS: [CUpti_ActivityKind; 1] = [CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_MEMCPY2];
+const OPTIONAL_KINDS: [(TraceActivities, CUpti_ActivityKind); 1] = [(
+    TraceActivities::COPIES,
+    CUpti_ActivityKind::CUPTI_ACTIVITY_KIND_MEMCPY2,
+)];
 
 /// The kinds for host calls. A trace of this process observes its calls itself.
 const CALL_KINDS: [CUpti_ActivityKind; 2] = [
@@ -58,7 +80,8 @@ struct Collector {
 
 static COLLECTOR: Mutex<Option<Arc<Collector>>> = Mutex::new(None);
 
-/// Buffers for the next requests. CUPTI may return one after the collector has ended.
+/// Buffers for the next requests, which contain zeros: CUPTI then need not clear them on a thread of the program. It may return
+/// one after the collector has ended.
 static IDLE_BUFFERS: Mutex<Vec<Box<[u64]>>> = Mutex::new(Vec::new());
 
 /// The subscription to CUPTI, which ends when it is dropped.
@@ -95,6 +118,7 @@ impl Subscription {
         operation: &'static str,
         cupti: &Cupti,
         sink: Arc<dyn Sink>,
+        kinds: TraceActivities,
         calls: HostCalls,
     ) -> Result<Self> {
         let mut collector = COLLECTOR.lock();
@@ -124,12 +148,13 @@ impl Subscription {
             names: Mutex::default(),
         }));
         drop(collector);
-        subscription.enable(calls)?;
+        allocate_buffers();
+        subscription.enable(kinds, calls)?;
         Ok(subscription)
     }
 
     /// Enables the kinds of records. After an error, the drop disables those that were enabled.
-    fn enable(&mut self, calls: HostCalls) -> Result<()> {
+    fn enable(&mut self, kinds: TraceActivities, calls: HostCalls) -> Result<()> {
         let api = self.cupti.api();
         // SAFETY: the callbacks have the signatures of the functions, and live as long as the process.
         unsafe {
@@ -138,7 +163,8 @@ impl Subscription {
                 cuptiActivityRegisterCallbacks(Some(request_buffer), Some(complete_buffer))
             )
         }?;
-        for kind in KINDS {
+        self.declare_zeroed_buffers();
+        for kind in selected(&KINDS, kinds) {
             // SAFETY: the kind is a valid value.
             unsafe { cupti_call!(api, cuptiActivityEnable(kind)) }?;
             self.enabled.push(kind);
@@ -147,13 +173,30 @@ impl Subscription {
             HostCalls::Recorded => &CALL_KINDS,
             HostCalls::NotRecorded => &[],
         };
-        for kind in OPTIONAL_KINDS.iter().chain(call_kinds) {
+        for kind in selected(&OPTIONAL_KINDS, kinds).chain(call_kinds.iter().copied()) {
             // SAFETY: the kind is a valid value.
-            if unsafe { cupti_call!(api, cuptiActivityEnable(*kind)) }.is_ok() {
-                self.enabled.push(*kind);
+            if unsafe { cupti_call!(api, cuptiActivityEnable(kind)) }.is_ok() {
+                self.enabled.push(kind);
             }
         }
         Ok(())
+    }
+
+    /// Declares that buffers contain zeros. A library that does not support this clears them itself.
+    fn declare_zeroed_buffers(&self) {
+        let mut size = size_of::<u8>();
+        let mut is_zeroed = 1_u8;
+        // SAFETY: the value of the attribute is one byte, and both pointers are valid.
+        let _ = unsafe {
+            cupti_call!(
+                self.cupti.api(),
+                cuptiActivitySetAttribute(
+                    CUpti_ActivityAttribute::CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
+                    &raw mut size,
+                    (&raw mut is_zeroed).cast()
+                )
+            )
+        };
     }
 
     /// Delivers the records of completed operations, and of others with an end of 0.
@@ -199,6 +242,17 @@ impl Drop for Subscription {
         let _ = unsafe { cupti_call!(self.cupti.api(), cuptiUnsubscribe(self.subscriber.0)) };
         *COLLECTOR.lock() = None;
     }
+}
+
+/// Returns the kinds of records for some operations of devices.
+fn selected(
+    table: &'static [(TraceActivities, CUpti_ActivityKind)],
+    operations: TraceActivities,
+) -> impl Iterator<Item = CUpti_ActivityKind> {
+    table
+        .iter()
+        .filter(move |(operation, _)| operations.contains(*operation))
+        .map(|(_, kind)| *kind)
 }
 
 /// Explains the error of a second subscriber.
@@ -266,15 +320,28 @@ unsafe extern "C" fn ignore(
 ) {
 }
 
+/// Allocates buffers, with their pages.
+fn allocate_buffers() {
+    let mut idle = IDLE_BUFFERS.lock();
+    while idle.len() < FIRST_BUFFERS {
+        let mut buffer = new_buffer();
+        // Otherwise, the compiler may leave the zeros to the system, which maps each page at its first access.
+        std::hint::black_box(&mut buffer).fill(0);
+        idle.push(buffer);
+    }
+}
+
+fn new_buffer() -> Box<[u64]> {
+    vec![0; BUFFER_BYTES / 8].into_boxed_slice()
+}
+
 unsafe extern "C" fn request_buffer(
     buffer: *mut *mut u8,
     size: *mut usize,
     max_records: *mut usize,
 ) {
-    let memory = IDLE_BUFFERS
-        .lock()
-        .pop()
-        .unwrap_or_else(|| vec![0; BUFFER_BYTES / 8].into_boxed_slice());
+    let idle = IDLE_BUFFERS.lock().pop();
+    let memory = idle.unwrap_or_else(new_buffer);
     // SAFETY: CUPTI passes a place that is valid for writes.
     unsafe { buffer.write(Box::into_raw(memory).cast()) };
     // SAFETY: CUPTI passes a place that is valid for writes.
@@ -301,7 +368,8 @@ unsafe extern "C" fn complete_buffer(
     }
     let words = ptr::slice_from_raw_parts_mut(buffer.cast::<u64>(), BUFFER_BYTES / 8);
     // SAFETY: the buffer was made by `request_buffer` with this size, and CUPTI no longer uses it.
-    let memory = unsafe { Box::from_raw(words) };
+    let mut memory = unsafe { Box::from_raw(words) };
+    memory.fill(0);
     let mut idle = IDLE_BUFFERS.lock();
     if idle.len() < MAX_IDLE_BUFFERS {
         idle.push(memory);

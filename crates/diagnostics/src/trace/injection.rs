@@ -21,6 +21,7 @@ use curium_driver::sys::cupti::{CUpti_CallbackDomain, Cupti};
 use curium_driver::sys::has_raised_privileges;
 use parking_lot::Mutex;
 
+use super::TraceActivities;
 use super::activity::{Activity, Location, Name};
 use super::collector::{HostCalls, Sink, Subscription};
 use super::error::{Result, cupti_call};
@@ -100,6 +101,7 @@ fn start(path: &OsString) -> Result<(), Box<dyn std::error::Error>> {
         "curium trace",
         &cupti,
         Arc::clone(&sink) as Arc<dyn Sink>,
+        TraceActivities::all(),
         calls,
     )?;
     let timestamp = subscription.timestamp()?;
