@@ -33,10 +33,13 @@ const NEED_SOURCES: &[&str] = &[
 ];
 
 /// The benchmarks that run on a real driver.
-const BENCHES: &[&str] = &["copies", "open", "staging", "wake"];
+const BENCHES: &[&str] = &["copies", "open", "staging", "trace", "wake"];
 
 /// The benchmark of the kernels in Rust beside CUDA C++. It also checks them, so the script always runs it with small sizes.
 const KERNELS: &str = "beside_cuda";
+
+/// The library that `curium trace` loads into programs, which it looks for beside itself.
+const INJECTION: &str = "libcurium_trace.so";
 
 /// Examples whose instructions are counted. They take arguments, and run on a driver that does nothing.
 const COUNTED: &[&str] = &[
@@ -57,6 +60,7 @@ pub(crate) fn run() -> Result<()> {
     let root = crate::root().join(".gpu");
     let tests = tests()?;
     let (mut benches, examples, program) = released()?;
+    let injection = injection()?;
     benches.push(Artifact {
         kind: "bench".to_owned(),
         file: compare::build()?,
@@ -74,9 +78,10 @@ pub(crate) fn run() -> Result<()> {
     let mut size = 0;
     for (folder, programs) in folders {
         for program in programs {
-            size += add(&root.join(folder), &program)?;
+            size += add(&root.join(folder), &name(&program.file), &program.file)?;
         }
     }
+    size += add(&root.join("bin"), INJECTION, &injection)?;
     let script = root.join("run.sh");
     fs::write(&script, SCRIPT)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
@@ -155,6 +160,27 @@ fn released() -> Result<(Vec<Artifact>, Vec<Artifact>, Vec<Artifact>)> {
     Ok((benches, examples, program))
 }
 
+/// Builds the library that `curium trace` loads into programs.
+fn injection() -> Result<PathBuf> {
+    let arguments = [
+        "rustc",
+        "--release",
+        "--package",
+        "curium-diagnostics",
+        "--lib",
+        "--features",
+        "injection",
+        "--crate-type",
+        "cdylib",
+    ];
+    let built = cargo::build(&arguments, &[])?;
+    let library = built
+        .into_iter()
+        .map(|artifact| artifact.file)
+        .find(|file| file.extension().is_some_and(|extension| extension == "so"));
+    library.context("cargo built no shared library of curium-diagnostics")
+}
+
 fn extract_kind(built: &mut Vec<Artifact>, kind: &str) -> Vec<Artifact> {
     built
         .extract_if(.., |artifact| artifact.kind == kind)
@@ -177,28 +203,24 @@ fn kernel_examples() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Copies a program without symbols under its name without cargo's hash, and returns its size.
-fn add(folder: &Path, artifact: &Artifact) -> Result<u64> {
+/// Copies a program or a shared library without symbols to `folder`, and returns its size.
+fn add(folder: &Path, name: &str, file: &Path) -> Result<u64> {
     fs::create_dir_all(folder)?;
-    let path = folder.join(name(&artifact.file));
+    let path = folder.join(name);
     ensure!(!path.exists(), "two programs are called {}", path.display());
     let status = Command::new("strip")
         .arg("-o")
         .arg(&path)
-        .arg(&artifact.file)
+        .arg(file)
         .status()
         .context("strip is needed")?;
-    ensure!(
-        status.success(),
-        "strip failed on {}",
-        artifact.file.display()
-    );
+    ensure!(status.success(), "strip failed on {}", file.display());
     let size = fs::metadata(&path)?.len();
     println!(
         "{:8.1} MiB  {}",
         size as f64 / 1024.0 / 1024.0,
         PathBuf::from(folder.file_name().unwrap_or_default())
-            .join(name(&artifact.file))
+            .join(name)
             .display()
     );
     Ok(size)
