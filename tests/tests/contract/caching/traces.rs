@@ -1,24 +1,23 @@
 //! Traces of allocations on several streams: see `tests/traces/README.md`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use curium_diagnostics::AllocationLog;
-use curium_tests::{TestDriver, TestResult, driver_test};
+use curium_driver::{Call, Function, Stream, observe_calls};
+use curium_memory::{CachingResource, DeviceBuffer};
+use curium_sim::Simulator;
+use curium_tests::{TestDriver, TestResult, driver_test, simulator_test};
 
 use super::caching;
 
 /// The resource reserves at most 5 % more than the peak of the memory in use.
 #[driver_test]
 fn traces_reserve_little_more_than_they_use(test: &TestDriver) -> TestResult {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces");
-    let mut traces = 0;
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_none_or(|extension| extension != "log") {
-            continue;
-        }
-        traces += 1;
+    for path in traces()? {
         let log: AllocationLog = fs::read_to_string(&path)?.parse()?;
         let resource = caching(test)?;
         let replay = log.replay(&resource, &test.context())?;
@@ -41,8 +40,96 @@ fn traces_reserve_little_more_than_they_use(test: &TestDriver) -> TestResult {
         let simulated = samples.iter().map(|sample| sample.reserved_bytes).max();
         assert_reserved(&path, simulated.unwrap_or_default(), replay.peak_bytes);
     }
-    assert!(traces >= 9, "{traces} traces");
     Ok(())
+}
+
+/// The functions with which the host or a stream waits.
+const WAITS: [Function; 4] = [
+    Function::cuStreamWaitEvent,
+    Function::cuStreamSynchronize,
+    Function::cuEventSynchronize,
+    Function::cuCtxSynchronize,
+];
+
+/// Neither the host nor a stream waits for the memory of another stream, also while the resource grows.
+#[simulator_test]
+fn traces_do_not_wait(test: &TestDriver, simulator: &Simulator) -> TestResult {
+    let context = test.context();
+    for path in traces()? {
+        let log: AllocationLog = fs::read_to_string(&path)?.parse()?;
+        let resource = caching(test)?;
+        let before = WAITS.map(|function| simulator.calls(function));
+        for _ in 0..2 {
+            log.replay(&resource, &context)?;
+        }
+        let after = WAITS.map(|function| simulator.calls(function));
+        assert_eq!(before, after, "{}", path.display());
+    }
+    Ok(())
+}
+
+/// The sizes of the activations of a layer, and of the temporary memory that its operations use, in bytes.
+const ACTIVATIONS: [usize; 6] = [16 << 20, 48 << 20, 16 << 20, 512 << 10, 64 << 20, 8 << 10];
+const TEMPORARY: usize = 36 << 20;
+const LAYERS: usize = 12;
+
+/// Training steps with the same sizes make no call of the driver once the first step has made the resource grow.
+#[driver_test]
+fn repeated_training_steps_make_no_call(test: &TestDriver) -> TestResult {
+    let stream = test.stream();
+    let resource = caching(test)?;
+    for _ in 0..2 {
+        training_step(&stream, &resource)?;
+    }
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&calls);
+    let this = thread::current().id();
+    let guard = observe_calls(move |_: &Call<'_>| {
+        if thread::current().id() == this {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    for _ in 0..10 {
+        training_step(&stream, &resource)?;
+    }
+    drop(guard);
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    Ok(())
+}
+
+/// Allocates the activations of each layer, and frees them in reverse order, with temporary memory in each layer.
+fn training_step(stream: &Stream, resource: &CachingResource) -> TestResult {
+    let mut layers = Vec::new();
+    for _ in 0..LAYERS {
+        let temporary = DeviceBuffer::<u8, _>::uninit_in(stream, TEMPORARY, resource)?;
+        let activations = ACTIVATIONS
+            .iter()
+            .map(|bytes| DeviceBuffer::<u8, _>::uninit_in(stream, *bytes, resource))
+            .collect::<curium_driver::Result<Vec<_>>>()?;
+        drop(temporary);
+        layers.push(activations);
+    }
+    while let Some(activations) = layers.pop() {
+        let gradient = DeviceBuffer::<u8, _>::uninit_in(stream, TEMPORARY, resource)?;
+        drop(activations);
+        drop(gradient);
+    }
+    Ok(())
+}
+
+/// Returns the paths of the traces.
+fn traces() -> TestResult<Vec<PathBuf>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces");
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "log") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    assert!(paths.len() >= 9, "{} traces", paths.len());
+    Ok(paths)
 }
 
 fn assert_reserved(path: &Path, reserved: u64, peak: u64) {
