@@ -90,24 +90,38 @@ fn book_code_is_tested() -> TestResult {
     Ok(())
 }
 
-/// The code of the chapter on services is that of its example and test, but for its layout.
+/// The code of a chapter that shows an example is that of its files, but for its layout.
 #[test]
-fn service_chapter_shows_its_example() {
-    let without_layout = |text: &str| text.split_whitespace().collect::<String>();
-    let files = [
-        "crates/curium/examples/18_service/main.rs",
-        "crates/curium/examples/18_service/service.rs",
-        "crates/curium/tests/service.rs",
+fn chapters_show_their_examples() {
+    let chapters: [(&str, &[&str]); 2] = [
+        (
+            "docs/book/src/service.md",
+            &[
+                "crates/curium/examples/18_service/main.rs",
+                "crates/curium/examples/18_service/service.rs",
+                "crates/curium/tests/service.rs",
+            ],
+        ),
+        (
+            "docs/book/src/contexts-and-streams.md",
+            &["crates/curium/examples/19_executors.rs"],
+        ),
     ];
-    let code: String = files
-        .iter()
-        .map(|file| without_layout(&read(&root().join(file))))
-        .collect();
-    let blocks = blocks("docs/book/src/service.md", "rust,ignore");
-    assert!(!blocks.is_empty());
-    for block in blocks {
-        assert!(code.contains(&without_layout(&block)), "{block}");
+    for (chapter, files) in chapters {
+        let code: String = files
+            .iter()
+            .map(|file| without_layout(&read(&root().join(file))))
+            .collect();
+        let blocks = blocks(chapter, "rust,ignore");
+        assert!(!blocks.is_empty());
+        for block in blocks {
+            assert!(code.contains(&without_layout(&block)), "{chapter}: {block}");
+        }
     }
+}
+
+fn without_layout(text: &str) -> String {
+    text.split_whitespace().collect()
 }
 
 /// Returns the code blocks of a page in the given language.

@@ -8,7 +8,7 @@ use std::process::Command;
 type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// The output of each example when it succeeds.
-const SAID: [(&str, &str); 18] = [
+const SAID: [(&str, &str); 19] = [
     ("01_vector_add", "10000 sums are right"),
     ("02_overlap", "8 chunks on 2 streams"),
     ("03_double_buffer", "4206649 bytes are counted"),
@@ -30,6 +30,7 @@ const SAID: [(&str, &str); 18] = [
         "13 gradients agree with the reference",
     ),
     ("18_service", "100 clients were served"),
+    ("19_executors", "3 executors awaited the device"),
 ];
 
 /// Returns the directory into which cargo builds examples, beside this test's.
