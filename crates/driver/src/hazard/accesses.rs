@@ -403,21 +403,17 @@ impl Accesses {
     /// Makes the history the owner's alone if no graph shares it any more. Returns `true` if it is.
     #[cold]
     fn reclaim(&mut self) -> bool {
-        let Some(leased) = self.lease.take() else {
+        let Some(leased) = self.lease.get_mut() else {
             return true;
         };
-        match Arc::try_unwrap(leased) {
-            Ok(leased) => {
-                let (history, others) = leased.into_history();
-                self.history = history;
-                *self.others.get_mut() = others;
-                true
-            }
-            Err(leased) => {
-                self.lease = OnceLock::from(leased);
-                false
-            }
-        }
+        let Some(unshared) = Arc::get_mut(leased) else {
+            return false;
+        };
+        let (history, others) = unshared.take_history();
+        self.history = history;
+        *self.others.get_mut() = others;
+        self.lease = OnceLock::new();
+        true
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::lease_lock::{FreeAccesses, Log};
-use super::report::{Hazard, HazardKind, Memory};
+use super::report::{Hazard, Memory};
 use super::sync_point::{StreamPoint, wait};
 use crate::{Result, Stream};
 
@@ -118,10 +118,10 @@ impl History {
         let written = self.written.load(Ordering::Relaxed);
         let read = self.read.load(Ordering::Relaxed);
         let last = if is_write { written.max(read) } else { written };
-        let hazard = self.hazard(is_write, written >= read);
+        let hazard = Hazard::between(written >= read, is_write, self.memory);
         let mut has_waited = wait(stream, &self.writer, last, Some(hazard))?;
         for other in others.iter().filter(|other| is_write || other.is_write) {
-            let hazard = self.hazard(is_write, other.is_write);
+            let hazard = Hazard::between(other.is_write, is_write, self.memory);
             has_waited &= other.point.wait(stream, Some(hazard))?;
         }
         if is_write {
@@ -255,13 +255,6 @@ impl History {
     pub(super) fn take(&mut self) -> Self {
         let empty = Self::allocated(&self.writer, self.memory);
         std::mem::replace(self, empty)
-    }
-
-    fn hazard(&self, is_write: bool, is_earlier_write: bool) -> Hazard {
-        Hazard {
-            kind: HazardKind::between(is_earlier_write, is_write),
-            memory: self.memory,
-        }
     }
 }
 

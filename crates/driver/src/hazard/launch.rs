@@ -22,7 +22,7 @@ impl LaunchLeases {
     pub(crate) fn new(leases: impl Iterator<Item = Lease>) -> Self {
         let mut leases: Box<[_]> = leases.collect();
         leases.sort_unstable_by_key(Lease::key);
-        let record = Arc::new(LaunchRecord::new(leases.len()));
+        let record = Arc::new(Launches::recorded(leases.len()));
         Self { leases, record }
     }
 

@@ -91,13 +91,10 @@ impl Leased {
         })
     }
 
-    /// Records an access that takes no lock, whose operation is registered or began before the memory was leased.
-    #[inline]
+    /// Records an access that was begun without the lock: its operation is registered, or the memory was leased later.
     pub(super) fn record(&self, stream: &Stream, is_write: bool) {
-        if !self.record_on_owner_stream(stream, is_write) {
-            self.lock
-                .peek(|history, others| history.record(others, stream, is_write));
-        }
+        self.lock
+            .peek(|history, others| history.record(others, stream, is_write));
     }
 
     /// Records an access on `stream` if that is the owner stream, and returns `true` then. The access takes no lock.
@@ -199,12 +196,8 @@ impl Leased {
         views == VIEWED_TO_WRITE || is_write && views > 0
     }
 
-    /// Returns the accesses, if this is the only owner.
-    pub(super) fn into_history(mut self) -> (History, AccessList) {
-        self.take_history()
-    }
-
-    fn take_history(&mut self) -> (History, AccessList) {
+    /// Takes the accesses out.
+    pub(super) fn take_history(&mut self) -> (History, AccessList) {
         let (history, others) = self.lock.get_mut();
         (history.take(), std::mem::take(others))
     }

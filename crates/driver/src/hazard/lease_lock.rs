@@ -93,7 +93,7 @@ struct Guard<'a, L: Log> {
 }
 
 /// The launches of one executable graph.
-pub(super) struct LaunchRecord<U>(Mutex<Launches<U>>);
+pub(super) type LaunchRecord<U> = Mutex<Launches<U>>;
 
 /// The launches of one executable graph since it acquired its allocations.
 pub(super) struct Launches<U> {
@@ -302,18 +302,13 @@ impl Users {
     }
 }
 
-impl<U> LaunchRecord<U> {
+impl<U> Launches<U> {
     /// Creates the record of an executable graph with this many leases, none of which it holds.
-    pub(super) fn new(leases: usize) -> Self {
-        Self(Mutex::new(Launches {
+    pub(super) fn recorded(leases: usize) -> LaunchRecord<U> {
+        Mutex::new(Self {
             missing: (0..leases).collect(),
             latest: None,
-        }))
-    }
-
-    #[inline]
-    pub(super) fn lock(&self) -> MutexGuard<'_, Launches<U>> {
-        self.0.lock()
+        })
     }
 }
 

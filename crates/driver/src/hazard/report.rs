@@ -24,8 +24,9 @@ pub struct HazardWait<'a> {
 /// The reason why one stream waits for another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hazard {
-    pub(super) kind: HazardKind,
-    pub(super) memory: Memory,
+    /// `RAW`, `WAR` or `WAW`.
+    name: &'static str,
+    memory: Memory,
 }
 
 /// The address and size of memory, for reports. All 0 if it has no address.
@@ -33,13 +34,6 @@ pub(crate) struct Hazard {
 pub(super) struct Memory {
     pub(super) address: CUdeviceptr,
     pub(super) bytes: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum HazardKind {
-    ReadAfterWrite,
-    WriteAfterRead,
-    WriteAfterWrite,
 }
 
 static OBSERVERS: Observers<dyn Fn(&HazardWait<'_>) + Send + Sync> = Observers::new();
@@ -79,6 +73,16 @@ pub fn observe_hazard_waits(
 }
 
 impl Hazard {
+    /// Returns the hazard of two accesses to `memory`, one of which writes.
+    pub(super) fn between(is_earlier_write: bool, is_write: bool, memory: Memory) -> Self {
+        let name = match (is_earlier_write, is_write) {
+            (_, false) => "RAW",
+            (false, true) => "WAR",
+            (true, true) => "WAW",
+        };
+        Self { name, memory }
+    }
+
     /// Reports that `waiting` now waits for `stream`.
     pub(super) fn report(self, waiting: &Stream, stream: &Stream) {
         let Memory { address, bytes } = self.memory;
@@ -87,7 +91,7 @@ impl Hazard {
             stream,
             address,
             bytes: bytes as u64,
-            hazard: self.kind.name(),
+            hazard: self.name,
         };
         OBSERVERS.notify(|observer| observer(&wait));
         emit_event!(
@@ -97,27 +101,8 @@ impl Hazard {
             bytes,
             waiting_stream = ?waiting,
             stream = ?stream,
-            hazard = %wait.hazard,
+            hazard = %self.name,
             "hazard wait"
         );
-    }
-}
-
-impl HazardKind {
-    /// Returns the hazard of two accesses, one of which writes.
-    pub(super) fn between(is_earlier_write: bool, is_write: bool) -> Self {
-        match (is_earlier_write, is_write) {
-            (_, false) => Self::ReadAfterWrite,
-            (false, true) => Self::WriteAfterRead,
-            (true, true) => Self::WriteAfterWrite,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::ReadAfterWrite => "RAW",
-            Self::WriteAfterRead => "WAR",
-            Self::WriteAfterWrite => "WAW",
-        }
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as MemoryOrdering};
 
-use curium_sys::CUevent_flags;
 use parking_lot::Mutex;
 
 use super::registrations::Registrations;
@@ -90,7 +89,7 @@ impl SyncPoints {
         let mut event = self.event.lock();
         let event = match &mut *event {
             Some(event) => event,
-            none => none.insert(Event::new(stream.context(), sync_point_flags())?),
+            none => none.insert(Event::new(stream.context(), EventFlags::DISABLE_TIMING)?),
         };
         // If the calls below fail, no stream has waited for the sync point with this number.
         let sync_point = self.count.fetch_add(1, MemoryOrdering::AcqRel) + 1;
@@ -208,9 +207,4 @@ fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
         "{waiting:?} is being captured, and would wait for pending work outside the capture"
     );
     Err(Error::argument(OPERATION, reason))
-}
-
-#[inline]
-fn sync_point_flags() -> EventFlags {
-    EventFlags::from_bits_retain(CUevent_flags::CU_EVENT_DISABLE_TIMING.0)
 }

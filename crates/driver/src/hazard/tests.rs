@@ -150,7 +150,7 @@ impl Executable {
             is_write,
         });
         Self {
-            record: Arc::new(LaunchRecord::new(allocations.len())),
+            record: Arc::new(Launches::recorded(allocations.len())),
             leases: leases.collect(),
             after: Vec::new(),
         }
@@ -536,7 +536,7 @@ fn host_view_excludes_launches() {
             let memory = Arc::clone(&memory);
             let is_viewed = Arc::clone(&is_viewed);
             thread::spawn(move || {
-                let record = Arc::new(LaunchRecord::new(1));
+                let record = Arc::new(Launches::recorded(1));
                 let order = |_: &Lease, _: &Numbers, _: &mut Recorded| {
                     if is_viewed.load(Acquire) == 1 {
                         Err(())
@@ -556,7 +556,7 @@ fn host_view_excludes_launches() {
             })
         };
         allocation.with(true, false, |_, _| is_viewed.store(1, Relaxed));
-        // SAFETY: as above.
+        // SAFETY: the view of the host keeps launches from using the pointer: this is what the model checks.
         memory.with_mut(|value| unsafe { *value += 1 });
         is_viewed.store(0, Release);
         launching.join().unwrap();
