@@ -300,7 +300,7 @@ fn pending_upload_of_an_ended_stream_keeps_its_bytes(test: &TestDriver) -> TestR
 
 /// An event covers the last upload of a stream that ends, so that its buffer serves a later stream once it has completed.
 #[driver_test]
-fn completed_upload_of_an_ended_stream_frees_its_bytes(test: &TestDriver) -> TestResult {
+fn completed_upload_of_an_ended_stream_frees_bytes(test: &TestDriver) -> TestResult {
     let context = test.context();
     let owner = context.stream()?;
     let mut target = DeviceBuffer::<u32>::zeroed(&owner, LEN)?;

@@ -325,7 +325,7 @@ fn spin_limits_do_not_change_the_result(test: &TestDriver) -> TestResult {
     Ok(())
 }
 
-/// Returns an event that is recorded on `stream` behind a closed gate.
+/// Returns an event that is recorded on `stream` after a closed gate.
 fn gated_event(stream: &Stream) -> TestResult<(Event, Gate)> {
     let event = Event::new(stream.context(), EventFlags::DISABLE_TIMING)?;
     let gate = Gate::on(stream);
