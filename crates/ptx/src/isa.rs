@@ -154,29 +154,69 @@ impl fmt::Display for Definition {
     }
 }
 
+/// The kind of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OperandKind {
+    /// `t`
+    First,
+    /// `_t`
+    Discardable,
+    /// `_t|p`
+    Tested,
+    /// `u`
+    Second,
+    /// `n`
+    Narrow,
+    /// `w`
+    Wide,
+    /// `r`
+    Word,
+    /// `b`
+    Byte,
+    /// `i`
+    Constant,
+    /// `p`
+    Predicate,
+}
+
+impl OperandKind {
+    fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "t" => Self::First,
+            "_t" => Self::Discardable,
+            "_t|p" => Self::Tested,
+            "u" => Self::Second,
+            "n" => Self::Narrow,
+            "w" => Self::Wide,
+            "r" => Self::Word,
+            "b" => Self::Byte,
+            "i" => Self::Constant,
+            "p" => Self::Predicate,
+            _ => return None,
+        })
+    }
+
+    /// Returns the type of the operand in an instruction with these types.
+    pub(crate) fn scalar(self, first: ScalarType, second: Option<ScalarType>) -> ScalarType {
+        match self {
+            Self::First | Self::Discardable | Self::Tested => first,
+            Self::Second | Self::Narrow => second.unwrap_or(first),
+            Self::Wide => widened(first).unwrap_or(first),
+            Self::Word | Self::Byte | Self::Constant => ScalarType::U32,
+            Self::Predicate => ScalarType::Pred,
+        }
+    }
+}
+
 impl Form {
-    /// Returns the number of operands.
-    pub(crate) fn operand_count(&self) -> usize {
-        self.operands.split(' ').filter(|word| *word != "m").count()
+    /// Returns the kinds of the operands.
+    pub(crate) fn operand_kinds(&self) -> impl Iterator<Item = OperandKind> {
+        self.operands.split(' ').filter_map(OperandKind::parse)
     }
 
     /// Returns `true` if the handler receives the rounding, flushing and saturation.
     pub(crate) fn has_mode(&self) -> bool {
         self.operands.ends_with('m')
-    }
-
-    /// Returns the type of each operand of an instruction with these types.
-    pub(crate) fn operand_types(&self, types: &[ScalarType]) -> impl Iterator<Item = ScalarType> {
-        let first = types.first().copied();
-        let second = types.get(1).copied();
-        self.operands.split(' ').filter_map(move |word| match word {
-            "r" | "b" | "i" => Some(ScalarType::U32),
-            "p" => Some(ScalarType::Pred),
-            "u" | "n" => second,
-            "m" => None,
-            "w" => first.and_then(widened),
-            _ => first,
-        })
     }
 
     /// Sets the propagation of undefined bytes, which is [`Propagation::All`] otherwise.

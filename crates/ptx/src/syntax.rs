@@ -46,6 +46,7 @@ pub(crate) use operand::{
 };
 pub(crate) use scalar::{ScalarClass, ScalarType};
 pub(crate) use special::SpecialRegister;
+pub(crate) use validate::ParsedForm;
 pub(crate) use variable::Constant;
 pub use variable::Variable;
 

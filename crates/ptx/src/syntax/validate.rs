@@ -20,6 +20,7 @@ mod tensor_memory;
 
 use std::ops::RangeInclusive;
 
+pub(crate) use self::defined::ParsedForm;
 pub(super) use self::since::Unmet;
 use super::ast::{Function, Instruction, Module, PrototypeParameter};
 use super::error::{Error, Span};

@@ -70,9 +70,10 @@ impl Lowerer<'_> {
     /// Returns the flow of an instruction that has a definition.
     fn form_flow(&self, instruction: &Instruction) -> Flows {
         let operands = &instruction.operands[..];
-        let Some(form) = instruction.form() else {
+        let Some(parsed) = instruction.form() else {
             return Flows::nothing();
         };
+        let form = parsed.form;
         let flow = match operands {
             [result, a, b] if form.cancels && a == b => self.defined(std::slice::from_ref(result)),
             [result, sources @ ..] if form.undefined == Propagation::All => {

@@ -7,21 +7,23 @@ use crate::exec::ops::handler::NO_REGISTER;
 use crate::exec::ops::handler::moves::widen_half;
 use crate::exec::values::exact::Rounding;
 use crate::exec::values::float::Mode;
-use crate::isa::{Form, Run};
-use crate::syntax::{Instruction, Keyword, Modifier, Operand, Rounding as Written, ScalarType};
+use crate::isa::{OperandKind, Run};
+use crate::syntax::{
+    Instruction, Keyword, Modifier, Operand, ParsedForm, Rounding as Written, ScalarType,
+};
 
 impl Lowerer<'_> {
     /// Lowers an instruction by the form of its definition.
     pub(super) fn by_form(&mut self, instruction: &Instruction) -> Lowered {
-        let form = instruction
+        let parsed = instruction
             .form()
             .ok_or_else(|| Refusal::form(instruction))?;
-        match form.run {
-            Run::Handler(handler) => self.computation(instruction, form, handler()),
+        match parsed.form.run {
+            Run::Handler(handler) => self.computation(instruction, parsed, handler()),
             Run::Typed(handler) => {
                 let handler = instruction.types().next().and_then(handler);
                 let handler = handler.ok_or_else(|| Refusal::form(instruction))?;
-                self.computation(instruction, form, handler)
+                self.computation(instruction, parsed, handler)
             }
             Run::Extended(extended) => self.extended(instruction, extended),
             Run::Test(handler) => self.test(instruction, handler()),
@@ -31,26 +33,34 @@ impl Lowerer<'_> {
     }
 
     /// Lowers an instruction whose handler has the operands of the form.
-    fn computation(&mut self, instruction: &Instruction, form: &Form, run: Handler) -> Lowered {
-        let types: Vec<ScalarType> = instruction.types().collect();
-        let words = form.operands.split(' ').zip(form.operand_types(&types));
-        let mut operands = instruction.operands.iter().zip(words);
-        let Some((result, (_, result_type))) = operands.next() else {
+    fn computation(
+        &mut self,
+        instruction: &Instruction,
+        parsed: &ParsedForm,
+        run: Handler,
+    ) -> Lowered {
+        let (Some((first, second)), Some((result, sources)), Some((result_kind, kinds))) = (
+            instruction.pair_of_types(),
+            instruction.operands.split_first(),
+            parsed.operands.split_first(),
+        ) else {
             return Err(Refusal::form(instruction));
         };
         let mut rows = Vec::with_capacity(4);
-        for (source, (word, scalar)) in operands {
-            rows.push(match word {
-                "n" => self.widened(instruction, source, scalar)?,
+        for (source, kind) in sources.iter().zip(kinds) {
+            let scalar = kind.scalar(first, second);
+            rows.push(match kind {
+                OperandKind::Narrow => self.widened(instruction, source, scalar)?,
                 _ => self.source(source, scalar)?,
             });
         }
+        let form = parsed.form;
         if form.has_mode() {
             let mode = mode(instruction).ok_or_else(|| Refusal::form(instruction))?;
             rows.push(self.word(mode.bits()));
         }
         rows.resize(4, 0);
-        let d = self.destination(result, result_type)?;
+        let d = self.destination(result, result_kind.scalar(first, second))?;
         let op = self.emit(run, d, [rows[0], rows[1], rows[2]]);
         op.e = rows[3];
         if let Some(step) = form.step {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::{Context, Width, alternatives, type_list};
-use crate::isa::{Definition, Form};
+use crate::isa::{Definition, Form, OperandKind};
 use crate::syntax::ast::Instruction;
 use crate::syntax::error::Error;
 use crate::syntax::modifier::Modifier;
@@ -24,14 +24,20 @@ static FORMS: LazyLock<HashMap<&'static str, Vec<ParsedForm>>> = LazyLock::new(|
 });
 
 /// A form with one of its alternative lists of suffixes.
-struct ParsedForm {
-    form: &'static Form,
+#[derive(Debug)]
+pub(crate) struct ParsedForm {
+    pub(crate) form: &'static Form,
+    pub(crate) operands: Vec<OperandKind>,
     /// The suffixes as written in the definition.
     text: &'static str,
     suffixes: Vec<Suffix>,
-    types: Vec<Vec<ScalarType>>,
+    types: Vec<Types>,
 }
 
+/// One or two types of an instruction.
+type Types = (ScalarType, Option<ScalarType>);
+
+#[derive(Debug)]
 struct Suffix {
     /// The spellings, of which an instruction has one.
     alternatives: Vec<Modifier>,
@@ -48,6 +54,7 @@ impl ParsedForm {
             .map(|text| {
                 Some(Self {
                     form,
+                    operands: form.operand_kinds().collect(),
                     text,
                     suffixes: parse_suffixes(text, opcode)?,
                     types: types.clone(),
@@ -56,11 +63,12 @@ impl ParsedForm {
             .collect()
     }
 
-    /// Returns `true` if an instruction of the form may have these suffixes.
-    fn has(&self, modifiers: &[Modifier]) -> bool {
+    /// Returns `true` if an instruction has suffixes of the form.
+    fn has_suffixes_of(&self, instruction: &Instruction) -> bool {
         let mut matched = 0;
         for suffix in &self.suffixes {
-            let count = modifiers
+            let count = instruction
+                .modifiers
                 .iter()
                 .filter(|modifier| suffix.alternatives.contains(modifier))
                 .count();
@@ -69,7 +77,8 @@ impl ParsedForm {
             }
             matched += count;
         }
-        matched == modifiers.len()
+        let types = instruction.types().count();
+        matched + types == instruction.modifiers.len()
     }
 
     /// Returns `true` if every list of suffixes of another form is one of this form.
@@ -94,10 +103,16 @@ impl Suffix {
     }
 }
 
-/// Returns the alternative lists of types, such as `f32.s32 f64.s32`.
-fn parse_types(text: &str) -> Option<Vec<Vec<ScalarType>>> {
+/// Returns the alternatives of types, such as `f32.s32 f64.s32`.
+fn parse_types(text: &str) -> Option<Vec<Types>> {
     text.split(' ')
-        .map(|names| names.split('.').map(ScalarType::from_name).collect())
+        .map(|names| match names.split_once('.') {
+            Some((first, second)) => Some((
+                ScalarType::from_name(first)?,
+                Some(ScalarType::from_name(second)?),
+            )),
+            None => Some((ScalarType::from_name(names)?, None)),
+        })
         .collect()
 }
 
@@ -147,81 +162,77 @@ fn parsed_forms(instruction: &Instruction) -> &'static [ParsedForm] {
 
 impl Instruction {
     /// Returns the form of an instruction that has a definition.
-    pub(crate) fn form(&self) -> Option<&'static Form> {
-        let types: Vec<ScalarType> = self.types().collect();
-        let suffixes = self.suffixes();
-        parsed_forms(self)
-            .iter()
-            .find(|parsed| {
-                parsed.types.contains(&types)
-                    && parsed.has(&suffixes)
-                    && parsed.form.operand_count() == self.operands.len()
-            })
-            .map(|parsed| parsed.form)
+    pub(crate) fn form(&self) -> Option<&'static ParsedForm> {
+        let types = self.pair_of_types()?;
+        parsed_forms(self).iter().find(|parsed| {
+            parsed.types.contains(&types)
+                && parsed.operands.len() == self.operands.len()
+                && parsed.has_suffixes_of(self)
+        })
     }
 
-    /// Returns the modifiers that are not types.
-    fn suffixes(&self) -> Vec<Modifier> {
-        self.modifiers
-            .iter()
-            .filter(|modifier| !matches!(modifier, Modifier::Type(_)))
-            .copied()
-            .collect()
+    /// Returns the types if there are one or two.
+    pub(crate) fn pair_of_types(&self) -> Option<Types> {
+        let mut types = self.types();
+        let first = types.next()?;
+        let second = types.next();
+        types.next().is_none().then_some((first, second))
     }
 }
 
 impl Context<'_> {
     /// Checks an instruction that has a definition.
     pub(super) fn defined(&self) -> Result<(), Error> {
-        let types: Vec<ScalarType> = self.instruction.types().collect();
-        if let Some(form) = self.instruction.form() {
-            return self.form_operands(form, &types);
+        let types = self.instruction.pair_of_types();
+        if let (Some(parsed), Some(types)) = (self.instruction.form(), types) {
+            return self.form_operands(parsed, types);
         }
         let forms = parsed_forms(self.instruction);
         let typed: Vec<&ParsedForm> = forms
             .iter()
-            .filter(|parsed| parsed.types.contains(&types))
+            .filter(|parsed| types.is_some_and(|types| parsed.types.contains(&types)))
             .collect();
         if typed.is_empty() {
-            return Err(self.unsupported_types(forms, &types));
+            return Err(self.unsupported_types(forms));
         }
-        let suffixes = self.instruction.suffixes();
         let counts: Vec<usize> = typed
             .iter()
-            .filter(|parsed| parsed.has(&suffixes))
-            .map(|parsed| parsed.form.operand_count())
+            .filter(|parsed| parsed.has_suffixes_of(self.instruction))
+            .map(|parsed| parsed.operands.len())
             .collect();
         match (counts.iter().min(), counts.iter().max()) {
             (Some(min), Some(max)) => self.count(*min..=*max),
-            _ => Err(self.unsupported_suffixes(&typed, &types)),
+            _ => Err(self.unsupported_suffixes(&typed)),
         }
     }
 
-    fn unsupported_types(&self, forms: &[ParsedForm], types: &[ScalarType]) -> Error {
+    fn unsupported_types(&self, forms: &[ParsedForm]) -> Error {
+        let types: Vec<ScalarType> = self.instruction.types().collect();
         let mut first_types: Vec<ScalarType> = Vec::new();
         for scalar in forms
             .iter()
             .flat_map(|parsed| &parsed.types)
-            .filter_map(|types| types.first())
+            .map(|types| types.0)
         {
-            if !first_types.contains(scalar) {
-                first_types.push(*scalar);
+            if !first_types.contains(&scalar) {
+                first_types.push(scalar);
             }
         }
         first_types.sort_unstable();
         match self.member(types.first().copied(), &first_types) {
             Ok(_) => self.error(format!(
                 "unsupported combination of types ({})",
-                type_list(types)
+                type_list(&types)
             )),
             Err(error) => error,
         }
     }
 
     /// Creates the error for suffixes that no form has. It lists the forms that no other covers.
-    fn unsupported_suffixes(&self, forms: &[&ParsedForm], types: &[ScalarType]) -> Error {
-        let types: String = types
-            .iter()
+    fn unsupported_suffixes(&self, forms: &[&ParsedForm]) -> Error {
+        let types: String = self
+            .instruction
+            .types()
             .map(|scalar| format!(".{}", scalar.name()))
             .collect();
         let mut texts: Vec<&str> = Vec::new();
@@ -240,17 +251,17 @@ impl Context<'_> {
         self.error(format!("unsupported suffixes (expected {expected})"))
     }
 
-    fn form_operands(&self, form: &Form, types: &[ScalarType]) -> Result<(), Error> {
-        let words = form.operands.split(' ');
-        for (index, (word, scalar)) in words.zip(form.operand_types(types)).enumerate() {
-            match (word, self.operand(index)) {
-                ("b", Operand::Integer(integer)) if integer.bits > 255 => {
+    fn form_operands(&self, parsed: &ParsedForm, types: Types) -> Result<(), Error> {
+        use OperandKind as K;
+        for (index, kind) in parsed.operands.iter().enumerate() {
+            let scalar = kind.scalar(types.0, types.1);
+            match (kind, self.operand(index)) {
+                (K::Byte, Operand::Integer(integer)) if integer.bits > 255 => {
                     return Err(self.operand_error(index, "a number from 0 to 255"));
                 }
-                ("i", Operand::Integer(_)) => {}
-                ("i", _) => return Err(self.operand_error(index, "an integer constant")),
-                ("_t|p", _) => self.pair(index, scalar)?,
-                ("_t", Operand::Sink) => {}
+                (K::Constant, Operand::Integer(_)) | (K::Discardable, Operand::Sink) => {}
+                (K::Constant, _) => return Err(self.operand_error(index, "an integer constant")),
+                (K::Tested, _) => self.pair(index, scalar)?,
                 _ if index == 0 => self.destination(index, scalar, Width::Exact)?,
                 _ => self.source(index, scalar, Width::Exact)?,
             }
@@ -285,6 +296,12 @@ mod tests {
             for form in definition.forms {
                 let parsed = ParsedForm::parse(definition, form);
                 assert!(parsed.is_some(), "{definition} {form:?}");
+                let words = form.operands.split(' ').filter(|word| *word != "m");
+                assert_eq!(
+                    form.operand_kinds().count(),
+                    words.count(),
+                    "{definition} {form:?}"
+                );
             }
         }
         assert!(parse_suffixes(".frobnicate", Opcode::Mov).is_none());
@@ -297,7 +314,7 @@ mod tests {
         for (name, forms) in FORMS.iter() {
             for (index, parsed) in forms.iter().enumerate() {
                 let is_hidden = forms[..index].iter().any(|earlier| {
-                    earlier.form.operand_count() == parsed.form.operand_count()
+                    earlier.operands.len() == parsed.operands.len()
                         && earlier.covers(parsed)
                         && parsed
                             .types
@@ -318,7 +335,7 @@ mod tests {
                     continue;
                 };
                 for types in &parsed.types {
-                    assert!(handler(types[0]).is_some(), "{name} {:?}", parsed.form);
+                    assert!(handler(types.0).is_some(), "{name} {:?}", parsed.form);
                 }
             }
         }
