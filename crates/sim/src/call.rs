@@ -18,7 +18,6 @@ mod green;
 mod host_function;
 mod host_memory;
 mod image;
-mod initialization;
 mod ipc;
 mod ipc_event;
 mod kernel;

@@ -6,7 +6,7 @@ use crate::driver::Driver;
 use crate::result::Result;
 
 /// Functions that work before `cuInit`, or fail for another reason.
-pub(crate) const INDEPENDENT: &[Function] = &[
+const INDEPENDENT: &[Function] = &[
     Function::cuCheckpointProcessGetRestoreThreadId,
     Function::cuCheckpointProcessGetState,
     Function::cuDriverGetVersion,
@@ -28,7 +28,7 @@ pub(crate) const INDEPENDENT: &[Function] = &[
 
 /// Functions that check their arguments first, as far as the arguments are invalid without any object: null handles and pointers, and
 /// unknown flags.
-pub(crate) const AFTER_ARGUMENTS: &[Function] = &[
+const AFTER_ARGUMENTS: &[Function] = &[
     Function::cuArray3DGetDescriptor_v2,
     Function::cuArrayGetDescriptor_v2,
     Function::cuArrayGetMemoryRequirements,
@@ -115,6 +115,18 @@ impl Driver {
         match result {
             Err(code) if INVALID.contains(&code) => Err(code),
             _ => Err(CUresult::CUDA_ERROR_NOT_INITIALIZED),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_function_has_one_order() {
+        for function in AFTER_ARGUMENTS {
+            assert!(!INDEPENDENT.contains(function), "{function}");
         }
     }
 }

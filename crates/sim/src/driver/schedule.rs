@@ -418,6 +418,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::handle::Id;
 
     const TARGET: fn() -> Target = || Target {
         device: 0,

@@ -107,11 +107,11 @@ fn describe(entry: &Entry<'_>) -> String {
 mod tests {
     use super::*;
 
-    const PLAIN: &[u8] = include_bytes!("../../../tests/images/plain.fatbin");
-    const WITH_LZ4: &[u8] = include_bytes!("../../../tests/images/lz4.fatbin");
-    const WITH_ZSTD: &[u8] = include_bytes!("../../../tests/images/zstd.fatbin");
-    const COMPRESSED_TOGETHER: &[u8] = include_bytes!("../../../tests/images/together.fatbin");
-    const MACHINE: &[u8] = include_bytes!("../../../tests/images/machine.fatbin");
+    const PLAIN: &[u8] = include_bytes!("../../tests/images/plain.fatbin");
+    const WITH_LZ4: &[u8] = include_bytes!("../../tests/images/lz4.fatbin");
+    const WITH_ZSTD: &[u8] = include_bytes!("../../tests/images/zstd.fatbin");
+    const COMPRESSED_TOGETHER: &[u8] = include_bytes!("../../tests/images/together.fatbin");
+    const MACHINE: &[u8] = include_bytes!("../../tests/images/machine.fatbin");
 
     fn target_in(binary: &[u8], device: u32) -> Result<String, Refusal> {
         let text = ptx_for(binary, device)?;
